@@ -28,6 +28,9 @@ from ramp.text import one_line
 REASON_MAX: Final = 1_000
 """Characters of why a guest cannot be used."""
 
+_FILE_MODULE: Final = "_file_"
+"""Begin of the names of modules that are files given by their paths."""
+
 _Declaration = TypeVar("_Declaration")
 
 
@@ -124,7 +127,7 @@ class Sort(Generic[_Declaration]):
             ConfigurationError: there is no such file, module or name.
         """
         where, _, name = place.rpartition(":")
-        module = _file_module(Path(where)) if where.endswith(".py") else _named_module(where)
+        module = load_file(Path(where)) if where.endswith(".py") else _named_module(where)
         try:
             return getattr(module, name)
         except AttributeError as error:
@@ -176,11 +179,20 @@ def _named_module(name: str) -> ModuleType:
         raise ConfigurationError(f"{error}; the file is {name}.py:NAME") from error
 
 
-def _file_module(path: Path) -> ModuleType:
-    """The module that a file is; run once in a process."""
+def is_of_file(module: str) -> bool:
+    """Whether a module of this name is a file given by its path, which other processes must load before its names."""
+    return module.startswith(_FILE_MODULE)
+
+
+def load_file(path: Path) -> ModuleType:
+    """The module that a file is; run once in a process.
+
+    Raises:
+        ConfigurationError: there is no such file, or it imports its neighbours.
+    """
     if not path.is_file():
         raise ConfigurationError(f"no such file: {path}")
-    name = f"_file_{path.resolve().as_posix().replace('/', '_').replace('.', '_')}"
+    name = f"{_FILE_MODULE}{path.resolve().as_posix().replace('/', '_').replace('.', '_')}"
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)

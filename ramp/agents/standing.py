@@ -35,7 +35,7 @@ def slots_kept(party: ResourceParty, now: Instant) -> int:
 def _bought(party: UserParty, now: Instant) -> list[str]:
     states = {each: party.agreement_state(each) for each in party.agreements}
     going_on = sum(purchase.outcome is None for purchase in party.purchases.values())
-    kept = sum(state == "active" and party.changes.state(each).until > now for each, state in states.items())
+    kept = sum(state == "active" and party.changes.history.state(each).until > now for each, state in states.items())
     between = sum(state in ("settling", "cancelling") for state in states.values())
     return [
         *_counted(going_on, "open request", "open requests"),

@@ -271,9 +271,9 @@ def agreements_of(party: UserParty, file_of: FileOf, payment_file_of: FileOf) ->
                 doubts.get(agreement_id, ""),
                 _text(file_of(agreement_id)),
                 _text(payment_file_of(agreement_id)),
-                amendments=party.changes.posted(agreement_id),
+                amendments=party.changes.history.posted(agreement_id),
                 moved=party.moves.last.get(agreement_id),
-                refunded=refund.refund if (refund := party.returns.done.get(agreement_id)) else 0,
+                refunded=refund.refund if (refund := party.changes.history.ended.get(agreement_id)) else 0,
                 cause=refund.cause if refund else "",
             )
             for agreement_id, agreement in party.agreements.items()

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import json
-import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import click
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from ramp.cli.options import RealNumber, WholeNumber, example
 from ramp.cli.views.visible import console
 from ramp.errors import ConfigurationError, RampError
 from simulation.cli.executor_option import check_alone, executor_option
+from simulation.cli.progress import PROGRESS_LINE_S, progress_of
 from simulation.experiments.comparison import Verdict
-from simulation.experiments.discovery import Experiment, all_experiments, experiment_names, find_experiment
+from simulation.experiments.discovery import all_experiments, experiment_names, find_experiment
 from simulation.experiments.executors import check_executor, working_on
 from simulation.experiments.report import MARKDOWN, write_report
 from simulation.experiments.running import REPLACE_OPTION, prepare, run_into
+from simulation.experiments.study import Study
 from simulation.experiments.worker_processes import ending_on_sigterm
 from simulation.lab import check_pictures, loops_as_written, tell_loops
-
-PROGRESS_LINE_S: Final = 10.0
-"""Between two lines of progress at least, in seconds, where nothing else is asked for."""
 
 OPTION_OF: Final = {
     "repeat": "--repeat",
@@ -48,7 +44,7 @@ def list_command(as_json: bool) -> None:
     with loops_as_written():
         found = list(all_experiments().values())
     if as_json:
-        told = [{"name": one.name, "about": one.about, "options": sorted(one.further)} for one in found]
+        told = [{"name": one.name, "about": one.about, "options": sorted(one.options)} for one in found]
         click.echo(json.dumps(told))
         return
     table = Table("Experiment", "About", box=None, pad_edge=False)
@@ -142,8 +138,8 @@ def run_command(
     prepare(chosen, out, replace=replace)
     tell_loops()
     with ending_on_sigterm(), working_on(executor):
-        options = {"quick": quick, "seed": seed, "processes": processes, "progress_s": progress_s}
-        summaries, not_run = _run(chosen, out, further, **options)
+        options = {"quick": quick, "seed": seed, "processes": processes}
+        summaries, not_run = _run(chosen, out, further, progress_s, **options)
     if as_json:
         click.echo(json.dumps(summaries if everything else summaries[chosen[0].name]))
     elif not everything:
@@ -163,24 +159,25 @@ def report_command(out: Path) -> None:
     click.echo(str(write_report(out, [find_experiment(one) for one in experiment_names()])))
 
 
-def _refuse_unknown(chosen: Experiment, further: Mapping[str, Any]) -> None:
+def _refuse_unknown(chosen: Study, further: Mapping[str, Any]) -> None:
     for key, value in further.items():
-        if key not in chosen.further:
+        if key not in chosen.options:
             option = f"--{value}" if key == "mode" else OPTION_OF[key]
             raise ConfigurationError(f"the experiment {chosen.name} has no such option", key=option)
 
 
 def _run(
-    chosen: Sequence[Experiment], out: Path, further: Mapping[str, Any], **options: Any
+    chosen: Sequence[Study], out: Path, further: Mapping[str, Any], progress_s: float, **options: Any
 ) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
     """Summaries of what was run, and why others of several were not, by name."""
     summaries, not_run = {}, {}
     for number, each in enumerate(chosen, 1):
         if len(chosen) > 1:
             click.echo(f"{number} of {len(chosen)}: {each.name}", err=True)
-        known = {key: value for key, value in further.items() if key in each.further}
+        known = {key: value for key, value in further.items() if key in each.options}
         try:
-            summaries[each.name] = _run_with_progress(each, out, **options, **known)
+            with progress_of(each.name, progress_s) as advance:
+                summaries[each.name] = run_into(each, out, on_progress=advance, **options, **known)
         except RampError as error:
             if len(chosen) == 1:
                 raise
@@ -188,7 +185,7 @@ def _run(
     return summaries, not_run
 
 
-def _tell_one(chosen: Experiment, summary: dict[str, Any], out: Path) -> None:
+def _tell_one(chosen: Study, summary: dict[str, Any], out: Path) -> None:
     for line in chosen.tell(summary):
         click.echo(line)
     click.echo(f"{len(summary['files'])} files in {out / chosen.name} after {summary['wall_s']:.0f} s", err=True)
@@ -204,43 +201,3 @@ def _tell_all(summaries: Mapping[str, Mapping[str, Any]], not_run: Mapping[str, 
         console().print(table)
     for name, reason in not_run.items():
         click.echo(f"{name} was not run: {reason}", err=True)
-
-
-def remaining_s(done: int, total: int, elapsed_s: float) -> float:
-    """Return the seconds that the rest takes at the same speed; at least one simulation must have ended."""
-    return elapsed_s / done * (total - done)
-
-
-def _minutes(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
-
-
-def progress_lines(
-    name: str, clock: Callable[[], float], every_s: float = PROGRESS_LINE_S
-) -> Callable[[int, int], None]:
-    """Return a function that prints progress at most every `every_s` seconds, for output that is no terminal."""
-    begun = last = clock()
-
-    def advance(done: int, total: int) -> None:
-        nonlocal last
-        now = clock()
-        if now - last >= every_s:
-            last = now
-            left = f", about {_minutes(remaining_s(done, total, now - begun))} left" if done else ""
-            click.echo(f"{name}: {done} of {total}{left}", err=True)
-
-    return advance
-
-
-def _run_with_progress(chosen: Experiment, out: Path, *, progress_s: float, **options: Any) -> dict[str, Any]:
-    if not sys.stderr.isatty():
-        lines = progress_lines(chosen.name, time.monotonic, progress_s)
-        return run_into(chosen, out, on_progress=lines, **options)
-    columns = (TextColumn(chosen.name), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console(error=True), transient=True) as progress:
-        task = progress.add_task(chosen.name, total=None)
-
-        def advance(done: int, total: int) -> None:
-            progress.update(task, completed=done, total=total)
-
-        return run_into(chosen, out, on_progress=advance, **options)

@@ -82,7 +82,7 @@ def _predictors() -> Iterator[Plugin]:
 
 def _experiments() -> Iterator[Plugin]:
     for name, shipped in shipped_experiments().items():
-        yield Plugin("experiment", name, shipped.run.__module__, shipped.about)
+        yield Plugin("experiment", name, shipped.cases.__module__, shipped.about)
     for one in GUESTS.listed():
         yield Plugin(
             "experiment", one.name, one.origin, one.declaration.about if one.declaration else "", error=one.error

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import json
-import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 import click
 from rich.measure import Measurement
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Column, Table
 
 from ramp.cli.options import WholeNumber, example
 from ramp.cli.views.visible import console
 from simulation.cli.executor_option import check_alone, executor_option
-from simulation.cli.experiment import progress_lines
-from simulation.experiments.discovery import Progress as Told
+from simulation.cli.progress import progress_of
 from simulation.experiments.executors import working_on
 from simulation.experiments.sweeps.plan import SIMULATE, read_sweep
 from simulation.experiments.sweeps.running import TABLE_CSV, TABLE_JSON, SweepResult, run_sweep
@@ -59,7 +53,7 @@ def sweep(context: click.Context, file: Path, out: Path, processes: int | None, 
     if plan.run != SIMULATE:
         check_pictures()  # an experiment draws them
     tell_loops()
-    with ending_on_sigterm(), working_on(executor), _progress(file.stem) as advance:
+    with ending_on_sigterm(), working_on(executor), progress_of(file.stem) as advance:
         result = run_sweep(plan, out, processes=processes, on_progress=advance)
     _tell(result, len(plan.points), out)
     if as_json:
@@ -68,17 +62,6 @@ def sweep(context: click.Context, file: Path, out: Path, processes: int | None, 
         _print(result)
     if result.failures:
         context.exit(1)
-
-
-@contextmanager
-def _progress(name: str) -> Iterator[Told]:
-    if not sys.stderr.isatty():
-        yield progress_lines(name, time.monotonic)
-        return
-    columns = (TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console(error=True), transient=True) as bar:
-        task = bar.add_task(name, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _tell(result: SweepResult, points: int, out: Path) -> None:

@@ -1,72 +1,26 @@
 """Experiments by name.
 
-An experiment is a module somewhere in `simulation.experiments` with a constant `EXPERIMENTS`: a tuple of `Experiment`.
-Adding a study means adding such a file; nothing else lists it. Another package brings an `Experiment` by an entry point
-of the group `ramp.experiments`, under the name that it has itself, and one of your own is named by
-its file, `FILE.py:NAME`.
+An experiment is a `Study`, declared in a module somewhere in `simulation.experiments` with a constant `EXPERIMENTS`: a
+tuple of studies. Adding a study means adding such a file; nothing else lists it. Another package brings a `Study` by an
+entry point of the group `ramp.experiments`, under its own name, and one of yours is named by its file,
+`FILE.py:NAME`.
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import simulation.experiments
 from ramp.declarations import Sort
 from ramp.errors import ConfigurationError
-
-Progress = Callable[[int, int], None]
-"""Told how many of how many simulations are done."""
+from simulation.experiments.study import Study
 
 
-class RunExperiment(Protocol):
-    """Runs a study and writes its files."""
-
-    def __call__(
-        self, out: Path, *, quick: bool, seed: int, processes: int | None, on_progress: Progress | None
-    ) -> dict[str, Any]:
-        """Run the study.
-
-        Args:
-            out: existing empty directory for CSV, PNG, `columns.md` and `summary.json`.
-            quick: a small version, in under a minute.
-            seed: of all that is drawn.
-            processes: processes to use; None = one a core.
-            on_progress: told about progress.
-
-        Returns:
-            The contents of `summary.json`.
-        """
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Experiment:
-    """A study that `ramp experiment run` knows.
-
-    Attributes:
-        name: on the command line.
-        about: one line.
-        run: runs it.
-        tell: lines for people about a summary that `run` returned.
-        further: options of the command line that `run` takes besides those of `RunExperiment`: `mode` (`simulated` or
-            `xmpp`), `repeat`, `whole_logs`, `rule`, `pricing`, `requests`, `swarm`, `log`.
-    """
-
-    name: str
-    about: str
-    run: RunExperiment
-    tell: Callable[[dict[str, Any]], list[str]]
-    further: frozenset[str] = frozenset()
-
-
-def _adopt(given: Any) -> Experiment:
-    if not isinstance(given, Experiment):
-        raise ConfigurationError(f"got {given!r}, expected an Experiment", key="experiment")
+def _adopt(given: Any) -> Study:
+    if not isinstance(given, Study):
+        raise ConfigurationError(f"got {given!r}, expected a Study", key="experiment")
     return given
 
 
@@ -74,9 +28,9 @@ GUESTS: Final = Sort("experiment", "", "", "ramp.experiments", _adopt)
 """Experiments of other packages."""
 
 
-def shipped_experiments() -> dict[str, Experiment]:
+def shipped_experiments() -> dict[str, Study]:
     """Experiments by name, from every module in `simulation.experiments` that declares some."""
-    found: dict[str, Experiment] = {}
+    found: dict[str, Study] = {}
     prefix = f"{simulation.experiments.__name__}."
     for module_info in pkgutil.walk_packages(simulation.experiments.__path__, prefix):
         module = importlib.import_module(module_info.name)
@@ -86,7 +40,7 @@ def shipped_experiments() -> dict[str, Experiment]:
     return dict(sorted(found.items()))
 
 
-def all_experiments() -> dict[str, Experiment]:
+def all_experiments() -> dict[str, Study]:
     """All experiments by name; guests that cannot be loaded are left out (`ramp plugins list` says why)."""
     guests = {one.name: one.declaration for one in GUESTS.listed() if one.declaration is not None}
     return dict(sorted({**guests, **shipped_experiments()}.items()))
@@ -97,7 +51,7 @@ def experiment_names() -> list[str]:
     return list(all_experiments())
 
 
-def find_experiment(name: str) -> Experiment:
+def find_experiment(name: str) -> Study:
     """Return the experiment of that name, or at a place `module:Name` or `FILE.py:Name`.
 
     Raises:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from simulation.experiments.comparison import Verdict
-from simulation.experiments.discovery import Experiment
 from simulation.experiments.result import DICTIONARY_FILE, SUMMARY_FILE
+from simulation.experiments.study import Study
 
 PAGE: Final = "index.html"
 MARKDOWN: Final = "report.md"
@@ -32,7 +32,7 @@ th { border-bottom: 1px solid #888 } tr:nth-child(even) td { background: #f6f6f6
 Summary = Mapping[str, Any]
 
 
-def write_report(out: Path, experiments: Sequence[Experiment], not_run: Mapping[str, str] | None = None) -> Path:
+def write_report(out: Path, experiments: Sequence[Study], not_run: Mapping[str, str] | None = None) -> Path:
     """Write `index.html` and `report.md` about all results in a directory.
 
     Args:
@@ -54,7 +54,7 @@ def write_report(out: Path, experiments: Sequence[Experiment], not_run: Mapping[
     return out / PAGE
 
 
-def overview(found: Sequence[tuple[Experiment, Summary]]) -> list[tuple[str, ...]]:
+def overview(found: Sequence[tuple[Study, Summary]]) -> list[tuple[str, ...]]:
     """A row for each experiment: its name, how many rows end with each verdict, and its time."""
     return [
         (
@@ -94,7 +94,7 @@ def _paper(row: Mapping[str, Any]) -> str:
 # -- Markdown --------------------------------------------------------------------------------------------------------
 
 
-def _markdown(found: Sequence[tuple[Experiment, Summary]], not_run: Mapping[str, str]) -> str:
+def _markdown(found: Sequence[tuple[Study, Summary]], not_run: Mapping[str, str]) -> str:
     lines = ["# Experiments beside the papers", "", _ABOUT, ""]
     lines += _markdown_table(("experiment", *Verdict, "time"), overview(found))
     lines += [line for name, reason in not_run.items() for line in ("", f"**{name} was not run:** {reason}")]
@@ -139,7 +139,7 @@ def _tables(summary: Summary) -> list[str]:
 # -- HTML ------------------------------------------------------------------------------------------------------------
 
 
-def _page(found: Sequence[tuple[Experiment, Summary]], not_run: Mapping[str, str]) -> str:
+def _page(found: Sequence[tuple[Study, Summary]], not_run: Mapping[str, str]) -> str:
     head = f"<meta charset='utf-8'><title>Experiments beside the papers</title><style>{_STYLE}</style>"
     body = ["<h1>Experiments beside the papers</h1>", f"<p>{escape(_ABOUT).replace('*', '')}</p>", "<table><tr>"]
     body += [f"<th>{escape(heading)}</th>" for heading in ("experiment", *Verdict, "time")]
@@ -153,7 +153,7 @@ def _page(found: Sequence[tuple[Experiment, Summary]], not_run: Mapping[str, str
     return f"<!doctype html><html lang='en'><head>{head}</head><body>{''.join(body)}</body></html>\n"
 
 
-def _section(experiment: Experiment, summary: Summary) -> list[str]:
+def _section(experiment: Study, summary: Summary) -> list[str]:
     name = escape(experiment.name)
     lines = [f"<h2 id='{name}'>{name}: {escape(experiment.about)}</h2><p>{escape(_facts(summary))}</p>"]
     lines += [f"<p>{escape(note)}</p>" for note in _notes(summary)]

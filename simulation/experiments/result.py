@@ -27,6 +27,9 @@ class Column(NamedTuple):
 Columns = Mapping[str, Column]
 """By the column's name, or by `file/name` where a name means something else in one file."""
 
+Row = Mapping[str, Any]
+Rows = Sequence[Row]
+
 COMMON_COLUMNS: Final[Columns] = {
     "what": Column("", "the statement that is compared"),
     "paper": Column("as `unit` says", "what the paper says, a number or words"),
@@ -41,15 +44,15 @@ COMMON_COLUMNS: Final[Columns] = {
 """Of columns that mean the same in all experiments."""
 
 
-def grouped(rows: Sequence[Mapping[str, Any]], *columns: str) -> dict[tuple[Any, ...], list[Mapping[str, Any]]]:
+def grouped(rows: Rows, *columns: str) -> dict[tuple[Any, ...], list[Row]]:
     """Return rows by their values in some columns, both in the order of the rows."""
-    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(row[column] for column in columns), []).append(row)
     return groups
 
 
-def write_rows(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None) -> None:
+def write_rows(path: Path, rows: Rows, columns: Sequence[str] | None = None) -> None:
     """Write a table as CSV; `columns` are the keys in order (None = those of the first row)."""
     if columns is None:
         columns = list(rows[0]) if rows else []

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from ramp.errors import ConfigurationError
-from simulation.experiments.discovery import Experiment, Progress
+from simulation.experiments.measuring import Progress
 from simulation.experiments.result import SUMMARY_FILE
+from simulation.experiments.study import Study
 
 REPLACE_OPTION: Final = "--replace"
 
 
-def prepare(experiments: Sequence[Experiment], out: Path, *, replace: bool) -> None:
+def prepare(experiments: Sequence[Study], out: Path, *, replace: bool) -> None:
     """Make the directory of results; refuse before any study what could not be written after it.
 
     Args:
@@ -54,7 +55,7 @@ def _is_result(folder: Path, name: str) -> bool:
 
 
 def run_into(
-    experiment: Experiment,
+    experiment: Study,
     out: Path,
     *,
     quick: bool,
@@ -65,7 +66,7 @@ def run_into(
 ) -> dict[str, Any]:
     """Run an experiment; its results are in a folder of its name afterwards, in place of earlier ones.
 
-    Arguments as of `simulation.experiments.discovery.RunExperiment`; `out` is prepared by `prepare`.
+    Arguments as of `simulation.experiments.study.Study.run`; `out` is prepared by `prepare`.
 
     Returns:
         The contents of `summary.json`, with `wall_s`: how long it took.

@@ -1,4 +1,4 @@
-"""What the pictures of all experiments have in common: colours, titles, axes, and reading the tables they show.
+"""What the pictures of all experiments have in common: colours, titles, axes, and legends.
 
 Colours are those of M. Okabe and K. Ito, "Color Universal Design", 2008, which people with any colour vision can tell
 apart; what a paper says is always black.
@@ -6,9 +6,7 @@ apart; what a paper says is always black.
 
 from __future__ import annotations
 
-import csv
 import textwrap
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,14 +34,6 @@ _LETTERS_PER_INCH: Final = 17
 _LINE_INCHES: Final = 0.13
 """Height of a line of small print."""
 
-Row = dict[str, str]
-
-
-def read_rows(path: Path) -> list[Row]:
-    """Rows of a result file."""
-    with path.open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
-
 
 def save_figure(figure: Figure, path: Path) -> None:
     """Write a picture as PNG."""
@@ -70,41 +60,10 @@ def new_figure(width: float, height: float, title: str, *, quick: bool, mode: st
     return figure
 
 
-def curve(rows: Iterable[Row], x: str, y: str, **wanted: Any) -> tuple[list[float], list[float]]:
-    """Points, y in per cent, of the rows with the wanted values, in order of x."""
-    points = sorted(
-        (float(row[x]), 100 * float(row[y]))
-        for row in rows
-        if all(_equal(row[key], value) for key, value in wanted.items())
-    )
-    return [point[0] for point in points], [point[1] for point in points]
-
-
-def _equal(text: str, value: object) -> bool:
-    return float(text) == value if isinstance(value, float) else text == str(value)
-
-
 def quiet_grid(axes: Axes) -> None:
     """Light lines behind the data."""
     axes.grid(visible=True, color=_GRID, linewidth=0.6)
     axes.set_axisbelow(True)
-
-
-def plain_log_scale(axes: Axes, smallest: float, largest: float) -> None:
-    """A logarithmic vertical axis whose ticks are plain numbers: 1, 2, 5, 10 and so on.
-
-    Args:
-        axes: the axes.
-        smallest: of the values drawn, above 0.
-        largest: of the values drawn.
-    """
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
-    axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.set_ylim(smallest / 1.5, largest * 1.5)
 
 
 def legend_below(figure: Figure, *panels: Axes, columns: int) -> None:

@@ -27,7 +27,7 @@ from typing import Any
 import psutil
 
 from ramp.client import swarm
-from ramp.client.line import SocketLine
+from ramp.client.portal import connected
 from ramp.control.events import RequestEnded
 from ramp.control.requests import Submit
 from ramp.control.status import SwarmStatus
@@ -115,7 +115,7 @@ def _buy(state: StateFolder, user: str, found: Bought, lock: threading.Lock) -> 
     options = AuctionOptions(rounds=ROUNDS, round_time=ROUND_LIMIT_S * SECOND)
     begin = time.monotonic()
     try:
-        with SocketLine(state.socket(user)) as line:
+        with connected(state.socket(user)) as line:
             *_, last = line.events(Submit(_request(), options=options))
         outcome = str(last.outcome.status) if isinstance(last, RequestEnded) else type(last).__name__
     except (RampError, OSError) as error:

@@ -29,7 +29,7 @@ NOW = from_iso("2026-03-02T08:00:00Z")
 GUEST = '''
 from dataclasses import dataclass
 from simulation import BoxPolicy, machine_kind
-from simulation.experiments.discovery import Experiment
+from simulation.experiments.study import Study
 from simulation.machines.flat import FlatMachine
 
 class InOrder:
@@ -59,7 +59,7 @@ class Description:
     name: str
 
 KIND = machine_kind(Description, lambda description, options: FlatMachine(48, description.name), about="48 processors")
-STUDY = Experiment("guest-study", "nothing", lambda out, **_: {}, lambda summary: [])
+STUDY = Study(name="guest-study", about="nothing", cases=lambda run: [], measure=len, columns={})
 NO_SCHEDULER = 7
 '''
 ENTRIES = """

@@ -37,11 +37,12 @@ def test_a_price_of_ones_own_sells(tmp_path: Path) -> None:
 def test_an_experiment_of_ones_own_draws_its_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     example = EXAMPLES / "own_experiment.py"
     assert len(example.read_text("utf-8").splitlines()) < LINES_MAX
-    assert main(["experiment", "run", f"{example}:EXPERIMENT", "--out", str(tmp_path), "--quick"]) == 0
-    assert "{'rounds': 5, " in capsys.readouterr().out
+    assert main(["experiment", "run", f"{example}:STUDY", "--out", str(tmp_path), "--quick"]) == 0
+    assert "rounds  price" in capsys.readouterr().out
     folder = tmp_path / "own-rounds"
     summary = json.loads((folder / "summary.json").read_text())
-    assert summary["last"]["price"] < summary["first"]["price"] <= 70
+    first, *_, last = summary["runs"]
+    assert last["price"] < first["price"] <= 70
     assert (folder / "prices.png").read_bytes().startswith(b"\x89PNG")
     assert "| `price` | credits per core hour |" in (folder / "columns.md").read_text()
 

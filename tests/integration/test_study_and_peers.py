@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simulation.experiments.bluegene import figures as bluegene
+from simulation.experiments.bluegene import study as bluegene
 from simulation.experiments.bluegene.runs import EASY, FIRST_FIT, PAPER_FULL_LOAD, SLIM_CASES, Setting, run_setting
 from simulation.machines.flat import FlatMachine
 from simulation.queueing.job_table import JobTable
@@ -105,7 +105,7 @@ def test_slim_shapes_make_machines_and_connections_alike(log: str) -> None:
 def test_the_quick_study_writes_what_it_promises(tmp_path: Path) -> None:
     """Files, columns, the paper beside ours; and the same seed gives the same numbers."""
     _skip_without_logs()
-    summary = bluegene.run(tmp_path, quick=True, seed=1, processes=2, on_progress=None)
+    summary = bluegene.EXPERIMENTS[0].run(tmp_path, quick=True, seed=1, processes=2, on_progress=None)
     stored = json.loads((tmp_path / "summary.json").read_text())
     assert stored == json.loads(json.dumps(summary))
     assert set(stored["files"]) == {path.name for path in tmp_path.iterdir()}

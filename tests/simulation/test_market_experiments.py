@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
 
-from ramp.model.instant import HOUR, MINUTE, SECOND
+from ramp.model.instant import HOUR, MINUTE
 from simulation.cli.experiment import experiment
 from simulation.experiments.discovery import find_experiment
 from simulation.experiments.market import rounds as market_rounds
-from simulation.experiments.market import scale as market_scale
 from simulation.experiments.market import statistics as market_statistics
 from simulation.experiments.market import workloads as market_workloads
 from simulation.experiments.market.network import deployments_of
@@ -24,11 +22,10 @@ from simulation.experiments.trials.simulated import run_simulated
 FILES = {
     "rounds": {"auctions.csv", "table4.csv", "figure11a.png"},
     "workloads": {"requests.csv", "offers.csv", "over_time.csv", "figure8a.png", "figure8b.png", "figure9a.png"}
-    | {"figure9b.png", "figure10.png", "figure10.csv", "very_large.csv"},
+    | {"figure9b.png", "figure10.png", "figure10.csv"},
     "units": {"auctions.csv", "figure11b.csv", "figure11b.png"},
-    "users": {"figure12.csv", "figure12.png", "profile_processes.csv", "profile_functions.csv", "profile_areas.csv"},
+    "users": {"figure12.csv", "figure12.png", "markets.csv"},
     "network": {"figure13.png", "figure13-one-host.csv", "figure13-fifteen-hosts.csv", "figure13-bad-network.csv"},
-    "scale": {"scale.csv", "scale.png"},
 }
 
 
@@ -47,7 +44,7 @@ def summary_of(folder):
 @pytest.mark.slow
 def test_durations_of_rounds_of_fixed_length_stand_as_ratio_without_a_verdict(rounds) -> None:
     summary = summary_of(rounds)
-    rows = [row for row in summary["table"] if row["request"] == "16 cores at 70"]
+    rows = [row for row in summary["table4"] if row["request"] == "16 cores at 70"]
     assert [row["paper_duration_s"] for row in rows] == [TABLE4[rounds][1] for rounds in sorted(TABLE4)]
     for row in rows:
         assert row["duration_ratio"] == pytest.approx(row["duration_s"] / row["paper_duration_s"], abs=1e-4)
@@ -101,7 +98,7 @@ def test_tables_3_and_4_are_the_papers() -> None:
 
 @pytest.mark.slow
 def test_the_price_falls_with_the_rounds_and_never_below_what_a_seller_accepts(rounds) -> None:
-    everything = summary_of(rounds)["table"]
+    everything = summary_of(rounds)["table4"]
     table = [row for row in everything if row["request"] == "16 cores at 70"]
     prices = [row["price"] for row in table]
     assert [row["rounds"] for row in table] == list(range(1, 11))
@@ -119,7 +116,7 @@ def test_the_command_prints_the_table_and_the_same_seed_gives_the_same_auctions(
         experiment, ["run", "rounds", "--quick", "--simulated", "--processes", "1", "--out", str(out)]
     )
     assert result.exit_code == 0, result.output
-    assert "66.00" in result.output  # the paper's first price
+    assert "66.0" in result.output  # the paper's first price
     assert "simulated" in result.output
     (again,) = out.rglob("auctions.csv")
     assert again.read_text() == (rounds / "auctions.csv").read_text()
@@ -136,7 +133,7 @@ def test_another_seed_gives_other_auctions() -> None:
 def test_bought_slots_stay_taken(tmp_path) -> None:
     """Every request of Table 3 that is sold is reserved: the same plan quotes at least as high afterwards."""
     (plan,) = market_workloads.plans_of(1, 1)
-    result = run_simulated(MarketPlan("x", plan.resources, plan.users, plan.submissions[:13], age=plan.age))
+    result = run_simulated(MarketPlan("x", plan.resources, plan.users, plan.submissions, age=plan.age))
     sold = [each for each in result.auctions if each.sold]
     assert len(sold) >= 10
     for auction in sold:
@@ -173,25 +170,6 @@ def test_a_straight_line_is_found() -> None:
     slope, intercept, fit = market_statistics.straight_line([(1, 5.0), (2, 7.0), (4, 11.0)])
     assert (slope, intercept, fit) == pytest.approx((2, 3, 1))
     assert market_statistics.straight_line([(0, 0.0), (1, 1.0), (2, 0.0)])[2] == pytest.approx(0)
-
-
-def test_many_resources_are_table_2_at_other_times() -> None:
-    resources = market_scale.many_resources(45)
-    assert len({each.name for each in resources}) == 45
-    assert resources[:20] == table2_resources()
-    assert resources[20].prices == resources[0].prices
-    assert len({(each.options["log"], each.options["base_time_s"]) for each in resources}) == 45
-
-
-@pytest.mark.slow
-def test_a_crowd_is_not_answered_with_still_more_messages() -> None:
-    """A hundred users at once keep twenty resources busy for seconds: almost every late answer is waited for."""
-    (plan,) = market_scale.plans_of(1, 1, ((20, 100),))
-    result = run_simulated(replace(plan, round_trips_cost=True))
-    calls = len(plan.resources) * plan.users
-    assert all(auction.sold for auction in result.auctions)
-    assert max(auction.outcome.duration for auction in result.auctions) > 2 * SECOND  # else there is no crowd
-    assert sum(auction.called_again for auction in result.auctions) < calls // 10
 
 
 def test_the_paper_s_hosts() -> None:

@@ -21,7 +21,7 @@ from ramp.model.instant import MINUTE, SECOND, Duration
 from ramp.model.seal import Role
 from ramp.model.slot import StaticTerms
 from ramp.options import nearest_name
-from ramp.plugins.interface import PluginSettings, ResourcePlugin
+from ramp.plugins.interface import PluginSettings, ResourcePlugin, checked_plugin
 from ramp.protocol.pricing import PricingStrategy
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.quotas import Quotas
@@ -125,9 +125,9 @@ class GuestLimits:
     memory_mb: int = 4096
     environment: tuple[str, ...] = ()
 
-    def of(self, call: str) -> Duration:
-        limits = {"quote": self.quote, "price": self.price, "snapshot": self.snapshot}
-        return limits.get(call, self.change)
+    def of(self, kind: str) -> Duration:
+        """Return the limit of a kind of question (`ramp.runtime.guests.questions.Limit`)."""
+        return {"quote": self.quote, "price": self.price, "change": self.change, "snapshot": self.snapshot}[kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,8 +322,7 @@ def open_plugin(resource: ResourceConfig, started_at: int, state_dir: Path | Non
         ConfigurationError: the plug-in is unknown or does not accept its options.
     """
     settings = plugin_settings(resource, started_at, state_dir, seed)
-    plugin: ResourcePlugin = entry_point(PLUGIN_GROUP, resource.plugin).load()(settings)
-    return plugin
+    return checked_plugin(entry_point(PLUGIN_GROUP, resource.plugin).load()(settings))
 
 
 def plugin_settings(resource: ResourceConfig, started_at: int, state_dir: Path | None, seed: int = 0) -> PluginSettings:

@@ -17,9 +17,9 @@ from typing import Final
 
 from ramp.client import dialogues
 from ramp.client.asyncio_market import AsyncMarket
-from ramp.client.following import Following
 from ramp.client.line import refused
 from ramp.client.results import Reservation
+from ramp.client.submission import Following
 from ramp.control.events import Event, Refused, RequestEnded, RequestStanding, Submitted, Watching, request_of
 from ramp.control.requests import EVERYTHING, Approve, Submit, Watch
 from ramp.errors import RampError, TransportError
@@ -262,7 +262,7 @@ class UserFeed:
         self._followed.add(submission.request_id)
         try:
             access = self._find_market().access
-            line = await access.open_async()
+            line = await access.open()
             while following.ended is None:
                 try:
                     async with line, aclosing(line.events(following.request)) as events:
@@ -282,7 +282,7 @@ class UserFeed:
                 except TransportError as error:
                     following.lost(error)
                 if following.ended is None:
-                    line = await access.reopen_async()
+                    line = await access.reopen()
         except RampError as error:
             if not taken.done():
                 taken.set_exception(error)
@@ -303,7 +303,7 @@ class UserFeed:
     async def _ask_for(self, request_id: str) -> None:
         try:
             access = self._find_market().access
-            async with await access.open_async() as line, aclosing(line.events(Watch(request_id))) as events:
+            async with await access.open() as line, aclosing(line.events(Watch(request_id))) as events:
                 async for event in events:
                     if isinstance(event, ApprovalAsked):
                         await line.send(Approve(await self._asked(event)))
@@ -344,7 +344,7 @@ class UserFeed:
 
 async def _watched(market: AsyncMarket) -> AsyncGenerator[Event | None, None]:
     """Yield all events of a user's requests; None first, once the agent listens."""
-    async with await market.access.open_async() as line, aclosing(line.events(EVERYTHING)) as events:
+    async with await market.access.open() as line, aclosing(line.events(EVERYTHING)) as events:
         async for event in events:
             if isinstance(event, Refused):
                 raise refused(event)

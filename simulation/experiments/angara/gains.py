@@ -7,9 +7,10 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Any, Final
 
+from simulation.experiments.angara.runs import BASES, FIND_SYSTEMS, MSS, ROOM_AHEAD
 from simulation.experiments.comparison import Comparison
-from simulation.experiments.confidence_interval import confidence_interval
-from simulation.experiments.result import Column, Columns, grouped
+from simulation.experiments.means import confidence_interval
+from simulation.experiments.result import Column, Columns, Row, Rows, grouped
 
 MEASURES: Final = ("utilisation", "relative_wait")
 UTILISATION_GAIN: Final = 7.0
@@ -39,10 +40,8 @@ MEASURE_COLUMNS: Final[Columns] = {
     },
 }
 
-Row = Mapping[str, Any]
 
-
-def means_by_seed(rows: Sequence[Row], measure: str) -> dict[int, float]:
+def means_by_seed(rows: Rows, measure: str) -> dict[int, float]:
     """Mean over all other columns, by seed."""
     found: dict[int, list[float]] = {}
     for row in rows:
@@ -50,29 +49,27 @@ def means_by_seed(rows: Sequence[Row], measure: str) -> dict[int, float]:
     return {seed: fmean(values) for seed, values in found.items()}
 
 
-def average_table(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Figures 5 and 6: each method and window, the mean over the systems, with its interval over the seeds."""
+def mean_table(rows: Rows, measures: Sequence[str], *by: str) -> Rows:
+    """Means of the rows that agree in some columns, with their intervals over the seeds, measure by measure."""
     table = []
-    for measure in MEASURES:
+    for measure in measures:
         scale = 100 if measure == "utilisation" else 1
-        for (method, window), group in grouped(rows, "method", "window").items():
-            values = confidence_interval([scale * value for value in means_by_seed(group, measure).values()])
-            table.append(_entry({"measure": measure, "method": method, "window": window}, values))
+        for group, mine in grouped(rows, *by).items():
+            found = confidence_interval([scale * value for value in means_by_seed(mine, measure).values()])
+            table.append(
+                {
+                    "measure": measure,
+                    **dict(zip(by, group, strict=True)),
+                    "mean": round(found.mean, 4),
+                    "ci95_half_width": round(found.half_width, 4),
+                    "standard_deviation": round(found.deviation, 4),
+                    "seeds": found.count,
+                }
+            )
     return table
 
 
-def system_table(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """The same for each system."""
-    table = []
-    for measure in MEASURES:
-        scale = 100 if measure == "utilisation" else 1
-        for (system, method, window), group in grouped(rows, "system", "method", "window").items():
-            values = confidence_interval([scale * row[measure] for row in group])
-            table.append(_entry({"measure": measure, "system": system, "method": method, "window": window}, values))
-    return table
-
-
-def differences(rows: Sequence[Row], *better: str) -> list[dict[str, Any]]:
+def differences(rows: Rows, *better: str) -> Rows:
     """How much each of the `better` methods gains on every other one, by load, over all systems and windows.
 
     Paired by seed: utilisation in points and relative; relative wait as the ratio of the means over everything, and as
@@ -81,28 +78,24 @@ def differences(rows: Sequence[Row], *better: str) -> list[dict[str, Any]]:
     table = []
     for (load,), group in grouped(rows, "load").items():
         labels = list(dict.fromkeys(row["method"] for row in group))
-        for one in better:
-            table += [
-                {"load": load, "method": one, "against": other, **gain(group, one, other)}
-                for other in labels
-                if one in labels and other != one
-            ]
+        table += [
+            {"load": load, "method": one, "against": other, **gain(group, one, other)}
+            for one in better
+            if one in labels
+            for other in labels
+            if other != one
+        ]
     return table
 
 
-def gain(rows: Sequence[Row], one: str, other: str) -> dict[str, float]:
+def gain(rows: Rows, one: str, other: str) -> dict[str, float]:
     """What one method gains on another on the same workloads: means over seeds, `_ci` half a 95 % interval."""
-    seeds = sorted({row["seed"] for row in rows})
     columns: dict[str, list[float]] = {}
-    for seed in seeds:
-        mine = {_key(row): row for row in rows if row["method"] == one and row["seed"] == seed}
-        theirs = {_key(row): row for row in rows if row["method"] == other and row["seed"] == seed}
+    for of_seed in grouped(rows, "seed").values():
+        mine, theirs = ({_key(row): row for row in of_seed if row["method"] == name} for name in (one, other))
         common = sorted(mine.keys() & theirs.keys())
-        use = fmean(mine[key]["utilisation"] for key in common), fmean(theirs[key]["utilisation"] for key in common)
-        wait = (
-            fmean(mine[key]["relative_wait"] for key in common),
-            fmean(theirs[key]["relative_wait"] for key in common),
-        )
+        use, base_use = (fmean(each[key]["utilisation"] for key in common) for each in (mine, theirs))
+        wait, base_wait = (fmean(each[key]["relative_wait"] for key in common) for each in (mine, theirs))
         ratios = []
         for window in sorted({window for _, window in common}):
             keys = [key for key in common if key[1] == window]
@@ -110,9 +103,9 @@ def gain(rows: Sequence[Row], one: str, other: str) -> dict[str, float]:
             if waits:
                 ratios.append(sum(mine[key]["relative_wait"] for key in keys) / waits)
         for name, value in (
-            ("utilisation_points", 100 * (use[0] - use[1])),
-            ("utilisation_relative_percent", 100 * (use[0] / use[1] - 1)),
-            ("wait_of_means_percent", 100 * (wait[0] / wait[1] - 1)),
+            ("utilisation_points", 100 * (use - base_use)),
+            ("utilisation_relative_percent", 100 * (use / base_use - 1)),
+            ("wait_of_means_percent", 100 * (wait / base_wait - 1)),
             ("wait_mean_over_windows_percent", 100 * (fmean(ratios) - 1) if ratios else 0.0),
         ):
             columns.setdefault(name, []).append(value)
@@ -124,7 +117,7 @@ def gain(rows: Sequence[Row], one: str, other: str) -> dict[str, float]:
     return result
 
 
-def readings_table(rows: Sequence[Row], readings: Sequence[Row], belongs_to: Mapping[str, str]) -> list[dict[str, Any]]:
+def readings_table(rows: Rows, readings: Rows, belongs_to: Mapping[str, str]) -> Rows:
     """What each other reading changes, against its method at the same seed, over all systems and windows."""
     table = []
     for (label,), group in grouped(readings, "method").items():
@@ -145,11 +138,10 @@ def readings_table(rows: Sequence[Row], readings: Sequence[Row], belongs_to: Map
     return table
 
 
-def comparisons(rows: Sequence[Row], *, mss: str, bases: Sequence[str], plain: str, ours: str) -> list[Comparison]:
-    """Compare the study's headlines with ours, for each reading of base and both statistics of waits.
-
-    Methods are given by their labels in the tables.
-    """
+def comparisons(rows: Rows) -> list[Comparison]:
+    """Compare the study's headlines with ours, for each reading of base and both statistics of waits."""
+    mss, plain, ours = MSS.label, FIND_SYSTEMS.label, ROOM_AHEAD.label
+    bases = [one.label for one in BASES]
     result = []
     for base in bases:
         result += _gains(gain(rows, mss, base), f"mss over {base}", UTILISATION_GAIN, WAIT_GAIN, _WHY_BASE)
@@ -158,17 +150,20 @@ def comparisons(rows: Sequence[Row], *, mss: str, bases: Sequence[str], plain: s
     for method in (*bases, plain, mss):
         result += _over_windows(rows, method, windows)
     best = gain(rows, ours, mss)
-    own = "an allocator of our own, which the study does not have"
     return [
         *result,
-        Comparison(f"{ours} over mss: utilisation", "-", best["utilisation_relative_percent"], "%", why=own),
-        Comparison(f"{ours} over mss: wait, ratio of means", "-", best["wait_of_means_percent"], "%", why=own),
-        Comparison(
-            f"{ours} over mss: wait, mean over windows", "-", best["wait_mean_over_windows_percent"], "%", why=own
+        *(
+            Comparison(f"{ours} over mss: {words}", "-", best[column], "%", why=_OWN)
+            for column, words in (
+                ("utilisation_relative_percent", "utilisation"),
+                ("wait_of_means_percent", "wait, ratio of means"),
+                ("wait_mean_over_windows_percent", "wait, mean over windows"),
+            )
         ),
     ]
 
 
+_OWN: Final = "an allocator of our own, which the study does not have"
 _WHY_BASE: Final = (
     "what base may choose, the sizes' shares and the load are not printed, and the gap depends on all three"
 )
@@ -194,10 +189,11 @@ def _gains(found: Mapping[str, float], words: str, utilisation: float, wait: flo
     ]  # fmt: skip
 
 
-def _over_windows(rows: Sequence[Row], method: str, windows: Sequence[int]) -> list[Comparison]:
+def _over_windows(rows: Rows, method: str, windows: Sequence[int]) -> list[Comparison]:
     """The study: with a larger window utilisation grows in all experiments, and waits shrink considerably."""
+    mine = [row for row in rows if row["method"] == method]
     use, wait = (
-        [fmean(row[measure] for row in rows if _is(row, method, window)) for window in windows] for measure in MEASURES
+        [fmean(row[measure] for row in mine if row["window"] == window) for window in windows] for measure in MEASURES
     )
     step = 100 * min(after - before for before, after in pairwise(use))
     return [
@@ -213,19 +209,5 @@ def _over_windows(rows: Sequence[Row], method: str, windows: Sequence[int]) -> l
     ]  # fmt: skip
 
 
-def _is(row: Row, method: str, window: int) -> bool:
-    return bool(row["method"] == method and row["window"] == window)
-
-
 def _key(row: Row) -> tuple[Any, ...]:
     return (row["system"], row["window"])
-
-
-def _entry(names: dict[str, Any], values: Any) -> dict[str, Any]:
-    return {
-        **names,
-        "mean": round(values.mean, 4),
-        "ci95_half_width": round(values.half_width, 4),
-        "standard_deviation": round(values.deviation, 4),
-        "seeds": values.count,
-    }

@@ -83,6 +83,38 @@ class Variant:
     all_ask_for_the_maximum: bool = False
 
 
+BASE: Final = Variant("base as printed", "base")
+_NO_WRAP: Final = ("wrap", False)
+BASE_NO_WRAP: Final = Variant("base-no-wrap (smallest volume)", "base-no-wrap")
+BASE_RING: Final = Variant("base-ring (assumed handicap)", "base-ring")
+BASES: Final = (BASE_NO_WRAP, BASE, BASE_RING)
+FIND_SYSTEMS: Final = Variant("find-systems", "find-systems")
+MSS: Final = Variant("find-systems-mss", "find-systems-mss")
+MSS_EXACT: Final = Variant("find-systems-mss, exact phi", "find-systems-mss", (("exact", True),))
+TORUS_DISTANCE: Final = Variant("torus-distance", "torus-distance")
+ROOM_AHEAD: Final = Variant("room-ahead (ours)", "room-ahead")
+ANY_NODES: Final = Variant("any free nodes (no torus)", NO_TORUS)
+METHODS: Final = (BASE_NO_WRAP, BASE, BASE_RING, FIND_SYSTEMS, MSS, MSS_EXACT, TORUS_DISTANCE, ROOM_AHEAD, ANY_NODES)
+"""The last one is no allocator but the ceiling: window first-fit where any free nodes serve."""
+
+LOADS: Final = (0.6, 0.7)
+"""Other loads, at which mss is compared with both bases."""
+READINGS: Final = (
+    Variant("base-ring, any volume", "base-ring", (("transit_max", 144),)),
+    Variant("base-ring, smallest volume", "base-ring", (("transit_max", 0),)),
+    Variant("base, no wrap, any volume", "base", (_NO_WRAP,)),
+    Variant("find-systems, transit 0", "find-systems", (("transit_max", 0),)),
+    Variant("find-systems, transit 4", "find-systems", (("transit_max", 4),)),
+    Variant("find-systems, no wrap", "find-systems", (_NO_WRAP,)),
+    Variant("find-systems, ranked by volume alone", "find-systems", (("by_distance", False),)),
+    Variant("find-systems, window of waiting jobs", "find-systems", counts=WindowCounts.WAITING),
+    Variant("find-systems, durations in minutes", "find-systems", duration_unit=DurationUnit.MINUTES),
+    Variant("find-systems, sizes powers of two", "find-systems", sizes=Sizes.POWERS),
+    Variant("room-ahead, all jobs ask for 24 h", "room-ahead", all_ask_for_the_maximum=True),
+)
+"""Other readings of what the study leaves open; each is run with one seed over all windows."""
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """All that decides one simulation.
@@ -165,8 +197,3 @@ def run_setting(setting: Setting) -> dict[str, Any]:
         "jobs": len(schedule),
         "refused": refused,
     }
-
-
-def run_settings(settings: tuple[Setting, ...]) -> list[dict[str, Any]]:
-    """Rows of several simulations, for one process to do together."""
-    return [run_setting(setting) for setting in settings]

@@ -18,7 +18,7 @@ from simulation.experiments.bluegene.runs import (
 )
 from simulation.experiments.bluegene.statements import headline, loss_in_points, slim_gap
 from simulation.experiments.comparison import Verdict
-from simulation.experiments.result import Column, Columns
+from simulation.experiments.result import Column, Columns, Row, Rows
 
 MAIN_JOBS: Final = 10_000
 """Jobs of each log in the main reading; simulations of the time often took about as many."""
@@ -44,8 +44,6 @@ READING_COLUMNS: Final[Columns] = {
     "ours_percent": Column("%", "our utilisation, fat jobs, all tori, full load"),
 }
 
-Row = Mapping[str, Any]
-
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -68,6 +66,11 @@ class Reading:
             return "whole log"
         last = self.first_job + self.jobs
         return f"first {last} jobs" if self.first_job == 0 else f"jobs {self.first_job} to {last}"
+
+    @property
+    def name(self) -> str:
+        """Of the part of the study that its simulations are."""
+        return f"{self.scheduler}, {self.jobs_read}"
 
 
 def readings(max_jobs: int, *, whole_logs: bool) -> list[Reading]:
@@ -95,7 +98,7 @@ def settings_of(reading: Reading, seed: int) -> list[Setting]:
     return result
 
 
-def tabulate(reading: Reading, rows: Sequence[Row]) -> list[dict[str, Any]]:
+def reading_table(reading: Reading, rows: Rows) -> Rows:
     """A row for each log and way to count."""
     table = []
     each = len(rows) // len(LOGS)
@@ -103,21 +106,20 @@ def tabulate(reading: Reading, rows: Sequence[Row]) -> list[dict[str, Any]]:
         for number, log in enumerate(LOGS):
             percent = [100 * row[column] for row in rows[number * each : (number + 1) * each]]
             fat, fat_plain, *slim, slim_shapes, fat_shapes = percent
-            table.append(
-                {
-                    "scheduler": reading.scheduler,
-                    "jobs_read": reading.jobs_read,
-                    "counted": counted,
-                    "log": log,
-                    "fat_percent": round(fat, 2),
-                    "fat_plain_percent": round(fat_plain, 2),
-                    "slim_curves_apart_points": round(max(slim) - min(slim), 2),
-                    "slim_machines_apart_points": round(abs(slim[-1] - slim[-2]), 2),
-                    "loss_points": round(slim_shapes - fat_shapes, 2),
-                    "loss_percent": round(100 * (1 - fat_shapes / slim_shapes), 2),
-                }
-            )
-    return [{**row, **_judged(row)} for row in table]
+            row = {
+                "scheduler": reading.scheduler,
+                "jobs_read": reading.jobs_read,
+                "counted": counted,
+                "log": log,
+                "fat_percent": round(fat, 2),
+                "fat_plain_percent": round(fat_plain, 2),
+                "slim_curves_apart_points": round(max(slim) - min(slim), 2),
+                "slim_machines_apart_points": round(abs(slim[-1] - slim[-2]), 2),
+                "loss_points": round(slim_shapes - fat_shapes, 2),
+                "loss_percent": round(100 * (1 - fat_shapes / slim_shapes), 2),
+            }
+            table.append({**row, **_judged(row)})
+    return table
 
 
 def _judged(row: Row) -> dict[str, str]:
@@ -134,55 +136,37 @@ def _judged(row: Row) -> dict[str, str]:
     return {"verdict": str(Verdict.DIFFERS if differing else Verdict.AGREES), "why": ", ".join(differing)}
 
 
-def variants(seed: int, max_jobs: int) -> list[tuple[str, Setting]]:
-    """Smaller things that the study leaves open, for its printed values."""
-    result = []
-    for log, machine in PAPER_FULL_LOAD:
-        base = Setting(log, machine, 1.0, 1.0, 1.0, seed, max_jobs)
-        result += [
-            ("load counts the log's sizes", replace(base, load_by_log_sizes=True)),
-            ("first candidate found instead of fewest links", replace(base, allocator="first-found")),
-        ]
-        if LOGS[log][1] > 1:
-            result.append(("sizes rounded down", replace(base, round_down=True)))
-    return result
+VARIANTS: Final[Mapping[str, dict[str, Any]]] = {
+    "load counts the log's sizes": {"load_by_log_sizes": True},
+    "first candidate found instead of fewest links": {"allocator": "first-found"},
+    "sizes rounded down": {"round_down": True},
+}
+"""Smaller things that the study leaves open, for its printed values."""
 
 
-def tabulate_variants(settings: Sequence[tuple[str, Setting]], rows: Sequence[Row]) -> list[dict[str, Any]]:
+def variants(seed: int, max_jobs: int) -> list[Setting]:
+    """Each printed value under each variant; sizes are rounded only where they are divided."""
+    return [
+        replace(Setting(log, machine, 1.0, 1.0, 1.0, seed, max_jobs), **change)
+        for log, machine in PAPER_FULL_LOAD
+        for change in VARIANTS.values()
+        if "round_down" not in change or LOGS[log][1] > 1
+    ]
+
+
+def variant_table(measured: Sequence[tuple[Setting, Row]]) -> Rows:
     """The printed values beside ours, a row a variant."""
     table = []
-    for (words, setting), row in zip(settings, rows, strict=True):
+    for setting, row in measured:
         ours = 100 * row["utilisation"]
         table.append(
             {
                 "log": setting.log,
                 "machine": setting.machine,
-                "variant": words,
+                "variant": next(words for words, change in VARIANTS.items() if replace(setting, **change) == setting),
                 "paper_percent": PAPER_FULL_LOAD[setting.log, setting.machine],
                 "ours_percent": round(ours, 2),
                 "verdict": str(headline(setting.log, setting.machine, ours).verdict),
             }
         )
     return table
-
-
-def tell_readings(summary: Mapping[str, Any]) -> list[str]:
-    """Both tables, in lines."""
-    lines = [
-        "Readings at full load (the first is the main one):",
-        "paper: fat CTC 50 / 26, SDSC 46 / 36 %; slim curves almost together; loss up to 40",
-        f"{'reading':58}  {'log':4}  fat Blue Gene/L, torus  slim curves, machines apart  loss        verdict",
-    ]
-    for row in summary["readings"]:
-        words = f"{row['scheduler']}, {row['jobs_read']}, {row['counted']}"
-        differing = f": {row['why']}" if row["why"] else ""
-        lines.append(
-            f"{words:58}  {row['log']:4}  {row['fat_percent']:6.1f} / {row['fat_plain_percent']:4.1f} %        "
-            f"{row['slim_curves_apart_points']:6.1f} / {row['slim_machines_apart_points']:4.1f} points         "
-            f"{row['loss_points']:4.1f} points  {row['verdict']}{differing}"
-        )
-    lines += ["", "Smaller things left open (main reading, fat tori, full load):"]
-    for row in summary["variants"]:
-        numbers = f"paper {row['paper_percent']:4.0f} %  ours {row['ours_percent']:5.1f} %"
-        lines.append(f"  {row['log']:4} {row['machine']:8} {numbers}  {row['verdict']:8} {row['variant']}")
-    return lines

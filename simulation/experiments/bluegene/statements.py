@@ -6,10 +6,11 @@ Y. Aridor and others, IBM J. Res. & Dev. 49(2/3), 2005, "Simulation results" and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from simulation.experiments.bluegene.runs import LOGS, MULTI_TOROIDAL, PAPER_FULL_LOAD, PLAIN, SLIM_CASES
 from simulation.experiments.comparison import Comparison
+from simulation.experiments.result import Rows
 
 TOLERANCE_POINTS: Final = 4.0
 """Points within which a printed utilisation counts as reproduced; the study's two machines are 24 and 10 apart."""
@@ -27,15 +28,13 @@ _SLIM: Final = (
     "large slim tori take whole lines, so that few run side by side; they weigh more in some spans of the logs"
 )
 
-Row = Mapping[str, Any]
 
-
-def statements(rows7: Sequence[Row], rows8: Sequence[Row]) -> list[Comparison]:
+def statements(rows7: Rows, rows8: Rows) -> list[Comparison]:
     """All that the study says of its figures 7 and 8, beside ours."""
     return [*_headlines(rows7), *_slim(rows7), *_meshes(rows7), *_order(rows7), *_losses(rows8)]
 
 
-def percent(rows: Sequence[Row], **wanted: object) -> dict[float, float]:
+def percent(rows: Rows, **wanted: object) -> dict[float, float]:
     """Utilisation in per cent by load of the rows with the wanted values."""
     chosen = (row for row in rows if all(row[key] == value for key, value in wanted.items()))
     return {row["load"]: 100 * row["utilisation"] for row in chosen}
@@ -72,7 +71,7 @@ def loss_in_points(points: float) -> Comparison:
     )  # fmt: skip
 
 
-def _headlines(rows: Sequence[Row]) -> list[Comparison]:
+def _headlines(rows: Rows) -> list[Comparison]:
     """Fat jobs, all tori, at full load: the numbers that the paper prints, and the ratio of the machines."""
     ours = {
         case: percent(rows, log=case[0], machine=case[1], fat_probability=1.0, torus_probability=1.0)[1.0]
@@ -91,7 +90,7 @@ def _headlines(rows: Sequence[Row]) -> list[Comparison]:
     return result
 
 
-def _slim(rows: Sequence[Row]) -> list[Comparison]:
+def _slim(rows: Rows) -> list[Comparison]:
     """The curves of figure 7(a): meshes, half and all tori on Blue Gene/L, all tori on the 3D torus."""
     result = []
     for log in LOGS:
@@ -104,7 +103,7 @@ def _slim(rows: Sequence[Row]) -> list[Comparison]:
     return result
 
 
-def _meshes(rows: Sequence[Row]) -> list[Comparison]:
+def _meshes(rows: Rows) -> list[Comparison]:
     """The paper's footnote: meshes do alike on both machines."""
     result = []
     for log in LOGS:
@@ -124,7 +123,7 @@ def _meshes(rows: Sequence[Row]) -> list[Comparison]:
     return result
 
 
-def _order(rows: Sequence[Row]) -> list[Comparison]:
+def _order(rows: Rows) -> list[Comparison]:
     """Two sentences on figure 7(b): more tori, less utilisation; SDSC somewhat below CTC."""
     curves = {
         (log, torus): percent(rows, log=log, machine=MULTI_TOROIDAL, fat_probability=1.0, torus_probability=torus)[1.0]
@@ -162,7 +161,7 @@ def _order(rows: Sequence[Row]) -> list[Comparison]:
     return result
 
 
-def _losses(rows: Sequence[Row]) -> list[Comparison]:
+def _losses(rows: Rows) -> list[Comparison]:
     """Figure 8: what fat shapes cost at equal sizes."""
     points, relative, order = [], [], []
     for log in LOGS:

@@ -42,6 +42,7 @@ class Setting:
         of_cpus: processors are CPUs, two a node.
         exponential: times between jobs are drawn.
         fills: jobs begin with what is there, not with 2.
+        drawn: the result has what the paper's panels show.
     """
 
     workload: str
@@ -53,6 +54,7 @@ class Setting:
     of_cpus: bool = False
     exponential: bool = False
     fills: bool = False
+    drawn: bool = False
 
     @property
     def combination(self) -> str:
@@ -109,11 +111,6 @@ def run_setting(setting: Setting) -> RunResult:
     return _measured(setting, outcome)
 
 
-def run_row(setting: Setting) -> dict[str, Any]:
-    """The row alone, where nothing is drawn."""
-    return run_setting(setting).row
-
-
 def _measured(setting: Setting, outcome: Outcome) -> RunResult:
     second = MICROSECONDS_PER_SECOND
     ended = [record for record in outcome.records if record.fate is Fate.COMPLETED]
@@ -146,6 +143,8 @@ def _measured(setting: Setting, outcome: Outcome) -> RunResult:
         "operations": len(accepted),
         "grown": len(grown),
     }
+    if not setting.drawn:
+        return RunResult(row)
     figure = {
         "a": [record.mean_size for record in ended],
         "b": [float(record.largest_size) for record in ended],

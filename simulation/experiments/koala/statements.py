@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from simulation.experiments.comparison import Comparison
-from simulation.experiments.confidence_interval import ConfidenceInterval, confidence_interval
-
-Row = Mapping[str, Any]
+from simulation.experiments.means import ConfidenceInterval, confidence_interval
+from simulation.experiments.result import Rows
 
 PWA: Final = ("W'm", "W'mr")
 PRA: Final = ("Wm", "Wmr")
@@ -20,14 +18,14 @@ FAR_WORSE_PERCENT: Final = 20.0
 _LOST: Final = "our copy has no curves; only the axis' end is known"
 
 
-def of(rows: Sequence[Row], workload: str, policy: str, measure: str) -> ConfidenceInterval:
+def of(rows: Rows, workload: str, policy: str, measure: str) -> ConfidenceInterval:
     """A measure of one combination over the seeds."""
     return confidence_interval(
         [row[measure] for row in rows if row["workload"] == workload and row["policy"] == policy]
     )
 
 
-def outcome_two(rows: Sequence[Row]) -> dict[str, Any]:
+def outcome_two(rows: Rows) -> dict[str, Any]:
     """Whether EGS with W'm alone waits, and uses the most: the statement that figure 8 is discussed with.
 
     Returns:
@@ -58,7 +56,7 @@ def _above(one: ConfidenceInterval, other: ConfidenceInterval) -> bool:
     return one.mean - one.half_width > other.mean + other.half_width
 
 
-def comparisons(rows: Sequence[Row], reference: Sequence[Row]) -> list[Comparison]:
+def comparisons(rows: Rows, reference: Rows) -> list[Comparison]:
     """Compare the paper's statements with ours.
 
     `reference` has the same jobs when all stay at their minimum.
@@ -66,7 +64,7 @@ def comparisons(rows: Sequence[Row], reference: Sequence[Row]) -> list[Compariso
     return [*_pwa(rows), *_malleability_helps(rows, reference), *_axes(rows)]
 
 
-def _pwa(rows: Sequence[Row]) -> list[Comparison]:
+def _pwa(rows: Rows) -> list[Comparison]:
     execution = {(w, p): of(rows, w, p, "mean_execution_s").mean for w in PWA for p in POLICIES}
     response = {(w, p): of(rows, w, p, "mean_response_s").mean for w in PWA for p in POLICIES}
     wait = {(w, p): of(rows, w, p, "mean_wait_s").mean for w in PWA for p in POLICIES}
@@ -117,7 +115,7 @@ def _pwa(rows: Sequence[Row]) -> list[Comparison]:
     ]
 
 
-def _malleability_helps(rows: Sequence[Row], reference: Sequence[Row]) -> list[Comparison]:
+def _malleability_helps(rows: Rows, reference: Rows) -> list[Comparison]:
     found = []
     for policy in POLICIES:
         for workload in (*PRA, *PWA):
@@ -146,7 +144,7 @@ def _malleability_helps(rows: Sequence[Row], reference: Sequence[Row]) -> list[C
     return found
 
 
-def _axes(rows: Sequence[Row]) -> list[Comparison]:
+def _axes(rows: Rows) -> list[Comparison]:
     """What the ends of the axes allow; the curves themselves are lost in our copy."""
     found = []
     for figure, workloads, used, messages, measure in (

@@ -19,16 +19,21 @@ from ramp.model.instant import MILLISECOND, Duration
 from ramp.runtime.configuration.servers import PROSODY
 from ramp.runtime.configuration.values import ResourceConfig
 from simulation.experiments.comparison import Comparison
-from simulation.experiments.market.experiment_frame import Study, market_experiment
-from simulation.experiments.market.plots.users import draw_network
-from simulation.experiments.market.users import RESPONSE_COLUMNS, comparisons_of, plans_of, response_table, tell_table
-from simulation.experiments.result import write_rows
-from simulation.experiments.trials.plan import (
-    Links,
-    MarketPlan,
-    Mode,
-    table2_resources,
+from simulation.experiments.figures import Curves, Figure
+from simulation.experiments.market.frame import market_study, mode_of, repetitions_of
+from simulation.experiments.market.users import (
+    RESPONSE_COLUMNS,
+    RESPONSES,
+    SHOWN,
+    comparisons_of,
+    plans_of,
+    response_table,
+    responses_note,
 )
+from simulation.experiments.result import Column, grouped
+from simulation.experiments.study import Found, Run, Shown, Tables
+from simulation.experiments.trials.plan import Links, MarketPlan, Mode, table2_resources
+from simulation.plots.style import BLUE, GREEN, SERIES, VERMILION
 
 RESOURCES: Final = 15
 USERS: Final = {Mode.SIMULATED: tuple(range(1, 31)), Mode.XMPP: (1, 5, 10, 20, 30)}
@@ -63,44 +68,23 @@ SPREAD_OVER_XMPP: Final = "two hosts"
 PICTURE: Final = "figure13.png"
 
 
-def run(study: Study) -> dict[str, Any]:
-    """Run the experiment; returns its summary."""
-    repetitions = study.repetitions(REPETITIONS)
+def cases(run: Run) -> Mapping[str, Sequence[MarketPlan]]:
+    """The markets of each deployment; only one host where there can be no others."""
+    mode = mode_of(run)
     resources = table2_resources()[:RESOURCES]
-    users = QUICK_USERS if study.quick else USERS[study.mode]
-    skipped, line = _line_of(study.mode)
-    deployments = {
-        name: _spread(study.mode, plans_of(study.seed, repetitions, users, resources, links), skipped)
+    users, repetitions = run.either(USERS[mode], QUICK_USERS), repetitions_of(run, REPETITIONS)
+    no_others, _ = _line_of(mode)
+    return {
+        _spread_name(run) if name == SPREAD else name: [
+            _spread(mode, plan, no_others) for plan in plans_of(run.seed, repetitions, users, resources, links)
+        ]
         for name, links in deployments_of(resources).items()
-        if links is None or not skipped
+        if links is None or not no_others
     }
-    everything = [plan for plans in deployments.values() for plan in plans]
-    results = study.run(everything)
-    each = len(everything) // len(deployments)
-    tables: dict[str, list[dict[str, Any]]] = {}
-    series = []
-    for number, deployment in enumerate(deployments):
-        name = SPREAD_OVER_XMPP if deployment == SPREAD and study.mode is Mode.XMPP else deployment
-        tables[name] = response_table(results[number * each : (number + 1) * each])
-        source = study.out / f"figure13-{name.replace(' ', '-')}.csv"
-        write_rows(source, tables[name])
-        series.append((source, name))
-    draw_network(series, study.out / PICTURE, study.mode, study.footnote(everything), quick=study.quick)
-    return study.summary(
-        everything,
-        parameters={
-            "repetitions": repetitions,
-            "latency_ms": {name: latency / MILLISECOND for name, latency in SITES.items()},
-            "laboratory_latency_ms": LABORATORY_LATENCY / MILLISECOND,
-            "jitter_mean_ms": JITTER / MILLISECOND,
-            "line": line,
-            "skipped": skipped,
-            "bad_network": f"{BAD_FACTOR} times latency and jitter, {100 * BAD_LOSS:g} % of packets lost",
-        },
-        comparisons=_comparisons(tables, study.mode),
-        findings={"tables": tables},
-        columns=RESPONSE_COLUMNS,
-    )
+
+
+def _spread_name(run: Run) -> str:
+    return SPREAD_OVER_XMPP if mode_of(run) is Mode.XMPP else SPREAD
 
 
 def _line_of(mode: Mode) -> tuple[str, str]:
@@ -116,15 +100,15 @@ def _line_of(mode: Mode) -> tuple[str, str]:
     return "", f"a relay in front of each server, for the kernel has no netem ({no_netem})" if no_netem else "tc netem"
 
 
-def _spread(mode: Mode, plans: Sequence[MarketPlan], skipped: str) -> list[MarketPlan]:
-    """The plans for a network.
+def _spread(mode: Mode, plan: MarketPlan, no_others: str) -> MarketPlan:
+    """A plan for a network.
 
     In virtual time every Resource Agent has a process of its own, as on a host of its own. Over XMPP one host has the
     same kind of server as two have, where there are two.
     """
-    if mode is Mode.XMPP:
-        return [plan if skipped else replace(plan, server=PROSODY) for plan in plans]
-    return [replace(plan, resources_per_process=1) for plan in plans]
+    if mode is Mode.SIMULATED:
+        return replace(plan, resources_per_process=1)
+    return plan if no_others else replace(plan, server=PROSODY)
 
 
 def deployments_of(resources: Sequence[ResourceConfig]) -> dict[str, Links | None]:
@@ -144,9 +128,20 @@ def deployments_of(resources: Sequence[ResourceConfig]) -> dict[str, Links | Non
     }
 
 
-def _comparisons(tables: Mapping[str, Sequence[Mapping[str, Any]]], mode: Mode) -> list[Comparison]:
-    one = tables["one host"]
-    spread = tables.get(SPREAD) or tables.get(SPREAD_OVER_XMPP)
+def _tables(found: Found) -> Tables:
+    """A table of each deployment, and all in one."""
+    tables: dict[str, Any] = {
+        f"figure13-{name.replace(' ', '-')}": lambda found, name=name: response_table(found.answers[name])
+        for name in found.cases
+    }
+    every = [{"deployment": name, **row} for name in found.cases for row in response_table(found.answers[name])]
+    return {**tables, "figure13": lambda _: every}
+
+
+def _comparisons(found: Found) -> Sequence[Comparison]:
+    """What the paper says of figure 13; of one host where there are no others."""
+    tables = {name: rows for (name,), rows in grouped(found["figure13"], "deployment").items()}
+    one, spread, mode = tables["one host"], tables.get(_spread_name(found.run)), mode_of(found.run)
     if spread is None:
         return comparisons_of(one, mode, PICTURE)
     result = []
@@ -172,21 +167,41 @@ def _comparisons(tables: Mapping[str, Sequence[Mapping[str, Any]]], mode: Mode) 
     return result + comparisons_of(spread, mode, PICTURE)
 
 
-def _tell(summary: Mapping[str, Any]) -> list[str]:
-    lines = [f"link: {summary['parameters']['line']}"]
-    if summary["parameters"]["skipped"]:
-        lines.append(f"no other hosts: {summary['parameters']['skipped']}")
-    for name, table in summary["tables"].items():
-        lines += [f"Simultaneous users, {RESOURCES} resources, {name}, {summary['parameters']['mode']}:"]
-        lines += [*tell_table({"table": table}), ""]
-    return lines
+def _style(line: tuple[Any, ...], number: int) -> Mapping[str, Any]:
+    """Lines that nearly coincide get different styles."""
+    return {
+        "color": (BLUE, VERMILION, GREEN, *SERIES[3:])[number],
+        "linestyle": ("-", "--", "-.", ":")[number],
+        "marker": "os^v"[number],
+        "label": line[0],
+    }
 
 
 EXPERIMENTS: Final = (
-    market_experiment(
-        "network",
-        "1 to 30 users with the resources on a network of hosts (RAMP, figure 13)",
-        run,
-        _tell,
+    market_study(
+        name="network",
+        about="1 to 30 users with the resources on a network of hosts (RAMP, figure 13)",
+        cases=cases,
+        tables=_tables,
+        columns={**RESPONSE_COLUMNS, "deployment": Column("", "where the resources are")},
+        figures={
+            PICTURE: Figure(
+                title="Figure 13 of Zasada and Coveney: simultaneous users, resources on a network of hosts",
+                size=(11, 5),
+                draw=Curves(table="figure13", lines=("deployment",), style=_style, **RESPONSES),
+                note=responses_note,
+            )
+        },
+        comparisons=_comparisons,
+        shown=(Shown("figure13", f"deployment {SHOWN}"),),
+        parameters=lambda found: {
+            "repetitions": repetitions_of(found.run, REPETITIONS),
+            "latency_ms": {name: latency / MILLISECOND for name, latency in SITES.items()},
+            "laboratory_latency_ms": LABORATORY_LATENCY / MILLISECOND,
+            "jitter_mean_ms": JITTER / MILLISECOND,
+            "line": _line_of(mode_of(found.run))[1],
+            "skipped": _line_of(mode_of(found.run))[0],
+            "bad_network": f"{BAD_FACTOR} times latency and jitter, {100 * BAD_LOSS:g} % of packets lost",
+        },
     ),
 )

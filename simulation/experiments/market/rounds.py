@@ -9,22 +9,35 @@ request would have accepted, its minimum price.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean, pstdev
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.protocol.events import AuctionOptions
 from simulation.experiments.comparison import Comparison
-from simulation.experiments.market.experiment_frame import Study, market_experiment
+from simulation.experiments.figures import Figure
+from simulation.experiments.market.frame import (
+    first_plan,
+    market_study,
+    mode_of,
+    own_market,
+    repetitions_of,
+    stand_in_note,
+)
 from simulation.experiments.market.paper import FLAT_FROM_ROUNDS, REPETITIONS, TABLE4, TABLE4_SALES
-from simulation.experiments.market.plots.rounds import draw_rounds
 from simulation.experiments.market.statistics import drawn_ages, straight_line
-from simulation.experiments.result import Column, Columns, write_rows
+from simulation.experiments.result import Column, Columns, grouped
+from simulation.experiments.study import Found, Rows, Run, Shown
 from simulation.experiments.trials.own_market import OwnMarket
-from simulation.experiments.trials.plan import MarketPlan, MarketResult, Mode, Submission, UnitWish
+from simulation.experiments.trials.plan import MarketPlan, Mode, Submission, UnitWish
+from simulation.plots.style import BLUE, PAPER, SERIES
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
 
 MOST_ROUNDS: Final = 10
 SPACING: Final = 2 * SECOND
@@ -109,48 +122,18 @@ _COLUMNS: Final[Columns] = {
 }
 
 
-def run(study: Study) -> dict[str, Any]:
-    """Run the experiment; returns its summary."""
-    repetitions = study.repetitions(REPETITIONS)
-    requests = tuple(map(_asked_for, study.own.wishes())) or REQUESTS
-    asked = [
-        (request, wish, number)
-        for request in requests
-        for wish in request.wishes
-        for number in range(1, repetitions + 1)
-    ]
-    plans = [
-        plan
-        for request in requests
-        for wish in request.wishes
-        for plan in plans_of(study.seed, repetitions, wish=wish, own=study.own)
-    ]
-    auctions = [
-        row
-        for (request, wish, number), result in zip(asked, study.run(plans), strict=True)
-        for row in _auction_rows(request.label, wish, number, result)
-    ]
-    table = _table(auctions)
-    series = [{"request": one.label, "root_mean_square": distance(table, one.label)} for one in requests]
-    for name, rows in (("auctions", auctions), ("table4", table), ("series", series)):
-        write_rows(study.out / f"{name}.csv", rows)
-    draw_rounds(
-        study.out / "table4.csv", study.out / "series.csv", study.out / "figure11a.png", study.mode,
-        study.footnote(plans), quick=study.quick,
-    )  # fmt: skip
-    return study.summary(
-        plans,
-        parameters={
-            "requests": [one.label for one in requests],
-            "request": "for an hour, starting in 5 minutes; asking prices in credits per core hour",
-            "repetitions": repetitions,
-            "best_acceptable": "least minimum price of the resources that had the slot",
-            **study.own.parameters(),
-        },
-        comparisons=_comparisons(table, study.mode) if study.own.is_the_papers else [],
-        findings={"table": table, "series": series, "notes": list(NOTES)},
-        columns=_COLUMNS,
-    )
+def requests_of(run: Run) -> tuple[Asked, ...]:
+    """The requests that are made: one's own, or those that Table 4 may have been about."""
+    return tuple(map(_asked_for, own_market(run).wishes())) or REQUESTS
+
+
+def cases(run: Run) -> Mapping[str, Sequence[MarketPlan]]:
+    """The markets of each request."""
+    repetitions, own = repetitions_of(run, REPETITIONS), own_market(run)
+    return {
+        one.label: [plan for wish in one.wishes for plan in plans_of(run.seed, repetitions, wish=wish, own=own)]
+        for one in requests_of(run)
+    }
 
 
 def plans_of(
@@ -176,10 +159,18 @@ def plans_of(
     ]
 
 
-def _auction_rows(request: str, wish: UnitWish, repetition: int, result: MarketResult) -> list[dict[str, Any]]:
-    minimum = {each.name: each.prices.minimum_price for each in result.plan.resources}
+def _auctions(found: Found) -> Rows:
+    repetitions = repetitions_of(found.run, REPETITIONS)
+    minimum = {each.name: each.prices.minimum_price for each in first_plan(found).resources}
     rows = []
-    for auction in result.auctions:
+    made = [
+        (request, number % repetitions + 1, result, auction)
+        for request in found.cases
+        for number, result in enumerate(found.answers[request])
+        for auction in result.auctions
+    ]
+    for request, repetition, result, auction in made:
+        wish = auction.submission.wishes[0]
         price = auction.price()
         best = min((minimum[name] for name in auction.able()), default=None)
         rows.append(
@@ -203,11 +194,10 @@ def _auction_rows(request: str, wish: UnitWish, repetition: int, result: MarketR
     return rows
 
 
-def _table(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _table(found: Found) -> Rows:
     """Table 4 with the paper's columns and ours, for each request."""
     table = []
-    for request, rounds in dict.fromkeys((row["request"], row["rounds"]) for row in rows):
-        made = [row for row in rows if (row["request"], row["rounds"]) == (request, rounds)]
+    for (request, rounds), made in grouped(found["auctions"], "request", "rounds").items():
         sold = [row for row in made if row["price"] is not None]
         if not sold:
             continue
@@ -235,6 +225,10 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return table
 
 
+def _series(found: Found) -> Rows:
+    return [{"request": label, "root_mean_square": distance(found["table4"], label)} for label in found.cases]
+
+
 def prices_of(table: Sequence[Mapping[str, Any]], request: str) -> dict[int, float]:
     """Our mean sale prices of a request by number of rounds."""
     return {row["rounds"]: row["price"] for row in table if row["request"] == request}
@@ -260,7 +254,11 @@ _WHY_LARGE: Final = "which large machines have room depends on their ages, and a
 _WHY_PRICE: Final = "the paper's request is not given, and Curie's raw log, which it replays, is not to be had"
 
 
-def _comparisons(table: Sequence[Mapping[str, Any]], mode: Mode) -> list[Comparison]:
+def _comparisons(found: Found) -> Sequence[Comparison]:
+    """What the paper says of Table 4; nothing of a market of one's own."""
+    if not own_market(found.run).is_the_papers:
+        return []
+    table, mode = found["table4"], mode_of(found.run)
     result = [
         Comparison(
             f"{one.label}: root mean square from the paper's ten prices", "its ten prices", distance(table, one.label),
@@ -320,34 +318,71 @@ def _of_request(label: str, ours: Mapping[int, float]) -> list[Comparison]:
     ]  # fmt: skip
 
 
-def _tell(summary: Mapping[str, Any]) -> list[str]:
-    labels = [each["request"] for each in summary["series"]]
-    lines = [f"Table 4 again, {summary['parameters']['mode']}: sale price (sales), by request; durations as ratio"]
-    lines.append("rounds   paper" + "".join(f"  {label:>26}" for label in labels) + "   paper s    our s   ratio")
-    rows = {(row["request"], row["rounds"]): row for row in summary["table"]}
-    for rounds in sorted({row["rounds"] for row in summary["table"]}):
-        cells = "".join(
-            f"  {row['price']:16.2f} ({row['sold']} of {row['of']})" if (row := rows.get((label, rounds))) else " " * 28
-            for label in labels
-        )
-        first = rows.get((labels[0], rounds))
-        took = (
-            f"{first['paper_duration_s']:10.2f} {first['duration_s']:8.3f} {first['duration_ratio']:7.4f}"
-            if first
-            else ""
-        )
-        lines.append(f"{rounds:6}  {TABLE4[rounds][0]:6.2f}{cells}{took}")
-    squares = "".join(f"  {each['root_mean_square']:26.1f}" for each in summary["series"])
-    lines.append(f"root mean square{squares[2:]}")
-    return [*lines, *(f"Note: {note}" for note in summary["notes"])]
+def _figure11a(drawing: Drawing, found: Found) -> Iterable[Axes]:
+    """Sale price and duration over the number of rounds, the paper's beside ours.
+
+    Both durations have a linear axis of their own, as the paper's are hundreds of times longer.
+    """
+    rows = found["table4"]
+    left, right = drawing.subplots(1, 2)
+    rounds = sorted({row["rounds"] for row in rows})
+    prices, durations = zip(*(TABLE4[one] for one in rounds), strict=True)
+    left.plot(rounds, prices, color=PAPER, marker="s", linewidth=2, label="paper (Table 4)")
+    for each, colour, marker in zip(found["series"], SERIES, "ov^D", strict=False):
+        mine = [row for row in rows if row["request"] == each["request"]]
+        x, y, spread = ([row[column] for row in mine] for column in ("rounds", "price", "price_sd"))
+        label = f"{each['request']} (root mean square {each['root_mean_square']:.1f})"
+        left.errorbar(x, y, yerr=spread, color=colour, marker=marker, markersize=4, capsize=2, label=label)
+    left.set_ylim(0, 80)
+    left.set_ylabel("sale price (credits per core hour)")
+    left.set_title("Price, mean and standard deviation; the requests are readings", fontsize=10)
+    ours = right.twinx()
+    (of_paper,) = right.plot(rounds, durations, color=PAPER, marker="s", label="paper: rounds of 15 s (left axis)")
+    first = [row for row in rows if row["request"] == rows[0]["request"]]
+    x, y, spread = ([row[column] for row in first] for column in ("rounds", "duration_s", "duration_sd_s"))
+    label = f"ours, {first[0]['request']}: rounds close with the last answer (right axis)"
+    of_ours = ours.errorbar(x, y, yerr=spread, color=BLUE, marker="o", capsize=3, label=label)
+    right.set_ylabel("duration of the paper's auction (s)")
+    ours.set_ylabel("duration of our auction (s)", color=BLUE)
+    ours.tick_params(axis="y", colors=BLUE)
+    right.set_ylim(0, 160)
+    ours.set_ylim(bottom=0)
+    right.set_title("Duration", fontsize=10)
+    right.legend(handles=[of_paper, of_ours], frameon=False, fontsize=8, loc="upper left")
+    for axes in (left, right):
+        axes.set_xlabel("rounds of bidding")
+        axes.set_xticks(rounds)
+    return [left]
 
 
 EXPERIMENTS: Final = (
-    market_experiment(
-        "rounds",
-        "sale price and duration over 1 to 10 rounds of bidding (RAMP, Table 4 and figure 11a)",
-        run,
-        _tell,
-        own=True,
+    market_study(
+        name="rounds",
+        about="sale price and duration over 1 to 10 rounds of bidding (RAMP, Table 4 and figure 11a)",
+        cases=cases,
+        tables={"auctions": _auctions, "table4": _table, "series": _series},
+        columns=_COLUMNS,
+        figures={
+            "figure11a.png": Figure(
+                title="Figure 11a and Table 4 of Zasada and Coveney: rounds of bidding",
+                size=(12, 5.6),
+                draw=_figure11a,
+                note=stand_in_note,
+            )
+        },
+        comparisons=_comparisons,
+        shown=(
+            Shown("table4", "request rounds paper_price price sold of gap paper_duration_s duration_s duration_ratio"),
+            Shown("series", "request root_mean_square", "Distance from the paper's ten prices"),
+        ),
+        parameters=lambda found: {
+            "requests": list(found.cases),
+            "request": "for an hour, starting in 5 minutes; asking prices in credits per core hour",
+            "repetitions": repetitions_of(found.run, REPETITIONS),
+            "best_acceptable": "least minimum price of the resources that had the slot",
+            **own_market(found.run).parameters(),
+        },
+        notes=NOTES,
+        options={"rule": "", "pricing": "", "requests": "", "swarm": ""},
     ),
 )

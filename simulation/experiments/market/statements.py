@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from statistics import fmean, median
 from typing import Any, Final
 
 from simulation.experiments.comparison import Comparison
 from simulation.experiments.market.paper import MEDIAN_OFFER_PERCENT, ROUNDS, WINNERS
-
-Rows = Sequence[Mapping[str, Any]]
+from simulation.experiments.result import Rows
 
 BIGGEST_WINNER: Final = "atlas1"
 MOST_ATTRACTIVE: Final = ("curie1", "curie3")
@@ -53,12 +52,11 @@ def medians(requests: Rows, offers: Rows) -> dict[str, float]:
     }
 
 
-def prices_and_sales(requests: Rows, ours: Mapping[str, float], shares: Rows, very_large: Rows) -> list[Comparison]:
+def prices_and_sales(requests: Rows, ours: Mapping[str, float], shares: Rows) -> list[Comparison]:
     """Offers over request prices, what was sold and who won, beside the paper."""
     sold = sum(row["winning_price"] is not None for row in requests)
     immediate = [row for row in requests if row["request"] == "exp11"]
     failed = sum(row["winning_price"] is None for row in immediate)
-    refused = [row["cores"] for row in very_large if row["start_in_min"] == 5 and not row["sold_by_real_log"]]
     result = [
         Comparison(
             f"median offer over request price, {words}",
@@ -80,9 +78,6 @@ def prices_and_sales(requests: Rows, ours: Mapping[str, float], shares: Rows, ve
             why=_LOGS, picture="figure8a.png",
         ),
     ]  # fmt: skip
-    if refused:
-        what = "size from which immediate requests fail, machines with real logs"
-        result.append(Comparison(what, VERY_LARGE, min(refused), "cores", tolerance=VERY_LARGE / 2, why=_LOGS))
     return result
 
 

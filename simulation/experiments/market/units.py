@@ -8,25 +8,30 @@ number of units and the negotiation nearly constant, as its own contacts no bank
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
 
 from ramp.model.instant import MINUTE, SECOND, Duration
 from ramp.protocol.events import AuctionOptions
 from simulation.experiments.comparison import Comparison
-from simulation.experiments.market.experiment_frame import Study, market_experiment
-from simulation.experiments.market.plots.units import draw_units
-from simulation.experiments.market.statistics import drawn_ages, mean_and_deviation, straight_line
-from simulation.experiments.result import Column, Columns, write_rows
-from simulation.experiments.trials.plan import (
-    MarketPlan,
-    MarketResult,
-    Mode,
-    Submission,
-    UnitWish,
-    table2_resources,
+from simulation.experiments.figures import Figure
+from simulation.experiments.market.frame import (
+    first_plan,
+    market_study,
+    mode_of,
+    repetitions_of,
+    stand_in_note,
 )
+from simulation.experiments.market.statistics import drawn_ages, mean_and_deviation, straight_line
+from simulation.experiments.result import Column, Columns
+from simulation.experiments.study import RUNS, Found, Rows, Run, Shown
+from simulation.experiments.trials.plan import MarketPlan, Mode, Submission, UnitWish, table2_resources
 from simulation.market.random_streams import stream
+from simulation.plots.style import BLUE, GREEN, ORANGE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
 
 MOST_UNITS: Final = 25
 QUICK_UNITS: Final = (1, 5, 10, 15, 20, 25)
@@ -62,31 +67,11 @@ _COLUMNS: Final[Columns] = {
 }
 
 
-def run(study: Study) -> dict[str, Any]:
-    """Run the experiment; returns its summary."""
-    repetitions = study.repetitions(REPETITIONS[study.mode], QUICK_REPETITIONS[study.mode])
-    sizes = QUICK_UNITS if study.quick else tuple(range(1, MOST_UNITS + 1))
-    plans = plans_of(study.seed, repetitions, sizes)
-    results = study.run(plans)
-    rows = [row for number, result in enumerate(results, 1) for row in _rows(number, result)]
-    table = _table(rows)
-    write_rows(study.out / "auctions.csv", rows)
-    write_rows(study.out / "figure11b.csv", table)
-    note = study.footnote(plans)
-    draw_units(study.out / "figure11b.csv", study.out / "figure11b.png", study.mode, note, quick=study.quick)
-    return study.summary(
-        plans,
-        parameters={
-            "units": list(sizes),
-            "repetitions": repetitions,
-            "rounds": 1,
-            "unit": f"{CORES} cores for an hour; price {LOWEST_PRICE} to {HIGHEST_PRICE} credits, start in 5 to 60 "
-            f"minutes, deadline up to {SLACK_MINUTES} minutes later than the run needs, all drawn",
-        },
-        comparisons=_comparisons(table, study.mode),
-        findings={"table": table},
-        columns=_COLUMNS,
-    )
+def cases(run: Run) -> Sequence[MarketPlan]:
+    """The markets of a run."""
+    mode = mode_of(run)
+    repetitions = repetitions_of(run, REPETITIONS[mode], QUICK_REPETITIONS[mode])
+    return plans_of(run.seed, repetitions, run.either(tuple(range(1, MOST_UNITS + 1)), QUICK_UNITS))
 
 
 def plans_of(seed: int, repetitions: int, sizes: Sequence[int]) -> list[MarketPlan]:
@@ -118,7 +103,7 @@ def pause_after(size: int) -> Duration:
     return (1 + size // 10) * SECOND
 
 
-def _rows(repetition: int, result: MarketResult) -> list[dict[str, Any]]:
+def _rows(found: Found) -> Rows:
     return [
         {
             "repetition": repetition,
@@ -128,23 +113,27 @@ def _rows(repetition: int, result: MarketResult) -> list[dict[str, Any]]:
             "commitment_s": round(auction.negotiation / SECOND, 5),
             "total_s": round(auction.outcome.duration / SECOND, 5),
         }
+        for repetition, result in enumerate(found.answers[RUNS], 1)
         for auction in result.auctions
         if auction.round_durations
     ]
 
 
-def _table(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _table(found: Found) -> Rows:
+    """Means of what was bought, by the number of units."""
     table = []
-    for units in sorted({row["units"] for row in rows}):
-        chosen = [row for row in rows if row["units"] == units and row["status"] == "committed"]
-        entry: dict[str, Any] = {"units": units, "sold": len(chosen)}
+    for units in sorted({row["units"] for row in found["auctions"]}):
+        chosen = [row for row in found["auctions"] if (row["units"], row["status"]) == (units, "committed")]
+        entry = {"units": units, "sold": len(chosen)}
         for column in ("round_s", "commitment_s", "total_s"):
             entry[column], entry[f"{column}_sd"] = mean_and_deviation([row[column] for row in chosen])
         table.append(entry)
     return table
 
 
-def _comparisons(table: Sequence[Mapping[str, Any]], mode: Mode) -> list[Comparison]:
+def _comparisons(found: Found) -> Sequence[Comparison]:
+    """What the paper says of figure 11b."""
+    table, mode = found["figure11b"], mode_of(found.run)
     slope, _, fit = straight_line([(row["units"], row["round_s"]) for row in table])
     commit_slope, _, _ = straight_line([(row["units"], row["commitment_s"]) for row in table])
     total_slope, _, _ = straight_line([(row["units"], row["total_s"]) for row in table])
@@ -180,22 +169,47 @@ def _comparisons(table: Sequence[Mapping[str, Any]], mode: Mode) -> list[Compari
     ]  # fmt: skip
 
 
-def _tell(summary: Mapping[str, Any]) -> list[str]:
-    lines = [f"Units in one request, one round, {summary['parameters']['mode']} (mean, standard deviation; seconds):"]
-    lines.append("units  sold   round            commitment       whole purchase")
-    lines += [
-        f"{row['units']:5} {row['sold']:5}   {row['round_s']:.4f} ({row['round_s_sd']:.4f})  "
-        f"{row['commitment_s']:.4f} ({row['commitment_s_sd']:.4f})  {row['total_s']:.4f} ({row['total_s_sd']:.4f})"
-        for row in summary["table"]
-    ]
-    return lines
+def _figure11b(drawing: Drawing, found: Found) -> Iterable[Axes]:
+    """Round, commitment and whole purchase over the units of one request."""
+    rows = found["figure11b"]
+    axes = drawing.subplots()
+    for column, label, colour, marker in (
+        ("total_s", "whole purchase", ORANGE, "^"),
+        ("commitment_s", "commitment (votes, confirmations, payments)", GREEN, "s"),
+        ("round_s", "round of bidding, until the last answer", BLUE, "o"),
+    ):
+        units, means, deviations = ([row[name] for row in rows] for name in ("units", column, f"{column}_sd"))
+        axes.errorbar(units, means, deviations, color=colour, marker=marker, markersize=4, capsize=2, label=label)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("units in one request")
+    axes.set_ylabel("time (s), mean and standard deviation")
+    axes.set_title("paper: the round grows linearly, the negotiation does not; its numbers are not told", fontsize=9)
+    return [axes]
 
 
 EXPERIMENTS: Final = (
-    market_experiment(
-        "units",
-        "1 to 25 units in one request: round duration and commitment (RAMP, figure 11b)",
-        run,
-        _tell,
+    market_study(
+        name="units",
+        about="1 to 25 units in one request: round duration and commitment (RAMP, figure 11b)",
+        cases=cases,
+        tables={"auctions": _rows, "figure11b": _table},
+        columns=_COLUMNS,
+        figures={
+            "figure11b.png": Figure(
+                title="Figure 11b of Zasada and Coveney: units in one request, twenty resources on one host",
+                size=(9, 5.2),
+                draw=_figure11b,
+                note=stand_in_note,
+            )
+        },
+        comparisons=_comparisons,
+        shown=(Shown("figure11b", "units sold round_s commitment_s total_s"),),
+        parameters=lambda found: {
+            "units": sorted({len(one.wishes) for one in first_plan(found).submissions}),
+            "repetitions": len(found.cases[RUNS]),
+            "rounds": 1,
+            "unit": f"{CORES} cores for an hour; price {LOWEST_PRICE} to {HIGHEST_PRICE} credits, start in 5 to 60 "
+            f"minutes, deadline up to {SLACK_MINUTES} minutes later than the run needs, all drawn",
+        },
     ),
 )

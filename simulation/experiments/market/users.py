@@ -3,23 +3,23 @@
 Each number of users and each repetition is a market of its own, because the paper measures a platform at rest. The
 response time is that from the calls' sending until one resource's answer has been read, its mean over all answers; the
 round duration is that until the last answer. The paper finds both growing with the users and cannot tell why the second
-tails off. Here the profile tells what the time goes into.
+tails off.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ramp.model.instant import MINUTE, SECOND
 from ramp.protocol.events import AuctionOptions
 from ramp.runtime.configuration.values import ResourceConfig
 from simulation.experiments.comparison import Comparison
-from simulation.experiments.market.experiment_frame import Study, market_experiment
-from simulation.experiments.market.plots.users import draw_users
-from simulation.experiments.market.profile import PROFILE_COLUMNS, bottleneck, process_rows, profile_of
+from simulation.experiments.figures import Axis, Curves, Figure
+from simulation.experiments.market.frame import market_study, mode_of, repetitions_of, stand_in_note
 from simulation.experiments.market.statistics import drawn_ages, mean_and_deviation, straight_line
-from simulation.experiments.result import Column, Columns, write_rows
+from simulation.experiments.result import Column, Columns
+from simulation.experiments.study import RUNS, Found, Row, Rows, Run, Shown
 from simulation.experiments.trials.plan import (
     Links,
     MarketPlan,
@@ -29,6 +29,10 @@ from simulation.experiments.trials.plan import (
     UnitWish,
     table2_resources,
 )
+from simulation.plots.style import GREY
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 USERS: Final = {
     Mode.SIMULATED: tuple(range(1, 31)),
@@ -57,36 +61,10 @@ RESPONSE_COLUMNS: Final[Columns] = {
 }
 
 
-def run(study: Study) -> dict[str, Any]:
-    """Run the experiment; returns its summary."""
-    repetitions = study.repetitions(REPETITIONS)
-    plans = plans_of(study.seed, repetitions, QUICK_USERS if study.quick else USERS[study.mode], table2_resources())
-    results = study.run(plans)
-    rows, table = [response_row(result) for result in results], response_table(results)
-    uses = process_rows(results)
-    profile = profile_of(plans[-1])
-    write_rows(study.out / "markets.csv", rows)
-    write_rows(study.out / "figure12.csv", table)
-    write_rows(study.out / "profile_processes.csv", uses)
-    write_rows(study.out / "profile_functions.csv", profile.functions)
-    write_rows(study.out / "profile_areas.csv", profile.areas)
-    note = study.footnote(plans)
-    draw_users(study.out / "figure12.csv", study.out / "figure12.png", study.mode, note, quick=study.quick)
-    return study.summary(
-        plans,
-        parameters={
-            "users": sorted({plan.users for plan in plans}),
-            "repetitions": repetitions,
-            "rounds": 1,
-            "request": "16 cores for an hour, starting in 5 minutes, at most 70 credits per core hour",
-        },
-        comparisons=comparisons_of(table, study.mode, PICTURE),
-        findings={
-            "table": table,
-            "bottleneck": bottleneck(study.mode, uses, profile),
-        },
-        columns={**RESPONSE_COLUMNS, **PROFILE_COLUMNS},
-    )
+def cases(run: Run) -> Sequence[MarketPlan]:
+    """The markets of a run."""
+    users = run.either(USERS[mode_of(run)], QUICK_USERS)
+    return plans_of(run.seed, repetitions_of(run, REPETITIONS), users, table2_resources())
 
 
 def plans_of(
@@ -117,45 +95,44 @@ def plans_of(
 
 def response_row(result: MarketResult) -> dict[str, Any]:
     """Response times and round durations of one market in which all users asked at once."""
-    responses = [duration / SECOND for each in result.auctions for rnd in each.answered for _, duration in rnd]
-    rounds = [duration / SECOND for each in result.auctions for duration in each.round_durations]
+    row = _responses([result], result.plan.users)
+    purchases = [each.outcome.duration / SECOND for each in result.auctions]
+    del row["of"]
+    cpu, foreign = row.pop("cpu_ms_per_auction"), row.pop("foreign_cores")
+    purchase = mean_and_deviation(purchases, 5)[0]
+    return {**row, "purchase_s": purchase, "cpu_ms_per_auction": cpu, "foreign_cores": foreign}
+
+
+def response_table(results: Sequence[MarketResult]) -> list[dict[str, Any]]:
+    """Means over the repetitions by number of users; deviations over all answers and rounds."""
+    return [
+        _responses([result for result in results if result.plan.users == users], users)
+        for users in sorted({result.plan.users for result in results})
+    ]
+
+
+def _responses(results: Sequence[MarketResult], users: int) -> dict[str, Any]:
+    auctions = [auction for result in results for auction in result.auctions]
+    responses = [duration / SECOND for each in auctions for rnd in each.answered for _, duration in rnd]
+    rounds = [duration / SECOND for each in auctions for duration in each.round_durations]
+    cpu_ms = [1000 * result.cpu_s / len(result.auctions) for result in results]
     response, response_sd = mean_and_deviation(responses, 5)
     round_s, round_sd = mean_and_deviation(rounds, 5)
     return {
-        "users": result.plan.users,
-        "sold": sum(each.sold for each in result.auctions),
+        "users": users,
+        "sold": sum(each.sold for each in auctions),
+        "of": len(auctions),
         "response_s": response,
         "response_s_sd": response_sd,
         "round_s": round_s,
         "round_s_sd": round_sd,
         "longest_round_s": round(max(rounds), 5),
-        "purchase_s": mean_and_deviation([each.outcome.duration / SECOND for each in result.auctions], 5)[0],
-        "cpu_ms_per_auction": round(1000 * result.cpu_s / len(result.auctions), 3),
-        "foreign_cores": result.foreign_cores,
+        "cpu_ms_per_auction": mean_and_deviation(cpu_ms, 3)[0],
+        "foreign_cores": mean_and_deviation([result.foreign_cores for result in results], 2)[0],
     }
 
 
-def response_table(results: Sequence[MarketResult]) -> list[dict[str, Any]]:
-    """Means over the repetitions by number of users; deviations over all answers and rounds."""
-    table = []
-    for users in sorted({result.plan.users for result in results}):
-        chosen = [result for result in results if result.plan.users == users]
-        auctions = [auction for result in chosen for auction in result.auctions]
-        responses = [duration / SECOND for each in auctions for rnd in each.answered for _, duration in rnd]
-        rounds = [duration / SECOND for each in auctions for duration in each.round_durations]
-        entry: dict[str, Any] = {"users": users, "sold": sum(each.sold for each in auctions), "of": len(auctions)}
-        entry["response_s"], entry["response_s_sd"] = mean_and_deviation(responses, 5)
-        entry["round_s"], entry["round_s_sd"] = mean_and_deviation(rounds, 5)
-        entry["longest_round_s"] = round(max(rounds), 5)
-        entry["cpu_ms_per_auction"] = mean_and_deviation(
-            [1000 * result.cpu_s / len(result.auctions) for result in chosen], 3
-        )[0]
-        entry["foreign_cores"] = mean_and_deviation([result.foreign_cores for result in chosen], 2)[0]
-        table.append(entry)
-    return table
-
-
-def comparisons_of(table: Sequence[Mapping[str, Any]], mode: Mode, picture: str) -> list[Comparison]:
+def comparisons_of(table: Rows, mode: Mode, picture: str) -> list[Comparison]:
     """What the paper says of figures 12 and 13 beside the table."""
     slope, _, fit = straight_line([(row["users"], row["response_s"]) for row in table])
     round_slope, _, _ = straight_line([(row["users"], row["round_s"]) for row in table])
@@ -191,30 +168,67 @@ def comparisons_of(table: Sequence[Mapping[str, Any]], mode: Mode, picture: str)
     ]  # fmt: skip
 
 
-def tell_table(summary: Mapping[str, Any]) -> list[str]:
-    """The table for people."""
-    lines = [
-        "users   sold   response s (sd)     round s (sd)        longest round s   CPU ms an auction   foreign cores"
-    ]
-    lines += [
-        f"{row['users']:5} {row['sold']:6}   {row['response_s']:.4f} ({row['response_s_sd']:.4f})   "
-        f"{row['round_s']:.4f} ({row['round_s_sd']:.4f})   {row['longest_round_s']:12.4f}   "
-        f"{row['cpu_ms_per_auction']:16.1f}   {row['foreign_cores']:12.2f}"
-        for row in summary["table"]
-    ]
-    return lines
+_SAID: Final[Mapping[str, str]] = {
+    "response_s": "(a) response time; paper: linear",
+    "round_s": "(b) round duration; paper: steep up to 10 users, then tails off",
+}
+
+RESPONSES: Final[Mapping[str, Any]] = {
+    "x": Axis("users", "simultaneous users"),
+    "y": (
+        Axis("response_s", "response time of a resource (ms)", 1000),
+        Axis("round_s", "duration of the round (ms)", 1000),
+    ),
+    "spread": "_sd",
+    "title": lambda panel: _SAID[panel[0]],
+}
+"""What the curves of figures 12 and 13 have in common."""
 
 
-def _tell(summary: Mapping[str, Any]) -> list[str]:
-    lines = [f"Simultaneous users, one round, {summary['parameters']['mode']}:", *tell_table(summary)]
-    return [*lines, *summary["bottleneck"]]
+def responses_note(found: Found) -> str:
+    """Small print below figures 12 and 13."""
+    return f"Bars: standard deviation. The paper's curves are not told in numbers. {stand_in_note(found)}"
 
+
+def _slowest(axes: Axes, _: Found, panel: tuple[Any, ...], rows: Sequence[Row]) -> None:
+    if panel == ("round_s",):
+        longest = [1000 * row["longest_round_s"] for row in rows]
+        users = [row["users"] for row in rows]
+        axes.plot(users, longest, ":", marker="x", markersize=4, color=GREY, label="slowest user")
+
+
+SHOWN: Final = "users sold response_s round_s longest_round_s cpu_ms_per_auction foreign_cores"
 
 EXPERIMENTS: Final = (
-    market_experiment(
-        "users",
-        "1 to 30 simultaneous users: response time and round duration (RAMP, figure 12)",
-        run,
-        _tell,
+    market_study(
+        name="users",
+        about="1 to 30 simultaneous users: response time and round duration (RAMP, figure 12)",
+        cases=cases,
+        tables={
+            "markets": lambda found: [response_row(result) for result in found.answers[RUNS]],
+            "figure12": lambda found: response_table(found.answers[RUNS]),
+        },
+        columns=RESPONSE_COLUMNS,
+        figures={
+            PICTURE: Figure(
+                title="Figure 12 of Zasada and Coveney: simultaneous users, twenty resources on one host",
+                size=(11, 5),
+                draw=Curves(
+                    table="figure12",
+                    style=lambda line, number: {"marker": "o", "label": "mean over the users"},
+                    finish=_slowest,
+                    **RESPONSES,
+                ),
+                note=responses_note,
+            )
+        },
+        comparisons=lambda found: comparisons_of(found["figure12"], mode_of(found.run), PICTURE),
+        shown=(Shown("figure12", SHOWN),),
+        parameters=lambda found: {
+            "users": [row["users"] for row in found["figure12"]],
+            "repetitions": repetitions_of(found.run, REPETITIONS),
+            "rounds": 1,
+            "request": "16 cores for an hour, starting in 5 minutes, at most 70 credits per core hour",
+        },
     ),
 )

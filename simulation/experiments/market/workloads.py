@@ -4,10 +4,6 @@ Every repetition is a market of its own, opened at another age of its machines, 
 one another, each by a user of its own; what is bought stays reserved. The paper gives no wall times: an hour is taken,
 starting exactly at the time asked for. In virtual time the figures over time (8b, 9b) come from a quotation every so
 often over two days; over XMPP, where a day takes a day, from the purchases themselves.
-
-The paper's immediate request for 20 480 cores failed for want of free cores. Whether ours does depends on the logs at
-hand (Intrepid's is missing, Curie's is the cleaned one), so quotations for more and more cores follow the purchases:
-they find the size from which an immediate request fails while the same one in twelve hours does not.
 """
 
 from __future__ import annotations
@@ -19,28 +15,17 @@ from typing import Any, Final
 
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.protocol.events import AuctionOptions
-from simulation.experiments.market.experiment_frame import Study, market_experiment
-from simulation.experiments.market.paper import MEDIAN_OFFER_PERCENT, REPETITIONS, ROUNDS, TABLE3
-from simulation.experiments.market.plots.workloads import (
-    draw_figure8a,
-    draw_figure8b,
-    draw_figure9a,
-    draw_figure9b,
-    draw_figure10,
-)
+from simulation.experiments.comparison import Comparison
+from simulation.experiments.market.frame import first_plan, market_study, mode_of, repetitions_of
+from simulation.experiments.market.paper import REPETITIONS, ROUNDS, TABLE3
+from simulation.experiments.market.pictures import FIGURES
 from simulation.experiments.market.statements import medians, prices_and_sales, statements
 from simulation.experiments.market.statistics import drawn_ages
-from simulation.experiments.market.very_large import (
-    quotations,
-    very_large_lines,
-    very_large_rows,
-    very_large_table,
-    without_quotations,
-)
-from simulation.experiments.result import Column, Columns, write_rows
+from simulation.experiments.result import Column, Columns, grouped
+from simulation.experiments.study import Found, Rows, Run, Shown
 from simulation.experiments.trials.plan import (
+    AuctionResult,
     MarketPlan,
-    MarketResult,
     Mode,
     Submission,
     UnitWish,
@@ -56,11 +41,10 @@ PROBE_HOURS: Final = 48
 PROBE_EVERY: Final = 20 * MINUTE
 QUICK_PROBE_EVERY: Final = 4 * HOUR
 _OF_TABLE3: Final = frozenset(each.name for each in TABLE3)
+TABLE3_PART: Final = "Table 3"
+OVER_TIME: Final = "over time"
 PROBE_WISH: Final = UnitWish(price=70, cores=16, lead=5 * MINUTE)
 """What the figures over time ask for: exp1."""
-
-FOUR_RESOURCES: Final = ("atlas1", "curie1", "curie3", "thunder3")
-"""Shown in figure 9b; the paper does not say which four it shows."""
 
 _PRICE: Final = "credits per core hour"
 _COLUMNS: Final[Columns] = {
@@ -86,72 +70,18 @@ _COLUMNS: Final[Columns] = {
     "mean_offer": Column(_PRICE, "mean of all its offers; empty: it made none"),
     "start_price": Column(_PRICE, "of Table 2"),
     "offers": Column("", "that it made"),
-    "very_large.csv/sold": Column("", "whether somebody would have served it"),
-    "sold_by_real_log": Column("", "whether a machine with a real log would have"),
-    "able": Column("", "resources that would have"),
-    "able_real_log": Column("", "of these, those with real logs"),
+    "mean_attractiveness": Column(_PRICE, "mean of its attractiveness over time"),
 }
 
 PROBE_HEARTBEAT: Final = 3 * MINUTE
 """Of machines over days: fewer messages, and leases within what the directory grants."""
 
 
-def run(study: Study) -> dict[str, Any]:
-    """Run the experiment; returns its summary."""
-    out, repetitions = study.out, study.repetitions(REPETITIONS)
-    plans = plans_of(study.seed, repetitions)
-    simulated = study.mode is Mode.SIMULATED
-    probes = [probe_plan(study.seed, QUICK_PROBE_EVERY if study.quick else PROBE_EVERY)] if simulated else []
-    everything = study.run([*plans, *probes])
-    very_large = [
-        row for number, each in enumerate(everything[:repetitions], 1) for row in very_large_rows(number, each)
-    ]
-    results = [without_quotations(each) for each in everything[:repetitions]]
-    requests = [row for number, result in enumerate(results, 1) for row in _request_rows(number, result)]
-    offers = [row for number, result in enumerate(results, 1) for row in _offer_rows(number, result)]
-    over_time = [row for result in everything[repetitions:] or results for row in _time_rows(result)]
-    workloads = {each.name: workload_of(each) for each in plans[0].resources}
-    by_request, shares, by_resource = _by_request(requests, offers), _shares(requests, workloads), _by_resource(results)
-    attractive = _attractive(over_time, shares)
-    for name, rows in (
-        ("requests.csv", requests),
-        ("offers.csv", offers),
-        ("figure8a.csv", by_request),
-        ("over_time.csv", over_time),
-        ("very_large.csv", very_large),
-        ("figure9a.csv", shares),
-        ("figure10.csv", by_resource),
-    ):
-        write_rows(out / name, rows)
-    over_time_is = f"a quotation for exp1 at 70 credits every {_every(study.quick)}" if simulated else "the purchases"
-    note, quick, mode = study.footnote(plans), study.quick, study.mode
-    ours = medians(requests, offers)
-    draw_figure8a(out / "figure8a.csv", out / "figure8a.png", mode, (MEDIAN_OFFER_PERCENT, ours), note, quick=quick)
-    draw_figure8b(out / "over_time.csv", out / "figure8b.png", workloads, mode, note, quick=quick)
-    draw_figure9a(out / "figure9a.csv", out / "figure9a.png", mode, note, quick=quick)
-    draw_figure9b(out / "over_time.csv", out / "figure9b.png", FOUR_RESOURCES, mode, note, quick=quick)
-    draw_figure10(out / "figure10.csv", out / "figure10.png", mode, note, quick=quick)
-    return study.summary(
-        plans,
-        parameters={
-            "rounds": ROUNDS,
-            "repetitions": repetitions,
-            "wall_time": "one hour, starting exactly at the time asked for (the paper gives none)",
-            "over_time": over_time_is,
-        },
-        comparisons=[
-            *prices_and_sales(requests, ours, shares, very_large),
-            *statements(by_request, by_resource, shares, attractive),
-        ],
-        findings={
-            "requests": by_request,
-            "shares": shares,
-            "resources": by_resource,
-            "very_large": very_large_table(very_large),
-            "attractive": attractive,
-        },
-        columns=_COLUMNS,
-    )
+def cases(run: Run) -> Mapping[str, Sequence[MarketPlan]]:
+    """The markets of Table 3, and in virtual time one that is asked over two days."""
+    every = run.either(PROBE_EVERY, QUICK_PROBE_EVERY)
+    probes = [probe_plan(run.seed, every)] if mode_of(run) is Mode.SIMULATED else []
+    return {TABLE3_PART: plans_of(run.seed, repetitions_of(run, REPETITIONS)), OVER_TIME: probes}
 
 
 def plans_of(seed: int, repetitions: int) -> list[MarketPlan]:
@@ -172,7 +102,7 @@ def plans_of(seed: int, repetitions: int) -> list[MarketPlan]:
             f"repetition {number}",
             resources,
             len(TABLE3),
-            submissions + quotations(len(submissions) + 1, SPACING),
+            submissions,
             age=age,
             seed=seed,
         )
@@ -190,14 +120,21 @@ def probe_plan(seed: int, every: int) -> MarketPlan:
     return MarketPlan("over time", table2_resources(), 1, submissions, seed=seed, heartbeat=PROBE_HEARTBEAT)
 
 
-def _every(quick: bool) -> str:
-    return f"{(QUICK_PROBE_EVERY if quick else PROBE_EVERY) // MINUTE} minutes over {PROBE_HOURS} hours"
+def workloads_of(found: Found) -> dict[str, str]:
+    """Kind of each resource's workload."""
+    return {each.name: workload_of(each) for each in first_plan(found).resources}
 
 
-def _request_rows(repetition: int, result: MarketResult) -> list[dict[str, Any]]:
-    workloads = {each.name: workload_of(each) for each in result.plan.resources}
+def _auctions(found: Found) -> list[tuple[int, AuctionResult]]:
+    """All auctions of Table 3's requests, with the number of their market."""
+    results = enumerate(found.answers[TABLE3_PART], 1)
+    return [(repetition, auction) for repetition, result in results for auction in result.auctions]
+
+
+def _requests(found: Found) -> Rows:
+    workloads = workloads_of(found)
     rows = []
-    for auction in result.auctions:
+    for repetition, auction in _auctions(found):
         wish, winner = auction.submission.wishes[0], auction.winner()
         row: dict[str, Any] = {
             "repetition": repetition,
@@ -221,8 +158,8 @@ def _request_rows(repetition: int, result: MarketResult) -> list[dict[str, Any]]
     return rows
 
 
-def _offer_rows(repetition: int, result: MarketResult) -> list[dict[str, Any]]:
-    workloads = {each.name: workload_of(each) for each in result.plan.resources}
+def _offers(found: Found) -> Rows:
+    workloads = workloads_of(found)
     return [
         {
             "repetition": repetition,
@@ -237,14 +174,14 @@ def _offer_rows(repetition: int, result: MarketResult) -> list[dict[str, Any]]:
             "load": round(offer.load, 4),
             "source": offer.source,
         }
-        for auction in result.auctions
+        for repetition, auction in _auctions(found)
         for number, asked, offer in offers_of(auction)
     ]
 
 
-def _time_rows(result: MarketResult) -> list[dict[str, Any]]:
+def _over_time(found: Found) -> Rows:
     """Offers of first rounds over the machines' age."""
-    workloads = {each.name: workload_of(each) for each in result.plan.resources}
+    workloads = workloads_of(found)
     return [
         {
             "hours": round((result.plan.age + auction.submission.at) / HOUR, 4),
@@ -256,6 +193,7 @@ def _time_rows(result: MarketResult) -> list[dict[str, Any]]:
             "attractiveness": asked - offer.cpu_hour_cost,
             "load": round(offer.load, 4),
         }
+        for result in found.answers[OVER_TIME] or found.answers[TABLE3_PART]
         for auction in result.auctions
         for number, asked, offer in offers_of(auction)
         if number == 1
@@ -267,8 +205,9 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return round(fmean(given), 2) if given else None
 
 
-def _by_request(requests: Sequence[Mapping[str, Any]], offers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _by_request(found: Found) -> Rows:
     """Figure 8a: means over the repetitions."""
+    requests, offers = found["requests"], found["offers"]
     table = []
     for workload in TABLE3:
         rows = [row for row in requests if row["request"] == workload.name]
@@ -289,9 +228,10 @@ def _by_request(requests: Sequence[Mapping[str, Any]], offers: Sequence[Mapping[
     return table
 
 
-def _shares(requests: Sequence[Mapping[str, Any]], workloads: Mapping[str, str]) -> list[dict[str, Any]]:
+def _shares(found: Found) -> Rows:
     """Figure 9a: who won how many."""
-    wins = Counter(row["winner"] for row in requests if row["winner"])
+    workloads = workloads_of(found)
+    wins = Counter(row["winner"] for row in found["requests"] if row["winner"])
     total = sum(wins.values()) or 1
     return [
         {
@@ -304,14 +244,12 @@ def _shares(requests: Sequence[Mapping[str, Any]], workloads: Mapping[str, str])
     ]
 
 
-def _by_resource(results: Sequence[MarketResult]) -> list[dict[str, Any]]:
+def _by_resource(found: Found) -> Rows:
     """Figure 10: mean offer of every resource beside its minimum and start price."""
     made: dict[str, list[int]] = {}
-    for result in results:
-        for auction in result.auctions:
-            for _, _, offer in offers_of(auction):
-                made.setdefault(offer.resource, []).append(offer.cpu_hour_cost)
-    resources = results[0].plan.resources
+    for _, auction in _auctions(found):
+        for _, _, offer in offers_of(auction):
+            made.setdefault(offer.resource, []).append(offer.cpu_hour_cost)
     return [
         {
             "resource": each.name,
@@ -321,46 +259,68 @@ def _by_resource(results: Sequence[MarketResult]) -> list[dict[str, Any]]:
             "start_price": each.prices.start_price,
             "offers": len(made.get(each.name, [])),
         }
-        for each in resources
+        for each in first_plan(found).resources
     ]
 
 
-def _attractive(over_time: Sequence[Mapping[str, Any]], shares: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _attractive(found: Found) -> Rows:
     """Mean attractiveness beside the share of wins: do the most attractive resources win?"""
-    won = {row["resource"]: row["share_percent"] for row in shares}
-    by_resource: dict[str, list[int]] = {}
-    for row in over_time:
-        by_resource.setdefault(row["resource"], []).append(row["attractiveness"])
+    won = {row["resource"]: row["share_percent"] for row in found["figure9a"]}
     table = [
-        {"resource": name, "mean_attractiveness": round(fmean(values), 2), "share_percent": won.get(name, 0.0)}
-        for name, values in by_resource.items()
+        {
+            "resource": name,
+            "mean_attractiveness": round(fmean(row["attractiveness"] for row in rows), 2),
+            "share_percent": won.get(name, 0.0),
+        }
+        for (name,), rows in grouped(found["over_time"], "resource").items()
     ]
     return sorted(table, key=lambda row: -row["mean_attractiveness"])
 
 
-def _tell(summary: Mapping[str, Any]) -> list[str]:
-    lines = [f"Table 3 on Table 2, {ROUNDS} rounds, means over repetitions, {summary['parameters']['mode']}:"]
-    lines.append("request  cores  start min  price   offers in round 1, 2, 3    won at   sold  winners")
-    for row in summary["requests"]:
-        offers = "".join(_number(row[f"mean_offer_{number}"]) for number in range(1, ROUNDS + 1))
-        lines.append(
-            f"{row['request']:7} {row['cores']:6} {row['start_in_min']:10} {row['price']:6} {offers}   "
-            f"{_number(row['winning_price'])}   {row['sold']}/{row['of']}   {row['winners']}"
-        )
-    lines.append("wins: " + ", ".join(f"{row['resource']} {row['share_percent']:g} %" for row in summary["shares"]))
-    lines += very_large_lines(summary["very_large"])
-    return lines
+def _comparisons(found: Found) -> Sequence[Comparison]:
+    requests, shares = found["requests"], found["figure9a"]
+    return [
+        *prices_and_sales(requests, medians(requests, found["offers"]), shares),
+        *statements(found["figure8a"], found["figure10"], shares, found["attractive"]),
+    ]
 
 
-def _number(value: float | None) -> str:
-    return f"{'-' if value is None else format(value, '.2f'):>8}"
+def _what_is_over_time(found: Found) -> str:
+    if not found.cases[OVER_TIME]:
+        return "the purchases"
+    every = found.run.either(PROBE_EVERY, QUICK_PROBE_EVERY) // MINUTE
+    return f"a quotation for exp1 at 70 credits every {every} minutes over {PROBE_HOURS} hours"
 
 
 EXPERIMENTS: Final = (
-    market_experiment(
-        "workloads",
-        "Table 3's requests on Table 2's machines: prices, winners, attractiveness (RAMP, figures 8 to 10)",
-        run,
-        _tell,
+    market_study(
+        name="workloads",
+        about="Table 3's requests on Table 2's machines: prices, winners, attractiveness (RAMP, figures 8 to 10)",
+        cases=cases,
+        tables={
+            "requests": _requests,
+            "offers": _offers,
+            "figure8a": _by_request,
+            "over_time": _over_time,
+            "figure9a": _shares,
+            "figure10": _by_resource,
+            "attractive": _attractive,
+        },
+        columns=_COLUMNS,
+        figures=FIGURES,
+        comparisons=_comparisons,
+        shown=(
+            Shown(
+                "figure8a",
+                "request cores start_in_min price mean_offer_1 mean_offer_2 mean_offer_3 winning_price sold of winners",
+            ),
+            Shown("figure9a", "resource wins share_percent", "Wins"),
+        ),
+        parameters=lambda found: {
+            "rounds": ROUNDS,
+            "repetitions": repetitions_of(found.run, REPETITIONS),
+            "wall_time": "one hour, starting exactly at the time asked for (the paper gives none)",
+            "over_time": _what_is_over_time(found),
+        },
     ),
 )

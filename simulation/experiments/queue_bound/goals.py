@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
 
 from simulation.experiments.comparison import Comparison
-from simulation.experiments.queue_bound.runs import DEADLINES_S, EASY, PLANNED, Row
+from simulation.experiments.queue_bound.runs import DEADLINES_S, EASY, PLANNED
 from simulation.experiments.queue_bound.scores import FEWEST
+from simulation.experiments.result import Rows
 
 CALIBRATION_PICTURE: Final = "calibration.png"
 COVERAGE_PICTURE: Final = "coverage.png"
@@ -26,10 +27,37 @@ _NEAR: Final = "the plan tells less of this queue: requested times say little, o
 _BUSY: Final = "measured on a busy or slow computer"
 
 
-def goals(log: str, tables: dict[str, list[Row]]) -> list[Comparison]:
+class _Goals:
+    """Comparisons of one log with its goals."""
+
+    def __init__(self, log: str) -> None:
+        self.log = log
+        self.found: list[Comparison] = []
+
+    def between(self, what: str, ours: float, low: float, high: float, unit: str = "share") -> None:
+        """A share of jobs within its bound must be neither less nor more."""
+        self._add(what, f"goal {low:g} to {high:g}", ours, unit, _FEW, COVERAGE_PICTURE, at_least=low, at_most=high)
+
+    def at_most(self, what: str, ours: float, most: float, unit: str = "ratio", picture: str = "") -> None:
+        """A ratio or an error must not be more."""
+        self._add(what, f"goal {most:g}", ours, unit, _NEAR, picture, at_most=most)
+
+    def at_least_month(self, ours: float) -> None:
+        """The worst month must have so much."""
+        self._add(
+            "least coverage of a month", f"goal {MONTH_COVERAGE:g}", ours, "share", _FEW, "", at_least=MONTH_COVERAGE
+        )
+
+    def _add(self, what: str, goal: str, ours: float, unit: str, why: str, picture: str, **limits: float) -> None:
+        self.found.append(Comparison(f"{self.log}: {what}", goal, ours, unit, why=why, picture=picture, **limits))
+
+
+def goals(log: str, tables: Mapping[str, Rows]) -> list[Comparison]:
     """Rows of a log under EASY."""
     rows = {
-        name: [row for row in rows if row["log"] == log and row.get("waits") == EASY] for name, rows in tables.items()
+        name: [row for row in rows if row["log"] == log and row["waits"] == EASY]
+        for name, rows in tables.items()
+        if name in ("bounds", "classes", "chances")
     }
     bounds = {row["predictor"]: row for row in rows["bounds"]}
     if not bounds:
@@ -39,110 +67,49 @@ def goals(log: str, tables: dict[str, list[Row]]) -> list[Comparison]:
     if ours["waiting_jobs"] < FEWEST:
         why = f"fewer than {FEWEST} jobs that wait tell nothing"
         return [Comparison(f"{log}: jobs that the plan lets wait", "", ours["waiting_jobs"], "jobs", why=why)]
-    loss = ours["loss_s"] / min(row["loss_s"] for row in others)
     # nothing makes bounds of 0 as wide as ours
     medians = [row["median_scaled_s"] for row in others if row["median_scaled_s"] != ""]
     median = ours["median_bound_s"] / min(medians) if medians else 0.0
-    low, high = COVERAGE
-    return [
-        Comparison(
-            f"{log}: planned at once, but late", "none", ours["late_at_once"], "jobs", at_most=0, why="another rule"
-        ),
-        Comparison(
-            f"{log}: coverage of the jobs that wait",
-            f"goal {low:g} to {high:g}",
-            ours["coverage_waiting"],
-            "share",
-            at_least=low,
-            at_most=high,
-            why=_FEW,
-            picture=COVERAGE_PICTURE,
-        ),
-        *_classes(log, rows["classes"]),
-        Comparison(
-            f"{log}: loss over the best bmbp's", f"goal {LOSS_RATIO:g}", loss, "ratio", at_most=LOSS_RATIO, why=_NEAR
-        ),
-        Comparison(
-            f"{log}: median bound of the jobs that wait over the best bmbp's at one coverage",
-            f"goal {MEDIAN_RATIO:g}",
-            median,
-            "ratio",
-            at_most=MEDIAN_RATIO,
-            why=_NEAR,
-        ),
-        *_chances(log, rows["chances"]),
-    ]
+    late = Comparison(
+        f"{log}: planned at once, but late", "none", ours["late_at_once"], "jobs", at_most=0, why="another rule"
+    )
+    found = _Goals(log)
+    found.between("coverage of the jobs that wait", ours["coverage_waiting"], *COVERAGE)
+    _classes(found, rows["classes"])
+    found.at_most("loss over the best bmbp's", ours["loss_s"] / min(row["loss_s"] for row in others), LOSS_RATIO)
+    found.at_most("median bound of the jobs that wait over the best bmbp's at one coverage", median, MEDIAN_RATIO)
+    _chances(found, rows["chances"])
+    return [late, *found.found]
 
 
-def _classes(log: str, rows: Sequence[Row]) -> list[Comparison]:
+def _classes(found: _Goals, rows: Rows) -> None:
     """The worst class of sizes on either side, and the worst month."""
-    found = []
     mine = [row for row in rows if row["predictor"] == PLANNED]
-    sizes = [row["coverage"] for row in mine if row["kind"] == "size"]
-    low, high = CLASS_COVERAGE
+    sizes, in_months = ([row["coverage"] for row in mine if row["kind"] == kind] for kind in ("size", "month"))
     if sizes:
-        for words, value in (("least", min(sizes)), ("most", max(sizes))):
-            found.append(
-                Comparison(
-                    f"{log}: {words} coverage of a class of sizes",
-                    f"goal {low:g} to {high:g}",
-                    value,
-                    "share",
-                    at_least=low,
-                    at_most=high,
-                    why=_FEW,
-                    picture=COVERAGE_PICTURE,
-                )
-            )
-    in_months = [row["coverage"] for row in mine if row["kind"] == "month"]
+        found.between("least coverage of a class of sizes", min(sizes), *CLASS_COVERAGE)
+        found.between("most coverage of a class of sizes", max(sizes), *CLASS_COVERAGE)
     if in_months:
-        found.append(
-            Comparison(
-                f"{log}: least coverage of a month",
-                f"goal {MONTH_COVERAGE:g}",
-                min(in_months),
-                "share",
-                at_least=MONTH_COVERAGE,
-                why=_FEW,
-            )
-        )
-    return found
+        found.at_least_month(min(in_months))
 
 
-def _chances(log: str, rows: Sequence[Row]) -> list[Comparison]:
-    found = []
+def _chances(found: _Goals, rows: Rows) -> None:
     for within in DEADLINES_S:
         here = {row["predictor"]: row for row in rows if row["within_s"] == within}
         ours = here.pop(PLANNED, None)
         if ours is None or not here:
             continue
-        found.append(
-            Comparison(
-                f"{log}: calibration error of a start within {within // 60} min",
-                f"goal {CALIBRATION_ERROR:g}",
-                ours["calibration_error"],
-                "probability",
-                at_most=CALIBRATION_ERROR,
-                why=_NEAR,
-                picture=CALIBRATION_PICTURE,
-            )
-        )
+        minutes = within // 60
+        found.at_most(
+            f"calibration error of a start within {minutes} min", ours["calibration_error"], CALIBRATION_ERROR,
+            "probability", CALIBRATION_PICTURE,
+        )  # fmt: skip
         if within != DEADLINES_S[-1]:
             ratio = ours["brier"] / min(row["brier"] for row in here.values())
-            found.append(
-                Comparison(
-                    f"{log}: Brier score within {within // 60} min over the best bmbp's",
-                    f"goal {BRIER_RATIO:g}",
-                    ratio,
-                    "ratio",
-                    at_most=BRIER_RATIO,
-                    why=_NEAR,
-                )
-            )
-    return found
+            found.at_most(f"Brier score within {minutes} min over the best bmbp's", ratio, BRIER_RATIO)
 
 
-def cost_goal(costs: Sequence[dict[str, Any]]) -> list[Comparison]:
+def cost_goal(costs: Rows) -> list[Comparison]:
     """What a question costs at 1 000 waiting jobs."""
     return [
         Comparison(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -82,6 +82,11 @@ class Setting:
     def name(self) -> str:
         """What tables call the log."""
         return self.log if self.log in known_logs() else Path(self.log).name.removesuffix(".gz").removesuffix(".swf")
+
+
+def missing_logs(settings: Sequence[Setting]) -> list[str]:
+    """Names of the logs that are not on this computer, so that a synthetic workload is in their place."""
+    return sorted({setting.name for setting in settings if find_log(setting.log) is None})
 
 
 def named_log(text: str, waits: str, seed: int) -> Setting:

@@ -125,7 +125,7 @@ def _parameters_of(run: str, path: Path) -> tuple[str, ...]:
         return tuple(name for name in inspect.signature(simulate).parameters if name not in _NOT_SWEPT)
     if not run.startswith(EXPERIMENT):
         raise ConfigurationError(f"got '{run}', expected '{SIMULATE}' or '{EXPERIMENT}NAME'", path=path, key="run")
-    return (*OF_EXPERIMENTS, *sorted(find_experiment(run.removeprefix(EXPERIMENT)).further))
+    return (*OF_EXPERIMENTS, *sorted(find_experiment(run.removeprefix(EXPERIMENT)).options))
 
 
 def _flat(data: Mapping[str, Any], table: str, path: Path) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ramp.client import swarm
-from ramp.client.line import SocketLine
+from ramp.client.portal import BlockingLine, connected
 from ramp.control.codec import decode_request, encode_event
 from ramp.control.events import Event
 from ramp.control.requests import Submit
@@ -335,16 +335,20 @@ class Market:
 
     # -- a user's commands ---------------------------------------------------------------------------------------
 
-    def line(self, user: str) -> SocketLine:
+    @contextlib.contextmanager
+    def line(self, user: str) -> Iterator[BlockingLine]:
         """A connection to a user's agent, which may just be starting again."""
         end = time.monotonic() + WAIT_S
-        while True:
-            try:
-                return SocketLine(self.state.socket(user))
-            except TransportError:
-                if time.monotonic() > end:
-                    raise
-                time.sleep(0.02)
+        with contextlib.ExitStack() as stack:
+            while True:
+                try:
+                    line = stack.enter_context(connected(self.state.socket(user)))
+                    break
+                except TransportError:
+                    if time.monotonic() > end:
+                        raise
+                    time.sleep(0.02)
+            yield line
 
     def ask(self, user: str, request: dict[str, Any]) -> dict[str, Any]:
         """The last event of a request as it is on the wire; asked again when the agent is killed meanwhile."""

@@ -25,7 +25,7 @@ from ramp.errors import EffectFailed, LedgerUnavailable, StorageFailed
 from ramp.model.instant import MINUTE
 from ramp.protocol.transition_tables import ParticipantState
 from ramp.runtime import state_folder
-from ramp.runtime.guests.guarded_plugin import GuardedPlugin
+from ramp.runtime.guests.guarded import GuardedPlugin
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.ledger.store import LedgerStore
 from simulation.resource import reservation_book

@@ -12,10 +12,11 @@ from click.testing import CliRunner
 
 from ramp.errors import ConfigurationError
 from simulation.cli import experiment as cli
-from simulation.cli.experiment import experiment, progress_lines
+from simulation.cli.experiment import experiment
+from simulation.cli.progress import progress_lines
 from simulation.experiments.comparison import Comparison
-from simulation.experiments.discovery import Experiment
-from simulation.experiments.result import write_summary
+from simulation.experiments.result import Column, write_summary
+from simulation.experiments.study import Study
 
 
 def test_experiments_are_found_by_their_files() -> None:
@@ -25,8 +26,8 @@ def test_experiments_are_found_by_their_files() -> None:
     assert options["bluegene"] == ["whole_logs"]
     assert {"mode", "repeat", "rule"} <= set(options["rounds"])
     names = list(options)
-    assert {"bluegene", "bluegene-noncontiguous", "bluegene-failed-links"} <= set(names)
-    with pytest.raises(ConfigurationError, match="bluegene-failed-links"):
+    assert {"bluegene", "angara", "malleable"} <= set(names)
+    with pytest.raises(ConfigurationError, match="there are angara, bluegene"):
         CliRunner().invoke(experiment, ["run", "nonsense", "--out", "unused"], catch_exceptions=False)
 
 
@@ -69,7 +70,7 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., st
     def begin(*_: Any, **__: Any) -> dict[str, Any]:
         raise AssertionError("the study has begun")
 
-    monkeypatch.setattr("simulation.cli.experiment._run_with_progress", begin)
+    monkeypatch.setattr("simulation.cli.experiment.run_into", begin)
 
     def run(*options: str) -> str:
         arguments = ["run", *options, "--out", str(tmp_path)]
@@ -121,20 +122,22 @@ def test_a_comparison_without_a_paper_has_its_header(tmp_path: Path) -> None:
 def studies(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two experiments that take no time: all of `agreeing` agrees, one row of `differing` does not; one cannot run."""
 
-    def study(name: str, ours: float) -> Experiment:
-        def run(out: Path, *, quick: bool, seed: int, **_: Any) -> dict[str, Any]:
-            rows = [Comparison("what", 5, ours, "", tolerance=1, why="so it is")]
-            return write_summary(
-                out, experiment=name, seed=seed, quick=quick, parameters={}, comparisons=rows, findings={}, columns={}
-            )
+    def study(name: str, ours: float, measure: Any = lambda _: {"x": 1}) -> Study:
+        rows = [Comparison("what", 5, ours, "", tolerance=1, why="so it is")]
+        return Study(
+            name=name,
+            about=f"about {name}",
+            cases=lambda _: [0],
+            measure=measure,
+            columns={"x": Column("", "a number")},
+            comparisons=lambda _: rows,
+        )
 
-        return Experiment(name, f"about {name}", run, lambda summary: [summary["comparison"][0]["verdict"]])
-
-    def fail(*_: Any, **__: Any) -> dict[str, Any]:
+    def fail(_: Any) -> dict[str, Any]:
         raise ConfigurationError("the log is not on this computer", key="log")
 
     found = {"agreeing": study("agreeing", 5.0), "differing": study("differing", 9.0)}
-    found["missing"] = Experiment("missing", "about nothing", fail, lambda _: [])
+    found["missing"] = study("missing", 5.0, fail)
     monkeypatch.setattr(cli, "find_experiment", lambda name: found[name])
     monkeypatch.setattr(cli, "experiment_names", lambda: list(found))
 

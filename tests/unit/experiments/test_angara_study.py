@@ -10,11 +10,11 @@ from statistics import fmean
 import pytest
 import scipy  # its parts load when they are used
 
-from simulation.experiments.angara import figures as angara
-from simulation.experiments.angara.gains import average_table, gain
-from simulation.experiments.angara.runs import SYSTEMS, Setting, System, Variant, run_setting
-from simulation.experiments.confidence_interval import confidence_interval
+from simulation.experiments.angara import study as angara
+from simulation.experiments.angara.gains import gain, mean_table
+from simulation.experiments.angara.runs import ANY_NODES, METHODS, SYSTEMS, Setting, System, Variant, run_setting
 from simulation.experiments.discovery import find_experiment
+from simulation.experiments.means import confidence_interval
 from simulation.workload.generators.angara_workload import Sizes
 
 SHEET = {
@@ -72,7 +72,7 @@ def test_averages_are_over_systems_and_intervals_over_seeds() -> None:
         for seed, shift in ((1, 0.0), (2, 0.1))
         for system, value in (("a", 0.2), ("b", 0.4))
     ]
-    entry = next(entry for entry in average_table(rows) if entry["measure"] == "utilisation")
+    (entry,) = mean_table(rows, ["utilisation"], "method", "window")
     assert entry["mean"] == pytest.approx(35)
     assert entry["standard_deviation"] == pytest.approx(10 / 2**0.5, abs=1e-3)
 
@@ -83,7 +83,7 @@ def test_a_run_counts_requested_and_allocated_nodes_apart() -> None:
     plain = run_setting(Setting(system, Variant("plain", "find-systems"), 8, 0.3, 1))
     assert plain["refused"] == 0
     assert plain["allocated"] > plain["utilisation"] > 0.2
-    ceiling = run_setting(Setting(system, angara.ANY_NODES, 8, 0.3, 1))
+    ceiling = run_setting(Setting(system, ANY_NODES, 8, 0.3, 1))
     assert ceiling["allocated"] == ceiling["utilisation"] >= plain["utilisation"] - 0.01
     assert plain == run_setting(Setting(system, Variant("plain", "find-systems"), 8, 0.3, 1))
 
@@ -107,7 +107,7 @@ def test_the_study_leaves_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert {f"figure{number}.{kind}" for number in (3, 4, 5, 6) for kind in ("csv", "png")} <= set(summary["files"])
     with (tmp_path / "figure5.csv").open(encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
-    assert {row["method"] for row in rows} == {method.label for method in angara.METHODS}
+    assert {row["method"] for row in rows} == {method.label for method in METHODS}
     assert all(0 < float(row["mean"]) < 100 for row in rows)
     text = "\n".join(experiment.tell(summary))
     assert "load 0.65" in text

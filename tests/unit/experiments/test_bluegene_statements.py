@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from simulation.experiments.bluegene.readings import MAIN_JOBS, readings, settings_of, tabulate
+from simulation.experiments.bluegene.readings import MAIN_JOBS, reading_table, readings, settings_of
 from simulation.experiments.bluegene.runs import EASY, FIRST_FIT, LOGS, MULTI_TOROIDAL, PLAIN, SLIM_CASES
 from simulation.experiments.bluegene.statements import statements
 
@@ -86,7 +86,7 @@ def test_a_reading_says_what_differs() -> None:
         "SDSC": (0.49, 0.30, 0.84, 0.84, 0.8, 0.8, 0.6, 0.49),
     }
     rows = [{"utilisation": share, "utilisation_while_arriving": share / 2} for log in LOGS for share in shares[log]]
-    ctc, sdsc, ctc_arriving, _ = tabulate(reading, rows)
+    ctc, sdsc, ctc_arriving, _ = reading_table(reading, rows)
     assert (ctc["fat_percent"], ctc["fat_plain_percent"], ctc["verdict"], ctc["why"]) == (48.0, 26.0, "agrees", "")
     assert (ctc["slim_curves_apart_points"], ctc["slim_machines_apart_points"]) == (2.0, 1.0)
     assert (ctc["loss_points"], ctc["loss_percent"]) == (40.0, pytest.approx(45.45))

@@ -71,8 +71,7 @@ def test_each_reading_of_the_median_has_its_own_offers() -> None:
 
 def test_what_was_sold_is_judged() -> None:
     """Two winners are not within one of five, everything was sold, and the request that always failed did not."""
-    large = [{"start_in_min": 5, "cores": cores, "sold_by_real_log": cores < 81_920} for cores in (20_480, 81_920)]
-    found = prices_and_sales(ASKED, {LAST_OFFERS: 72.7, "all offers": 82.9}, SHARES, large)
+    found = prices_and_sales(ASKED, {LAST_OFFERS: 72.7, "all offers": 82.9}, SHARES)
     told = {each.what.removeprefix("median offer over request price, "): str(each.verdict) for each in found}
     assert told == {
         LAST_OFFERS: "agrees",
@@ -80,5 +79,4 @@ def test_what_was_sold_is_judged() -> None:
         "resources that won everything": "DIFFERS",
         "requests sold": "agrees",
         "exp11 (20480 cores in 5 min) failed": "DIFFERS",
-        "size from which immediate requests fail, machines with real logs": "DIFFERS",
     }

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from matplotlib.colors import to_rgb
 
-from simulation.experiments.angara.plots import _interval
-from simulation.experiments.bluegene.plots import _apart_at_full_load
+from simulation.experiments.angara.pictures import interval
+from simulation.experiments.bluegene.pictures import apart_at_full_load
 from simulation.plots import style
 from simulation.plots.style import footnote, legend_below, new_figure, save_figure
 
@@ -61,24 +61,24 @@ def test_series_can_be_told_apart_by_colour_blind_eyes() -> None:
 
 
 def test_intervals_that_cannot_be_are_not_drawn() -> None:
-    def row(measure: str, mean: float, half: float, seeds: int = 4) -> dict[str, str]:
-        return {"measure": measure, "mean": str(mean), "ci95_half_width": str(half), "seeds": str(seeds)}
+    def row(measure: str, mean: float, half: float, seeds: int = 4) -> dict[str, object]:
+        return {"measure": measure, "mean": mean, "ci95_half_width": half, "seeds": seeds}
 
-    assert _interval(row("utilisation", 60, 5)) == 5
-    assert _interval(row("utilisation", 60, 45)) is None  # 105 %
-    assert _interval(row("relative_wait", 600, 45)) == 45
-    assert _interval(row("relative_wait", 600, 700)) is None  # a wait below 0
-    assert _interval(row("utilisation", 60, 5, seeds=2)) is None
+    assert interval(row("utilisation", 60, 5)) == 5
+    assert interval(row("utilisation", 60, 45)) is None  # 105 %
+    assert interval(row("relative_wait", 600, 45)) == 45
+    assert interval(row("relative_wait", 600, 700)) is None  # a wait below 0
+    assert interval(row("utilisation", 60, 5, seeds=2)) is None
 
 
 def test_the_slim_panels_tell_how_far_the_papers_four_curves_lie_apart() -> None:
     """Two further curves, which the paper does not have, do not count."""
-    shares = {("bgl", "0.0"): 0.80, ("bgl", "0.5"): 0.79, ("bgl", "1.0"): 0.78, ("torus3d", "1.0"): 0.77}
-    shares |= {("torus3d", "0.0"): 0.10, ("torus3d", "0.5"): 0.10}
+    shares = {("bgl", 0.0): 0.80, ("bgl", 0.5): 0.79, ("bgl", 1.0): 0.78, ("torus3d", 1.0): 0.77}
+    shares |= {("torus3d", 0.0): 0.10, ("torus3d", 0.5): 0.10}
     rows = [
-        {"log": "CTC", "machine": machine, "fat_probability": "0.0", "torus_probability": torus, "load": load,
-         "utilisation": str(share if load == "1.0" else 0.2)}
+        {"log": "CTC", "machine": machine, "fat_probability": 0.0, "torus_probability": torus, "load": load,
+         "utilisation": share if load == 1.0 else 0.2}
         for (machine, torus), share in shares.items()
-        for load in ("0.2", "1.0")
+        for load in (0.2, 1.0)
     ]  # fmt: skip
-    assert _apart_at_full_load(rows, "CTC") == pytest.approx(3)
+    assert apart_at_full_load(rows, "CTC") == pytest.approx(3)

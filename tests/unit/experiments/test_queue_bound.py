@@ -12,13 +12,12 @@ import pytest
 from ramp.errors import ConfigurationError
 from ramp.queue_bound.easy_plan import plan_starts
 from ramp.queue_bound.predictor import PREDICTORS
-from simulation.experiments.queue_bound.coverage import run
+from simulation.experiments.discovery import find_experiment
 from simulation.experiments.queue_bound.goals import goals
 from simulation.experiments.queue_bound.replay import Predictions, QueueHistory, planned_waits, predict
 from simulation.experiments.queue_bound.runs import (
     EASY,
     RECORDED,
-    Row,
     Setting,
     history_of,
     named_log,
@@ -84,7 +83,7 @@ def test_a_log_without_waits_has_nothing_to_bound() -> None:
 
 
 def test_goals_are_judged_by_the_worst_class_and_the_best_rival() -> None:
-    def row(predictor: str, loss: float, median: float | str, jobs: int = 500) -> Row:
+    def row(predictor: str, loss: float, median: float | str, jobs: int = 500) -> dict[str, object]:
         common = {
             "log": "L",
             "waits": EASY,
@@ -152,7 +151,9 @@ def test_the_study_of_a_log_of_ones_own(tmp_path: Path) -> None:
     path, out = tmp_path / "mine.swf", tmp_path / "out"
     write_swf(path, synthetic_log(64, 14 * DAY_S, 7, load=0.9))
     out.mkdir()
-    summary = run(out, quick=False, seed=1, processes=1, on_progress=None, log=(f"{path}:64",))
+    summary = find_experiment("queue-bound").run(
+        out, quick=False, seed=1, processes=1, on_progress=None, log=(f"{path}:64",)
+    )
     assert {row["log"] for row in summary["bounds"]} == {"mine"}
     assert "mine: planned at once, but late" in {row["what"] for row in summary["comparison"]}
 
@@ -163,7 +164,7 @@ def test_the_quick_study_without_a_log(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     out = tmp_path / "out"
     out.mkdir()
-    summary = run(out, quick=True, seed=1, processes=1, on_progress=None)
+    summary = find_experiment("queue-bound").run(out, quick=True, seed=1, processes=1, on_progress=None)
     assert {"bounds.csv", "chances.csv", "calibration.png", "coverage.png", "columns.md"} <= set(summary["files"])
     with (out / "bounds.csv").open() as stream:
         rows = list(csv.DictReader(stream))

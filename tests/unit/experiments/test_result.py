@@ -11,10 +11,11 @@ import pytest
 
 from ramp.errors import ConfigurationError, TransportError
 from simulation.experiments.comparison import Comparison
-from simulation.experiments.discovery import Experiment, all_experiments, find_experiment
+from simulation.experiments.discovery import all_experiments, find_experiment
 from simulation.experiments.report import write_report
 from simulation.experiments.result import Column, write_rows, write_summary
 from simulation.experiments.running import prepare, run_into
+from simulation.experiments.study import Figure, Found, Study
 
 ALL_STAND_INS = "20 of 20 machines have stand-ins for their logs"
 FETCH = "fetch the logs (`ramp logs --fetch all`)"
@@ -79,25 +80,35 @@ def test_every_column_of_every_table_is_in_the_data_dictionary(tmp_path: Path) -
         leave(tmp_path, [])
 
 
-def experiment(run: Any, name: str = "demo") -> Experiment:
-    return Experiment(name, "what it is about", run, lambda _: ["told"])
+def experiment(name: str = "demo", measure: Any = None) -> Study:
+    return Study(
+        name=name,
+        about="what it is about",
+        cases=lambda _: [0],
+        measure=measure or (lambda _: {"x": 1, "y": "a"}),
+        tables={"rows": lambda found: found.answers["runs"]},
+        columns=COLUMNS,
+        figures={"one.png": _Picture(title="", size=(1, 1), draw=lambda drawing, found: [])},
+        comparisons=lambda _: [
+            Comparison("below | one", 50.0, 49.6, "%", 4.0, picture="one.png"),
+            Comparison("<elsewhere>", 5, 3.0, "", tolerance=1, why="too small"),
+            Comparison("<nowhere>", "-", 3.0, "", why="too few & too small"),
+        ],
+    )
 
 
-def demo(out: Path, **_: Any) -> dict[str, Any]:
-    (out / "one.png").write_bytes(b"picture")
-    rows = [
-        Comparison("below | one", 50.0, 49.6, "%", 4.0, picture="one.png"),
-        Comparison("<elsewhere>", 5, 3.0, "", tolerance=1, why="too small"),
-        Comparison("<nowhere>", "-", 3.0, "", why="too few & too small"),
-    ]
-    return leave(out, rows)
+class _Picture(Figure):
+    """Takes no time."""
+
+    def save(self, found: Found, path: Path) -> None:
+        path.write_bytes(b"picture")
 
 
 OPTIONS: dict[str, Any] = {"quick": True, "seed": 1, "processes": 1, "on_progress": None}
 
 
 def test_results_are_in_a_folder_of_the_experiments_name(tmp_path: Path) -> None:
-    summary = run_into(experiment(demo), tmp_path, **OPTIONS)
+    summary = run_into(experiment(), tmp_path, **OPTIONS)
     assert json.loads((tmp_path / "demo" / "summary.json").read_text()) == summary
     assert summary["wall_s"] >= 0
     assert [path.name for path in tmp_path.iterdir()] == ["demo"]
@@ -105,34 +116,33 @@ def test_results_are_in_a_folder_of_the_experiments_name(tmp_path: Path) -> None
 
 def test_results_do_not_mix(tmp_path: Path) -> None:
     """Earlier results are refused, or replaced whole; what is no result is never touched."""
-    run_into(experiment(demo), tmp_path, **OPTIONS)
+    run_into(experiment(), tmp_path, **OPTIONS)
     (tmp_path / "demo" / "left_behind.csv").write_text("x\n")
     with pytest.raises(ConfigurationError, match=r"demo: out: holds results already.*--replace"):
-        prepare([experiment(demo)], tmp_path, replace=False)
-    prepare([experiment(demo)], tmp_path, replace=True)
-    run_into(experiment(demo), tmp_path, **OPTIONS)
+        prepare([experiment()], tmp_path, replace=False)
+    prepare([experiment()], tmp_path, replace=True)
+    run_into(experiment(), tmp_path, **OPTIONS)
     assert not (tmp_path / "demo" / "left_behind.csv").exists()
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter1.txt").write_text("years of work")
     with pytest.raises(ConfigurationError, match="is needed for the results of thesis"):
-        prepare([experiment(demo, "thesis")], tmp_path, replace=True)
+        prepare([experiment("thesis")], tmp_path, replace=True)
 
 
 def test_a_run_that_fails_leaves_nothing_and_spares_what_was_there(tmp_path: Path) -> None:
-    def failing(out: Path, **_: Any) -> dict[str, Any]:
-        (out / "half.csv").write_text("x\n")
+    def failing(_: Any) -> dict[str, Any]:
         raise TransportError("the market did not come up")
 
-    run_into(experiment(demo), tmp_path, **OPTIONS)
+    run_into(experiment(), tmp_path, **OPTIONS)
     with pytest.raises(TransportError):
-        run_into(experiment(failing), tmp_path, **OPTIONS)
+        run_into(experiment(measure=failing), tmp_path, **OPTIONS)
     assert [path.name for path in tmp_path.iterdir()] == ["demo"]
     assert (tmp_path / "demo" / "rows.csv").exists()
 
 
 def test_the_page_has_every_picture_beside_its_rows(tmp_path: Path) -> None:
-    run_into(experiment(demo), tmp_path, **OPTIONS)
-    page = write_report(tmp_path, [experiment(demo), experiment(demo, "never-run")], {"broken": "no <logs>"})
+    run_into(experiment(), tmp_path, **OPTIONS)
+    page = write_report(tmp_path, [experiment(), experiment("never-run")], {"broken": "no <logs>"})
     text = page.read_text()
     beside, elsewhere = text.split("<img src='demo/one.png'")[1].split("</table>")[:2]
     assert "below | one" in beside

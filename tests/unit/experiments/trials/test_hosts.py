@@ -11,6 +11,7 @@ from ramp.runtime.configuration.file import load_config
 from simulation.experiments.market import network as market_network
 from simulation.experiments.market.trading import Tally
 from simulation.experiments.market.users import plans_of
+from simulation.experiments.study import Found, Run
 from simulation.experiments.trials import hosts as market_hosts
 from simulation.experiments.trials import namespaces as market_namespaces
 from simulation.experiments.trials.hosted_group import federated
@@ -32,7 +33,8 @@ def test_a_missing_program_is_named(monkeypatch) -> None:
 def test_one_host_alone_is_still_compared() -> None:
     row = {"users": 1, "response_s": 0.01, "response_s_sd": 0.0, "round_s": 0.02}
     table = [row, {**row, "users": 10, "response_s": 0.1, "round_s": 0.2}]
-    compared = market_network._comparisons({"one host": table}, Mode.XMPP)
+    rows = [{"deployment": "one host", **row} for row in table]
+    compared = market_network._comparisons(Found(Run(True, 1, {"mode": Mode.XMPP}), {}, tables={"figure13": rows}))
     assert any("R²" in each.what for each in compared)
     slope = next(each for each in compared if each.what == "response time, one more user")
     assert abs(slope.ours - 10.0) < 1e-6  # 90 ms over 9 users

@@ -1,1 +1,0 @@
-"""Pictures of the market experiments, from their result files."""

@@ -1,1 +1,0 @@
-"""A market of live torus machines: what request size, torus share and a price for fragmentation do."""
