@@ -91,22 +91,6 @@ async def until(condition):
             await asyncio.sleep(0.01)
 
 
-@pytest.mark.slow
-async def test_agents_come_back_after_the_server_was_killed(server):
-    async with parties(server, "user", *(f"ral{number}" for number in range(8))) as (user, *resources):
-        for resource in resources:
-            await user.send(EncodedMessage(str(resource.jid), "before", CFP, ""))
-        assert [await user.next() for _ in resources] == ["before"] * 8
-        server.kill()
-        await until(lambda: all(agent.story[-1] == "down" for agent in (user, *resources)))
-        for resource in resources:  # waits in the user's outbox
-            await user.send(EncodedMessage(str(resource.jid), "meanwhile", CFP, ""))
-        server.start()
-        assert [await user.next() for _ in resources] == ["meanwhile"] * 8
-        assert all(agent.story == ["up", "down", "up"] for agent in (user, *resources))
-        assert user.counters.dropped == 0
-
-
 async def test_agent_comes_back_after_its_line_was_cut(shared):
     async with parties(shared, "cut", "other") as (cut, other):
         cut.client.transport.abort()
@@ -169,32 +153,12 @@ async def test_full_outbox_gives_up_the_oldest(server, caplog):
 
 
 @pytest.mark.slow
-async def test_server_that_lost_all_it_had_stored_has_its_accounts_again(server):
-    async with parties(server, "homeless") as (agent,):
-        server.kill()
-        for path in server.state_dir.glob("*.sqlite*"):
-            path.unlink()
-        server.start()
-        await until(lambda: agent.story == ["up", "down", "up"])
-
-
-@pytest.mark.slow
 async def test_restart_keeps_port_authority_and_accounts(server):
     port, authority = server.port, server.ca_file.read_bytes()
     async with parties(server, "keeper") as (keeper,):
         await asyncio.to_thread(server.restart)
         assert (server.port, server.ca_file.read_bytes()) == (port, authority)
         await until(lambda: keeper.story == ["up", "down", "up"])
-
-
-@pytest.mark.slow
-def test_no_password_is_written_down_or_on_a_command_line(server):
-    server.ensure_accounts({"secretive": "correct-horse-battery"})
-    server.restart()
-    for process in [psutil.Process(server.pid), *psutil.Process(server.pid).children()]:
-        assert "correct-horse" not in " ".join([*process.cmdline(), *process.environ().values()])
-    for path in (path for path in server.state_dir.rglob("*") if path.is_file()):
-        assert b"correct-horse" not in path.read_bytes(), path
 
 
 @pytest.mark.slow
@@ -232,15 +196,6 @@ def test_files_are_in_the_state_directory_and_private(shared):
     names = {path.name for path in shared.state_dir.iterdir()}
     assert {"rosters.sqlite", "tls", "embedded.log", "server.lock", "server.pid"} <= names
     assert shared.state_dir.stat().st_mode & 0o077 == 0
-
-
-def test_document_type_before_the_stream_is_refused(shared):
-    with socket.create_connection((shared.host, shared.port), timeout=LIMIT_S) as line:
-        line.sendall(b"<!DOCTYPE a [<!ENTITY b 'c'>]><stream:stream to='localhost' xmlns='jabber:client' ")
-        line.sendall(b"xmlns:stream='http://etherx.jabber.org/streams' version='1.0'>")
-        with contextlib.suppress(ConnectionResetError):
-            assert line.recv(1000) == b""
-    assert not probe_problem(shared.host, shared.port, shared.domain, LIMIT_S)
 
 
 def test_two_servers_never_share_a_state_directory(shared, monkeypatch):

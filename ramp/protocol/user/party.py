@@ -105,7 +105,7 @@ class UserParty(ConversingParty):
             until=self.changes.history.new_end,
             forgotten=self._forgotten,
         )
-        self.registry.task(self._ended)
+        self.registry.task(self._ended, self._ended.on_timer)
         self.jobs = OwnJobs(self.agreements, self.agreement_state, self._questions, self.changes.history.end)
         self.moves = Moves(self.agreements)
         self._clock = ClockComparison(name, bank)

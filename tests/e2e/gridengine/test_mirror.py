@@ -1,4 +1,4 @@
-"""The plug-in `mirrored` pointed at a real queue."""
+"""The plug-in `mirrored` drives a simulated machine by a real queue."""
 
 from __future__ import annotations
 
