@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -23,14 +22,13 @@ from ramp.rfql.signing import proofs
 from ramp.rfql.signing.proofs import Verifier
 from ramp.rfql.xml import schema
 from ramp.rfql.xml.namespaces import MARKET
-from ramp.rfql.xml.parser import Element, parse_wire
+from ramp.rfql.xml.parser import Element, parse_wire, root_name
 from ramp.rfql.xml.record import Record
 
 CALLS_REMEMBERED: Final = 64
 """Number of parsed calls for proposals to remember."""
 
 REMEMBERED_CHARACTERS_MAX: Final = 32_768
-_ROOT: Final = re.compile(r"\s*<([A-Za-z]{1,64})[\s/>]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +76,6 @@ _DOCUMENTS: Final = {document.content.__name__: document for document in _all()}
 _BY_CONTENT: Final = {document.content: document for document in _DOCUMENTS.values()}
 _BY_TAG: Final = {f"{{{MARKET}}}{name}": document for name, document in _DOCUMENTS.items()}
 _SIGNED_NAMES: Final = frozenset(tag.rpartition("}")[2] for tag in agreements.SIGNABLE)
-
-
-def root_name(body: str) -> str:
-    """Return the name of a document's root element without parsing it; empty if that is impossible."""
-    match = _ROOT.match(body)
-    return match[1] if match is not None else ""
 
 
 def content_named(name: str) -> type | None:
