@@ -20,7 +20,7 @@ PROGRESS_LINE_S: Final = 10.0
 
 @contextmanager
 def progress_of(name: str, every_s: float = PROGRESS_LINE_S) -> Iterator[Told]:
-    """Give a function that is told how many of how many simulations are done."""
+    """Give a function to call with the numbers of simulations done and of all."""
     if not sys.stderr.isatty():
         yield progress_lines(name, time.monotonic, every_s)
         return
