@@ -157,10 +157,7 @@ class ProsodyServer(ServerProcess):
                 **self._federation(),
             )
         )
-        if self.tokens:
-            self._give_tokens(self.tokens)
-        if self.accounts:
-            self._give_accounts(self.accounts)
+        self._give(self.accounts, self.tokens)
         return [executable, "-F", "--config", str(self._configuration)]
 
     def _federation(self) -> Mapping[str, str]:
@@ -171,11 +168,11 @@ class ProsodyServer(ServerProcess):
             "authorities": "",
         }
 
-    def _give_accounts(self, accounts: Mapping[str, str]) -> None:
-        store_accounts(self._configuration, self.domain, accounts)
-
-    def _give_tokens(self, tokens: Mapping[str, AccountToken | None]) -> None:
-        store_tokens(self._configuration, self.domain, tokens)
+    def _give(self, accounts: Mapping[str, str], tokens: Mapping[str, AccountToken | None]) -> None:
+        if tokens:
+            store_tokens(self._configuration, self.domain, tokens)
+        if accounts:
+            store_accounts(self._configuration, self.domain, accounts)
 
     @property
     def _configuration(self) -> Path:
