@@ -3,7 +3,6 @@
 | defect of pyjabber | fix |
 |---|---|
 | listens on the machine's public address and opens an admin page on :9090 | `serve` opens one listener on loopback |
-| imports alembic and aiohttp for services that are off: 0.3 s, 25 MB | stand-ins for those modules |
 | key and certificate in site-packages, signed with a public key pair of the wheel | `ramp.servers.certificate` |
 | process pool for key derivation: survives kill -9, may hang after a fork | one unused thread |
 | a message to another domain ends the server | `Router.deliver` bounces it |
@@ -61,14 +60,17 @@ class _Off:
 
 
 # these would import alembic and aiohttp, 0.3 s and 25 MB, and make a scratch directory
-for _name, _members in {
+_SERVICES: dict[str, dict[str, Any]] = {
     "alembic": {"command": None},
     "alembic.config": {"Config": None},
     "pyjabber.http_server": {"HttpServer": _Off},
     "pyjabber.plugins.xep_0363.upload_server": {"UploadHttpServer": _Off},
     "pyjabber.webpage.adminPage": {"api_adminpage_app": _Off},
-}.items():
-    sys.modules.setdefault(_name, types.ModuleType(_name)).__dict__.update(_members)
+}
+_stand_ins = _SERVICES.keys() - sys.modules.keys()
+for _name in _stand_ins:
+    sys.modules[_name] = types.ModuleType(_name)
+    sys.modules[_name].__dict__.update(_SERVICES[_name])
 
 import pyjabber.server  # noqa: E402 (after the stand-ins)
 from pyjabber import AppConfig  # noqa: E402 (after the stand-ins)
@@ -87,6 +89,9 @@ from pyjabber.stream.handlers.StanzaHandler import StanzaHandler  # noqa: E402 (
 from pyjabber.stream.JID import JID  # noqa: E402 (after the stand-ins)
 from pyjabber.stream.negotiators.StreamNegotiator import StreamNegotiator  # noqa: E402 (after the stand-ins)
 from pyjabber.stream.utils.Enums import Stage  # noqa: E402 (after the stand-ins)
+
+for _name in _stand_ins:
+    del sys.modules[_name]
 
 EXPECTED_VERSION = "0.4.5"
 """The version of pyjabber whose internals this module uses."""

@@ -91,12 +91,9 @@ def store_accounts(configuration: Path, domain: str, accounts: Mapping[str, str]
 
 
 def store_tokens(configuration: Path, domain: str, tokens: Mapping[str, AccountToken | None]) -> None:
-    """Set the only valid tokens of accounts, and close accounts made without them; the server may be running.
+    """Set the only valid tokens of accounts, and close accounts made without them or with None.
 
-    Args:
-        configuration: configuration file of the server, with `PLUGINS` among its `plugin_paths`.
-        domain: host of the accounts.
-        tokens: tokens by local name; None closes the account.
+    Arguments are those of `store_accounts`.
 
     Raises:
         TransportError: Prosody cannot store the tokens.
