@@ -52,8 +52,7 @@ from ramp.xmpp.quotas import Complaints
 class _Off:
     """Replaces a service that is off; pyjabber's server makes one of each and starts none."""
 
-    def __init__(self, *_: object) -> None:
-        pass
+    def __init__(self, *_: object) -> None: ...
 
     def get_aiohttp_webapp(self) -> None:
         pass
