@@ -55,8 +55,7 @@ class ParticipantState(StrEnum):
     QUEUED = "queued"
     SETTLING = "settling"
     SOLD = "sold"
-    REFUNDING = "refunding"
-    FAILING = "failing"
+    ENDING = "ending"
     RELEASED = "released"
 
 
@@ -71,12 +70,11 @@ class BuyerChangeState(StrEnum):
     ENDED = "ended"
 
 
-class SizeChangeState(StrEnum):
+class SellerChangeState(StrEnum):
     """Resource: shrinking a sold slot at the agreed instant, or reserving an addition; then the bank."""
 
     NEW = "new"
-    CHECKING = "checking"
-    HOLDING = "holding"
+    PREPARING = "preparing"
     AGREED = "agreed"
     TAKING = "taking"
     POSTING = "posting"
@@ -102,7 +100,7 @@ def _moves(*edges: tuple[StrEnum, StrEnum, *tuple[str, ...]]) -> frozenset[Trans
 
 _A, _V, _C = AuctionState, VotingState, ConfirmationState
 _P, _J = ParticipantState, JobState
-_B, _Z = BuyerChangeState, SizeChangeState
+_B, _Z = BuyerChangeState, SellerChangeState
 
 AUCTION: Final = _moves(
     (_A.NEW, _A.DISCOVERING, "start"),
@@ -143,8 +141,7 @@ PARTICIPANT: Final = _moves(
     (_P.NEW, _P.HELD, "recover"),
     (_P.NEW, _P.CONFIRMING, "recover"),
     (_P.NEW, _P.SOLD, "recover"),
-    (_P.NEW, _P.REFUNDING, "recover"),
-    (_P.NEW, _P.FAILING, "recover"),
+    (_P.NEW, _P.ENDING, "recover"),
     (_P.NEW, _P.RELEASED, "recover"),
     (_P.HOLDING, _P.HELD, "SlotHeld", "SlotLookedUp"),
     (_P.HOLDING, _P.RELEASED, "SlotHeld", "SlotLookedUp", "HoldCancelled", "deadline"),
@@ -156,14 +153,12 @@ PARTICIPANT: Final = _moves(
     (_P.QUEUED, _P.SETTLING, "SlotLookedUp"),
     (_P.QUEUED, _P.RELEASED, "SlotLookedUp", "PaymentRefused"),
     (_P.SETTLING, _P.SOLD, "PaymentMade"),
-    (_P.SETTLING, _P.REFUNDING, "PaymentMade"),
+    (_P.SETTLING, _P.ENDING, "PaymentMade"),
     (_P.SETTLING, _P.RELEASED, "PaymentRefused", "ChangePosted"),
-    (_P.SOLD, _P.REFUNDING, "ContractChange"),
-    (_P.SOLD, _P.FAILING, "SlotLost"),
+    (_P.SOLD, _P.ENDING, "ContractChange", "SlotLost"),
     (_P.SOLD, _P.RELEASED, "ChangePosted"),
-    (_P.REFUNDING, _P.SOLD, "ChangeRefused"),
-    (_P.REFUNDING, _P.RELEASED, "ChangePosted"),
-    (_P.FAILING, _P.RELEASED, "ChangePosted"),
+    (_P.ENDING, _P.SOLD, "ChangeRefused"),
+    (_P.ENDING, _P.RELEASED, "ChangePosted"),
 )
 
 JOB: Final = _moves(
@@ -196,24 +191,21 @@ BUYER_CHANGE: Final = _moves(
     (_B.DECIDING, _B.ENDED, "posted", "void"),
 )
 
-SIZE_CHANGE: Final = _moves(
-    (_Z.NEW, _Z.CHECKING, "ContractChange"),
-    (_Z.NEW, _Z.HOLDING, "ContractChange", "recover"),
+SELLER_CHANGE: Final = _moves(
+    (_Z.NEW, _Z.PREPARING, "ContractChange", "recover"),
     (_Z.NEW, _Z.AGREED, "recover"),
     (_Z.NEW, _Z.POSTING, "recover"),
-    (_Z.CHECKING, _Z.AGREED, "SlotResized"),
-    (_Z.CHECKING, _Z.ENDED, "SlotResized"),
-    (_Z.HOLDING, _Z.AGREED, "SlotResized"),
-    (_Z.HOLDING, _Z.RESTORING, "SlotResized", "ChangeWithdrawal", "deadline"),
-    (_Z.HOLDING, _Z.ENDED, "SlotResized"),
+    (_Z.PREPARING, _Z.AGREED, "SlotResized"),
+    (_Z.PREPARING, _Z.RESTORING, "SlotResized", "ChangeWithdrawal", "deadline"),
+    (_Z.PREPARING, _Z.ENDED, "SlotResized"),
     (_Z.AGREED, _Z.TAKING, "deadline"),
     (_Z.AGREED, _Z.POSTING, "ChangeAgreed"),
     (_Z.AGREED, _Z.RESTORING, "ChangeWithdrawal", "deadline"),
     (_Z.TAKING, _Z.POSTING, "SlotResized"),
     (_Z.TAKING, _Z.RESTORING, "SlotResized", "deadline"),
     (_Z.TAKING, _Z.ENDED, "SlotResized"),
-    (_Z.POSTING, _Z.RESTORING, "ChangeRefused"),
-    (_Z.POSTING, _Z.ENDED, "ChangePosted"),
+    (_Z.POSTING, _Z.RESTORING, "void"),
+    (_Z.POSTING, _Z.ENDED, "posted"),
     (_Z.RESTORING, _Z.ENDED, "SlotResized"),
 )
 
@@ -224,7 +216,7 @@ TABLES: Final = {
     "participant": PARTICIPANT,
     "job": JOB,
     "buyer_change": BUYER_CHANGE,
-    "size_change": SIZE_CHANGE,
+    "seller_change": SELLER_CHANGE,
 }
 
 

@@ -99,8 +99,7 @@ class AmendedOnce(Checker):
                     raise self._violated(f"amendment {amendment.number} gives {amendment.refund} back of {worth}")
             kind = TransferKind.PAYMENT if amendment.grows else TransferKind.REFUND
             moved = view.ledger.transfer(amendment.key, kind)
-            wanted = amendment.charge if amendment.grows else amendment.refund
-            if moved is None or moved.posted_at is None or moved.amount != wanted:
+            if moved is None or moved.posted_at is None or moved.amount != abs(amendment.amount):
                 raise self._violated(f"amendment {amendment.number} of {agreement.agreement_id} has moved {moved}")
             state = after(state, amendment)
 

@@ -22,9 +22,9 @@ from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed
 from ramp.protocol.conversations import Registry
 from ramp.protocol.effects import Effect, Persist, Report, Send
 from ramp.protocol.progress import AmendmentEnded
-from ramp.protocol.resource.slots.size_change import SlotGrowth
+from ramp.protocol.resource.slots.seller_change import SellerChange
 from ramp.protocol.timing import Pace, Timing
-from ramp.protocol.transition_tables import BuyerChangeState, SizeChangeState
+from ramp.protocol.transition_tables import BuyerChangeState, SellerChangeState
 from ramp.protocol.user.changing.change import BuyerChange
 from ramp.protocol.user.changing.desk import Changes
 from simulation.market.counted_ids import CountedIds
@@ -204,26 +204,26 @@ def two_sellers_have_to_agree() -> None:
 
 
 def a_machine_never_answers_the_seller() -> None:
-    growth = SlotGrowth(Signed(BODY, ("alice",), ""), AGREEMENT, first_state(AGREEMENT), Pace(Timing()))
+    growth = SellerChange(Signed(BODY, ("alice",), ""), AGREEMENT, first_state(AGREEMENT), Pace(Timing()))
     growth.start(NOW)
     (asked,) = growth.tick(BODY.valid_until, sold=True)
     assert isinstance(asked, ResizeSlot)
-    assert (growth.state, asked.cores) == (SizeChangeState.RESTORING, 16)
+    assert (growth.state, asked.cores) == (SellerChangeState.RESTORING, 16)
     gone = SlotResized("o-1", asked.step, Refusal(0, RefusalCode.CANCELLED, detail="gone"))
     growth.on_resized(gone, BODY.valid_until)
-    assert growth.state is SizeChangeState.ENDED
+    assert growth.state is SellerChangeState.ENDED
     assert growth.stranded == ""  # the slot itself is as it was
 
 
 def a_machine_refuses_after_a_restart_what_it_may_have_set_aside_before() -> None:
     """The question of before the restart may be done yet, so it is asked for the old size."""
-    growth = SlotGrowth(Signed(BODY, ("alice",), ""), AGREEMENT, first_state(AGREEMENT), Pace(Timing()))
+    growth = SellerChange(Signed(BODY, ("alice",), ""), AGREEMENT, first_state(AGREEMENT), Pace(Timing()))
     (asked,) = growth.recover(NOW)
     assert isinstance(asked, ResizeSlot)
     assert asked.cores == 24
     (restored,) = growth.on_resized(SlotResized("o-1", asked.step, Refusal(0, RefusalCode.SLOT_TAKEN)), NOW)
     assert restored == ResizeSlot("o-1", asked.step + 1, 16, OFFER.end)
-    assert growth.state is SizeChangeState.RESTORING
+    assert growth.state is SellerChangeState.RESTORING
 
 
 def who_is_silent_is_named() -> None:

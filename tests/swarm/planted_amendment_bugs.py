@@ -19,8 +19,8 @@ from ramp.model.sizes.amended import Bought
 from ramp.protocol.amending.asking import ResizeSlot
 from ramp.protocol.amending.memory import AmendmentConcluded
 from ramp.protocol.records import Record
-from ramp.protocol.resource.slots.size_change import SizeChange, SlotGrowth
-from ramp.protocol.transition_tables import SizeChangeState
+from ramp.protocol.resource.slots.seller_change import SellerChange
+from ramp.protocol.transition_tables import SellerChangeState
 from ramp.protocol.user.changing.desk import Changes
 
 Context = contextlib.AbstractContextManager[object]
@@ -28,11 +28,14 @@ Context = contextlib.AbstractContextManager[object]
 
 def paid_back_untaken() -> Context:
     """The machine is asked for the size that the slot has instead of the smaller one."""
+    original = SellerChange._ask_machine
 
-    def ask_machine(change: SizeChange) -> ResizeSlot:
+    def ask_machine(change: SellerChange) -> ResizeSlot:
+        if change.body.grows:
+            return original(change)
         return ResizeSlot(change.body.offer_id, change._step(), change._state.cores, change._state.until)
 
-    return patch.object(SizeChange, "_ask_machine", ask_machine)
+    return patch.object(SellerChange, "_ask_machine", ask_machine)
 
 
 def decisions_forgotten() -> Context:
@@ -61,16 +64,24 @@ def amendments_forgotten() -> Context:
 
 def handed_over_unpaid() -> Context:
     """What is added may be used as soon as the machine has set it aside."""
-    return patch.object(SlotGrowth, "is_binding", property(lambda growth: growth.state is not SizeChangeState.ENDED))
+    original = vars(SellerChange)["is_binding"].fget
+
+    def is_binding(change: SellerChange) -> bool:
+        return change.state is not SellerChangeState.ENDED if change.body.grows else original(change)
+
+    return patch.object(SellerChange, "is_binding", property(is_binding))
 
 
 def addition_kept() -> Context:
     """The machine keeps what was to be added, though nobody has paid it."""
+    original = SellerChange._ask_machine
 
-    def ask_machine(growth: SlotGrowth) -> ResizeSlot:
-        return ResizeSlot(growth.body.offer_id, growth._step(), growth.body.cores, growth.body.until)
+    def ask_machine(change: SellerChange) -> ResizeSlot:
+        if not change.body.grows:
+            return original(change)
+        return ResizeSlot(change.body.offer_id, change._step(), change.body.cores, change.body.until)
 
-    return patch.object(SlotGrowth, "_ask_machine", ask_machine)
+    return patch.object(SellerChange, "_ask_machine", ask_machine)
 
 
 def additions_not_noted() -> Context:

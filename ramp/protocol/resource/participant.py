@@ -121,7 +121,7 @@ class Participant(ParticipantAnswers):
             over = self.until if self.agreement is None else max(self.offer.end, self.size[1])
             return [ReleaseSlot(self.offer.offer_id)] if now < over else []
         if self.failed is not None or (self._paid is not None and self._cancellation is not None):
-            self._enter(S.REFUNDING if self.failed is None else S.FAILING, "recover")
+            self._enter(S.ENDING, "recover")
             return [self._request(now)]
         if self._paid is not None:
             self._enter(S.SOLD, "recover")
@@ -376,7 +376,7 @@ class Participant(ParticipantAnswers):
             return []
         if now >= self.offer.start or self.offer.in_queue:
             return [self._refuse_end(body.agreement_id, "started", "the slot has already begun")]
-        self._enter(S.REFUNDING, "ContractChange")
+        self._enter(S.ENDING, "ContractChange")
         self._cancellation = signed
         return [Persist(CancellationReceived(self.offer.offer_id, signed, now)), self._request(now)]
 
@@ -384,7 +384,7 @@ class Participant(ParticipantAnswers):
         """Report a sold slot as failed; the resource's sealed message makes the bank refund it."""
         if self.state is not S.SOLD:
             return []
-        self._enter(S.FAILING, "SlotLost")
+        self._enter(S.ENDING, "SlotLost")
         self.failed = SlotFailed(self.offer.offer_id, code, detail, now)
         lost = Report(SlotLost(self.agreed.agreement_id, self.user, detail or code))
         return [Persist(self.failed), self._failure(), self._request(now), lost]
@@ -404,13 +404,13 @@ class Participant(ParticipantAnswers):
             if self._cancellation is None:
                 return [*effects, self._failure()]
             return [*effects, self._refuse_end(content.agreement_id, "not_active", detail)]
-        if isinstance(content, ChangePosted) and self.state is S.FAILING and self.failed is not None:
+        if isinstance(content, ChangePosted) and self.state is S.ENDING and self.failed is not None:
             return self._release(self.failed.code, self.failed.detail, "ChangePosted", now, content.refund, seal)
-        if isinstance(content, ChangePosted) and self.state in (S.REFUNDING, S.SOLD, S.SETTLING):
+        if isinstance(content, ChangePosted) and self.state in (S.ENDING, S.SOLD, S.SETTLING):
             # SOLD, SETTLING: the bank has refunded on the buyer's word alone, or on a copy of an earlier request
             detail = content.ordered_for or "cancelled by the user"
             return self._release(RefusalCode.CANCELLED, detail, "ChangePosted", now, content.refund, seal)
-        if isinstance(content, ChangeRefused) and self.state is S.REFUNDING:
+        if isinstance(content, ChangeRefused) and self.state is S.ENDING and self.failed is None:
             self._enter(S.SOLD, "ChangeRefused")
             self._still_sold(seal, now)
             refused = self._refuse_end(content.agreement_id, content.code, content.detail)
@@ -426,7 +426,7 @@ class Participant(ParticipantAnswers):
         # The agreement first: after a crash between the two the bank is asked again, and both are written.
         effects: list[Effect] = [SaveAgreement(paid.agreement_id, self.agreement, seal.text), Persist(record)]
         if self._cancellation is not None:
-            self._enter(S.REFUNDING, "PaymentMade")
+            self._enter(S.ENDING, "PaymentMade")
             return [*effects, self._request(now)]
         self._enter(S.SOLD, "PaymentMade")
         self._still_sold(seal, now)
@@ -462,13 +462,13 @@ class Participant(ParticipantAnswers):
 
     def _to_bank(self) -> Send:
         """Return the present question to the bank: payment, refund, or state of the sale."""
-        if self.state is S.FAILING:
+        if self.state is S.ENDING and self.failed is not None:
             return self._failure_to_bank()
         asked: Signed | PaymentQuery = PaymentQuery(self.agreed.agreement_id)
         if self.state is S.SETTLING:
             assert self.agreement is not None
             asked = self.agreement
-        elif self.state is S.REFUNDING:
+        elif self.state is S.ENDING:
             assert self._cancellation is not None
             asked = self._cancellation
         return self._ask_bank(asked)

@@ -409,11 +409,11 @@ def test_the_next_amendment_changes_what_the_one_before_has_made(desk: Desk) -> 
 
 def test_a_slot_that_is_given_back_is_changed_no_more(desk: Desk) -> None:
     desk.agreed()
-    desk.participant.state = ParticipantState.REFUNDING
+    desk.participant.state = ParticipantState.ENDING
     (question,) = desk.sizes.tick(NOTICE)
     assert refusal(desk.resized(question)) == ("not_active", "the slot is being released")
     code, detail = refusal(desk.propose(desk.amendment(number=2), SECOND))
-    assert (code, detail) == ("not_active", "the slot is refunding, expected sold")
+    assert (code, detail) == ("not_active", "the slot is ending, expected sold")
 
 
 def test_a_slot_that_is_released_has_nothing_to_change(desk: Desk) -> None:
@@ -489,7 +489,7 @@ def test_a_machine_that_refuses_after_a_restart_is_asked_for_the_old_size(desk: 
 
 def test_a_machine_in_doubt_about_the_old_size_is_given_a_pause(desk: Desk) -> None:
     desk.agreed()
-    desk.participant.state = ParticipantState.REFUNDING
+    desk.participant.state = ParticipantState.ENDING
     (question,) = desk.sizes.tick(NOTICE)
     desk.resized(question, None, now=NOTICE)
     assert desk.sizes.deadline == NOTICE + SECOND

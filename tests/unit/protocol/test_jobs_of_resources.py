@@ -459,7 +459,7 @@ def test_a_slot_that_is_not_delivered_is_paid_back_on_the_resources_own_word(sel
     said = [(each.message.receiver, each.message.content) for each in effects if isinstance(each, fx.Send)]
     assert [receiver for receiver, _ in said] == ["alice", "bank"]
     assert all(content.code is RefusalCode.NOT_DELIVERED for _, content in said)
-    assert seller.party.participants["offer-res-1"].state == "failing"
+    assert seller.party.participants["offer-res-1"].state == "ending"
     repeated = seller.party.tick(limit + MINUTE)
     assert [type(each) for each in contents(repeated) if not isinstance(each, c.Registration)] == [c.Failed]
     effects = seller.hear("bank", c.ChangePosted("a1", 0, "t2", -5), limit + MINUTE)
@@ -524,7 +524,7 @@ def test_a_failed_slot_is_claimed_back_after_a_restart_however_far_it_had_come(
     ended, failed = records(effects)
     for known in ([ended], [ended, failed]):
         again, effects = restarted([*written, *known], HOUR + 6 * MINUTE)
-        assert again.party.participants["offer-res-1"].state == "failing"
+        assert again.party.participants["offer-res-1"].state == "ending"
         assert "bank" in [each.message.receiver for each in effects if isinstance(each, fx.Send)]
 
 

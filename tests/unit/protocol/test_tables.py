@@ -18,7 +18,7 @@ FINAL = {
     "participant": {"released"},
     "buyer_change": {"ended"},
     "job": {"done", "failed", "cancelled"},
-    "size_change": {"ended"},
+    "seller_change": {"ended"},
 }
 FIRST = {"job": "taken"}  # the others begin as new
 

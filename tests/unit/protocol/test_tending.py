@@ -115,7 +115,7 @@ def test_what_is_released_or_was_never_sold_is_not_told() -> None:
     assert tending.tick(0) == [TendSlots(())]
     sale.state = S.SOLD
     tending.kept(sale)  # type: ignore[arg-type]
-    sale.state = S.FAILING
+    sale.state = S.ENDING
     tending.kept(sale)  # type: ignore[arg-type]
     assert tending.tick(SECOND) == [TendSlots(())]
 
@@ -275,7 +275,7 @@ def test_a_resource_that_launches_tells_its_machine_of_whose_account_a_sold_slot
 def test_a_slot_that_is_not_sold_any_more_is_told_of_no_more() -> None:
     tending, _ = _moved()
     sale = _sale("o1")
-    sale.state = S.REFUNDING
+    sale.state = S.ENDING
     tending.kept(sale)  # type: ignore[arg-type]
     assert tending.registry.deadline is None
     assert tending.moved([("o1", SlotMove("n9", 9))], SECOND) == []

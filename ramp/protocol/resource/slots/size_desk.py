@@ -41,9 +41,9 @@ from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Booked, Unpaid
 from ramp.protocol.resource.seller import DRAINING_DETAIL, Seller
 from ramp.protocol.resource.slots.growth_prices import GrowthPrices, refused
-from ramp.protocol.resource.slots.size_change import SizeChange, SlotGrowth
+from ramp.protocol.resource.slots.seller_change import SellerChange
 from ramp.protocol.timing import Pace, earliest
-from ramp.protocol.transition_tables import ParticipantState, SizeChangeState
+from ramp.protocol.transition_tables import ParticipantState, SellerChangeState
 
 EFFECT_SLACK: Final[Duration] = MINUTE
 """Maximum delay of an addition after its notice, by the seller's clock; until it begins it is reserved without pay."""
@@ -65,7 +65,7 @@ class KeptSlot:
 
     participant: Participant
     state: SlotState
-    change: SizeChange | None = None
+    change: SellerChange | None = None
     said: dict[int, ChangeDone | ChangeRefused] = field(default_factory=dict)
 
     @property
@@ -80,8 +80,8 @@ class KeptSlot:
             self.participant.not_before += ((self.state.since, before.cores),)
 
 
-UNBOOKED = (ParticipantState.NEW, ParticipantState.FAILING, ParticipantState.RELEASED)
-"""States of a slot that takes no cores of the machine."""
+UNBOOKED = (ParticipantState.NEW, ParticipantState.RELEASED)
+"""States of a slot that takes no cores of the machine; a failed one takes none either."""
 
 
 class SizeDesk:
@@ -113,7 +113,7 @@ class SizeDesk:
         self._pace = pace
         self._in_the_way = in_the_way
         self._slots: dict[str, KeptSlot] = {}
-        self._open: dict[str, SizeChange] = {}
+        self._open: dict[str, SellerChange] = {}
         self._stranded: list[tuple[str, str]] = []
 
     @property
@@ -267,7 +267,7 @@ class SizeDesk:
             return []
         slot = self._slot(participant)
         change = slot.change
-        if change is not None and change.body.number == word.number and isinstance(change, SlotGrowth):
+        if change is not None and change.body.number == word.number and change.body.grows:
             funded = isinstance(word, ChangeAgreed)
             return self._kept(slot, change.on_funded(now) if funded else change.on_withdrawn(now))
         said = slot.said.get(word.number)
@@ -363,12 +363,10 @@ class SizeDesk:
             return "price", f"the price must be at least {price} credits/core-hour, got {body.cpu_hour_cost}"
         return None
 
-    def _change(self, signed: Signed, slot: KeptSlot) -> SizeChange:
-        assert isinstance(signed.body, ContractChange)
-        kind = SlotGrowth if signed.body.grows else SizeChange
-        return kind(signed, slot.participant.agreed, slot.state, self._pace)
+    def _change(self, signed: Signed, slot: KeptSlot) -> SellerChange:
+        return SellerChange(signed, slot.participant.agreed, slot.state, self._pace)
 
-    def _ticked(self, slot: KeptSlot, change: SizeChange, now: Instant, *, sold: bool) -> list[Effect]:
+    def _ticked(self, slot: KeptSlot, change: SellerChange, now: Instant, *, sold: bool) -> list[Effect]:
         return self._kept(slot, change.tick(now, sold=sold))
 
     def _slot(self, participant: Participant) -> KeptSlot:
@@ -382,9 +380,9 @@ class SizeDesk:
         assert change is not None
         offer_id = slot.participant.offer.offer_id
         self._open[offer_id] = change
-        if isinstance(change, SlotGrowth):
+        if change.body.grows:
             self._unpaid.add(change.body.user, change.body.key, change.set_aside)
-        if change.state is SizeChangeState.ENDED:
+        if change.state is SellerChangeState.ENDED:
             assert change.last_word is not None
             self._close(offer_id)
             slot.change = None
@@ -407,7 +405,8 @@ class SizeDesk:
 
     def _book(self, participant: Participant) -> None:
         offer, change = participant.offer, self._open.get(participant.offer.offer_id)
-        if participant.state in UNBOOKED or offer.in_queue:  # a queue holds more than the machine can run at once
+        # a queue holds more than the machine can run at once
+        if participant.state in UNBOOKED or participant.failed is not None or offer.in_queue:
             self.booked.remove(offer.offer_id)
             return
         cores, until = participant.size

@@ -4,13 +4,13 @@ The machine is asked for the new size, and the bank to post the cost or refund. 
 resize fails, the machine is asked for the old size again. Requests to a machine may overtake each other, so each has a
 step number, and the machine ignores a step after a higher one.
 
-When a slot shrinks (`SizeChange`), the machine is first asked for the present size, which shows whether it can resize
-at all, and for the smaller one at the agreed instant. The resource countersigns only after the machine has released the
-cores, and the bank then refunds.
+When a slot shrinks, the machine is first asked for the present size, which shows whether it can resize at all, and for
+the smaller one at the agreed instant. The resource countersigns only after the machine has released the cores, and the
+bank then refunds.
 
-When a slot grows (`SlotGrowth`), the addition is recorded, then reserved on the machine, so that a restart can repeat
-or undo the request. The buyer may use it once the bank has posted the payment. If it is not paid in time, withdrawn or
-void, the machine is asked for the old, smaller size, so the slot itself is never lost.
+When a slot grows, the addition is recorded, then reserved on the machine, so that a restart can repeat or undo the
+request. The buyer may use it once the bank has posted the payment. If it is not paid in time, withdrawn or void, the
+machine is asked for the old, smaller size, so the slot itself is never lost.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from ramp.protocol.amending.memory import (
 from ramp.protocol.effects import Effect, Persist, SaveAgreement, Send
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.timing import Pace, Retry, earliest
-from ramp.protocol.transition_tables import SIZE_CHANGE, SizeChangeState
+from ramp.protocol.transition_tables import SELLER_CHANGE, SellerChangeState
 
-S = SizeChangeState
+S = SellerChangeState
 
 STEPS = 3
 """Steps of each resize at the machine: present size, new size, old size again."""
 
 
-class SizeChange(StateMachine[SizeChangeState]):
-    """One amendment.
+class SellerChange(StateMachine[SellerChangeState]):
+    """One change of a sold slot's size.
 
     Args:
         signed: the amendment, signed by the buyer.
@@ -59,7 +59,7 @@ class SizeChange(StateMachine[SizeChangeState]):
     """
 
     def __init__(self, signed: Signed, agreement: Agreement, state: SlotState, pace: Pace) -> None:
-        super().__init__(agreement.request_id, SIZE_CHANGE, S.NEW)
+        super().__init__(agreement.request_id, SELLER_CHANGE, S.NEW)
         body = signed.body
         assert isinstance(body, ContractChange)
         self.signed = signed
@@ -76,8 +76,19 @@ class SizeChange(StateMachine[SizeChangeState]):
 
     @property
     def is_binding(self) -> bool:
-        """Whether only the new size of the slot may be used, also while the machine is being checked."""
-        return self.state is S.CHECKING or self._is_agreed
+        """Whether only the new size of the slot may be used, also while the machine is being checked.
+
+        An addition may be used once its payment is posted; until then the old size, which is within the new one.
+        """
+        return not self.body.grows and (self.state is S.PREPARING or self._is_agreed)
+
+    @property
+    def set_aside(self) -> int:
+        """Unpaid cores that the machine reserves for an addition."""
+        if not self.body.grows:
+            return 0
+        longer = self.body.until > self._state.until
+        return self.body.cores if longer else self.body.cores - self._state.cores
 
     @property
     def _is_agreed(self) -> bool:
@@ -86,9 +97,10 @@ class SizeChange(StateMachine[SizeChangeState]):
     # -- entries -------------------------------------------------------------------------------------------------
 
     def start(self, now: Instant) -> list[Effect]:
-        """Check whether the machine can resize the slot."""
-        self._enter(S.CHECKING, "ContractChange")
-        return [self._ask_machine()]
+        """Ask the machine whether it can resize the slot, or to reserve the addition, which is recorded before."""
+        self._enter(S.PREPARING, "ContractChange")
+        self._arm()
+        return [self._received(now), self._ask_machine()] if self.body.grows else [self._ask_machine()]
 
     def replay(self, record: CapacityTaken) -> None:
         self._taken = record.number == self.body.number
@@ -99,9 +111,9 @@ class SizeChange(StateMachine[SizeChangeState]):
         if self._taken:
             self._enter(S.POSTING, "recover")
             return [self._ask_bank(now)]
-        self._enter(S.AGREED, "recover")
+        self._enter(S.PREPARING if self.body.grows else S.AGREED, "recover")
         self._arm()
-        return []
+        return [self._ask_machine()] if self.body.grows else []
 
     def on_proposed(self) -> list[Effect]:
         """Repeat the answer to a repeated proposal."""
@@ -111,15 +123,15 @@ class SizeChange(StateMachine[SizeChangeState]):
         """Take the machine's answer; answers to earlier steps are ignored."""
         if resized.step != self._step():
             return []
-        if self.state is S.CHECKING:
+        if self.state is S.PREPARING and not self.body.grows:
             return self._on_checked(resized, now)
         if resized.answer is None:
             self._in_doubt = True
             self._ask_again_later(now)
             return []
         if self.state is S.RESTORING:
-            if isinstance(resized.answer, Refusal):
-                self._not_restored(resized.answer)
+            if isinstance(resized.answer, Refusal) and not self.body.grows:
+                self.stranded = f"the slot cannot return to its old size: {resized.answer.detail}"
             return self._end(*self._why, "SlotResized", now)
         return self._on_new_size(resized, now)
 
@@ -132,11 +144,11 @@ class SizeChange(StateMachine[SizeChangeState]):
         if self.state is not S.POSTING:
             return []
         if isinstance(content, ChangeRefused):
-            return self._restore(content.code, f"the bank refuses the amendment: {content.detail}", "ChangeRefused")
+            return self._restore(content.code, f"the bank refuses the amendment: {content.detail}", "void")
         if content.amount != self.body.amount:
             what = f"got {content.amount}, expected {self.body.amount}"
             raise RemoteProtocolError(f"wrong posted amount in minor units: {what}")
-        self._enter(S.ENDED, "ChangePosted")
+        self._enter(S.ENDED, "posted")
         self._retry.answered(now)
         self.deadline = None
         self.last_word = ChangeDone(self.signed, content, seal)
@@ -149,13 +161,18 @@ class SizeChange(StateMachine[SizeChangeState]):
         ]
 
     def tick(self, now: Instant, *, sold: bool) -> list[Effect]:
-        """Take cores back at the agreed instant, or ask machine or bank again.
+        """Take cores back at the agreed instant, give up an addition that is not paid in time, or ask again.
 
         Args:
             now: the present.
             sold: whether the slot is still sold.
         """
         body = self.body
+        if body.grows:
+            if self.state in (S.PREPARING, S.AGREED) and now >= body.valid_until:
+                detail = f"the bank was not asked to post the amendment by {iso(body.valid_until)}"
+                return self._restore("expired", detail, "deadline")
+            return self._ask_again(now)
         if self.state is S.AGREED and now >= body.effective_at:
             if not sold:
                 return self._restore("not_active", "the slot is being released", "deadline")
@@ -167,6 +184,19 @@ class SizeChange(StateMachine[SizeChangeState]):
         if self.state is S.TAKING and now >= body.valid_until:
             return self._too_late()
         return self._ask_again(now)
+
+    def on_funded(self, now: Instant) -> list[Effect]:
+        """Countersign an addition and have it posted, as the bank has reserved the money."""
+        if self.state is not S.AGREED or not self.body.grows:
+            return []
+        self._enter(S.POSTING, "ChangeAgreed")
+        return [Persist(self._is_taken(now)), self._ask_bank(now)]
+
+    def on_withdrawn(self, now: Instant) -> list[Effect]:
+        """Give up an addition whose order is void; once the bank was asked to post, only its answer counts."""
+        if self.state not in (S.PREPARING, S.AGREED) or not self.body.grows:
+            return []
+        return self._restore("withdrawn", "the buyer withdrew the amendment", "ChangeWithdrawal")
 
     def clock_set(self, by: Duration) -> None:
         self._retry.clock_set(by)
@@ -193,10 +223,16 @@ class SizeChange(StateMachine[SizeChangeState]):
         return [self._received(now), self._agreed()]
 
     def _on_new_size(self, resized: SlotResized, now: Instant) -> list[Effect]:
-        if self.state is not S.TAKING:
+        if self.state is not (S.PREPARING if self.body.grows else S.TAKING):
             return []
         if isinstance(resized.answer, Refusal):
-            return self._not_done(resized.answer, resized.answer.code, now)
+            able = resized.able or not self.body.grows
+            return self._not_done(resized.answer, refusal_code(resized.answer, able=able), now)
+        if self.body.grows:
+            self._enter(S.AGREED, "SlotResized")
+            self._retry.stop()
+            self._arm()
+            return [self._agreed()]
         self._enter(S.POSTING, "SlotResized")
         return [Persist(self._is_taken(now)), self._ask_bank(now)]
 
@@ -210,16 +246,14 @@ class SizeChange(StateMachine[SizeChangeState]):
             return self._restore(str(code), refusal.detail, "SlotResized")
         return self._end(str(code), refusal.detail, "SlotResized", now)
 
-    def _not_restored(self, refusal: Refusal) -> None:
-        self.stranded = f"the slot cannot return to its old size: {refusal.detail}"
-
     def _ask_machine(self) -> ResizeSlot:
-        wanted = self.body if self.state in (S.HOLDING, S.TAKING) else self._state
+        reserves = self.state is S.PREPARING and self.body.grows
+        wanted = self.body if reserves or self.state is S.TAKING else self._state
         return ResizeSlot(self.body.offer_id, self._step(), wanted.cores, wanted.until)
 
     def _step(self) -> int:
         """Return the step number; later proposals have higher ones."""
-        return STEPS * self.body.number + {S.CHECKING: 0, S.RESTORING: 2}.get(self.state, 1)
+        return STEPS * self.body.number + {S.PREPARING: int(self.body.grows), S.RESTORING: 2}.get(self.state, 1)
 
     # -- asking again --------------------------------------------------------------------------------------------
 
@@ -251,7 +285,10 @@ class SizeChange(StateMachine[SizeChangeState]):
         self.deadline = earliest(self._retry.due, self._limit())
 
     def _limit(self) -> Instant | None:
-        return {S.AGREED: self.body.effective_at, S.TAKING: self.body.valid_until}.get(self.state)
+        body = self.body
+        if body.grows:
+            return body.valid_until if self.state in (S.PREPARING, S.AGREED) else None
+        return {S.AGREED: body.effective_at, S.TAKING: body.valid_until}.get(self.state)
 
     # -- the end -------------------------------------------------------------------------------------------------
 
@@ -292,75 +329,6 @@ class SizeChange(StateMachine[SizeChangeState]):
     def _to_bank(self) -> Send:
         body, about = self.body, self.conversation_id
         return Send(Message(Performative.REQUEST, body.resource, body.bank, about, self.signed, reply_with=body.key))
-
-
-class SlotGrowth(SizeChange):
-    """One amendment that adds to a slot."""
-
-    @property
-    def is_binding(self) -> bool:
-        """False: until the payment is posted the old size, which is within the new one, may be used."""
-        return False
-
-    @property
-    def set_aside(self) -> int:
-        """Unpaid cores that the machine reserves for it."""
-        longer = self.body.until > self._state.until
-        return self.body.cores if longer else self.body.cores - self._state.cores
-
-    # -- entries -------------------------------------------------------------------------------------------------
-
-    def start(self, now: Instant) -> list[Effect]:
-        """Record the amendment, and ask the machine to reserve the addition."""
-        self._enter(S.HOLDING, "ContractChange")
-        self._arm()
-        return [self._received(now), self._ask_machine()]
-
-    def recover(self, now: Instant) -> list[Effect]:
-        if self._taken:
-            return super().recover(now)
-        self._in_doubt = True
-        self._enter(S.HOLDING, "recover")
-        self._arm()
-        return [self._ask_machine()]
-
-    def tick(self, now: Instant, *, sold: bool) -> list[Effect]:
-        """Give up an addition that is not paid in time, or ask machine or bank again."""
-        if self.state in (S.HOLDING, S.AGREED) and now >= self.body.valid_until:
-            detail = f"the bank was not asked to post the amendment by {iso(self.body.valid_until)}"
-            return self._restore("expired", detail, "deadline")
-        return self._ask_again(now)
-
-    def on_funded(self, now: Instant) -> list[Effect]:
-        """Countersign the amendment and have it posted, as the bank has reserved the money."""
-        if self.state is not S.AGREED:
-            return []
-        self._enter(S.POSTING, "ChangeAgreed")
-        return [Persist(self._is_taken(now)), self._ask_bank(now)]
-
-    def on_withdrawn(self, now: Instant) -> list[Effect]:
-        """Give up a void order; once the bank was asked to post, only its answer counts."""
-        if self.state not in (S.HOLDING, S.AGREED):
-            return []
-        return self._restore("withdrawn", "the buyer withdrew the amendment", "ChangeWithdrawal")
-
-    # -- the machine ---------------------------------------------------------------------------------------------
-
-    def _on_new_size(self, resized: SlotResized, now: Instant) -> list[Effect]:
-        if self.state is not S.HOLDING:
-            return []
-        if isinstance(resized.answer, Refusal):
-            return self._not_done(resized.answer, refusal_code(resized.answer, able=resized.able), now)
-        self._enter(S.AGREED, "SlotResized")
-        self._retry.stop()
-        self._arm()
-        return [self._agreed()]
-
-    def _not_restored(self, refusal: Refusal) -> None:
-        """Do nothing: the machine keeps more than the slot needs, so the slot is not lost."""
-
-    def _limit(self) -> Instant | None:
-        return self.body.valid_until if self.state in (S.HOLDING, S.AGREED) else None
 
 
 def refusal_code(refusal: Refusal, *, able: bool) -> str:
