@@ -417,9 +417,11 @@ class ResourceAgent(ComparingAgent):
 
     @property
     def speaks(self) -> bool:
+        """Whether this agent can answer for the others of its site now."""
         return self.is_alive() and self.is_connected and self.host.failure is None
 
     def answers(self, message: EncodedMessage) -> list[EncodedMessage]:
+        """Handle a message from its authenticated peer, and return the immediate answers with this machine as peer."""
         user = message.peer
         if self.host.failure is not None or not self.admits(user):
             return []

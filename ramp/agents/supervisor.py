@@ -36,6 +36,7 @@ from ramp.runtime.joining.account_tokens import AccountToken
 from ramp.runtime.logs.events import record
 from ramp.runtime.logs.rotation import rotate_all
 from ramp.runtime.state_folder import StateFolder, write_private
+from ramp.runtime.state_versions import check_versions
 from ramp.runtime.storage_errors import reason_of, storing
 from ramp.servers.accounts import check_accounts
 from ramp.servers.process import ServerProcess
@@ -128,8 +129,6 @@ class Supervisor:
         Raises:
             RampError: the market cannot be launched.
         """
-        from ramp.runtime.state_versions import check_versions  # brings the ledger's driver along
-
         self._state.prepare()
         check_versions(self._state)
         with only_one(self._state):

@@ -17,6 +17,7 @@ from typing import Final
 from ramp.control.status import READY_LIMIT_S, STOP_LIMIT_S, UP, SwarmStatus, parse_status
 from ramp.errors import ConfigurationError, TransportError
 from ramp.runtime.state_folder import StateFolder, check_private
+from ramp.runtime.state_versions import check_versions
 from ramp.runtime.storage_errors import check_room
 
 WAITING: Final = "waiting"
@@ -49,10 +50,6 @@ def start_detached(
     Raises:
         RampError: if it does not start; its output is part of the message.
     """
-    from ramp.runtime.state_versions import (
-        check_versions,  # brings the ledger's driver along, and only a launch needs it
-    )
-
     state.prepare()
     check_room(state.path)
     check_versions(state)

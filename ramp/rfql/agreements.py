@@ -7,6 +7,7 @@ text, byte for byte as signed.
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any, Final
 
 from ramp.errors import DocumentError
@@ -19,76 +20,17 @@ from ramp.rfql.offers import OFFER, check_offer
 from ramp.rfql.signing.passed_on import Opener, read_sealed, write_sealed
 from ramp.rfql.xml.namespaces import MARKET
 from ramp.rfql.xml.parser import Element
-from ramp.rfql.xml.record import BOOLEAN, DURATION, INSTANT, INTEGER, SENTENCE, TEXT, Form, Record, attribute_name
+from ramp.rfql.xml.record import TEXT, Record, attribute_name, form_of
 
-CHANGE: Final = Record(
-    ContractChange,
-    {
-        "agreement_id": TEXT,
-        "number": INTEGER,
-        "offer_id": TEXT,
-        "user": TEXT,
-        "resource": TEXT,
-        "bank": TEXT,
-        "issued_at": INSTANT,
-        "previous": TEXT,
-        "cores": INTEGER,
-        "until": INSTANT,
-        "effective_at": INSTANT,
-        "amount": INTEGER,
-        "valid_until": INSTANT,
-        "cpu_hour_cost": INTEGER,
-        "order_id": TEXT,
-        "reason": SENTENCE,
-    },
-)
-CHANGE_CALL: Final = Record(
-    contents.ChangeCall,
-    {
-        "agreement_id": TEXT,
-        "number": INTEGER,
-        "cores": INTEGER,
-        "until": INSTANT,
-        "cpu_hour_cost": INTEGER,
-    },
-)
-CHANGE_PRICED: Final = Record(
-    contents.ChangePriced,
-    {
-        "agreement_id": TEXT,
-        "number": INTEGER,
-        "cpu_hour_cost": INTEGER,
-        "valid_for": DURATION,
-        "cores": INTEGER,
-        "until": INSTANT,
-        "state": TEXT,
-    },
-)
-CHANGE_AGREED: Final = Record(contents.ChangeAgreed, {"agreement_id": TEXT, "number": INTEGER})
-CHANGE_REFUSED: Final = Record(
-    contents.ChangeRefused, {"agreement_id": TEXT, "number": INTEGER, "code": TEXT, "detail": SENTENCE}
-)
-CHANGE_POSTED: Final = Record(
-    contents.ChangePosted,
-    {"agreement_id": TEXT, "number": INTEGER, "transfer_id": TEXT, "amount": INTEGER, "ordered_for": SENTENCE},
-)
-CHANGE_WITHDRAWAL: Final = Record(contents.ChangeWithdrawal, {"agreement_id": TEXT, "number": INTEGER})
+CHANGE: Final = Record(ContractChange)
+CHANGE_POSTED: Final = Record(contents.ChangePosted)
 
-_AGREEMENT_FORMS: Final[dict[str, Form]] = {
-    "agreement_id": TEXT,
-    "request_id": TEXT,
-    "units_total": INTEGER,
-    "user": TEXT,
-    "resource": TEXT,
-    "bank": TEXT,
-    "reservation_id": TEXT,
-    "cost": INTEGER,
-    "issued_at": INSTANT,
-    "order_id": TEXT,
-    "valid_until": INSTANT,
-    "best_offer": BOOLEAN,
-}
-_AGREEMENT_ATTRIBUTES: Final = tuple((name, attribute_name(name), form) for name, form in _AGREEMENT_FORMS.items())
+_NESTED: Final = frozenset({"request", "offer", "price"})
+_AGREEMENT_ATTRIBUTES: Final = tuple(
+    (item.name, attribute_name(item.name), form_of(item.name, str(item.type)))
+    for item in fields(Agreement)
+    if item.name not in _NESTED
+)
 
 AGREEMENT: Final = f"{{{MARKET}}}Agreement"
 COUNTERSIGNED: Final = {

@@ -20,7 +20,7 @@ from ramp.rfql import documents, slots
 from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.signing import seals
 from ramp.rfql.signing.proofs import Verifier
-from ramp.rfql.xml.parser import check_size
+from ramp.rfql.xml.parser import check_size, root_name
 
 SEAL_AGE_MAX: Final[Duration] = 10 * MINUTE
 """Maximum age of a seal: five minutes between the clocks, five for delivery."""
@@ -52,7 +52,7 @@ def encode(message: Message) -> EncodedMessage:
         body = documents.write_content(message.content)
     else:
         sealed = seals.parse(message.seal.text)
-        if _sealed_slots(sealed) != _slots_of(message):
+        if sealed.headers() != seals.unsigned(message, sealed.body, sealed.signed_at).headers():
             raise DocumentError(f"the seal of this {kind.__name__} belongs to another message")
         body = sealed.body
         metadata |= {
@@ -62,30 +62,6 @@ def encode(message: Message) -> EncodedMessage:
         }
     check_size(body, f"{kind.__name__} of {message.conversation_id}")
     return EncodedMessage(message.receiver, body, metadata, message.conversation_id)
-
-
-def _slots_of(message: Message) -> tuple[str, ...]:
-    return (
-        message.performative.value,
-        message.sender,
-        message.receiver,
-        message.conversation_id,
-        message.reply_with,
-        message.in_reply_to,
-        "" if message.reply_by is None else slots.write_reply_by(message.reply_by),
-    )
-
-
-def _sealed_slots(sealed: seals.SealedText) -> tuple[str, ...]:
-    return (
-        sealed.performative,
-        sealed.sender,
-        sealed.receiver,
-        sealed.conversation_id,
-        sealed.reply_with,
-        sealed.in_reply_to,
-        sealed.reply_by,
-    )
 
 
 def _metadata(message: Message) -> dict[str, str]:
@@ -143,7 +119,7 @@ def decode(
     if not _SEAL_SLOTS.isdisjoint(metadata):
         return _opened(encoded, receiver, conversation_id, notary, now)
     # By the name of the document, before it is read: a commitment that does not hold would be `Unverified` afterwards.
-    kind = documents.content_named(documents.root_name(encoded.body))
+    kind = documents.content_named(root_name(encoded.body))
     if kind is not None and kind in sealed:
         raise SealInvalid(f"{performative} of {sender}: {kind.__name__} without a seal")
     content = documents.read_content(encoded.body, notary, now, f"{performative} of {sender}")
@@ -182,7 +158,7 @@ def _opened(encoded: EncodedMessage, receiver: str, conversation_id: str, notary
     check_size(body, f"{metadata.get('performative')} of {sender}")
     text = seals.SealedText(
         performative=metadata.get("performative", ""),
-        document=documents.root_name(body),
+        document=root_name(body),
         sender=sender,
         receiver=receiver,
         conversation_id=conversation_id,

@@ -9,7 +9,7 @@ from ramp.model.machine_terms.static_needs import StaticNeeds
 from ramp.model.slot import StaticTerms
 from ramp.rfql.xml.namespaces import MARKET
 from ramp.rfql.xml.parser import Element
-from ramp.rfql.xml.record import BOOLEAN, DURATION, INTEGER, SENTENCE, TEXT, Record
+from ramp.rfql.xml.record import BOOLEAN, INTEGER, TEXT, Record
 
 _PROPERTIES: Final = {
     "operating_system": TEXT,
@@ -22,36 +22,17 @@ _PROPERTIES: Final = {
     "node_disk_space_gb": INTEGER,
     "torus": BOOLEAN,
 }
-_TERMS: Final = Record(StaticTerms, {"cores": INTEGER, "cores_per_node": INTEGER, **_PROPERTIES})
-_NEEDS: Final = Record(StaticNeeds, {"cores": INTEGER, "cores_per_node": INTEGER, "nodes": INTEGER, **_PROPERTIES})
+_TERMS: Final = Record(StaticTerms)
+_NEEDS: Final = Record(StaticNeeds)
 
-REGISTRATION: Final = Record(
-    contents.Registration, {"service": TEXT, "lease": DURATION, "number": INTEGER}, children={"terms": _TERMS}
-)
-REGISTERED: Final = Record(contents.Registered, {"service": TEXT, "number": INTEGER})
-DEREGISTRATION: Final = Record(contents.Deregistration, {"service": TEXT, "number": INTEGER})
-DIRECTORY_QUERY: Final = Record(
-    contents.DirectoryQuery, {"query_id": TEXT, "service": TEXT, "after": TEXT}, children={"needs": _NEEDS}
-)
-MACHINE_QUERY: Final = Record(contents.MachineQuery, {"query_id": TEXT, "horizon": DURATION})
-MACHINE_STATUS: Final = Record(contents.MachineStatus, {"query_id": TEXT}, text="snapshot")
+REGISTRATION: Final = Record(contents.Registration, children={"terms": _TERMS})
+DIRECTORY_QUERY: Final = Record(contents.DirectoryQuery, children={"needs": _NEEDS})
+MACHINE_STATUS: Final = Record(contents.MachineStatus, text="snapshot")
 
-ENROLMENT_REQUEST: Final = Record(
-    contents.EnrolmentRequest, {"invitation_id": TEXT, "request": TEXT, "proof": TEXT, "server_request": TEXT}
-)
-ENROLMENT_GRANTED: Final = Record(
-    contents.EnrolmentGranted,
-    {"invitation_id": TEXT, "certificate": TEXT, "server_certificate": TEXT, "revocations": TEXT},
-)
-ENROLMENT_DENIED: Final = Record(contents.EnrolmentDenied, {"invitation_id": TEXT, "code": TEXT, "detail": SENTENCE})
-REVOCATION_QUERY: Final = Record(contents.RevocationQuery, {"query_id": TEXT, "number": INTEGER})
-REVOCATION_NOTICE: Final = Record(
-    contents.RevocationNotice, {"query_id": TEXT, "number": INTEGER, "revocations": TEXT, "reason": SENTENCE}
-)
 
 LISTING: Final = "DirectoryListing"
 _AGENT: Final = f"{{{MARKET}}}Agent"
-_UNFIT: Final = Record(contents.UnfitAgent, {"name": TEXT}, children={"terms": _TERMS})
+_UNFIT: Final = Record(contents.UnfitAgent, children={"terms": _TERMS})
 
 
 def write_listing(listing: contents.DirectoryListing) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -23,14 +22,13 @@ from ramp.rfql.signing import proofs
 from ramp.rfql.signing.proofs import Verifier
 from ramp.rfql.xml import schema
 from ramp.rfql.xml.namespaces import MARKET
-from ramp.rfql.xml.parser import Element, parse_wire
+from ramp.rfql.xml.parser import Element, parse_wire, root_name
 from ramp.rfql.xml.record import Record
 
 CALLS_REMEMBERED: Final = 64
 """Number of parsed calls for proposals to remember."""
 
 REMEMBERED_CHARACTERS_MAX: Final = 32_768
-_ROOT: Final = re.compile(r"\s*<([A-Za-z]{1,64})[\s/>]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,39 +44,38 @@ def _plain(content: type, write: Callable[[Any], str], read: Callable[[Element],
     return _Document(content, write, lambda element, _verifier, _now: read(element))
 
 
-def _flat() -> Iterator[_Document]:
-    """Yield the records of all families whose contents are messages of their own."""
-    for family in (agreements, bank_documents, bought_slots, directory, offers):
-        for record in vars(family).values():
-            if isinstance(record, Record) and record.content in DECLARED:
-                assert record.element == record.content.__name__, "it is named after its content"
-                yield _plain(record.content, record.write, record.read)
+_BY_HAND: Final = (
+    _plain(contents.CallForProposals, offers.write_call, offers.read_call),
+    _plain(contents.Proposal, offers.PROPOSAL.write, offers.read_proposal),
+    _plain(contents.HoldRefused, offers.HOLD_REFUSED.write, offers.read_hold_refused),
+    _plain(contents.ChangePosted, agreements.CHANGE_POSTED.write, agreements.read_posted),
+    _plain(contents.DirectoryListing, directory.write_listing, directory.read_listing),
+    _Document(contents.Commitment, proofs.write_commitment, proofs.read_commitment),
+    _Document(contents.Settled, proofs.write_settled, proofs.read_settled),
+    _Document(contents.ChangeDone, proofs.write_done, proofs.read_done),
+    _Document(contents.RefundClaim, proofs.write_refund_claim, proofs.read_refund_claim),
+)
 
 
-# A sealed message names its document after the content. What is written by hand takes the place of a record.
-_DOCUMENTS: Final[dict[str, _Document]] = {document.content.__name__: document for document in _flat()} | {
-    document.content.__name__: document
-    for document in (
-        _plain(contents.CallForProposals, offers.write_call, offers.read_call),
-        _plain(contents.Proposal, offers.PROPOSAL.write, offers.read_proposal),
-        _plain(contents.HoldRefused, offers.HOLD_REFUSED.write, offers.read_hold_refused),
-        _plain(contents.ChangePosted, agreements.CHANGE_POSTED.write, agreements.read_posted),
-        _plain(contents.DirectoryListing, directory.write_listing, directory.read_listing),
-        _Document(contents.Commitment, proofs.write_commitment, proofs.read_commitment),
-        _Document(contents.Settled, proofs.write_settled, proofs.read_settled),
-        _Document(contents.ChangeDone, proofs.write_done, proofs.read_done),
-        _Document(contents.RefundClaim, proofs.write_refund_claim, proofs.read_refund_claim),
-    )
-}
+def _all() -> Iterator[_Document]:
+    """Yield the documents of all contents; a flat content needs no record of its own."""
+    yield from _BY_HAND
+    known = {document.content for document in _BY_HAND} | {Signed, contents.Unverified}
+    families = (bank_documents, bought_slots, directory, offers)
+    records = [each for family in families for each in vars(family).values() if isinstance(each, Record)]
+    nested = {record.content: record for record in records}
+    for kind in DECLARED:
+        if kind not in known:
+            record = nested[kind] if kind in nested else Record(kind)
+            assert record.element == kind.__name__, "it is named after its content"
+            yield _plain(kind, record.write, record.read)
+
+
+# a sealed message names its document after the content
+_DOCUMENTS: Final = {document.content.__name__: document for document in _all()}
 _BY_CONTENT: Final = {document.content: document for document in _DOCUMENTS.values()}
 _BY_TAG: Final = {f"{{{MARKET}}}{name}": document for name, document in _DOCUMENTS.items()}
 _SIGNED_NAMES: Final = frozenset(tag.rpartition("}")[2] for tag in agreements.SIGNABLE)
-
-
-def root_name(body: str) -> str:
-    """Return the name of a document's root element without parsing it; empty if that is impossible."""
-    match = _ROOT.match(body)
-    return match[1] if match is not None else ""
 
 
 def content_named(name: str) -> type | None:

@@ -10,49 +10,14 @@ from ramp.model.offer import Offer, Refusal
 from ramp.rfql import request_for_quotation
 from ramp.rfql.xml.namespaces import MARKET
 from ramp.rfql.xml.parser import Element
-from ramp.rfql.xml.record import BOOLEAN, CODE, DURATION, INSTANT, INTEGER, REAL, SENTENCE, TEXT, Record
+from ramp.rfql.xml.record import BOOLEAN, TEXT, Record
 
-OFFER: Final = Record(
-    Offer,
-    {
-        "offer_id": TEXT,
-        "request_id": TEXT,
-        "unit": INTEGER,
-        "resource": TEXT,
-        "cpu_hour_cost": INTEGER,
-        "start": INSTANT,
-        "end": INSTANT,
-        "cores": INTEGER,
-        "load": REAL,
-        "valid_for": DURATION,
-        "source": TEXT,
-        "placement": SENTENCE,
-        "asked": INTEGER,
-        "terms": TEXT,
-        "start_probability": REAL,
-        "if_late": TEXT,
-    },
-)
-REFUSAL: Final = Record(Refusal, {"unit": INTEGER, "code": CODE, "nearest": SENTENCE, "detail": SENTENCE})
-BID: Final = Record(contents.Bid, {"unit": INTEGER, "resource": TEXT, "cpu_hour_cost": INTEGER})
+OFFER: Final = Record(Offer)
+REFUSAL: Final = Record(Refusal)
+BID: Final = Record(contents.Bid)
 
-_REQUEST_AND_OFFER: Final = {"request_id": TEXT, "offer_id": TEXT}
-
-PROPOSAL: Final = Record(
-    contents.Proposal,
-    {"request_id": TEXT, "round_number": INTEGER},
-    children={"offers": OFFER, "refusals": REFUSAL},
-)
-REJECTION: Final = Record(contents.Rejection, {**_REQUEST_AND_OFFER, "reason": SENTENCE})
-ACCEPTANCE: Final = Record(contents.Acceptance, _REQUEST_AND_OFFER)
-HOLD_GRANTED: Final = Record(contents.HoldGranted, {**_REQUEST_AND_OFFER, "reservation_id": TEXT, "hold_for": DURATION})
-HOLD_REFUSED: Final = Record(
-    contents.HoldRefused, {**_REQUEST_AND_OFFER, "code": CODE, "detail": SENTENCE}, children={"instead": OFFER}
-)
-HOLD_CANCELLED: Final = Record(contents.HoldCancelled, _REQUEST_AND_OFFER)
-CONFIRMED: Final = Record(contents.Confirmed, {"agreement_id": TEXT, "offer_id": TEXT})
-FAILED: Final = Record(contents.Failed, {"agreement_id": TEXT, "offer_id": TEXT, "code": CODE, "detail": SENTENCE})
-NOT_UNDERSTOOD: Final = Record(contents.NotUnderstood, {"reason": SENTENCE})
+PROPOSAL: Final = Record(contents.Proposal, children={"offers": OFFER, "refusals": REFUSAL})
+HOLD_REFUSED: Final = Record(contents.HoldRefused, children={"instead": OFFER})
 
 CALL: Final = "CallForProposals"
 

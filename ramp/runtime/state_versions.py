@@ -10,7 +10,7 @@ from pathlib import Path
 from ramp.errors import check_version
 from ramp.runtime.archive import ARCHIVE_VERSION
 from ramp.runtime.journal import JOURNAL_VERSION
-from ramp.runtime.ledger.schema import SCHEMA_VERSION
+from ramp.runtime.ledger.schema_version import SCHEMA_VERSION
 from ramp.runtime.sqlite_file import is_new
 from ramp.runtime.state_folder import StateFolder
 

@@ -48,12 +48,6 @@ class EmbeddedServer(ServerProcess):
         # a problem here ends the server, and its log gives the reason
         self._giver.give(self.accounts, self.tokens)
 
-    def _give_accounts(self, accounts: Mapping[str, str]) -> None:
-        self._give(accounts, {})
-
-    def _give_tokens(self, tokens: Mapping[str, AccountToken | None]) -> None:
-        self._give({}, tokens)
-
     def _give(self, accounts: Mapping[str, str], tokens: Mapping[str, AccountToken | None]) -> None:
         assert self._giver is not None
         problem = self._giver.give(accounts, tokens)
@@ -62,17 +56,8 @@ class EmbeddedServer(ServerProcess):
             raise TransportError(f"{self.kind}: cannot create or close the accounts {names}: {problem}")
 
     def _command(self, certificate: ServerCertificate) -> list[str]:
-        return [
-            sys.executable,
-            "-m",
-            "ramp.servers.embedded",
-            "--host",
-            self.domain,
-            "--port",
-            str(self.port),
-            "--state",
-            str(self.state_dir),
-        ]
+        command = [sys.executable, "-m", "ramp.servers.embedded", "--host", self.domain]
+        return [*command, "--port", str(self.port), "--state", str(self.state_dir)]
 
     def _environment(self) -> Mapping[str, str]:
         # the child runs in the state directory and must import this same package, installed or not

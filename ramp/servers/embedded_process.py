@@ -3,7 +3,6 @@
 | defect of pyjabber | fix |
 |---|---|
 | listens on the machine's public address and opens an admin page on :9090 | `serve` opens one listener on loopback |
-| imports alembic and aiohttp for services that are off: 0.3 s, 25 MB | `ramp.servers.pyjabber_import` |
 | key and certificate in site-packages, signed with a public key pair of the wheel | `ramp.servers.certificate` |
 | process pool for key derivation: survives kill -9, may hang after a fork | one unused thread |
 | a message to another domain ends the server | `Router.deliver` bounces it |
@@ -28,6 +27,7 @@ import signal
 import socket
 import sys
 import time
+import types
 import xml.etree.ElementTree as ElementTree
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
@@ -46,10 +46,30 @@ from ramp.servers.certificate import ServerCertificate
 from ramp.servers.embedded_registration import FEATURE, Registration
 from ramp.servers.embedded_router import Router
 from ramp.servers.process import LOOPBACK
-from ramp.servers.pyjabber_import import import_server
 from ramp.xmpp.quotas import Complaints
 
-import_server()
+
+class _Off:
+    """Replaces a service that is off; pyjabber's server makes one of each and starts none."""
+
+    def __init__(self, *_: object) -> None: ...
+
+    def get_aiohttp_webapp(self) -> None:
+        pass
+
+
+# these would import alembic and aiohttp, 0.3 s and 25 MB, and make a scratch directory
+_SERVICES: dict[str, dict[str, Any]] = {
+    "alembic": {"command": None},
+    "alembic.config": {"Config": None},
+    "pyjabber.http_server": {"HttpServer": _Off},
+    "pyjabber.plugins.xep_0363.upload_server": {"UploadHttpServer": _Off},
+    "pyjabber.webpage.adminPage": {"api_adminpage_app": _Off},
+}
+_stand_ins = _SERVICES.keys() - sys.modules.keys()
+for _name in _stand_ins:
+    sys.modules[_name] = types.ModuleType(_name)
+    sys.modules[_name].__dict__.update(_SERVICES[_name])
 
 import pyjabber.server  # noqa: E402 (after the stand-ins)
 from pyjabber import AppConfig  # noqa: E402 (after the stand-ins)
@@ -68,6 +88,9 @@ from pyjabber.stream.handlers.StanzaHandler import StanzaHandler  # noqa: E402 (
 from pyjabber.stream.JID import JID  # noqa: E402 (after the stand-ins)
 from pyjabber.stream.negotiators.StreamNegotiator import StreamNegotiator  # noqa: E402 (after the stand-ins)
 from pyjabber.stream.utils.Enums import Stage  # noqa: E402 (after the stand-ins)
+
+for _name in _stand_ins:
+    del sys.modules[_name]
 
 EXPECTED_VERSION = "0.4.5"
 """The version of pyjabber whose internals this module uses."""

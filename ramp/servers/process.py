@@ -119,12 +119,8 @@ class ServerProcess(abc.ABC):
         """Write the server's configuration and return the command that runs it in the foreground."""
 
     @abc.abstractmethod
-    def _give_accounts(self, accounts: Mapping[str, str]) -> None:
-        """Create accounts on the running server, and set the passwords of existing ones."""
-
-    @abc.abstractmethod
-    def _give_tokens(self, tokens: Mapping[str, AccountToken | None]) -> None:
-        """Set the only valid tokens of accounts on the running server; None closes the account."""
+    def _give(self, accounts: Mapping[str, str], tokens: Mapping[str, AccountToken | None]) -> None:
+        """Set passwords and tokens of accounts on the running server; without a token the account is closed."""
 
     def _environment(self) -> Mapping[str, str]:
         return os.environ
@@ -178,7 +174,7 @@ class ServerProcess(abc.ABC):
             self.tokens.pop(name, None)
         self.accounts.update(accounts)
         if self.pid is not None:
-            self._give_accounts(accounts)
+            self._give(accounts, {})
 
     def ensure_tokens(self, tokens: Mapping[str, AccountToken | None]) -> None:
         """Allow registration in band with tokens (XEP-0445), now if the server runs and after each later start.
@@ -196,7 +192,7 @@ class ServerProcess(abc.ABC):
             self.accounts.pop(name, None)
         self.tokens.update(tokens)
         if self.pid is not None:
-            self._give_tokens(tokens)
+            self._give({}, tokens)
 
     def start(self) -> None:
         """Start the server and wait until it answers; do nothing if it already runs.

@@ -91,12 +91,9 @@ def store_accounts(configuration: Path, domain: str, accounts: Mapping[str, str]
 
 
 def store_tokens(configuration: Path, domain: str, tokens: Mapping[str, AccountToken | None]) -> None:
-    """Set the only valid tokens of accounts, and close accounts made without them; the server may be running.
+    """Set the only valid tokens of accounts, and close accounts made without them or with None.
 
-    Args:
-        configuration: configuration file of the server, with `PLUGINS` among its `plugin_paths`.
-        domain: host of the accounts.
-        tokens: tokens by local name; None closes the account.
+    Arguments are those of `store_accounts`.
 
     Raises:
         TransportError: Prosody cannot store the tokens.
@@ -157,10 +154,7 @@ class ProsodyServer(ServerProcess):
                 **self._federation(),
             )
         )
-        if self.tokens:
-            self._give_tokens(self.tokens)
-        if self.accounts:
-            self._give_accounts(self.accounts)
+        self._give(self.accounts, self.tokens)
         return [executable, "-F", "--config", str(self._configuration)]
 
     def _federation(self) -> Mapping[str, str]:
@@ -171,11 +165,11 @@ class ProsodyServer(ServerProcess):
             "authorities": "",
         }
 
-    def _give_accounts(self, accounts: Mapping[str, str]) -> None:
-        store_accounts(self._configuration, self.domain, accounts)
-
-    def _give_tokens(self, tokens: Mapping[str, AccountToken | None]) -> None:
-        store_tokens(self._configuration, self.domain, tokens)
+    def _give(self, accounts: Mapping[str, str], tokens: Mapping[str, AccountToken | None]) -> None:
+        if tokens:
+            store_tokens(self._configuration, self.domain, tokens)
+        if accounts:
+            store_accounts(self._configuration, self.domain, accounts)
 
     @property
     def _configuration(self) -> Path:

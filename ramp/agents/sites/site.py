@@ -9,35 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from ramp.rfql.encoded_message import EncodedMessage
 
-
-class SiteMember(Protocol):
-    """The interface of a resource's agent for its site."""
-
-    @property
-    def speaks(self) -> bool:
-        """Whether this agent can answer for the others now."""
-        ...
-
-    def answers(self, message: EncodedMessage) -> list[EncodedMessage]:
-        """Handle a message from its authenticated peer, and return the immediate answers with this machine as peer."""
-        ...
+if TYPE_CHECKING:
+    from ramp.agents.roles import ResourceAgent
 
 
 class Site:
     """The machines of one process."""
 
     def __init__(self) -> None:
-        self._members: dict[str, SiteMember] = {}
+        self._members: dict[str, ResourceAgent] = {}
 
-    def join(self, name: str, member: SiteMember) -> None:
+    def join(self, name: str, member: ResourceAgent) -> None:
         """Add the running agent with an address."""
         self._members[name] = member
 
-    def leave(self, name: str, member: SiteMember) -> None:
+    def leave(self, name: str, member: ResourceAgent) -> None:
         """Remove an agent, but not a successor with the same name."""
         if self._members.get(name) is member:
             del self._members[name]

@@ -26,7 +26,7 @@ from ramp.rfql.signing.certificates import PrivateKey
 from ramp.rfql.signing.signature import check_profile, sign_text, signature_of, verify_bytes
 from ramp.rfql.signing.trust import CertifiedParty, Trust, no_pin, none_revoked
 from ramp.rfql.xml import schema
-from ramp.rfql.xml.parser import Element, check_size, parse_wire
+from ramp.rfql.xml.parser import Element, check_size, parse_wire, root_name
 from ramp.rfql.xml.record import INSTANT
 
 CLOCK_SKEW: Final[Duration] = 5 * MINUTE
@@ -164,7 +164,7 @@ class PublicNotary:
         kind = documents.content_named(sealed.document)
         # our clock may be wrong, so messages that report the time are judged by the time that they state
         signer = self._check_seal(sealed, signed_at, signed_at if kind in ANY_AGE else now)
-        if kind is None or documents.root_name(sealed.body) != sealed.document:
+        if kind is None or root_name(sealed.body) != sealed.document:
             raise SealInvalid(f"the seal names a {sealed.document or 'nameless document'} but covers another document")
         check_role(signer.role, kind, sealed.sender)
         performative = slots.read_performative(sealed.performative)
@@ -299,18 +299,7 @@ class XmlNotary(PublicNotary):
         certificates.check_validity(self._certificate, now)
         body = documents.write_content(message.content)
         check_size(body, f"{kind.__name__} of {message.conversation_id}")
-        unsigned = seals.SealedText(
-            performative=message.performative.value,
-            document=documents.root_name(body),
-            sender=message.sender,
-            receiver=message.receiver,
-            conversation_id=message.conversation_id,
-            reply_with=message.reply_with,
-            in_reply_to=message.in_reply_to,
-            reply_by="" if message.reply_by is None else slots.write_reply_by(message.reply_by),
-            signed_at=seals.write_moment(now),
-            body=body,
-        )
+        unsigned = seals.unsigned(message, body, seals.write_moment(now))
         signature = seals.sign(unsigned.sealed_part(), self._key)
         text = replace(unsigned, signature=signature, certificate=self._packed_certificate).text()
         seal = Seal(self.name, self.role, message.receiver, message.conversation_id, now, text)

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
@@ -39,10 +39,12 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 
 from ramp.errors import DocumentError, SealInvalid
 from ramp.model import instant
+from ramp.model.acl import Message
 from ramp.model.instant import Instant
+from ramp.rfql import slots
 from ramp.rfql.signing.certificates import CERTIFICATE_BYTES_MAX, PrivateKey, PublicKey
 from ramp.rfql.xml.markup import shown
-from ramp.rfql.xml.parser import DOCUMENT_BYTES_MAX, check_size
+from ramp.rfql.xml.parser import DOCUMENT_BYTES_MAX, check_size, root_name
 from ramp.text import is_printable
 
 FIRST_LINE: Final = "RAMP sealed message 1"
@@ -175,6 +177,31 @@ class SealedText:
             raise SealInvalid(f"the seal does not fit the message from {shown(self.sender)}") from error
 
 
+_HEADER_FIELDS: Final = tuple(item.name for item in fields(SealedText))[: len(HEADERS)]
+
+
+def unsigned(message: Message, body: str, signed_at: str) -> SealedText:
+    """Return what a seal of a message covers, without its signature.
+
+    Args:
+        message: the message.
+        body: its document.
+        signed_at: the signer's clock, as `write_moment` writes it.
+    """
+    return SealedText(
+        performative=message.performative.value,
+        document=root_name(body),
+        sender=message.sender,
+        receiver=message.receiver,
+        conversation_id=message.conversation_id,
+        reply_with=message.reply_with,
+        in_reply_to=message.in_reply_to,
+        reply_by="" if message.reply_by is None else slots.write_reply_by(message.reply_by),
+        signed_at=signed_at,
+        body=body,
+    )
+
+
 _SHA256: Final = hashes.SHA256()
 _ECDSA: Final = ec.ECDSA(_SHA256)
 _PSS: Final = padding.PSS(mgf=padding.MGF1(_SHA256), salt_length=hashes.SHA256.digest_size)
@@ -259,21 +286,8 @@ def parse(text: str, source: str | None = None) -> SealedText:
             raise SealInvalid(f"wrong header line: got {shown(line)}, expected {name!r}", source=source)
         values.append(value.removeprefix(" "))
     body, signature, certificate = _trailer(rest, source)
-    performative, document, sender, receiver, conversation_id, reply_with, in_reply_to, reply_by, signed_at = values
-    sealed = SealedText(
-        performative=performative,
-        document=document,
-        sender=sender,
-        receiver=receiver,
-        conversation_id=conversation_id,
-        reply_with=reply_with,
-        in_reply_to=in_reply_to,
-        reply_by=reply_by,
-        signed_at=signed_at,
-        body=body,
-        signature=signature,
-        certificate=certificate,
-    )
+    headers = dict(zip(_HEADER_FIELDS, values, strict=True))
+    sealed = SealedText(**headers, body=body, signature=signature, certificate=certificate)
     if sealed.text() != text:
         raise SealInvalid("it differs from the canonical form of a sealed message", source=source)
     return sealed

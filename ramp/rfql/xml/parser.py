@@ -8,6 +8,7 @@ declaration. `parse_output` reads the output of a batch system's command, which 
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from lxml import etree
@@ -22,6 +23,7 @@ DOCUMENT_BYTES_MAX: Final = 90_000
 DOCUMENT_DEPTH_MAX: Final = 16
 """Deepest nesting: twice that of a countersigned agreement, the deepest document."""
 
+_ROOT: Final = re.compile(r"\s*<([A-Za-z]{1,64})[\s/>]")
 _too_deep: Final = etree.XPath(f"boolean({'/*' * (DOCUMENT_DEPTH_MAX + 1)})")
 
 
@@ -124,6 +126,12 @@ def parse_output(document: str, limit: int) -> Element:
     if "<!" in document or "<?" in document:
         raise DocumentError("a DOCTYPE, comment, CDATA section or processing instruction is forbidden")
     return _parse(check_size(document, limit=limit), _wire_parser, None)
+
+
+def root_name(body: str) -> str:
+    """Return the name of a document's root element without parsing it; empty if that is impossible."""
+    match = _ROOT.match(body)
+    return match[1] if match is not None else ""
 
 
 def _parse(data: bytes, parser: etree.XMLParser, source: str | None) -> Element:

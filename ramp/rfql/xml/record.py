@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, Final, Generic, TypeVar
 
+from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.offer import RefusalCode
 from ramp.rfql.xml import markup
 from ramp.rfql.xml.namespaces import MARKET
@@ -35,7 +36,29 @@ REAL: Final = Form(repr, float)
 BOOLEAN: Final = Form(lambda value: "true" if value else "false", _read_boolean)
 INSTANT: Final = Form(markup.write_instant, markup.read_instant)
 DURATION: Final = Form(markup.write_duration, markup.read_duration)
-CODE: Final = Form(str, RefusalCode)
+
+FORMS: Final = {
+    "bool": BOOLEAN,
+    "Delivery": Form(str, Delivery),
+    "Duration": DURATION,
+    "float": REAL,
+    "Instant": INSTANT,
+    "int": INTEGER,
+    "JobState": Form(str, JobState),
+    "RefusalCode": Form(str, RefusalCode),
+}
+"""Form of an attribute by the type of its field; for a text see `form_of`."""
+
+SENTENCES: Final = frozenset({"detail", "memo", "nearest", "ordered_for", "placement", "reason"})
+"""Fields with a text for people, which is cut and made printable."""
+
+
+def form_of(name: str, kind: str) -> Form:
+    """Return the form of a field with a name and a type as written in its dataclass."""
+    kind = kind.removesuffix(" | None")
+    if kind == "str":
+        return SENTENCE if name in SENTENCES else TEXT
+    return FORMS[kind]
 
 
 def attribute_name(name: str) -> str:
@@ -52,18 +75,17 @@ class Record(Generic[Value]):
 
     Args:
         content: the dataclass; its name is the element's name unless `element` says otherwise.
-        forms: form of each attribute by field name, in the order of writing.
         children: record of each field that holds a tuple of values, in schema order.
         text: the field that is the element's text, or empty.
         element: name of the element.
 
-    Fields are left out while they have their default.
+    All other fields are attributes, in their order; their types give their forms. They are left out while they have
+    their default.
     """
 
     def __init__(
         self,
         content: type[Value],
-        forms: Mapping[str, Form],
         *,
         children: Mapping[str, Record[Any]] | None = None,
         text: str = "",
@@ -74,12 +96,12 @@ class Record(Generic[Value]):
         self.tag = f"{{{MARKET}}}{self.element}"
         self._text = text
         self._children = dict(children or {})
-        defaults = {item.name: item.default for item in fields(content)}  # type: ignore[arg-type]
-        named = {*forms, *self._children} | ({text} if text else set())
-        assert named == defaults.keys(), f"{self.element}: fields {named ^ defaults.keys()}"
-        # An attribute is optional exactly where the field has a default: the schemas say the same.
+        # an attribute is optional exactly where the field has a default: the schemas say the same
         self._attributes = tuple(
-            (name, attribute_name(name), form.write, form.read, defaults[name]) for name, form in forms.items()
+            (item.name, attribute_name(item.name), form.write, form.read, item.default)
+            for item in fields(content)  # type: ignore[arg-type]
+            if item.name not in self._children and item.name != text
+            for form in (form_of(item.name, str(item.type)),)
         )
 
     def write(self, value: Value, *, root: bool = True) -> str:

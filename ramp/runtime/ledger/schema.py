@@ -36,9 +36,7 @@ from sqlalchemy import (
 from sqlalchemy.engine import URL, make_url
 
 from ramp.errors import ConfigurationError, check_version
-
-SCHEMA_VERSION: Final = 1
-"""Version of the tables; a ledger of another version is refused and not touched."""
+from ramp.runtime.ledger.schema_version import SCHEMA_VERSION
 
 LOCK_PAUSE_S: Final = 0.01
 """Pause between two attempts in seconds, where SQLite itself does not wait."""

@@ -94,18 +94,7 @@ def text_by_hand(message: Message, store: KeyStore, signer: str) -> seals.Sealed
     """A message's text sealed with a party's key, though that party may not say it, or is not its sender."""
     key, certificate = store.identity(signer)
     body = documents.write_content(message.content)
-    text = seals.SealedText(
-        performative=message.performative.value,
-        document=documents.root_name(body),
-        sender=message.sender,
-        receiver=message.receiver,
-        conversation_id=message.conversation_id,
-        reply_with=message.reply_with,
-        in_reply_to=message.in_reply_to,
-        reply_by="",
-        signed_at=seals.write_moment(SystemClock().now()),
-        body=body,
-    )
+    text = seals.unsigned(replace(message, reply_by=None), body, seals.write_moment(SystemClock().now()))
     der = certificate.public_bytes(Encoding.DER)
     return replace(text, signature=seals.sign(text.sealed_part(), key), certificate=seals.pack(der))
 

@@ -19,8 +19,8 @@ from one_process import OneProcess, Stanza
 
 from ramp.model.instant import MINUTE, Instant
 from ramp.protocol import events as ev
-from ramp.rfql import documents
 from ramp.rfql.signing import seals
+from ramp.rfql.xml.parser import root_name
 from ramp.runtime.keys.store import KeyStore
 
 VALUES = (
@@ -89,7 +89,7 @@ def resealed(stanza: Stanza, keys: KeyStore, now: Instant) -> Stanza:
     moment = seals.write_moment(now)
     unsigned = seals.SealedText(
         performative=stanza.metadata.get("performative", ""),
-        document=documents.root_name(stanza.body),
+        document=root_name(stanza.body),
         sender=stanza.sender,
         receiver=stanza.receiver,
         conversation_id=stanza.metadata.get("conversation-id", stanza.thread),

@@ -18,7 +18,7 @@ from one_process import NAMES, OneProcess, in_one_process
 
 from ramp.model.instant import MINUTE
 from ramp.protocol.conversations import ConversingParty
-from ramp.rfql import documents
+from ramp.rfql.xml.parser import root_name
 
 pytestmark = pytest.mark.filterwarnings("ignore:Parsed a serial number", "ignore:Attribute's length must be")
 
@@ -60,7 +60,7 @@ def sizes(market: OneProcess) -> dict[str, int]:
 
 async def bombard(market: OneProcess, count: int, seed: int) -> None:
     genuine = await genuine_traffic(market)
-    kinds = {documents.root_name(stanza.body) for stanza in genuine}
+    kinds = {root_name(stanza.body) for stanza in genuine}
     assert len(kinds) > 15, kinds  # the whole vocabulary, or nearly
     draw = random.Random(seed)
     names = [market.config.address(name) for name in NAMES]
