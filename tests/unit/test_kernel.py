@@ -32,6 +32,16 @@ def test_cancelled_events_never_happen_and_time_skips_them() -> None:
     assert queue.next_time() is None
 
 
+def test_events_after_the_end_of_a_run_stay_and_time_stands() -> None:
+    queue: EventQueue[str] = EventQueue()
+    ticket = queue.schedule(5, "cancelled")
+    queue.schedule(7, "in time")
+    queue.schedule(8, "late")
+    queue.cancel(ticket)
+    assert [queue.pop_until(7), queue.pop_until(7)] == ["in time", None]
+    assert (queue.now, len(queue), queue.pop()) == (7, 1, "late")
+
+
 def test_an_event_that_happened_cannot_be_cancelled() -> None:
     """`cancel` is False for a ticket whose event came out."""
     queue: EventQueue[str] = EventQueue()

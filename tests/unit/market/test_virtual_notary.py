@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -11,10 +11,11 @@ from ramp.errors import SignatureInvalid
 from ramp.model import contents as c
 from ramp.model.acl import OFFERS, SEALED, Message, Performative
 from ramp.model.agreement import ContractChange, Signed
+from ramp.model.communicative_acts import DECLARED
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role, Seal
 from ramp.rfql.codec import SEAL_AGE_MAX
-from simulation.market.virtual_notary import SealedText, VirtualNotary
+from simulation.market.virtual_notary import EXAMINED, SealedText, VirtualNotary
 from simulation.market.virtual_notary import is_admitted as is_admitted_at
 
 NOW = 10
@@ -34,6 +35,13 @@ SEALED_MESSAGE = BANK.seal(MESSAGE, 9)
 def seal_on(message: Message) -> Seal:
     assert message.seal is not None
     return message.seal
+
+
+def test_contents_with_seals_and_documents_are_examined() -> None:
+    """The market delivers all others as they are."""
+    passing_on = {kind for kind in DECLARED if any("seal" in field.name for field in fields(kind))}
+    assert passing_on
+    assert passing_on | {Signed} | SEALED <= EXAMINED
 
 
 def test_what_its_sender_has_sealed_is_admitted() -> None:
