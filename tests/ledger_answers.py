@@ -7,9 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from ramp.errors import LedgerRefusal
-from ramp.ledger.contract_change import TERMINAL, ChangeTerms, DecidedChange, Grounds
+from ramp.ledger.contract_change import ChangeTerms, DecidedChange, Grounds
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders.order import Order
+from ramp.model.agreement import TERMINAL
 from ramp.model.instant import Instant
 
 

@@ -121,7 +121,7 @@ def page() -> str:
 
 
 def _title(kind: type) -> str:
-    return "Agreement, Cancellation" if kind is Signed else kind.__name__
+    return "Agreement, ContractChange" if kind is Signed else kind.__name__
 
 
 def _anchor(kind: type) -> str:

@@ -30,7 +30,7 @@ from ramp.control.requests import (
 )
 from ramp.errors import ConfigurationError, ControlLineError
 from ramp.model.acl import Message, Performative
-from ramp.model.contents import Bid, CallForProposals, DepositMade, RefundMade
+from ramp.model.contents import Bid, CallForProposals, ChangePosted, DepositMade
 from ramp.model.money import credits_text
 from ramp.model.request import RequestForQuotation
 from ramp.protocol import events as ev
@@ -273,7 +273,7 @@ class KeeperControl(ControlChannel):
 
     async def _refund(self, order: OrderRefund, who: str) -> Event:
         done = await self._ask(order.agreement_id, ev.RefundOrdered(order.agreement_id, order.reason))
-        if isinstance(done, RefundMade):
-            what = f"{credits_text(done.amount)} credits refunded: {order.reason}"
+        if isinstance(done, ChangePosted):
+            what = f"{credits_text(done.refund)} credits refunded: {order.reason}"
             add_line(self._state, self._commanded.now(), who, "refund", order.agreement_id, what)
         return done

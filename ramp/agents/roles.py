@@ -120,10 +120,10 @@ class TransactionUpdate(Courier):
 
 
 class CancelListener(Courier):
-    """Bank: countersigned cancellations (section 6.3)."""
+    """Bank: countersigned cancellations and other changes of agreements (section 6.3)."""
 
     performatives = (Performative.REQUEST.value,)
-    conditions = {DOCUMENT_FIELD: "Cancellation"}  # noqa: RUF012
+    conditions = {DOCUMENT_FIELD: "ContractChange"}  # noqa: RUF012
 
 
 class OrderListener(Courier):

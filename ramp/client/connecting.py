@@ -27,7 +27,7 @@ from ramp.control.market_changes import (
     RestartAgent,
     SetResource,
 )
-from ramp.model.contents import DepositMade, RefundMade
+from ramp.model.contents import ChangePosted, DepositMade
 from ramp.options import Bounds, checked
 from ramp.runtime.state_folder import StateFolder, state_folder
 
@@ -136,7 +136,7 @@ class MarketOperator:
         with SocketLine(self._state.socket(keeper)) as line:
             return converse(line, asked)
 
-    def refund(self, agreement_id: str, reason: str) -> RefundMade:
+    def refund(self, agreement_id: str, reason: str) -> ChangePosted:
         """Refund what is left of an agreement's payments, as the market's keeper; again, it changes nothing."""
         (keeper,) = running(self._state).names("keeper")
         with SocketLine(self._state.socket(keeper)) as line:

@@ -60,6 +60,7 @@ from ramp.control.requests import (
 from ramp.errors import ConfigurationError, ControlLineError
 from ramp.model.contents import (
     AccountStatement,
+    ChangePosted,
     DepositMade,
     DirectoryListing,
     JobOrder,
@@ -67,7 +68,6 @@ from ramp.model.contents import (
     JobStatus,
     MachineStatus,
     MarketOverview,
-    RefundMade,
 )
 from ramp.model.contents.jobs import FOLDER, OUTPUT_CHUNK_BYTES, STDOUT, STREAMS, path_problem
 from ramp.model.instant import DURATION_END, SECOND, Duration, Instant, local_iso
@@ -372,13 +372,13 @@ def deposit(account_name: str, amount: int, memo: str, deposit_id: str) -> Dialo
     return _expected((yield Deposit(account_name, amount, memo, deposit_id)), DepositMade)
 
 
-def refund(any_id: str, reason: str) -> Dialogue[RefundMade]:
+def refund(any_id: str, reason: str) -> Dialogue[ChangePosted]:
     """Refund what is left of an agreement's payments, as the keeper; again, it changes nothing."""
     paid = {trade.agreement_id for trade in (yield from overview(None, None)).trades if trade.kind == "payment"}
     found = matching(sorted(paid), any_id, lambda each: each)
     if len(found) > 1:
         raise not_one(f"agreement {any_id!r}", found)
-    return _expected((yield OrderRefund(found[0] if found else any_id, reason)), RefundMade)
+    return _expected((yield OrderRefund(found[0] if found else any_id, reason)), ChangePosted)
 
 
 def changed(request: OwnerRequest) -> Dialogue[MarketChanged]:

@@ -13,9 +13,10 @@ from typing import Final
 
 from ramp.control.market_changes import MarketChanged
 from ramp.errors import MarketRefused
-from ramp.model.agreement import Agreement, Amendment
+from ramp.model.agreement import Agreement, ContractChange
 from ramp.model.contents import (
     AccountStatement,
+    ChangePosted,
     DepositMade,
     DirectoryListing,
     JobOrder,
@@ -24,7 +25,6 @@ from ramp.model.contents import (
     JobStatus,
     MachineStatus,
     MarketOverview,
-    RefundMade,
     SlotMoved,
 )
 from ramp.model.instant import Instant
@@ -183,7 +183,7 @@ class AgreementStanding:
     payment_file: str | None = None
     archived: bool = False
     moved: SlotMoved | None = None
-    amendments: tuple[Amendment, ...] = ()
+    amendments: tuple[ContractChange, ...] = ()
     refunded: int = 0
     cause: str = ""
 
@@ -324,7 +324,7 @@ Last = (
     | MachineStatus
     | DirectoryListing
     | DepositMade
-    | RefundMade
+    | ChangePosted
     | MarketOverview
     | MarketChanged
     | Done
@@ -359,7 +359,7 @@ EVENTS: Final[dict[str, type[Event]]] = {
     "machine": MachineStatus,
     "resources": DirectoryListing,
     "deposit": DepositMade,
-    "refund": RefundMade,
+    "refund": ChangePosted,
     "overview": MarketOverview,
     "market_changed": MarketChanged,
     "done": Done,

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ramp.batch.inspecting import Promise
-from ramp.model.agreement import Agreement, Amendment
+from ramp.model.agreement import Agreement, ContractChange
 from ramp.model.instant import Instant
 from ramp.protocol.amending.memory import AmendmentDropped, AmendmentReceived, AmendmentSettled, CapacityTaken
 from ramp.protocol.records import AgreementPaid, AgreementReceived, HoldIntended, Record, SlotReleased
@@ -36,7 +36,7 @@ def read_records(journal: Path) -> tuple[Record, ...]:
 def promises_of(records: Iterable[Record]) -> tuple[Promise, ...]:
     """Return a resource's promises that are not released."""
     found: dict[str, Promise] = {}
-    proposed: dict[str, Amendment] = {}
+    proposed: dict[str, ContractChange] = {}
     before: dict[str, Instant] = {}
     for record in records:
         match record:
@@ -48,7 +48,7 @@ def promises_of(records: Iterable[Record]) -> tuple[Promise, ...]:
             case AgreementPaid(offer_id=key) if key in found:
                 known = found[key]
                 found[key] = Promise(key, known.agreement_id, paid=True, end=known.end, ends_as_hold=None)
-            case AmendmentReceived(offer_id=key, amendment=signed) if isinstance(signed.body, Amendment):
+            case AmendmentReceived(offer_id=key, amendment=signed) if isinstance(signed.body, ContractChange):
                 proposed[key] = signed.body
             case CapacityTaken(offer_id=key, number=number) if key in found and key in proposed:
                 if number == proposed[key].number:  # from now on the machine has the slot in its new size

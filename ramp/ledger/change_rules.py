@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ramp.ledger.contract_change import (
-    TERMINAL,
     ChangeTerms,
     DecidedChange,
     Grounds,
@@ -39,7 +38,7 @@ from ramp.ledger.refusals import (
     refuse,
 )
 from ramp.ledger.transfer import Transfer, TransferKind, TransferState, transfer_id_of
-from ramp.model.agreement import CHANGE_MARK, amendment_key
+from ramp.model.agreement import CHANGE_MARK, TERMINAL, amendment_key
 from ramp.model.instant import Instant, iso
 from ramp.model.money import credits_text
 from ramp.model.sizes.amended import AMENDMENT_NUMBER_MAX

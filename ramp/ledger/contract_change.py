@@ -10,14 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
 
 from ramp.ledger.transfer import TransferKind, transfer_id_of
-from ramp.model.agreement import amendment_key
+from ramp.model.agreement import TERMINAL, amendment_key
 from ramp.model.instant import Instant
-
-TERMINAL: Final = 0
-"""Number of the change that ends an agreement; the others are numbered from 1."""
 
 
 class Grounds(StrEnum):

@@ -1,4 +1,4 @@
-"""Signed documents that people keep: agreements, amendments and cancellations, and the signed form they travel in.
+"""Signed documents that people keep: agreements and their changes, and the signed form they travel in.
 
 An agreement is the paper's dynamic service level agreement (section 5.2.1): RFQ unit, offer and reservation id in one
 document that the user signs (section 5.1.1, step 8) and the resource countersigns (section 5.1.2, step 1).
@@ -17,6 +17,9 @@ from ramp.model.seal import Seal
 
 CHANGE_MARK: Final = "#"
 """Separates an agreement's id from the name of a change of its slot; agreement ids must not contain it."""
+
+TERMINAL: Final = 0
+"""Number of the change that ends an agreement; the others are numbered from 1."""
 
 ORDER_VALIDITY_MAX: Final[Duration] = 15 * MINUTE
 """The bank refuses orders that would reserve money for longer than this from now on; a purchase takes seconds.
@@ -80,71 +83,56 @@ class Agreement:
 
 
 @dataclass(frozen=True, slots=True)
-class Cancellation:
-    """A user's request to give a bought unit back.
+class ContractChange:
+    """A change of a bought slot: fewer or more cores, an earlier or later end, or its end as a contract.
 
-    Attributes:
-        cancellation_id: unique.
-        agreement_id: the agreement to cancel.
-        offer_id: the offer it came from, by which a resource that never saw the agreement knows the hold.
-        user: the buyer.
-        resource: the seller.
-        reason: one sentence for people.
-        issued_at: when.
-    """
-
-    cancellation_id: str
-    agreement_id: str
-    offer_id: str
-    user: str
-    resource: str
-    reason: str
-    issued_at: Instant
-
-
-@dataclass(frozen=True, slots=True)
-class Amendment:
-    """A change of a bought slot's size: fewer cores, an earlier end, or more of either.
-
-    Both parties sign it; it takes effect when the bank has posted it. `ramp.model.sizes.amended` computes its value and
-    checks it against the state that it changes.
+    Buyer and seller sign it; it takes effect when the bank has posted it. A change to no cores, a terminal one, gives
+    the slot back; before the slot begins, the buyer's signature suffices for it. `ramp.model.sizes.amended` computes
+    the value of other changes and checks them against the state that they change.
 
     Attributes:
         agreement_id: the changed agreement.
-        number: of the proposal, from 1; it rises with every proposal about one agreement.
-        previous: digest of the state that it changes (`amended.state_digest` of the agreement, or of the amendment that
-            was posted last).
-        offer_id: the offer that the slot came from, by which its resource knows it.
+        number: of the proposal, from 1; it rises with every proposal about one agreement. `TERMINAL` ends it.
+        offer_id: the offer that the slot came from, by which a resource that never saw the agreement knows it.
         user: the buyer.
         resource: the seller.
         bank: the agent that settles it.
+        issued_at: when the buyer proposed it.
+        previous: digest of the state that it changes (`amended.state_digest` of the agreement, or of the change that
+            was posted last).
         cores: of the slot from `effective_at` on.
         until: end of the slot from then on.
         effective_at: when the seller takes back the reduction, or from when on the addition counts as bought.
-        refund: credited to the buyer, in minor units; 0 for additions.
-        issued_at: when the buyer proposed it.
+        amount: what the buyer pays for it in minor units; below zero what the buyer gets back.
         valid_until: the bank posts nothing later than this, by its own clock.
-        charge: paid by the buyer for the addition, in minor units; 0 for reductions.
-        cpu_hour_cost: the seller's price for the addition, credits per core hour.
+        cpu_hour_cost: the seller's price for an addition, credits per core hour.
         order_id: the payment order that contains an addition; else empty.
+        reason: of a terminal change, one sentence for people.
+
+    A terminal change has none of the values from `previous` to `order_id`: all that is left of the payments goes back.
     """
 
     agreement_id: str
     number: int
-    previous: str
     offer_id: str
     user: str
     resource: str
     bank: str
-    cores: int
-    until: Instant
-    effective_at: Instant
-    refund: int
     issued_at: Instant
-    valid_until: Instant
-    charge: int = 0
+    previous: str = ""
+    cores: int = 0
+    until: Instant = 0
+    effective_at: Instant = 0
+    amount: int = 0
+    valid_until: Instant = 0
     cpu_hour_cost: int = 0
     order_id: str = ""
+    reason: str = ""
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether it ends the agreement."""
+        return self.number == TERMINAL
 
     @property
     def grows(self) -> bool:
@@ -152,8 +140,18 @@ class Amendment:
         return bool(self.order_id)
 
     @property
+    def refund(self) -> int:
+        """Return what the buyer gets back, in minor units."""
+        return max(-self.amount, 0)
+
+    @property
+    def charge(self) -> int:
+        """Return what the buyer pays, in minor units."""
+        return max(self.amount, 0)
+
+    @property
     def key(self) -> str:
-        """Return the key of its payment or refund at the bank."""
+        """Return the key of its transfer at the bank."""
         return amendment_key(self.agreement_id, self.number)
 
 
@@ -162,7 +160,7 @@ def amendment_key(agreement_id: str, number: int) -> str:
     return f"{agreement_id}{CHANGE_MARK}{number}"
 
 
-Signable = Agreement | Cancellation | Amendment
+Signable = Agreement | ContractChange
 
 
 @said(Performative.CANCEL, Performative.REQUEST, interaction=Interaction.REQUEST)

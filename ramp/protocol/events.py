@@ -8,10 +8,10 @@ from enum import StrEnum
 from ramp.model.acl import Message
 from ramp.model.contents import (
     AccountLine,
+    ChangePosted,
     JobOrder,
     OrderLine,
     PaymentMade,
-    RefundMade,
     StatementLine,
     TradeLine,
 )
@@ -401,7 +401,7 @@ class OrderStanding:
     code: str = ""
     detail: str = ""
     transfers: tuple[PaymentMade, ...] = ()
-    refunds: tuple[RefundMade, ...] = ()
+    refunds: tuple[ChangePosted, ...] = ()
     awaited: tuple[OrderLine, ...] = ()
 
 

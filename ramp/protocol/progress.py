@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ramp.model.agreement import Amendment
+from ramp.model.agreement import ContractChange
 from ramp.model.contents import (
     AccountQueryRefused,
     AccountStatement,
     Bid,
+    ChangePosted,
     DepositMade,
     DirectoryListing,
     EnrolmentDenied,
@@ -20,7 +21,6 @@ from ramp.model.contents import (
     MachineStatus,
     MarketOverview,
     NotUnderstood,
-    RefundMade,
 )
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer
@@ -116,7 +116,7 @@ class CancellationEnded:
 class AmendmentAdvanced:
     """A resize advances: its resource has agreed."""
 
-    amendment: Amendment
+    amendment: ContractChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ Answer = (
     | MachineStatus
     | DirectoryListing
     | DepositMade
-    | RefundMade
+    | ChangePosted
     | KeeperRefused
     | MarketOverview
     | JobStatus

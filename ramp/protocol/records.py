@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.contents import Failed, FundsReserved, JobOrder, JobRefused, JobStatus, PaymentMade, SlotMoved
 from ramp.model.instant import Instant
 from ramp.model.offer import Offer, RefusalCode
@@ -131,7 +131,7 @@ class RequestConcluded:
 class CancellationStarted:
     """User: the owner cancels a bought unit."""
 
-    cancellation: Cancellation
+    cancellation: ContractChange
     at: Instant
 
 

@@ -1,6 +1,6 @@
-"""Agreements, their amendments and cancellations: the signable bodies, their countersigned forms and the answers.
+"""Agreements and their changes: the signable bodies, their countersigned forms and the answers.
 
-The schemas are agreement.xsd and amendment.xsd. `ramp.rfql.signing.signature` signs the bodies; they are read only from
+The schemas are agreement.xsd and change.xsd. `ramp.rfql.signing.signature` signs the bodies; they are read only from
 the bytes that a signature covers. Documents that pass them on (`ramp.rfql.signing.proofs`) contain them as escaped
 text, byte for byte as signed.
 """
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ramp.errors import DocumentError
 from ramp.model import contents, instant
-from ramp.model.agreement import Agreement, Amendment, Cancellation, PricePaid, Signable
+from ramp.model.agreement import TERMINAL, Agreement, ContractChange, PricePaid, Signable
 from ramp.model.instant import Instant
 from ramp.model.probable_start import probable_start_problem
 from ramp.rfql import request_for_quotation
@@ -21,46 +21,29 @@ from ramp.rfql.xml.namespaces import MARKET
 from ramp.rfql.xml.parser import Element
 from ramp.rfql.xml.record import BOOLEAN, DURATION, INSTANT, INTEGER, SENTENCE, TEXT, Form, Record, attribute_name
 
-CANCELLATION: Final = Record(
-    Cancellation,
-    {
-        "cancellation_id": TEXT,
-        "agreement_id": TEXT,
-        "offer_id": TEXT,
-        "user": TEXT,
-        "resource": TEXT,
-        "reason": SENTENCE,
-        "issued_at": INSTANT,
-    },
-)
-CANCELLATION_DONE: Final = Record(contents.CancellationDone, {"agreement_id": TEXT, "refund": INTEGER})
-CANCELLATION_REFUSED: Final = Record(
-    contents.CancellationRefused, {"agreement_id": TEXT, "code": TEXT, "detail": SENTENCE}
-)
-
-AMENDMENT: Final = Record(
-    Amendment,
+CHANGE: Final = Record(
+    ContractChange,
     {
         "agreement_id": TEXT,
         "number": INTEGER,
-        "previous": TEXT,
         "offer_id": TEXT,
         "user": TEXT,
         "resource": TEXT,
         "bank": TEXT,
+        "issued_at": INSTANT,
+        "previous": TEXT,
         "cores": INTEGER,
         "until": INSTANT,
         "effective_at": INSTANT,
-        "refund": INTEGER,
-        "issued_at": INSTANT,
+        "amount": INTEGER,
         "valid_until": INSTANT,
-        "charge": INTEGER,
         "cpu_hour_cost": INTEGER,
         "order_id": TEXT,
+        "reason": SENTENCE,
     },
 )
-AMENDMENT_CALL: Final = Record(
-    contents.AmendmentCall,
+CHANGE_CALL: Final = Record(
+    contents.ChangeCall,
     {
         "agreement_id": TEXT,
         "number": INTEGER,
@@ -69,8 +52,8 @@ AMENDMENT_CALL: Final = Record(
         "cpu_hour_cost": INTEGER,
     },
 )
-AMENDMENT_PRICED: Final = Record(
-    contents.AmendmentPriced,
+CHANGE_PRICED: Final = Record(
+    contents.ChangePriced,
     {
         "agreement_id": TEXT,
         "number": INTEGER,
@@ -81,16 +64,15 @@ AMENDMENT_PRICED: Final = Record(
         "state": TEXT,
     },
 )
-AMENDMENT_FUNDED: Final = Record(contents.AmendmentFunded, {"agreement_id": TEXT, "number": INTEGER, "order_id": TEXT})
-AMENDMENT_AGREED: Final = Record(contents.AmendmentAgreed, {"agreement_id": TEXT, "number": INTEGER})
-AMENDMENT_REFUSED: Final = Record(
-    contents.AmendmentRefused, {"agreement_id": TEXT, "number": INTEGER, "code": TEXT, "detail": SENTENCE}
+CHANGE_AGREED: Final = Record(contents.ChangeAgreed, {"agreement_id": TEXT, "number": INTEGER})
+CHANGE_REFUSED: Final = Record(
+    contents.ChangeRefused, {"agreement_id": TEXT, "number": INTEGER, "code": TEXT, "detail": SENTENCE}
 )
-AMENDMENT_POSTED: Final = Record(
-    contents.AmendmentPosted,
-    {"agreement_id": TEXT, "number": INTEGER, "transfer_id": TEXT, "refund": INTEGER, "charge": INTEGER},
+CHANGE_POSTED: Final = Record(
+    contents.ChangePosted,
+    {"agreement_id": TEXT, "number": INTEGER, "transfer_id": TEXT, "amount": INTEGER, "ordered_for": SENTENCE},
 )
-AMENDMENT_WITHDRAWAL: Final = Record(contents.AmendmentWithdrawal, {"agreement_id": TEXT, "number": INTEGER})
+CHANGE_WITHDRAWAL: Final = Record(contents.ChangeWithdrawal, {"agreement_id": TEXT, "number": INTEGER})
 
 _AGREEMENT_FORMS: Final[dict[str, Form]] = {
     "agreement_id": TEXT,
@@ -111,18 +93,12 @@ _AGREEMENT_ATTRIBUTES: Final = tuple((name, attribute_name(name), form) for name
 AGREEMENT: Final = f"{{{MARKET}}}Agreement"
 COUNTERSIGNED: Final = {
     f"{{{MARKET}}}CountersignedAgreement": AGREEMENT,
-    f"{{{MARKET}}}CountersignedCancellation": CANCELLATION.tag,
-    f"{{{MARKET}}}CountersignedAmendment": AMENDMENT.tag,
+    f"{{{MARKET}}}CountersignedContractChange": CHANGE.tag,
 }
 """Tag of each countersigned form, and of the signed body within it."""
 
-_KINDS: Final = {
-    AGREEMENT: "agreement",
-    CANCELLATION.tag: "cancellation",
-    AMENDMENT.tag: "amendment",
-}
-KIND_OF: Final = {**_KINDS, **{tag: _KINDS[inner] for tag, inner in COUNTERSIGNED.items()}}
-"""Kind of signed document by the root's tag, in the words of `contents.Unverified`."""
+SIGNABLE: Final = frozenset({AGREEMENT, CHANGE.tag, *COUNTERSIGNED})
+"""Tags of the roots of signed documents."""
 
 _UNIT: Final = f"{{{MARKET}}}Unit"
 _PRICE: Final = f"{{{MARKET}}}PricePaid"
@@ -136,9 +112,16 @@ def write_body(body: Signable) -> str:
     """
     if isinstance(body, Agreement):
         return _write_agreement(body)
-    if isinstance(body, Amendment):
-        return AMENDMENT.write(body)
-    return CANCELLATION.write(body)
+    return CHANGE.write(body)
+
+
+def kind_of(root: Element) -> str:
+    """Return the kind of a signed document, in the words of `contents.Unverified`."""
+    inner = COUNTERSIGNED.get(str(root.tag), root.tag)
+    if inner == AGREEMENT:
+        return "agreement"
+    body = root if root.tag == inner else root.find(inner)
+    return "cancellation" if body is not None and body.get("number") == str(TERMINAL) else "amendment"
 
 
 def read_body(element: Element, opener: Opener) -> Signable:
@@ -155,35 +138,44 @@ def read_body(element: Element, opener: Opener) -> Signable:
     try:
         if element.tag == AGREEMENT:
             return _read_agreement(element, opener)
-        if element.tag == AMENDMENT.tag:
-            amendment = AMENDMENT.read(element)
-            _check_amendment(amendment)
-            return amendment
-        return CANCELLATION.read(element)
+        return _checked(CHANGE.read(element))
     except ValueError as error:
         raise DocumentError(str(error)) from error
 
 
-def read_posted(element: Element) -> contents.AmendmentPosted:
-    """Read that an amendment is posted, from a document that has passed the schema check.
+def read_posted(element: Element) -> contents.ChangePosted:
+    """Read that a change is posted, from a document that has passed the schema check.
 
     Raises:
-        DocumentError: if no money moved, or money both ways.
+        DocumentError: if no money moved, unless the agreement has ended.
     """
-    posted = AMENDMENT_POSTED.read(element)
-    if (posted.refund > 0) == (posted.charge > 0):
-        moved = f"a refund of {posted.refund} and a charge of {posted.charge}"
-        raise DocumentError(f"AmendmentPosted: got {moved}, expected exactly one of them above 0")
+    posted = CHANGE_POSTED.read(element)
+    if posted.amount > 0 if posted.is_terminal else posted.amount == 0:
+        expected = "0 or less" if posted.is_terminal else "another than 0"
+        raise DocumentError(f"ChangePosted: wrong amount: got {posted.amount}, expected {expected}")
     return posted
 
 
-def _check_amendment(body: Amendment) -> None:
-    name = f"Amendment {body.number} of {body.agreement_id}"
+def _checked(body: ContractChange) -> ContractChange:
+    """Return a change whose values go together.
+
+    Raises:
+        DocumentError: if they do not.
+    """
+    name = f"Change {body.number} of {body.agreement_id}"
+    if body.is_terminal:
+        parties = (body.agreement_id, body.number, body.offer_id, body.user, body.resource, body.bank)
+        if body != ContractChange(*parties, body.issued_at, reason=body.reason):
+            raise DocumentError(f"{name}: a change that ends an agreement leaves no cores and has no price")
+        return body
+    if not body.previous or not body.cores:
+        raise DocumentError(f"{name}: previous and cores are required")
     if not body.issued_at < body.effective_at < body.valid_until <= body.until:
         times = "issuedAt, effectiveAt, validUntil and until"
         raise DocumentError(f"{name}: {times} are not in this order")
-    if (body.charge > 0) != body.grows or (body.refund > 0) == body.grows:
-        raise DocumentError(f"{name}: expected either a refund, or a charge with an order")
+    if not body.amount or (body.amount > 0) != body.grows:
+        raise DocumentError(f"{name}: expected either an amount below zero, or one above zero with an order")
+    return body
 
 
 def _write_agreement(body: Agreement) -> str:

@@ -10,13 +10,8 @@ from typing import Final
 from ramp.model import contents
 from ramp.rfql.xml.record import DURATION, INSTANT, INTEGER, SENTENCE, TEXT, Record
 
-_REFUSED: Final = {"agreement_id": TEXT, "code": TEXT, "detail": SENTENCE}
-_DONE: Final = {"agreement_id": TEXT, "transfer_id": TEXT, "amount": INTEGER}
-
-PAYMENT_MADE: Final = Record(contents.PaymentMade, _DONE)
-PAYMENT_REFUSED: Final = Record(contents.PaymentRefused, _REFUSED)
-REFUND_MADE: Final = Record(contents.RefundMade, {**_DONE, "ordered_for": SENTENCE})
-REFUND_REFUSED: Final = Record(contents.RefundRefused, _REFUSED)
+PAYMENT_MADE: Final = Record(contents.PaymentMade, {"agreement_id": TEXT, "transfer_id": TEXT, "amount": INTEGER})
+PAYMENT_REFUSED: Final = Record(contents.PaymentRefused, {"agreement_id": TEXT, "code": TEXT, "detail": SENTENCE})
 PAYMENT_QUERY: Final = Record(contents.PaymentQuery, {"agreement_id": TEXT})
 
 ORDER_LINE: Final = Record(

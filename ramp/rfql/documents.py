@@ -62,17 +62,17 @@ _DOCUMENTS: Final[dict[str, _Document]] = {document.content.__name__: document f
         _plain(contents.CallForProposals, offers.write_call, offers.read_call),
         _plain(contents.Proposal, offers.PROPOSAL.write, offers.read_proposal),
         _plain(contents.HoldRefused, offers.HOLD_REFUSED.write, offers.read_hold_refused),
-        _plain(contents.AmendmentPosted, agreements.AMENDMENT_POSTED.write, agreements.read_posted),
+        _plain(contents.ChangePosted, agreements.CHANGE_POSTED.write, agreements.read_posted),
         _plain(contents.DirectoryListing, directory.write_listing, directory.read_listing),
         _Document(contents.Commitment, proofs.write_commitment, proofs.read_commitment),
         _Document(contents.Settled, proofs.write_settled, proofs.read_settled),
-        _Document(contents.Amended, proofs.write_amended, proofs.read_amended),
+        _Document(contents.ChangeDone, proofs.write_done, proofs.read_done),
         _Document(contents.RefundClaim, proofs.write_refund_claim, proofs.read_refund_claim),
     )
 }
 _BY_CONTENT: Final = {document.content: document for document in _DOCUMENTS.values()}
 _BY_TAG: Final = {f"{{{MARKET}}}{name}": document for name, document in _DOCUMENTS.items()}
-_SIGNED_NAMES: Final = frozenset(tag.rpartition("}")[2] for tag in agreements.KIND_OF)
+_SIGNED_NAMES: Final = frozenset(tag.rpartition("}")[2] for tag in agreements.SIGNABLE)
 
 
 def root_name(body: str) -> str:
@@ -126,11 +126,11 @@ def read_content(body: str, verifier: Verifier, now: Instant, source: str | None
     tag = str(root.tag)
     if root_name(body) != tag.rpartition("}")[2]:
         raise DocumentError(f"root element {tag} must come first and with no prefix", source=source)
-    if tag in agreements.KIND_OF:
+    if tag in agreements.SIGNABLE:
         try:
             return verifier.verify(body, now)
         except DocumentError as error:
-            return proofs.unverified(agreements.KIND_OF[tag], proofs.claimed_reference(root), error)
+            return proofs.unverified(agreements.kind_of(root), proofs.claimed_reference(root), error)
     document = _BY_TAG.get(tag)
     if document is None:
         raise DocumentError(f"unknown root element {tag}{_version_problem(tag)}", source=source)

@@ -24,7 +24,7 @@ from ramp.errors import DocumentError, EffectFailed, RemoteProtocolError
 from ramp.model.acl import SEALED, Message, Performative
 from ramp.model.agreement import Signed
 from ramp.model.contents import (
-    Amended,
+    ChangeDone,
     Commitment,
     NotUnderstood,
     Settled,
@@ -325,9 +325,9 @@ class Host:
         elif isinstance(content, Settled | Commitment):
             document = self._bearing_own_signature(content.agreement, now)
             message = replace(message, content=replace(content, agreement=document))
-        elif isinstance(content, Amended):
-            document = self._bearing_own_signature(content.amendment, now)
-            message = replace(message, content=replace(content, amendment=document))
+        elif isinstance(content, ChangeDone):
+            document = self._bearing_own_signature(content.change, now)
+            message = replace(message, content=replace(content, change=document))
         if not sealed and type(content) not in self.ports.sealed:
             return message
         assert self.ports.notary is not None, f"{self.name} has no notary"

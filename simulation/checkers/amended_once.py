@@ -11,7 +11,7 @@ from itertools import pairwise
 from ramp.ledger.contract_change import DecidedChange
 from ramp.ledger.transfer import TransferKind
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Amendment, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.instant import Instant
 from ramp.model.sizes.amended import after, amendment_problem, first_state, state_digest
 from ramp.protocol.transition_tables import ParticipantState
@@ -31,7 +31,7 @@ class AmendedOnce(Checker):
     def on_sent(self, message: Message, view: MarketView) -> None:
         """Remember what every amendment that is signed would make of its slot."""
         content = message.content
-        if isinstance(content, Signed) and isinstance(content.body, Amendment):
+        if isinstance(content, Signed) and isinstance(content.body, ContractChange):
             digest = state_digest(content.body)
             self._sizes[digest] = content.body.cores, content.body.until
             self._before[digest] = content.body.previous
@@ -87,7 +87,7 @@ class AmendedOnce(Checker):
             for agreement_id, agreement in user.agreements.items():
                 self._follow(view, agreement, user.changes.posted(agreement_id))
 
-    def _follow(self, view: MarketView, agreement: Agreement, posted: tuple[Amendment, ...]) -> None:
+    def _follow(self, view: MarketView, agreement: Agreement, posted: tuple[ContractChange, ...]) -> None:
         state = first_state(agreement)
         for number, amendment in enumerate(posted):
             problem = amendment_problem(agreement, state, amendment)

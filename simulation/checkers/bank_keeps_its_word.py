@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ramp.ledger.orders.order import OrderState
 from ramp.model.acl import Message
-from ramp.model.agreement import amendment_key
+from ramp.model.agreement import TERMINAL, amendment_key
 from ramp.model.contents import (
-    AmendmentPosted,
-    AmendmentRefused,
+    ChangePosted,
+    ChangeRefused,
     FundsReserved,
     OrderPosted,
     OrderRefused,
@@ -46,9 +46,9 @@ class BankKeepsItsWord(Checker):
                     )  # an order whose void came first may come when its time is over
             case PaymentMade(agreement_id=agreement_id):
                 self._say(agreement_id, receiver, "posted")
-            case AmendmentPosted(agreement_id=agreement_id, number=number):
+            case ChangePosted(agreement_id=agreement_id, number=number) if number != TERMINAL:
                 self._say(amendment_key(agreement_id, number), receiver, "posted")
-            case AmendmentRefused(agreement_id=agreement_id, number=number) if receiver not in view.liars:
+            case ChangeRefused(agreement_id=agreement_id, number=number) if number and receiver not in view.liars:
                 self._say(amendment_key(agreement_id, number), receiver, "void")
             case PaymentRefused(agreement_id=agreement_id) if receiver not in view.liars:
                 self._say(agreement_id, receiver, "void")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Amendment, Signed, amendment_key
-from ramp.model.contents import AmendmentPosted, OrderPosted, PaymentMade
+from ramp.model.agreement import TERMINAL, Agreement, Signed, amendment_key
+from ramp.model.contents import ChangePosted, OrderPosted, PaymentMade
 from simulation.checkers.observation import BANK, Checker, MarketView
 
 
@@ -19,7 +19,7 @@ class BothSignatures(Checker):
     def on_delivered(self, message: Message, view: MarketView) -> None:
         """The resource brings the agreement."""
         content = message.content
-        if message.receiver == BANK and isinstance(content, Signed) and isinstance(content.body, Agreement | Amendment):
+        if message.receiver == BANK and isinstance(content, Signed):
             body = content.body
             if content.signers == (body.user, body.resource) and message.sender == body.resource:
                 self._brought.add(body.agreement_id if isinstance(body, Agreement) else body.key)
@@ -34,7 +34,7 @@ class BothSignatures(Checker):
                 posted = [payment.agreement_id for payment in payments]
             case PaymentMade(agreement_id=agreement_id):
                 posted = [agreement_id]
-            case AmendmentPosted(agreement_id=agreement_id, number=number):
+            case ChangePosted(agreement_id=agreement_id, number=number) if number != TERMINAL:
                 posted = [amendment_key(agreement_id, number)]
             case _:
                 return

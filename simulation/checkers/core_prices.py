@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 
-from ramp.model.agreement import Agreement, Amendment
+from ramp.model.agreement import Agreement, ContractChange
 from ramp.model.instant import Instant
 
 Interval = tuple[Instant, Instant]
 """From when to when."""
 
 
-def given_back(agreement: Agreement, changes: Sequence[Amendment], last: Amendment) -> tuple[Fraction, int]:
+def given_back(agreement: Agreement, changes: Sequence[ContractChange], last: ContractChange) -> tuple[Fraction, int]:
     """What the last of a slot's changes gives back, and how much of the slot.
 
     Args:
@@ -52,7 +52,7 @@ def given_back(agreement: Agreement, changes: Sequence[Amendment], last: Amendme
     return worth, core_time
 
 
-def _change(prices: dict[Interval, list[Fraction]], change: Amendment, counts_from: Instant) -> None:
+def _change(prices: dict[Interval, list[Fraction]], change: ContractChange, counts_from: Instant) -> None:
     """Take what goes from the end of each interval's cores, and put what comes behind them at its own price."""
     added = sum(
         (change.cores - len(cores)) * (end - begin)

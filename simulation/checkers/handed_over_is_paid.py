@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.contents import Failed
 from ramp.protocol.records import AgreementPaid, AgreementReceived, CancellationReceived, Record
 from ramp.protocol.transition_tables import ParticipantState
@@ -42,7 +42,8 @@ class HandedOverIsPaid(Checker):
             self._own_will.add((message.sender, content.agreement_id))
         elif (
             isinstance(content, Signed)
-            and isinstance(content.body, Cancellation)
+            and isinstance(content.body, ContractChange)
+            and content.body.is_terminal
             and (message.sender in content.signers and message.sender == content.body.resource)
         ):
             self._own_will.add((message.sender, content.body.agreement_id))

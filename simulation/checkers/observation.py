@@ -178,7 +178,7 @@ def given_back_long_ago(view: MarketView, name: str) -> Counter[str]:
     back: Counter[str] = Counter()
     for record in view.archived(name):
         if isinstance(record, AmendmentSettled):
-            back[record.posted.agreement_id] += record.posted.refund - record.posted.charge
+            back[record.posted.agreement_id] -= record.posted.amount
         elif isinstance(record, AmendmentConcluded):
             back[record.outcome.agreement_id] += record.outcome.refund - record.outcome.charge
     return back

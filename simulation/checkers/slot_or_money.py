@@ -8,7 +8,7 @@ went down before that was on record, does not count: who is honest says it again
 from __future__ import annotations
 
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.contents import Commitment, Failed
 from ramp.model.instant import MINUTE, Duration
 from ramp.protocol.records import FailureTold, Record
@@ -37,7 +37,7 @@ class SlotOrMoney(Checker):
             body = content.agreement.body
             assert isinstance(body, Agreement)
             self._agreements[body.agreement_id] = body
-        elif isinstance(content, Signed) and isinstance(content.body, Cancellation):
+        elif isinstance(content, Signed) and isinstance(content.body, ContractChange) and content.body.is_terminal:
             agreement = self._agreements.get(content.body.agreement_id)
             if agreement is None or agreement.user != message.sender:
                 return

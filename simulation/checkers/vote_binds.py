@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ramp.model.acl import Message
-from ramp.model.agreement import Cancellation, Signed
-from ramp.model.contents import Failed, HoldCancelled, HoldGranted, HoldRefused, PaymentRefused, RefundMade
+from ramp.model.agreement import ContractChange, Signed
+from ramp.model.contents import ChangePosted, Failed, HoldCancelled, HoldGranted, HoldRefused, PaymentRefused
 from ramp.model.instant import Instant
 from ramp.model.offer import RefusalCode
 from ramp.protocol.records import AgreementReceived, Record, SlotReleased
@@ -40,9 +40,11 @@ class VoteBinds(Checker):
         content, resource = message.content, message.receiver
         if isinstance(content, HoldCancelled):
             self._freed.add((resource, content.offer_id))
-        elif isinstance(content, Signed) and isinstance(content.body, Cancellation):
+        elif isinstance(content, Signed) and isinstance(content.body, ContractChange) and content.body.is_terminal:
             self._freed.add((resource, content.body.offer_id))
-        elif isinstance(content, PaymentRefused | RefundMade) and message.sender == BANK:
+        elif isinstance(content, PaymentRefused | ChangePosted) and message.sender == BANK:
+            if isinstance(content, ChangePosted) and not content.is_terminal:
+                return
             promise = self._sold_as.get(content.agreement_id)
             if promise is not None:
                 self._freed.add(promise)

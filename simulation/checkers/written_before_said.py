@@ -5,8 +5,8 @@ from __future__ import annotations
 from ramp.ledger.orders.order import OrderState
 from ramp.ledger.transfer import TransferKind
 from ramp.model import contents as c
-from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Amendment, Cancellation, Signed
+from ramp.model.acl import Message, Performative
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.protocol import records as rc
 from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed, CapacityTaken
 from simulation.checkers.observation import BANK, Checker, MarketView
@@ -31,8 +31,6 @@ class WrittenBeforeSaid(Checker):
         if message.sender == BANK:
             self._check_bank(message, view)
             return
-        if message.receiver in view.liars and isinstance(message.content, c.CancellationDone):
-            return  # of a slot that was let go before, under whatever agreement the liar names
         *kinds, subject = _foundation_of_change(message) or _foundation(message) or ("",)
         for kind in kinds:
             if (message.sender, kind, subject) not in self._written:
@@ -54,7 +52,7 @@ class WrittenBeforeSaid(Checker):
                 paid = ledger.transfer(agreement_id)
                 if paid is None or paid.posted_at is None:
                     raise self._violated(f"the bank says that {agreement_id} is paid, its ledger does not")
-            case c.RefundMade(agreement_id=agreement_id):
+            case c.ChangePosted(agreement_id=agreement_id) if content.is_terminal:
                 if ledger.transfer(agreement_id, TransferKind.REFUND) is None:
                     raise self._violated(f"the bank says that {agreement_id} is refunded, its ledger does not")
 
@@ -86,11 +84,9 @@ def _foundation(message: Message) -> tuple[*tuple[type, ...], str] | None:
             return rc.RefundClaimed, failed.agreement_id
         case c.SlotMoveHeard(agreement_id=agreement_id):
             return rc.MoveHeard, agreement_id
-        case c.CancellationDone(agreement_id=agreement_id):
-            return rc.SlotReleased, agreement_id
         case Signed(body=Agreement() as agreement):
             return rc.AgreementReceived, agreement.offer.offer_id
-        case Signed(body=Cancellation() as cancellation):
+        case Signed(body=ContractChange() as cancellation) if cancellation.is_terminal:
             if message.sender == cancellation.user:
                 return rc.CancellationStarted, cancellation.agreement_id
             return rc.CancellationReceived, cancellation.offer_id
@@ -101,11 +97,11 @@ def _foundation_of_change(message: Message) -> tuple[type, str] | None:
     match message.content:
         case c.PaymentOrder(lines=(c.OrderLine(amended=(agreement_id, _)), *_)):
             return AmendmentProposed, agreement_id
-        case c.AmendmentFunded(agreement_id=agreement_id):
+        case c.ChangeAgreed(agreement_id=agreement_id) if message.performative is Performative.CONFIRM:
             return AmendmentProposed, agreement_id
         case c.OrderWithdrawal(order_id=order_id) if order_id == message.conversation_id:
             return AmendmentProposed, message.reply_with.rpartition("#")[0]
-        case Signed(body=Amendment() as amendment):
+        case Signed(body=ContractChange() as amendment) if not amendment.is_terminal:
             if message.sender == amendment.user:
                 return AmendmentProposed, amendment.agreement_id
             return CapacityTaken, amendment.offer_id

@@ -14,7 +14,7 @@ from ramp.errors import SignatureInvalid
 from ramp.model.acl import ANY_AGE, SEALED, Message
 from ramp.model.agreement import Agreement, Signed
 from ramp.model.contents import (
-    Amended,
+    ChangeDone,
     Commitment,
     Content,
     Proposal,
@@ -25,7 +25,7 @@ from ramp.model.instant import Instant
 from ramp.model.seal import Role, Seal
 from ramp.rfql.codec import SEAL_AGE_MAX
 
-EXAMINED: Final = SEALED | {Commitment, Settled, Signed, Amended, RefundClaim}
+EXAMINED: Final = SEALED | {Commitment, Settled, Signed, ChangeDone, RefundClaim}
 """Contents that are sealed, or that pass on what is; all others are delivered as they are."""
 
 
@@ -95,7 +95,7 @@ def is_admitted(message: Message, now: Instant, sealed: frozenset[type] = SEALED
             return _is_sealed(content.payment, content.payment_seal) and _has_own_price(content.agreement)
         case Signed():
             return _has_own_price(content)
-        case Amended():
+        case ChangeDone():
             return _is_sealed(content.posted, content.posted_seal)
         case RefundClaim():
             return _is_sealed(content.failed, content.failed_seal)

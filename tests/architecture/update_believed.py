@@ -41,7 +41,7 @@ def table() -> str:
     for kinds in CONTENT_OF.values():
         seen += [kind for kind in kinds if kind not in seen and kind is not contents.Unverified]
     for kind in seen:
-        name = "Agreement, Cancellation" if kind is Signed else kind.__name__
+        name = "Agreement, ContractChange" if kind is Signed else kind.__name__
         spoken = ", ".join(performative for performative, kinds in CONTENT_OF.items() if kind in kinds)
         rows.append(f"| {name} | {spoken} | {_believed(kind)} |")
     return "\n".join(rows)

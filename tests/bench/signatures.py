@@ -21,7 +21,7 @@ from signxml import SignatureConfiguration, SignatureMethod, XMLSigner, XMLVerif
 
 from ramp.model import contents
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso, to_datetime
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
@@ -60,7 +60,7 @@ def _seals(store: KeyStore) -> list[tuple[str, float, str]]:
     assert isinstance(key, ec.EllipticCurvePrivateKey)
     algorithm = ec.ECDSA(hashes.SHA256())
     signature, public = key.sign(part, algorithm), key.public_key()
-    cancellation = Cancellation("c-1", "agreement-9", "offer-17", USER, RESOURCE, "no need", NOW)
+    cancellation = ContractChange("agreement-9", 0, "offer-17", USER, RESOURCE, "bank@localhost", NOW, reason="no need")
     document = user.sign(Signed(cancellation), NOW).document
 
     def arrive() -> Message:

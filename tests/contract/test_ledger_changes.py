@@ -9,12 +9,13 @@ import pytest
 from ledger_answers import balances, end, fail, refusal_code
 
 from ramp.ledger.account import AccountKind
-from ramp.ledger.contract_change import TERMINAL, ChangeTerms, DecidedChange, Grounds
+from ramp.ledger.contract_change import ChangeTerms, DecidedChange, Grounds
 from ramp.ledger.evidence import Evidence, EvidenceKind
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders.order import Order, OrderLine, OrderState
 from ramp.ledger.overview import Total
 from ramp.ledger.transfer import Transfer, TransferKind
+from ramp.model.agreement import TERMINAL
 
 FIRST = ChangeTerms("a-1", 1, Grounds.BOTH, "alice", "hector", -1_000, "state-0", "state-1", 500)
 SECOND = ChangeTerms("a-1", 2, Grounds.BOTH, "alice", "hector", -400, "state-1", "state-2", 500)

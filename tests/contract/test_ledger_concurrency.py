@@ -25,7 +25,8 @@ import json, os, signal, sys
 from sqlalchemy import Engine, event
 from ramp.errors import LedgerRefusal
 from ramp.ledger.account import AccountKind
-from ramp.ledger.contract_change import TERMINAL, ChangeTerms, Grounds
+from ramp.ledger.contract_change import ChangeTerms, Grounds
+from ramp.model.agreement import TERMINAL
 from ramp.ledger.orders.order import OrderLine
 from ramp.runtime.ledger.store import LedgerStore
 

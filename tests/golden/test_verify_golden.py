@@ -30,9 +30,9 @@ at 55 credits/core-hour, 21 120.00 credits in all (agreement agreement-9, reserv
 FILE: holds
 """
 CANCELLATION = """\
-passed: well-formed Cancellation, no forbidden markup, N characters
+passed: well-formed ContractChange, no forbidden markup, N characters
 passed: certificate S of alice@localhost: of this market, valid, revocation not checked
-passed: signature of alice@localhost over the whole Cancellation (ECDSA_SHA256)
+passed: signature of alice@localhost over the whole ContractChange (ECDSA_SHA256)
 passed: alice@localhost is the party that the document names, certified as user
 passed: certificates held when it was signed, 2026-11-21T08:01:00Z
 alice@localhost has cancelled agreement agreement-9 with thunder1@localhost at 2026-11-21T08:01:00Z: \
@@ -40,12 +40,12 @@ not needed any more
 FILE: holds
 """
 AMENDMENT = """\
-passed: well-formed CountersignedAmendment, no forbidden markup, N characters
+passed: well-formed CountersignedContractChange, no forbidden markup, N characters
 passed: certificate S of thunder1@localhost: of this market, valid, revocation not checked
-passed: signature of thunder1@localhost over the whole CountersignedAmendment (ECDSA_SHA256)
+passed: signature of thunder1@localhost over the whole CountersignedContractChange (ECDSA_SHA256)
 passed: follows the schema
 passed: certificate S of alice@localhost: of this market, valid, revocation not checked
-passed: signature of alice@localhost over the whole Amendment (ECDSA_SHA256)
+passed: signature of alice@localhost over the whole ContractChange (ECDSA_SHA256)
 passed: alice@localhost is the party that the document names, certified as user
 passed: thunder1@localhost is the party that the document names, certified as resource
 passed: signed by both parties
@@ -82,7 +82,7 @@ def printed(capsys: pytest.CaptureFixture[str], path: Path) -> tuple[int, str]:
     [
         ("valid/countersigned-agreement.xml", AGREEMENT),
         ("valid/cancellation.xml", CANCELLATION),
-        ("valid/countersigned-amendment.xml", AMENDMENT),
+        ("valid/countersigned-change.xml", AMENDMENT),
         ("sealed/payment-made.txt", PAYMENT),
     ],
 )
@@ -96,7 +96,7 @@ def test_every_sealed_example_holds(capsys: pytest.CaptureFixture[str], path: Pa
     report = json.loads(capsys.readouterr().out)
     assert (report["kind"], report["holds"]) == ("sealed message", True)
     assert report["message"]["document"] in path.read_text("utf-8")
-    of_bank = ("payment-made", "funds-reserved", "amendment-posted")
+    of_bank = ("payment-made", "funds-reserved", "change-posted")
     said_by = dict.fromkeys(of_bank, "bank") | {"deposit-order": "keeper"}
     assert report["message"]["role"] == report["signatures"][0]["role"] == said_by.get(path.stem, "resource")
 
@@ -120,7 +120,7 @@ def test_anything_else_is_bad_input(capsys: pytest.CaptureFixture[str], tmp_path
     assert "expected an agreement, an amendment or a cancellation" in said.err
 
 
-FIRST, SECOND = "countersigned-amendment", "countersigned-second-amendment"
+FIRST, SECOND = "countersigned-change", "countersigned-second-change"
 
 
 def chain(capsys: pytest.CaptureFixture[str], *names: str) -> tuple[int, list[str]]:

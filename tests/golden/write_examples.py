@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ramp.model import contents
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Amendment, Cancellation, PricePaid, Signed
+from ramp.model.agreement import Agreement, ContractChange, PricePaid, Signed
 from ramp.model.called_terms import bound
 from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
 from ramp.model.offer import Offer, RefusalCode
@@ -42,7 +42,7 @@ def main() -> None:
         store.issue(KEEPER, Role.KEEPER, NOW, kind="ed25519")
         (EXAMPLES / "market-ca.pem").write_bytes((store.folder / "ca.pem").read_bytes())
         write(*(store.notary(name) for name in (USER, RESOURCE, BANK, KEEPER)))
-        write_amendments(*(store.notary(name) for name in (USER, RESOURCE, BANK)))
+        write_changes(*(store.notary(name) for name in (USER, RESOURCE, BANK)))
         write_second_price(*(store.notary(name) for name in (USER, RESOURCE, OTHER)))
 
 
@@ -51,8 +51,8 @@ def write(user: XmlNotary, resource: XmlNotary, bank: XmlNotary, keeper: XmlNota
     agreement = signed_agreement()
     once = user.sign(Signed(agreement), NOW)
     twice = resource.sign(once, NOW + SECOND)
-    cancellation = Cancellation(
-        "cancellation-2", "agreement-9", "offer-17", USER, RESOURCE, "not needed any more", NOW + MINUTE
+    cancellation = ContractChange(
+        "agreement-9", 0, "offer-17", USER, RESOURCE, BANK, NOW + MINUTE, reason="not needed any more"
     )
     cancelled = user.sign(Signed(cancellation), NOW)
     for name, signed in (
@@ -94,10 +94,10 @@ def write(user: XmlNotary, resource: XmlNotary, bank: XmlNotary, keeper: XmlNota
     _invalid("refund-claim-of-a-payment", "a refund is claimed with a failure | names: PaymentMade | Failed", other)
 
 
-def write_amendments(user: XmlNotary, resource: XmlNotary, bank: XmlNotary) -> None:
-    """Sign, seal and write two amendments of the agreement, and what is said of them."""
+def write_changes(user: XmlNotary, resource: XmlNotary, bank: XmlNotary) -> None:
+    """Sign, seal and write two changes of the agreement, and what is said of them."""
     agreement = signed_agreement()
-    first = Amendment(
+    first = ContractChange(
         agreement_id=agreement.agreement_id,
         number=1,
         previous=state_digest(agreement),
@@ -109,7 +109,7 @@ def write_amendments(user: XmlNotary, resource: XmlNotary, bank: XmlNotary) -> N
         until=agreement.offer.end,
         effective_at=NOW + 2 * HOUR,
         # half of the cores for two of three hours, of 21 120.00 credits: a third
-        refund=704_000,
+        amount=-704_000,
         issued_at=NOW + 90 * MINUTE,
         valid_until=NOW + 2 * HOUR + 2 * MINUTE,
     )
@@ -120,34 +120,48 @@ def write_amendments(user: XmlNotary, resource: XmlNotary, bank: XmlNotary) -> N
         previous=state_digest(first),
         until=NOW + 3 * HOUR,
         effective_at=NOW + 150 * MINUTE,
-        refund=352_000,
+        amount=-352_000,
         issued_at=NOW + 140 * MINUTE,
         valid_until=NOW + 152 * MINUTE,
     )
-    for name, body in (("amendment", first), ("second-amendment", second)):
+    for name, body in (("change", first), ("second-change", second)):
         once = user.sign(Signed(body), NOW)
         twice = resource.sign(once, body.effective_at + SECOND)
         _write(f"valid/{name}.xml", once.document)
         _write(f"valid/countersigned-{name}.xml", twice.document)
         if body is first:
-            _invalid(
-                "amendment-unsigned", "an amendment is signed | names: signatures: got 0", agreements.write_body(body)
-            )
-            changed = twice.document.replace('refund="704000"', 'refund="704001"')
-            _invalid("amendment-refund-changed", "signatures cover the whole document | names: signature", changed)
+            _invalid("change-unsigned", "a change is signed | names: signatures: got 0", agreements.write_body(body))
+            changed = twice.document.replace('amount="-704000"', 'amount="-704001"')
+            _invalid("change-refund-changed", "signatures cover the whole document | names: signature", changed)
             backwards = replace(body, effective_at=body.issued_at)
             _invalid(
-                "amendment-at-once",
-                "an amendment takes effect after its issue | names: are not in this order",
+                "change-at-once",
+                "a change takes effect after its issue | names: are not in this order",
                 user.sign(Signed(backwards), NOW).document,
             )
-            posted = contents.AmendmentPosted("agreement-9", 1, "refund:agreement-9#1", 704_000)
+            nothing = replace(body, amount=0)
+            _invalid(
+                "change-for-nothing",
+                "a change moves money | names: expected either an amount below zero",
+                user.sign(Signed(nothing), NOW).document,
+            )
+            end = ContractChange(
+                *(agreement.agreement_id, 0, agreement.offer.offer_id, USER, RESOURCE, BANK, NOW), cores=1
+            )
+            _invalid(
+                "cancellation-with-cores",
+                "a change that ends an agreement leaves nothing | names: leaves no cores",
+                user.sign(Signed(end), NOW).document,
+            )
+            posted = contents.ChangePosted("agreement-9", 1, "refund:agreement-9#1", -704_000)
             seal = _sealed(bank, Performative.AGREE, RESOURCE, "request-4", posted, "agreement-9#1")
-            document = documents.write_content(contents.Amended(twice, posted, seal))
-            _write("valid/amended.xml", document)
+            document = documents.write_content(contents.ChangeDone(twice, posted, seal))
+            _write("valid/change-done.xml", document)
             head, _, sealed = document.rpartition("<SealedMessage>")
             forged = f"{head}<SealedMessage>{sealed.replace('agreement-9', 'agreement-8')}"
-            _invalid("amended-forged", "what is passed on is as it was sealed | names: the seal does not fit", forged)
+            _invalid(
+                "change-done-forged", "what is passed on is as it was sealed | names: the seal does not fit", forged
+            )
 
 
 def write_second_price(user: XmlNotary, resource: XmlNotary, other: XmlNotary) -> None:

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from ramp.errors import DocumentError, SealInvalid
 from ramp.model import contents
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Cancellation, Signed
+from ramp.model.agreement import ContractChange, Signed
 from ramp.model.instant import from_iso
 from ramp.model.seal import Role
 from ramp.rfql.signing import certificates, seals
@@ -49,7 +49,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> KeyStore:
 
 @pytest.fixture(scope="module")
 def cancellation(store: KeyStore) -> str:
-    body = Cancellation("c-1", "agreement-9", "offer-17", USER, "thunder1@localhost", "no need", NOW)
+    body = ContractChange("agreement-9", 0, "offer-17", USER, "thunder1@localhost", BANK, NOW, reason="no need")
     return store.notary(USER).sign(Signed(body), NOW).document
 
 

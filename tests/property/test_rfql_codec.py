@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ramp.errors import DocumentError, SealInvalid
 from ramp.model import contents
 from ramp.model.acl import CONTENT_OF, ROLES_OF, Message, Performative
-from ramp.model.agreement import ORDER_VALIDITY_MAX, Agreement, Amendment, Cancellation, Signable, Signed
+from ramp.model.agreement import ORDER_VALIDITY_MAX, TERMINAL, Agreement, ContractChange, Signable, Signed
 from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import SECOND, from_iso
 from ramp.model.machine_terms.static_needs import StaticNeeds
@@ -190,31 +190,32 @@ def agreements(draw: st.DrawFn) -> Agreement:
 
 
 cancellations = st.builds(
-    Cancellation,
-    cancellation_id=identifiers,
+    ContractChange,
     agreement_id=identifiers,
+    number=st.just(TERMINAL),
     offer_id=identifiers,
     user=st.just(USER),
     resource=st.just(RESOURCE),
-    reason=texts,
+    bank=identifiers,
     issued_at=instants,
+    reason=texts,
 )
 
 
 digests = st.from_regex(r"[A-Za-z0-9_-]{43}", fullmatch=True)
-# What an amendment moves: a refund and no charge, or a charge and no refund.
+# What a change moves: a charge, or a refund, which is below zero.
 sums = st.integers(1, 10**12)
-moved = st.tuples(sums, st.just(0)) | st.tuples(st.just(0), sums)
+moved = sums | sums.map(lambda amount: -amount)
 
 
 @st.composite
-def amendments(draw: st.DrawFn) -> Amendment:
+def amendments(draw: st.DrawFn) -> ContractChange:
     """One that gives up or adds, whose instants follow each other, the last of them one that a document holds."""
     issued_at = draw(st.integers(0, from_iso("8999-01-01T00:00:00Z")))
     pauses = [draw(st.integers(1, 10**12)) for _ in range(2)]
     valid_until = issued_at + sum(pauses)
-    refund, charge = draw(moved)
-    return Amendment(
+    amount = draw(moved)
+    return ContractChange(
         agreement_id=draw(identifiers),
         number=draw(amendment_numbers),
         previous=draw(digests),
@@ -225,26 +226,24 @@ def amendments(draw: st.DrawFn) -> Amendment:
         cores=draw(st.integers(1, 10**9)),
         until=valid_until + draw(st.integers(0, 10**12)),
         effective_at=issued_at + pauses[0],
-        refund=refund,
         issued_at=issued_at,
         valid_until=valid_until,
-        charge=charge,
-        cpu_hour_cost=draw(prices) if charge else 0,
-        order_id=draw(identifiers) if charge else "",
+        amount=amount,
+        cpu_hour_cost=draw(prices) if amount > 0 else 0,
+        order_id=draw(identifiers) if amount > 0 else "",
     )
 
 
 amendment_numbers = st.integers(1, AMENDMENT_NUMBER_MAX)
 AMENDMENT_WORDS = (
-    contents.AmendmentCall,
-    contents.AmendmentPriced,
-    contents.AmendmentFunded,
-    contents.AmendmentAgreed,
-    contents.AmendmentRefused,
-    contents.AmendmentWithdrawal,
+    contents.ChangeCall,
+    contents.ChangePriced,
+    contents.ChangeAgreed,
+    contents.ChangeRefused,
+    contents.ChangeWithdrawal,
 )
 posted_words = st.builds(
-    lambda about, number, transfer, amounts: contents.AmendmentPosted(about, number, transfer, *amounts),
+    contents.ChangePosted,
     identifiers,
     amendment_numbers,
     identifiers,
@@ -343,13 +342,13 @@ BY_FIELD: dict[tuple[type, str], st.SearchStrategy[object]] = {
     (contents.JobOutputQuery, "name"): paths,
     (contents.OrderLine, "amends"): st.just("") | digests,
     (contents.OrderLine, "becomes"): st.just("") | digests,
-    (contents.AmendmentCall, "cores"): counts,
-    (contents.AmendmentCall, "cpu_hour_cost"): prices,
-    (contents.AmendmentPriced, "cpu_hour_cost"): prices,
-    (contents.AmendmentPriced, "cores"): counts,
-    (contents.AmendmentPriced, "until"): instants,
-    (contents.AmendmentPriced, "state"): digests,
-    (contents.AmendmentCall, "until"): instants,
+    (contents.ChangeCall, "cores"): counts,
+    (contents.ChangeCall, "cpu_hour_cost"): prices,
+    (contents.ChangePriced, "cpu_hour_cost"): prices,
+    (contents.ChangePriced, "cores"): counts,
+    (contents.ChangePriced, "until"): instants,
+    (contents.ChangePriced, "state"): digests,
+    (contents.ChangeCall, "until"): instants,
     **{(kind, "number"): amendment_numbers for kind in AMENDMENT_WORDS},
 }
 BY_TYPE: dict[object, st.SearchStrategy[object]] = {
@@ -379,7 +378,7 @@ def flat(kind: type) -> st.SearchStrategy[object]:
 COMPOUND = {
     contents.CallForProposals: calls,
     contents.Proposal: proposals(),
-    contents.AmendmentPosted: posted_words,
+    contents.ChangePosted: posted_words,
 }
 PLAIN = [
     (performative, kind)
@@ -390,7 +389,7 @@ PLAIN = [
         Signed,
         contents.Commitment,
         contents.Settled,
-        contents.Amended,
+        contents.ChangeDone,
         contents.RefundClaim,
         contents.Unverified,
     )
@@ -494,13 +493,13 @@ def test_proofs_round_trip(
 
 @settings(max_examples=examples(30))
 @given(body=amendments())
-def test_the_proof_of_an_amendment_round_trips(notaries: dict[str, XmlNotary], body: Amendment) -> None:
+def test_the_proof_of_an_amendment_round_trips(notaries: dict[str, XmlNotary], body: ContractChange) -> None:
     user, resource, bank = notaries[USER], notaries[RESOURCE], notaries[NAMES[Role.BANK]]
-    posted = contents.AmendmentPosted(body.agreement_id, body.number, "refund", body.refund, body.charge)
+    posted = contents.ChangePosted(body.agreement_id, body.number, "rebate", body.amount)
     told = bank.seal(Message(Performative.AGREE, bank.name, RESOURCE, "c-1", posted), NOW)
     assert told.seal is not None
     twice = resource.sign(user.sign(Signed(body), NOW), NOW)
-    amended = contents.Amended(twice, posted, told.seal)
+    amended = contents.ChangeDone(twice, posted, told.seal)
     proof = resource.seal(Message(Performative.INFORM, RESOURCE, USER, "c-1", amended), NOW)
     assert passed_on(proof, notaries)[1] == proof
 

@@ -11,7 +11,7 @@ import pytest
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Amendment, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND, Instant
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
@@ -35,18 +35,18 @@ UNIT = RequestUnit(1, 70, NOW + 5 * HOUR, TotalCores(16), NOW + HOUR)
 AGREEMENT = Agreement(
     "a-1", "r-1", 1, "alice", "res", "bank", UNIT, OFFER, "res-1", OFFER.cost, NOW - HOUR, "order-1", NOW - MINUTE
 )
-DRAFT = Amendment(
-    "a-1", 1, first_state(AGREEMENT).digest, "o-1", "alice", "res", "bank", 24, OFFER.end,
-    NOW + 10 * SECOND, 0, NOW, NOW + MINUTE, 0, 60, "order-1",
+DRAFT = ContractChange(
+    "a-1", 1, "o-1", "alice", "res", "bank", NOW, first_state(AGREEMENT).digest, 24, OFFER.end,
+    NOW + 10 * SECOND, 0, NOW + MINUTE, 60, "order-1",
 )  # fmt: skip
-BODY = replace(DRAFT, charge=charge_owed(first_state(AGREEMENT), DRAFT))
+BODY = replace(DRAFT, amount=charge_owed(first_state(AGREEMENT), DRAFT))
 OTHER = replace(AGREEMENT, agreement_id="a-2", resource="res2")
 SECOND_DRAFT = replace(DRAFT, agreement_id="a-2", resource="res2", previous=first_state(OTHER).digest)
-SECOND_BODY = replace(SECOND_DRAFT, charge=charge_owed(first_state(OTHER), SECOND_DRAFT))
+SECOND_BODY = replace(SECOND_DRAFT, amount=charge_owed(first_state(OTHER), SECOND_DRAFT))
 VOTE = c.FundsReserved("order-1", "alice", (order_line(BODY),), MINUTE, NOW + MINUTE, NOW)
 POSTED = c.OrderPosted("order-1", (c.PaymentMade("a-1#1", "payment:a-1#1", BODY.charge),))
 VOIDED = c.OrderVoided("order-1", "expired", "too late")
-REFUSED = c.AmendmentRefused("a-1", 1, "slot_taken", "gone")
+REFUSED = c.ChangeRefused("a-1", 1, "slot_taken", "gone")
 
 
 def sealed(sender: str, role: Role, content: c.Content, performative: Performative = Performative.INFORM) -> Message:
@@ -54,22 +54,22 @@ def sealed(sender: str, role: Role, content: c.Content, performative: Performati
     return Message(performative, sender, "alice", "r-1", content, seal=seal)
 
 
-def proof(body: Amendment) -> c.Amended:
-    posted = c.AmendmentPosted(body.agreement_id, body.number, f"payment:{body.key}", 0, body.charge)
+def proof(body: ContractChange) -> c.ChangeDone:
+    posted = c.ChangePosted(body.agreement_id, body.number, f"payment:{body.key}", body.charge)
     seal = Seal("bank", Role.BANK, body.resource, "r-1", NOW, "posted")
-    return c.Amended(Signed(body, (body.user, body.resource), "<signed/>"), posted, seal)
+    return c.ChangeDone(Signed(body, (body.user, body.resource), "<signed/>"), posted, seal)
 
 
 class Buyer:
     """Alice's growth, whose events the test says."""
 
-    def __init__(self, *bodies: Amendment) -> None:
+    def __init__(self, *bodies: ContractChange) -> None:
         agreements = {each.agreement_id: each for each in (AGREEMENT, OTHER)}
         lines = [(body, agreements[body.agreement_id]) for body in bodies or (BODY,)]
         self.growth = Growth(lines, Pace(Timing()))
         self.growth.start(NOW)
 
-    def seller(self, content: c.Content, body: Amendment = BODY, now: Instant = NOW) -> list[Effect]:
+    def seller(self, content: c.Content, body: ContractChange = BODY, now: Instant = NOW) -> list[Effect]:
         message = sealed(body.resource, Role.RESOURCE, content)
         return self.growth.on_seller(message, body.agreement_id, content, now)  # type: ignore[arg-type]
 
@@ -77,7 +77,7 @@ class Buyer:
         return self.growth.on_bank(sealed("bank", Role.BANK, content), content, now)  # type: ignore[arg-type]
 
     def agreed(self) -> Buyer:
-        self.seller(c.AmendmentAgreed("a-1", 1))
+        self.seller(c.ChangeAgreed("a-1", 1))
         assert self.growth.state is S.RESERVING
         return self
 
@@ -106,13 +106,13 @@ def contents(effects: Sequence[Effect]) -> list[tuple[str, str]]:
 def the_bank_says_late_that_it_is_posted() -> None:
     """Of a question of an earlier life: whatever goes on now, it is posted, and the copies are asked for."""
     for buyer in (Buyer(), Buyer().agreed(), Buyer().funded(), Buyer().withdrawing()):
-        assert contents(buyer.bank(POSTED)) == [("res", "AmendmentFunded")]
+        assert contents(buyer.bank(POSTED)) == [("res", "ChangeAgreed")]
         assert buyer.outcome == (True, "", BODY.charge)
 
 
 def the_bank_says_late_that_it_is_void() -> None:
     for buyer in (Buyer(), Buyer().agreed(), Buyer().funded()):
-        assert contents(buyer.bank(VOIDED)) == [("res", "AmendmentWithdrawal")]
+        assert contents(buyer.bank(VOIDED)) == [("res", "ChangeWithdrawal")]
         assert buyer.outcome == (False, "expired", 0)
 
 
@@ -143,7 +143,7 @@ def the_seller_says_no_more_than_a_code() -> None:
 def all_that_is_said_bears_the_name_by_which_who_does_not_understand_answers() -> None:
     buyer = Buyer(BODY, SECOND_BODY)
     said = buyer.growth.tick(NOW + SECOND)
-    said += buyer.seller(c.AmendmentAgreed("a-1", 1)) + buyer.seller(c.AmendmentAgreed("a-2", 1), SECOND_BODY)
+    said += buyer.seller(c.ChangeAgreed("a-1", 1)) + buyer.seller(c.ChangeAgreed("a-2", 1), SECOND_BODY)
     said += buyer.bank(replace(VOTE, lines=(order_line(BODY), order_line(SECOND_BODY))))
     named = [(each.message.receiver, each.message.reply_with) for each in said if isinstance(each, Send)]
     assert named == [("res", "a-1#1"), ("res2", "a-2#1"), ("bank", "a-1#1"), ("res", "a-1#1"), ("res2", "a-2#1")]
@@ -151,7 +151,7 @@ def all_that_is_said_bears_the_name_by_which_who_does_not_understand_answers() -
 
 def the_order_is_refused_after_it_was_withdrawn() -> None:
     buyer = Buyer().withdrawing()
-    assert buyer.seller(c.AmendmentAgreed("a-1", 1)) == []  # it comes too late
+    assert buyer.seller(c.ChangeAgreed("a-1", 1)) == []  # it comes too late
     buyer.bank(c.OrderRefused("order-1", "insufficient_funds", "poor"))
     assert buyer.outcome == (False, "slot_taken", 0)
     late = Buyer().funded()
@@ -191,11 +191,11 @@ def it_ended_in_part_before_a_crash() -> None:
 
 def two_sellers_have_to_agree() -> None:
     buyer = Buyer(BODY, SECOND_BODY)
-    assert contents(buyer.seller(c.AmendmentAgreed("a-1", 1))) == []
-    assert buyer.seller(c.AmendmentAgreed("a-1", 1)) == []
-    assert contents(buyer.seller(c.AmendmentAgreed("a-2", 1), SECOND_BODY)) == [("bank", "PaymentOrder")]
+    assert contents(buyer.seller(c.ChangeAgreed("a-1", 1))) == []
+    assert buyer.seller(c.ChangeAgreed("a-1", 1)) == []
+    assert contents(buyer.seller(c.ChangeAgreed("a-2", 1), SECOND_BODY)) == [("bank", "PaymentOrder")]
     both = replace(VOTE, lines=(order_line(BODY), order_line(SECOND_BODY)))
-    assert contents(buyer.bank(both)) == [("res", "AmendmentFunded"), ("res2", "AmendmentFunded")]
+    assert contents(buyer.bank(both)) == [("res", "ChangeAgreed"), ("res2", "ChangeAgreed")]
     buyer.seller(proof(BODY))
     assert buyer.growth.state is S.FUNDED  # the other's copy is still to come
     buyer.seller(proof(SECOND_BODY), SECOND_BODY)
@@ -238,12 +238,12 @@ def who_is_silent_is_named() -> None:
         return told.reason
 
     buyer = Buyer(BODY, SECOND_BODY)
-    buyer.seller(c.AmendmentAgreed("a-1", 1))
+    buyer.seller(c.ChangeAgreed("a-1", 1))
     assert reason(buyer) == "res2 did not respond in time"
     assert reason(Buyer().agreed()) == "bank did not respond in time"
     buyer = Buyer(BODY, SECOND_BODY)
-    buyer.seller(c.AmendmentAgreed("a-1", 1))
-    buyer.seller(c.AmendmentAgreed("a-2", 1), SECOND_BODY)
+    buyer.seller(c.ChangeAgreed("a-1", 1))
+    buyer.seller(c.ChangeAgreed("a-2", 1), SECOND_BODY)
     buyer.bank(replace(VOTE, lines=(order_line(BODY), order_line(SECOND_BODY))))
     buyer.seller(proof(BODY))
     assert reason(buyer) == "res2 did not respond in time"
@@ -290,20 +290,20 @@ def test_another_order_is_not_believed(wrong: c.FundsReserved | c.OrderPosted) -
 @pytest.mark.parametrize(
     "wrong",
     [
-        replace(proof(BODY), posted=c.AmendmentPosted("a-1", 1, "t", 0, BODY.charge - 1)),
-        replace(proof(BODY), amendment=Signed(BODY, ("alice",), "")),
+        replace(proof(BODY), posted=c.ChangePosted("a-1", 1, "t", BODY.charge - 1)),
+        replace(proof(BODY), change=Signed(BODY, ("alice",), "")),
         replace(proof(BODY), posted_seal=Seal("res", Role.RESOURCE, "res", "r-1", NOW, "")),
     ],
     ids=["less paid", "one signature", "not the bank's word"],
 )
-def test_a_proof_that_proves_nothing_is_not_believed(wrong: c.Amended) -> None:
+def test_a_proof_that_proves_nothing_is_not_believed(wrong: c.ChangeDone) -> None:
     with pytest.raises(RemoteProtocolError):
         Buyer().funded().seller(wrong)
 
 
 def test_nobody_speaks_for_seller_or_bank() -> None:
     buyer = Buyer()
-    agreed = c.AmendmentAgreed("a-1", 1)
+    agreed = c.ChangeAgreed("a-1", 1)
     with pytest.raises(RemoteProtocolError):
         buyer.growth.on_seller(sealed("mallory", Role.RESOURCE, agreed), "a-1", agreed, NOW)
     with pytest.raises(RemoteProtocolError):
@@ -368,7 +368,7 @@ def test_what_has_ended_in_part_asks_the_bank_only() -> None:
     )
     word = sealed("bank", Role.BANK, both)
     effects = changes.handle(word, both, NOW)
-    assert contents(effects) == [("res2", "AmendmentFunded")]
+    assert contents(effects) == [("res2", "ChangeAgreed")]
     other = AmendmentOutcome("a-2", 1, True, 24, OFFER.end, SECOND_BODY.effective_at, charge=SECOND_BODY.charge)
     assert Persist(AmendmentConcluded(other, word.seal, NOW)) in effects
     assert changes.posted("a-2") == (SECOND_BODY,)

@@ -17,7 +17,7 @@ from typing import Any, Final
 from ramp.errors import DocumentError
 from ramp.model import contents as c
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Amendment, Cancellation, PricePaid, Signed
+from ramp.model.agreement import Agreement, ContractChange, PricePaid, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND, Duration, Instant
 from ramp.model.offer import RefusalCode
 from ramp.model.ports import Notary
@@ -218,13 +218,13 @@ class Liar:
         content = message.content
         signed = content.agreement if isinstance(content, c.Settled) else content
         body = signed.body if isinstance(signed, Signed) else None
-        if isinstance(body, Amendment) and (body.resource, body.previous) == (self._name, OUTDATED):
+        if isinstance(body, ContractChange) and (body.resource, body.previous) == (self._name, OUTDATED):
             return [(self._form(BANK, self._forger.signed(signed, now), now, message), self._delay())]
         if not isinstance(body, Agreement) or body.user != self._name:
             return []
         said: list[Said] = []
         for number in (1, 2):
-            more = Amendment(
+            more = ContractChange(
                 agreement_id=body.agreement_id,
                 number=number,
                 previous=OUTDATED,
@@ -235,10 +235,9 @@ class Liar:
                 cores=body.offer.cores + 1,
                 until=body.offer.end,
                 effective_at=now + SECOND,
-                refund=0,
                 issued_at=now,
                 valid_until=now + 5 * MINUTE,
-                charge=100,
+                amount=100,
                 cpu_hour_cost=1,
                 order_id=f"{body.agreement_id}-{number}",
             )
@@ -250,14 +249,8 @@ class Liar:
         )
 
     def _cancelled(self, body: Agreement, receiver: str, now: Instant, like: Message) -> Message:
-        wish = Cancellation(
-            f"cancellation-of-{body.agreement_id}",
-            body.agreement_id,
-            body.offer.offer_id,
-            self._name,
-            body.resource,
-            "a change of mind",
-            now,
+        wish = ContractChange(
+            body.agreement_id, 0, body.offer.offer_id, self._name, body.resource, BANK, now, reason="a change of mind"
         )
         return self._form(receiver, self._forger.signed(wish, now), now, like)
 
@@ -427,12 +420,9 @@ class Liar:
 
     def _no_cancellation(self, message: Message, now: Instant) -> list[Said] | None:
         content = message.content
-        if isinstance(content, Signed) and isinstance(content.body, Cancellation):
-            refused = c.CancellationRefused(content.body.agreement_id, "no", "we do not do that")
+        if isinstance(content, Signed) and isinstance(content.body, ContractChange) and content.body.is_terminal:
+            refused = c.ChangeRefused(content.body.agreement_id, 0, "no", "we do not do that")
             return [(self._form(content.body.user, refused, now, message), 0)]
-        if isinstance(content, c.CancellationDone):
-            refused = c.CancellationRefused(content.agreement_id, "no", "we do not do that")
-            return [(self._form(message, refused, now), 0)]
         return None
 
     def _old_proof(self, message: Message, now: Instant) -> list[Said] | None:

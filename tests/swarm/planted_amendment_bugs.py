@@ -13,7 +13,7 @@ from ramp.ledger.book import _Index
 from ramp.ledger.payment_rules import Problem
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import RefusalCode
-from ramp.model.agreement import Amendment
+from ramp.model.agreement import ContractChange
 from ramp.model.contents import OrderLine
 from ramp.model.sizes import amended
 from ramp.model.sizes.amended import Bought
@@ -50,7 +50,7 @@ def amendments_forgotten() -> Context:
     """A user that restarts knows nothing of what was posted before."""
     original = Changes._replayed
 
-    def replayed(changes: Changes, records: Sequence[Record]) -> dict[str, Amendment]:
+    def replayed(changes: Changes, records: Sequence[Record]) -> dict[str, ContractChange]:
         ended = [
             replace(each, outcome=replace(each.outcome, done=False)) if isinstance(each, AmendmentConcluded) else each
             for each in records

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ramp.model import contents as c
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Amendment, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.model.money import credits_text
 from ramp.model.offer import Offer, Refusal
@@ -157,14 +157,10 @@ def _money(content: c.Content) -> str:
             return f"all trading ({content.query_id})"
         case c.MarketOverview():
             return f"{content.query_id}: {len(content.accounts)} accounts, {len(content.trades)} trades"
-        case c.CancellationDone():
-            return f"{content.agreement_id} is cancelled, refund {credits_text(content.refund)}"
-        case c.CancellationRefused() | c.PaymentRefused() | c.RefundRefused():
+        case c.PaymentRefused():
             return f"{content.agreement_id}: {_coded(content.code, content.detail)}"
         case c.PaymentMade():
             return f"{content.agreement_id}: paid {credits_text(content.amount)}"
-        case c.RefundMade():
-            return f"{content.agreement_id}: refunded {credits_text(content.amount)}"
         case c.AccountQuery():
             return f"balance of {content.account} ({content.nonce})"
         case c.AccountStatement():
@@ -175,30 +171,30 @@ def _money(content: c.Content) -> str:
             return _amending(content)
 
 
-def _moved(refund: int, charge: int) -> str:
-    """What an amendment gives back or costs."""
-    return f"{credits_text(charge)} paid" if charge else f"{credits_text(refund)} back"
+def _moved(amount: int) -> str:
+    """What a change costs or gives back."""
+    return f"{credits_text(amount)} paid" if amount > 0 else f"{credits_text(-amount)} back"
 
 
 def _amending(content: c.Content) -> str:
     """What is said of changes of size, in a few words; of anything else what it is called."""
     match content:
-        case c.AmendmentAgreed() | c.AmendmentWithdrawal():
-            return f"amendment {content.number} of {content.agreement_id}"
-        case c.AmendmentRefused():
-            return f"amendment {content.number} of {content.agreement_id}: {_coded(content.code, content.detail)}"
-        case c.AmendmentCall():
+        case c.ChangeAgreed() | c.ChangeWithdrawal():
+            return f"change {content.number} of {content.agreement_id}"
+        case c.ChangeRefused():
+            which = f"change {content.number} of {content.agreement_id}" if content.number else content.agreement_id
+            return f"{which}: {_coded(content.code, content.detail)}"
+        case c.ChangeCall():
             wanted = f"{content.cores} cores for {content.agreement_id} at {content.cpu_hour_cost}"
-            return f"{wanted} (amendment {content.number})"
-        case c.AmendmentPriced():
-            return f"amendment {content.number} of {content.agreement_id} at {content.cpu_hour_cost}"
-        case c.AmendmentFunded():
-            return f"amendment {content.number} of {content.agreement_id} is to be paid by {content.order_id}"
-        case c.AmendmentPosted():
-            moved = _moved(content.refund, content.charge)
-            return f"amendment {content.number} of {content.agreement_id}: {moved}"
-        case c.Amended():
-            return f"{_body(content.amendment)}, signed by {' and '.join(content.amendment.signers)}, is posted"
+            return f"{wanted} (change {content.number})"
+        case c.ChangePriced():
+            return f"change {content.number} of {content.agreement_id} at {content.cpu_hour_cost}"
+        case c.ChangePosted():
+            if content.is_terminal:
+                return f"{content.agreement_id}: refunded {credits_text(content.refund)}"
+            return f"change {content.number} of {content.agreement_id}: {_moved(content.amount)}"
+        case c.ChangeDone():
+            return f"{_body(content.change)}, signed by {' and '.join(content.change.signers)}, is posted"
         case _:
             return type(content).__name__
 
@@ -237,9 +233,9 @@ def _offer(offer: Offer, start: Instant) -> str:
 
 def _body(signed: Signed) -> str:
     body = signed.body
-    if isinstance(body, Amendment):
-        moved = _moved(body.refund, body.charge)
-        return f"amendment {body.number} of {body.agreement_id}, {body.cores} cores, {moved}"
+    if isinstance(body, ContractChange) and not body.is_terminal:
+        moved = _moved(body.amount)
+        return f"change {body.number} of {body.agreement_id}, {body.cores} cores, {moved}"
     if isinstance(body, Agreement):
         return f"{body.agreement_id} for {body.offer.offer_id} as {body.reservation_id}, cost {credits_text(body.cost)}"
     return f"cancellation of {body.agreement_id}"
@@ -388,7 +384,7 @@ def _progress(progress: pr.Progress) -> str:
             return f"hears that amendment {amendment.number} of {amendment.agreement_id} is agreed"
         case pr.AmendmentEnded(outcome=changed):
             if changed.done:
-                moved = _moved(changed.refund, changed.charge)
+                moved = _moved(changed.charge or -changed.refund)
                 return f"reports {changed.agreement_id} at {changed.cores} cores, {moved}"
             return f"reports {changed.agreement_id} not changed: {_coded(changed.code, changed.detail)}"
         case pr.UnitMoved():

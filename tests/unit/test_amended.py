@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ramp.model.agreement import Agreement, Amendment
+from ramp.model.agreement import Agreement, ContractChange
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit, TotalCores
@@ -45,7 +45,7 @@ AGREEMENT = Agreement(
     START - HOUR + MINUTE,
 )
 HALF = START + 2 * HOUR
-AMENDMENT = Amendment(
+AMENDMENT = ContractChange(
     agreement_id="a-1",
     number=1,
     previous=state_digest(AGREEMENT),
@@ -57,7 +57,7 @@ AMENDMENT = Amendment(
     until=START + 4 * HOUR,
     effective_at=HALF,
     # 60 credits an hour for 16 cores and 4 hours are 3840.00; 8 cores for 2 hours are a quarter
-    refund=96_000,
+    amount=-96_000,
     issued_at=HALF - 10 * SECOND,
     valid_until=HALF + MINUTE,
 )
@@ -86,7 +86,7 @@ def test_the_next_one_changes_what_the_first_has_made() -> None:
         number=2,
         previous=state_digest(AMENDMENT),
         until=START + 3 * HOUR,
-        refund=48_000,
+        amount=-48_000,
     )
     assert amendment_problem(AGREEMENT, state, second) is None
     assert amendment_problem(AGREEMENT, state, AMENDMENT) == (
@@ -110,9 +110,9 @@ def test_the_next_one_changes_what_the_first_has_made() -> None:
         ({"valid_until": HALF}, "bad_times"),
         ({"issued_at": HALF}, "bad_times"),
         ({"valid_until": START + 4 * HOUR + 1}, "bad_times"),
-        ({"refund": 96_001}, "bad_price"),
-        ({"refund": 95_999}, "bad_price"),
-        ({"charge": 1}, "bad_price"),
+        ({"amount": -96_001}, "bad_price"),
+        ({"amount": -95_999}, "bad_price"),
+        ({"amount": 1}, "bad_price"),
     ],
 )
 def test_what_does_not_fit(change: dict[str, object], code: str) -> None:
@@ -123,7 +123,7 @@ def test_what_does_not_fit(change: dict[str, object], code: str) -> None:
 
 def test_what_is_worth_nothing_is_not_given_up() -> None:
     poor = replace(AGREEMENT, cost=3)
-    change = replace(AMENDMENT, previous=state_digest(poor), refund=0)
+    change = replace(AMENDMENT, previous=state_digest(poor), amount=0)
     assert amendment_problem(poor, first_state(poor), change) == (
         "nothing_back",
         "the refund would be less than 0.01 credits",
@@ -185,8 +185,8 @@ def test_a_chain_gives_back_what_counting_gives_and_never_all(data: st.DataObjec
         if grows:
             gained = sum(cores - len(cells.get(minute, ())) for minute in range(now, ends))
             price = data.draw(st.integers(1, 200), "price")
-            body = replace(body, refund=0, cpu_hour_cost=price, order_id="order-2")
-            body = replace(body, charge=charge_owed(state, body))
+            body = replace(body, cpu_hour_cost=price, order_id="order-2")
+            body = replace(body, amount=charge_owed(state, body))
             assert body.charge == (price * 100 * gained * 2 + 60) // 120
             paid += body.charge
             for minute in range(now, ends):
@@ -209,7 +209,7 @@ def test_a_chain_gives_back_what_counting_gives_and_never_all(data: st.DataObjec
 
 def test_what_was_bought_last_goes_back_first_at_its_own_price() -> None:
     """16 cores at 60; from the middle on 8 more at 90 for two hours; then 12 go for the last hour."""
-    grown = replace(AMENDMENT, cores=24, refund=0, charge=144_000, cpu_hour_cost=90, order_id="order-2")
+    grown = replace(AMENDMENT, cores=24, amount=144_000, cpu_hour_cost=90, order_id="order-2")
     state = first_state(AGREEMENT)
     assert amendment_problem(AGREEMENT, state, grown) is None
     # 8 cores at 90 and 4 at 60 credits an hour
@@ -217,10 +217,10 @@ def test_what_was_bought_last_goes_back_first_at_its_own_price() -> None:
 
 
 def test_more_time_is_paid_for_all_cores() -> None:
-    longer = replace(AMENDMENT, cores=16, until=START + 5 * HOUR, refund=0, cpu_hour_cost=50, order_id="order-2")
+    longer = replace(AMENDMENT, cores=16, until=START + 5 * HOUR, cpu_hour_cost=50, order_id="order-2")
     state = first_state(AGREEMENT)
     assert charge_owed(state, longer) == 80_000
-    longer = replace(longer, charge=80_000)
+    longer = replace(longer, amount=80_000)
     assert amendment_problem(AGREEMENT, state, longer) is None
     # the hour that was added, and half an hour of the old ones
     assert refund_owed(AGREEMENT, after(state, longer), 16, START + 210 * MINUTE, START + 3 * HOUR) == 80_000 + 48_000
@@ -228,7 +228,7 @@ def test_more_time_is_paid_for_all_cores() -> None:
 
 def test_nothing_is_given_back_from_before_it_was_added() -> None:
     """A change that takes effect before the one that it follows counts from the later instant on."""
-    grown = replace(AMENDMENT, cores=24, refund=0, charge=144_000, cpu_hour_cost=90, order_id="order-2")
+    grown = replace(AMENDMENT, cores=24, amount=144_000, cpu_hour_cost=90, order_id="order-2")
     state = after(first_state(AGREEMENT), grown)
     assert refund_owed(AGREEMENT, state, 16, START + 4 * HOUR, START) == 144_000
 
@@ -236,13 +236,13 @@ def test_nothing_is_given_back_from_before_it_was_added() -> None:
 @pytest.mark.parametrize(
     ("change", "code"),
     [
-        ({"charge": 144_001}, "bad_price"),
-        ({"charge": 144_000, "refund": 1}, "bad_price"),
+        ({"amount": 144_001}, "bad_price"),
+        ({"amount": -144_000}, "bad_price"),
         ({"cores": 24, "until": START + 3 * HOUR}, "mixed_change"),
         ({"cores": 15, "until": START + 5 * HOUR}, "mixed_change"),
         ({"cores": 15}, "mixed_change"),
         ({"cores": 16}, "no_change"),
-        ({"cpu_hour_cost": 0, "charge": 0}, "nothing_to_pay"),
+        ({"cpu_hour_cost": 0, "amount": 0}, "nothing_to_pay"),
         ({"valid_until": HALF}, "bad_times"),
         ({"valid_until": START + 4 * HOUR + 1}, "bad_times"),
         ({"valid_until": HALF + 15 * MINUTE}, "bad_times"),
@@ -251,7 +251,7 @@ def test_nothing_is_given_back_from_before_it_was_added() -> None:
     ],
 )
 def test_what_cannot_be_added(change: dict[str, object], code: str) -> None:
-    grown = replace(AMENDMENT, cores=24, refund=0, charge=144_000, cpu_hour_cost=90, order_id="order-2")
+    grown = replace(AMENDMENT, cores=24, amount=144_000, cpu_hour_cost=90, order_id="order-2")
     problem = amendment_problem(AGREEMENT, first_state(AGREEMENT), replace(grown, **change))  # type: ignore[arg-type]
     assert problem is not None
     assert problem[0] == code
@@ -259,12 +259,12 @@ def test_what_cannot_be_added(change: dict[str, object], code: str) -> None:
 
 def test_an_amendment_is_digested_with_all_its_fields() -> None:
     said = {
-        "is": "Amendment", "agreement_id": "a-1", "number": 1, "previous": "p", "offer_id": "o-1", "user": "alice",
-        "resource": "res", "bank": "bank", "cores": 8, "until": 9, "effective_at": 5, "refund": 7, "issued_at": 1,
-        "valid_until": 6, "charge": 0, "cpu_hour_cost": 0, "order_id": "",
+        "is": "ContractChange", "agreement_id": "a-1", "number": 1, "previous": "p", "offer_id": "o-1", "user": "alice",
+        "resource": "res", "bank": "bank", "cores": 8, "until": 9, "effective_at": 5, "amount": -7, "issued_at": 1,
+        "valid_until": 6, "cpu_hour_cost": 0, "order_id": "", "reason": "",
     }  # fmt: skip
     text = json.dumps(said, sort_keys=True, separators=(",", ":"))
     digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip("=")
-    body = Amendment("a-1", 1, "p", "o-1", "alice", "res", "bank", 8, 9, 5, 7, 1, 6)
+    body = ContractChange("a-1", 1, "o-1", "alice", "res", "bank", 1, "p", 8, 9, 5, -7, 6)
     assert state_digest(body) == digest
-    assert state_digest(replace(body, order_id="order-1", charge=7)) != digest
+    assert state_digest(replace(body, order_id="order-1", amount=7)) != digest

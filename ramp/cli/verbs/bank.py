@@ -126,9 +126,9 @@ def refund(agreement: str, reason: str, state: StateFolder, as_json: bool) -> No
     made = ask_keeper(state, dialogues.refund(agreement, reason))
     if as_json:
         found = {"agreement_id": made.agreement_id, "transfer_id": made.transfer_id, "reason": reason}
-        print_json({**found, "refund": amount_json(made.amount)})
+        print_json({**found, "refund": amount_json(made.refund)})
     else:
-        print_line(f"Agreement {made.agreement_id}: {amount_text(made.amount)} refunded")
+        print_line(f"Agreement {made.agreement_id}: {amount_text(made.refund)} refunded")
 
 
 @bank.command(epilog=example("ramp bank audit", "ramp bank audit --ledger postgresql://ramp@db/market --json"))

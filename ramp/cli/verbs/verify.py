@@ -22,7 +22,7 @@ from ramp.cli.views.output import (
     say,
 )
 from ramp.errors import DocumentError
-from ramp.model.agreement import Agreement, Amendment, Cancellation
+from ramp.model.agreement import Agreement, ContractChange
 from ramp.model.instant import iso
 from ramp.model.price_paid import how_priced
 from ramp.runtime.state_folder import StateFolder
@@ -159,7 +159,7 @@ def _found(agreement: Agreement) -> str:
     return f"\n{text}" if text else ""
 
 
-def _amendment_summary(amendment: Amendment) -> str:
+def _amendment_summary(amendment: ContractChange) -> str:
     return (
         f"{amendment.user} and {amendment.resource} have changed agreement {amendment.agreement_id} (amendment "
         f"{amendment.number}): {amendment.cores} cores until {moment_text(amendment.until)} from "
@@ -167,7 +167,7 @@ def _amendment_summary(amendment: Amendment) -> str:
     )
 
 
-def _cancellation_summary(cancellation: Cancellation) -> str:
+def _cancellation_summary(cancellation: ContractChange) -> str:
     return (
         f"{cancellation.user} has cancelled agreement {cancellation.agreement_id} with {cancellation.resource} "
         f"at {moment_text(cancellation.issued_at)}: {cancellation.reason}"

@@ -8,7 +8,7 @@ from typing import Final
 from ramp.cli.views.outcome_report import cost_text, probable_start_text
 from ramp.cli.views.output import amount_json, amount_text, duration_text, moment_text, price_text, print_pairs
 from ramp.control.events import AgreementStanding
-from ramp.model.agreement import Agreement, Amendment
+from ramp.model.agreement import Agreement, ContractChange
 from ramp.model.instant import Instant, iso
 from ramp.model.price_paid import how_priced
 from ramp.model.request import Nodes, RequestUnit
@@ -103,7 +103,7 @@ def _limit_text(agreement: Agreement) -> str:
     return f"{limit}; you approved a best offer" if agreement.best_offer else limit
 
 
-def _amendment_object(amendment: Amendment) -> dict[str, object]:
+def _amendment_object(amendment: ContractChange) -> dict[str, object]:
     return {
         "number": amendment.number,
         "cores": amendment.cores,
@@ -115,12 +115,12 @@ def _amendment_object(amendment: Amendment) -> dict[str, object]:
     }
 
 
-def amount_moved(amendment: Amendment) -> str:
+def amount_moved(amendment: ContractChange) -> str:
     """Return the refund or charge of an amendment."""
     return f"{amount_text(amendment.charge)} paid" if amendment.grows else f"{amount_text(amendment.refund)} back"
 
 
-def amendment_text(amendment: Amendment) -> str:
+def amendment_text(amendment: ContractChange) -> str:
     """Describe an amendment in one line: new size, start of its effect, refund or charge."""
     return (
         f"{amendment.number}: {amendment.cores} cores until {moment_text(amendment.until)} from "

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ramp.control.events import AgreementStanding, RequestStanding, by_request
-from ramp.model.agreement import Agreement, Amendment
+from ramp.model.agreement import Agreement, ContractChange
 from ramp.model.contents import SlotMoved
 from ramp.protocol.outcome import CancellationOutcome, RequestOutcome
 from ramp.protocol.rules.auction_rule import PAPER_RULE
@@ -94,22 +94,22 @@ class PastRequests:
                 found.append(standing)
         return tuple(found)
 
-    def _amended(self) -> dict[str, tuple[Amendment, ...]]:
+    def _amended(self) -> dict[str, tuple[ContractChange, ...]]:
         posted = {
             (concluded["outcome"]["agreement_id"], concluded["outcome"]["number"])
             for concluded in self._archive.of_kind("AmendmentConcluded")
             if concluded["outcome"]["done"]
         }
-        found: dict[str, tuple[Amendment, ...]] = {}
+        found: dict[str, tuple[ContractChange, ...]] = {}
         for proposed in self._archive.of_kind("AmendmentProposed"):
-            amendment = _converter().structure(proposed["amendment"], Amendment)
+            amendment = _converter().structure(proposed["amendment"], ContractChange)
             key = amendment.agreement_id
             if (key, amendment.number) in posted and amendment not in found.get(key, ()):
                 found[key] = (*found.get(key, ()), amendment)
         return found
 
     def _standing(
-        self, agreement: Agreement, state: str, moved: SlotMoved | None, amendments: tuple[Amendment, ...]
+        self, agreement: Agreement, state: str, moved: SlotMoved | None, amendments: tuple[ContractChange, ...]
     ) -> AgreementStanding:
         agreement_id = agreement.agreement_id
         return AgreementStanding(

@@ -22,23 +22,20 @@ from ramp.model.contents.accounts import (
     StatementLine,
     TradeLine,
 )
-from ramp.model.contents.amendments import (
-    Amended,
-    AmendmentAgreed,
-    AmendmentCall,
-    AmendmentFunded,
-    AmendmentPosted,
-    AmendmentPriced,
-    AmendmentRefused,
-    AmendmentWithdrawal,
+from ramp.model.contents.auction import Bid, CallForProposals, Proposal, Rejection
+from ramp.model.contents.changes import (
+    ChangeAgreed,
+    ChangeCall,
+    ChangeDone,
+    ChangePosted,
+    ChangePriced,
+    ChangeRefused,
+    ChangeWithdrawal,
     SlotMoved,
     SlotMoveHeard,
 )
-from ramp.model.contents.auction import Bid, CallForProposals, Proposal, Rejection
 from ramp.model.contents.commitment import (
     Acceptance,
-    CancellationDone,
-    CancellationRefused,
     Commitment,
     Confirmed,
     Failed,
@@ -46,8 +43,6 @@ from ramp.model.contents.commitment import (
     HoldGranted,
     HoldRefused,
     RefundClaim,
-    RefundMade,
-    RefundRefused,
     Settled,
 )
 from ramp.model.contents.directory import (
@@ -101,18 +96,15 @@ __all__ = [
     "AccountQuery",
     "AccountQueryRefused",
     "AccountStatement",
-    "Amended",
-    "AmendmentAgreed",
-    "AmendmentCall",
-    "AmendmentFunded",
-    "AmendmentPosted",
-    "AmendmentPriced",
-    "AmendmentRefused",
-    "AmendmentWithdrawal",
     "Bid",
     "CallForProposals",
-    "CancellationDone",
-    "CancellationRefused",
+    "ChangeAgreed",
+    "ChangeCall",
+    "ChangeDone",
+    "ChangePosted",
+    "ChangePriced",
+    "ChangeRefused",
+    "ChangeWithdrawal",
     "ClockQuery",
     "ClockReading",
     "Commitment",
@@ -160,9 +152,7 @@ __all__ = [
     "PaymentRefused",
     "Proposal",
     "RefundClaim",
-    "RefundMade",
     "RefundOrder",
-    "RefundRefused",
     "Registered",
     "Registration",
     "Rejection",
@@ -197,20 +187,15 @@ Content = (
     | Settled
     | Failed
     | RefundClaim
-    | CancellationDone
-    | CancellationRefused
-    | AmendmentCall
-    | AmendmentPriced
-    | AmendmentAgreed
-    | AmendmentFunded
-    | AmendmentRefused
-    | AmendmentPosted
-    | AmendmentWithdrawal
-    | Amended
+    | ChangeCall
+    | ChangePriced
+    | ChangeAgreed
+    | ChangeRefused
+    | ChangePosted
+    | ChangeWithdrawal
+    | ChangeDone
     | PaymentMade
     | PaymentRefused
-    | RefundMade
-    | RefundRefused
     | PaymentQuery
     | AccountQuery
     | AccountStatement

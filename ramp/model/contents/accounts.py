@@ -104,7 +104,7 @@ class DepositOrder:
 @said(Performative.REQUEST, interaction=Interaction.REQUEST, by=BY_KEEPER)
 @dataclass(frozen=True, slots=True)
 class RefundOrder:
-    """REQUEST by the keeper: refund what is left of an agreement's payments; answered by `RefundMade`, once.
+    """REQUEST by the keeper: refund what is left of an agreement's payments; answered by `ChangePosted`, once.
 
     Attributes:
         agreement_id: of the agreement; the idempotency key.

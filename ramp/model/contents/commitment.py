@@ -1,4 +1,4 @@
-"""Two-phase commit between a user and the resources (paper section 5.1.1, from step 5), cancellations and refunds."""
+"""Two-phase commit between a user and the resources (paper section 5.1.1, from step 5), and claims of failed units."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ramp.model.communicative_acts import Interaction, Performative, said
 from ramp.model.contents.orders import FundsReserved, PaymentMade
 from ramp.model.instant import Duration
 from ramp.model.offer import Offer, RefusalCode
-from ramp.model.seal import BY_BANK, BY_RESOURCE, BY_TRADER, BY_USER, Seal
+from ramp.model.seal import BY_RESOURCE, BY_TRADER, BY_USER, Seal
 
 
 @said(Performative.ACCEPT_PROPOSAL, interaction=Interaction.CONTRACT_NET, by=BY_USER)
@@ -132,50 +132,3 @@ class RefundClaim:
 
     failed: Failed
     failed_seal: Seal
-
-
-@said(Performative.AGREE, Performative.INFORM, interaction=Interaction.REQUEST, by=BY_BANK)
-@dataclass(frozen=True, slots=True)
-class RefundMade:
-    """AGREE to the resource and INFORM to the user: the payment is reversed (or never was: amount 0).
-
-    Attributes:
-        agreement_id: the agreement.
-        transfer_id: of the refund.
-        amount: minor units.
-        ordered_for: the reason of the market's keeper, if it ordered the refund; empty otherwise.
-    """
-
-    agreement_id: str
-    transfer_id: str
-    amount: int
-    ordered_for: str = ""
-
-
-@said(Performative.REFUSE, interaction=Interaction.REQUEST, by=BY_BANK)
-@dataclass(frozen=True, slots=True)
-class RefundRefused:
-    """REFUSE by the bank: nothing was reversed."""
-
-    agreement_id: str
-    code: str
-    detail: str = ""
-
-
-@said(Performative.INFORM, interaction=Interaction.REQUEST, by=BY_RESOURCE)
-@dataclass(frozen=True, slots=True)
-class CancellationDone:
-    """INFORM: the agreement is cancelled; `refund` minor units went back."""
-
-    agreement_id: str
-    refund: int
-
-
-@said(Performative.REFUSE, interaction=Interaction.REQUEST, by=BY_RESOURCE)
-@dataclass(frozen=True, slots=True)
-class CancellationRefused:
-    """REFUSE: the agreement remains valid; `code` says why (`started`, `unknown_agreement`, `bad_signature`)."""
-
-    agreement_id: str
-    code: str
-    detail: str = ""

@@ -35,7 +35,7 @@ class PaymentRefused:
 class PaymentQuery:
     """QUERY_REF to the bank by a party of an agreement: was it paid?
 
-    Answered by `PaymentMade`, `RefundMade` or `PaymentRefused` (void, or not known); not at all while it is pending.
+    Answered by `PaymentMade`, `ChangePosted` or `PaymentRefused` (void, or not known); not at all while it is pending.
     """
 
     agreement_id: str

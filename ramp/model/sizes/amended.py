@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Final
 
 from ramp.model import money
-from ramp.model.agreement import ORDER_VALIDITY_MAX, Agreement, Amendment
+from ramp.model.agreement import ORDER_VALIDITY_MAX, Agreement, ContractChange
 from ramp.model.called_terms import terms_digest
 from ramp.model.contents.orders import OrderLine
 from ramp.model.instant import Duration, Instant, iso, seconds
@@ -83,7 +83,7 @@ class SlotState:
     spans: tuple[Span, ...] = ()
 
 
-def state_digest(state: Agreement | Amendment) -> str:
+def state_digest(state: Agreement | ContractChange) -> str:
     """Return SHA-256 of an agreement's or amendment's statement of its slot, as URL-safe base64 without padding.
 
     The digest covers JSON in UTF-8 with sorted keys and no blanks, instants in microseconds. For an amendment it has
@@ -91,7 +91,7 @@ def state_digest(state: Agreement | Amendment) -> str:
     `called_terms.terms_digest` of the unit as it was asked for, with the rule of its price or an empty one. `is` names
     the kind of document.
     """
-    if isinstance(state, Amendment):
+    if isinstance(state, ContractChange):
         said: dict[str, object] = {"is": type(state).__name__, **asdict(state)}
     else:
         offer = state.offer
@@ -125,7 +125,7 @@ def first_state(agreement: Agreement) -> SlotState:
     return SlotState(offer.cores, offer.end, state_digest(agreement), 0, offer.start, offer.start, spans)
 
 
-def after(state: SlotState, amendment: Amendment) -> SlotState:
+def after(state: SlotState, amendment: ContractChange) -> SlotState:
     """Return the state of a slot after a posted amendment that fits the state before."""
     cores, until = amendment.cores, amendment.until
     spans = _within(state, cores, until)
@@ -209,13 +209,13 @@ def added_core_time(state: SlotState, cores: int, until: Instant, effective_at: 
     return cores * max(until - begins, 0) - state.cores * max(state.until - begins, 0)
 
 
-def charge_owed(state: SlotState, amendment: Amendment) -> int:
+def charge_owed(state: SlotState, amendment: ContractChange) -> int:
     """Return the cost of an addition in minor units: its core time at its price, rounded half up."""
     gained = added_core_time(state, amendment.cores, amendment.until, amendment.effective_at)
     return money.cost(amendment.cpu_hour_cost, 1, gained)
 
 
-def order_line(amendment: Amendment) -> OrderLine:
+def order_line(amendment: ContractChange) -> OrderLine:
     """Return the line of a payment order for an addition."""
     return OrderLine(
         amendment.key,
@@ -232,7 +232,7 @@ def is_growth(state: SlotState, cores: int, until: Instant) -> bool:
     return cores >= state.cores and until >= state.until and (cores, until) != (state.cores, state.until)
 
 
-def amendment_problem(agreement: Agreement, state: SlotState, amendment: Amendment) -> tuple[str, str] | None:
+def amendment_problem(agreement: Agreement, state: SlotState, amendment: ContractChange) -> tuple[str, str] | None:
     """Say why an amendment does not fit the state that it changes, as code and sentence; None if it fits.
 
     Proposer, countersigner and verifiers of the documents use the same check.
@@ -270,9 +270,8 @@ def amendment_problem(agreement: Agreement, state: SlotState, amendment: Amendme
     owed = refund_owed(agreement, state, amendment.cores, amendment.until, amendment.effective_at)
     if owed < 1:
         return "nothing_back", "the refund would be less than 0.01 credits"
-    if (amendment.charge, amendment.refund) != (0, owed):
-        amounts = f"a charge of {amendment.charge} and a refund of {amendment.refund} minor units"
-        return "bad_price", f"wrong price: got {amounts}, expected no charge and a refund of {owed}"
+    if amendment.amount != -owed:
+        return "bad_price", f"wrong price: got {_amount(amendment)}, expected a refund of {owed}"
     return None
 
 
@@ -291,7 +290,7 @@ def mixed_problem(state: SlotState) -> tuple[str, str]:
     )
 
 
-def _growth_problem(state: SlotState, amendment: Amendment) -> tuple[str, str] | None:
+def _growth_problem(state: SlotState, amendment: ContractChange) -> tuple[str, str] | None:
     """Say why an addition does not fit the state that it changes."""
     if not is_growth(state, amendment.cores, amendment.until):
         return mixed_problem(state)
@@ -302,15 +301,17 @@ def _growth_problem(state: SlotState, amendment: Amendment) -> tuple[str, str] |
     owed = charge_owed(state, amendment)
     if owed < 1:
         return "nothing_to_pay", "the charge would be less than 0.01 credits"
-    if (amendment.charge, amendment.refund) != (owed, 0):
-        return "bad_price", (
-            f"wrong price: got a charge of {amendment.charge} and a refund of {amendment.refund} minor units, "
-            f"expected a charge of {owed} at {amendment.cpu_hour_cost} credits per core hour and no refund"
-        )
+    if amendment.amount != owed:
+        expected = f"a charge of {owed} at {amendment.cpu_hour_cost} credits per core hour"
+        return "bad_price", f"wrong price: got {_amount(amendment)}, expected {expected}"
     return None
 
 
-def notice_problem(amendment: Amendment, notice: Duration) -> str:
+def _amount(change: ContractChange) -> str:
+    return f"a {'refund' if change.amount < 0 else 'charge'} of {abs(change.amount)} minor units"
+
+
+def notice_problem(amendment: ContractChange, notice: Duration) -> str:
     """Say why an amendment takes effect too soon after its issue; empty if it does not."""
     given = amendment.effective_at - amendment.issued_at
     if given >= notice:

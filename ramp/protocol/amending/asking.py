@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ramp.model.agreement import Amendment
+from ramp.model.agreement import ContractChange
 from ramp.model.instant import Instant
 from ramp.model.offer import Refusal
 from ramp.model.slot import Reservation
@@ -106,7 +106,7 @@ class PostAmendment:
     """Ask the ledger to refund for an amendment, or to void it; answered by `AmendmentDecided`."""
 
     call_id: str
-    amendment: Amendment
+    amendment: ContractChange
     evidence: str
 
 

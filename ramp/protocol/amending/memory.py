@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ramp.model.agreement import Amendment, Signed
-from ramp.model.contents import AmendmentPosted
+from ramp.model.agreement import ContractChange, Signed
+from ramp.model.contents import ChangePosted
 from ramp.model.instant import Instant
 from ramp.model.seal import Seal
 from ramp.protocol.amending.asking import AmendmentOutcome
@@ -19,7 +19,7 @@ class AmendmentProposed:
     recorded before any is proposed.
     """
 
-    amendment: Amendment
+    amendment: ContractChange
     at: Instant
     together: tuple[str, ...] = ()
 
@@ -59,7 +59,7 @@ class AmendmentSettled:
     """Resource: the bank has posted an amendment."""
 
     offer_id: str
-    posted: AmendmentPosted
+    posted: ChangePosted
     seal: Seal
     at: Instant
 

@@ -11,8 +11,8 @@ from typing import Final
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Amendment, Signed
-from ramp.model.contents import AmendmentPosted, AmendmentRefused, AmendmentWithdrawal, Unverified
+from ramp.model.agreement import ContractChange, Signed
+from ramp.model.contents import ChangePosted, ChangeRefused, ChangeWithdrawal, Unverified
 from ramp.model.instant import Instant
 from ramp.model.seal import Role
 from ramp.model.sizes.amended import order_line
@@ -34,8 +34,8 @@ def is_about(message: Message) -> bool:
     content = message.content
     if isinstance(content, Unverified):
         return content.kind == "amendment"
-    return isinstance(content, AmendmentWithdrawal) or (
-        isinstance(content, Signed) and isinstance(content.body, Amendment)
+    return isinstance(content, ChangeWithdrawal) or (
+        isinstance(content, Signed) and isinstance(content.body, ContractChange) and not content.body.is_terminal
     )
 
 
@@ -68,13 +68,13 @@ def asked(
             has no recent seal of its sender.
     """
     content = message.content
-    if isinstance(content, AmendmentWithdrawal):
+    if isinstance(content, ChangeWithdrawal):
         seal = sealed_lately(message, Role.USER, now, timing)
         return VoidAmendment(wait(message), content.agreement_id, content.number, message.sender, seal.text)
     if isinstance(content, Unverified):
         raise RemoteProtocolError(f"invalid amendment: {content.code}: {content.detail}")
     assert isinstance(content, Signed)
-    assert isinstance(content.body, Amendment)
+    assert isinstance(content.body, ContractChange)
     body = content.body
     if content.signers != (body.user, body.resource) or message.sender != body.resource:
         raise RemoteProtocolError("the amendment must be signed by its user and countersigned by its sender")
@@ -88,14 +88,14 @@ def asked(
 def _paid_by_order(
     message: Message,
     signed: Signed,
-    body: Amendment,
+    body: ContractChange,
     wait: Callable[[Message], str],
     order: OrderStanding | None,
 ) -> CountersignLine | VoidOrder | LookUpAgreement | Send:
     if order is None:
         return LookUpAgreement(wait(message), body.key)
     if (body.key, message.sender) not in {(line.agreement_id, line.resource) for line in order.lines}:
-        unknown = AmendmentRefused(body.agreement_id, body.number, UNKNOWN_ORDER, "the amendment is not in its order")
+        unknown = ChangeRefused(body.agreement_id, body.number, UNKNOWN_ORDER, "the amendment is not in its order")
         return reply(message, Performative.REFUSE, unknown)
     if (order.user, order.valid_until) != (body.user, body.valid_until) or order_line(body) not in order.lines:
         detail = "the amendment differs from its order"
@@ -104,11 +104,11 @@ def _paid_by_order(
     return CountersignLine(wait(message), body.key, body.effective_at, signed.document)
 
 
-def decided(found: AmendmentDecided, message: Message) -> tuple[Performative, AmendmentPosted | AmendmentRefused]:
+def decided(found: AmendmentDecided, message: Message) -> tuple[Performative, ChangePosted | ChangeRefused]:
     """Return the answer about a decided amendment."""
     if found.code:
-        refused = AmendmentRefused(found.agreement_id, found.number, found.code, found.detail)
+        refused = ChangeRefused(found.agreement_id, found.number, found.code, found.detail)
         return Performative.REFUSE, refused
-    posted = AmendmentPosted(found.agreement_id, found.number, found.transfer_id, found.refund)
+    posted = ChangePosted(found.agreement_id, found.number, found.transfer_id, -found.refund)
     brought = isinstance(message.content, Signed)
     return Performative.AGREE if brought else Performative.INFORM, posted

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ramp.model.acl import Performative
-from ramp.model.agreement import Amendment, Signed
+from ramp.model.agreement import ContractChange, Signed
 from ramp.model.contents import (
-    AmendmentPosted,
-    AmendmentRefused,
+    ChangePosted,
+    ChangeRefused,
     Content,
     FundsReserved,
     OrderLine,
@@ -49,14 +49,14 @@ def agreement_answer(order: OrderStanding, agreement_id: str) -> tuple[Performat
     return Performative.REFUSE, _unpaid(line, PaymentRefused(agreement_id, order.code, order.detail))
 
 
-def _paid(line: OrderLine | None, made: PaymentMade) -> PaymentMade | AmendmentPosted:
+def _paid(line: OrderLine | None, made: PaymentMade) -> PaymentMade | ChangePosted:
     named = None if line is None else line.amended
-    return made if named is None else AmendmentPosted(*named, made.transfer_id, 0, made.amount)
+    return made if named is None else ChangePosted(*named, made.transfer_id, made.amount)
 
 
-def _unpaid(line: OrderLine | None, refused: PaymentRefused) -> PaymentRefused | AmendmentRefused:
+def _unpaid(line: OrderLine | None, refused: PaymentRefused) -> PaymentRefused | ChangeRefused:
     named = None if line is None else line.amended
-    return refused if named is None else AmendmentRefused(*named, refused.code, refused.detail)
+    return refused if named is None else ChangeRefused(*named, refused.code, refused.detail)
 
 
 def announcements(order: OrderStanding) -> list[tuple[str, Performative, Content]]:
@@ -78,8 +78,8 @@ def announcements(order: OrderStanding) -> list[tuple[str, Performative, Content
 def agreement_of(content: Content) -> str:
     """Return the agreement id that a resource or user asks about."""
     match content:
-        case Signed(body=Amendment() as amendment):
-            return amendment.key
+        case Signed(body=ContractChange() as change):
+            return change.key
         case Signed(body=body):
             return body.agreement_id
         case PaymentQuery(agreement_id):

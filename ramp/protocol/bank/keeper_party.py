@@ -8,13 +8,13 @@ from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import (
     AccountLine,
+    ChangePosted,
     DepositMade,
     DepositOrder,
     KeeperRefused,
     MarketOverview,
     NotUnderstood,
     OverviewQuery,
-    RefundMade,
     RefundOrder,
     TradeLine,
 )
@@ -72,7 +72,7 @@ class KeeperParty(ConversingParty):
         match content:
             case (
                 DepositMade(deposit_id=reference)
-                | RefundMade(agreement_id=reference)
+                | ChangePosted(agreement_id=reference)
                 | KeeperRefused(reference=reference)
                 | MarketOverview(query_id=reference)
             ):

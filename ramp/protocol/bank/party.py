@@ -12,12 +12,13 @@ from collections.abc import Sequence
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import ORDER_VALIDITY_MAX, Agreement, Amendment, Cancellation, Signed
+from ramp.model.agreement import ORDER_VALIDITY_MAX, TERMINAL, Agreement, ContractChange, Signed
 from ramp.model.contents import (
     AccountQuery,
     AccountQueryRefused,
     AccountStatement,
-    AmendmentRefused,
+    ChangePosted,
+    ChangeRefused,
     ClockQuery,
     ClockReading,
     Content,
@@ -34,9 +35,7 @@ from ramp.model.contents import (
     PaymentQuery,
     PaymentRefused,
     RefundClaim,
-    RefundMade,
     RefundOrder,
-    RefundRefused,
     Unverified,
 )
 from ramp.model.instant import HOUR, MINUTE, Duration, Instant
@@ -148,8 +147,8 @@ class BankParty:
                 return self._on_failed(message, content)
             case RefundClaim():
                 return self._on_claim(message, content)
-            case Signed(body=Cancellation() as cancellation):
-                return self._on_cancellation(message, content, cancellation)
+            case Signed(body=ContractChange() as change):
+                return self._on_cancellation(message, content, change)
             case PaymentQuery(agreement_id):
                 return [fx.LookUpAgreement(self._wait(message), agreement_id)]
             case ClockQuery(query_id):
@@ -245,14 +244,14 @@ class BankParty:
             fx.FailLine(call_id, failed.agreement_id, failed.offer_id, seal.signer, message.sender, detail, seal.text)
         ]
 
-    def _on_cancellation(self, message: Message, signed: Signed, cancellation: Cancellation) -> list[Effect]:
+    def _on_cancellation(self, message: Message, signed: Signed, cancellation: ContractChange) -> list[Effect]:
         """CancelListener: check both signatures; before the slot begins by the bank's clock, the buyer's suffices."""
         both = (cancellation.user, cancellation.resource)
         by_both = signed.signers == both and message.sender == cancellation.resource
         by_buyer = signed.signers == both[:1] and message.sender == cancellation.user
         if not by_both and not by_buyer:
             detail = "the cancellation must be signed or countersigned by its sender"
-            refused = RefundRefused(cancellation.agreement_id, BAD_SIGNATURE, detail)
+            refused = ChangeRefused(cancellation.agreement_id, TERMINAL, BAD_SIGNATURE, detail)
             return [reply(message, Performative.REFUSE, refused)]
         call_id = self._wait(message)
         return [fx.PostRefund(call_id, cancellation.agreement_id, *both, by_buyer, signed.document)]
@@ -270,7 +269,7 @@ class BankParty:
     def _on_unverified(self, message: Message, content: Unverified) -> list[Effect]:
         """Void the order of a document with invalid signatures, as its resource releases the slot."""
         if content.kind == "cancellation":
-            refused = RefundRefused(content.reference, content.code, content.detail)
+            refused = ChangeRefused(content.reference, TERMINAL, content.code, content.detail)
             return [reply(message, Performative.REFUSE, refused)]
         for order in self._open.values():
             for line in order.lines:
@@ -343,7 +342,9 @@ class BankParty:
             return []  # `_changed` has told
         return [
             reply(
-                message, Performative.REFUSE, RefundRefused(agreement_id, "not_posted", "the agreement was never paid")
+                message,
+                Performative.REFUSE,
+                ChangeRefused(agreement_id, TERMINAL, "not_posted", "the agreement was never paid"),
             )
         ]
 
@@ -353,11 +354,11 @@ class BankParty:
         if isinstance(content, PaymentOrder | OrderWithdrawal):
             return reply(message, Performative.REFUSE, OrderRefused(content.order_id, code, detail))
         if isinstance(content, RefundClaim):
-            refused = RefundRefused(content.failed.agreement_id, code, detail)
+            refused = ChangeRefused(content.failed.agreement_id, TERMINAL, code, detail)
             return reply(message, Performative.REFUSE, refused)
-        if isinstance(content, Signed) and isinstance(content.body, Amendment):
+        if isinstance(content, Signed) and isinstance(content.body, ContractChange):
             body = content.body
-            unpaid = AmendmentRefused(body.agreement_id, body.number, amending.UNKNOWN_ORDER, detail)
+            unpaid = ChangeRefused(body.agreement_id, body.number, amending.UNKNOWN_ORDER, detail)
             return reply(message, Performative.REFUSE, unpaid)
         return self._refuse(message, agreement_of(content), UNKNOWN, detail)
 
@@ -373,10 +374,12 @@ class BankParty:
         message = self._asked.pop(posted.call_id)
         order = message.content if isinstance(message.content, RefundOrder) else None
         if posted.code:
-            refused = RefundRefused if order is None else KeeperRefused
-            return [reply(message, Performative.REFUSE, refused(posted.agreement_id, posted.code, posted.detail))]
+            why = posted.code, posted.detail
+            if order is not None:
+                return [reply(message, Performative.REFUSE, KeeperRefused(posted.agreement_id, *why))]
+            return [reply(message, Performative.REFUSE, ChangeRefused(posted.agreement_id, TERMINAL, *why))]
         ordered_for = "" if order is None else order.reason
-        made = RefundMade(posted.agreement_id, posted.transfer_id, posted.amount, ordered_for)
+        made = ChangePosted(posted.agreement_id, TERMINAL, posted.transfer_id, -posted.amount, ordered_for)
         others = [name for name in (posted.user, posted.resource) if name != message.sender]
         effects: list[Effect] = [reply(message, Performative.AGREE, made)]
         effects += [self._inform(name, message.conversation_id, made) for name in others]

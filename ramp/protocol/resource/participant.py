@@ -9,15 +9,15 @@ void or refunded. A repeated message gets the same answer.
 from __future__ import annotations
 
 from ramp.errors import RemoteProtocolError
-from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.contents import (
+    ChangePosted,
+    ChangeRefused,
     Commitment,
     Content,
     PaymentMade,
     PaymentQuery,
     PaymentRefused,
-    RefundMade,
-    RefundRefused,
 )
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer, Refusal, RefusalCode
@@ -362,20 +362,21 @@ class Participant(ParticipantAnswers):
             RemoteProtocolError: if the buyer is not the only signer.
         """
         body = signed.body
-        assert isinstance(body, Cancellation)
+        assert isinstance(body, ContractChange)
         self._check_signer(signed, body.user)
         if self.state is S.RELEASED:
-            return [self._cancelled(body.agreement_id)]
+            return [self._refuse_end(body.agreement_id, "not_active", "the slot is released")]
         if self.agreement is None or body.agreement_id != self.agreed.agreement_id:
-            return [self._refuse_cancellation("unknown_agreement", "the slot is not sold under this agreement", body)]
+            detail = "the slot is not sold under this agreement"
+            return [self._refuse_end(body.agreement_id, "unknown_agreement", detail)]
         if self.state is S.SETTLING and self._cancellation is None:
             self._cancellation = signed
             return [Persist(CancellationReceived(self.offer.offer_id, signed, now))]
         if self.state is not S.SOLD:
             return []
         if now >= self.offer.start or self.offer.in_queue:
-            return [self._refuse_cancellation("started", "the slot has already begun", body)]
-        self._enter(S.REFUNDING, "Cancellation")
+            return [self._refuse_end(body.agreement_id, "started", "the slot has already begun")]
+        self._enter(S.REFUNDING, "ContractChange")
         self._cancellation = signed
         return [Persist(CancellationReceived(self.offer.offer_id, signed, now)), self._request(now)]
 
@@ -400,21 +401,19 @@ class Participant(ParticipantAnswers):
         if isinstance(content, PaymentRefused) and self.state in (S.CONFIRMING, S.QUEUED, S.SETTLING):
             detail = f"the bank refuses payment: {content.detail or content.code}"
             effects = self._release(RefusalCode.PAYMENT_REFUSED, detail, "PaymentRefused", now, seal=seal)
-            answer = self._cancelled(content.agreement_id) if self._cancellation is not None else self._failure()
-            return [*effects, answer]
-        if isinstance(content, RefundMade) and self.state is S.FAILING and self.failed is not None:
-            return self._release(self.failed.code, self.failed.detail, "RefundMade", now, content.amount, seal)
-        if isinstance(content, RefundMade) and self.state in (S.REFUNDING, S.SOLD, S.SETTLING):
+            if self._cancellation is None:
+                return [*effects, self._failure()]
+            return [*effects, self._refuse_end(content.agreement_id, "not_active", detail)]
+        if isinstance(content, ChangePosted) and self.state is S.FAILING and self.failed is not None:
+            return self._release(self.failed.code, self.failed.detail, "ChangePosted", now, content.refund, seal)
+        if isinstance(content, ChangePosted) and self.state in (S.REFUNDING, S.SOLD, S.SETTLING):
             # SOLD, SETTLING: the bank has refunded on the buyer's word alone, or on a copy of an earlier request
             detail = content.ordered_for or "cancelled by the user"
-            effects = self._release(RefusalCode.CANCELLED, detail, "RefundMade", now, content.amount, seal)
-            return [*effects, self._cancelled(content.agreement_id)]
-        if isinstance(content, RefundRefused) and self.state is S.REFUNDING:
-            self._enter(S.SOLD, "RefundRefused")
+            return self._release(RefusalCode.CANCELLED, detail, "ChangePosted", now, content.refund, seal)
+        if isinstance(content, ChangeRefused) and self.state is S.REFUNDING:
+            self._enter(S.SOLD, "ChangeRefused")
             self._still_sold(seal, now)
-            assert self._cancellation is not None
-            assert isinstance(self._cancellation.body, Cancellation)
-            refused = self._refuse_cancellation(content.code, content.detail, self._cancellation.body)
+            refused = self._refuse_end(content.agreement_id, content.code, content.detail)
             self._cancellation = None
             return [Persist(CancellationDropped(self.offer.offer_id, seal, now)), refused]
         return []

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.agreement import TERMINAL, Agreement, Signed
 from ramp.model.contents import (
-    CancellationDone,
-    CancellationRefused,
+    ChangeRefused,
     Confirmed,
     Content,
     Failed,
@@ -134,9 +133,6 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
     def _hold_cancelled(self) -> Send:
         return self._to_user(Performative.INFORM, HoldCancelled(self.conversation_id, self.offer.offer_id))
 
-    def _cancelled(self, agreement_id: str) -> Send:
-        assert self.released is not None
-        return self._to_user(Performative.INFORM, CancellationDone(agreement_id, self.released.refund))
-
-    def _refuse_cancellation(self, code: str, detail: str, body: Cancellation) -> Send:
-        return self._to_user(Performative.REFUSE, CancellationRefused(body.agreement_id, code, detail))
+    def _refuse_end(self, agreement_id: str, code: str, detail: str) -> Send:
+        """Refuse to end an agreement; the buyer asks the bank next."""
+        return self._to_user(Performative.REFUSE, ChangeRefused(agreement_id, TERMINAL, code, detail))

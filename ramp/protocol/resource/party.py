@@ -7,18 +7,17 @@ from functools import partial
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Amendment, Cancellation, Signed
+from ramp.model.agreement import TERMINAL, Agreement, ContractChange, Signed
 from ramp.model.contents import (
     Acceptance,
     AccountQueryRefused,
     AccountStatement,
-    AmendmentCall,
-    AmendmentFunded,
-    AmendmentPosted,
-    AmendmentRefused,
-    AmendmentWithdrawal,
     CallForProposals,
-    CancellationRefused,
+    ChangeAgreed,
+    ChangeCall,
+    ChangePosted,
+    ChangeRefused,
+    ChangeWithdrawal,
     ClockReading,
     Commitment,
     HoldCancelled,
@@ -27,8 +26,6 @@ from ramp.model.contents import (
     NotUnderstood,
     PaymentMade,
     PaymentRefused,
-    RefundMade,
-    RefundRefused,
     Registered,
     Rejection,
     SlotMoveHeard,
@@ -80,7 +77,7 @@ from ramp.protocol.resource.tending import Tending
 from ramp.protocol.retention import Retention
 from ramp.protocol.timing import Pace, Timing
 
-BankWord = PaymentMade | PaymentRefused | RefundMade | RefundRefused | AmendmentPosted | AmendmentRefused
+BankWord = PaymentMade | PaymentRefused | ChangePosted | ChangeRefused
 """Messages of the bank about what the resource has sold."""
 
 
@@ -303,9 +300,7 @@ class ResourceParty(ConversingParty):
                 return self._on_hold_cancelled(message, offer_id, now)
             case Commitment():
                 return self._on_commitment(message, content, now)
-            case (
-                Signed(body=Cancellation() | Amendment()) | AmendmentCall() | AmendmentFunded() | AmendmentWithdrawal()
-            ):
+            case Signed(body=ContractChange()) | ChangeCall() | ChangeAgreed() | ChangeWithdrawal():
                 return self._on_sold(message, content, now)
             case MachineQuery():
                 return self._queries.ask(message, content)
@@ -387,13 +382,14 @@ class ResourceParty(ConversingParty):
             act = partial(self.sizes.on_growth, message, content, sold, now)
             return act() if sold is None else guarded(sold.offer.offer_id, act)
         body = content.body
-        assert isinstance(body, Cancellation | Amendment)
+        assert isinstance(body, ContractChange)
         participant = self.participants.get(body.offer_id)
-        if isinstance(body, Amendment):
+        if not body.is_terminal:
             return guarded(body.offer_id, partial(self.sizes.on_amendment, message, content, participant, now))
         if participant is not None:
             return self._kept.act(participant, partial(participant.on_cancellation, content, now), now)
-        unknown = CancellationRefused(body.agreement_id, "unknown_agreement", "no slot is sold under this agreement")
+        detail = "no slot is sold under this agreement"
+        unknown = ChangeRefused(body.agreement_id, TERMINAL, "unknown_agreement", detail)
         return [self._reply(message, Performative.REFUSE, unknown)]
 
     def _on_bank(self, message: Message, content: BankWord, now: Instant) -> list[Effect]:
@@ -401,7 +397,7 @@ class ResourceParty(ConversingParty):
         participant = self._kept.by_agreement.get(content.agreement_id)
         if participant is None:
             return []
-        if isinstance(content, AmendmentPosted | AmendmentRefused):
+        if isinstance(content, ChangePosted | ChangeRefused) and content.number != TERMINAL:
             decided = partial(self.sizes.on_bank, content, seal, participant, now)
             return guarded(participant.offer.offer_id, decided)
         act = partial(participant.on_bank, content, seal, now)
@@ -419,7 +415,7 @@ class ResourceParty(ConversingParty):
             raise RemoteProtocolError("the offer was made to another user")
 
     def _reply(
-        self, message: Message, performative: Performative, content: HoldRefused | HoldCancelled | CancellationRefused
+        self, message: Message, performative: Performative, content: HoldRefused | HoldCancelled | ChangeRefused
     ) -> Send:
         to, about, reference = message.sender, message.conversation_id, message.reply_with
         return Send(Message(performative, self.name, to, about, content, in_reply_to=reference))

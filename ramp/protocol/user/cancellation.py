@@ -8,8 +8,8 @@ until the slot begins by its clock. A claim rests on the resource's sealed messa
 from __future__ import annotations
 
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Cancellation, Signed
-from ramp.model.contents import CancellationDone, CancellationRefused, Failed, RefundClaim, RefundMade, RefundRefused
+from ramp.model.agreement import Agreement, ContractChange, Signed
+from ramp.model.contents import ChangePosted, ChangeRefused, Failed, RefundClaim
 from ramp.model.instant import Instant
 from ramp.model.seal import Role, Seal
 from ramp.protocol.belief import said_by
@@ -20,7 +20,7 @@ from ramp.protocol.timing import Pace
 from ramp.protocol.transition_tables import CANCELLATION, CancellationState
 
 S = CancellationState
-Answer = CancellationDone | CancellationRefused | RefundMade | RefundRefused
+Answer = ChangePosted | ChangeRefused
 
 
 class CancellationRequest(PatientMachine[CancellationState]):
@@ -32,7 +32,7 @@ class CancellationRequest(PatientMachine[CancellationState]):
         pace: of the user.
     """
 
-    def __init__(self, demand: Cancellation | tuple[Failed, Seal], agreement: Agreement, pace: Pace) -> None:
+    def __init__(self, demand: ContractChange | tuple[Failed, Seal], agreement: Agreement, pace: Pace) -> None:
         super().__init__(agreement.request_id, CANCELLATION, S.NEW, pace)
         self.demand = demand
         self.agreement = agreement
@@ -47,7 +47,7 @@ class CancellationRequest(PatientMachine[CancellationState]):
         return f"{whom} has been asked to cancel {self.agreement.agreement_id}; the bank's answer decides"
 
     def start(self, now: Instant) -> list[Effect]:
-        if isinstance(self.demand, Cancellation):
+        if isinstance(self.demand, ContractChange):
             self._enter(S.ASKING, "start")
             return self._ask(self._pace.timing.cancellation_limit, now)
         return self._turn_to_bank("claim", now)
@@ -61,17 +61,18 @@ class CancellationRequest(PatientMachine[CancellationState]):
         if self.state is S.ENDED:
             return []
         agreement = self.agreement
-        if isinstance(content, CancellationDone | CancellationRefused):
+        if isinstance(content, ChangeRefused) and message.sender == agreement.resource:
             said_by(message, agreement.resource, Role.RESOURCE)
-            return self._turn_to_bank(type(content).__name__, now) if self.state is S.ASKING else []
+            return self._turn_to_bank("ChangeRefused", now) if self.state is S.ASKING else []
         seal = said_by(message, agreement.bank, Role.BANK)
-        if isinstance(content, RefundMade):
-            lost = None if isinstance(self.demand, Cancellation) else self.demand[0]
+        if isinstance(content, ChangePosted):
+            lost = None if isinstance(self.demand, ContractChange) else self.demand[0]
             why = ("", "") if lost is None else (lost.code, lost.detail)
-            self._end(CancellationOutcome(agreement.agreement_id, True, content.amount, *why), seal, "RefundMade", now)
+            outcome = CancellationOutcome(agreement.agreement_id, True, content.refund, *why)
+            self._end(outcome, seal, "ChangePosted", now)
         elif self.state is S.ASKING_BANK:
             outcome = CancellationOutcome(agreement.agreement_id, False, 0, content.code, content.detail)
-            self._end(outcome, seal, "RefundRefused", now)
+            self._end(outcome, seal, "ChangeRefused", now)
         return []
 
     def tick(self, now: Instant) -> list[Effect]:
@@ -90,7 +91,7 @@ class CancellationRequest(PatientMachine[CancellationState]):
         performative = Performative.CANCEL if self.state is S.ASKING else Performative.REQUEST
         content = (
             Signed(self.demand)
-            if isinstance(self.demand, Cancellation)
+            if isinstance(self.demand, ContractChange)
             else RefundClaim(self.demand[0], self.demand[1])
         )
         message = Message(

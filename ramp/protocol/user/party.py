@@ -8,12 +8,12 @@ from functools import partial
 
 from ramp.errors import RemoteProtocolError, RuleFailed
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Cancellation
+from ramp.model.agreement import TERMINAL, Agreement, ContractChange
 from ramp.model.contents import (
     AccountQueryRefused,
     AccountStatement,
-    CancellationDone,
-    CancellationRefused,
+    ChangePosted,
+    ChangeRefused,
     ClockReading,
     DirectoryListing,
     DirectoryQuery,
@@ -27,8 +27,6 @@ from ramp.model.contents import (
     OrderPosted,
     OrderRefused,
     OrderVoided,
-    RefundMade,
-    RefundRefused,
     SlotMoved,
 )
 from ramp.model.instant import Duration, Instant
@@ -280,14 +278,15 @@ class UserParty(ConversingParty):
                 None if agreement is None else self.agreement_state(agreement_id),
                 self.returns.done.get(agreement_id),
             )
-        cancellation = Cancellation(
-            cancellation_id=self._ids.new("cancellation"),
+        cancellation = ContractChange(
             agreement_id=agreement_id,
+            number=TERMINAL,
             offer_id=agreement.offer.offer_id,
             user=self.name,
             resource=agreement.resource,
-            reason=reason,
+            bank=agreement.bank,
             issued_at=now,
+            reason=reason,
         )
         return self.returns.cancel(cancellation, now)
 
@@ -306,7 +305,7 @@ class UserParty(ConversingParty):
                 return self._clock.answered(message, content, now)
             case MachineStatus(query_id=query_id) | DirectoryListing(query_id=query_id) if query_id in self._questions:
                 return self._questions.answered(query_id, message, content, now)
-            case CancellationDone() | CancellationRefused() | RefundMade() | RefundRefused():
+            case ChangePosted() | ChangeRefused():
                 effects = self.returns.handle(message, content, now)
                 self._note_refund(content.agreement_id)
                 return effects

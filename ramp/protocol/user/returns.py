@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Cancellation
-from ramp.model.contents import CancellationDone, CancellationRefused, Failed, RefundMade, RefundRefused
+from ramp.model.agreement import Agreement, ContractChange
+from ramp.model.contents import ChangePosted, ChangeRefused, Failed
 from ramp.model.instant import Duration, Instant
 from ramp.model.money import credits_text
 from ramp.model.offer import RefusalCode
@@ -88,8 +88,8 @@ class Returns:
         else:
             self._refused.add(outcome.agreement_id)
 
-    def _replayed(self, records: Sequence[Record]) -> dict[str, Cancellation | tuple[Failed, Seal]]:
-        demands: dict[str, Cancellation | tuple[Failed, Seal]] = {}
+    def _replayed(self, records: Sequence[Record]) -> dict[str, ContractChange | tuple[Failed, Seal]]:
+        demands: dict[str, ContractChange | tuple[Failed, Seal]] = {}
         for record in records:
             if isinstance(record, CancellationStarted):
                 demands[record.cancellation.agreement_id] = record.cancellation
@@ -100,7 +100,7 @@ class Returns:
                 self._ended(record.outcome)
         return demands
 
-    def cancel(self, cancellation: Cancellation, now: Instant) -> list[Effect]:
+    def cancel(self, cancellation: ContractChange, now: Instant) -> list[Effect]:
         started = Persist(CancellationStarted(cancellation, now))
         begin = partial(self._begin, cancellation.agreement_id, cancellation, now)
         return guarded(cancellation.agreement_id, lambda: [started, *begin()])
@@ -112,12 +112,7 @@ class Returns:
         claimed = Persist(RefundClaimed(failed, seal, now))
         return [claimed, *self._begin(failed.agreement_id, (failed, seal), now)]
 
-    def handle(
-        self,
-        message: Message,
-        content: CancellationDone | CancellationRefused | RefundMade | RefundRefused,
-        now: Instant,
-    ) -> list[Effect]:
+    def handle(self, message: Message, content: ChangePosted | ChangeRefused, now: Instant) -> list[Effect]:
         """Take a message of the resource or the bank.
 
         Raises:
@@ -128,7 +123,7 @@ class Returns:
         if machine is not None:
             return guarded(agreement_id, lambda: machine.handle(message, content, now) + self._end(agreement_id, now))
         agreement = self._agreements.get(agreement_id)
-        if not isinstance(content, RefundMade) or agreement is None or agreement_id in self.done:
+        if not isinstance(content, ChangePosted) or agreement is None or agreement_id in self.done:
             return []
         # refunded after a refusal, or the resource has told the bank of its failure, and its word to this user is late
         seal = said_by(message, agreement.bank, Role.BANK)
@@ -136,7 +131,7 @@ class Returns:
         why = ("", "") if agreement_id in self._refused else seller
         if content.ordered_for:
             why = (REFUND_ORDERED, f"the market's keeper has refunded it: {content.ordered_for}")
-        outcome = CancellationOutcome(agreement_id, True, content.amount, *why)
+        outcome = CancellationOutcome(agreement_id, True, content.refund, *why)
         self._ended(outcome)
         return [Persist(CancellationConcluded(outcome, seal, now)), Report(CancellationEnded(outcome))]
 
@@ -154,7 +149,7 @@ class Returns:
     def _tick(self, machine: CancellationRequest, now: Instant) -> list[Effect]:
         return machine.tick(now) + self._end(machine.agreement.agreement_id, now)
 
-    def _begin(self, agreement_id: str, demand: Cancellation | tuple[Failed, Seal], now: Instant) -> list[Effect]:
+    def _begin(self, agreement_id: str, demand: ContractChange | tuple[Failed, Seal], now: Instant) -> list[Effect]:
         machine = CancellationRequest(demand, self._agreements[agreement_id], self._pace)
         self._open[agreement_id] = machine
         return machine.start(now)

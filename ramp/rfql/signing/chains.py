@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ramp.model.agreement import Agreement, Amendment
+from ramp.model.agreement import Agreement, ContractChange
 from ramp.model.sizes.amended import SlotState, after, amendment_problem, first_state
 from ramp.rfql.signing.verification import FileReport
 
@@ -24,7 +24,7 @@ class Chain:
     """
 
     agreement: Agreement
-    amendments: tuple[Amendment, ...]
+    amendments: tuple[ContractChange, ...]
     states: tuple[SlotState, ...]
     failure: str = ""
 
@@ -39,7 +39,7 @@ class Chain:
         return sum(each.charge for each in self._fitting)
 
     @property
-    def _fitting(self) -> tuple[Amendment, ...]:
+    def _fitting(self) -> tuple[ContractChange, ...]:
         return self.amendments[: len(self.states) - 1]
 
 
@@ -58,7 +58,7 @@ def chains_of(reports: Sequence[FileReport]) -> tuple[Chain, ...]:
     return tuple(found)
 
 
-def chain_of(agreement: Agreement, amendments: Sequence[Amendment]) -> Chain:
+def chain_of(agreement: Agreement, amendments: Sequence[ContractChange]) -> Chain:
     """Follow an agreement through its amendments, ordered by number, as far as each fits the state before it."""
     states = [first_state(agreement)]
     for amendment in amendments:

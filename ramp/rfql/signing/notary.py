@@ -1,7 +1,7 @@
 """The notary of a real party: signs and seals in its name, and checks every signature and seal of others.
 
 Documents that people keep have XML signatures in two forms (paper sections 5.1.1 step 8 and 5.1.2 step 1): the user
-signs an Agreement, Amendment or Cancellation; the resource puts that, signature and all, into the countersigned form
+signs an Agreement or a ContractChange; the resource puts that, signature and all, into the countersigned form
 and signs the whole. All other messages that create an obligation are sealed (`ramp.rfql.signing.seals`).
 """
 
@@ -77,7 +77,7 @@ def verify_document(document: str, trust: Trust, now: Instant, passed: list[str]
         return sealed.open(text, now)
 
     root = parse_wire(document)
-    if root.tag not in agreements.KIND_OF:
+    if root.tag not in agreements.SIGNABLE:
         raise DocumentError(f"root element {root.tag} is no signable document")
     told.append(f"well-formed {etree.QName(root).localname}, no forbidden markup, {len(document)} characters")
     inner_tag = agreements.COUNTERSIGNED.get(str(root.tag))

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from ramp.errors import CertificateExpired, DocumentError, SealInvalid, SignatureInvalid, SignerUnknown
 from ramp.model import contents
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Amendment, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.instant import Instant
 from ramp.rfql import agreements
 from ramp.rfql.signing.passed_on import Opener, read_sealed, write_sealed
@@ -22,7 +22,7 @@ from ramp.text import IDENTIFIER
 
 COMMITMENT: Final = "Commitment"
 SETTLED: Final = "Settled"
-AMENDED: Final = "Amended"
+DONE: Final = "ChangeDone"
 REFUND_CLAIM: Final = "RefundClaim"
 _SIGNED: Final = "SignedDocument"
 
@@ -58,13 +58,13 @@ def write_settled(content: contents.Settled) -> str:
     )
 
 
-def write_amended(content: contents.Amended) -> str:
-    """Write that an amendment was posted.
+def write_done(content: contents.ChangeDone) -> str:
+    """Write that a change was posted.
 
     Raises:
-        DocumentError: if the amendment is not signed, or the bank's answer not sealed.
+        DocumentError: if the change is not signed, or the bank's answer not sealed.
     """
-    return f'<{AMENDED} xmlns="{MARKET}">{_signed(content.amendment)}{write_sealed(content.posted_seal)}</{AMENDED}>'
+    return f'<{DONE} xmlns="{MARKET}">{_signed(content.change)}{write_sealed(content.posted_seal)}</{DONE}>'
 
 
 def write_refund_claim(content: contents.RefundClaim) -> str:
@@ -121,20 +121,20 @@ def read_settled(element: Element, verifier: Verifier, now: Instant) -> contents
     return settled
 
 
-def read_amended(element: Element, verifier: Verifier, now: Instant) -> contents.Amended:
-    """Read that an amendment was posted, from a document that has passed the schema check.
+def read_done(element: Element, verifier: Verifier, now: Instant) -> contents.ChangeDone:
+    """Read that a change was posted, from a document that has passed the schema check.
 
     Raises:
-        DocumentError: if a proof is invalid, or of another amendment.
+        DocumentError: if a proof is invalid, or of another change.
     """
-    amendment = verifier.verify(_text_of(element, _SIGNED), now)
-    posted, seal = read_sealed(element, contents.AmendmentPosted, _opener(verifier, now))
-    body = amendment.body
-    if not isinstance(body, Amendment):
-        raise DocumentError(f"Amended: the document is a {type(body).__name__}")
+    change = verifier.verify(_text_of(element, _SIGNED), now)
+    posted, seal = read_sealed(element, contents.ChangePosted, _opener(verifier, now))
+    body = change.body
+    if not isinstance(body, ContractChange):
+        raise DocumentError(f"ChangeDone: the document is a {type(body).__name__}")
     if (body.agreement_id, body.number) != (posted.agreement_id, posted.number):
-        raise DocumentError(f"Amended: amendment {body.number} of {body.agreement_id} with the proof of another")
-    return contents.Amended(amendment, posted, seal)
+        raise DocumentError(f"ChangeDone: change {body.number} of {body.agreement_id} with the proof of another")
+    return contents.ChangeDone(change, posted, seal)
 
 
 def read_refund_claim(element: Element, verifier: Verifier, now: Instant) -> contents.RefundClaim:

@@ -18,7 +18,7 @@ from lxml import etree
 from ramp.errors import CertificateExpired, DocumentError, SignatureInvalid
 from ramp.model import contents, instant, money
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Amendment, Cancellation
+from ramp.model.agreement import Agreement, ContractChange
 from ramp.model.instant import Instant
 from ramp.model.offer import Offer
 from ramp.model.price_paid import how_priced, price_problem
@@ -42,8 +42,7 @@ class FileReport:
         path: the file.
         kind: `agreement`, `amendment`, `cancellation` or `sealed message`, as the file says.
         agreement: the signed content, if it is an agreement and the signatures hold.
-        cancellation: the same of a cancellation.
-        amendment: the same of an amendment.
+        change: the same of an amendment or a cancellation.
         message: the same of a sealed message.
         signatures: those that hold, innermost (the user's) first.
         passed: a sentence for every check that has passed, in order.
@@ -56,8 +55,7 @@ class FileReport:
     passed: tuple[str, ...]
     failure: str = ""
     agreement: Agreement | None = None
-    cancellation: Cancellation | None = None
-    amendment: Amendment | None = None
+    change: ContractChange | None = None
     message: Message | None = None
     signatures: tuple[VerifiedSignature, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -65,6 +63,16 @@ class FileReport:
     @property
     def holds(self) -> bool:
         return not self.failure
+
+    @property
+    def amendment(self) -> ContractChange | None:
+        """The change, if it leaves something of the slot."""
+        return None if self.change is None or self.change.is_terminal else self.change
+
+    @property
+    def cancellation(self) -> ContractChange | None:
+        """The change, if it ends the agreement."""
+        return None if self.change is None or not self.change.is_terminal else self.change
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report for `--json`."""
@@ -117,9 +125,8 @@ def _agreement_dict(agreement: Agreement) -> dict[str, Any]:
     }
 
 
-def _cancellation_dict(cancellation: Cancellation) -> dict[str, Any]:
+def _cancellation_dict(cancellation: ContractChange) -> dict[str, Any]:
     return {
-        "cancellation_id": cancellation.cancellation_id,
         "agreement_id": cancellation.agreement_id,
         "offer_id": cancellation.offer_id,
         "user": cancellation.user,
@@ -129,7 +136,7 @@ def _cancellation_dict(cancellation: Cancellation) -> dict[str, Any]:
     }
 
 
-def _amendment_dict(amendment: Amendment) -> dict[str, Any]:
+def _amendment_dict(amendment: ContractChange) -> dict[str, Any]:
     added = {
         "charge": money.credits_text(amendment.charge),
         "cpu_hour_cost": amendment.cpu_hour_cost,
@@ -271,9 +278,7 @@ def _verify_signed(path: str, document: str, trust: Trust, now: Instant) -> File
         _check_time(verified, claimed, passed)
         if kind == "agreement":
             return _agreement_report(path, verified, now, passed)
-        if kind == "amendment":
-            return _amendment_report(path, verified, now, passed)
-        return _cancellation_report(path, verified, now, passed)
+        return _change_report(path, verified, now, passed)
     except DocumentError as error:
         if error.source == path:
             raise
@@ -281,14 +286,13 @@ def _verify_signed(path: str, document: str, trust: Trust, now: Instant) -> File
 
 
 def _kind_of(root: Element, path: str) -> str:
-    kind = agreements.KIND_OF.get(str(root.tag))
-    if kind is None:
+    if root.tag not in agreements.SIGNABLE:
         raise DocumentError(
             f"unsigned kind of document: got {etree.QName(root).localname}, expected an agreement, an amendment "
             "or a cancellation, or a sealed message",
             source=path,
         )
-    return kind
+    return agreements.kind_of(root)
 
 
 def _claimed_time(root: Element, kind: str) -> Instant:
@@ -332,26 +336,16 @@ def _agreement_report(path: str, verified: Verified, now: Instant, passed: list[
     )
 
 
-def _amendment_report(path: str, verified: Verified, now: Instant, passed: list[str]) -> FileReport:
+def _change_report(path: str, verified: Verified, now: Instant, passed: list[str]) -> FileReport:
     body = verified.body
-    assert isinstance(body, Amendment), "the root says so"
-    if len(verified.signatures) != 2:
-        raise SignatureInvalid(f"signed by {body.user} only; the resource's signature is missing")
-    warnings = _expired_since(verified.signatures, now)
-    return FileReport(
-        path, "amendment", tuple(passed), amendment=body, signatures=verified.signatures, warnings=warnings
-    )
-
-
-def _cancellation_report(path: str, verified: Verified, now: Instant, passed: list[str]) -> FileReport:
-    body = verified.body
-    assert isinstance(body, Cancellation), "the root says so"
+    assert isinstance(body, ContractChange), "the root says so"
     warnings = _expired_since(verified.signatures, now)
     if len(verified.signatures) != 2:
+        if not body.is_terminal:
+            raise SignatureInvalid(f"signed by {body.user} only; the resource's signature is missing")
         warnings += (f"{body.resource} has not countersigned it",)
-    return FileReport(
-        path, "cancellation", tuple(passed), cancellation=body, signatures=verified.signatures, warnings=warnings
-    )
+    kind = "cancellation" if body.is_terminal else "amendment"
+    return FileReport(path, kind, tuple(passed), change=body, signatures=verified.signatures, warnings=warnings)
 
 
 def unmet_terms(request: RequestUnit, offer: Offer) -> tuple[str, ...]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ramp.errors import LedgerRefusal
-from ramp.ledger.contract_change import TERMINAL, ChangeTerms, Grounds
+from ramp.ledger.contract_change import ChangeTerms, Grounds
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders.order import Order, OrderState
 from ramp.ledger.transfer import TransferKind
-from ramp.model.agreement import Amendment
-from ramp.model.contents import AccountLine, PaymentMade, RefundMade, TradeLine
+from ramp.model.agreement import TERMINAL, ContractChange
+from ramp.model.contents import AccountLine, ChangePosted, PaymentMade, TradeLine
 from ramp.model.contents.accounts import REPLAYED
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.sizes.amended import state_digest
@@ -94,7 +94,7 @@ class BankLedger:
 
     def _standing(self, order: Order) -> said.OrderStanding:
         made: list[PaymentMade] = []
-        refunds: list[RefundMade] = []
+        refunds: list[ChangePosted] = []
         if order.state is OrderState.POSTED:
             for line in order.lines:
                 paid = self.ledger.transfer(line.agreement_id)
@@ -102,7 +102,7 @@ class BankLedger:
                 made.append(PaymentMade(line.agreement_id, paid.transfer_id, paid.amount))
                 refund = self.ledger.transfer(line.agreement_id, TransferKind.REFUND)
                 if refund is not None:
-                    refunds.append(RefundMade(line.agreement_id, refund.transfer_id, refund.amount))
+                    refunds.append(ChangePosted(line.agreement_id, TERMINAL, refund.transfer_id, -refund.amount))
         return said.OrderStanding(
             order.order_id,
             order.user,
@@ -201,14 +201,14 @@ class BankLedger:
         return said.OverviewLookedUp(effect.call_id, first, trades, found.next_after or 0)
 
 
-def _terms_of(amendment: Amendment) -> ChangeTerms:
+def _terms_of(amendment: ContractChange) -> ChangeTerms:
     return ChangeTerms(
         amendment.agreement_id,
         amendment.number,
         Grounds.BOTH,
         amendment.user,
         amendment.resource,
-        -amendment.refund,
+        amendment.amount,
         amendment.previous,
         state_digest(amendment),
         amendment.valid_until,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
 from ramp.control.events import Event, RequestStanding
-from ramp.model.agreement import Amendment
+from ramp.model.agreement import ContractChange
 from ramp.model.instant import Instant
 from ramp.protocol.amending.asking import QUOTED, AmendmentOutcome
 from ramp.protocol.progress import AmendmentAdvanced, AmendmentEnded
@@ -72,7 +72,7 @@ class SizeChanges:
     """Changes of size that are agreed or have ended."""
 
     def __init__(self) -> None:
-        self._agreed: OrderedDict[str, Amendment] = OrderedDict()
+        self._agreed: OrderedDict[str, ContractChange] = OrderedDict()
         self._ended: OrderedDict[str, AmendmentOutcome] = OrderedDict()
 
     def take(self, event: Event) -> bool:
@@ -87,7 +87,7 @@ class SizeChanges:
                 return False
         return True
 
-    def agreed(self, agreement_id: str) -> Amendment | None:
+    def agreed(self, agreement_id: str) -> ContractChange | None:
         """Return the agreed amendment that is not yet in effect, or None."""
         return self._agreed.get(agreement_id)
 

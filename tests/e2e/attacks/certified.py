@@ -22,12 +22,12 @@ from rogue import LIMIT_S, Rogue, door
 from ramp.errors import RampError
 from ramp.ledger.account import AccountKind
 from ramp.model.acl import LANGUAGE, ONTOLOGY, Message, Performative
-from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.communicative_acts import DECLARED
 from ramp.model.contents import (
     Acceptance,
     CallForProposals,
-    CancellationRefused,
+    ChangeRefused,
     Commitment,
     Confirmed,
     Content,
@@ -336,14 +336,15 @@ class Buyer(Party):
 
     async def cancel(self, agreement: Agreement, to: str, performative: Performative) -> None:
         """Send a signed cancellation, to the resource or to the bank."""
-        body = Cancellation(
-            fresh("cancellation"),
+        body = ContractChange(
             agreement.agreement_id,
+            0,
             agreement.offer.offer_id,
             self.name,
             agreement.resource,
-            "no longer needed",
+            agreement.bank,
             self.now,
+            reason="no longer needed",
         )
         signed = self.notary.sign(Signed(body), self.now)
         await self.tell(performative, to, signed, agreement.request_id, reply_with=agreement.agreement_id)
@@ -363,7 +364,7 @@ class Seller(Party):
     price = 5
     honest_to_bank = False
     signs_offers = False
-    on_cancellation: CancellationRefused | None = None
+    on_cancellation: ChangeRefused | None = None
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -393,7 +394,12 @@ class Seller(Party):
             )
         elif isinstance(content, Commitment):
             await self._committed(message, content)
-        elif isinstance(content, Signed) and isinstance(content.body, Cancellation) and self.on_cancellation:
+        elif (
+            isinstance(content, Signed)
+            and isinstance(content.body, ContractChange)
+            and content.body.is_terminal
+            and self.on_cancellation
+        ):
             refused = replace(self.on_cancellation, agreement_id=content.body.agreement_id)
             await self.say(Performative.REFUSE, message.sender, refused, message.conversation_id)
 

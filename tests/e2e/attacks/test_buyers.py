@@ -14,7 +14,7 @@ from ramp.ledger.orders.order import OrderState
 from ramp.model.acl import Performative
 from ramp.model.agreement import Signed
 from ramp.model.contents import (
-    CancellationRefused,
+    ChangeRefused,
     Commitment,
     Confirmed,
     Failed,
@@ -24,7 +24,6 @@ from ramp.model.contents import (
     OrderRefused,
     OrderVoided,
     OrderWithdrawal,
-    RefundRefused,
     Settled,
 )
 from ramp.model.instant import HOUR, MINUTE, SECOND
@@ -223,10 +222,10 @@ async def test_nothing_is_given_back_once_the_slot_has_begun(market, enter):
     before = money(market, "rich")
     await asyncio.to_thread(until, lambda: rich.now >= begin, "the slot begins")
     await rich.cancel(agreement, "small1", P.CANCEL)
-    by_resource = await rich.answer(agreement.request_id, CancellationRefused)
+    by_resource = await rich.answer(agreement.request_id, ChangeRefused)
     assert by_resource.content.code == "started"
     await rich.cancel(agreement, "bank", P.REQUEST)
-    by_bank = await rich.answer(agreement.request_id, RefundRefused)
+    by_bank = await rich.answer(agreement.request_id, ChangeRefused)
     assert by_bank.content.code == "started"
     assert money(market, "rich") == before
     assert agreement.reservation_id in await asyncio.to_thread(firm, market)

@@ -19,7 +19,8 @@ from ramp.model.contents import (
     AccountQuery,
     AccountQueryRefused,
     AccountStatement,
-    CancellationDone,
+    ChangePosted,
+    ChangeRefused,
     Confirmed,
     DepositOrder,
     Deregistration,
@@ -38,8 +39,6 @@ from ramp.model.contents import (
     PaymentMade,
     PaymentOrder,
     PaymentRefused,
-    RefundMade,
-    RefundRefused,
     Registered,
     Registration,
 )
@@ -130,13 +129,13 @@ def before_the_payment(facts):
         ("bank", "small1", P.AGREE, facts.transfer, facts.order),
         ("bank", "small1", P.REFUSE, PaymentRefused(facts.agreement, "expired"), facts.order),
         ("bank", "small1", P.INFORM, PaymentRefused(facts.agreement, "expired"), facts.order),
-        ("bank", "small1", P.AGREE, RefundMade(facts.agreement, "refund", facts.cost), facts.order),
-        ("bank", "small1", P.REFUSE, RefundRefused(facts.agreement, "started"), facts.order),
+        ("bank", "small1", P.AGREE, ChangePosted(facts.agreement, 0, "refund", -facts.cost), facts.order),
+        ("bank", "small1", P.REFUSE, ChangeRefused(facts.agreement, 0, "started"), facts.order),
         ("alice", "small1", P.CANCEL, HoldCancelled(facts.request, facts.offer), facts.request),
         ("small1", "alice", P.FAILURE, failed, facts.request),
-        ("small1", "alice", P.INFORM, CancellationDone(facts.agreement, facts.cost), facts.request),
+        ("small1", "alice", P.REFUSE, ChangeRefused(facts.agreement, 0, "not_active"), facts.request),
         ("bank", "alice", P.INFORM, OrderVoided(facts.order, "resource_failed", "", (facts.line,)), facts.request),
-        ("bank", "alice", P.INFORM, RefundMade(facts.agreement, "refund", facts.cost), facts.request),
+        ("bank", "alice", P.INFORM, ChangePosted(facts.agreement, 0, "refund", -facts.cost), facts.request),
     ]
 
 

@@ -16,12 +16,12 @@ from swarm_market import SHORT_TIMING, in_hours, unit
 
 from ramp.cli.main import main
 from ramp.model.acl import Performative
-from ramp.model.agreement import Amendment, Signed
+from ramp.model.agreement import ContractChange, Signed
 from ramp.model.contents import (
-    Amended,
-    AmendmentAgreed,
-    AmendmentRefused,
-    AmendmentWithdrawal,
+    ChangeAgreed,
+    ChangeDone,
+    ChangeRefused,
+    ChangeWithdrawal,
     Confirmed,
     FundsReserved,
     NotUnderstood,
@@ -162,7 +162,7 @@ async def bought(rich):
 def proposed(agreement, state, rich, within=FAR, **changes):
     """An amendment to six cores; its refund is right for what it says, unless it is among the changes."""
     now = rich.now
-    amendment = Amendment(
+    amendment = ContractChange(
         agreement_id=agreement.agreement_id,
         number=state.number + 1,
         previous=state.digest,
@@ -173,14 +173,14 @@ def proposed(agreement, state, rich, within=FAR, **changes):
         cores=6,
         until=state.until,
         effective_at=now + within,
-        refund=1,
+        amount=-1,
         issued_at=now,
         valid_until=now + within + 5 * MINUTE,
     )
     amendment = replace(amendment, **changes)
     if "refund" not in changes:
         owed = refund_owed(agreement, state, amendment.cores, amendment.until, amendment.effective_at)
-        amendment = replace(amendment, refund=max(owed, 1))
+        amendment = replace(amendment, amount=-max(owed, 1))
     return amendment
 
 
@@ -212,16 +212,16 @@ async def test_what_no_resource_agrees_to(market, enter):
 
     async def refused(**changes):
         signed = rich.notary.sign(Signed(proposed(agreement, state, rich, **changes)), rich.now)
-        answer = await answered(rich, "small1", signed, AmendmentRefused, AmendmentAgreed, NotUnderstood)
-        return answer.code if isinstance(answer, AmendmentRefused) else type(answer).__name__
+        answer = await answered(rich, "small1", signed, ChangeRefused, ChangeAgreed, NotUnderstood)
+        return answer.code if isinstance(answer, ChangeRefused) else type(answer).__name__
 
     soon, later = rich.now + 2 * MINUTE, rich.now + 2 * MINUTE + SECOND
     assert await refused(previous=state_digest(replace(agreement, cost=1))) == "other_state"
     assert await refused(cores=9) == "not_smaller"
     assert await refused(until=state.until + SECOND) == "not_smaller"
     assert await refused(cores=8) == "no_change"
-    assert await refused(refund=COST) == "bad_price"
-    assert await refused(refund=-1) == "NotUnderstood"
+    assert await refused(amount=-COST) == "bad_price"
+    assert await refused(amount=1) == "NotUnderstood"
     assert await refused(effective_at=rich.now - SECOND) == "NotUnderstood"  # before it was issued
     early = rich.now - MINUTE
     assert await refused(issued_at=early, effective_at=early + 10 * SECOND) == "too_late"
@@ -234,10 +234,10 @@ async def test_what_no_resource_agrees_to(market, enter):
     assert await refused(bank="moriarty@localhost") == "other_parties"
     assert await refused(number=1_000_000) == "NotUnderstood"
     others = mallory.notary.sign(Signed(proposed(agreement, state, rich, user=mallory.name)), rich.now)
-    assert isinstance(await answered(mallory, "small1", others, AmendmentRefused, NotUnderstood), NotUnderstood)
+    assert isinstance(await answered(mallory, "small1", others, ChangeRefused, NotUnderstood), NotUnderstood)
     forged = rich.notary.sign(Signed(proposed(agreement, state, rich)), rich.now)
     forged = replace(forged, document=forged.document.replace('cores="6"', 'cores="1"'))
-    assert isinstance(await answered(rich, "small1", forged, AmendmentRefused, NotUnderstood), NotUnderstood)
+    assert isinstance(await answered(rich, "small1", forged, ChangeRefused, NotUnderstood), NotUnderstood)
     assert money(market, "rich", "small1") == before
     firm = await asyncio.to_thread(Books(market).reservations)
     assert [each.slot.cores for each in firm["small1"] if each.key == agreement.offer.offer_id] == [8]
@@ -254,9 +254,9 @@ async def one_agreed(rich, agreement):
         signed = rich.notary.sign(Signed(proposed(agreement, state, rich, SOON, number=number)), rich.now)
         other = rich.notary.sign(Signed(replace(signed.body, number=number + 1)), rich.now)
         await brought(rich, "small1", signed, agreement.request_id)
-        refusal = (await answered(rich, "small1", other, AmendmentRefused)).code
+        refusal = (await answered(rich, "small1", other, ChangeRefused)).code
         if refusal == "another_open":
-            await rich.answer(agreement.request_id, AmendmentAgreed)
+            await rich.answer(agreement.request_id, ChangeAgreed)
             return signed
         assert refusal == "too_late"
     raise AssertionError("always too late")
@@ -271,18 +271,18 @@ async def test_what_is_posted_is_posted_once_and_brought_by_its_resource_only(ma
     (before,) = money(market, "rich")
     alone = rich.notary.sign(Signed(proposed(agreement, first, rich)), rich.now)
     for who in (rich, mallory, moriarty):  # signed by one only, and not by its resource
-        assert isinstance(await answered(who, "bank", alone, NotUnderstood, AmendmentRefused), NotUnderstood)
-    wish = AmendmentWithdrawal(agreement.agreement_id, 1)
+        assert isinstance(await answered(who, "bank", alone, NotUnderstood, ChangeRefused), NotUnderstood)
+    wish = ChangeWithdrawal(agreement.agreement_id, 1)
     await mallory.say(P.REQUEST, "bank", wish, conversation := fresh("withdrawal"))
-    assert (await mallory.answer(conversation, AmendmentRefused)).content.code == "unknown_transfer"
+    assert (await mallory.answer(conversation, ChangeRefused)).content.code == "unknown_transfer"
 
     signed = await one_agreed(rich, agreement)
     amendment = signed.body
-    proof = (await rich.answer(agreement.request_id, Amended)).content
+    proof = (await rich.answer(agreement.request_id, ChangeDone)).content
     assert (proof.posted.refund, proof.amendment.signers) == (amendment.refund, (rich.name, "small1@localhost"))
     assert money(market, "rich") == [before + amendment.refund]
 
-    again = await answered(rich, "small1", signed, Amended)
+    again = await answered(rich, "small1", signed, ChangeDone)
     assert again.posted == proof.posted
     for who in (rich, mallory, moriarty):  # with both signatures, from another
         assert isinstance(await answered(who, "bank", proof.amendment, NotUnderstood), NotUnderstood)
@@ -292,10 +292,10 @@ async def test_what_is_posted_is_posted_once_and_brought_by_its_resource_only(ma
     old = rich.notary.sign(
         Signed(proposed(agreement, after(first_state(agreement), amendment), rich, number=2, cores=4)), rich.now
     )
-    assert (await answered(rich, "small1", old, AmendmentRefused)).code == "old_number"
+    assert (await answered(rich, "small1", old, ChangeRefused)).code == "old_number"
     crossed = proposed(agreement, first, rich, number=amendment.number + 2, cores=5)
     crossed = rich.notary.sign(Signed(crossed), rich.now)
-    assert (await answered(rich, "small1", crossed, AmendmentRefused)).code == "other_state"
+    assert (await answered(rich, "small1", crossed, ChangeRefused)).code == "other_state"
     assert money(market, "rich") == [before + amendment.refund]
     firm = await asyncio.to_thread(Books(market).reservations)
     assert [each.slot.cores for each in firm["small1"] if each.key == agreement.offer.offer_id] == [6]

@@ -21,7 +21,7 @@ from swarm_market import SHORT_TIMING, in_hours, unit, until
 from ramp.ledger.account import AccountKind
 from ramp.ledger.orders.order import OrderState
 from ramp.model.acl import Performative
-from ramp.model.contents import CancellationRefused, Failed, PaymentRefused
+from ramp.model.contents import ChangeRefused, Failed, PaymentRefused
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
 from ramp.runtime.ledger.store import LedgerStore
@@ -136,7 +136,7 @@ async def test_it_takes_the_money_and_gives_no_proof_and_does_not_let_the_buyer_
     before = balances(market)
     moriarty.honest_to_bank = True
     if refusing:
-        moriarty.on_cancellation = CancellationRefused("", "started", "the slot has already begun")
+        moriarty.on_cancellation = ChangeRefused("", 0, "started", "the slot has already begun")
     outcome = await (await begun(market, 5))
     assert outcome["status"] == "committed", outcome  # on the bank's own word, when it is asked to void
     (bought,) = outcome["units"]

@@ -14,18 +14,18 @@ from swarm_market import SHORT_TIMING, in_hours, unit, until
 
 from ramp.ledger.account import AccountKind
 from ramp.model.acl import Performative
-from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.contents import (
     AccountQuery,
     AccountQueryRefused,
     AccountStatement,
+    ChangePosted,
     Confirmed,
     Deregistration,
     FundsReserved,
     PaymentMade,
     PaymentQuery,
     PaymentRefused,
-    RefundMade,
     Registration,
     Settled,
 )
@@ -83,8 +83,8 @@ def junk(rival, mallory, true, agreement_id, order_id):
     by_mallory = mallory.notary.sign(Signed(as_mallory), mallory.now)
     by_both = rival.notary.sign(mallory.notary.sign(Signed(both), mallory.now), rival.now)
     broken = replace(by_both, document=by_both.document.replace(mallory.name, true.user))
-    back = Cancellation(
-        fresh("cancellation"), agreement_id, true.offer.offer_id, mallory.name, rival.name, "", mallory.now
+    back = ContractChange(
+        agreement_id, 0, true.offer.offer_id, mallory.name, rival.name, true.bank, mallory.now, reason=""
     )
     back_by_mallory = mallory.notary.sign(Signed(back), mallory.now)
     back_by_both = rival.notary.sign(back_by_mallory, rival.now)
@@ -129,7 +129,7 @@ async def test_junk_about_an_agreement_leaves_no_trace(market, enter):
         assert not before.changes(await asyncio.to_thread(standing, market))
         for member in (mallory, rival, stranger):
             told = [each.content for each in member.heard]
-            assert not [each for each in told if isinstance(each, PaymentMade | RefundMade | FundsReserved)]
+            assert not [each for each in told if isinstance(each, PaymentMade | ChangePosted | FundsReserved)]
             refused = [each for each in told if isinstance(each, PaymentRefused)]
             assert refused
             assert {each.code for each in refused} <= {"unknown_agreement"}

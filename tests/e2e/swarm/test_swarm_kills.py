@@ -61,33 +61,32 @@ UNHELD = [
     ("resource", "inform HoldCancelled", 1),
 ]
 GIVEN_BACK = [
-    ("user", "cancel Cancellation", 1),
-    ("resource", "request Cancellation", 1),
-    ("bank", "agree RefundMade", 1),
-    ("bank", "inform RefundMade", 1),
-    ("resource", "inform CancellationDone", 1),
+    ("user", "cancel ContractChange", 1),
+    ("resource", "request ContractChange", 1),
+    ("bank", "agree ChangePosted", 1),
+    ("bank", "inform ChangePosted", 1),
 ]
 GROWN = [
-    ("user", "cfp AmendmentCall", 1),
-    ("resource", "propose AmendmentPriced", 1),
-    ("user", "request Amendment", 1),
-    ("resource", "agree AmendmentAgreed", 1),
+    ("user", "cfp ChangeCall", 1),
+    ("resource", "propose ChangePriced", 1),
+    ("user", "request ContractChange", 1),
+    ("resource", "agree ChangeAgreed", 1),
     ("user", "request PaymentOrder", 1),
     ("bank", "agree FundsReserved", 1),
-    ("user", "confirm AmendmentFunded", 1),
-    ("resource", "request Amendment", 1),
-    ("bank", "agree AmendmentPosted", 1),
-    ("resource", "inform Amended", 1),
+    ("user", "confirm ChangeAgreed", 1),
+    ("resource", "request ContractChange", 1),
+    ("bank", "agree ChangePosted", 1),
+    ("resource", "inform ChangeDone", 1),
 ]
 GROWN_TOGETHER = [
-    ("resource", "propose AmendmentPriced", 1),
-    ("resource", "agree AmendmentAgreed", 1),
+    ("resource", "propose ChangePriced", 1),
+    ("resource", "agree ChangeAgreed", 1),
     ("bank", "agree FundsReserved", 1),
-    ("user", "confirm AmendmentFunded", 1),  # one of the sellers may begin, the other knows nothing of it
-    ("resource", "request Amendment", 1),
-    ("bank", "agree AmendmentPosted", 1),
-    ("bank", "agree AmendmentPosted", 2),
-    ("resource", "inform Amended", 1),
+    ("user", "confirm ChangeAgreed", 1),  # one of the sellers may begin, the other knows nothing of it
+    ("resource", "request ContractChange", 1),
+    ("bank", "agree ChangePosted", 1),
+    ("bank", "agree ChangePosted", 2),
+    ("resource", "inform ChangeDone", 1),
 ]
 UNDECIDED = {
     "query-ref DirectoryQuery",
@@ -221,7 +220,7 @@ def sizes_at_rest(market, request_id):
     return made, [books.sizes()[one["agreement"]["offer"]["offer_id"]] for one in stand]
 
 
-FORGOTTEN = ("resource", "propose AmendmentPriced")
+FORGOTTEN = ("resource", "propose ChangePriced")
 """A price is no promise that outlives its seller."""
 
 

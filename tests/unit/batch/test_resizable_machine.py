@@ -79,7 +79,7 @@ def test_the_buyers_job_is_narrowed_to_its_first_nodes_where_it_is_wider_than_th
     machine = _machine(system)
     _sold(machine)
     _runs(system, (("n1", 8), ("n2", 8), ("n3", 8)))
-    smaller = machine.resize("offer-1", 3, 16, END, BEGIN + MINUTE)
+    smaller = machine.resize("offer-1", 3, 16, 0, BEGIN + MINUTE)
     assert isinstance(smaller, Reservation)
     assert smaller.slot.placement == "n[1-2]"
     assert system.running[0].parts == (("n1", 8), ("n2", 8))
@@ -92,13 +92,13 @@ def test_a_job_that_keeps_all_its_nodes_is_named_and_nothing_has_changed() -> No
     _runs(system, (("n1", 8), ("n2", 8), ("n3", 8)))
     before, entry = dict(system.there), machine.book.entry("offer-1")
     system.faults = [("narrow_job", "refuse")]
-    answer = machine.resize("offer-1", 3, 16, END, BEGIN + MINUTE)
+    answer = machine.resize("offer-1", 3, 16, 0, BEGIN + MINUTE)
     assert "job 7 cannot be narrowed to 2 nodes" in _reason(answer)
     assert (system.there, machine.book.entry("offer-1")) == (before, entry)
     _runs(system, (("n1", 4), ("n4", 8)), "8")
     _runs(system, (("n2", 4),), "9")
     _runs(system, (("n3", 4),), "10")
-    reason = _reason(machine.resize("offer-1", 3, 8, END, BEGIN + MINUTE))
+    reason = _reason(machine.resize("offer-1", 3, 8, 0, BEGIN + MINUTE))
     assert reason == "job 7, 8, 9, 10 has more than 8 cores of it, and cannot be narrowed to them"
     assert (system.there, machine.book.entry("offer-1")) == (before, entry)
 
@@ -111,12 +111,12 @@ def test_jobs_that_the_agent_has_launched_are_not_narrowed_but_in_the_way() -> N
     _runs(system, (("n1", 8), ("n2", 8)))
     _runs(system, (("n3", 8), ("n4", 8)), "8")
     before = dict(system.there), list(system.running)
-    answer = machine.resize("offer-1", 3, 16, END, BEGIN + MINUTE)
+    answer = machine.resize("offer-1", 3, 16, 0, BEGIN + MINUTE)
     assert "job 7, 8 has more than 16 cores of it" in _reason(answer)
     assert (system.there, system.running) == before
     assert "narrow_job" not in system.calls
     system.running.pop()
-    smaller = machine.resize("offer-1", 3, 16, END, BEGIN + MINUTE)
+    smaller = machine.resize("offer-1", 3, 16, 0, BEGIN + MINUTE)
     assert isinstance(smaller, Reservation)
     assert smaller.slot.placement == "n[1-2]"
     assert system.running[0].parts == (("n1", 8), ("n2", 8))
@@ -128,7 +128,7 @@ def test_beside_what_the_agent_has_launched_the_buyers_own_job_is_narrowed() -> 
     _sold(machine)
     _runs(system, (("n1", 8), ("n2", 8)))
     _runs(system, (("n3", 8), ("n4", 8)), "8")
-    smaller = machine.resize("offer-1", 3, 24, END, BEGIN + MINUTE)
+    smaller = machine.resize("offer-1", 3, 24, 0, BEGIN + MINUTE)
     assert isinstance(smaller, Reservation)
     assert smaller.slot.placement == "n[1-3]"
     assert [job.parts for job in system.running] == [(("n1", 8), ("n2", 8)), (("n3", 8),)]
@@ -145,7 +145,7 @@ def test_who_is_still_on_what_would_be_given_up_keeps_it() -> None:
     machine = _machine(system)
     _sold(machine)
     _runs(system, (("n1", 8), ("n2", 8), ("n3", 8), ("n4", 8)))
-    answer = machine.resize("offer-1", 3, 8, END, BEGIN + MINUTE)
+    answer = machine.resize("offer-1", 3, 8, 0, BEGIN + MINUTE)
     assert "job 7 still runs" in _reason(answer)
     assert len(system.there[NAME].parts) == 4
     assert machine.reservation("offer-1", BEGIN + MINUTE) is not None
@@ -173,7 +173,7 @@ def test_a_slot_grows_by_nodes_and_time_that_are_free_and_by_no_others() -> None
         ({"horizon_h": 3}, NOW + 4 * HOUR, "nothing is for sale after"),
         ({"longest_slot_h": 1}, END + MINUTE, "a slot may last at most 3600 s"),
         ({"hours": ("Sat 08:00-10:30",)}, END + HOUR, "hours that are not for sale"),
-        ({"share": 0.5}, END, "8 cores more are not free and for sale"),
+        ({"share": 0.5}, 0, "8 cores more are not free and for sale"),
     ],
 )
 def test_what_the_site_does_not_sell_no_slot_grows_into(
@@ -198,17 +198,17 @@ def test_what_cannot_be_changed_in_place_is_made_anew_where_nobody_is_in_it_or_w
     system = FakeSystem()
     machine = _machine(system)
     _sold(machine, 20)
-    smaller = machine.resize("offer-1", 1, 13, END, NOW)
+    smaller = machine.resize("offer-1", 1, 13, 0, NOW)
     assert isinstance(smaller, Reservation)
     assert system.there[NAME].parts == (("n1", 8), ("n2", 5))
     assert system.calls.count("make") == 2
     waits = WaitingJob("5", "eve", NOW, 64, 8, HOUR)
     system.waiting.append(waits)
-    assert isinstance(machine.resize("offer-1", 2, 12, END, NOW), Reservation), "it has not begun: no job takes it now"
-    assert "waiting jobs" in _reason(machine.resize("offer-1", 3, 11, END, BEGIN + MINUTE))
+    assert isinstance(machine.resize("offer-1", 2, 12, 0, NOW), Reservation), "it has not begun: no job takes it now"
+    assert "waiting jobs" in _reason(machine.resize("offer-1", 3, 11, 0, BEGIN + MINUTE))
     system.waiting.clear()
     _runs(system, (("n1", 1),))
-    assert "jobs 7 are in it" in _reason(machine.resize("offer-1", 3, 11, END, BEGIN + MINUTE))
+    assert "jobs 7 are in it" in _reason(machine.resize("offer-1", 3, 11, 0, BEGIN + MINUTE))
     assert system.there[NAME].parts == (("n1", 8), ("n2", 4))
 
 
@@ -217,7 +217,7 @@ def test_what_is_gone_when_it_was_to_be_made_anew_gets_its_old_size_again() -> N
     machine = _machine(system)
     slot = _sold(machine, 20)
     system.faults = [("change", ""), ("running_in", ""), ("remove", ""), ("make", "refuse")]
-    assert "busy" in _reason(machine.resize("offer-1", 1, 13, END, NOW))
+    assert "busy" in _reason(machine.resize("offer-1", 1, 13, 0, NOW))
     assert sum(count for _, count in system.there[NAME].parts) == 20
     kept = machine.reservation("offer-1", NOW)
     assert kept is not None
@@ -235,11 +235,11 @@ def test_a_change_of_which_nobody_knows_is_made_good_by_the_same_step_or_undone_
     _sold(machine)
     system.faults = [("reservations", ""), ("change", fault), ("reservations", "hang")]
     with pytest.raises(PluginError):
-        machine.resize("offer-1", 4, cores, END, NOW)
+        machine.resize("offer-1", 4, cores, 0, NOW)
     wanted = 32 if undone else cores
     again = _machine(system, tmp_path)
     system.faults = []
-    answer = again.resize("offer-1", step, wanted, END, NOW)
+    answer = again.resize("offer-1", step, wanted, 0, NOW)
     assert isinstance(answer, Reservation)
     assert (answer.slot.cores, again.reservation("offer-1", NOW)) == (wanted, answer)
     assert sum(count for _, count in system.there[NAME].parts) == wanted
@@ -261,7 +261,7 @@ def test_a_change_that_a_crash_cut_short_is_ended_without_ending_the_jobs_in_the
     _sold(machine)
     _runs(system, (("n1", 8),))
     with pytest.raises(KeyboardInterrupt):
-        machine.resize("offer-1", 4, 16, END, BEGIN + MINUTE)
+        machine.resize("offer-1", 4, 16, 0, BEGIN + MINUTE)
     system.dies = False
     again = _machine(system, tmp_path)
     assert again.tend({"offer-1": ""}, BEGIN + 2 * MINUTE) == {}
@@ -274,9 +274,9 @@ def test_steps_that_come_late_and_steps_that_were_others_change_nothing() -> Non
     system = FakeSystem()
     machine = _machine(system)
     _sold(machine)
-    first = machine.resize("offer-1", 4, 16, END, NOW)
-    assert machine.resize("offer-1", 4, 16, END, NOW) == first
-    other, late = machine.resize("offer-1", 4, 8, END, NOW), machine.resize("offer-1", 3, 8, END, NOW)
+    first = machine.resize("offer-1", 4, 16, 0, NOW)
+    assert machine.resize("offer-1", 4, 16, 0, NOW) == first
+    other, late = machine.resize("offer-1", 4, 8, 0, NOW), machine.resize("offer-1", 3, 8, 0, NOW)
     assert "was another change" in _reason(other)
     assert "by step 4 since" in _reason(late)
     assert len(system.there[NAME].parts) == 2
@@ -295,7 +295,7 @@ def test_a_box_of_a_torus_keeps_its_nodes() -> None:
     system = FakeSystem()
     machine = ResizableBatchMachine(system, "big1", 64, ForSale(), None, places=Boxes())  # type: ignore[arg-type]
     _sold(machine)
-    assert "box of the torus" in _reason(machine.resize("offer-1", 1, 16, END, NOW))
+    assert "box of the torus" in _reason(machine.resize("offer-1", 1, 16, 0, NOW))
     assert isinstance(machine.resize("offer-1", 1, 32, END - MINUTE, NOW), Reservation)
 
 
@@ -358,8 +358,8 @@ def test_whole_nodes_stay_whole_where_that_can_be() -> None:
     ("limits", "cores", "end", "said"),
     [
         (Limits(longest=HOUR), 32, END + MINUTE, "a slot may last at most 3600 s"),
-        (Limits(nodes=4), 40, END, "40 cores on 5 nodes are more than a job here may have"),
-        (Limits(cores=36), 40, END, "40 cores on 5 nodes are more than a job here may have"),
+        (Limits(nodes=4), 40, 0, "40 cores on 5 nodes are more than a job here may have"),
+        (Limits(cores=36), 40, 0, "40 cores on 5 nodes are more than a job here may have"),
     ],
 )
 def test_a_slot_does_not_grow_beyond_the_systems_limits(limits: Limits, cores: int, end: Instant, said: str) -> None:

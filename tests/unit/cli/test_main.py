@@ -185,8 +185,8 @@ def test_completion_scripts_are_printed(shell, capsys):
 
 def test_nothing_running_is_said_by_every_verb_that_needs_a_market(tmp_path, capsys):
     state = ["--state-dir", str(tmp_path)]
-    for arguments in (["balance"], ["balance", "--statement"], ["status"], ["reservations"], ["resources"], ["qstat", "m"],
-                      ["show", "x"], ["cancel", "x"]):  # fmt: skip
+    verbs = ["balance", "balance --statement", "status", "reservations", "resources", "qstat m", "show x", "cancel x"]
+    for arguments in map(str.split, verbs):
         assert main([*arguments, *state]) == 1
         said = capsys.readouterr()
         assert said.out == ""

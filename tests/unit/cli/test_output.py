@@ -23,7 +23,7 @@ from ramp.cli.views.output import (
 )
 from ramp.control.events import AgreementStanding
 from ramp.errors import ConfigurationError
-from ramp.model.agreement import Agreement, Amendment
+from ramp.model.agreement import Agreement, ContractChange
 from ramp.model.contents import SlotMoved
 from ramp.model.instant import DAY, HOUR, MILLISECOND, MINUTE, SECOND, from_iso, iso
 from ramp.model.offer import Offer
@@ -109,7 +109,7 @@ def test_a_slot_that_was_moved_is_shown_where_it_is_now(capsys):
 
 
 def test_a_slot_that_has_shrunk_is_shown_and_launched_on_as_it_is_now(capsys):
-    half = Amendment(
+    half = ContractChange(
         agreement_id="agreement-1",
         number=1,
         previous=state_digest(NODES),
@@ -120,7 +120,7 @@ def test_a_slot_that_has_shrunk_is_shown_and_launched_on_as_it_is_now(capsys):
         cores=32,
         until=from_iso("2026-12-01T11:00:00Z"),
         effective_at=OFFER.start,
-        refund=OFFER.cost - 96_000,  # 32 cores for an hour at 30 credits are left
+        amount=96_000 - OFFER.cost,  # 32 cores for an hour at 30 credits are left
         issued_at=OFFER.start - MINUTE,
         valid_until=OFFER.start + MINUTE,
     )
@@ -131,7 +131,7 @@ def test_a_slot_that_has_shrunk_is_shown_and_launched_on_as_it_is_now(capsys):
     print_agreement(entry, str, OFFER.start)
     said = capsys.readouterr().out
     assert "960.00 credits (2 880.00 credits charged, 1 920.00 credits returned)" in said
-    more = replace(half, number=2, cores=48, refund=0, charge=64_000, order_id="order-2")  # 16 for an hour at 40
+    more = replace(half, number=2, cores=48, amount=64_000, order_id="order-2")  # 16 for an hour at 40
     grown = AgreementStanding(NODES, "active", amendments=(half, more))
     shown = agreement_object(grown, str)
     assert (shown["charged"], shown["returned"], shown["cost"]) == ("3520.00", "1920.00", "1600.00")

@@ -17,7 +17,7 @@ from ramp.doctor import surroundings
 from ramp.doctor.examination import examine, forgotten
 from ramp.doctor.promises import promises_of, read_records
 from ramp.errors import RampError
-from ramp.model.agreement import Agreement, Amendment, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.contents import FundsReserved, PaymentMade
 from ramp.model.instant import DAY, HOUR, MINUTE, from_iso
 from ramp.model.offer import Offer, RefusalCode
@@ -178,7 +178,7 @@ def test_promises_are_what_was_accepted_and_not_released(tmp_path: Path) -> None
     assert not agreed.live(2 * HOUR)
     assert promises_of(SALE) == ()
     half_past = HOUR + 30 * MINUTE
-    shorter = Amendment("a1", 1, "-", "o", "alice", "big1", "bank", 16, half_past, MINUTE, 48_000, 0, HOUR)
+    shorter = ContractChange("a1", 1, "o", "alice", "big1", "bank", 0, "-", 16, half_past, MINUTE, -48_000, HOUR)
     told = (*SALE[:4], AmendmentReceived("o", Signed(shorter, ("alice",)), 0))
     assert promises_of(told) == (replace(agreed, paid=True),)  # the machine has it as it was
     taken = (*told, CapacityTaken("o", 1, 0))

@@ -10,7 +10,7 @@ import pytest
 from ramp.errors import SignatureInvalid
 from ramp.model import contents as c
 from ramp.model.acl import OFFERS, SEALED, Message, Performative
-from ramp.model.agreement import Cancellation, Signed
+from ramp.model.agreement import ContractChange, Signed
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role, Seal
 from ramp.rfql.codec import SEAL_AGE_MAX
@@ -62,7 +62,7 @@ def test_what_its_sender_has_sealed_is_admitted() -> None:
         {"reply_by": None},
         {"content": c.PaymentMade("a1", "t1", 6)},
         {"content": c.PaymentMade("a2", "t1", 5)},
-        {"content": c.RefundMade("a1", "t1", 5)},
+        {"content": c.ChangePosted("a1", 0, "t1", -5)},
     ],
     ids=str,
 )
@@ -93,7 +93,7 @@ def test_what_need_not_be_sealed_is_admitted_without() -> None:
 VOTE = c.FundsReserved("o1", "alice", (c.OrderLine("a1", "res", 5),), 5, 5, 0)
 PAID = c.PaymentMade("a1", "t1", 5)
 FAILED = c.Failed("a1", "o", RefusalCode.SLOT_TAKEN)
-BODY = Signed(Cancellation("c", "a1", "o", "alice", "res", "", 0), ("alice",))
+BODY = Signed(ContractChange("a1", 0, "o", "alice", "res", "bank", 0, reason=""), ("alice",))
 
 
 def enclosing(content: Any, seal: Seal) -> c.Content:

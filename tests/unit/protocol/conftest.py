@@ -12,7 +12,7 @@ from ramp.ledger.account import AccountKind
 from ramp.ledger.book import Book
 from ramp.model import contents as c
 from ramp.model.acl import SEALED, Message, Performative
-from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Offer, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
@@ -376,7 +376,7 @@ class OneBank(One):
     def cancellation(
         self, line: c.OrderLine, signers: tuple[str, ...], sender: str, now: int, **changes: Any
     ) -> list[Any]:
-        body = Cancellation("c1", line.agreement_id, "o", "alice", line.resource, "not needed", now)
+        body = ContractChange(line.agreement_id, 0, "o", "alice", line.resource, "bank", now, reason="not needed")
         signed = Signed(replace(body, **changes), signers, "text")
         return self.hear(sender, signed, now, performative=Performative.REQUEST)
 

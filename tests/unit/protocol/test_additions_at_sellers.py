@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ramp.model import contents as c
-from ramp.model.agreement import Amendment, Signed
+from ramp.model.agreement import ContractChange, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.money import cost
 from ramp.model.sizes.amended import SLOT_CHANGES_MAX, SlotState, after, charge_owed, first_state, refund_owed
@@ -36,12 +36,12 @@ class Buyer:
         self.state: SlotState = first_state(self.participant.agreed)
         self.number = 0
 
-    def amendment(self, cores: int, now: int, effective_at: int, price: int = 0, until: int = 0) -> Amendment:
+    def amendment(self, cores: int, now: int, effective_at: int, price: int = 0, until: int = 0) -> ContractChange:
         agreed, state = self.participant.agreed, self.state
         self.number += 1
         until = until or state.until
         grows = cores > state.cores or until > state.until
-        draft = Amendment(
+        draft = ContractChange(
             agreement_id="a1",
             number=self.number,
             previous=state.digest,
@@ -52,32 +52,32 @@ class Buyer:
             cores=cores,
             until=until,
             effective_at=effective_at,
-            refund=0 if grows else refund_owed(agreed, state, cores, state.until, effective_at),
+            amount=0 if grows else -refund_owed(agreed, state, cores, state.until, effective_at),
             issued_at=now,
             valid_until=min(effective_at + MINUTE, now + 15 * MINUTE),
             cpu_hour_cost=price,
             order_id="order-2" if grows else "",
         )
-        return replace(draft, charge=charge_owed(state, draft)) if grows else draft
+        return replace(draft, amount=charge_owed(state, draft)) if grows else draft
 
-    def propose(self, body: Amendment, now: int) -> list[Any]:
+    def propose(self, body: ContractChange, now: int) -> list[Any]:
         return said(self.resource.hear("alice", Signed(body, ("alice",), "text"), now))
 
     def price(self, cores: int, now: int, until: int = 0) -> Any:
-        call = c.AmendmentCall("a1", self.number + 1, cores, until or self.state.until, 70)
+        call = c.ChangeCall("a1", self.number + 1, cores, until or self.state.until, 70)
         (answer,) = said(self.resource.hear("alice", call, now))
         return answer
 
     def grown(self, cores: int, now: int, until: int = 0) -> list[Any]:
         """What is said of an addition that is proposed at the price asked, and in time."""
         price = self.price(cores, now, until)
-        if isinstance(price, c.AmendmentRefused):
+        if isinstance(price, c.ChangeRefused):
             return [price]
         body = self.amendment(cores, now, now + NOTICE, price.cpu_hour_cost, until)
         answers = self.propose(body, now)
-        if any(isinstance(each, c.AmendmentAgreed) for each in answers):
-            self.resource.hear("alice", c.AmendmentFunded("a1", body.number, body.order_id), now)
-            self.resource.hear("bank", c.AmendmentPosted("a1", body.number, f"t{body.number}", 0, body.charge), now)
+        if any(isinstance(each, c.ChangeAgreed) for each in answers):
+            self.resource.hear("alice", c.ChangeAgreed("a1", body.number), now)
+            self.resource.hear("bank", c.ChangePosted("a1", body.number, f"t{body.number}", body.charge), now)
             self.state = after(self.state, body)
         return answers
 
@@ -102,24 +102,24 @@ def test_an_addition_takes_effect_soon_after_its_notice_or_is_refused(buyer: Buy
     (refused,) = buyer.propose(late, AT)
     assert (refused.code, "expected 1970-01-01T01:02:10Z or earlier" in refused.detail) == ("long_notice", True)
     (agreed,) = buyer.propose(buyer.amendment(48, AT, latest, price), AT)
-    assert agreed == c.AmendmentAgreed("a1", 2)
+    assert agreed == c.ChangeAgreed("a1", 2)
 
 
 def refusal(answers: list[Any]) -> str:
     (answer,) = answers
-    assert isinstance(answer, c.AmendmentRefused)
+    assert isinstance(answer, c.ChangeRefused)
     return answer.code
 
 
 def called(buyer: Buyer, cores: int, until: int = 2 * HOUR, number: int = 1, sender: str = "alice") -> list[Any]:
     """What whoever asks for the price of such a slot is told."""
-    effects = buyer.resource.hear(sender, c.AmendmentCall("a1", number, cores, until, 70), AT)
+    effects = buyer.resource.hear(sender, c.ChangeCall("a1", number, cores, until, 70), AT)
     return [each.message.content for each in effects if isinstance(each, fx.Send) and each.message.receiver == sender]
 
 
 def test_nobody_is_told_the_price_of_what_is_sold_to_another(buyer: Buyer) -> None:
     assert refusal(called(buyer, 48, sender="mallory")) == "unknown_agreement"
-    stranger = c.AmendmentCall("a9", 1, 48, 2 * HOUR, 70)
+    stranger = c.ChangeCall("a9", 1, 48, 2 * HOUR, 70)
     assert refusal(said(buyer.resource.hear("alice", stranger, AT))) == "unknown_agreement"
 
 
@@ -129,7 +129,7 @@ def test_what_is_added_has_the_price_that_was_named_at_least(buyer: Buyer) -> No
     price = buyer.price(48, AT).cpu_hour_cost
     assert refusal(buyer.propose(buyer.amendment(48, AT, AT + NOTICE, price - 1), AT)) == "price"
     (agreed,) = buyer.propose(buyer.amendment(48, AT, AT + NOTICE, price), AT)
-    assert agreed == c.AmendmentAgreed("a1", 3)
+    assert agreed == c.ChangeAgreed("a1", 3)
 
 
 def test_a_copy_of_the_call_for_what_is_proposed_is_old_news(buyer: Buyer) -> None:
@@ -162,7 +162,7 @@ def test_what_is_set_aside_for_an_addition_counts_with_what_its_buyer_holds(
     buyer.resource.hold("r2", cores=16)
     answers = called(buyer, cores, until)
     if granted:
-        assert [type(each) for each in answers] == [c.AmendmentPriced]
+        assert [type(each) for each in answers] == [c.ChangePriced]
     else:
         assert refusal(answers) == "quota"
 
@@ -181,7 +181,7 @@ def test_cores_that_would_be_given_up_before_they_count_are_never_free(buyer: Bu
     (refused,) = buyer.propose(buyer.amendment(48, AT, AT + 899 * SECOND, price), AT)
     assert refused.code == "long_notice"
     buyer.number = 0
-    assert buyer.grown(48, AT) == [c.AmendmentAgreed("a1", 1)]
+    assert buyer.grown(48, AT) == [c.ChangeAgreed("a1", 1)]
     assert buyer.participant.size[0] == 48
     assert due(buyer, 17, AT + SECOND) == AT + NOTICE  # it begins when it is paid for
     assert due(buyer, 48, AT, AT + HOUR // 2) == AT + HOUR // 2
@@ -201,7 +201,7 @@ def test_what_is_added_twice_counts_from_its_own_instant_each(buyer: Buyer) -> N
 def test_a_slot_is_changed_some_dozens_of_times_at_most(buyer: Buyer) -> None:
     for change in range(SLOT_CHANGES_MAX):
         (agreed,) = buyer.grown(17 + change, AT + change * SECOND)
-        assert agreed == c.AmendmentAgreed("a1", change + 1)
+        assert agreed == c.ChangeAgreed("a1", change + 1)
     now = AT + MINUTE
     assert refusal(buyer.grown(17 + SLOT_CHANGES_MAX, now)) == "too_many_changes"
     smaller = buyer.amendment(8, now, now + NOTICE)
@@ -215,7 +215,7 @@ def test_a_lengthened_slot_is_kept_for_an_hour_after_its_new_end_and_keeps_no_ot
     one.party.tick(other.start)
     for agreement_id in ("a1", "a2"):  # the bank says that they stand
         one.hear("bank", c.PaymentMade(agreement_id, "t1", other.cost), AT)
-    assert buyer.grown(16, AT, new_end) == [c.AmendmentAgreed("a1", 1)]
+    assert buyer.grown(16, AT, new_end) == [c.ChangeAgreed("a1", 1)]
     assert gone(one, other.end + retention) == [other.offer_id]
     assert gone(one, new_end + retention - 1) == []
     assert gone(one, new_end + retention) == [buyer.offer.offer_id]

@@ -39,7 +39,7 @@ def test_an_agreement_settles_and_is_active_until_it_is_given_back(alice: Any) -
     states.append(alice.party.agreement_state(agreement_id))
     alice.command(ev.AgreementCancelled(agreement_id, "no"))
     states.append(alice.party.agreement_state(agreement_id))
-    alice.hear("bank", c.RefundMade(agreement_id, "t", 5))
+    alice.hear("bank", c.ChangePosted(agreement_id, 0, "t", -5))
     states.append(alice.party.agreement_state(agreement_id))
     assert states == ["settling", "settling", "active", "cancelling", "cancelled"]
 

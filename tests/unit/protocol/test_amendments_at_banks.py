@@ -9,7 +9,7 @@ import pytest
 
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Amendment, Signed
+from ramp.model.agreement import ContractChange, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.model.sizes.amended import first_state, order_line, state_digest
@@ -17,7 +17,9 @@ from ramp.protocol import effects as fx
 from ramp.protocol.bank import amending
 
 NOW = 30 * SECOND
-BODY = Amendment("a1", 1, "state-0", "offer-a1", "alice", "res1", "bank", 8, 2 * HOUR, MINUTE, 40_000, NOW, 3 * MINUTE)
+BODY = ContractChange(
+    "a1", 1, "offer-a1", "alice", "res1", "bank", NOW, "state-0", 8, 2 * HOUR, MINUTE, -40_000, 3 * MINUTE
+)
 SIGNERS = ("alice", "res1")
 
 
@@ -31,7 +33,7 @@ def paid(bank: Any) -> Any:
 
 
 def brought(
-    bank: Any, body: Amendment = BODY, signers: tuple[str, ...] = SIGNERS, sender: str = "res1", now: int = NOW
+    bank: Any, body: ContractChange = BODY, signers: tuple[str, ...] = SIGNERS, sender: str = "res1", now: int = NOW
 ) -> Message:
     """The bank's one answer to an amendment."""
     effects = bank.hear(sender, Signed(body, signers, "text"), now, performative=Performative.REQUEST)
@@ -40,14 +42,14 @@ def brought(
 
 
 def withdrawn(bank: Any, number: int = 1, sender: str = "alice", now: int = NOW) -> Message:
-    effects = bank.hear(sender, c.AmendmentWithdrawal("a1", number), now, performative=Performative.REQUEST)
+    effects = bank.hear(sender, c.ChangeWithdrawal("a1", number), now, performative=Performative.REQUEST)
     (said,) = [each.message for each in effects if isinstance(each, fx.Send)]
     return said
 
 
 def test_what_both_have_signed_is_posted_and_its_seller_told(paid: Any) -> None:
     said = brought(paid)
-    posted = c.AmendmentPosted("a1", 1, "refund:a1#1", 40_000)
+    posted = c.ChangePosted("a1", 1, "refund:a1#1", -40_000)
     assert (said.performative, said.receiver, said.content) == (Performative.AGREE, "res1", posted)
     assert (paid.posted("alice"), paid.posted("res1")) == (144_000, 56_000)
     assert brought(paid, now=HOUR).content == posted  # again, long after its time
@@ -58,12 +60,12 @@ def test_the_buyer_who_comes_too_late_hears_that_it_is_posted(paid: Any) -> None
     brought(paid)
     said = withdrawn(paid)
     assert (said.performative, said.receiver) == (Performative.INFORM, "alice")
-    assert said.content == c.AmendmentPosted("a1", 1, "refund:a1#1", 40_000)
+    assert said.content == c.ChangePosted("a1", 1, "refund:a1#1", -40_000)
 
 
 def test_what_the_buyer_gives_up_is_never_posted(paid: Any) -> None:
     for said in (withdrawn(paid), brought(paid), withdrawn(paid)):
-        refused = c.AmendmentRefused("a1", 1, "withdrawn", "the buyer withdrew the change")
+        refused = c.ChangeRefused("a1", 1, "withdrawn", "the buyer withdrew the change")
         assert (said.performative, said.content) == (Performative.REFUSE, refused)
     assert paid.posted("alice") == 104_000
 
@@ -95,17 +97,17 @@ def test_what_does_not_verify_is_not_understood(paid: Any, refused: Any) -> None
 
 def test_only_the_buyer_withdraws_and_only_lately(paid: Any, refused: Any) -> None:
     said = withdrawn(paid, sender="mallory")
-    assert isinstance(said.content, c.AmendmentRefused)
+    assert isinstance(said.content, c.ChangeRefused)
     assert (said.receiver, said.content.code) == ("mallory", "unknown_transfer")
     with refused:
-        paid.take(Message(Performative.REQUEST, "alice", "bank", "r1", c.AmendmentWithdrawal("a1", 1)), NOW)
+        paid.take(Message(Performative.REQUEST, "alice", "bank", "r1", c.ChangeWithdrawal("a1", 1)), NOW)
     assert brought(paid).performative is Performative.AGREE
 
 
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
-        ({"refund": 96_000}, "more_than_paid"),
+        ({"amount": -96_000}, "more_than_paid"),
         ({"valid_until": NOW}, "expired"),
         ({"agreement_id": "a9"}, "unknown_transfer"),
     ],
@@ -113,7 +115,7 @@ def test_only_the_buyer_withdraws_and_only_lately(paid: Any, refused: Any) -> No
 def test_what_the_ledger_refuses_is_told_with_its_code(paid: Any, changes: dict[str, Any], code: str) -> None:
     said = brought(paid, replace(BODY, **changes))
     assert said.performative is Performative.REFUSE
-    assert isinstance(said.content, c.AmendmentRefused)
+    assert isinstance(said.content, c.ChangeRefused)
     assert (said.content.agreement_id, said.content.number) == (changes.get("agreement_id", "a1"), 1)
     assert (said.content.code, bool(said.content.detail)) == (code, True)
 
@@ -121,9 +123,9 @@ def test_what_the_ledger_refuses_is_told_with_its_code(paid: Any, changes: dict[
 def test_the_next_one_changes_the_state_that_this_one_has_made(paid: Any) -> None:
     first = replace(BODY, previous=first_state(paid.agreement(paid.line())).digest)
     brought(paid, first)
-    second = replace(first, number=2, cores=4, refund=20_000)
+    second = replace(first, number=2, cores=4, amount=-20_000)
     refused = brought(paid, second).content  # it changes the state that was bought
-    assert isinstance(refused, c.AmendmentRefused)
+    assert isinstance(refused, c.ChangeRefused)
     assert refused.code == "other_state"
     assert brought(paid, replace(second, number=3, previous=state_digest(first))).performative is Performative.AGREE
     assert paid.posted("alice") == 164_000
@@ -132,7 +134,7 @@ def test_the_next_one_changes_the_state_that_this_one_has_made(paid: Any) -> Non
 @pytest.mark.parametrize(
     ("content", "about"),
     [
-        (c.AmendmentWithdrawal("a1", 1), True),
+        (c.ChangeWithdrawal("a1", 1), True),
         (Signed(BODY, SIGNERS), True),
         (c.Unverified("amendment", "a1", "bad_signature", "changed"), True),
         (c.Unverified("agreement", "a1", "bad_signature", "changed"), False),
@@ -153,8 +155,7 @@ GROWN = replace(
     previous="",
     cores=24,
     effective_at=HOUR,
-    refund=0,
-    charge=48_000,
+    amount=48_000,
     cpu_hour_cost=60,
     order_id="o2",
     valid_until=3 * MINUTE,
@@ -167,7 +168,7 @@ def grown(paid: Any) -> Any:
     line = order_line(GROWN)
     vote = paid.order(line, order_id="o2", until=GROWN.valid_until, now=NOW)
     assert isinstance(vote, c.FundsReserved)
-    assert brought(paid, GROWN).content == c.AmendmentPosted("a1", 1, "payment:a1#1", 0, 48_000)
+    assert brought(paid, GROWN).content == c.ChangePosted("a1", 1, "payment:a1#1", 48_000)
     assert (paid.posted("alice"), paid.posted("res1")) == (56_000, 144_000)
     return paid
 
@@ -177,10 +178,10 @@ def test_an_addition_is_not_cancelled_by_itself(grown: Any, signers: tuple[str, 
     """Else it would go back before the slot begins, and again with the slot, and its cores would stay."""
     effects = grown.cancellation(grown.line(), signers, signers[-1], MINUTE, agreement_id="a1#1")
     (refused,) = contents(effects)
-    assert (type(refused), refused.code) == (c.RefundRefused, "no_agreement")
+    assert (type(refused), refused.code) == (c.ChangeRefused, "no_agreement")
     assert grown.posted("alice") == 56_000
     (made, told) = contents(grown.cancellation(grown.line(), ("alice",), "alice", MINUTE))
-    assert made == told == c.RefundMade("a1", "refund:a1", 144_000)
+    assert made == told == c.ChangePosted("a1", 0, "refund:a1", -144_000)
     assert (grown.posted("alice"), grown.posted("res1"), grown.ledger.audit()) == (200_000, 0, [])
 
 
@@ -188,7 +189,7 @@ def test_an_addition_does_not_fail_by_itself(grown: Any, seal_for: Any) -> None:
     failed = c.Failed("a1#1", "offer-a1", RefusalCode.SLOT_TAKEN, "it burns")
     assert contents(grown.hear("res1", failed, MINUTE)) == []
     (refused,) = contents(grown.hear("alice", c.RefundClaim(failed, seal_for(failed, "res1", "alice")), MINUTE))
-    assert (type(refused), refused.code) == (c.RefundRefused, "no_agreement")
+    assert (type(refused), refused.code) == (c.ChangeRefused, "no_agreement")
     assert (grown.posted("alice"), grown.posted("res1")) == (56_000, 144_000)
 
 
@@ -207,14 +208,14 @@ def ordered(paid: Any, *, until: int = 3 * MINUTE, **changes: Any) -> Any:
     return paid
 
 
-def added(bank: Any, body: Amendment = GROWN) -> list[tuple[str, Any]]:
+def added(bank: Any, body: ContractChange = GROWN) -> list[tuple[str, Any]]:
     """What the bank says to the amendment, and to whom."""
     effects = bank.hear("res1", Signed(body, SIGNERS, "text"), NOW, performative=Performative.REQUEST)
     return [(each.message.receiver, each.message.content) for each in effects if isinstance(each, fx.Send)]
 
 
 def test_what_is_added_is_paid_by_its_order(paid: Any) -> None:
-    posted = c.AmendmentPosted("a1", 1, "payment:a1#1", 0, 48_000)
+    posted = c.ChangePosted("a1", 1, "payment:a1#1", 48_000)
     assert ("res1", posted) in added(ordered(paid))
     assert (paid.reserved(), paid.posted("alice"), paid.posted("res1")) == (0, 56_000, 144_000)
     assert ("res1", posted) in added(paid)  # once more
@@ -224,7 +225,7 @@ def test_what_is_added_is_paid_by_its_order(paid: Any) -> None:
 def test_an_order_for_another_seller_pays_nothing_and_stays(paid: Any) -> None:
     bank = ordered(paid)
     other = replace(GROWN, number=2)
-    refused = c.AmendmentRefused("a1", 2, "unknown_order", "the amendment is not in its order")
+    refused = c.ChangeRefused("a1", 2, "unknown_order", "the amendment is not in its order")
     assert added(bank, other) == [("res1", refused)]
     assert bank.reserved() == 48_000
     assert bank.posted("res1") == 96_000
@@ -234,14 +235,14 @@ def test_an_order_for_another_seller_pays_nothing_and_stays(paid: Any) -> None:
     ("terms", "body"),
     [
         ({"until": 4 * MINUTE}, GROWN),  # the order would hold longer than what both have signed
-        ({}, replace(GROWN, charge=47_999)),
+        ({}, replace(GROWN, amount=47_999)),
         ({}, replace(GROWN, cores=23)),
         ({}, replace(GROWN, offer_id="offer-a2")),
         ({"becomes": "another-state"}, GROWN),
     ],
 )
 def test_an_order_is_void_where_something_else_was_signed_than_ordered(
-    paid: Any, terms: dict[str, Any], body: Amendment
+    paid: Any, terms: dict[str, Any], body: ContractChange
 ) -> None:
     told = added(ordered(paid, **terms), body)
     assert [content.code for receiver, content in told if receiver == "res1"] == ["bad_terms"]
@@ -250,5 +251,5 @@ def test_an_order_is_void_where_something_else_was_signed_than_ordered(
 
 def test_without_an_order_nothing_is_added(paid: Any) -> None:
     ((receiver, content),) = added(paid)
-    assert (receiver, content) == ("res1", c.AmendmentRefused("a1", 1, "unknown_order", "no order contains it"))
+    assert (receiver, content) == ("res1", c.ChangeRefused("a1", 1, "unknown_order", "no order contains it"))
     assert paid.ledger.changes("a1") == ()

@@ -13,7 +13,7 @@ import pytest
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Amendment, Cancellation, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Offer
 from ramp.model.request import MoldableTerms, RequestUnit, TotalCores
@@ -39,7 +39,7 @@ AGREEMENT = Agreement("a1", "r1", 1, "alice", "res", "bank", UNIT, OFFER, "R1", 
 HALF = 192_000
 """Minor units: half of what was paid."""
 
-FIRST = Amendment(
+FIRST = ContractChange(
     agreement_id="a1",
     number=1,
     previous=first_state(AGREEMENT).digest,
@@ -50,12 +50,12 @@ FIRST = Amendment(
     cores=8,
     until=5 * HOUR,
     effective_at=NOTICE,
-    refund=HALF,
+    amount=-HALF,
     issued_at=0,
     valid_until=NOTICE + WINDOW,
 )
 BOTH = Signed(FIRST, ("alice", "res"), "text")
-POSTED = c.AmendmentPosted("a1", 1, "t1", HALF)
+POSTED = c.ChangePosted("a1", 1, "t1", -HALF)
 REFERENCE = "a1#1"
 
 
@@ -67,7 +67,7 @@ def seal_of(content: Any, sender: str, receiver: str, role: Role) -> Seal:
 
 
 TO_SELLER = seal_of(POSTED, "bank", "res", Role.BANK)
-PROOF = c.Amended(BOTH, POSTED, TO_SELLER)
+PROOF = c.ChangeDone(BOTH, POSTED, TO_SELLER)
 
 
 @dataclass
@@ -99,7 +99,7 @@ class Buyer:
     def withdrawn(self, now: int = 1, code: str = "another_open") -> list[Effect]:
         """The seller does not agree."""
         self.resize()
-        return self.hears(c.AmendmentRefused("a1", 1, code, "its word"), now)
+        return self.hears(c.ChangeRefused("a1", 1, code, "its word"), now)
 
 
 @pytest.fixture
@@ -193,7 +193,7 @@ def test_more_of_a_moldable_slot_may_cost_what_its_own_size_may() -> None:
     agreement = replace(AGREEMENT, request=unit, offer=replace(OFFER, cores=8, end=8 * HOUR))
     changes = Changes({"a1": agreement}, lambda _: "active", Pace(Timing()), CountedIds("alice"))
     (call,) = messages(changes.resize(AgreementResized("a1", 12), 0))
-    assert call.content == c.AmendmentCall("a1", 1, 12, 8 * HOUR, 80)
+    assert call.content == c.ChangeCall("a1", 1, 12, 8 * HOUR, 80)
 
 
 def test_more_of_a_slot_with_more_cores_than_asked_may_cost_what_a_charged_core_hour_may() -> None:
@@ -201,7 +201,7 @@ def test_more_of_a_slot_with_more_cores_than_asked_may_cost_what_a_charged_core_
     agreement = replace(AGREEMENT, request=replace(UNIT, cores=TotalCores(4)))
     changes = Changes({"a1": agreement}, lambda _: "active", Pace(Timing()), CountedIds("alice"))
     (call,) = messages(changes.resize(AgreementResized("a1", 24), 0))
-    assert call.content == c.AmendmentCall("a1", 1, 24, 5 * HOUR, 17)
+    assert call.content == c.ChangeCall("a1", 1, 24, 5 * HOUR, 17)
 
 
 def test_nothing_is_added_to_a_submitted_job() -> None:
@@ -224,7 +224,7 @@ def test_an_agreement_has_a_thousand_numbers_and_no_more(buyer: Buyer) -> None:
 
     buyer.changes.recover(proposed(999), HOUR)
     (call,) = messages(buyer.resize(cores=24))
-    assert call.content == c.AmendmentCall("a1", 1_000, 24, 5 * HOUR, 70)
+    assert call.content == c.ChangeCall("a1", 1_000, 24, 5 * HOUR, 70)
     buyer = Buyer()
     buyer.changes.recover(proposed(1_000), HOUR)
     outcome = outcome_of(buyer.resize(cores=24))
@@ -257,7 +257,7 @@ def _by_kind(effects: list[Effect]) -> list[Effect | None]:
 
 def test_the_banks_word_after_a_withdrawal_ends_it_and_the_proof_is_asked_for(buyer: Buyer) -> None:
     (withdrawal,) = messages(buyer.withdrawn())
-    wish = c.AmendmentWithdrawal("a1", 1)
+    wish = c.ChangeWithdrawal("a1", 1)
     assert withdrawal == Message(Performative.REQUEST, "alice", "bank", "r1", wish, reply_with=REFERENCE)
     saved, persisted, told, again = _by_kind(buyer.hears_bank(POSTED, 9))
     outcome = AmendmentOutcome("a1", 1, True, 8, 5 * HOUR, NOTICE, HALF)
@@ -273,7 +273,7 @@ def test_the_banks_word_after_a_withdrawal_ends_it_and_the_proof_is_asked_for(bu
 
 def test_a_withdrawal_that_the_bank_confirms_tells_why_the_seller_refused(buyer: Buyer) -> None:
     buyer.withdrawn()
-    effects = buyer.hears_bank(c.AmendmentRefused("a1", 1, "withdrawn", "by its buyer"))
+    effects = buyer.hears_bank(c.ChangeRefused("a1", 1, "withdrawn", "by its buyer"))
     outcome = outcome_of(effects)
     assert (outcome.number, outcome.done, outcome.refund) == (1, False, 0)
     assert (outcome.code, outcome.detail) == ("another_open", "its word")
@@ -284,7 +284,7 @@ def test_a_withdrawal_that_the_bank_confirms_tells_why_the_seller_refused(buyer:
 
 def test_the_next_proposal_has_the_next_number(buyer: Buyer) -> None:
     buyer.withdrawn()
-    buyer.hears_bank(c.AmendmentRefused("a1", 1, "withdrawn"))
+    buyer.hears_bank(c.ChangeRefused("a1", 1, "withdrawn"))
     persisted = buyer.resize(MINUTE)[0]
     assert isinstance(persisted, Persist)
     assert isinstance(persisted.record, AmendmentProposed)
@@ -293,26 +293,26 @@ def test_the_next_proposal_has_the_next_number(buyer: Buyer) -> None:
 
 def test_the_bank_decides_nothing_before_it_was_asked(buyer: Buyer) -> None:
     buyer.resize()
-    assert buyer.hears_bank(c.AmendmentRefused("a1", 1, "expired")) == []
+    assert buyer.hears_bank(c.ChangeRefused("a1", 1, "expired")) == []
     assert buyer.changes.open == ("a1",)
 
 
 def test_a_seller_that_refuses_twice_is_not_asked_about_it_twice(buyer: Buyer) -> None:
     buyer.withdrawn()
-    assert buyer.hears(c.AmendmentRefused("a1", 1, "too_late"), 2) == []
-    assert buyer.hears(c.AmendmentAgreed("a1", 1), 2) == []  # it comes too late
+    assert buyer.hears(c.ChangeRefused("a1", 1, "too_late"), 2) == []
+    assert buyer.hears(c.ChangeAgreed("a1", 1), 2) == []  # it comes too late
 
 
-FORGED: dict[str, c.Amended] = {
-    "other terms": replace(PROOF, amendment=replace(BOTH, body=replace(FIRST, cores=9))),
-    "one signature": replace(PROOF, amendment=replace(BOTH, signers=("alice",))),
-    "another signature": replace(PROOF, amendment=replace(BOTH, signers=("alice", "mallory"))),
+FORGED: dict[str, c.ChangeDone] = {
+    "other terms": replace(PROOF, change=replace(BOTH, body=replace(FIRST, cores=9))),
+    "one signature": replace(PROOF, change=replace(BOTH, signers=("alice",))),
+    "another signature": replace(PROOF, change=replace(BOTH, signers=("alice", "mallory"))),
     "the seller's own word that it is paid": replace(PROOF, posted_seal=replace(TO_SELLER, signer="res")),
     "not said as a bank": replace(PROOF, posted_seal=replace(TO_SELLER, role=Role.RESOURCE)),
     "said to another": replace(PROOF, posted_seal=replace(TO_SELLER, receiver="mallory")),
     "posted for another agreement": replace(PROOF, posted=replace(POSTED, agreement_id="a2")),
     "another one posted": replace(PROOF, posted=replace(POSTED, number=2)),
-    "less posted": replace(PROOF, posted=replace(POSTED, refund=HALF - 1)),
+    "less posted": replace(PROOF, posted=replace(POSTED, amount=1 - HALF)),
 }
 
 
@@ -333,7 +333,7 @@ def test_a_proof_that_proves_nothing_is_refused(buyer: Buyer, forged: str, when:
 
 @pytest.mark.parametrize(
     "content",
-    [c.AmendmentAgreed("a1", 1), c.AmendmentRefused("a1", 1, "cannot_resize"), PROOF],
+    [c.ChangeAgreed("a1", 1), c.ChangeRefused("a1", 1, "cannot_resize"), PROOF],
     ids=lambda it: type(it).__name__,
 )
 def test_nobody_speaks_for_the_seller(buyer: Buyer, content: Any) -> None:
@@ -354,16 +354,16 @@ def test_nobody_speaks_for_the_bank(buyer: Buyer) -> None:
 
 def test_a_proof_of_something_else_is_refused(buyer: Buyer) -> None:
     buyer.resize()
-    cancelled = Signed(Cancellation("c1", "a1", "o1", "alice", "res", "", 0), ("alice", "res"))
-    with pytest.raises(RemoteProtocolError, match="must be of an Amendment, got Cancellation"):
-        buyer.hears(replace(PROOF, amendment=cancelled))
+    bought = Signed(AGREEMENT, ("alice", "res"))
+    with pytest.raises(RemoteProtocolError, match="must be of a ContractChange, got Agreement"):
+        buyer.hears(replace(PROOF, change=bought))
 
 
 def test_words_of_what_was_never_proposed_are_ignored(buyer: Buyer) -> None:
     assert buyer.hears(PROOF) == []
-    assert buyer.hears(c.AmendmentAgreed("a2", 1)) == []
+    assert buyer.hears(c.ChangeAgreed("a2", 1)) == []
     buyer.resize()
-    assert buyer.hears(c.AmendmentAgreed("a1", 2)) == []
+    assert buyer.hears(c.ChangeAgreed("a1", 2)) == []
     assert buyer.changes.open == ("a1",)
 
 
@@ -380,27 +380,27 @@ def test_a_silent_seller_is_asked_again_and_then_passed_over(buyer: Buyer) -> No
     buyer.changes.tick(7 * SECOND)
     assert buyer.changes.deadline == PATIENCE
     (withdrawal,) = messages(buyer.changes.tick(PATIENCE))
-    assert (withdrawal.receiver, withdrawal.content) == ("bank", c.AmendmentWithdrawal("a1", 1))
+    assert (withdrawal.receiver, withdrawal.content) == ("bank", c.ChangeWithdrawal("a1", 1))
     assert buyer.changes.deadline == PATIENCE + SECOND  # the bank is asked for ever
-    outcome = outcome_of(buyer.hears_bank(c.AmendmentRefused("a1", 1, "withdrawn"), PATIENCE + 1))
+    outcome = outcome_of(buyer.hears_bank(c.ChangeRefused("a1", 1, "withdrawn"), PATIENCE + 1))
     assert (outcome.code, outcome.detail) == ("no_answer", "res has not posted the amendment in time")
 
 
 def test_who_has_agreed_is_waited_for_until_it_cannot_be_posted_any_more(buyer: Buyer) -> None:
     buyer.resize()
-    assert buyer.hears(c.AmendmentAgreed("a1", 1)) == [Report(AmendmentAdvanced(FIRST))]
+    assert buyer.hears(c.ChangeAgreed("a1", 1)) == [Report(AmendmentAdvanced(FIRST))]
     assert buyer.changes.deadline == NOTICE + WINDOW + PATIENCE
-    assert buyer.hears(c.AmendmentAgreed("a1", 1), 2) == []
+    assert buyer.hears(c.ChangeAgreed("a1", 1), 2) == []
     assert buyer.changes.tick(NOTICE + WINDOW + PATIENCE - 1) == []
     (withdrawal,) = messages(buyer.changes.tick(NOTICE + WINDOW + PATIENCE))
-    assert withdrawal.content == c.AmendmentWithdrawal("a1", 1)
+    assert withdrawal.content == c.ChangeWithdrawal("a1", 1)
 
 
 def test_waiting_is_counted_by_the_clock_that_is_set(buyer: Buyer) -> None:
     buyer.resize()
     buyer.changes.clock_set(HOUR)
     assert buyer.changes.deadline == HOUR + SECOND
-    buyer.hears(c.AmendmentAgreed("a1", 1), HOUR + 1)
+    buyer.hears(c.ChangeAgreed("a1", 1), HOUR + 1)
     limit = NOTICE + WINDOW + PATIENCE
     assert buyer.changes.deadline == limit
     buyer.changes.clock_set(-SECOND)
@@ -416,13 +416,13 @@ def test_only_the_sellers_lack_of_understanding_counts(buyer: Buyer) -> None:
     assert not_understood("res") == []
     buyer.resize()
     assert not_understood("bank") == not_understood("res", "a1#2") == not_understood("res", "a2#1") == []
-    buyer.hears(c.AmendmentAgreed("a1", 1))
+    buyer.hears(c.ChangeAgreed("a1", 1))
     assert not_understood("res") == []  # it has agreed already
     other = Buyer()
     other.resize()
     buyer = other
     assert len(messages(not_understood("res"))) == 1
-    outcome = outcome_of(buyer.hears_bank(c.AmendmentRefused("a1", 1, "withdrawn")))
+    outcome = outcome_of(buyer.hears_bank(c.ChangeRefused("a1", 1, "withdrawn")))
     assert outcome.code == "not_understood"
     assert "res does not understand the amendment" in outcome.detail
 
@@ -434,7 +434,7 @@ def test_a_user_whose_seller_does_not_understand_gives_the_change_up(alice: Any)
         Performative.NOT_UNDERSTOOD, "res1", "alice", "r1", c.NotUnderstood("?"), in_reply_to=proposal.reply_with
     )
     (withdrawal,) = messages(alice.take(what, 1))
-    assert (withdrawal.receiver, withdrawal.content) == ("bank", c.AmendmentWithdrawal(bought, 1))
+    assert (withdrawal.receiver, withdrawal.content) == ("bank", c.ChangeWithdrawal(bought, 1))
 
 
 def test_an_agreement_may_have_the_mark_in_its_name_that_stands_before_a_number() -> None:
@@ -444,7 +444,7 @@ def test_an_agreement_may_have_the_mark_in_its_name_that_stands_before_a_number(
     content = c.NotUnderstood("?")
     answer = Message(Performative.NOT_UNDERSTOOD, "res", "alice", "r1", content, in_reply_to=proposal.reply_with)
     (withdrawal,) = messages(changes.not_understood(answer, 1))
-    assert withdrawal.content == c.AmendmentWithdrawal("a#1", 1)
+    assert withdrawal.content == c.ChangeWithdrawal("a#1", 1)
 
 
 def test_what_is_not_known_yet_is_said(buyer: Buyer) -> None:
@@ -452,7 +452,7 @@ def test_what_is_not_known_yet_is_said(buyer: Buyer) -> None:
     buyer.resize()
     said = "amendment 1 of a1 awaits res; the slot stays unchanged until bank has posted it"
     assert buyer.changes.doubts == {"a1": said}
-    buyer.hears(c.AmendmentRefused("a1", 1, "too_late"))
+    buyer.hears(c.ChangeRefused("a1", 1, "too_late"))
     assert buyer.changes.doubts == {"a1": "bank has been asked to void amendment 1 of a1; its answer decides"}
 
 
@@ -461,7 +461,7 @@ def test_what_is_not_known_yet_is_said(buyer: Buyer) -> None:
 
 def test_what_is_not_concluded_is_taken_up_again(buyer: Buyer) -> None:
     concluded = AmendmentConcluded(AmendmentOutcome("a1", 1, True, 8, 5 * HOUR, NOTICE, HALF), TO_SELLER, 1)
-    second = replace(FIRST, number=2, previous=state_digest(FIRST), cores=4, refund=HALF // 2)
+    second = replace(FIRST, number=2, previous=state_digest(FIRST), cores=4, amount=-(HALF // 2))
     records = (AmendmentProposed(FIRST, 0), concluded, AmendmentProposed(second, 2))
     (again,) = messages(buyer.changes.recover(records, HOUR))
     assert again.content == Signed(second)
@@ -513,7 +513,7 @@ def test_a_change_that_a_bug_has_ended_is_taken_up_or_told(buyer: Buyer) -> None
 def test_an_addition_that_a_bug_has_ended_before_it_was_on_record_is_told_with_the_slot_as_it_stands(
     buyer: Buyer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    priced = c.AmendmentPriced("a1", 1, 60, MINUTE, 24, 5 * HOUR, first_state(AGREEMENT).digest)
+    priced = c.ChangePriced("a1", 1, 60, MINUTE, 24, 5 * HOUR, first_state(AGREEMENT).digest)
 
     def raise_bug(*_: object) -> list[Effect]:
         raise AssertionError("a bug")
@@ -559,7 +559,7 @@ def test_a_slot_that_was_changed_too_often_is_read_and_not_changed(monkeypatch: 
         at = number * 20 * SECOND
         until = state.until - MINUTE
         owed = refund_owed(AGREEMENT, state, 16, until, at + NOTICE)
-        body = replace(FIRST, number=number, previous=state.digest, cores=16, until=until, refund=owed, issued_at=at)
+        body = replace(FIRST, number=number, previous=state.digest, cores=16, until=until, amount=-owed, issued_at=at)
         body = replace(body, effective_at=at + NOTICE, valid_until=at + NOTICE + WINDOW)
         records += [AmendmentProposed(body, at), AmendmentConcluded(_done(body), TO_SELLER, at)]
         state = after(state, body)
@@ -575,5 +575,5 @@ def test_a_slot_that_was_changed_too_often_is_read_and_not_changed(monkeypatch: 
     assert report.progress.outcome.code == "too_many_changes"
 
 
-def _done(body: Amendment) -> AmendmentOutcome:
+def _done(body: ContractChange) -> AmendmentOutcome:
     return AmendmentOutcome("a1", body.number, True, body.cores, body.until, body.effective_at, body.refund)

@@ -12,7 +12,7 @@ import pytest
 
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Amendment, Signed
+from ramp.model.agreement import ContractChange, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.seal import Role, Seal
@@ -72,10 +72,10 @@ class Desk:
 
         return SizeDesk(Pace(Timing()), in_the_way, seller=self.seller, unpaid=self.unpaid)
 
-    def amendment(self, cores: int = 8, number: int = 1, at: int = 0, **changes: Any) -> Amendment:
+    def amendment(self, cores: int = 8, number: int = 1, at: int = 0, **changes: Any) -> ContractChange:
         """Half of the slot, or another part, given back before it begins."""
         offer, state = self.participant.offer, first_state(self.participant.agreed)
-        body = Amendment(
+        body = ContractChange(
             agreement_id="a1",
             number=number,
             previous=state.digest,
@@ -86,14 +86,14 @@ class Desk:
             cores=cores,
             until=offer.end,
             effective_at=at + NOTICE,
-            refund=self.participant.agreed.cost * (16 - cores) // 16,
+            amount=-(self.participant.agreed.cost * (16 - cores) // 16),
             issued_at=at,
             valid_until=at + NOTICE + MINUTE,
         )
         return replace(body, **changes)
 
     def propose(
-        self, body: Amendment, now: int = 0, signers: tuple[str, ...] = ("alice",), *, sold: bool = True
+        self, body: ContractChange, now: int = 0, signers: tuple[str, ...] = ("alice",), *, sold: bool = True
     ) -> list[fx.Effect]:
         signed = Signed(body, signers, "text")
         message = Message(Performative.REQUEST, "alice", "res", "r1", signed, reply_with="w")
@@ -106,14 +106,14 @@ class Desk:
             answer = Reservation(question.key, "R", slot, firm=True, held_until=None)
         return self.sizes.on_resized(SlotResized(question.key, question.step, answer, **said), now)
 
-    def agreed(self, body: Amendment | None = None) -> Amendment:
+    def agreed(self, body: ContractChange | None = None) -> ContractChange:
         """Up to the answer that it is agreed to."""
         body = body or self.amendment()
         (question,) = self.propose(body, body.issued_at)
         self.resized(question, now=body.issued_at)
         return body
 
-    def posting(self, body: Amendment | None = None) -> Amendment:
+    def posting(self, body: ContractChange | None = None) -> ContractChange:
         """Up to the document for the bank."""
         body = self.agreed(body)
         (question,) = self.sizes.tick(body.effective_at)
@@ -123,9 +123,9 @@ class Desk:
     def bank(self, content: Any, now: int = NOTICE) -> list[fx.Effect]:
         return self.sizes.on_bank(content, SEAL, self.participant, now)
 
-    def settled(self, body: Amendment | None = None) -> Amendment:
+    def settled(self, body: ContractChange | None = None) -> ContractChange:
         body = self.posting(body)
-        self.bank(c.AmendmentPosted("a1", body.number, "t", body.refund), body.effective_at)
+        self.bank(c.ChangePosted("a1", body.number, "t", -body.refund), body.effective_at)
         return body
 
 
@@ -139,7 +139,7 @@ def refusal(effects: list[fx.Effect]) -> tuple[str, str]:
     """Code and sentence of the one refusal that is told to the buyer."""
     (said,) = [each.message for each in effects if isinstance(each, fx.Send)]
     assert (said.performative, said.sender, said.receiver) == (Performative.REFUSE, "res", "alice")
-    assert isinstance(said.content, c.AmendmentRefused)
+    assert isinstance(said.content, c.ChangeRefused)
     return said.content.code, said.content.detail
 
 
@@ -154,7 +154,7 @@ REFUSED: dict[str, tuple[dict[str, Any], int, str]] = {
         "too_old",
     ),
     "issued after the present": ({"issued_at": 5 * MINUTE + 1, "effective_at": 10 * MINUTE}, 0, "too_old"),
-    "that gives too much back": ({"refund": 10**9}, 0, "bad_price"),
+    "that gives too much back": ({"amount": -(10**9)}, 0, "bad_price"),
     "larger than the slot": ({"cores": 17}, 0, "not_smaller"),
 }
 
@@ -191,8 +191,8 @@ def test_what_goes_on_on_the_slot_is_asked_for_in_its_new_size(desk: Desk) -> No
 
 
 def test_an_addition_needs_a_price(desk: Desk) -> None:
-    draft = desk.amendment(cores=24, refund=0, cpu_hour_cost=60, order_id="order-2")
-    body = replace(draft, charge=charge_owed(first_state(desk.participant.agreed), draft))
+    draft = desk.amendment(cores=24, cpu_hour_cost=60, order_id="order-2")
+    body = replace(draft, amount=charge_owed(first_state(desk.participant.agreed), draft))
     assert refusal(desk.propose(body))[0] == "no_price"
 
 
@@ -225,7 +225,7 @@ def test_one_change_at_a_time(desk: Desk) -> None:
     desk.resized(question)
     (again,) = desk.propose(body)
     assert isinstance(again, fx.Send)
-    assert (again.message.performative, again.message.content) == (Performative.AGREE, c.AmendmentAgreed("a1", 1))
+    assert (again.message.performative, again.message.content) == (Performative.AGREE, c.ChangeAgreed("a1", 1))
     assert "amendment 1 of the slot is still open" in refusal(desk.propose(desk.amendment(cores=4, number=2)))[1]
 
 
@@ -234,8 +234,8 @@ def test_the_last_word_is_said_again(desk: Desk) -> None:
     (again,) = desk.propose(body, NOTICE + SECOND)
     assert isinstance(again, fx.Send)
     assert again.message.performative is Performative.INFORM
-    assert again.message.content == c.Amended(
-        Signed(body, ("alice",), "text"), c.AmendmentPosted("a1", 1, "t", body.refund), SEAL
+    assert again.message.content == c.ChangeDone(
+        Signed(body, ("alice",), "text"), c.ChangePosted("a1", 1, "t", -body.refund), SEAL
     )
     assert again.message.in_reply_to == "w"
     assert desk.sizes.given_back(body.offer_id) == body.refund
@@ -341,7 +341,7 @@ def test_no_more_is_used_than_the_smaller_size_from_the_question_on(desk: Desk) 
     assert desk.participant.size == small
     desk.resized(question, now=NOTICE)
     assert desk.participant.size == small
-    (question,) = desk.bank(c.AmendmentRefused("a1", 1, "withdrawn", "by its buyer"))
+    (question,) = desk.bank(c.ChangeRefused("a1", 1, "withdrawn", "by its buyer"))
     assert question == ResizeSlot(body.offer_id, 5, 16, body.until)
     assert desk.participant.size == large
     assert refusal(desk.resized(question)) == ("withdrawn", "the bank refuses the amendment: by its buyer")
@@ -349,20 +349,20 @@ def test_no_more_is_used_than_the_smaller_size_from_the_question_on(desk: Desk) 
 
 def test_the_bank_posts_what_was_signed_and_nothing_else(desk: Desk, refused: Any) -> None:
     body = desk.agreed()
-    assert desk.bank(c.AmendmentPosted("a1", 1, "t", body.refund)) == []  # it was not asked yet
+    assert desk.bank(c.ChangePosted("a1", 1, "t", -body.refund)) == []  # it was not asked yet
     (question,) = desk.sizes.tick(NOTICE)
     desk.resized(question, now=NOTICE)
-    assert desk.bank(c.AmendmentPosted("a1", 2, "t", body.refund)) == []  # another one
+    assert desk.bank(c.ChangePosted("a1", 2, "t", -body.refund)) == []  # another one
     with refused:
-        desk.bank(c.AmendmentPosted("a1", 1, "t", body.refund - 1))
-    posted = c.AmendmentPosted("a1", 1, "t", body.refund)
+        desk.bank(c.ChangePosted("a1", 1, "t", -body.refund + 1))
+    posted = c.ChangePosted("a1", 1, "t", -body.refund)
     saved, settled, told = desk.bank(posted, NOTICE + 5)
     signed = Signed(body, ("alice",), "text")
     assert saved == fx.SaveAgreement("a1.amendment-1", signed, "seal text")
     assert settled == fx.Persist(AmendmentSettled(body.offer_id, posted, SEAL, NOTICE + 5))
     assert isinstance(told, fx.Send)
     assert (told.message.receiver, told.message.performative) == ("alice", Performative.INFORM)
-    assert (told.message.content, told.message.in_reply_to) == (c.Amended(signed, posted, SEAL), "a1#1")
+    assert (told.message.content, told.message.in_reply_to) == (c.ChangeDone(signed, posted, SEAL), "a1#1")
     assert (desk.sizes.open, desk.sizes.deadline) == ((), None)
     assert desk.participant.size == (8, body.until)
     assert desk.bank(posted) == []
@@ -400,7 +400,7 @@ def test_the_instant_of_effect_is_dated_and_moves_with_no_clock(desk: Desk) -> N
 def test_the_next_amendment_changes_what_the_one_before_has_made(desk: Desk) -> None:
     first = desk.settled()
     half = desk.participant.agreed.cost // 16 * 4
-    second = desk.amendment(cores=4, number=2, at=MINUTE, previous=state_digest(first), refund=half)
+    second = desk.amendment(cores=4, number=2, at=MINUTE, previous=state_digest(first), amount=-half)
     (question,) = desk.propose(second, MINUTE)
     assert question == ResizeSlot(first.offer_id, 6, 8, first.until)
     assert desk.sizes.given_back(first.offer_id) == first.refund
@@ -429,7 +429,7 @@ def test_a_slot_that_is_released_has_nothing_to_change(desk: Desk) -> None:
 
 def test_a_slot_that_cannot_have_its_old_size_again_is_told_once(desk: Desk) -> None:
     body = desk.posting()
-    (question,) = desk.bank(c.AmendmentRefused("a1", 1, "withdrawn"))
+    (question,) = desk.bank(c.ChangeRefused("a1", 1, "withdrawn"))
     assert desk.sizes.stranded() == []
     desk.resized(question, Refusal(1, RefusalCode.SLOT_TAKEN, detail="none are left"))
     why = "the slot cannot return to its old size: none are left"
@@ -464,7 +464,7 @@ def test_what_was_agreed_is_done_after_a_restart(desk: Desk) -> None:
     assert desk.participant.size == (8, body.until)
     (again,) = desk.propose(body, 5)
     assert isinstance(again, fx.Send)
-    assert again.message.content == c.AmendmentAgreed("a1", 1)
+    assert again.message.content == c.ChangeAgreed("a1", 1)
     assert desk.sizes.tick(NOTICE) == [ResizeSlot(body.offer_id, 4, 8, body.until)]
 
 
@@ -508,7 +508,7 @@ def test_the_bank_is_asked_again_after_a_restart(desk: Desk) -> None:
 
 def test_what_has_ended_stays_so_after_a_restart(desk: Desk) -> None:
     first = desk.amendment()
-    signed, posted = Signed(first, ("alice",), "text"), c.AmendmentPosted("a1", 1, "t", first.refund)
+    signed, posted = Signed(first, ("alice",), "text"), c.ChangePosted("a1", 1, "t", -first.refund)
     second = desk.amendment(cores=4, number=2, previous=state_digest(first))
     records = (
         AmendmentReceived(first.offer_id, signed, 0),
@@ -523,5 +523,5 @@ def test_what_has_ended_stays_so_after_a_restart(desk: Desk) -> None:
     assert desk.sizes.open == ()
     (again,) = desk.propose(first)
     assert isinstance(again, fx.Send)
-    assert again.message.content == c.Amended(signed, posted, SEAL)
+    assert again.message.content == c.ChangeDone(signed, posted, SEAL)
     assert refusal(desk.propose(second)) == ("expired", "late")

@@ -90,7 +90,7 @@ def test_why_a_resource_failed_is_told_on(
 def test_a_claim_for_what_was_never_paid_says_so(bank: Any, said: Any, seal_for: Any) -> None:
     bank.order()
     answers = said(bank.hear("alice", c.RefundClaim(FAILED, seal_for(FAILED, "res1", "alice")), 30))
-    (refused,) = [each for each in answers if isinstance(each, c.RefundRefused)]
+    (refused,) = [each for each in answers if isinstance(each, c.ChangeRefused)]
     assert (refused.agreement_id, refused.code, refused.detail) == ("a1", "not_posted", "the agreement was never paid")
 
 
@@ -111,12 +111,12 @@ def test_every_refusal_says_why(bank: Any, said: Any, seal_for: Any) -> None:
     answers += said(bank.cancellation(bank.line(), ("mallory",), "mallory", 30))
     answers += said(bank.cancellation(bank.line(), ("alice",), "alice", 2 * HOUR))
     assert [type(each).__name__ for each in answers] == [
-        "RefundRefused",
+        "ChangeRefused",
         "AccountQueryRefused",
         "KeeperRefused",
         "OrderRefused",
-        "RefundRefused",
-        "RefundRefused",
+        "ChangeRefused",
+        "ChangeRefused",
     ]
     assert [each for each in answers if not each.detail] == []
 
@@ -171,7 +171,7 @@ def test_who_asks_of_an_amendment_whose_order_is_void_is_told_of_an_amendment() 
     order = OrderStanding(
         "o1", "alice", (c.OrderLine("a2", "res2", COST), line), HOUR, OrderFate.VOIDED, "gone", "it is"
     )
-    amended = c.AmendmentRefused("a1", 3, "gone", "it is")
+    amended = c.ChangeRefused("a1", 3, "gone", "it is")
     assert agreement_answer(order, "a1#3") == (Performative.REFUSE, amended)
     assert agreement_answer(order, "a2") == (Performative.REFUSE, c.PaymentRefused("a2", "gone", "it is"))
 

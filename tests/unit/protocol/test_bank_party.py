@@ -250,7 +250,7 @@ def test_a_claim_with_the_resources_word_brings_the_money_back(bank: Any, seal_f
     bank.order()
     bank.countersign(bank.line())
     effects = claim(bank, seal_for(FAILED, "res1", "alice"))
-    assert told(effects) == [("alice", c.RefundMade), ("res1", c.RefundMade)]
+    assert told(effects) == [("alice", c.ChangePosted), ("res1", c.ChangePosted)]
     assert (bank.posted("alice"), bank.posted("res1")) == (200_000, 0)
     claim(bank, seal_for(FAILED, "res1", "alice"))
     assert bank.posted("alice") == 200_000  # once
@@ -266,7 +266,7 @@ def test_a_claim_with_somebody_elses_word_brings_nothing(
     bank.order()
     bank.countersign(bank.line())
     (refused,) = said(claim(bank, seal_for(FAILED, signer, receiver, role)))
-    assert isinstance(refused, c.RefundRefused)
+    assert isinstance(refused, c.ChangeRefused)
     assert bank.posted("res1") == COST
 
 
@@ -290,14 +290,14 @@ def test_nobody_claims_what_another_has_bought(bank: Any, said: Any, seal_for: A
         bank.countersign(bank.line())
     entries = bank.ledger.entries()
     (refused,) = said(claim(bank, seal_for(FAILED, "res1", "mallory"), sender="mallory", now=30))
-    assert (type(refused), refused.code) == (c.RefundRefused, "unknown_agreement")
+    assert (type(refused), refused.code) == (c.ChangeRefused, "unknown_agreement")
     assert bank.ledger.entries() == entries
 
 
 def test_a_claim_for_what_was_never_paid_voids_and_refunds_nothing(bank: Any, said: Any, seal_for: Any) -> None:
     bank.order()
     answers = said(claim(bank, seal_for(FAILED, "res1", "alice"), now=30))
-    assert c.RefundRefused in map(type, answers)
+    assert c.ChangeRefused in map(type, answers)
     assert (bank.posted("alice"), bank.reserved()) == (200_000, 0)
 
 
@@ -320,15 +320,15 @@ def test_the_buyer_alone_is_refunded_while_the_slot_has_not_begun(
     line = paid(bank)
     effects = bank.cancellation(line, BUYER, "alice", now)
     if refunds:
-        assert told(effects) == [("alice", c.RefundMade), ("res1", c.RefundMade)]
+        assert told(effects) == [("alice", c.ChangePosted), ("res1", c.ChangePosted)]
     else:
-        assert [(type(each), each.code) for each in said(effects)] == [(c.RefundRefused, "started")]
+        assert [(type(each), each.code) for each in said(effects)] == [(c.ChangeRefused, "started")]
     assert bank.posted("res1") == (0 if refunds else COST)
 
 
 def test_both_together_are_refunded_at_any_time(bank: Any) -> None:
     effects = bank.cancellation(paid(bank), BOTH, "res1", 2 * HOUR)
-    assert told(effects) == [("res1", c.RefundMade), ("alice", c.RefundMade)]
+    assert told(effects) == [("res1", c.ChangePosted), ("alice", c.ChangePosted)]
     assert bank.posted("alice") == 200_000
 
 
@@ -347,7 +347,7 @@ def test_both_together_are_refunded_at_any_time(bank: Any) -> None:
 )
 def test_a_cancellation_is_its_bearers_own(bank: Any, said: Any, signers: tuple[str, ...], sender: str) -> None:
     (refused,) = said(bank.cancellation(paid(bank), signers, sender, 30))
-    assert (type(refused), refused.code) == (c.RefundRefused, "bad_signature")
+    assert (type(refused), refused.code) == (c.ChangeRefused, "bad_signature")
     assert bank.posted("res1") == COST
 
 
@@ -363,7 +363,7 @@ def test_a_refund_is_for_the_two_who_paid(
     bank: Any, said: Any, change: dict[str, Any], signers: tuple[str, ...], sender: str
 ) -> None:
     (refused,) = said(bank.cancellation(paid(bank), signers, sender, 30, **change))
-    assert (type(refused), refused.code) == (c.RefundRefused, "bad_terms")
+    assert (type(refused), refused.code) == (c.ChangeRefused, "bad_terms")
     assert bank.posted("res1") == COST
 
 
@@ -443,8 +443,8 @@ def test_the_keeper_refunds_what_is_left_once_and_both_parties_hear_of_it(bank: 
             bank.hear("alice", order, 12, role=role)
     for now in (10 * HOUR, 11 * HOUR):  # also long after the slot
         effects = bank.hear("keeper", order, now)
-        assert told(effects) == [("keeper", c.RefundMade), ("alice", c.RefundMade), ("res1", c.RefundMade)]
-        assert {each.amount for each in said(effects)} == {COST}
+        assert told(effects) == [("keeper", c.ChangePosted), ("alice", c.ChangePosted), ("res1", c.ChangePosted)]
+        assert {each.refund for each in said(effects)} == {COST}
         (report,) = [each for each in effects if isinstance(each, fx.Report)]
         assert "minor units to alice (the machine was down)" in str(report.progress)
         assert (bank.posted("alice"), bank.posted("res1")) == (200_000, 0)

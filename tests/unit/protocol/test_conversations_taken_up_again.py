@@ -128,7 +128,7 @@ def test_a_cancellation_goes_on_as_after_a_restart(alice: Any, restarted_user: A
     assert alice.party.purchases["r1"] is purchase
     for one in (alice, restarted):
         assert one.party.agreement_state(agreement_id) == "cancelling"
-        one.hear("bank", c.RefundMade(agreement_id, "t", 5), SECOND)
+        one.hear("bank", c.ChangePosted(agreement_id, 0, "t", -5), SECOND)
         assert one.party.agreement_state(agreement_id) == "cancelled"
 
 
@@ -290,7 +290,7 @@ def test_a_bug_in_one_slot_leaves_the_others_alone(resource: Any) -> None:
 def test_a_bug_in_what_is_asked_of_a_sold_slot_leaves_the_others_alone(resource: Any) -> None:
     offer = resource.sell()
     resource.party.sizes.on_growth = raise_bug
-    call = c.AmendmentCall("a1", 1, 32, offer.end, 70)
+    call = c.ChangeCall("a1", 1, 32, offer.end, 70)
     assert resource.hear("alice", call, SECOND) == [fx.TakeUpAgain(offer.offer_id, BUG)]
 
 
@@ -338,7 +338,7 @@ def test_an_accepted_offer_of_which_nothing_is_on_record_binds_nobody(resource_w
 def test_a_sale_that_rests_is_out_of_memory(resource: Any) -> None:
     offer = resource.sell()
     resource.party.forget(offer.offer_id)
-    assert resource.hear("bank", c.RefundMade("a1", "t2", offer.cost)) == []
+    assert resource.hear("bank", c.ChangePosted("a1", 0, "t2", -offer.cost)) == []
     assert not resource.party.has_open_participants
     resource.party.forget(offer.offer_id)  # which is not there any more
 

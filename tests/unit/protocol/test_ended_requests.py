@@ -66,7 +66,7 @@ def test_what_is_being_given_back_is_kept_until_the_bank_has_answered(alice: Any
     alice.hear("res1", alice.failed(), late - SECOND)  # its own word, long after: the buyer claims its money
     assert archived(alice.tick(late)) == []
     assert agreement_id in alice.party.agreements
-    alice.hear("bank", c.RefundMade(agreement_id, "t", 5), late + SECOND)
+    alice.hear("bank", c.ChangePosted(agreement_id, 0, "t", -5), late + SECOND)
     assert alice.party.deadline == late + RETENTION
     assert archived(alice.tick(late + RETENTION)) == [("r1", agreement_id)]
 

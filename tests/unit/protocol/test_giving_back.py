@@ -9,7 +9,7 @@ import pytest
 
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
-from ramp.model.agreement import Cancellation, Signed
+from ramp.model.agreement import ContractChange, Signed
 from ramp.model.instant import SECOND
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
@@ -41,16 +41,16 @@ def test_a_cancellation_is_answered_under_its_agreement(alice: Any) -> None:
 def test_a_doubled_answer_turns_to_the_bank_once(alice: Any) -> None:
     agreement_id = alice.bought()
     alice.command(ev.AgreementCancelled(agreement_id, "no"), 1)
-    assert asked(alice.hear("res1", c.CancellationDone(agreement_id, 5), 2)) == [("bank", agreement_id)]
-    assert alice.hear("res1", c.CancellationDone(agreement_id, 5), 3) == []
+    assert asked(alice.hear("res1", c.ChangeRefused(agreement_id, 0, "not_active"), 2)) == [("bank", agreement_id)]
+    assert alice.hear("res1", c.ChangeRefused(agreement_id, 0, "not_active"), 3) == []
     assert alice.party.agreement_state(agreement_id) == "cancelling"
 
 
 def test_a_refund_that_is_refused_is_none(alice: Any) -> None:
     agreement_id = alice.bought()
     alice.command(ev.AgreementCancelled(agreement_id, "no"), 1)
-    alice.hear("res1", c.CancellationDone(agreement_id, 5), 2)
-    effects = alice.hear("bank", c.RefundRefused(agreement_id, "started", "it runs"), 3)
+    alice.hear("res1", c.ChangeRefused(agreement_id, 0, "not_active"), 2)
+    effects = alice.hear("bank", c.ChangeRefused(agreement_id, 0, "started", "it runs"), 3)
     (ended,) = [each.progress.outcome for each in effects if isinstance(each, fx.Report)]
     assert (ended.done, ended.refund, ended.code, ended.detail) == (False, 0, "started", "it runs")
 
@@ -60,7 +60,7 @@ def test_a_silent_resource_is_passed_over_at_the_limit(limit: int, alice: Any) -
     """Wherever the limit lies between two repetitions."""
     alice.bought()
     (agreement,) = alice.party.agreements.values()
-    body = Cancellation("c1", agreement.agreement_id, "o", "alice", "res1", "no", 0)
+    body = ContractChange(agreement.agreement_id, 0, "o", "alice", "res1", "bank", 0, reason="no")
     request = CancellationRequest(body, agreement, Pace(Timing(cancellation_limit=limit)))
     request.start(0)
     while request.deadline is not None and request.deadline < limit:
@@ -85,13 +85,13 @@ def test_what_came_back_late_is_known_to_be_back_after_a_restart(alice: Any, res
     """First the bank refuses, then the money is back after all: two ends of one cancellation are on record."""
     agreement_id = alice.bought()
     alice.command(ev.AgreementCancelled(agreement_id, "no"), 2)
-    alice.hear("res1", c.CancellationRefused(agreement_id, "started"))
-    alice.hear("bank", c.RefundRefused(agreement_id, "started"))
-    alice.hear("bank", c.RefundMade(agreement_id, "t", 5000))
+    alice.hear("res1", c.ChangeRefused(agreement_id, 0, "started"))
+    alice.hear("bank", c.ChangeRefused(agreement_id, 0, "started"))
+    alice.hear("bank", c.ChangePosted(agreement_id, 0, "t", -5000))
     again, effects = restarted_user(alice.journal, SECOND)
     assert effects == []
     assert again.party.agreement_state(agreement_id) == "cancelled"
-    assert again.hear("bank", c.RefundMade(agreement_id, "t", 5000)) == []  # it is told once
+    assert again.hear("bank", c.ChangePosted(agreement_id, 0, "t", -5000)) == []  # it is told once
 
 
 def written(effects: list[Any]) -> list[type]:

@@ -25,7 +25,7 @@ from ramp.protocol.resource.slots.growth_prices import GrowthPrices
 from ramp.protocol.timing import Timing
 
 VALIDITY = Timing().offer_validity
-CALL = c.AmendmentCall("a1", 1, 32, 2 * HOUR, 70)
+CALL = c.ChangeCall("a1", 1, 32, 2 * HOUR, 70)
 """Twice the cores."""
 
 
@@ -51,7 +51,7 @@ class Desk:
     def state(self) -> SlotState:
         return first_state(self.participant.agreed)
 
-    def call(self, call: c.AmendmentCall = CALL, now: int = 0, reference: str = "w") -> list[fx.Effect]:
+    def call(self, call: c.ChangeCall = CALL, now: int = 0, reference: str = "w") -> list[fx.Effect]:
         message = Message(Performative.CFP, "alice", "res", "r1", call, reply_with=reference)
         return self.prices.on_call(message, call, self.participant, self.state, now)
 
@@ -61,9 +61,9 @@ class Desk:
     def priced(self, *prices: int | PriceRefusal, call_id: str = "growth-1", now: int = 0) -> list[fx.Effect]:
         return self.prices.on_priced(call_id, prices, now)
 
-    def answer(self, price: int) -> c.AmendmentPriced:
+    def answer(self, price: int) -> c.ChangePriced:
         """What alice is told of `CALL` at a price."""
-        return c.AmendmentPriced("a1", 1, price, VALIDITY, CALL.cores, CALL.until, self.state.digest)
+        return c.ChangePriced("a1", 1, price, VALIDITY, CALL.cores, CALL.until, self.state.digest)
 
     def standing(self, now: int = 0) -> int | None:
         return self.prices.price(self.state.digest, CALL.cores, CALL.until, now)
@@ -94,7 +94,7 @@ def refusal(effects: list[fx.Effect]) -> tuple[str, str]:
     message = told(effects)
     assert message.performative is Performative.REFUSE
     content = message.content
-    assert isinstance(content, c.AmendmentRefused)
+    assert isinstance(content, c.ChangeRefused)
     assert (content.agreement_id, content.number) == ("a1", 1)
     return content.code, content.detail
 

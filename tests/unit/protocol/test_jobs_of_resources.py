@@ -462,9 +462,9 @@ def test_a_slot_that_is_not_delivered_is_paid_back_on_the_resources_own_word(sel
     assert seller.party.participants["offer-res-1"].state == "failing"
     repeated = seller.party.tick(limit + MINUTE)
     assert [type(each) for each in contents(repeated) if not isinstance(each, c.Registration)] == [c.Failed]
-    effects = seller.hear("bank", c.RefundMade("a1", "t2", 5), limit + MINUTE)
+    effects = seller.hear("bank", c.ChangePosted("a1", 0, "t2", -5), limit + MINUTE)
     assert [type(each) for each in records(effects)] == [SlotReleased]
-    assert contents(seller.hear("bank", c.RefundMade("a1", "t2", 5), limit + MINUTE)) == []
+    assert contents(seller.hear("bank", c.ChangePosted("a1", 0, "t2", -5), limit + MINUTE)) == []
 
 
 def test_a_job_that_the_launcher_is_silent_about_is_undelivered_at_the_slots_end_only(seller: Any) -> None:
@@ -541,7 +541,7 @@ def test_a_machine_may_say_itself_that_a_sold_slot_is_lost(seller: Any) -> None:
 def test_jobs_end_with_a_slot_that_is_given_back(seller: Any) -> None:
     ordered(seller)
     seen(seller, ev.JobSight(JobState.QUEUED), 1)
-    effects = seller.hear("bank", c.RefundMade("a1", "t2", 5), 2)
+    effects = seller.hear("bank", c.ChangePosted("a1", 0, "t2", -5), 2)
     assert asked(effects) == [fx.CancelJob]
 
 

@@ -121,7 +121,7 @@ def test_a_keeper_that_comes_back_waits_for_its_owner(keeper: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "answered", [c.RefundMade("a1", "refund:a1", 700), c.KeeperRefused("a1", "unknown_transfer", "no payment")]
+    "answered", [c.ChangePosted("a1", 0, "refund:a1", -700), c.KeeperRefused("a1", "unknown_transfer", "no payment")]
 )
 def test_a_refund_is_ordered_until_the_bank_answers(keeper: Any, said: Any, answered: Any) -> None:
     order = c.RefundOrder("a1", "the machine was down")

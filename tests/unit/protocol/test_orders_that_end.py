@@ -122,7 +122,7 @@ def test_a_claim_that_the_bank_has_refused_is_not_made_again_when_the_request_he
     paid = (c.PaymentMade(agreement.agreement_id, "t1", agreement.cost),)
     effects = alice.hear("bank", c.OrderPosted(agreement.order_id, paid))
     assert [type(each) for each in said(effects) if isinstance(each, c.RefundClaim)] == [c.RefundClaim]
-    alice.hear("bank", c.RefundRefused(agreement.agreement_id, "no_funds"))
+    alice.hear("bank", c.ChangeRefused(agreement.agreement_id, 0, "no_funds"))
     late = c.Proposal("r1", 2, (replace(alice.offer("res2", 40), offer_id="late"),))
     effects = alice.hear("res2", late, performative=Performative.PROPOSE)
     assert [type(each) for each in said(effects)] == [c.Rejection]

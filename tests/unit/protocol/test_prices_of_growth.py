@@ -14,7 +14,7 @@ import pytest
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Amendment, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.money import credits_text
 from ramp.model.offer import Offer
@@ -46,8 +46,8 @@ class Buyer:
     """Alice, who wants 24 cores instead of 16; what her agreements are meanwhile is set by the test."""
 
     standing: str = "active"
-    proposed: list[Amendment] = field(default_factory=list)
-    posted: list[Amendment] = field(default_factory=list)
+    proposed: list[ContractChange] = field(default_factory=list)
+    posted: list[ContractChange] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.growths = Growths(
@@ -75,7 +75,7 @@ class Buyer:
         **named: Any,
     ) -> Any:
         state = first_state(FIRST if agreement_id == "a1" else OTHER).digest
-        content = c.AmendmentPriced(agreement_id, number, price, MINUTE, 24, 5 * HOUR, state)
+        content = c.ChangePriced(agreement_id, number, price, MINUTE, 24, 5 * HOUR, state)
         content = replace(content, **named)
         message = self.sealed(content, sender or f"res{agreement_id[1]}", now)
         return self.growths.on_priced(message, content, now)
@@ -101,7 +101,7 @@ def messages(effects: list[Effect]) -> list[Message]:
     return [each.message for each in effects if isinstance(each, Send)]
 
 
-def calls(effects: list[Effect]) -> list[tuple[str, c.AmendmentCall]]:
+def calls(effects: list[Effect]) -> list[tuple[str, c.ChangeCall]]:
     found = messages(effects)
     assert {each.performative for each in found} == {Performative.CFP}
     return [(each.receiver, each.content) for each in found]  # type: ignore[misc]
@@ -121,8 +121,8 @@ def failed(effects: list[Effect]) -> list[tuple[str, bool, int, int, str, str]]:
 
 
 CALLS = [
-    ("res1", c.AmendmentCall("a1", 1, 24, 5 * HOUR, 70)),
-    ("res2", c.AmendmentCall("a2", 1, 24, 5 * HOUR, 70)),
+    ("res1", c.ChangeCall("a1", 1, 24, 5 * HOUR, 70)),
+    ("res2", c.ChangeCall("a2", 1, 24, 5 * HOUR, 70)),
 ]
 
 
@@ -244,8 +244,8 @@ def test_what_is_given_back_meanwhile_is_not_added_to(buyer: Buyer) -> None:
 
 def test_a_seller_that_refuses_ends_it_for_all(buyer: Buyer) -> None:
     buyer.asks(FIRST, OTHER)
-    assert buyer.said(c.AmendmentAgreed("a1", 1)) == []  # nothing has been proposed yet
-    refused = buyer.said(c.AmendmentRefused("a1", 1, "cores_taken", "full"))
+    assert buyer.said(c.ChangeAgreed("a1", 1)) == []  # nothing has been proposed yet
+    refused = buyer.said(c.ChangeRefused("a1", 1, "cores_taken", "full"))
     assert refused is not None
     assert failed(refused) == [(each, False, 16, 5 * HOUR, "cores_taken", "full") for each in ("a1", "a2")]
 
@@ -254,7 +254,7 @@ def test_only_the_seller_names_its_price_or_refuses(buyer: Buyer) -> None:
     buyer.asks()
     for say in (
         lambda: buyer.priced(sender="res2"),
-        lambda: buyer.said(c.AmendmentRefused("a1", 1, "cores_taken", "full"), sender="res2"),
+        lambda: buyer.said(c.ChangeRefused("a1", 1, "cores_taken", "full"), sender="res2"),
     ):
         with pytest.raises(RemoteProtocolError, match="res2 may not speak for res1"):
             say()
@@ -264,7 +264,7 @@ def test_words_about_other_numbers_or_slots_are_old_news(buyer: Buyer) -> None:
     assert buyer.priced() == []
     buyer.asks()
     assert buyer.priced(number=2) == buyer.priced(agreement_id="a2") == []
-    assert buyer.said(c.AmendmentRefused("a1", 2, "cores_taken", "full"), number=2) is None
+    assert buyer.said(c.ChangeRefused("a1", 2, "cores_taken", "full"), number=2) is None
     assert buyer.growths.on_not_understood("a1", 2, "res1", 1) == []
     assert buyer.growths.on_not_understood("a2", 1, "res1", 1) == []
     assert buyer.growths.open == ("a1",)

@@ -247,7 +247,7 @@ def test_after_the_start_nothing_is_refunded_on_the_buyers_word_alone(bank: Any)
     assert (bank.posted("alice"), bank.posted("res1")) == (104_000, 96_000)
     effects = bank.cancellation(line, ("alice",), "alice", 6 * MINUTE)
     (answer,) = [each.message.content for each in effects if isinstance(each, fx.Send)][:1]
-    assert (type(answer), answer.code) == (c.RefundRefused, "started")
+    assert (type(answer), answer.code) == (c.ChangeRefused, "started")
 
 
 def test_what_waits_is_bought_alone_and_as_offered() -> None:

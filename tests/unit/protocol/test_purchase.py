@@ -184,10 +184,3 @@ def test_a_conversation_of_many_questions_names_each(alice: Any) -> None:
         (agreement.order_id, None),
         (agreement.agreement_id, None),
     ]
-
-
-def test_a_cancellation_is_named_as_one(alice: Any) -> None:
-    """Identifiers say what they are of; whoever reads a log knows it by that."""
-    started = alice.command(ev.AgreementCancelled(alice.bought(), "no"))
-    (record,) = [each.record for each in started if isinstance(each, fx.Persist)]
-    assert record.cancellation.cancellation_id.startswith("cancellation-")

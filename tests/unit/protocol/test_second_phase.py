@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ramp.model import contents as c
-from ramp.model.agreement import Cancellation, Signed
+from ramp.model.agreement import ContractChange, Signed
 from ramp.model.instant import MINUTE, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.protocol import effects as fx
@@ -77,16 +77,16 @@ def test_an_order_that_is_posted_after_all_settles_the_units_that_have_not_faile
 
 
 def cancellation(offer: Any) -> Signed:
-    return Signed(Cancellation("c1", "a1", offer.offer_id, "alice", "res", "no", 1), ("alice",), "text")
+    return Signed(ContractChange("a1", 0, offer.offer_id, "alice", "res", "bank", 1, reason="no"), ("alice",), "text")
 
 
 def test_a_payment_that_is_refused_ends_a_cancellation_as_well(resource: Any, said: Any) -> None:
-    """Nothing was paid, so nothing is refunded, and the buyer hears that its cancellation is done."""
+    """Nothing was paid, so nothing is refunded, and the buyer hears that there is nothing to cancel."""
     offer, _ = resource.hold()
     resource.commit(offer)
     assert said(resource.hear("alice", cancellation(offer), 1)) == []
     answers = said(resource.hear("bank", c.PaymentRefused("a1", "withdrawn"), 2))
-    assert answers == [c.CancellationDone("a1", 0)]
+    assert [(type(each), each.number, each.code) for each in answers] == [(c.ChangeRefused, 0, "not_active")]
 
 
 def test_what_the_bank_is_asked_is_answered_under_the_agreement(resource: Any) -> None:
@@ -115,7 +115,7 @@ def test_the_record_of_a_slot_that_was_lost_has_the_banks_word_on_the_refund(res
     effects = resource.party.handle(ev.SlotsTended(((offer.offer_id, "it burns"),), ()), 1)
     told = [(each.message.receiver, each.message.in_reply_to) for each in effects if isinstance(each, fx.Send)]
     assert told == [("alice", offer.offer_id), ("bank", "")]  # to the bank it is the answer to nothing
-    (released,) = written(resource.hear("bank", c.RefundMade("a1", "t2", offer.cost), 2))
+    (released,) = written(resource.hear("bank", c.ChangePosted("a1", 0, "t2", -offer.cost), 2))
     assert isinstance(released, SlotReleased)
     assert (released.code, released.detail, released.refund) == (RefusalCode.PLUGIN_FAILED, "it burns", offer.cost)
     assert released.seal is not None
@@ -155,7 +155,7 @@ def test_a_slot_is_being_released_until_the_machine_has_said_so(resource: Any) -
 
 
 def test_what_is_asked_of_an_unknown_slot_is_refused_by_name(resource: Any) -> None:
-    body = Cancellation("c1", "a7", "o7", "alice", "res", "no", 1)
+    body = ContractChange("a7", 0, "o7", "alice", "res", "bank", 1, reason="no")
     (sent,) = resource.hear("alice", Signed(body, ("alice",), "text"), conversation="r7")
     refused = sent.message.content
     assert (refused.agreement_id, refused.code) == ("a7", "unknown_agreement")

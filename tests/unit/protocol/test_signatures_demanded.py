@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ramp.model import contents as c
-from ramp.model.agreement import Cancellation, Signed
+from ramp.model.agreement import ContractChange, Signed
 
 NAMES = ("alice", "res1", "mallory")
 SIGNERS = [signers for length in range(4) for signers in product(NAMES, repeat=length)]
@@ -47,7 +47,7 @@ def test_the_bank_refunds_on_both_signatures_or_the_buyers_own(
     answers = said(bank.cancellation(bank.line(), signers, sender, 30))
     right = (signers, sender) in ((BOTH, "res1"), (("alice",), "alice"))
     assert bank.posted("alice") == (200_000 if right else 104_000)
-    assert type(answers[0]) is (c.RefundMade if right else c.RefundRefused)
+    assert type(answers[0]) is (c.ChangePosted if right else c.ChangeRefused)
 
 
 @pytest.mark.parametrize("signers", [*product(("alice", "res", "mallory"), repeat=2), (), ("res",)])
@@ -67,7 +67,7 @@ def test_a_resource_gives_nothing_back_but_for_its_buyers_signature_alone(
 ) -> None:
     offer = resource.sell()
     before = resource.state(offer)
-    body = Cancellation("c1", "a1", offer.offer_id, "alice", "res", "no", 1)
+    body = ContractChange("a1", 0, offer.offer_id, "alice", "res", "bank", 1, reason="no")
     with refused:
         resource.hear("alice", Signed(body, signers, "text"))
     assert resource.state(offer) == before
@@ -80,7 +80,10 @@ def test_a_resource_takes_nothing_that_its_buyer_has_signed_in_anothers_name(res
     resource.commit(offer)
     resource.hear("bank", c.PaymentMade("a1", "t1", offer.cost))
     with refused:
-        resource.hear("alice", Signed(Cancellation("c1", "a1", offer.offer_id, "mallory", "res", "no", 1), ("alice",)))
+        resource.hear(
+            "alice",
+            Signed(ContractChange("a1", 0, offer.offer_id, "mallory", "res", "bank", 1, reason="no"), ("alice",)),
+        )
     assert resource.state(offer) == "sold"
 
 

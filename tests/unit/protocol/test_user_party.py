@@ -10,7 +10,7 @@ import pytest
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Performative
-from ramp.model.agreement import Cancellation, Signed
+from ramp.model.agreement import Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
@@ -311,7 +311,7 @@ def test_failed_before_posting_but_posted_all_the_same_is_claimed(alice: Any, sa
     assert alice.outcome.status is RequestStatus.FAILED
     (unit,) = alice.outcome.units
     assert alice.party.agreement_state(unit.agreement_id) == "cancelling"
-    alice.hear("bank", c.RefundMade(unit.agreement_id, "t2", unit.offer.cost))
+    alice.hear("bank", c.ChangePosted(unit.agreement_id, 0, "t2", -unit.offer.cost))
     assert alice.party.agreement_state(unit.agreement_id) == "lost"
 
 
@@ -319,7 +319,7 @@ def test_a_slot_that_its_seller_has_lost_is_not_called_cancelled(alice: Any, res
     """A drained node looked like the buyer's own cancellation."""
     agreement_id = alice.bought()
     alice.hear("res1", alice.failed())
-    effects = alice.hear("bank", c.RefundMade(agreement_id, "t", 5000))
+    effects = alice.hear("bank", c.ChangePosted(agreement_id, 0, "t", -5000))
     (ended,) = [each.progress for each in effects if isinstance(each, fx.Report)]
     assert isinstance(ended, CancellationEnded)
     assert (ended.outcome.done, ended.outcome.cause) == (True, "it burns")
@@ -331,7 +331,7 @@ def test_a_slot_that_its_seller_has_lost_is_not_called_cancelled(alice: Any, res
 def test_a_slot_that_is_paid_back_unasked_is_its_sellers_loss(alice: Any) -> None:
     """The bank's word may come before the seller's."""
     agreement_id = alice.bought()
-    alice.hear("bank", c.RefundMade(agreement_id, "t", 5000))
+    alice.hear("bank", c.ChangePosted(agreement_id, 0, "t", -5000))
     assert alice.party.returns.done[agreement_id].cause == "res1 has given it back"
     assert alice.party.agreement_state(agreement_id) == "lost"
 
@@ -387,7 +387,7 @@ def test_a_restart_takes_cancellations_and_claims_up_again_until_the_bank_has_an
     asked = alice.command(ev.AgreementCancelled(agreement_id, "no"), 1)
     again, effects = restarted_user(alice.journal, SECOND)
     assert said(effects) == said(asked)
-    again.hear("bank", c.RefundMade(agreement_id, "t2", 80_000))
+    again.hear("bank", c.ChangePosted(agreement_id, 0, "t2", -80_000))
     last, effects = restarted_user(again.journal, SECOND)
     assert (effects, last.party.agreement_state(agreement_id)) == ([], "cancelled")
 
@@ -410,14 +410,14 @@ def stories(make: Any) -> dict[str, Any]:
         elif name == "cancelled":
             agreement_id = one.bought()
             one.command(ev.AgreementCancelled(agreement_id, "no"), 1)
-            one.hear("res1", c.CancellationDone(agreement_id, 5), 1)
-            one.hear("bank", c.RefundMade(agreement_id, "t2", 80_000), 1)
+            one.hear("res1", c.ChangeRefused(agreement_id, 0, "not_active"), 1)
+            one.hear("bank", c.ChangePosted(agreement_id, 0, "t2", -80_000), 1)
         else:
             one.committed()
             one.hear("res1", one.failed())
             if name == "posted after failure":
                 one.hear("bank", posted(one))
-                one.hear("bank", c.RefundMade("agreement-alice-1", "t2", 80_000))
+                one.hear("bank", c.ChangePosted("agreement-alice-1", 0, "t2", -80_000))
             else:
                 one.hear("bank", c.OrderVoided("order-alice-1", "withdrawn"))
                 if name == "next best":
@@ -508,25 +508,25 @@ def test_a_cancellation_goes_to_the_resource_and_then_to_the_bank(alice: Any, sa
     agreement_id = alice.bought()
     first = alice.command(ev.AgreementCancelled(agreement_id, "not needed"), 2)
     assert receivers(first, Signed) == ["res1"]
-    assert isinstance(said(first)[0].body, Cancellation)
-    with pytest.raises(RemoteProtocolError, match="res2 may not speak for res1"):
-        alice.hear("res2", c.CancellationDone(agreement_id, 5000))
+    assert said(first)[0].body.is_terminal
+    with pytest.raises(RemoteProtocolError, match="res2 may not speak for bank"):
+        alice.hear("res2", c.ChangeRefused(agreement_id, 0, "not_active"))
     with pytest.raises(RemoteProtocolError, match="res1 may not speak for bank"):
-        alice.hear("res1", c.RefundMade(agreement_id, "t", 5000), role=Role.BANK)
-    second = alice.hear("res1", c.CancellationDone(agreement_id, 5000))
+        alice.hear("res1", c.ChangePosted(agreement_id, 0, "t", -5000), role=Role.BANK)
+    second = alice.hear("res1", c.ChangeRefused(agreement_id, 0, "not_active"))
     assert receivers(second, Signed) == ["bank"]
     assert alice.party.agreement_state(agreement_id) == "cancelling"  # believed by the bank's word only
-    alice.hear("bank", c.RefundMade(agreement_id, "t", 5000))
+    alice.hear("bank", c.ChangePosted(agreement_id, 0, "t", -5000))
     assert alice.party.agreement_state(agreement_id) == "cancelled"
 
 
 def test_a_unit_that_comes_back_late_is_known_to_be_back(alice: Any) -> None:
     agreement_id = alice.bought()
     alice.command(ev.AgreementCancelled(agreement_id, "not needed"), 2)
-    alice.hear("res1", c.CancellationRefused(agreement_id, "started"))
-    alice.hear("bank", c.RefundRefused(agreement_id, "started"))
+    alice.hear("res1", c.ChangeRefused(agreement_id, 0, "started"))
+    alice.hear("bank", c.ChangeRefused(agreement_id, 0, "started"))
     assert alice.party.agreement_state(agreement_id) == "active"
-    alice.hear("bank", c.RefundMade(agreement_id, "t", 5000))
+    alice.hear("bank", c.ChangePosted(agreement_id, 0, "t", -5000))
     assert alice.party.agreement_state(agreement_id) == "cancelled"
 
 

@@ -9,7 +9,7 @@ import pytest
 from ramp.errors import DocumentError, SealInvalid
 from ramp.model import contents
 from ramp.model.acl import CONTENT_OF, OFFERS, ROLES_OF, SEALED, Message, Performative
-from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.instant import DAY, MILLISECOND, Instant, from_iso, iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
@@ -279,7 +279,7 @@ def test_codes_of_unverified_documents(
 def test_reference_and_kind_of_unverified_cancellations(
     user_notary: XmlNotary, resource_notary: XmlNotary, now: Instant
 ) -> None:
-    cancellation = Cancellation("c-1", "agreement-9", "offer-17", USER, RESOURCE, reason="", issued_at=now)
+    cancellation = ContractChange("agreement-9", 0, "offer-17", USER, RESOURCE, "bank@localhost", now, reason="")
     once = user_notary.sign(Signed(cancellation), now)
     twice = resource_notary.sign(once, now)
     for signed in (once, twice):

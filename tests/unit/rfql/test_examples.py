@@ -65,7 +65,7 @@ def test_every_schema_is_a_schema() -> None:
     names = sorted(path.name for path in schemas_dir().glob("*.xsd"))
     assert names == [
         "agreement.xsd",
-        "amendment.xsd",
+        "change.xsd",
         "common.xsd",
         "directory.xsd",
         "enrolment.xsd",

@@ -10,7 +10,7 @@ import pytest
 from ramp.errors import DocumentError, SealInvalid
 from ramp.model import contents
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.instant import MINUTE, Instant
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role, Seal
@@ -144,11 +144,11 @@ def payment() -> contents.PaymentMade:
 def test_commitment_of_a_cancellation_is_unverified(
     passed: Pass, store: KeyStore, commitment: contents.Commitment, now: Instant
 ) -> None:
-    cancellation = Cancellation("c-1", "agreement-9", "offer-17", USER, RESOURCE, "no more", now)
+    cancellation = ContractChange("agreement-9", 0, "offer-17", USER, RESOURCE, BANK, now, reason="no more")
     signed = store.notary(USER).sign(Signed(cancellation), now)
     read = passed(Performative.CONFIRM, USER, RESOURCE, replace(commitment, agreement=signed))
     assert isinstance(read, contents.Unverified)
-    assert (read.code, "Cancellation" in read.detail) == ("malformed", True)
+    assert (read.code, "ContractChange" in read.detail) == ("malformed", True)
 
 
 def test_vote_by_somebody_who_is_no_bank_is_unverified(

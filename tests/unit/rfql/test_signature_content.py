@@ -11,7 +11,7 @@ from signxml import SignatureConfiguration, XMLVerifier
 
 from ramp.errors import DocumentError, SignatureInvalid
 from ramp.model import instant
-from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.instant import Instant
 from ramp.rfql import agreements
 from ramp.rfql.signing.notary import XmlNotary
@@ -31,7 +31,7 @@ def test_genuine_documents_are_accepted(
 def test_genuine_cancellation_is_accepted(
     verifier: XmlNotary, user_notary: XmlNotary, resource_notary: XmlNotary, now: Instant
 ) -> None:
-    cancellation = Cancellation("c-1", "agreement-9", "offer-17", USER, RESOURCE, reason="x", issued_at=now)
+    cancellation = ContractChange("agreement-9", 0, "offer-17", USER, RESOURCE, "bank@localhost", now, reason="x")
     once = user_notary.sign(Signed(cancellation), now)
     twice = resource_notary.sign(once, now)
     assert verifier.verify(once.document, now).signers == (USER,)

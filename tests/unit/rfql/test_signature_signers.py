@@ -8,8 +8,12 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from forgery import MALLORY, RESOURCE, USER, certificate_for, naive_cost
 
-from ramp.errors import CertificateExpired, SignatureInvalid, SignerUnknown
-from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.errors import (
+    CertificateExpired,
+    SignatureInvalid,
+    SignerUnknown,
+)
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.instant import DAY, HOUR, SECOND, Instant
 from ramp.model.seal import Role
 from ramp.rfql import agreements
@@ -170,7 +174,9 @@ def test_countersignature_in_the_wrong_role_is_refused(
 
 def test_cancellation_in_the_wrong_role_is_refused(verifier: XmlNotary, store: KeyStore, now: Instant) -> None:
     key, _ = store.identity(USER)
-    body = agreements.write_body(Cancellation("c-1", "agreement-9", "offer-17", USER, RESOURCE, "", now))
+    body = agreements.write_body(
+        ContractChange("agreement-9", 0, "offer-17", USER, RESOURCE, "bank@localhost", now, reason="")
+    )
     assert verifier.verify(sign_text(body, key, certificate_for(store, key, now)), now).signers == (USER,)
     attack = sign_text(body, key, certificate_for(store, key, now, roles=(Role.RESOURCE,)))
     with pytest.raises(SignerUnknown, match="got role resource, expected user"):

@@ -12,7 +12,7 @@ from forgery import certificate_for
 from ramp.errors import DocumentError
 from ramp.model import contents
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Cancellation, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.instant import DAY, HOUR, SECOND, Instant
 from ramp.model.seal import Role, Seal
 from ramp.rfql import agreements
@@ -133,8 +133,8 @@ def test_other_files_are_bad_input(check, text: str, said: str) -> None:
 
 
 def test_report_of_a_cancellation(check, user_notary: XmlNotary, resource_notary: XmlNotary, now: Instant) -> None:
-    cancellation = Cancellation(
-        "c-1", "agreement-9", "offer-17", "alice@localhost", "thunder1@localhost", "no need", now
+    cancellation = ContractChange(
+        "agreement-9", 0, "offer-17", "alice@localhost", "thunder1@localhost", BANK, now, reason="no need"
     )
     once = user_notary.sign(Signed(cancellation), now)
     report = check(once.document)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ramp.control.events import RequestStanding, RoundOpened
-from ramp.model.agreement import Amendment
+from ramp.model.agreement import ContractChange
 from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
 from ramp.protocol.amending.asking import QUOTED, AmendmentOutcome
 from ramp.protocol.progress import AmendmentAdvanced, AmendmentEnded
@@ -50,7 +50,7 @@ def test_the_latest_are_kept_and_that_there_are_more_is_known():
 
 
 NOW = from_iso("2026-11-21T08:00:00Z")
-PROPOSED = Amendment(
+PROPOSED = ContractChange(
     "agreement-1", 1, "d", "o", "alice", "big1", "bank", 8, NOW + HOUR, NOW + MINUTE, 100, NOW, NOW + HOUR
 )
 DONE = AmendmentOutcome("agreement-1", 1, True, 8, NOW + HOUR, NOW + MINUTE, 100)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ramp.model.acl import Message, Performative
-from ramp.model.contents import AmendmentCall, AmendmentPriced, AmendmentRefused
+from ramp.model.contents import ChangeCall, ChangePriced, ChangeRefused
 from ramp.model.instant import Duration, Instant, iso
 from ramp.model.offer import Refusal
 from ramp.model.request import RequestUnit, TotalCores
@@ -52,7 +52,7 @@ class _Addition:
 @dataclass(frozen=True, slots=True)
 class _Pending:
     message: Message
-    call: AmendmentCall
+    call: ChangeCall
     wanted: tuple[_Addition, ...]
     state: str
 
@@ -70,7 +70,7 @@ class GrowthPrices:
         self._question = question
         self._pending: OrderedDict[str, _Pending] = OrderedDict()
         self._prices: Recent[tuple[str, int, Instant], int] = Recent(timing.offer_validity, PRICES_MAX)
-        self._answers: Recent[tuple[AmendmentCall, str], AmendmentPriced] = Recent(timing.offer_validity, PRICES_MAX)
+        self._answers: Recent[tuple[ChangeCall, str], ChangePriced] = Recent(timing.offer_validity, PRICES_MAX)
         self._calls = 0
 
     def price(self, state: str, cores: int, until: Instant, now: Instant) -> int | None:
@@ -89,7 +89,7 @@ class GrowthPrices:
         self._answers.clock_set(by)
 
     def on_call(
-        self, message: Message, call: AmendmentCall, participant: Participant, state: SlotState, now: Instant
+        self, message: Message, call: ChangeCall, participant: Participant, state: SlotState, now: Instant
     ) -> list[Effect]:
         """Ask the machine what is free for a buyer's call; nothing is changed there."""
         if not is_growth(state, call.cores, call.until):
@@ -140,7 +140,7 @@ class GrowthPrices:
         call = pending.call
         self._prices.put((pending.state, call.cores, call.until), max(named), now)
         asked = call.cores, call.until, pending.state
-        priced = AmendmentPriced(call.agreement_id, call.number, max(named), self._timing.offer_validity, *asked)
+        priced = ChangePriced(call.agreement_id, call.number, max(named), self._timing.offer_validity, *asked)
         self._answers.put((call, pending.state), priced, now)
         return [reply(pending.message, Performative.PROPOSE, priced)]
 
@@ -149,12 +149,12 @@ class GrowthPrices:
         return refused(pending.message, pending.call, code, detail)
 
 
-def refused(message: Message, call: AmendmentCall, code: str, detail: str) -> Send:
+def refused(message: Message, call: ChangeCall, code: str, detail: str) -> Send:
     """Return a refusal of a price inquiry."""
-    return reply(message, Performative.REFUSE, AmendmentRefused(call.agreement_id, call.number, code, detail))
+    return reply(message, Performative.REFUSE, ChangeRefused(call.agreement_id, call.number, code, detail))
 
 
-def _additions(unit: RequestUnit, call: AmendmentCall, state: SlotState, begins: Instant) -> list[_Addition]:
+def _additions(unit: RequestUnit, call: ChangeCall, state: SlotState, begins: Instant) -> list[_Addition]:
     """Return the questions for the machine: the wanted pieces (more cores, more time), then smaller ones."""
 
     def piece(cores: int, begin: Instant, end: Instant) -> RequestUnit:

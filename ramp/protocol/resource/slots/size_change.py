@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Amendment, Signed
-from ramp.model.contents import Amended, AmendmentAgreed, AmendmentPosted, AmendmentRefused
+from ramp.model.agreement import Agreement, ContractChange, Signed
+from ramp.model.contents import ChangeAgreed, ChangeDone, ChangePosted, ChangeRefused
 from ramp.model.instant import Duration, Instant, iso
 from ramp.model.offer import Refusal
 from ramp.model.seal import Seal
@@ -61,11 +61,11 @@ class SizeChange(StateMachine[SizeChangeState]):
     def __init__(self, signed: Signed, agreement: Agreement, state: SlotState, pace: Pace) -> None:
         super().__init__(agreement.request_id, SIZE_CHANGE, S.NEW)
         body = signed.body
-        assert isinstance(body, Amendment)
+        assert isinstance(body, ContractChange)
         self.signed = signed
         self.body = body
         self.on_record = False
-        self.last_word: Amended | AmendmentRefused | None = None
+        self.last_word: ChangeDone | ChangeRefused | None = None
         self.stranded = ""
         self._state = state
         self._retry = Retry(pace)
@@ -87,7 +87,7 @@ class SizeChange(StateMachine[SizeChangeState]):
 
     def start(self, now: Instant) -> list[Effect]:
         """Check whether the machine can resize the slot."""
-        self._enter(S.CHECKING, "Amendment")
+        self._enter(S.CHECKING, "ContractChange")
         return [self._ask_machine()]
 
     def replay(self, record: CapacityTaken) -> None:
@@ -123,7 +123,7 @@ class SizeChange(StateMachine[SizeChangeState]):
             return self._end(*self._why, "SlotResized", now)
         return self._on_new_size(resized, now)
 
-    def on_bank(self, content: AmendmentPosted | AmendmentRefused, seal: Seal, now: Instant) -> list[Effect]:
+    def on_bank(self, content: ChangePosted | ChangeRefused, seal: Seal, now: Instant) -> list[Effect]:
         """Take the bank's final answer.
 
         Raises:
@@ -131,15 +131,15 @@ class SizeChange(StateMachine[SizeChangeState]):
         """
         if self.state is not S.POSTING:
             return []
-        if isinstance(content, AmendmentRefused):
-            return self._restore(content.code, f"the bank refuses the amendment: {content.detail}", "AmendmentRefused")
-        posted, right = (content.refund, content.charge), (self.body.refund, self.body.charge)
-        if posted != right:
-            raise RemoteProtocolError(f"posted refund and charge in minor units: got {posted}, expected {right}")
-        self._enter(S.ENDED, "AmendmentPosted")
+        if isinstance(content, ChangeRefused):
+            return self._restore(content.code, f"the bank refuses the amendment: {content.detail}", "ChangeRefused")
+        if content.amount != self.body.amount:
+            what = f"got {content.amount}, expected {self.body.amount}"
+            raise RemoteProtocolError(f"wrong posted amount in minor units: {what}")
+        self._enter(S.ENDED, "ChangePosted")
         self._retry.answered(now)
         self.deadline = None
-        self.last_word = Amended(self.signed, content, seal)
+        self.last_word = ChangeDone(self.signed, content, seal)
         settled = Persist(AmendmentSettled(self.body.offer_id, content, seal, now))
         # the document first: after a crash between the two the bank is asked again, and both are written
         return [
@@ -172,8 +172,8 @@ class SizeChange(StateMachine[SizeChangeState]):
         self._retry.clock_set(by)
         self._arm()
 
-    def tell(self, content: Amended | AmendmentRefused | AmendmentAgreed) -> Send:
-        performative = {Amended: Performative.INFORM, AmendmentRefused: Performative.REFUSE}.get(
+    def tell(self, content: ChangeDone | ChangeRefused | ChangeAgreed) -> Send:
+        performative = {ChangeDone: Performative.INFORM, ChangeRefused: Performative.REFUSE}.get(
             type(content), Performative.AGREE
         )
         body, about = self.body, self.conversation_id
@@ -273,7 +273,7 @@ class SizeChange(StateMachine[SizeChangeState]):
         self._enter(S.ENDED, stimulus)
         self._retry.stop()
         self.deadline = None
-        self.last_word = AmendmentRefused(self.body.agreement_id, self.body.number, code, detail)
+        self.last_word = ChangeRefused(self.body.agreement_id, self.body.number, code, detail)
         dropped = Persist(AmendmentDropped(self.body.offer_id, self.body.number, code, detail, now))
         return [dropped, self.tell(self.last_word)] if self.on_record else [self.tell(self.last_word)]
 
@@ -287,7 +287,7 @@ class SizeChange(StateMachine[SizeChangeState]):
         return CapacityTaken(self.body.offer_id, self.body.number, now)
 
     def _agreed(self) -> Send:
-        return self.tell(AmendmentAgreed(self.body.agreement_id, self.body.number))
+        return self.tell(ChangeAgreed(self.body.agreement_id, self.body.number))
 
     def _to_bank(self) -> Send:
         body, about = self.body, self.conversation_id
@@ -312,7 +312,7 @@ class SlotGrowth(SizeChange):
 
     def start(self, now: Instant) -> list[Effect]:
         """Record the amendment, and ask the machine to reserve the addition."""
-        self._enter(S.HOLDING, "Amendment")
+        self._enter(S.HOLDING, "ContractChange")
         self._arm()
         return [self._received(now), self._ask_machine()]
 
@@ -335,14 +335,14 @@ class SlotGrowth(SizeChange):
         """Countersign the amendment and have it posted, as the bank has reserved the money."""
         if self.state is not S.AGREED:
             return []
-        self._enter(S.POSTING, "AmendmentFunded")
+        self._enter(S.POSTING, "ChangeAgreed")
         return [Persist(self._is_taken(now)), self._ask_bank(now)]
 
     def on_withdrawn(self, now: Instant) -> list[Effect]:
         """Give up a void order; once the bank was asked to post, only its answer counts."""
         if self.state not in (S.HOLDING, S.AGREED):
             return []
-        return self._restore("withdrawn", "the buyer withdrew the amendment", "AmendmentWithdrawal")
+        return self._restore("withdrawn", "the buyer withdrew the amendment", "ChangeWithdrawal")
 
     # -- the machine ---------------------------------------------------------------------------------------------
 

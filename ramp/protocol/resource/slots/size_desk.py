@@ -12,14 +12,14 @@ from typing import Final
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Amendment, Signed
+from ramp.model.agreement import ContractChange, Signed
 from ramp.model.contents import (
-    Amended,
-    AmendmentCall,
-    AmendmentFunded,
-    AmendmentPosted,
-    AmendmentRefused,
-    AmendmentWithdrawal,
+    ChangeAgreed,
+    ChangeCall,
+    ChangeDone,
+    ChangePosted,
+    ChangeRefused,
+    ChangeWithdrawal,
 )
 from ramp.model.instant import MINUTE, Duration, Instant, iso, seconds
 from ramp.model.offer import RefusalCode
@@ -48,7 +48,7 @@ from ramp.protocol.transition_tables import ParticipantState, SizeChangeState
 EFFECT_SLACK: Final[Duration] = MINUTE
 """Maximum delay of an addition after its notice, by the seller's clock; until it begins it is reserved without pay."""
 
-GrowthWord = AmendmentCall | AmendmentFunded | AmendmentWithdrawal
+GrowthWord = ChangeCall | ChangeAgreed | ChangeWithdrawal
 """A buyer's messages about an addition, other than the amendment itself."""
 
 
@@ -66,14 +66,14 @@ class KeptSlot:
     participant: Participant
     state: SlotState
     change: SizeChange | None = None
-    said: dict[int, Amended | AmendmentRefused] = field(default_factory=dict)
+    said: dict[int, ChangeDone | ChangeRefused] = field(default_factory=dict)
 
     @property
-    def posted(self) -> list[AmendmentPosted]:
+    def posted(self) -> list[ChangePosted]:
         """The bank's answers about posted amendments."""
-        return [each.posted for each in self.said.values() if isinstance(each, Amended)]
+        return [each.posted for each in self.said.values() if isinstance(each, ChangeDone)]
 
-    def amended(self, body: Amendment) -> None:
+    def amended(self, body: ContractChange) -> None:
         """Apply a posted amendment."""
         before, self.state = self.state, after(self.state, body)
         if self.state.cores > before.cores:
@@ -128,7 +128,7 @@ class SizeDesk:
     def given_back(self, offer_id: str) -> int:
         """Return the refunds of a slot's resizes less their charges, in minor units."""
         slot = self._slots.get(offer_id)
-        return 0 if slot is None else sum(each.refund - each.charge for each in slot.posted)
+        return 0 if slot is None else -sum(each.amount for each in slot.posted)
 
     # -- the journal ---------------------------------------------------------------------------------------------
 
@@ -142,11 +142,11 @@ class SizeDesk:
         assert change is not None, "it was received first"
         if isinstance(record, AmendmentSettled):
             slot.amended(change.body)
-            slot.said[change.body.number] = Amended(change.signed, record.posted, record.seal)
+            slot.said[change.body.number] = ChangeDone(change.signed, record.posted, record.seal)
             slot.change = None
         elif isinstance(record, AmendmentDropped):
             body = change.body
-            slot.said[body.number] = AmendmentRefused(body.agreement_id, body.number, record.code, record.detail)
+            slot.said[body.number] = ChangeRefused(body.agreement_id, body.number, record.code, record.detail)
             slot.change = None
         else:
             change.replay(record)
@@ -204,7 +204,7 @@ class SizeDesk:
             RemoteProtocolError: if the buyer is not the only signer.
         """
         body = signed.body
-        assert isinstance(body, Amendment)
+        assert isinstance(body, ContractChange)
         if participant is None or participant.agreement is None:
             return [_refuse(message, body, "unknown_agreement", "no slot is sold for this offer")]
         if signed.signers != (participant.user,) or body.user != participant.user:
@@ -238,12 +238,12 @@ class SizeDesk:
             RemoteProtocolError: if the seal is missing, old or another's.
         """
         sealed_lately(message, Role.USER, now, self._pace.timing)
-        if isinstance(word, AmendmentCall):
+        if isinstance(word, ChangeCall):
             return self._on_call(message, word, participant, now)
         return self._on_buyer(message, word, participant, now)
 
     def _on_call(
-        self, message: Message, call: AmendmentCall, participant: Participant | None, now: Instant
+        self, message: Message, call: ChangeCall, participant: Participant | None, now: Instant
     ) -> list[Effect]:
         if participant is None or participant.agreement is None or participant.user != message.sender:
             return [refused(message, call, "unknown_agreement", "no slot is sold to the sender under this agreement")]
@@ -258,7 +258,7 @@ class SizeDesk:
     def _on_buyer(
         self,
         message: Message,
-        word: AmendmentFunded | AmendmentWithdrawal,
+        word: ChangeAgreed | ChangeWithdrawal,
         participant: Participant | None,
         now: Instant,
     ) -> list[Effect]:
@@ -268,10 +268,10 @@ class SizeDesk:
         slot = self._slot(participant)
         change = slot.change
         if change is not None and change.body.number == word.number and isinstance(change, SlotGrowth):
-            funded = isinstance(word, AmendmentFunded)
+            funded = isinstance(word, ChangeAgreed)
             return self._kept(slot, change.on_funded(now) if funded else change.on_withdrawn(now))
         said = slot.said.get(word.number)
-        return [] if said is None or isinstance(word, AmendmentWithdrawal) else [_say(message, said)]
+        return [] if said is None or isinstance(word, ChangeWithdrawal) else [_say(message, said)]
 
     def on_resized(self, resized: SlotResized, now: Instant) -> list[Effect]:
         change = self._open.get(resized.key)
@@ -280,7 +280,7 @@ class SizeDesk:
         return self._kept(self._slots[resized.key], change.on_resized(resized, now))
 
     def on_bank(
-        self, content: AmendmentPosted | AmendmentRefused, seal: Seal, participant: Participant, now: Instant
+        self, content: ChangePosted | ChangeRefused, seal: Seal, participant: Participant, now: Instant
     ) -> list[Effect]:
         """Take the bank's answer about an amendment.
 
@@ -304,7 +304,7 @@ class SizeDesk:
 
     # -- common --------------------------------------------------------------------------------------------------
 
-    def _problem(self, slot: KeptSlot, body: Amendment, now: Instant) -> tuple[str, str] | None:
+    def _problem(self, slot: KeptSlot, body: ContractChange, now: Instant) -> tuple[str, str] | None:
         """Return why an amendment is refused, as code and sentence, or None."""
         participant, timing = slot.participant, self._pace.timing
         standing = self._standing_problem(slot)
@@ -350,11 +350,11 @@ class SizeDesk:
         too_much = self._unpaid.problem(slot.participant.user, more)
         return ("quota", too_much) if too_much else None
 
-    def _booked_problem(self, body: Amendment, now: Instant) -> tuple[str, str] | None:
+    def _booked_problem(self, body: ContractChange, now: Instant) -> tuple[str, str] | None:
         full = self.booked.problem(now, body.until, body.cores, without=body.offer_id)
         return (RefusalCode.SLOT_TAKEN, full) if full else None
 
-    def _price_problem(self, body: Amendment, now: Instant) -> tuple[str, str] | None:
+    def _price_problem(self, body: ContractChange, now: Instant) -> tuple[str, str] | None:
         """Return why the price of an addition is not valid, or None."""
         price = self.prices.price(body.previous, body.cores, body.until, now)
         if price is None:
@@ -364,7 +364,7 @@ class SizeDesk:
         return None
 
     def _change(self, signed: Signed, slot: KeptSlot) -> SizeChange:
-        assert isinstance(signed.body, Amendment)
+        assert isinstance(signed.body, ContractChange)
         kind = SlotGrowth if signed.body.grows else SizeChange
         return kind(signed, slot.participant.agreed, slot.state, self._pace)
 
@@ -389,7 +389,7 @@ class SizeDesk:
             self._close(offer_id)
             slot.change = None
             slot.said[change.body.number] = change.last_word
-            if isinstance(change.last_word, Amended):
+            if isinstance(change.last_word, ChangeDone):
                 slot.amended(change.body)
             if change.stranded:
                 self._stranded.append((offer_id, change.stranded))
@@ -416,10 +416,10 @@ class SizeDesk:
         self.booked.put(offer.offer_id, offer.start, until, cores)
 
 
-def _refuse(message: Message, body: Amendment, code: str, detail: str) -> Send:
-    return _say(message, AmendmentRefused(body.agreement_id, body.number, code, detail))
+def _refuse(message: Message, body: ContractChange, code: str, detail: str) -> Send:
+    return _say(message, ChangeRefused(body.agreement_id, body.number, code, detail))
 
 
-def _say(message: Message, content: Amended | AmendmentRefused) -> Send:
-    performative = Performative.INFORM if isinstance(content, Amended) else Performative.REFUSE
+def _say(message: Message, content: ChangeDone | ChangeRefused) -> Send:
+    performative = Performative.INFORM if isinstance(content, ChangeDone) else Performative.REFUSE
     return reply(message, performative, content)

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Amendment, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.contents import (
-    Amended,
-    AmendmentAgreed,
-    AmendmentFunded,
-    AmendmentRefused,
-    AmendmentWithdrawal,
+    ChangeAgreed,
+    ChangeDone,
+    ChangeRefused,
+    ChangeWithdrawal,
     Content,
     FundsReserved,
     OrderLine,
@@ -43,7 +42,7 @@ from ramp.protocol.transition_tables import ADDITION, AdditionState
 
 S = AdditionState
 OrderWord = FundsReserved | OrderRefused | OrderPosted | OrderVoided
-SellerWord = AmendmentAgreed | AmendmentRefused | Amended
+SellerWord = ChangeAgreed | ChangeRefused | ChangeDone
 
 
 @dataclass(slots=True)
@@ -55,24 +54,24 @@ class _Line:
         proved: whether its seller has proved that it is posted.
     """
 
-    body: Amendment
+    body: ContractChange
     agreement: Agreement
     agreed: bool = False
     proved: bool = False
 
 
-def check_proof(body: Amendment, proof: Amended) -> None:
+def check_proof(body: ContractChange, proof: ChangeDone) -> None:
     """Check both signatures of an amendment, and the bank's posting message to the resource.
 
     Raises:
         RemoteProtocolError: if one is missing or about another amendment.
     """
-    if proof.amendment.body != body or proof.amendment.signers != (body.user, body.resource):
+    if proof.change.body != body or proof.change.signers != (body.user, body.resource):
         raise RemoteProtocolError("the proof belongs to another amendment or lacks a signature")
     posted, seal = proof.posted, proof.posted_seal
     told = (seal.signer, seal.role, seal.receiver) == (body.bank, Role.BANK, body.resource)
-    said = (posted.agreement_id, posted.number, posted.refund, posted.charge)
-    if not told or said != (body.agreement_id, body.number, body.refund, body.charge):
+    said = (posted.agreement_id, posted.number, posted.amount)
+    if not told or said != (body.agreement_id, body.number, body.amount):
         raise RemoteProtocolError("the proof lacks the bank's statement of posting")
 
 
@@ -87,7 +86,7 @@ class Growth(PatientMachine[AdditionState]):
         outcomes: outcome of each line with the bank's seal, once the order has ended.
     """
 
-    def __init__(self, lines: Sequence[tuple[Amendment, Agreement]], pace: Pace) -> None:
+    def __init__(self, lines: Sequence[tuple[ContractChange, Agreement]], pace: Pace) -> None:
         first = lines[0][0]
         super().__init__(first.order_id, ADDITION, S.NEW, pace)
         self.order_id = first.order_id
@@ -99,11 +98,11 @@ class Growth(PatientMachine[AdditionState]):
         self._why: tuple[str, str] = ("", "")
 
     @property
-    def amendments(self) -> tuple[Amendment, ...]:
+    def amendments(self) -> tuple[ContractChange, ...]:
         return tuple(line.body for line in self._lines.values())
 
     @property
-    def lines(self) -> tuple[tuple[Amendment, Agreement], ...]:
+    def lines(self) -> tuple[tuple[ContractChange, Agreement], ...]:
         return tuple((line.body, line.agreement) for line in self._lines.values())
 
     @property
@@ -147,20 +146,20 @@ class Growth(PatientMachine[AdditionState]):
             return []
         line = self._lines[agreement_id]
         said_by(message, line.body.resource, Role.RESOURCE)
-        if isinstance(content, Amended):
+        if isinstance(content, ChangeDone):
             check_proof(line.body, content)
             return self._proved(line, content, now)
-        if isinstance(content, AmendmentRefused):
+        if isinstance(content, ChangeRefused):
             if self.state is S.WITHDRAWING:
                 return []
-            return self._withdraw(content.code, content.detail, "AmendmentRefused", now)
+            return self._withdraw(content.code, content.detail, "ChangeRefused", now)
         if self.state is not S.ASKING or line.agreed:
             return []
         line.agreed = True
         effects: list[Effect] = [Report(AmendmentAdvanced(line.body))]
         if all(each.agreed for each in self._lines.values()):
             self._retry.answered(now)
-            self._enter(S.RESERVING, "AmendmentAgreed")
+            self._enter(S.RESERVING, "ChangeAgreed")
             effects += self._ask(self._pace.timing.cancellation_limit, now)
         return effects
 
@@ -209,14 +208,14 @@ class Growth(PatientMachine[AdditionState]):
         answers = self._pace.patience(self._pace.timing.cancellation_limit)
         return self._ask(max(self.valid_until - now, 0) + answers, now)
 
-    def _proved(self, line: _Line, proof: Amended, now: Instant) -> list[Effect]:
+    def _proved(self, line: _Line, proof: ChangeDone, now: Instant) -> list[Effect]:
         body = line.body
         line.proved = True
         effects: list[Effect] = [
-            SaveAgreement(document_name(body.agreement_id, body.number), proof.amendment, proof.posted_seal.text)
+            SaveAgreement(document_name(body.agreement_id, body.number), proof.change, proof.posted_seal.text)
         ]
         if all(each.proved for each in self._lines.values()):
-            self._end("Amended", proof.posted_seal, now, done=True)
+            self._end("ChangeDone", proof.posted_seal, now, done=True)
         return effects
 
     # -- common --------------------------------------------------------------------------------------------------
@@ -248,11 +247,11 @@ class Growth(PatientMachine[AdditionState]):
     def _order_lines(self) -> tuple[OrderLine, ...]:
         return tuple(order_line(body) for body in self.amendments)
 
-    def _funded(self, line: _Line) -> AmendmentFunded:
-        return AmendmentFunded(line.body.agreement_id, line.body.number, self.order_id)
+    def _funded(self, line: _Line) -> ChangeAgreed:
+        return ChangeAgreed(line.body.agreement_id, line.body.number)
 
-    def _given_up(self, line: _Line) -> AmendmentWithdrawal:
-        return AmendmentWithdrawal(line.body.agreement_id, line.body.number)
+    def _given_up(self, line: _Line) -> ChangeWithdrawal:
+        return ChangeWithdrawal(line.body.agreement_id, line.body.number)
 
     def _to_seller(self, line: _Line, performative: Performative, content: Content) -> Send:
         about, key = line.agreement.request_id, line.body.key
@@ -263,7 +262,7 @@ class Growth(PatientMachine[AdditionState]):
         return Send(Message(Performative.REQUEST, self._user, self._bank, self.order_id, content, reply_with=reference))
 
 
-def _came_to(body: Amendment, *, done: bool, code: str, detail: str) -> AmendmentOutcome:
+def _came_to(body: ContractChange, *, done: bool, code: str, detail: str) -> AmendmentOutcome:
     charge = body.charge if done else 0
     return AmendmentOutcome(
         body.agreement_id, body.number, done, body.cores, body.until, body.effective_at, 0, code, detail, charge

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Amendment, amendment_key
-from ramp.model.contents import AmendmentCall, AmendmentPriced, AmendmentRefused
+from ramp.model.agreement import Agreement, ContractChange, amendment_key
+from ramp.model.contents import ChangeCall, ChangePriced, ChangeRefused
 from ramp.model.instant import Duration, Instant
 from ramp.model.money import credits_text
 from ramp.model.ports import IdSource
@@ -109,8 +109,8 @@ class Growths:
         standing: Callable[[str], str],
         pace: Pace,
         ids: IdSource,
-        proposed: Callable[[Amendment], None],
-        posted: Callable[[Amendment], None],
+        proposed: Callable[[ContractChange], None],
+        posted: Callable[[ContractChange], None],
         not_done: Callable[[str, str, str], Report],
     ) -> None:
         self._standing = standing
@@ -152,7 +152,7 @@ class Growths:
         self._inquiries.update((each.agreement_id, inquiry) for each in wanted)
         return self._calls(inquiry)
 
-    def begin(self, lines: Sequence[tuple[Amendment, Agreement]], whole: bool, now: Instant) -> list[Effect]:
+    def begin(self, lines: Sequence[tuple[ContractChange, Agreement]], whole: bool, now: Instant) -> list[Effect]:
         """Start an order that is on record.
 
         Args:
@@ -197,7 +197,7 @@ class Growths:
 
     # -- messages and time ---------------------------------------------------------------------------------------
 
-    def on_priced(self, message: Message, content: AmendmentPriced, now: Instant) -> list[Effect]:
+    def on_priced(self, message: Message, content: ChangePriced, now: Instant) -> list[Effect]:
         """Take a seller's price.
 
         Raises:
@@ -226,7 +226,7 @@ class Growths:
         inquiry = self._inquiries.get(agreement_id)
         if inquiry is not None and inquiry.of(agreement_id).number == number:
             said_by(message, inquiry.of(agreement_id).agreement.resource, Role.RESOURCE)
-            if not isinstance(content, AmendmentRefused):
+            if not isinstance(content, ChangeRefused):
                 return []
             return self._failed(inquiry, content.code, content.detail)
         growth = self._open.get(agreement_id)
@@ -277,7 +277,7 @@ class Growths:
         for each in inquiry.wanted:
             if each.agreement_id not in inquiry.prices:
                 agreement = each.agreement
-                call = AmendmentCall(each.agreement_id, each.number, each.cores, each.until, each.asking)
+                call = ChangeCall(each.agreement_id, each.number, each.cores, each.until, each.asking)
                 about, key = agreement.request_id, amendment_key(each.agreement_id, each.number)
                 receiver, sender = agreement.resource, agreement.user
                 effects.append(Send(Message(Performative.CFP, sender, receiver, about, call, reply_with=key)))
@@ -290,7 +290,7 @@ class Growths:
         inquiry.retry.again(now)
         return self._calls(inquiry)
 
-    def _take_price(self, inquiry: _Inquiry, priced: AmendmentPriced, now: Instant) -> list[Effect]:
+    def _take_price(self, inquiry: _Inquiry, priced: ChangePriced, now: Instant) -> list[Effect]:
         wanted = inquiry.of(priced.agreement_id)
         if priced.cpu_hour_cost > wanted.asking:
             told = f"{priced.cpu_hour_cost} credits/core-hour asked, expected at most {wanted.asking}"
@@ -317,7 +317,7 @@ class Growths:
             return [Report(AmendmentEnded(_quoted(body))) for body in bodies]
         return self._propose(inquiry, bodies, now)
 
-    def _propose(self, inquiry: _Inquiry, bodies: Sequence[Amendment], now: Instant) -> list[Effect]:
+    def _propose(self, inquiry: _Inquiry, bodies: Sequence[ContractChange], now: Instant) -> list[Effect]:
         together = tuple(body.agreement_id for body in bodies)
         for body in bodies:
             self._proposed(body)
@@ -325,7 +325,7 @@ class Growths:
         lines = [(body, each.agreement) for body, each in zip(bodies, inquiry.wanted, strict=True)]
         return effects + self.begin(lines, True, now)
 
-    def _drawn_up(self, inquiry: _Inquiry, now: Instant) -> list[Amendment]:
+    def _drawn_up(self, inquiry: _Inquiry, now: Instant) -> list[ContractChange]:
         """Return the amendments at the named prices, effective as soon as the notice allows."""
         timing = self._pace.timing
         effective_at = now + timing.amendment_notice
@@ -364,10 +364,10 @@ class Growths:
         return effects
 
 
-def _drawn_up(wanted: Wanted, price: int, order_id: str, times: tuple[Instant, Instant, Instant]) -> Amendment:
+def _drawn_up(wanted: Wanted, price: int, order_id: str, times: tuple[Instant, Instant, Instant]) -> ContractChange:
     """Return an amendment at a price; times are those of issue, effect and end of validity."""
     agreement, (issued_at, effective_at, valid_until) = wanted.agreement, times
-    draft = Amendment(
+    draft = ContractChange(
         agreement_id=agreement.agreement_id,
         number=wanted.number,
         previous=wanted.state.digest,
@@ -378,16 +378,15 @@ def _drawn_up(wanted: Wanted, price: int, order_id: str, times: tuple[Instant, I
         cores=wanted.cores,
         until=wanted.until,
         effective_at=effective_at,
-        refund=0,
         issued_at=issued_at,
         valid_until=valid_until,
         cpu_hour_cost=price,
         order_id=order_id,
     )
-    return replace(draft, charge=charge_owed(wanted.state, draft))
+    return replace(draft, amount=charge_owed(wanted.state, draft))
 
 
-def _quoted(body: Amendment) -> AmendmentOutcome:
+def _quoted(body: ContractChange) -> AmendmentOutcome:
     return AmendmentOutcome(
         body.agreement_id,
         0,

@@ -8,8 +8,8 @@ from typing import TypeGuard
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, Amendment, Cancellation
-from ramp.model.contents import Amended, AmendmentPosted, AmendmentPriced, Content
+from ramp.model.agreement import TERMINAL, Agreement, ContractChange
+from ramp.model.contents import ChangeDone, ChangePosted, ChangePriced, ChangeRefused, Content
 from ramp.model.instant import Duration, Instant
 from ramp.model.ports import IdSource
 from ramp.model.seal import Role
@@ -68,8 +68,8 @@ class Changes:
         self._agreements = agreements
         self._standing = standing
         self._pace = pace
-        self._proposed: dict[str, dict[int, Amendment]] = {}
-        self._posted: dict[str, list[Amendment]] = {}
+        self._proposed: dict[str, dict[int, ContractChange]] = {}
+        self._posted: dict[str, list[ContractChange]] = {}
         self._states: dict[str, tuple[int, SlotState]] = {}  # with the number of amendments it includes
         self._open: dict[str, Change] = {}
         self._growths = Growths(
@@ -88,7 +88,7 @@ class Changes:
     def open(self) -> tuple[str, ...]:
         return (*self._open, *self._growths.open)
 
-    def posted(self, agreement_id: str) -> tuple[Amendment, ...]:
+    def posted(self, agreement_id: str) -> tuple[ContractChange, ...]:
         """Return the posted amendments of an agreement, in order."""
         return tuple(self._posted.get(agreement_id, ()))
 
@@ -127,7 +127,7 @@ class Changes:
             for each in records
             if isinstance(each, AmendmentProposed)
         }
-        orders: dict[str, list[Amendment]] = {}
+        orders: dict[str, list[ContractChange]] = {}
         for agreement_id, amendment in waiting.items():
             if amendment.grows:
                 orders.setdefault(amendment.order_id, []).append(amendment)
@@ -171,9 +171,9 @@ class Changes:
             self._posted.pop(agreement_id, None)
             self._states.pop(agreement_id, None)
 
-    def _replayed(self, records: Sequence[Record]) -> dict[str, Amendment]:
+    def _replayed(self, records: Sequence[Record]) -> dict[str, ContractChange]:
         """Replay all records; return the open amendments by agreement."""
-        waiting: dict[str, Amendment] = {}
+        waiting: dict[str, ContractChange] = {}
         for record in records:
             if isinstance(record, AmendmentProposed):
                 amendment = record.amendment
@@ -186,10 +186,10 @@ class Changes:
                     self._note(self._proposed[outcome.agreement_id][outcome.number])
         return {key: amendment for key, amendment in waiting.items() if key in self._agreements}
 
-    def _propose(self, amendment: Amendment) -> None:
+    def _propose(self, amendment: ContractChange) -> None:
         self._proposed.setdefault(amendment.agreement_id, {})[amendment.number] = amendment
 
-    def _note(self, amendment: Amendment) -> None:
+    def _note(self, amendment: ContractChange) -> None:
         posted = self._posted.setdefault(amendment.agreement_id, [])
         if amendment not in posted:
             posted.append(amendment)
@@ -269,13 +269,13 @@ class Changes:
     def _next_number(self, agreement_id: str) -> int:
         return max(self._proposed.get(agreement_id, {0: None})) + 1
 
-    def _drawn_up(self, wish: AgreementResized, agreement: Agreement, state: SlotState, now: Instant) -> Amendment:
+    def _drawn_up(self, wish: AgreementResized, agreement: Agreement, state: SlotState, now: Instant) -> ContractChange:
         """Return the wanted amendment, effective as soon as the notice allows."""
         agreement_id, timing = agreement.agreement_id, self._pace.timing
         cores = state.cores if wish.cores is None else wish.cores
         until = state.until if wish.until is None else wish.until
         effective_at = now + timing.amendment_notice
-        return Amendment(
+        return ContractChange(
             agreement_id=agreement_id,
             number=self._next_number(agreement_id),
             previous=state.digest,
@@ -286,15 +286,18 @@ class Changes:
             cores=cores,
             until=until,
             effective_at=effective_at,
-            refund=refund_owed(agreement, state, cores, until, effective_at),
+            amount=-refund_owed(agreement, state, cores, until, effective_at),
             issued_at=now,
             valid_until=min(effective_at + timing.amendment_window, until),
         )
 
     def concern(self, content: Content) -> TypeGuard[AmendmentWord | OrderWord]:
         """Return whether a message is about a resize, or an order that pays for one."""
-        pays = isinstance(content, OrderWord) and self._growths.pays(content.order_id)
-        return pays or isinstance(content, AmendmentWord)
+        if isinstance(content, OrderWord):
+            return self._growths.pays(content.order_id)
+        if isinstance(content, ChangePosted | ChangeRefused):
+            return content.number != TERMINAL
+        return isinstance(content, AmendmentWord)
 
     def handle(self, message: Message, content: AmendmentWord | OrderWord, now: Instant) -> list[Effect]:
         """Take an answer of a resource or the bank about an amendment or its order.
@@ -304,13 +307,13 @@ class Changes:
         """
         if isinstance(content, OrderWord):
             return self._growths.on_bank(message, content, now)
-        body = content.amendment.body if isinstance(content, Amended) else content
-        if isinstance(body, Agreement | Cancellation):
-            raise RemoteProtocolError(f"the proof must be of an Amendment, got {type(body).__name__}")
-        if isinstance(body, AmendmentPriced):
+        body = content.change.body if isinstance(content, ChangeDone) else content
+        if isinstance(body, Agreement):
+            raise RemoteProtocolError(f"the proof must be of a ContractChange, got {type(body).__name__}")
+        if isinstance(body, ChangePriced):
             return self._growths.on_priced(message, body, now)
         agreement_id, number = body.agreement_id, body.number
-        if not isinstance(content, AmendmentPosted | AmendmentPriced):
+        if not isinstance(content, ChangePosted | ChangePriced):
             heard = self._growths.on_seller(message, agreement_id, number, content, now)
             if heard is not None:
                 return heard
@@ -319,12 +322,12 @@ class Changes:
             return guarded(agreement_id, lambda: change.handle(message, content, now) + self._end(agreement_id, now))
         amendment = self._proposed.get(agreement_id, {}).get(number)
         agreement = self._agreements.get(agreement_id)
-        if not isinstance(content, Amended) or amendment is None or agreement is None:
+        if not isinstance(content, ChangeDone) or amendment is None or agreement is None:
             return []
         # the bank's answer has concluded it; this is the copy with both signatures
         said_by(message, amendment.resource, Role.RESOURCE)
         check_proof(amendment, content)
-        return [SaveAgreement(document_name(agreement_id, number), content.amendment, content.posted_seal.text)]
+        return [SaveAgreement(document_name(agreement_id, number), content.change, content.posted_seal.text)]
 
     def not_understood(self, message: Message, now: Instant) -> list[Effect]:
         """Take a NOT_UNDERSTOOD about an amendment; ignore any other."""
@@ -350,7 +353,7 @@ class Changes:
 
     # -- common --------------------------------------------------------------------------------------------------
 
-    def _begin(self, amendment: Amendment, now: Instant) -> list[Effect]:
+    def _begin(self, amendment: ContractChange, now: Instant) -> list[Effect]:
         change = Change(amendment, self._agreements[amendment.agreement_id], self._pace)
         self._open[amendment.agreement_id] = change
         return change.start(now)

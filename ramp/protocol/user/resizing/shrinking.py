@@ -7,14 +7,14 @@ bank's answer (posted or void) is final, whatever the seller says or fails to do
 from __future__ import annotations
 
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Amendment, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.contents import (
-    Amended,
-    AmendmentAgreed,
-    AmendmentPosted,
-    AmendmentPriced,
-    AmendmentRefused,
-    AmendmentWithdrawal,
+    ChangeAgreed,
+    ChangeDone,
+    ChangePosted,
+    ChangePriced,
+    ChangeRefused,
+    ChangeWithdrawal,
     Content,
 )
 from ramp.model.instant import Instant
@@ -30,7 +30,7 @@ from ramp.protocol.transition_tables import AMENDMENT, AmendmentState
 from ramp.protocol.user.resizing.growth import check_proof
 
 S = AmendmentState
-AmendmentWord = AmendmentAgreed | AmendmentRefused | AmendmentPosted | Amended | AmendmentPriced
+AmendmentWord = ChangeAgreed | ChangeRefused | ChangePosted | ChangeDone | ChangePriced
 
 
 class Change(PatientMachine[AmendmentState]):
@@ -40,7 +40,7 @@ class Change(PatientMachine[AmendmentState]):
         outcome: how it ended, with the bank's seal, or None.
     """
 
-    def __init__(self, amendment: Amendment, agreement: Agreement, pace: Pace) -> None:
+    def __init__(self, amendment: ContractChange, agreement: Agreement, pace: Pace) -> None:
         super().__init__(agreement.request_id, AMENDMENT, S.NEW, pace)
         self.amendment = amendment
         self.agreement = agreement
@@ -68,24 +68,24 @@ class Change(PatientMachine[AmendmentState]):
         Raises:
             RemoteProtocolError: if its sender did not seal it, or the proof is invalid.
         """
-        if self.state is S.ENDED or isinstance(content, AmendmentPriced):
+        if self.state is S.ENDED or isinstance(content, ChangePriced):
             return []
         body = self.amendment
-        if isinstance(content, Amended):
+        if isinstance(content, ChangeDone):
             said_by(message, body.resource, Role.RESOURCE)
             check_proof(body, content)
             document = document_name(body.agreement_id, body.number)
-            saved = SaveAgreement(document, content.amendment, content.posted_seal.text)
-            return [saved, *self._end(content.posted, content.posted_seal, "Amended", now)]
-        if isinstance(content, AmendmentAgreed):
+            saved = SaveAgreement(document, content.change, content.posted_seal.text)
+            return [saved, *self._end(content.posted, content.posted_seal, "ChangeDone", now)]
+        if isinstance(content, ChangeAgreed):
             said_by(message, body.resource, Role.RESOURCE)
             return self._agreed(now) if self.state is S.ASKING else []
-        if message.sender == body.resource and isinstance(content, AmendmentRefused):
+        if message.sender == body.resource and isinstance(content, ChangeRefused):
             said_by(message, body.resource, Role.RESOURCE)
             if self.state is S.WITHDRAWING:
                 return []
             self._why = content.code, content.detail
-            return self._withdraw("AmendmentRefused", now)
+            return self._withdraw("ChangeRefused", now)
         seal = said_by(message, body.bank, Role.BANK)
         if self.state is not S.WITHDRAWING:
             return []
@@ -105,7 +105,7 @@ class Change(PatientMachine[AmendmentState]):
         return self._ask_again(now)
 
     def _agreed(self, now: Instant) -> list[Effect]:
-        self._enter(S.AGREED, "AmendmentAgreed")
+        self._enter(S.AGREED, "ChangeAgreed")
         self._retry.answered(now)
         # until the amendment expires, plus the time for an answer
         self._limit = self.amendment.valid_until + self._pace.patience(self._pace.timing.cancellation_limit)
@@ -116,19 +116,17 @@ class Change(PatientMachine[AmendmentState]):
         self._enter(S.WITHDRAWING, stimulus)
         return self._ask(None, now)
 
-    def _end(
-        self, content: AmendmentPosted | AmendmentRefused, seal: Seal, stimulus: str, now: Instant
-    ) -> list[Effect]:
+    def _end(self, content: ChangePosted | ChangeRefused, seal: Seal, stimulus: str, now: Instant) -> list[Effect]:
         self._enter(S.ENDED, stimulus)
         self._is_answered(now)
-        done = isinstance(content, AmendmentPosted)
+        done = isinstance(content, ChangePosted)
         code, detail = ("", "") if done else self._why
-        if isinstance(content, AmendmentRefused) and not code:
+        if isinstance(content, ChangeRefused) and not code:
             code, detail = content.code, content.detail
-        refund = content.refund if isinstance(content, AmendmentPosted) else 0
+        refund = content.refund if isinstance(content, ChangePosted) else 0
         self.outcome = self._came_to(refund, done=done, code=code, detail=detail), seal
         # ask the seller again for the copy with both signatures
-        return [self._propose()] if stimulus == "AmendmentPosted" else []
+        return [self._propose()] if stimulus == "ChangePosted" else []
 
     def _came_to(self, refund: int, *, done: bool, code: str, detail: str) -> AmendmentOutcome:
         body = self.amendment
@@ -144,7 +142,7 @@ class Change(PatientMachine[AmendmentState]):
 
     def _withdrawal(self) -> Send:
         body = self.amendment
-        return self._request(body.bank, AmendmentWithdrawal(body.agreement_id, body.number))
+        return self._request(body.bank, ChangeWithdrawal(body.agreement_id, body.number))
 
     def _request(self, receiver: str, content: Content) -> Send:
         user, about, key = self.amendment.user, self.conversation_id, self.amendment.key

@@ -1,23 +1,23 @@
-"""Changes of a bought slot: answers to amendments of its size (which travel signed), and moves to other places."""
+"""What is said of changes of a bought slot (which travel signed), and of moves to other places."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ramp.model.agreement import Signed
+from ramp.model.agreement import TERMINAL, Signed
 from ramp.model.communicative_acts import Interaction, Performative, said
 from ramp.model.instant import Duration, Instant
-from ramp.model.seal import BY_BANK, BY_RESOURCE, BY_USER, Role, Seal
+from ramp.model.seal import BY_BANK, BY_RESOURCE, BY_TRADER, BY_USER, Role, Seal
 
 
 @said(Performative.CFP, interaction=Interaction.CONTRACT_NET, by=BY_USER)
 @dataclass(frozen=True, slots=True)
-class AmendmentCall:
+class ChangeCall:
     """CFP by the user: the price of more cores or a later end is wanted.
 
     Attributes:
         agreement_id: of the slot.
-        number: for an amendment of it.
+        number: for a change of it.
         cores: from some seconds hence on; at least as many as now.
         until: the end; at least that of now.
         cpu_hour_cost: maximum price of the addition, credits per core hour.
@@ -32,7 +32,7 @@ class AmendmentCall:
 
 @said(Performative.PROPOSE, interaction=Interaction.CONTRACT_NET, by=BY_RESOURCE)
 @dataclass(frozen=True, slots=True)
-class AmendmentPriced:
+class ChangePriced:
     """PROPOSE by the resource: a price for the addition; nothing is set aside.
 
     Attributes:
@@ -54,28 +54,13 @@ class AmendmentPriced:
     state: str
 
 
-@said(Performative.CONFIRM, interaction=Interaction.REQUEST, by=BY_USER)
+@said(Performative.AGREE, Performative.CONFIRM, interaction=Interaction.REQUEST, by=BY_TRADER)
 @dataclass(frozen=True, slots=True)
-class AmendmentFunded:
-    """CONFIRM by the user to the resource: the bank has set the charge aside, so have the amendment posted.
-
-    Attributes:
-        agreement_id: of the slot.
-        number: of the amendment.
-        order_id: the order.
-    """
-
-    agreement_id: str
-    number: int
-    order_id: str
-
-
-@said(Performative.AGREE, interaction=Interaction.REQUEST, by=BY_RESOURCE)
-@dataclass(frozen=True, slots=True)
-class AmendmentAgreed:
+class ChangeAgreed:
     """AGREE by the resource: it will take back a reduction at the instant stated, then have it posted.
 
-    An addition is set aside on the machine until the amendment may no longer be posted.
+    An addition is set aside on the machine until the change may no longer be posted. CONFIRM by the user: the bank has
+    set the charge aside, so have the addition posted.
     """
 
     agreement_id: str
@@ -84,8 +69,11 @@ class AmendmentAgreed:
 
 @said(Performative.REFUSE, interaction=Interaction.REQUEST, by=frozenset({Role.RESOURCE, Role.BANK}))
 @dataclass(frozen=True, slots=True)
-class AmendmentRefused:
-    """REFUSE: the resource changes nothing; or the bank, finally: the amendment is not posted, nor ever will be."""
+class ChangeRefused:
+    """REFUSE: the resource changes nothing; or the bank, finally: the change is not posted, nor ever will be.
+
+    A terminal change may be asked for again.
+    """
 
     agreement_id: str
     number: int
@@ -95,27 +83,37 @@ class AmendmentRefused:
 
 @said(Performative.AGREE, Performative.INFORM, interaction=Interaction.REQUEST, by=BY_BANK)
 @dataclass(frozen=True, slots=True)
-class AmendmentPosted:
-    """AGREE by the bank to the resource, INFORM to the user: the amendment holds from now on.
+class ChangePosted:
+    """AGREE by the bank to the party that asked, INFORM to the other: the change holds from now on.
 
     Attributes:
         agreement_id: of the slot.
-        number: of the amendment.
-        transfer_id: the refund, or the payment of the addition.
-        refund: minor units refunded.
-        charge: minor units paid.
+        number: of the change; `TERMINAL` if the agreement has ended.
+        transfer_id: the payment of an addition, or the refund.
+        amount: minor units paid by the buyer; below zero what the buyer got back.
+        ordered_for: the reason of the market's keeper, if it ordered the refund; empty otherwise.
     """
 
     agreement_id: str
     number: int
     transfer_id: str
-    refund: int
-    charge: int = 0
+    amount: int
+    ordered_for: str = ""
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether the agreement has ended."""
+        return self.number == TERMINAL
+
+    @property
+    def refund(self) -> int:
+        """Return what the buyer got back, in minor units."""
+        return max(-self.amount, 0)
 
 
 @said(Performative.REQUEST, interaction=Interaction.REQUEST, by=BY_USER)
 @dataclass(frozen=True, slots=True)
-class AmendmentWithdrawal:
+class ChangeWithdrawal:
     """REQUEST by the user to the bank: void it, unless it is posted; the answer is final either way.
 
     To the resource: the order of an addition is void, so release the reservation for it.
@@ -127,17 +125,17 @@ class AmendmentWithdrawal:
 
 @said(Performative.INFORM, interaction=Interaction.REQUEST, by=BY_RESOURCE)
 @dataclass(frozen=True, slots=True)
-class Amended:
-    """INFORM by the resource: the bank has posted the amendment; with both signatures and the bank's answer, as proof.
+class ChangeDone:
+    """INFORM by the resource: the bank has posted the change; with both signatures and the bank's answer, as proof.
 
     Attributes:
-        amendment: with both signatures.
+        change: with both signatures.
         posted: the bank's answer to the resource.
         posted_seal: the bank's seal on it.
     """
 
-    amendment: Signed
-    posted: AmendmentPosted
+    change: Signed
+    posted: ChangePosted
     posted_seal: Seal
 
 
