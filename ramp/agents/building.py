@@ -77,7 +77,7 @@ class PartyBuilder:
         settings: settings of the connection to the XMPP server.
         passwords: passwords of the agents' accounts by local name.
         leases: leases of redundant banks by local name.
-        site: the resources of this process that answer together; None if each answers for itself.
+        site: the Resource Agents of this process, which answer calls for proposals together.
     """
 
     config: SwarmConfig
@@ -86,7 +86,7 @@ class PartyBuilder:
     passwords: dict[str, str]
     clock: SystemClock
     leases: dict[str, BankLease] = field(default_factory=dict)
-    site: Site | None = None
+    site: Site = field(default_factory=Site)
 
     def build(self, name: str) -> PartyAgent:
         """Build the agent with a local name.

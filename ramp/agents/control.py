@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import contextlib
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Final
 
-from ramp.agents.control_channel import ControlChannel
+from ramp.agents.control_channel import ControlSocket
 from ramp.agents.roles import CommandedAgent, UserAgent
 from ramp.control import answering
 from ramp.control.answering import full_name
@@ -29,8 +31,7 @@ from ramp.control.requests import (
     Withdraw,
 )
 from ramp.errors import ConfigurationError, ControlLineError
-from ramp.model.acl import Message, Performative
-from ramp.model.contents import Bid, CallForProposals, ChangePosted, DepositMade
+from ramp.model.contents import ChangePosted, DepositMade
 from ramp.model.money import credits_text
 from ramp.model.request import RequestForQuotation
 from ramp.protocol import events as ev
@@ -38,11 +39,48 @@ from ramp.protocol import progress as pr
 from ramp.protocol.amending.asking import AmendmentOutcome
 from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.records import RequestConcluded
-from ramp.protocol.user.evaluator import BIDS_MAX
-from ramp.rfql import codec
+from ramp.protocol.user.evaluator import BIDS_MAX, BIDS_SHOWN
+from ramp.rfql.request_for_quotation import write_request
+from ramp.rfql.xml.parser import DOCUMENT_BYTES_MAX, check_size
 from ramp.runtime.configuration_changes.audit_log import add_line
+from ramp.runtime.identifiers import RandomIds
 from ramp.runtime.state_folder import StateFolder
-from ramp.xmpp import wire
+
+BID_BYTES: Final = 60
+"""Maximum bytes of a bid in a call for proposals, besides the name of its resource."""
+
+
+class ControlChannel(ControlSocket):
+    """Serves the control socket of an agent that has an owner."""
+
+    def __init__(self, agent: CommandedAgent, path: Path) -> None:
+        super().__init__(str(agent.jid), path)
+        self._commanded = agent
+        self._ids = RandomIds()
+
+    async def _ask(self, query_id: str, command: ev.Command) -> Event:
+        def wanted(progress: pr.Progress) -> bool:
+            return isinstance(progress, pr.QueryAnswered) and progress.query_id == query_id
+
+        async with self._progress(wanted) as queue:
+            await self._commanded.command(command)
+            progress = await queue.get()
+        assert isinstance(progress, pr.QueryAnswered)
+        return answering.answer(progress)
+
+    @contextlib.asynccontextmanager
+    async def _progress(self, wanted: Callable[[pr.Progress], bool]) -> AsyncIterator[asyncio.Queue[pr.Progress]]:
+        queue: asyncio.Queue[pr.Progress] = asyncio.Queue()
+
+        def watcher(progress: pr.Progress) -> None:
+            if wanted(progress):
+                queue.put_nowait(progress)
+
+        self._commanded.watchers.add(watcher)
+        try:
+            yield queue
+        finally:
+            self._commanded.watchers.discard(watcher)
 
 
 class UserControl(ControlChannel):
@@ -87,7 +125,7 @@ class UserControl(ControlChannel):
 
     async def _submit(self, request: Submit, reader: asyncio.StreamReader) -> AsyncIterator[Event]:
         command = answering.submission(request, request.request_id or self._ids.new("request"))
-        self._check_size(command.request_id, command.request)
+        self._check_size(command.request)
         yield Submitted(command.request_id, command.request.warnings)
         if command.request_id in self._agent.party.purchases:  # submitted again: continue with its events
             async for event in self._watch(command.request_id, reader):
@@ -99,23 +137,11 @@ class UserControl(ControlChannel):
         async for event in self._follow_request(command.request_id, command, reader):
             yield event
 
-    def _check_size(self, request_id: str, document: RequestForQuotation) -> None:
+    def _check_size(self, request: RequestForQuotation) -> None:
         """Refuse a request whose calls for proposals, with bids of other resources, could become too large."""
-        name = self._agent.host.name
-        bids = tuple(Bid(unit.number, name, unit.cpu_hour_cost) for unit in document.units)
-        most = bids * (BIDS_MAX // len(bids) + 1)
-        call = CallForProposals(request_id, 1, document, most[:BIDS_MAX])
-        encoded = codec.encode(Message(Performative.CFP, name, name, request_id, call))
-        wire.encode_message(
-            to=name,
-            sender=name,
-            body=encoded.body,
-            metadata=encoded.metadata,
-            thread=encoded.thread,
-            stanza_id="size",
-            stanza_max_bytes=self._agent.settings.stanza_max_bytes,
-            compress_from_bytes=self._agent.settings.compress_from_bytes,
-        )
+        bids = min(BIDS_MAX, BIDS_SHOWN * len(request.units))
+        room = bids * (BID_BYTES + len(self._agent.host.name.encode()))
+        check_size(write_request(request), limit=DOCUMENT_BYTES_MAX - room)
 
     async def _watch(self, request_id: str, reader: asyncio.StreamReader) -> AsyncIterator[Event]:
         purchase = self._agent.party.purchases.get(request_id)

@@ -10,20 +10,15 @@ import abc
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
-from ramp.agents.party_agent import brief
-from ramp.agents.roles import CommandedAgent
-from ramp.control import answering
 from ramp.control.codec import REQUEST_BYTES_MAX, VERSION, decode_request, encode_event, verb_of
-from ramp.control.events import Event, MarketRefusalCode, Refused, Welcome
+from ramp.control.events import Event, MarketRefusalCode, Refused, Welcome, refusal
 from ramp.control.requests import Hello, Request
 from ramp.errors import START_AGAIN, ControlLineError, RampError, wrong_version
-from ramp.protocol import events as ev
-from ramp.protocol import progress as pr
 from ramp.runtime.configuration_changes.audit_log import peer_name
-from ramp.runtime.identifiers import RandomIds
+from ramp.runtime.logs.events import brief
 from ramp.runtime.state_folder import check_private
 
 _log = logging.getLogger(__name__)
@@ -109,46 +104,13 @@ class ControlSocket(abc.ABC):
                 reason = f"{self._name} does not serve the verb {verb_of(request)}"
                 await _write(writer, Refused(MarketRefusalCode.NOT_UNDERSTOOD, reason))
         except RampError as error:
-            await _write(writer, answering.refusal(error))
+            await _write(writer, refusal(error))
         except ConnectionError:  # the client has disconnected
             raise
         except Exception as error:  # a bug ends at this request
             _log.error("control request %s failed: %s", verb_of(request), brief(error))
             reason = f"{verb_of(request)}: internal error of the agent: {brief(error)}"
             await _write(writer, Refused(MarketRefusalCode.AGENT_FAILED, reason))
-
-
-class ControlChannel(ControlSocket):
-    """Serves the control socket of an agent that has an owner."""
-
-    def __init__(self, agent: CommandedAgent, path: Path) -> None:
-        super().__init__(str(agent.jid), path)
-        self._commanded = agent
-        self._ids = RandomIds()
-
-    async def _ask(self, query_id: str, command: ev.Command) -> Event:
-        def wanted(progress: pr.Progress) -> bool:
-            return isinstance(progress, pr.QueryAnswered) and progress.query_id == query_id
-
-        async with self._progress(wanted) as queue:
-            await self._commanded.command(command)
-            progress = await queue.get()
-        assert isinstance(progress, pr.QueryAnswered)
-        return answering.answer(progress)
-
-    @contextlib.asynccontextmanager
-    async def _progress(self, wanted: Callable[[pr.Progress], bool]) -> AsyncIterator[asyncio.Queue[pr.Progress]]:
-        queue: asyncio.Queue[pr.Progress] = asyncio.Queue()
-
-        def watcher(progress: pr.Progress) -> None:
-            if wanted(progress):
-                queue.put_nowait(progress)
-
-        self._commanded.watchers.add(watcher)
-        try:
-            yield queue
-        finally:
-            self._commanded.watchers.discard(watcher)
 
 
 async def _write(writer: asyncio.StreamWriter, event: Event) -> None:

@@ -29,12 +29,11 @@ from typing import Any
 
 from ramp.agents.building import PartyBuilder, transport_settings
 from ramp.agents.clock_watch import ComparingAgent
-from ramp.agents.control import KeeperControl, UserControl
-from ramp.agents.control_channel import ControlChannel
-from ramp.agents.group_calls import ANSWERED, Act, GroupCall, read_call, standing_of
+from ramp.agents.control import ControlChannel, KeeperControl, UserControl
+from ramp.agents.group_calls import ANSWERED, Act, GroupCall, read_call
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import KeeperAgent, ResourceAgent, UserAgent
-from ramp.agents.sites.site import Site
+from ramp.agents.standing import standing_of
 from ramp.control.status import STANDBY
 from ramp.errors import ConfigurationError, EffectFailed, MembershipRevoked, PluginError, StateDamaged, TransportError
 from ramp.model.instant import MILLISECOND
@@ -357,7 +356,6 @@ async def run_agents(config: SwarmConfig, state: StateFolder, settings: Transpor
         settings=settings,
         passwords=state.passwords(names),
         clock=SystemClock(),
-        site=Site() if config.site_agent else None,
     )
     limits = config.logs
     end_events = keep_events(state.events / f"{names[0]}.jsonl", rotate_bytes=limits.rotate_bytes, keep=limits.keep)

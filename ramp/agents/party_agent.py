@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import traceback
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from ramp.errors import DocumentError, EffectFailed, MembershipRevoked, SealInvalid, TransportError
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Signed
 from ramp.model.contents import Content, RevocationNotice
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.model.ports import Notary
@@ -26,28 +24,19 @@ from ramp.protocol.party import Party
 from ramp.protocol.progress import MembershipEnded, Progress, RevocationsFollowed
 from ramp.protocol.timing import earliest
 from ramp.rfql import codec
-from ramp.rfql.codec import EncodedMessage
+from ramp.rfql.encoded_message import EncodedMessage
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.host import Guest, Host, Ports
+from ramp.runtime.logs.events import brief
 from ramp.xmpp.behaviour import Courier
-from ramp.xmpp.bundles import BUNDLE_KEY, Part, unpack
+from ramp.xmpp.bundles import BUNDLE_KEY, unpack
 from ramp.xmpp.settings import TransportSettings
 from ramp.xmpp.transport import MarketAgent
-
-DOCUMENT_FIELD = "x-document"
-"""Metadata field with the kind of document; it distinguishes behaviours with equal performatives."""
 
 LOOK_AGAIN: Duration = 5 * SECOND
 """Maximum time between two checks of the clock, so an agent soon notices a step of the clock or a suspend."""
 
 _log = logging.getLogger(__name__)
-
-
-def brief(error: BaseException) -> str:
-    """Return an unexpected exception in one line: type, text and place."""
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {str(error)[:200]!a}{place}"
 
 
 class PartyAgent(MarketAgent):
@@ -114,7 +103,7 @@ class PartyAgent(MarketAgent):
             host.start(now)
         await self._settle()
 
-    async def on_text(self, sender_bare: str, metadata: dict[str, str], thread: str, body: str) -> None:
+    async def on_message(self, message: EncodedMessage) -> None:
         """Decode a message and pass it to the host; answer an unreadable one with NOT_UNDERSTOOD.
 
         After any other error the message is dropped, counted and logged.
@@ -122,52 +111,47 @@ class PartyAgent(MarketAgent):
         Raises:
             EffectFailed: the party's decision cannot be carried out, which is not the message's fault.
         """
-        if BUNDLE_KEY in metadata:
-            await self._on_bundle(sender_bare, metadata, body)
+        if BUNDLE_KEY in message.metadata:
+            await self._take_bundle(message)
         else:
-            self.take_in(sender_bare, metadata, thread, body)
+            self.take_in(message)
         await self._settle()
 
-    async def _on_bundle(self, sender: str, metadata: Mapping[str, str], body: str) -> None:
+    async def _take_bundle(self, bundle: EncodedMessage) -> None:
+        sender = bundle.peer
         try:
-            parts = unpack(body, metadata[BUNDLE_KEY])
+            messages = unpack(bundle)
         except DocumentError as error:
             self.counters.refused += 1
             self.complain(sender, "cannot read a bundle from %s: %s", sender, error)
         else:
-            await self.on_bundle(sender, parts)
+            await self.on_bundle(sender, messages)
 
-    async def on_bundle(self, sender: str, parts: Sequence[Part]) -> None:
+    async def on_bundle(self, sender: str, messages: Sequence[EncodedMessage]) -> None:
         """Handle a bundle of messages; this kind of agent refuses it."""
         self.counters.refused += 1
         self.complain(sender, "bundle from %s dropped: this agent accepts none", sender)
 
-    def take_in(
-        self, sender: str, metadata: Mapping[str, str], thread: str, body: str, kinds: tuple[type, ...] = ()
-    ) -> None:
+    def take_in(self, encoded: EncodedMessage, kinds: tuple[type, ...] = ()) -> None:
         """Decode a message and pass it to the host; the host's messages wait to be sent.
 
         Args:
-            sender: address of the sender.
-            metadata: FIPA parameters.
-            thread: conversation id.
-            body: the document.
+            encoded: the message.
             kinds: accepted types of contents; empty for all.
 
         Raises:
             EffectFailed: the party's decision cannot be carried out.
         """
+        sender = encoded.peer
         now = self.now()
         try:
-            message = codec.decode(
-                sender, self.host.name, metadata, thread, body, self._notary, now, sealed=self.host.ports.sealed
-            )
+            message = codec.decode(encoded, self.host.name, self._notary, now, sealed=self.host.ports.sealed)
         except SealInvalid as error:  # no answer: strangers must not be able to make an agent send messages
             self.counters.refused += 1
             self.complain(sender, "message from %s dropped: %s", sender, error)
         except DocumentError as error:
             self.complain(sender, "cannot read a message from %s: %s", sender, error)
-            answer = codec.not_understood(sender, self.host.name, metadata, thread, str(error))
+            answer = codec.not_understood(encoded, self.host.name, str(error))
             if answer is not None:
                 self._outgoing.append(answer)
         except Exception as error:  # a bug in decoding: no answer to the sender
@@ -257,16 +241,15 @@ class PartyAgent(MarketAgent):
         self._arm()
         async with self._sending:
             while self._outgoing:
-                await self._send_next()
+                await self._send_waiting()
 
-    async def _send_next(self) -> None:
+    async def _send_waiting(self) -> None:
         """Send the first waiting message, and possibly others with it."""
         await self._send(self._outgoing.popleft())
 
     async def _send(self, message: Message) -> None:
         try:
-            encoded = self._encode(message)
-            await self.transmit(message.receiver, encoded.body, encoded.metadata, encoded.thread)
+            await self.send(self._encode(message))
         except (DocumentError, TransportError) as error:
             _log.error("%s: %s to %s not sent: %s", self.host.name, message.performative, message.receiver, error)
             if not self._stopped:
@@ -278,14 +261,12 @@ class PartyAgent(MarketAgent):
             )
 
     def _encode(self, message: Message) -> EncodedMessage:
+        """Encode a message; a call for proposals once for all its receivers."""
         if self._encoded is not None and self._encoded[0] is message.content:
-            return self._encoded[1]
+            return replace(self._encoded[1], peer=message.receiver)
         encoded = codec.encode(message)
-        content = message.content
-        kind = type(content.body if isinstance(content, Signed) else content).__name__
-        encoded.metadata[DOCUMENT_FIELD] = kind
         if message.performative is Performative.CFP and message.seal is None:
-            self._encoded = (content, encoded)
+            self._encoded = message.content, encoded
         return encoded
 
     # -- timers --------------------------------------------------------------------------------------------------

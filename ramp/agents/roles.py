@@ -10,12 +10,13 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ramp.agents.clock_watch import ComparingAgent
 from ramp.agents.guests.isolated import IsolatedGuest
 from ramp.agents.job_launcher import JobLauncher
-from ramp.agents.party_agent import DOCUMENT_FIELD, PartyAgent
+from ramp.agents.party_agent import PartyAgent
 from ramp.agents.sites.routes import BUNDLED, SITE_FIELD, Routes
 from ramp.agents.sites.site import Site
 from ramp.errors import DocumentError, LedgerUnavailable, TransportError
@@ -40,12 +41,12 @@ from ramp.protocol.progress import (
 from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.user.party import UserParty
-from ramp.rfql.codec import EncodedMessage
+from ramp.rfql.codec import DOCUMENT_FIELD
+from ramp.rfql.encoded_message import EncodedMessage
 from ramp.runtime.logs.events import record
 from ramp.runtime.storage_errors import reason_of
 from ramp.xmpp.behaviour import Courier
-from ramp.xmpp.bundles import PARTS_MAX, Part, pack
-from ramp.xmpp.wire import Bounce
+from ramp.xmpp.bundles import PARTS_MAX, pack
 
 if TYPE_CHECKING:
     from ramp.runtime.ledger.bank_lease import BankLease
@@ -213,8 +214,8 @@ def event_of(ended: RequestEnded | CancellationEnded) -> str:
 class UserAgent(ComparingAgent, CommandedAgent):
     """Buys for one owner.
 
-    It sends calls and rejections for several machines of a site as one stanza, if the machines have named an agent that
-    accepts them.
+    It sends calls and rejections for several machines of a site as one stanza, once the machines have named an agent
+    that accepts them.
     """
 
     behaviours_served: ClassVar[tuple[type[Courier], ...]] = (RequestAQuote, ResourceNotifier)
@@ -239,27 +240,27 @@ class UserAgent(ComparingAgent, CommandedAgent):
 
     # -- several machines of a site together ---------------------------------------------------------------------
 
-    async def on_text(self, sender_bare: str, metadata: dict[str, str], thread: str, body: str) -> None:
-        site = metadata.get(SITE_FIELD, "")  # an offer may name the agent of its machine's site
+    async def on_message(self, message: EncodedMessage) -> None:
+        site = message.metadata.get(SITE_FIELD, "")  # an offer may name the agent of its machine's site
         if site:
-            self.routes.learn(sender_bare, site)
-        await super().on_text(sender_bare, metadata, thread, body)
+            self.routes.learn(message.peer, site)
+        await super().on_message(message)
 
-    async def on_bundle(self, sender: str, parts: Sequence[Part]) -> None:
+    async def on_bundle(self, sender: str, messages: Sequence[EncodedMessage]) -> None:
         """Accept offers of several machines from the agent that they have named, and nothing else."""
-        for part in parts:
-            if self.routes.speaks_for(sender, part.machine):
-                self.take_in(part.machine, part.metadata, part.thread, part.body, (Proposal,))
+        for message in messages:
+            if self.routes.speaks_for(sender, message.peer):
+                self.take_in(message, (Proposal,))
             else:
                 self.counters.refused += 1
-                self.complain(sender, "message from %s for %s dropped: not named by it", sender, part.machine)
+                self.complain(sender, "message from %s for %s dropped: not named by it", sender, message.peer)
 
-    def on_bounce(self, bounce: Bounce) -> None:
+    def on_bounce(self, message: EncodedMessage, condition: str) -> None:
         # the next messages go to the machines themselves
-        self.routes.unreachable(bounce.peer_bare)
-        super().on_bounce(bounce)
+        self.routes.unreachable(message.peer)
+        super().on_bounce(message, condition)
 
-    async def _send_next(self) -> None:
+    async def _send_waiting(self) -> None:
         for receiver, messages in self.routes.next_together(self._outgoing):
             if len(messages) == 1 or not await self._send_together(receiver, messages):
                 for message in messages:
@@ -268,12 +269,7 @@ class UserAgent(ComparingAgent, CommandedAgent):
     async def _send_together(self, site: str, messages: Sequence[Message]) -> bool:
         """Send several messages as one bundle; False if that fails and each must be sent alone."""
         try:
-            parts = []
-            for message in messages:
-                encoded = self._encode(message)
-                parts.append(Part(message.receiver, encoded.metadata, encoded.thread, encoded.body))
-            body, metadata = pack(parts)
-            await self.transmit(site, body, metadata, messages[0].conversation_id)
+            await self.send(pack(site, [self._encode(each) for each in messages]))
         except (DocumentError, TransportError):  # the bundle is too large, or a message is invalid
             return False
         return True
@@ -291,7 +287,7 @@ class ResourceAgent(ComparingAgent):
     Attributes:
         guests: plug-in and price strategy that run in separate processes.
         launcher: launcher of jobs on its slots; None without one.
-        site: the agents of this process; None if each answers calls only for itself.
+        site: the Resource Agents of this process.
         troubles: current problems of plug-in and price strategy by their names.
         on_troubles: called when `troubles` has changed.
     """
@@ -307,7 +303,7 @@ class ResourceAgent(ComparingAgent):
     def __init__(self, *args: Any, **keywords: Any) -> None:
         self.guests: list[IsolatedGuest[Any]] = []
         self.launcher: JobLauncher | None = None
-        self.site: Site | None = None
+        self.site = Site()
         self.troubles: dict[str, str] = {}
         self.on_troubles: Callable[[], None] = lambda: None
         self._refused: dict[tuple[str, str], int] = {}
@@ -318,8 +314,7 @@ class ResourceAgent(ComparingAgent):
         for guest in self.guests:
             guest.begin()
         await super().setup()
-        if self.site is not None:
-            self.site.join(str(self.jid), self)
+        self.site.join(str(self.jid), self)
 
     async def guests_opened(self) -> None:
         """Wait until all guests are open, or a timeout; slow guests continue in the background.
@@ -336,8 +331,7 @@ class ResourceAgent(ComparingAgent):
             if self.launcher is not None:
                 await self.launcher.stop()
         finally:
-            if self.site is not None:
-                self.site.leave(str(self.jid), self)
+            self.site.leave(str(self.jid), self)
             await super().stop()
 
     def watch(self, progress: Progress) -> None:
@@ -402,26 +396,22 @@ class ResourceAgent(ComparingAgent):
 
     # -- several machines of a site together ---------------------------------------------------------------------
 
-    async def on_bundle(self, sender: str, parts: Sequence[Part]) -> None:
+    async def on_bundle(self, sender: str, messages: Sequence[EncodedMessage]) -> None:
         """Pass calls to the machines that they are for, and send the immediate answers as one bundle."""
-        if self.site is None:
-            await super().on_bundle(sender, parts)
-            return
-        answers = self.site.answers(sender, parts)
+        answers = self.site.answers(sender, messages)
         for start in range(0, len(answers), PARTS_MAX):
-            await self._answer(sender, answers[start : start + PARTS_MAX])
+            await self._send_answers(sender, answers[start : start + PARTS_MAX])
 
-    async def _answer(self, user: str, answers: Sequence[Part]) -> None:
+    async def _send_answers(self, user: str, answers: Sequence[EncodedMessage]) -> None:
         try:
-            body, metadata = pack(answers)
-            await self.transmit(user, body, metadata, answers[0].thread)
+            await self.send(pack(user, answers))
         except (DocumentError, TransportError) as error:
             if len(answers) > 1:  # the bundle may be too large
                 half = len(answers) // 2
-                await self._answer(user, answers[:half])
-                await self._answer(user, answers[half:])
+                await self._send_answers(user, answers[:half])
+                await self._send_answers(user, answers[half:])
             else:
-                self.complain(user, "answer of %s to %s not sent: %s", answers[0].machine, user, error)
+                self.complain(user, "answer of %s to %s not sent: %s", answers[0].peer, user, error)
 
     # -- as a member of the site ---------------------------------------------------------------------------------
 
@@ -429,12 +419,13 @@ class ResourceAgent(ComparingAgent):
     def speaks(self) -> bool:
         return self.is_alive() and self.is_connected and self.host.failure is None
 
-    def answer_together(self, user: str, part: Part) -> list[Message]:
+    def answers(self, message: EncodedMessage) -> list[EncodedMessage]:
+        user = message.peer
         if self.host.failure is not None or not self.admits(user):
             return []
         try:
             self.counters.received += 1
-            self.take_in(user, part.metadata, part.thread, part.body, BUNDLED)
+            self.take_in(message, BUNDLED)
         except Exception as error:  # must not end the other agents of the site
             self.on_behaviour_failed("site", error)
             return []
@@ -442,9 +433,9 @@ class ResourceAgent(ComparingAgent):
         for answer in answers:
             self._outgoing.remove(answer)
         self._settle_soon()
-        return answers
+        return [encoded for answer in answers if (encoded := self._encode_answer(answer)) is not None]
 
-    def written(self, message: Message) -> Part | None:
+    def _encode_answer(self, message: Message) -> EncodedMessage | None:
         try:
             self._count_refusals(message)
             encoded = self._encode(message)
@@ -452,7 +443,7 @@ class ResourceAgent(ComparingAgent):
             self.complain(message.receiver, "%s to %s not sent: %s", message.performative, message.receiver, error)
             return None
         self.counters.sent += 1
-        return Part(self.host.name, encoded.metadata, encoded.thread, encoded.body)
+        return replace(encoded, peer=self.host.name)
 
     async def _send(self, message: Message) -> None:
         self._count_refusals(message)
@@ -460,7 +451,7 @@ class ResourceAgent(ComparingAgent):
 
     def _encode(self, message: Message) -> EncodedMessage:
         encoded = super()._encode(message)
-        if isinstance(message.content, Proposal) and self.site is not None and (spokesman := self.site.spokesman):
+        if isinstance(message.content, Proposal) and (spokesman := self.site.spokesman):
             encoded.metadata[SITE_FIELD] = spokesman
         return encoded
 

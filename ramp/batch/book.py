@@ -12,7 +12,7 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,7 +40,6 @@ CREATE TABLE hold (
     made           INTEGER NOT NULL,
     released       INTEGER NOT NULL,
     removed        INTEGER NOT NULL,
-    lost           TEXT NOT NULL,
     started        INTEGER,
     moved_at       INTEGER,
     step           INTEGER NOT NULL,
@@ -50,11 +49,6 @@ CREATE TABLE hold (
 
 _WHAT: Final = "book of holds"
 _BROKEN: Final = "invalid or damaged book of holds"
-
-_COLUMNS: Final = (
-    "key, name, reservation_id, unit, slot, parts, held_until, firm, account, made, released, removed, lost, started, "
-    "moved_at, step, shaped"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +68,6 @@ class Entry:
         made: whether the system was seen to have it.
         released: whether it was given back.
         removed: whether the system was seen without it after that.
-        lost: why the slot can no longer be delivered; empty if it can.
         started: when the job of the slot started; None before, and for reserved slots.
         moved_at: when it last moved to other cores; None if never. It grows with every move.
         step: number of the last change of its size, from 1; 0 before the first.
@@ -93,7 +86,6 @@ class Entry:
     made: bool = False
     released: bool = False
     removed: bool = False
-    lost: str = ""
     started: Instant | None = None
     moved_at: Instant | None = None
     step: int = 0
@@ -117,6 +109,10 @@ class Entry:
         assert self.slot is not None
         until = None if self.firm else self.held_until
         return Reservation(self.key, self.reservation_id or self.name, self.slot, self.firm, until, self.started)
+
+
+_NAMES: Final = tuple(each.name for each in fields(Entry))
+_COLUMNS: Final = ", ".join(_NAMES)
 
 
 class HoldBook:
@@ -170,10 +166,6 @@ class HoldBook:
         reason = "was never held" if entry is None else "is no longer held: its time ran out"
         return Refusal(0 if entry is None else entry.unit, RefusalCode.HOLD_EXPIRED, detail=f"{key} {reason}")
 
-    def next_expiry(self, now: Instant) -> Instant | None:
-        untils = (each.held_until for each in self.live(now) if not each.firm)
-        return min((until for until in untils if until is not None), default=None)
-
     def to_remove(self, now: Instant) -> tuple[Entry, ...]:
         """Return entries that were released, expired or ended and may still be on the system."""
         return tuple(each for each in self._select("WHERE removed = 0 AND name <> ''") if not each.live(now))
@@ -216,15 +208,11 @@ class HoldBook:
 
     def _write(self, entry: Entry) -> None:
         slot = None if entry.slot is None else json.dumps(asdict(entry.slot))
-        row = (
-            *(entry.key, entry.name, entry.reservation_id, entry.unit, slot, json.dumps(entry.parts)),
-            *(entry.held_until, entry.firm, entry.account, entry.made, entry.released, entry.removed, entry.lost),
-            *(entry.started, entry.moved_at, entry.step, entry.shaped),
-        )
-        updates = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS.split(", ")[1:])
+        row = {name: getattr(entry, name) for name in _NAMES} | {"slot": slot, "parts": json.dumps(entry.parts)}
+        updates = ", ".join(f"{name} = excluded.{name}" for name in _NAMES[1:])
         marks = ", ".join("?" * len(row))
         sql = f"INSERT INTO hold ({_COLUMNS}) VALUES ({marks}) ON CONFLICT (key) DO UPDATE SET {updates}"  # noqa: S608
-        self._execute(sql, row)
+        self._execute(sql, tuple(row.values()))
 
     def _execute(self, sql: str, values: Sequence[Any]) -> None:
         with storing(self.path), transaction(self._connection):
@@ -283,24 +271,8 @@ def _by_start(entry: Entry) -> tuple[Instant, Instant, str]:
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:
-    key, name, reservation_id, unit, slot, parts, held_until, firm, account, made, released, removed, lost = row[:13]
-    started, moved_at, step, shaped = row[13:]
-    return Entry(
-        key,
-        name,
-        reservation_id,
-        unit,
-        None if slot is None else Slot(**json.loads(slot)),
-        tuple((str(node), int(count)) for node, count in json.loads(parts)),
-        held_until,
-        bool(firm),
-        account,
-        bool(made),
-        bool(released),
-        bool(removed),
-        lost,
-        started,
-        moved_at,
-        step,
-        bool(shaped),
-    )
+    found = dict(zip(_NAMES, row, strict=True))
+    flags = {name: bool(found[name]) for name in ("firm", "made", "released", "removed", "shaped")}
+    slot = None if found["slot"] is None else Slot(**json.loads(found["slot"]))
+    parts = tuple((str(node), int(count)) for node, count in json.loads(found["parts"]))
+    return Entry(**{**found, **flags, "slot": slot, "parts": parts})

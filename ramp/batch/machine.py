@@ -8,7 +8,8 @@ has the intention and the system the result.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -27,8 +28,9 @@ from ramp.model.instant import SECOND, Duration, Instant, iso, seconds
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import Nodes, RequestUnit
 from ramp.model.slot import Reservation, Slot, SlotMove
-from ramp.plugins.snapshot import load_shown, reservation_shown
-from ramp.plugins.windows import iso_or_empty, window_refusal
+from ramp.plugins.interface import ResourcePlugin
+from ramp.plugins.snapshot import machine_shown
+from ramp.plugins.windows import iso_or_empty, request_refusal
 
 Answer = TypeVar("Answer")
 
@@ -40,7 +42,7 @@ _FOREVER: Final[Duration] = 365 * 24 * 3600 * SECOND
 """Assumed length of a job without a limit, in pictures; Slurm itself takes a year."""
 
 
-class BookedMachine:
+class BookedMachine(ResourcePlugin):
     """The common part of plug-ins that keep their holds in a book.
 
     Args:
@@ -51,8 +53,6 @@ class BookedMachine:
         snapshot_age_s: seconds for which one picture serves.
         monotonic: a monotonic clock in seconds, for the picture's age.
     """
-
-    source = "live"
 
     def __init__(
         self,
@@ -71,8 +71,9 @@ class BookedMachine:
         self._monotonic = monotonic
         self._picture: tuple[float, SystemSnapshot] | None = None
 
+    @abstractmethod
     def _look(self, now: Instant) -> SystemSnapshot:
-        raise NotImplementedError
+        """Take a new picture of the system."""
 
     def picture(self, now: Instant) -> SystemSnapshot:
         """Return a picture of the system, at most `snapshot_age_s` old.
@@ -88,28 +89,113 @@ class BookedMachine:
     def reservations(self, now: Instant) -> tuple[Reservation, ...]:
         return self.book.reservations(now)
 
-    def next_event(self, now: Instant) -> Instant | None:
-        return self.book.next_expiry(now)
+    # -- promises ------------------------------------------------------------------------------------------------
 
-    def _shown(self, picture: SystemSnapshot, now: Instant, queued: list[dict[str, Any]]) -> dict[str, Any]:
-        """Return a plug-in's snapshot without its projected load."""
-        busy = self.capacity - min(picture.free_cores, self.capacity)
-        return {
-            "resource": self.resource,
-            "source": self.source,
-            "time": iso(now),
-            "machine_time_s": now / SECOND,
-            "picture_age_s": max(now - picture.taken_at, 0) / SECOND,
-            "cores": self.capacity,
-            "cores_busy": busy,
-            "load": busy / self.capacity,
-            "running": [
+    @abstractmethod
+    def _wanted(
+        self, account: str, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant
+    ) -> Entry | str:
+        """Return the entry to write for a new hold, or why the slot is not free."""
+
+    @abstractmethod
+    def _make(self, entry: Entry, unit: RequestUnit, now: Instant) -> None:
+        """Make a hold on the system, as its entry promises."""
+
+    @abstractmethod
+    def _check_held(self, entry: Entry, now: Instant) -> None:
+        """Raise a `SystemRefused` if the system has not what an entry promises, and cannot have it any more."""
+
+    @abstractmethod
+    def _remove(self, entry: Entry) -> None:
+        """Remove what the system has for an entry, and record that."""
+
+    @abstractmethod
+    def _sweep(self, now: Instant) -> None:
+        """Remove what the system has for entries that are over."""
+
+    def _on_refused(self, refused: Refused, now: Instant) -> None:
+        """Draw conclusions from the refusal of a hold."""
+
+    def _on_firm(self, entry: Entry) -> None:
+        """Do what a sale needs beside its entry."""
+
+    def hold(self, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant) -> Reservation | Refusal:
+        return self.hold_for("", key, unit, slot, until, now)
+
+    def hold_for(
+        self, account: str, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant
+    ) -> Reservation | Refusal:
+        entry = self.book.entry(key)
+        if entry is None:
+            if until <= now:
+                detail = f"the hold would have ended at {iso(until)}"
+                return Refusal(unit.number, RefusalCode.HOLD_EXPIRED, detail=detail)
+            wanted = self._told(lambda: self._wanted(account, key, unit, slot, until, now))
+            if isinstance(wanted, str):
+                return Refusal(unit.number, RefusalCode.SLOT_TAKEN, detail=wanted)
+            entry = wanted
+            self.book.intend(entry)
+        if entry.live(now) and not entry.made:
+            try:
+                self._told(partial(self._make, entry, unit, now))
+            except Refused as refused:
+                self.book.drop(key)
+                if refused.transient:
+                    raise PluginError(self._name, refused.reason, transient=True) from refused
+                self._on_refused(refused, now)
+                return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=refused.reason)
+        return self.book.answer(key, now)
+
+    def confirm(self, key: str, now: Instant) -> Reservation | Refusal:
+        """Make a hold firm once the system is seen to have it; see `ResourcePlugin.confirm`."""
+        entry = self.book.entry(key)
+        if entry is not None and entry.stands(now) and not entry.firm:
+            try:
+                self._told(partial(self._check_held, entry, now))
+            except Refused as refused:
+                if refused.transient:
+                    raise PluginError(self._name, refused.reason, transient=True) from refused
+                self.book.release(key)
+                return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=refused.reason)
+            self._told(partial(self._on_firm, self.book.change(key, firm=True)))
+        return self.book.answer(key, now)
+
+    def release(self, key: str, now: Instant) -> None:
+        entry = self.book.release(key)
+        if entry is not None and entry.name and not entry.removed:
+            self._told(lambda: self._remove(entry))
+
+    def forget(self, keys: Sequence[str], now: Instant) -> None:
+        self._told(lambda: self._sweep(now))
+        self.book.forget(keys, now)
+
+    @abstractmethod
+    def _projected_load(self, now: Instant) -> Callable[[Instant, Instant], float]:
+        """Return the mean load from one instant to a later one."""
+
+    def snapshot(self, now: Instant, horizon: Duration) -> dict[str, Any]:
+        picture, load = self._told(lambda: (self.picture(now), self._projected_load(now)))
+        waiting = []
+        for job in picture.waiting:
+            begin = max(job.planned_start or now, now)
+            end = None if job.time_limit is None else begin + job.time_limit
+            waiting.append(job_shown(job.job_id, job.cores, begin, end, job.submitted, job.user, now))
+        shown = machine_shown(
+            self.resource,
+            self.source,
+            self.capacity,
+            [each.reservation() for each in self.book.live(now)],
+            now,
+            horizon,
+            load=load,
+            busy=self.capacity - min(picture.free_cores, self.capacity),
+            running=[
                 job_shown(job.job_id, job.cores, job.start, job.end, job.submitted, job.user, now)
                 for job in picture.running
             ],
-            "queued": queued,
-            "reservations": [reservation_shown(each.reservation()) for each in self.book.live(now)],
-        }
+            queued=waiting,
+        )
+        return {**shown, "picture_age_s": max(now - picture.taken_at, 0) / SECOND}
 
     def _told(self, act: Callable[[], Answer]) -> Answer:
         """Act on the system, turning its failures into those of plug-ins.
@@ -127,7 +213,7 @@ class BookedMachine:
 
 
 class BatchMachine(BookedMachine):
-    """A batch system behind a Resource Agent; a `ramp.plugins.interface.ResourcePlugin` that also forgets.
+    """A batch system behind a Resource Agent.
 
     Args:
         system: the live system.
@@ -145,6 +231,8 @@ class BatchMachine(BookedMachine):
     Raises:
         PluginError: the book cannot be read, or the system cannot be asked (then it may work later).
     """
+
+    tended = True
 
     def __init__(
         self,
@@ -180,7 +268,7 @@ class BatchMachine(BookedMachine):
         Raises:
             PluginError: the system cannot be asked now, or nothing is sold and a condition for sales is not met.
         """
-        self._told(lambda: self.reconciler.sweep(now))
+        self._told(lambda: self._sweep(now))
         if not self.book.live(now):  # else the sold slots are looked after, and `tend` checks
             self._check_conditions(now)
 
@@ -242,11 +330,7 @@ class BatchMachine(BookedMachine):
     # -- the interface of plug-ins -------------------------------------------------------------------------------
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
-        sellable = self.for_sale.cores(self.capacity)
-        if unit.cores.total > sellable:
-            detail = f"{unit.cores.total} cores are wanted, {sellable} of {self.capacity} are for sale"
-            return Refusal(unit.number, RefusalCode.MACHINE_TOO_SMALL, f"{sellable} cores", detail)
-        if refusal := window_refusal(unit, now):
+        if refusal := request_refusal(unit, self.for_sale.cores(self.capacity), now):
             return refusal
         earliest, duration = unit.earliest_start(now), unit.run_duration(now)
         latest = unit.deadline - duration
@@ -279,68 +363,52 @@ class BatchMachine(BookedMachine):
         token = token_of(fit.parts)
         return Slot(fit.start, end, cores, free.load(fit.start, end), placement_of(fit.parts), token)
 
-    def hold(self, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant) -> Reservation | Refusal:
-        entry = self.book.entry(key)
-        if entry is None:
-            if until <= now:
-                detail = f"the hold would have ended at {iso(until)}"
-                return Refusal(unit.number, RefusalCode.HOLD_EXPIRED, detail=detail)
-            parts = self._parts(slot)
-            taken = self._told(lambda: self._taken(slot, parts, now))
-            if taken:
-                return Refusal(unit.number, RefusalCode.SLOT_TAKEN, detail=taken)
-            shaped = isinstance(unit.cores, Nodes) or unit.torus is not None
-            name = reservation_name(self.resource, key)
-            entry = Entry(key, name, "", unit.number, slot, parts, until, shaped=shaped)
-            self.book.intend(entry)
-        if entry.live(now) and not entry.made:
-            refusal = self._make(entry, now)
-            if refusal is not None:
-                return refusal
-        return self.book.answer(key, now)
+    def _wanted(
+        self, account: str, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant
+    ) -> Entry | str:
+        del account  # the slot is handed over once it is sold
+        parts = self._parts(slot)
+        if taken := self._taken(slot, parts, now):
+            return taken
+        shaped = isinstance(unit.cores, Nodes) or unit.torus is not None
+        name = reservation_name(self.resource, key)
+        return Entry(key, name, "", unit.number, slot, parts, until, shaped=shaped)
 
-    def _make(self, entry: Entry, now: Instant) -> Refusal | None:
-        """Make a hold on the system, or forget it if the system refuses it."""
-        try:
-            self._told(lambda: self.reconciler.make(entry, now))
-        except Refused as refused:
-            self.book.drop(entry.key)
-            if refused.transient:
-                raise PluginError(self.system.name, refused.reason, transient=True) from refused
-            self._picture = None  # it is out of date: others have taken the cores
-            if not refused.busy:
-                self._checked_at = None
-                self._check_conditions(now)
-            return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=refused.reason)
-        return None
+    def _make(self, entry: Entry, unit: RequestUnit, now: Instant) -> None:
+        del unit
+        self.reconciler.make(entry, now)
 
-    def confirm(self, key: str, now: Instant) -> Reservation | Refusal:
-        """Make a hold firm once the system is seen to have it; see `ResourcePlugin.confirm`."""
-        entry = self.book.entry(key)
-        if entry is not None and entry.stands(now) and not entry.firm:
-            try:
-                self._told(lambda: self.reconciler.make(entry, now))
-            except Refused as refused:
-                if refused.transient:
-                    raise PluginError(self.system.name, refused.reason, transient=True) from refused
-                self.book.release(key)
-                return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=refused.reason)
-            self.book.change(key, firm=True)
-        return self.book.answer(key, now)
+    def _on_refused(self, refused: Refused, now: Instant) -> None:
+        self._picture = None  # it is out of date: others have taken the cores
+        if not refused.busy:
+            self._checked_at = None
+            self._check_conditions(now)
 
-    def tend(self, owners: Mapping[str, str], now: Instant) -> dict[str, str]:
-        """See `TendedPlugin.tend` and `ramp.batch.tending`; while the system cannot be asked, nothing is lost."""
-        self._told(lambda: self.reconciler.sweep(now))
+    def _check_held(self, entry: Entry, now: Instant) -> None:
+        self.reconciler.make(entry, now)
+
+    def _remove(self, entry: Entry) -> None:
+        self.reconciler.remove(entry)
+
+    def _sweep(self, now: Instant) -> None:
+        self.reconciler.sweep(now)
+
+    def tend(self, owners: Mapping[str, str], now: Instant) -> dict[str, str | SlotMove]:
+        """Look after sold slots (`ramp.batch.tending`); while the system cannot be asked, nothing is lost."""
+        self._told(lambda: self._sweep(now))
         picture = self._told(lambda: self.picture(now))
         there = {each.name: each for each in self._told(self.system.reservations)}
+        before = self._moves(owners)
         sold = SoldSlots(self.book, self.reconciler, self.elsewhere, self._monotonic, self._wanting)
-        lost = self._told(lambda: sold.tend(owners, picture, there, now))
-        if not lost:
+        lost = sold.tend(owners, picture, there, now)
+        found = {**self._moves(owners), **lost}
+        if found == before:  # report news first: a failure will be found again
+            self._told(sold.check)
             self._check_conditions(now)
-        return lost
+        return found
 
-    def moves(self, keys: Sequence[str]) -> dict[str, SlotMove]:
-        found: dict[str, SlotMove] = {}
+    def _moves(self, keys: Iterable[str]) -> dict[str, str | SlotMove]:
+        found: dict[str, str | SlotMove] = {}
         for key in keys:
             entry = self.book.entry(key)
             if entry is not None and entry.slot is not None and entry.moved_at is not None:
@@ -362,11 +430,6 @@ class BatchMachine(BookedMachine):
         found = free.like(entry.parts, start, end)
         return found if found or entry.shaped else free.more(entry.slot.cores, start, end)
 
-    def release(self, key: str, now: Instant) -> None:
-        entry = self.book.release(key)
-        if entry is not None and entry.name and not entry.removed:
-            self._told(lambda: self.reconciler.remove(entry))
-
     def reservation(self, key: str, now: Instant) -> Reservation | None:
         """Return what both book and system have under a key; see `ResourcePlugin.reservation`."""
         entry = self.book.entry(key)
@@ -386,18 +449,11 @@ class BatchMachine(BookedMachine):
                     return None
         return entry.reservation()
 
-    def forget(self, keys: Sequence[str], now: Instant) -> None:
-        self._told(lambda: self.reconciler.sweep(now))
-        self.book.forget(keys, now)
+    def _projected_load(self, now: Instant) -> Callable[[Instant, Instant], float]:
+        return self.availability(now).load
 
     def snapshot(self, now: Instant, horizon: Duration) -> dict[str, Any]:
-        picture, free = self._told(lambda: (self.picture(now), self.availability(now)))
-        waiting = []
-        for job in picture.waiting:
-            begin = max(job.planned_start or now, now)
-            end = None if job.time_limit is None else begin + job.time_limit
-            waiting.append(job_shown(job.job_id, job.cores, begin, end, job.submitted, job.user, now))
-        shown = {**self._shown(picture, now, waiting), "projected_load": load_shown(now, horizon, free.load)}
+        shown = super().snapshot(now, horizon)
         return {**shown, "not_selling": self._not_selling} if self._not_selling else shown
 
     # -- common --------------------------------------------------------------------------------------------------

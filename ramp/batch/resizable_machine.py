@@ -1,4 +1,4 @@
-"""A batch system whose sold slots can change their size; a `ramp.plugins.interface.ResizablePlugin`.
+"""A batch system whose sold slots can change their size.
 
 The book is written first, as for a hold. Then jobs are narrowed if necessary, the reservation is changed, and both are
 read back. After a certain refusal, book and reservation stay as they were. After an unknown result the book keeps the

@@ -53,6 +53,7 @@ class SoldSlots:
         monotonic: a monotonic clock in seconds.
         wanting: start of each slot's trouble, by key; kept between calls.
         patience_s: remaining seconds of waiting.
+        failure: the last failure at a slot.
     """
 
     book: HoldBook
@@ -61,6 +62,7 @@ class SoldSlots:
     monotonic: Callable[[], float]
     wanting: dict[str, float] = field(default_factory=dict)
     patience_s: float = MOVING_PATIENCE_S
+    failure: BatchSystemError | None = None
 
     def tend(
         self,
@@ -71,32 +73,34 @@ class SoldSlots:
     ) -> dict[str, str]:
         """Look after every slot and return reasons for lost ones, by key.
 
-        A failure at one slot does not stop the others. It is raised if nothing is lost, and found again next time
-        otherwise.
+        A failure at one slot does not stop the others; see `check`.
 
         Args:
             owners: the buyer's local account by the key of each sold slot; may be empty.
             picture: the system.
             there: its reservations by name, read now.
             now: the present.
-
-        Raises:
-            BatchSystemError: the system cannot be asked; then nothing is lost.
         """
         lost: dict[str, str] = {}
-        failure: BatchSystemError | None = None
         for key, account in owners.items():
             try:
                 reason = self._seen_to(key, account, picture, there, now)
             except BatchSystemError as error:
-                failure = error
+                self.failure = error
                 _log.warning("%s cannot be seen to now: %s", key, error)
                 continue
             if reason:
                 lost[key] = reason
-        if failure is not None and not lost:
-            raise failure
         return lost
+
+    def check(self) -> None:
+        """Raise the last failure at a slot.
+
+        Raises:
+            BatchSystemError: the system could not be asked about a slot.
+        """
+        if self.failure is not None:
+            raise self.failure
 
     def _seen_to(
         self,

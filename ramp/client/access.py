@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from ramp.client.line import AsyncLine, AsyncSocketLine, Line, SocketLine
+from ramp.client.line import Line, SocketLine
 from ramp.client.swarm import status
 from ramp.control.status import SwarmStatus
 from ramp.errors import ConfigurationError, NoMarket, RampError, TransportError
@@ -24,7 +24,7 @@ RECONNECT_PAUSE_S: Final = 0.2
 """Pause between two tries, in seconds."""
 
 
-class SeenMarket(Protocol):
+class Access(Protocol):
     """A market, seen by one of its users."""
 
     @property
@@ -50,11 +50,7 @@ class SeenMarket(Protocol):
         """An identifier that never repeats; see `ramp.model.ports.IdSource`."""
         ...
 
-
-class Access(SeenMarket, Protocol):
-    """A market with blocking connections to its user's agent."""
-
-    def open(self) -> Line:
+    async def open(self) -> Line:
         """A new connection to the User Agent.
 
         Raises:
@@ -62,7 +58,7 @@ class Access(SeenMarket, Protocol):
         """
         ...
 
-    def reopen(self) -> Line:
+    async def reopen(self) -> Line:
         """A connection to a User Agent that has just ended and is being restarted.
 
         Raises:
@@ -71,17 +67,9 @@ class Access(SeenMarket, Protocol):
         ...
 
 
-class AsyncAccess(SeenMarket, Protocol):
-    """A market with connections for asyncio."""
-
-    async def open_async(self) -> AsyncLine: ...
-
-    async def reopen_async(self) -> AsyncLine: ...
-
-
 @dataclass(frozen=True, slots=True)
 class RunningMarket:
-    """A market that runs in processes, with a state folder; both an `Access` and an `AsyncAccess`."""
+    """A market that runs in processes, with a state folder; an `Access`."""
 
     state: StateFolder
     user: str
@@ -94,32 +82,17 @@ class RunningMarket:
     def new_id(self, kind: str) -> str:
         return RandomIds().new(kind)
 
-    def open(self) -> Line:
+    async def open(self) -> Line:
         try:
-            return SocketLine(self.state.socket(self.user))
+            return await SocketLine.open(self.state.socket(self.user))
         except NoMarket as error:
             raise self._why_not() or error from error
 
-    def reopen(self) -> Line:
+    async def reopen(self) -> Line:
         end = time.monotonic() + RECONNECT_LIMIT_S
         while True:
             try:
-                return self.open()
-            except TransportError:
-                self._check_going_on(time.monotonic() > end)
-            time.sleep(RECONNECT_PAUSE_S)
-
-    async def open_async(self) -> AsyncLine:
-        try:
-            return await AsyncSocketLine.open(self.state.socket(self.user))
-        except NoMarket as error:
-            raise self._why_not() or error from error
-
-    async def reopen_async(self) -> AsyncLine:
-        end = time.monotonic() + RECONNECT_LIMIT_S
-        while True:
-            try:
-                return await self.open_async()
+                return await self.open()
             except TransportError:
                 self._check_going_on(time.monotonic() > end)
             await asyncio.sleep(RECONNECT_PAUSE_S)

@@ -12,13 +12,11 @@ from types import TracebackType
 from typing import Annotated, Final, Self, TypeVar
 
 from ramp.client import dialogues
-from ramp.client.access import AsyncAccess
-from ramp.client.dialogues import Dialogue
-from ramp.client.following import Approver, Following, OnEvent, nobody_approves
+from ramp.client.dialogues import Dialogue, converse
 from ramp.client.jobs.files import JobFile
 from ramp.client.jobs.job import Job, job_of
 from ramp.client.jobs.work import work_of
-from ramp.client.line import AsyncLine, refused
+from ramp.client.line import refused
 from ramp.client.machine_state import MachineState
 from ramp.client.request import Count, Requestable, length_given, moment_given
 from ramp.client.results import Account, Cancelled, Purchase, Reservation, Resized, Resource, with_machines
@@ -26,12 +24,16 @@ from ramp.client.submission import (
     ROUND_TIME,
     ROUNDS,
     Approve,
+    Approver,
     Credits,
+    Following,
     MarketUser,
+    OnEvent,
     Prefer,
     Rounds,
     auction_options,
     credits_given,
+    nobody_approves,
 )
 from ramp.control.events import Event, Refused, RequestEnded, RequestStanding
 from ramp.control.requests import Approve as Approved
@@ -49,9 +51,6 @@ MACHINES_LIMIT_S: Final = 25.0
 LOOK_AGAIN_S: Final = 1.0
 """Pause between two looks at a job that is waited for, in seconds."""
 
-WITHDRAW_LIMIT_S: Final = 5.0
-"""How long a cancelled task waits until its withdrawal has been heard, in seconds."""
-
 Offset = Annotated[int, Bounds(0, NUMBER_MAX)]
 Seconds = Annotated[float, Bounds(0, 86_400)]
 Price = Annotated[int, Bounds(0, NUMBER_MAX)]
@@ -59,24 +58,8 @@ Price = Annotated[int, Bounds(0, NUMBER_MAX)]
 T = TypeVar("T")
 
 
-async def converse(line: AsyncLine, dialogue: Dialogue[T]) -> T:
-    """Hold a dialogue over a connection; returns its result.
-
-    Raises:
-        RampError: from the dialogue or the connection.
-    """
-    try:
-        request = next(dialogue)
-        while True:
-            *_, last = [event async for event in line.events(request)]
-            request = dialogue.send(last)
-    except StopIteration as end:
-        result: T = end.value
-        return result
-
-
 @checked
-class AsyncMarket(MarketUser[AsyncAccess]):
+class AsyncMarket(MarketUser):
     """A market as one of its users; `ramp.connect_async` and `ramp.launch_async` make one.
 
     Nothing stays open between two calls. Every failure raises a `ramp.RampError`:
@@ -113,9 +96,9 @@ class AsyncMarket(MarketUser[AsyncAccess]):
     ) -> Purchase:
         """Auction requests as one, buy the best offers by two-phase commit, pay, and return the result.
 
-        All units are bought or none. If the User Agent restarts, the call waits for it. Ctrl-C in `Market` withdraws
-        the request, waits for its end, and is raised unless everything was bought before. A cancelled task of asyncio
-        withdraws its request.
+        All units are bought or none. If the User Agent restarts, the call waits for it. Cancelling the task, or Ctrl-C
+        in `Market`, withdraws the request and waits for its end; then it is raised, unless everything was bought
+        before. The second one is raised at once.
 
         Args:
             *requests: from `ramp.request`, or files of RFQL.
@@ -130,7 +113,7 @@ class AsyncMarket(MarketUser[AsyncAccess]):
 
         Raises:
             RampError: see the class.
-            KeyboardInterrupt: after a withdrawal.
+            asyncio.CancelledError: after a withdrawal; `Market` raises KeyboardInterrupt.
         """
         options = auction_options(
             rounds=rounds, round_time=round_time, prefer=prefer, approve=approve, max_cost=max_cost, rule=rule
@@ -157,16 +140,13 @@ class AsyncMarket(MarketUser[AsyncAccess]):
 
     async def _purchase(self, submitted: Submit, approve: Approver, on_event: OnEvent | None) -> Purchase:
         following = Following.begin(submitted)
-        try:
-            ended = await self.follow(following, approve=approve, on_event=on_event)
-        except asyncio.CancelledError:
-            with contextlib.suppress(RampError, TimeoutError):
-                async with asyncio.timeout(WITHDRAW_LIMIT_S):
-                    await self.ask(dialogues.withdraw(submitted.request_id))
-            raise
-        purchase = self._purchase_of(ended)
-        if following.interrupted and not purchase.committed:
-            raise KeyboardInterrupt
+        purchase = self._purchase_of(await self.follow(following, approve=approve, on_event=on_event))
+        if following.interrupted:
+            if not purchase.committed:
+                raise asyncio.CancelledError
+            task = asyncio.current_task()
+            assert task is not None
+            task.uncancel()  # it returns what was bought
         return purchase
 
     async def follow(
@@ -184,14 +164,14 @@ class AsyncMarket(MarketUser[AsyncAccess]):
             following: the request.
             approve: asked about offers.
             on_event: called with each event.
-            on_interrupt: called at the first Ctrl-C, before the request is withdrawn.
+            on_interrupt: called at the first cancellation, before the request is withdrawn.
             on_lost: called when the User Agent has ended during the request, before the wait for its restart.
 
         Raises:
             RampError: see the class.
-            KeyboardInterrupt: for the second Ctrl-C; the first withdraws and waits.
+            asyncio.CancelledError: for the second cancellation; the first withdraws and waits.
         """
-        line = await self.access.open_async()
+        line = await self.access.open()
         while True:
             try:
                 async with line, aclosing(line.events(following.request)) as events:
@@ -209,17 +189,17 @@ class AsyncMarket(MarketUser[AsyncAccess]):
             except TransportError as error:
                 following.lost(error)
                 on_lost()
-            except KeyboardInterrupt:
+            except asyncio.CancelledError:
                 if following.interrupted:
                     raise
                 following.withdrawn()
                 on_interrupt()
-                async with await self.access.reopen_async() as other:
+                async with await self.access.reopen() as other:
                     with contextlib.suppress(MarketRefused):  # it was never submitted, or has ended
                         await converse(other, dialogues.withdraw(following.submission.request_id))
             if following.ended is not None:
                 return following.ended
-            line = await self.access.reopen_async()
+            line = await self.access.reopen()
 
     async def watch(self, request_id: str = "") -> AsyncGenerator[Event, None]:
         """Iterate over events: of one request until it ends, or of all requests of this user, without end.
@@ -232,7 +212,7 @@ class AsyncMarket(MarketUser[AsyncAccess]):
         Raises:
             RampError: see the class.
         """
-        async with await self.access.open_async() as line, aclosing(line.events(Watch(request_id))) as events:
+        async with await self.access.open() as line, aclosing(line.events(Watch(request_id))) as events:
             async for event in events:
                 if isinstance(event, Refused):
                     raise refused(event)
@@ -399,7 +379,7 @@ class AsyncMarket(MarketUser[AsyncAccess]):
             elif ended:
                 return
             else:
-                await self._pause()
+                await asyncio.sleep(LOOK_AGAIN_S)
 
     async def wait_job(self, any_id: str, on_change: Callable[[Job], None] | None = None) -> Job:
         """Return a job once it has ended; `on_change` is called with every new state before."""
@@ -411,10 +391,7 @@ class AsyncMarket(MarketUser[AsyncAccess]):
             if found.has_ended:
                 return found
             last = found.state
-            await self._pause()
-
-    async def _pause(self) -> None:
-        await asyncio.sleep(LOOK_AGAIN_S)
+            await asyncio.sleep(LOOK_AGAIN_S)
 
     async def cancel_job(self, any_id: str) -> Job:
         """End a job; its slot stays bought. A job that has ended stays as it is."""
@@ -465,5 +442,5 @@ class AsyncMarket(MarketUser[AsyncAccess]):
         Raises:
             RampError: see the class.
         """
-        async with await self.access.open_async() as line:
+        async with await self.access.open() as line:
             return await converse(line, dialogue)

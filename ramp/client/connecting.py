@@ -6,11 +6,10 @@ import json
 from pathlib import Path
 from typing import Annotated, Literal
 
-from ramp.client import dialogues
+from ramp.client import dialogues, portal
 from ramp.client.access import find_market, running
 from ramp.client.asyncio_market import AsyncMarket
-from ramp.client.line import SocketLine
-from ramp.client.market import Market, converse
+from ramp.client.market import Market
 from ramp.client.request import Count
 from ramp.client.submission import Credits, credits_given
 from ramp.control.market_changes import (
@@ -133,20 +132,17 @@ class MarketOperator:
         """Credit an account, as the market's keeper; the same id is credited once."""
         (keeper,) = running(self._state).names("keeper")
         asked = dialogues.deposit(account, credits_given(amount, "amount"), memo, deposit_id)
-        with SocketLine(self._state.socket(keeper)) as line:
-            return converse(line, asked)
+        return portal.ask(self._state.socket(keeper), asked)
 
     def refund(self, agreement_id: str, reason: str) -> ChangePosted:
         """Refund what is left of an agreement's payments, as the market's keeper; again, it changes nothing."""
         (keeper,) = running(self._state).names("keeper")
-        with SocketLine(self._state.socket(keeper)) as line:
-            return converse(line, dialogues.refund(agreement_id, reason))
+        return portal.ask(self._state.socket(keeper), dialogues.refund(agreement_id, reason))
 
     def change(self, request: OwnerRequest) -> MarketChanged:
         """Ask the supervisor for a change."""
         running(self._state)
-        with SocketLine(self._state.supervisor_socket) as line:
-            return converse(line, dialogues.changed(request))
+        return portal.ask(self._state.supervisor_socket, dialogues.changed(request))
 
 
 @checked

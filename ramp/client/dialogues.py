@@ -1,7 +1,7 @@
 """The dialogues with an agent behind each method of a market, without any I/O.
 
-A dialogue is a generator: it yields requests, is sent the last event of each, and returns the result. The blocking
-market and the one for asyncio run the same dialogues.
+A dialogue is a generator: it yields requests, is sent the last event of each, and returns the result. `converse` holds
+one over a connection.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ramp.client.identifiers import belonging, matching, not_one
 from ramp.client.jobs.files import FETCHED_BYTES_MAX, LISTED_MAX, JobFile, files_of, save
 from ramp.client.jobs.job import one_job
 from ramp.client.jobs.work import Work, orders_of
-from ramp.client.line import refused
+from ramp.client.line import Line, refused
 from ramp.client.machine_state import MachineState, parse_snapshot
 from ramp.client.request import moment_given
 from ramp.client.results import Account, Cancelled, Reservation, Resized, Resource
@@ -82,6 +82,22 @@ OPEN_STATES = ("settling", "active", "cancelling")
 T = TypeVar("T")
 E = TypeVar("E")
 Dialogue = Generator[Request, Event, T]
+
+
+async def converse(line: Line, dialogue: Dialogue[T]) -> T:
+    """Hold a dialogue over a connection; returns its result.
+
+    Raises:
+        RampError: from the dialogue or the connection.
+    """
+    try:
+        request = next(dialogue)
+        while True:
+            *_, last = [event async for event in line.events(request)]
+            request = dialogue.send(last)
+    except StopIteration as end:
+        result: T = end.value
+        return result
 
 
 def _expected(event: Event, kind: type[E]) -> E:

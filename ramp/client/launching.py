@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from ramp.client import dialogues
-from ramp.client.access import Access, RunningMarket, find_market
+from ramp.client.access import Access, find_market
 from ramp.client.asyncio_market import AsyncMarket
-from ramp.client.market import Market, OverBlocking
+from ramp.client.market import Market
 from ramp.client.swarm import OnEvent, start_detached, status, stop
 from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError
@@ -126,8 +126,7 @@ async def launch_async(
         await asyncio.to_thread((await launching).close)
         raise
     try:
-        access = market.access
-        yield AsyncMarket(access if isinstance(access, RunningMarket) else OverBlocking(access, asyncio.Lock()))
+        yield AsyncMarket(market.access)
     finally:
         await asyncio.to_thread(market.close)
 

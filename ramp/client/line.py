@@ -1,11 +1,10 @@
-"""Connections to an agent, which take requests and return typed events: blocking and for asyncio."""
+"""Connections to an agent, which take requests and return typed events."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -18,15 +17,15 @@ from ramp.runtime.state_folder import check_private
 
 
 class Line(Protocol):
-    """A blocking connection; a context manager that closes it. Submitted requests continue without it."""
+    """A connection; a context manager that closes it. Submitted requests continue without it."""
 
-    def __enter__(self) -> Self: ...
+    async def __aenter__(self) -> Self: ...
 
-    def __exit__(
+    async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
-    def send(self, request: Request) -> None:
+    async def send(self, request: Request) -> None:
         """Send a request, or the answer to `ApprovalAsked`.
 
         Raises:
@@ -34,7 +33,7 @@ class Line(Protocol):
         """
         ...
 
-    def events(self, request: Request) -> Iterator[Event]:
+    def events(self, request: Request) -> AsyncGenerator[Event, None]:
         """Send a request and yield its events up to and including the last; `EVERYTHING` has no last event.
 
         Raises:
@@ -45,83 +44,8 @@ class Line(Protocol):
         ...
 
 
-class AsyncLine(Protocol):
-    """The same for asyncio."""
-
-    async def __aenter__(self) -> Self: ...
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
-    async def send(self, request: Request) -> None: ...
-
-    def events(self, request: Request) -> AsyncGenerator[Event, None]: ...
-
-
 class SocketLine:
-    """A connection to an agent's control socket.
-
-    Raises:
-        NoMarket: if no agent listens there.
-        ConfigurationError: if the socket's folder is not the user's own alone.
-        MarketRefused: if the agent speaks another version.
-    """
-
-    def __init__(self, path: Path) -> None:
-        _check_folder(path)
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            self._socket.connect(str(path))
-        except OSError as error:
-            self._socket.close()
-            raise _nobody(path, error) from error
-        self._file = self._socket.makefile("rb")
-        try:
-            self.send(Hello(VERSION))
-            _check_welcome(self._read())
-        except BaseException:
-            self.close()
-            raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        self._file.close()
-        self._socket.close()
-
-    def send(self, request: Request) -> None:
-        try:
-            self._socket.sendall(encode_request(request))
-        except OSError as error:
-            raise _ended() from error
-
-    def events(self, request: Request) -> Iterator[Event]:
-        self.send(request)
-        while True:
-            event = decode_event(self._read())
-            yield event
-            if ends(request, event):
-                return
-
-    def _read(self) -> bytes:
-        try:
-            line = self._file.readline(LINE_BYTES_MAX)
-        except OSError as error:
-            raise _ended() from error
-        if not line.endswith(b"\n"):
-            raise _ended()
-        return line
-
-
-class AsyncSocketLine:
-    """The same for asyncio; `open` makes one."""
+    """A connection to an agent's control socket; `open` makes one."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -129,6 +53,13 @@ class AsyncSocketLine:
 
     @classmethod
     async def open(cls, path: Path) -> Self:
+        """Connect to a socket.
+
+        Raises:
+            NoMarket: if no agent listens there.
+            ConfigurationError: if the socket's folder is not the user's own alone.
+            MarketRefused: if the agent speaks another version.
+        """
         _check_folder(path)
         try:
             reader, writer = await asyncio.open_unix_connection(str(path), limit=LINE_BYTES_MAX)

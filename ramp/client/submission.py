@@ -1,25 +1,33 @@
-"""The options and the document of a submission, for both kinds of market."""
+"""A submission: its options, its document, and how it is followed to its end through restarts of the User Agent."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Final, Generic, Literal, TypeVar
+from typing import Annotated, Final, Literal
 
-from ramp.client.access import SeenMarket
-from ramp.client.following import Approver
+from ramp.client.access import Access
+from ramp.client.line import refused
 from ramp.client.request import Requestable, document_of, length_given, resolved
 from ramp.client.results import Purchase, purchase_of, short_name
-from ramp.control.events import RequestEnded
-from ramp.control.requests import Submit
-from ramp.errors import ConfigurationError
+from ramp.control.events import Event, MarketRefusalCode, Refused, RequestEnded
+from ramp.control.requests import Submit, Watch
+from ramp.errors import ConfigurationError, TransportError
 from ramp.model.instant import Instant
 from ramp.model.money import credits_of
 from ramp.options import Bounds
 from ramp.protocol.events import Approval, AuctionOptions, Preference
+from ramp.protocol.progress import ApprovalAsked
 from ramp.protocol.rules.checked_rule import ROUNDS_MAX
+
+Approver = Callable[[ApprovalAsked], bool]
+"""Asks the owner whether to accept offers, given these, whether each meets the request, and their costs."""
+
+OnEvent = Callable[[Event], None]
+"""Called with each event."""
 
 Approve = Literal["auto", "best-offer"] | Approver
 """`auto` buys what meets the request; `best-offer` also buys, unasked, the best offer where none meets it; a function
@@ -33,8 +41,6 @@ ROUND_TIME: Final = timedelta(microseconds=AuctionOptions().round_time)
 
 Rounds = Annotated[int, Bounds(1, ROUNDS_MAX)]
 Credits = int | str | Decimal
-
-A = TypeVar("A", bound=SeenMarket)
 
 
 def credits_given(given: Credits, name: str, *, zero: bool = False) -> int:
@@ -82,10 +88,68 @@ def submission(parts: Sequence[Requestable], options: AuctionOptions, now: Insta
     return Submit(document_of(resolved(parts, now)), request_id, options)
 
 
-class MarketUser(Generic[A]):
+def nobody_approves(_: ApprovalAsked) -> bool:
+    """Decline, for requests that were submitted without asking."""
+    return False
+
+
+@dataclass(slots=True)
+class Following:
+    """A request being followed.
+
+    Attributes:
+        submission: the request, with an id of the client's own that makes a second submission harmless.
+        request: the first message of the next connection.
+        interrupted: whether the owner has withdrawn it.
+        ended: how it ended, once it has.
+    """
+
+    submission: Submit
+    request: Submit | Watch
+    interrupted: bool = False
+    ended: RequestEnded | None = None
+    _tried: bool = False
+
+    @classmethod
+    def begin(cls, submission: Submit) -> Following:
+        return cls(submission, submission)
+
+    @property
+    def watch(self) -> Watch:
+        return Watch(self.submission.request_id)
+
+    def heard(self, event: Event) -> ApprovalAsked | None:
+        """Take an event; return it if the owner must answer. Raises `MarketRefused` at a refused submission."""
+        if isinstance(event, RequestEnded):
+            self.ended = event
+        elif isinstance(event, Refused):
+            forgotten = event.code is MarketRefusalCode.UNKNOWN_REQUEST and isinstance(self.request, Watch)
+            if not forgotten or self.interrupted:
+                raise refused(event)
+            self.request = self.submission  # the agent ended before it had written the request down
+        elif isinstance(event, ApprovalAsked):
+            return event
+        return None
+
+    def lost(self, error: TransportError) -> None:
+        """Take the loss of the connection; raises the error if a second submission failed as well."""
+        again = isinstance(self.request, Submit)
+        if again and self._tried:
+            raise error
+        self._tried = again
+        self.request = self.watch
+
+    def withdrawn(self) -> None:
+        """Take a withdrawal by the owner: only the end of the request is waited for."""
+        self.interrupted = True
+        self._tried = isinstance(self.request, Submit)
+        self.request = self.watch
+
+
+class MarketUser:
     """The part of `Market` and `AsyncMarket` that never waits."""
 
-    def __init__(self, access: A) -> None:
+    def __init__(self, access: Access) -> None:
         self.access = access
 
     @property

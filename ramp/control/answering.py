@@ -37,7 +37,7 @@ from ramp.control.requests import (
     SendJobInput,
     Submit,
 )
-from ramp.errors import ConfigurationError, DocumentError, MarketRefused, RampError
+from ramp.errors import ConfigurationError
 from ramp.model.contents import (
     AccountQueryRefused,
     EnrolmentDenied,
@@ -149,16 +149,6 @@ def answer(answered: pr.QueryAnswered) -> Event:
         return Refused(MarketRefusalCode.NOT_UNDERSTOOD, found.reason)
     assert not isinstance(found, EnrolmentGranted | EnrolmentDenied), "only the owner of an agent asks this"
     return found
-
-
-def refusal(error: RampError) -> Refused:
-    """Convert an error of a request to a refusal."""
-    if isinstance(error, MarketRefused):
-        return Refused(MarketRefusalCode(error.code), error.reason)
-    if isinstance(error, DocumentError):
-        return Refused(MarketRefusalCode.BAD_DOCUMENT, str(error))
-    own = error.exit_code == ConfigurationError.exit_code
-    return Refused(MarketRefusalCode.NOT_UNDERSTOOD if own else MarketRefusalCode.AGENT_FAILED, str(error))
 
 
 def change_of(request: Resize) -> AgreementResized:
@@ -281,9 +271,9 @@ def agreements_of(party: UserParty, file_of: FileOf, payment_file_of: FileOf) ->
                 doubts.get(agreement_id, ""),
                 _text(file_of(agreement_id)),
                 _text(payment_file_of(agreement_id)),
-                amendments=party.changes.posted(agreement_id),
+                amendments=party.changes.history.posted(agreement_id),
                 moved=party.moves.last.get(agreement_id),
-                refunded=refund.refund if (refund := party.returns.done.get(agreement_id)) else 0,
+                refunded=refund.refund if (refund := party.changes.history.ended.get(agreement_id)) else 0,
                 cause=refund.cause if refund else "",
             )
             for agreement_id, agreement in party.agreements.items()

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Final
 
 from ramp.control.market_changes import MarketChanged
-from ramp.errors import MarketRefused
+from ramp.errors import ConfigurationError, DocumentError, MarketRefused, RampError
 from ramp.model.agreement import Agreement, ContractChange
 from ramp.model.contents import (
     AccountStatement,
@@ -377,3 +377,13 @@ def request_of(event: Event) -> str:
             return event.outcome.request_id
         case _:
             return ""
+
+
+def refusal(error: RampError) -> Refused:
+    """Convert an error of a request to a refusal."""
+    if isinstance(error, MarketRefused):
+        return Refused(MarketRefusalCode(error.code), error.reason)
+    if isinstance(error, DocumentError):
+        return Refused(MarketRefusalCode.BAD_DOCUMENT, str(error))
+    own = error.exit_code == ConfigurationError.exit_code
+    return Refused(MarketRefusalCode.NOT_UNDERSTOOD if own else MarketRefusalCode.AGENT_FAILED, str(error))

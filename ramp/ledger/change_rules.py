@@ -19,7 +19,6 @@ from ramp.ledger.contract_change import (
     ChangeTerms,
     DecidedChange,
     Grounds,
-    change_key,
     ended,
     standing_digest,
 )
@@ -38,7 +37,7 @@ from ramp.ledger.refusals import (
     refuse,
 )
 from ramp.ledger.transfer import Transfer, TransferKind, TransferState, transfer_id_of
-from ramp.model.agreement import CHANGE_MARK, TERMINAL, amendment_key
+from ramp.model.agreement import CHANGE_MARK, TERMINAL, change_key
 from ramp.model.instant import Instant, iso
 from ramp.model.money import credits_text
 from ramp.model.sizes.amended import AMENDMENT_NUMBER_MAX
@@ -106,7 +105,7 @@ def addition_problem(records: Records, user: str, line: OrderLine) -> Problem | 
     if named is None:
         return None
     agreement_id, number = named
-    if not agreement_id or not 1 <= number <= AMENDMENT_NUMBER_MAX or line.agreement_id != amendment_key(*named):
+    if not agreement_id or not 1 <= number <= AMENDMENT_NUMBER_MAX or line.agreement_id != change_key(*named):
         return RefusalCode.MALFORMED_VALUE, f"{line.agreement_id} is not an agreement id with the number of a change"
     if problem := addition_named(records, agreement_id):
         return problem
@@ -185,7 +184,7 @@ def _problem(
         return problem
     if at >= terms.valid_until:
         return RefusalCode.EXPIRED, f"the change was valid until {iso(terms.valid_until)}"
-    if records.transfer(amendment_key(name, terms.number), TransferKind.PAYMENT) is not None:
+    if records.transfer(change_key(name, terms.number), TransferKind.PAYMENT) is not None:
         # else the bank's answers about the two would contradict each other
         return RefusalCode.OUT_OF_ORDER, f"an order pays for change {terms.number} of {name}, which is an addition"
     if -terms.amount >= left:

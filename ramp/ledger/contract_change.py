@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ramp.ledger.transfer import TransferKind, transfer_id_of
-from ramp.model.agreement import TERMINAL, amendment_key
+from ramp.model.agreement import TERMINAL, change_key
 from ramp.model.instant import Instant
 
 
@@ -97,11 +97,6 @@ class DecidedChange:
         """The transfer of a posted change."""
         kind = TransferKind.PAYMENT if self.amount > 0 else TransferKind.REFUND
         return transfer_id_of(change_key(self.agreement_id, self.number), kind)
-
-
-def change_key(agreement_id: str, number: int) -> str:
-    """Return the key of a change's transfer: the agreement's own for its end."""
-    return agreement_id if number == TERMINAL else amendment_key(agreement_id, number)
 
 
 def ended(decided: Iterable[DecidedChange]) -> DecidedChange | None:

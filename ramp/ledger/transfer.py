@@ -38,7 +38,7 @@ class Transfer:
         debit_account: the payer.
         credit_account: the payee.
         amount: minor units, above zero.
-        agreement_id: its agreement; a deposit's reference; or `amendment_key` for the payment or refund of a change of
+        agreement_id: its agreement; a deposit's reference; or `change_key` for the payment or refund of a change of
             size. With `kind` it is the idempotency key.
         posted_at: when the money moved, or None.
         voided_at: when it was voided, or None.

@@ -152,12 +152,21 @@ class ContractChange:
     @property
     def key(self) -> str:
         """Return the key of its transfer at the bank."""
-        return amendment_key(self.agreement_id, self.number)
+        return change_key(self.agreement_id, self.number)
 
 
-def amendment_key(agreement_id: str, number: int) -> str:
-    """Return the key of an amendment's payment or refund; the text before its last mark is the agreement's id."""
-    return f"{agreement_id}{CHANGE_MARK}{number}"
+def end_of(agreement: Agreement, reason: str, at: Instant) -> ContractChange:
+    """Return the change that ends an agreement."""
+    parties = (agreement.user, agreement.resource, agreement.bank)
+    return ContractChange(agreement.agreement_id, TERMINAL, agreement.offer.offer_id, *parties, at, reason=reason)
+
+
+def change_key(agreement_id: str, number: int) -> str:
+    """Return the key of a change's payment or refund.
+
+    The end of an agreement has the agreement's own id, other changes have their number after the last mark.
+    """
+    return agreement_id if number == TERMINAL else f"{agreement_id}{CHANGE_MARK}{number}"
 
 
 Signable = Agreement | ContractChange

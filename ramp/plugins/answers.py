@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any, Final
 
 from ramp.model.instant import Instant, from_iso, iso, seconds
@@ -116,35 +116,43 @@ def resized_problem(key: str, cores: int, until: Instant, answer: Any) -> str:
     return "" if has == (cores, until) else f"the slot has {has[0]} cores until {has[1]}, not {cores} until {until}"
 
 
-def lost_problem(owners: Mapping[str, str], answer: Any) -> str:
-    """Say what is impossible about reasons of lost slots by key, given the owners asked about; may be empty."""
+def tended_problem(owners: Collection[str], answer: Any) -> str:
+    """Say what is impossible about lost and moved slots by key, given the keys asked about; empty if it is valid."""
     if not isinstance(answer, dict):
         return no("dict", answer)
-    for key, reason in answer.items():
+    for key, found in answer.items():
         if key not in owners:
-            return f"{key!r:.50} is reported as lost, but was not asked about"
-        if wrong := text_problem("reason", reason, PLACEMENT_MAX):
+            return f"{key!r:.50} is reported as lost or moved, but was not asked about"
+        wrong = text_problem("reason", found, PLACEMENT_MAX) if isinstance(found, str) else _move_problem(found)
+        if wrong:
             return wrong
     return ""
 
 
-def moves_problem(keys: Collection[str], answer: Any) -> str:
-    """Say what is impossible about an answer of moves by key, given the keys asked about; empty if it is valid."""
-    if not isinstance(answer, dict):
-        return no("dict", answer)
-    for key, move in answer.items():
-        if key not in keys:
-            return f"{key!r:.50} is reported as moved, but was not asked about"
-        if not isinstance(move, SlotMove):
-            return no("SlotMove", move)
-        wrong = text_problem("placement", move.placement, PLACEMENT_MAX)
-        if wrong := wrong or (move.reservation_id and identifier_problem(move.reservation_id)):
-            return wrong
-        if not move.placement:
-            return "a slot is reported as moved without a placement"
-        if type(move.moved_at) is not int or not 0 <= move.moved_at < INSTANT_MAX:
-            return f"invalid moved_at: got {move.moved_at!r:.50}, expected an instant in microseconds"
+def _move_problem(move: Any) -> str:
+    if not isinstance(move, SlotMove):
+        return no("SlotMove or a reason", move)
+    wrong = text_problem("placement", move.placement, PLACEMENT_MAX)
+    if wrong := wrong or (move.reservation_id and identifier_problem(move.reservation_id)):
+        return wrong
+    if not move.placement:
+        return "a slot is reported as moved without a placement"
+    if type(move.moved_at) is not int or not 0 <= move.moved_at < INSTANT_MAX:
+        return f"invalid moved_at: got {move.moved_at!r:.50}, expected an instant in microseconds"
     return ""
+
+
+def found_problem(key: str, answer: Any) -> str:
+    """Say what is impossible about the answer to a look-up; empty if it is valid."""
+    return "" if answer is None else reservation_problem(key, None, answer)
+
+
+def reservations_problem(answer: Any) -> str:
+    """Say what is impossible about a list of reservations; empty if it is valid."""
+    if not isinstance(answer, tuple):
+        return no("tuple", answer)
+    found = (reservation_problem(getattr(each, "key", ""), None, each) for each in answer)
+    return next((text for text in found if text), "")
 
 
 def firm_problem(key: str, answer: Any) -> str:

@@ -1,9 +1,10 @@
 """The interface between a Resource Agent and the machine it sells (paper section 6.2.2).
 
-A plug-in answers four calls about one machine: describe the slot for a job (`quote`), set capacity aside (`hold`), make
-that firm (`confirm`), give it back (`release`). Capacity that is held or confirmed counts in every later quote.
-Holds and reservations are keyed by the caller's own id (the offer id), so every call can be repeated: the second
-answer equals the first. Holds and reservations survive a restart of the plug-in.
+A plug-in is a subclass of `ResourcePlugin`. It answers four calls about one machine: describe the slot for a job
+(`quote`), set capacity aside (`hold`), make that firm (`confirm`), give it back (`release`). Capacity that is held or
+confirmed counts in every later quote. Holds and reservations are keyed by the caller's own id (the offer id), so every
+call can be repeated: the second answer equals the first. Holds and reservations survive a restart of the plug-in. What
+only some machines can do has a default: override it where the machine can.
 
 All calls are synchronous; `now` is always given, so the same plug-in runs in real time and in the simulator's virtual
 time. Plug-ins are found by name in the entry point group `ramp.resource_plugins`; the entry is a callable
@@ -34,28 +35,33 @@ shows the resource as `degraded` with the reason until the failed call succeeds.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Final
 
 from ramp.model.instant import Duration, Instant
-from ramp.model.offer import Refusal
+from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot, SlotMove, StaticTerms
+from ramp.plugins.snapshot import machine_shown
 
 __all__ = [
-    "ForgettingPlugin",
-    "HoldingForPlugin",
-    "MovingPlugin",
+    "GONE",
+    "NOT_RESIZABLE",
     "PluginSettings",
     "Reservation",
-    "ResizablePlugin",
     "ResourcePlugin",
     "Slot",
     "StaticTerms",
-    "TendedPlugin",
 ]
+
+NOT_RESIZABLE: Final = Refusal(0, RefusalCode.PLUGIN_FAILED, detail="this machine cannot change its reservations")
+"""The answer of a machine that changes the size of no reservation."""
+
+GONE: Final = "the machine no longer has the reservation"
+"""Reason of a lost slot that the machine has forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,21 +89,33 @@ class PluginSettings:
     acting: Mapping[str, str] = field(default_factory=dict)
 
 
-class ResourcePlugin(Protocol):
-    """One machine, live or simulated."""
+class ResourcePlugin(ABC):
+    """One machine, live or simulated.
 
-    source: str
-    """Origin of the machine's queue: `log`, `synthetic` or `live`; shown in every offer."""
+    Attributes:
+        source: origin of the machine's queue: `log`, `synthetic` or `live`; shown in every offer.
+        resource: the resource's name.
+        capacity: the machine's cores.
+        tended: whether `tend` is called as soon as a slot is sold and every quarter of a minute, because the machine
+            must know the owners of its slots; otherwise it is called every minute or less often.
+    """
 
+    source: str = "live"
+    resource: str
+    capacity: int
+    tended: ClassVar[bool] = False
+
+    @abstractmethod
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
         """Return the earliest slot for the unit, or a refusal with the nearest value that would pass.
 
         Check only capacity and time; the Resource Agent checks static terms and price.
-        For `CORES_TAKEN`, `nearest` is the earliest start after the window that would be free (ISO 8601), if any; a
-        window that holds no run is refused by `ramp.plugins.windows.window_refusal`. Changes nothing.
+        For `CORES_TAKEN`, `nearest` is the earliest start after the window that would be free (ISO 8601), if any. A
+        request that is too large and a window that holds no run are refused by `ramp.plugins.windows.request_refusal`.
+        Changes nothing.
         """
-        ...
 
+    @abstractmethod
     def hold(self, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant) -> Reservation | Refusal:
         """Set the slot aside until `until`; the same key again answers the same reservation.
 
@@ -105,16 +123,16 @@ class ResourcePlugin(Protocol):
         when the call was long on its way. A key holds once: after its hold has run out it is refused with
         `HOLD_EXPIRED`, and one that was released stays released (`CANCELLED`). Durable when it returns.
         """
-        ...
 
+    @abstractmethod
     def confirm(self, key: str, now: Instant) -> Reservation | Refusal:
         """Make a hold firm; a firm one stays firm.
 
         Refused with `HOLD_EXPIRED` when the hold has run out or never was, `CANCELLED` when it was released.
         Durable when it returns.
         """
-        ...
 
+    @abstractmethod
     def release(self, key: str, now: Instant) -> None:
         """Give a hold or reservation back; unknown and released keys are no error. Durable when it returns.
 
@@ -122,103 +140,82 @@ class ResourcePlugin(Protocol):
         The machine decides whether that key can be held afterwards: the resource releases again when it hears of the
         hold, and an unnoticed hold ends at its `until`.
         """
-        ...
 
+    @abstractmethod
     def reservation(self, key: str, now: Instant) -> Reservation | None:
         """Return the hold or reservation of that key, or None.
 
         A hold past its deadline does not count; a firm reservation stays known after its slot has ended.
         """
-        ...
 
+    @abstractmethod
     def reservations(self, now: Instant) -> tuple[Reservation, ...]:
         """Return all live holds and reservations, by start."""
-        ...
-
-    def next_event(self, now: Instant) -> Instant | None:
-        """Return when the plug-in wants to be asked again by itself (a hold to sweep), or None."""
-        ...
 
     def snapshot(self, now: Instant, horizon: Duration) -> dict[str, Any]:
-        """Return the machine as `ramp qstat` shows it; JSON types only.
+        """Return the machine as `ramp qstat` shows it; JSON types only. By default it has no jobs of its own.
 
         Keys: `resource`, `source`, `time` (ISO), `machine_time_s` (log time), `cores`, `cores_busy`, `load`,
         `running` and `queued` (lists of {`job`, `cores`, `start`, `end`, `submitted`, `user`}), `reservations`
         (list of {`reservation_id`, `key`, `cores`, `start`, `end`, `firm`, `held_until`}), `projected_load`
-        (list of {`time`, `load`} over the horizon); `ramp.plugins.snapshot` makes the last two. A machine that sells
-        nothing for now says why in `not_selling`. The resource adds
-        `operating_system`, `architecture` and `start_price` of its own configuration.
+        (list of {`time`, `load`} over the horizon); `ramp.plugins.snapshot.machine_shown` makes them. A machine that
+        sells nothing for now says why in `not_selling`. The resource adds `operating_system`, `architecture` and
+        `start_price` of its own configuration.
         """
-        ...
-
-
-@runtime_checkable
-class ForgettingPlugin(Protocol):
-    """A plug-in that can forget; otherwise its memory would grow with every slot that it has ever set aside."""
-
-    def forget(self, keys: Sequence[str], now: Instant) -> None:
-        """Forget keys that are over and will not be asked for again; unknown ones are no error.
-
-        Their slots ended or were released, at least the market's retention ago. Durable when it returns; live
-        reservations under these keys stay.
-        """
-        ...
-
-
-@runtime_checkable
-class HoldingForPlugin(Protocol):
-    """A plug-in whose machine must know the user at the hold: its hold is a job of the buyer's."""
+        return machine_shown(self.resource, self.source, self.capacity, self.reservations(now), now, horizon)
 
     def hold_for(
         self, account: str, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant
     ) -> Reservation | Refusal:
-        """Do the same as `ResourcePlugin.hold`, which is called if the site maps the buyer to no account.
+        """Do the same as `hold` for a buyer; override it if the hold is a job of the buyer's.
 
         Args:
-            account: the buyer's local account.
-            key: see `ResourcePlugin.hold`, as of all others.
+            account: the buyer's local account; empty if the site maps the buyer to none.
+            key: see `hold`, as of all others.
             unit: the request.
             slot: as it was quoted.
             until: deadline of the hold.
             now: the present.
         """
-        ...
+        del account
+        return self.hold(key, unit, slot, until, now)
 
+    def forget(self, keys: Sequence[str], now: Instant) -> None:  # noqa: B027 -- forgetting nothing is right
+        """Forget keys that are over and will not be asked for again; unknown ones are no error.
 
-@runtime_checkable
-class TendedPlugin(Protocol):
-    """A plug-in in a process of its own whose machine must know the owner of a sold slot, and may lose the slot."""
+        Override it if the memory of the plug-in grows with every slot that it has ever set aside. The slots ended or
+        were released, at least the market's retention ago. Durable when it returns; live reservations under these keys
+        stay.
+        """
 
-    def tend(self, owners: Mapping[str, str], now: Instant) -> dict[str, str]:
-        """Give buyers access to their slots, and report lost slots.
+    def tend(self, owners: Mapping[str, str], now: Instant) -> dict[str, str | SlotMove]:
+        """Look after sold slots, and report lost and moved ones; by default one is lost that `reservation` misses.
 
-        Called when a slot has been paid, and every quarter of a minute until all sold slots have ended; repeated
-        owners need no action.
+        A machine that must know the owners (`tended`) gives them access to their slots; repeated owners need no action.
 
         Args:
             owners: by the key of each sold slot the buyer's local account, empty if the site maps the buyer to none.
             now: the present.
 
         Returns:
-            Reasons by the keys of lost slots, for people. The resource refunds their price by its own signed statement,
-            informs the buyers, and releases them.
+            By key why a slot is lost, for people, or its last move if it was ever moved. The resource refunds the
+            price of a lost slot by its own signed statement, informs the buyer, and releases it. It informs the buyer
+            of a moved one; repeated moves do no harm.
         """
-        ...
-
-
-@runtime_checkable
-class ResizablePlugin(Protocol):
-    """A plug-in whose machine can change the size of an existing firm reservation, also in mid-slot."""
+        found = ((key, self.reservation(key, now)) for key in owners)
+        return {key: GONE for key, seen in found if seen is None or not seen.firm}
 
     def resize(self, key: str, step: int, cores: int, until: Instant, now: Instant) -> Reservation | Refusal:
         """Give a firm reservation `cores` cores from now on, until `until`; durable when it returns.
 
-        A reduction frees its cores at once, because the resource refunds it on this answer. It is refused with
-        `SLOT_TAKEN` if jobs on the slot need the cores. An addition, of cores or time, is set aside at once, so that no
-        other request gets it. It is refused with `SLOT_TAKEN` if it is not free, or the machine cannot do it. It is not
-        paid yet: the Resource Agent starts no job on it before, and if it remains unpaid asks for the old size again,
-        in a later step. A refusal changes nothing. The same step again answers the same. Because calls overtake each
-        other, a step below the last one, or another change with the same step, is refused with `SLOT_TAKEN`.
+        Override it if the machine can change the size of an existing reservation, also in mid-slot; the default answers
+        `NOT_RESIZABLE`. A reduction frees its cores at once, because the resource refunds it on this answer. It is
+        refused with `SLOT_TAKEN` if jobs on the slot need the cores. An addition, of cores or time, is set aside at
+        once, so that no other request gets it. It is refused with `SLOT_TAKEN` if it is not free, or the machine cannot
+        do it. It is not paid yet: the Resource Agent starts no job on it before, and if it remains unpaid asks for the
+        old size again, in a later step. A refusal changes nothing. The same step again answers the same. Because calls
+        overtake each other, a step below the last one, or another change with the same step, is refused with
+        `SLOT_TAKEN`.
 
         Args:
             key: of the reservation; one that was released, or never made firm, is refused with `CANCELLED` or
@@ -228,19 +225,16 @@ class ResizablePlugin(Protocol):
             until: the slot's end from now on.
             now: the present.
         """
-        ...
+        del key, step, cores, until, now
+        return NOT_RESIZABLE
 
 
-@runtime_checkable
-class MovingPlugin(Protocol):
-    """A `TendedPlugin` that may move a sold slot to other places, so that the resource can inform its buyer."""
+def checked_plugin(made: object) -> ResourcePlugin:
+    """Return what an entry point has made if it is a plug-in.
 
-    def moves(self, keys: Sequence[str]) -> dict[str, SlotMove]:
-        """Return the last move of each of these sold slots that was ever moved, by key.
-
-        Asked after each `tend`; repeated moves do no harm. The answer outlives the plug-in's process.
-
-        Args:
-            keys: of sold slots.
-        """
-        ...
+    Raises:
+        TypeError: it is no plug-in.
+    """
+    if not isinstance(made, ResourcePlugin):
+        raise TypeError(f"wrong type of plug-in: got {type(made).__name__}, expected a subclass of ResourcePlugin")
+    return made

@@ -1,10 +1,18 @@
-"""Check that a run fits into its window, with the same refusals for all machines."""
+"""Refuse requests that a machine can never serve, and runs that do not fit into their windows, for all machines."""
 
 from __future__ import annotations
 
 from ramp.model.instant import Instant, iso, seconds
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
+
+
+def request_refusal(unit: RequestUnit, cores: int, now: Instant) -> Refusal | None:
+    """Refuse a unit that needs more cores than the machine sells, or whose window holds no run; None if it fits."""
+    if unit.cores.total > cores:
+        detail = f"the request needs {unit.cores.total} cores, the machine sells {cores}"
+        return Refusal(unit.number, RefusalCode.MACHINE_TOO_SMALL, f"{cores} cores", detail)
+    return window_refusal(unit, now)
 
 
 def window_refusal(unit: RequestUnit, now: Instant) -> Refusal | None:

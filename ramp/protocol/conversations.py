@@ -22,23 +22,26 @@ from typing import Final, Protocol, TypeVar
 from ramp.model.instant import Duration, Instant
 from ramp.protocol.effects import Effect
 from ramp.protocol.faults import guarded
-from ramp.protocol.timing import earliest
 
 
-class Conversation(Protocol):
-    """What a registry knows of a conversation."""
+class Timed(Protocol):
+    """A part of a party that has a deadline."""
 
     @property
     def deadline(self) -> Instant | None:
-        """When to call `on_timer`; None while only an event can change something."""
-        ...
-
-    def on_timer(self, now: Instant) -> list[Effect]:
-        """Act after the deadline."""
+        """When to act; None while only an event can change something."""
         ...
 
     def clock_set(self, by: Duration) -> None:
         """Move what is measured from now on with the clock; dates stay."""
+        ...
+
+
+class Conversation(Timed, Protocol):
+    """What a registry knows of a conversation."""
+
+    def on_timer(self, now: Instant) -> list[Effect]:
+        """Act after the deadline."""
         ...
 
 
@@ -56,7 +59,7 @@ class Registry:
 
     def __init__(self) -> None:
         self._groups: list[Conversations[Conversation]] = []
-        self._tasks: list[Conversation] = []
+        self._tasks: list[tuple[Timed, Callable[[Instant], list[Effect]]]] = []
         self._queue: list[tuple[Instant, int, Conversations[Conversation], str]] = []
         self._armed = 0
 
@@ -66,11 +69,16 @@ class Registry:
         queue = self._queue
         while queue and not queue[0][2].is_armed(queue[0][3], queue[0][1]):
             heappop(queue)  # it has been armed again, or has ended
-        return earliest(queue[0][0] if queue else None, *(task.deadline for task in self._tasks))
+        earliest = queue[0][0] if queue else None
+        for part, _ in self._tasks:
+            due = part.deadline
+            if due is not None and (earliest is None or due < earliest):
+                earliest = due
+        return earliest
 
-    def task(self, task: Conversation) -> None:
-        """Add a task that never ends, such as renewing a registration."""
-        self._tasks.append(task)
+    def task(self, part: Timed, on_timer: Callable[[Instant], list[Effect]]) -> None:
+        """Add a task that never ends, such as renewing a registration, which acts at a part's deadline."""
+        self._tasks.append((part, on_timer))
 
     def tick(self, now: Instant) -> list[Effect]:
         """Let every conversation and task act whose deadline has passed, once each, the earliest first."""
@@ -81,9 +89,9 @@ class Registry:
         for number, group, key in due:
             if group.is_armed(key, number):
                 effects += group.rings(key, now)
-        for task in self._tasks:
-            if task.deadline is not None and now >= task.deadline:
-                effects += task.on_timer(now)
+        for part, on_timer in self._tasks:
+            if part.deadline is not None and now >= part.deadline:
+                effects += on_timer(now)
         return effects
 
     def clock_set(self, by: Duration) -> None:
@@ -91,8 +99,8 @@ class Registry:
         self._queue.clear()
         for group in self._groups:
             group.clock_set(by)
-        for task in self._tasks:
-            task.clock_set(by)
+        for part, _ in self._tasks:
+            part.clock_set(by)
 
     def enrol(self, group: Conversations[C]) -> None:
         """Take up a new group."""
@@ -106,30 +114,6 @@ class Registry:
         self._armed += 1
         heappush(self._queue, (deadline, self._armed, group, key))  # type: ignore[misc]
         return self._armed
-
-
-class Task:
-    """A standing task of a party, made of parts that do not know a registry.
-
-    Args:
-        deadline: returns when it is due, or None.
-        on_timer: acts after that.
-        clock_set: takes a step of the clock.
-    """
-
-    def __init__(
-        self,
-        deadline: Callable[[], Instant | None],
-        on_timer: Callable[[Instant], list[Effect]],
-        clock_set: Callable[[Duration], None],
-    ) -> None:
-        self._deadline = deadline
-        self.on_timer = on_timer
-        self.clock_set = clock_set
-
-    @property
-    def deadline(self) -> Instant | None:
-        return self._deadline()
 
 
 class Conversations(Mapping[str, C]):

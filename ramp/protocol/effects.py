@@ -16,7 +16,7 @@ from ramp.model.contents import Content, JobInput, NotUnderstood, OrderLine
 from ramp.model.instant import Instant
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Slot
-from ramp.protocol.amending.asking import PostAmendment, ResizeSlot, VoidAmendment
+from ramp.protocol.amending.asking import PostChange, ResizeSlot, VoidChange
 from ramp.protocol.enrolment.authority import AskAuthority
 from ramp.protocol.pricing import PriceQuestion
 from ramp.protocol.progress import Progress
@@ -313,25 +313,6 @@ class LookUpAgreement:
 
 
 @dataclass(frozen=True, slots=True)
-class PostRefund:
-    """Ask the ledger to refund a payment once; answered by `RefundPosted`.
-
-    Attributes:
-        user: must have paid; empty for the keeper's order.
-        resource: must have been paid; empty for the keeper's order.
-        before_start: only while the slot has not begun, as the buyer asks alone.
-        evidence: the cancellation or order.
-    """
-
-    call_id: str
-    agreement_id: str
-    user: str
-    resource: str
-    before_start: bool
-    evidence: str
-
-
-@dataclass(frozen=True, slots=True)
 class PostDeposit:
     """Ask the ledger to credit an account, once; answered by `DepositPosted`."""
 
@@ -372,12 +353,11 @@ AskLedger = (
     | FailLine
     | SweepOrders
     | LookUpAgreement
-    | PostRefund
     | PostDeposit
     | LookUpAccount
     | LookUpOverview
-    | PostAmendment
-    | VoidAmendment
+    | PostChange
+    | VoidChange
 )
 
 

@@ -424,20 +424,6 @@ class OrdersSwept:
 
 
 @dataclass(frozen=True, slots=True)
-class RefundPosted:
-    """The ledger's answer to `PostRefund`, with the buyer and the seller."""
-
-    call_id: str
-    agreement_id: str
-    transfer_id: str
-    amount: int
-    user: str = ""
-    resource: str = ""
-    code: str = ""
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class DepositPosted:
     """The ledger's answer to `PostDeposit`."""
 
@@ -472,7 +458,7 @@ class AccountLookedUp:
     detail: str = ""
 
 
-LedgerAnswer = OrderStands | OrdersSwept | RefundPosted | DepositPosted | AccountLookedUp | OverviewLookedUp
+LedgerAnswer = OrderStands | OrdersSwept | DepositPosted | AccountLookedUp | OverviewLookedUp
 
 Answer = (
     SlotsQuoted

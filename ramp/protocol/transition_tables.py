@@ -1,7 +1,8 @@
 """States and transitions of every protocol machine, as data.
 
 The machines refuse any other transition, and the documentation's diagrams are drawn from here. A stimulus is the name
-of a message content, an answer of plug-in or ledger, a command, or `deadline`.
+of a message content, an answer of plug-in or ledger, a command, or `deadline`; `posted` and `void` are the bank's final
+answers about a change, whatever message proves them.
 """
 
 from __future__ import annotations
@@ -59,33 +60,14 @@ class ParticipantState(StrEnum):
     RELEASED = "released"
 
 
-class CancellationState(StrEnum):
-    """User: cancelling one bought unit, or claiming the money for one that its seller failed to deliver."""
-
-    NEW = "new"
-    ASKING = "asking"
-    ASKING_BANK = "asking_bank"
-    ENDED = "ended"
-
-
-class AmendmentState(StrEnum):
-    """User: shrinking one bought slot, which the bank's answer decides."""
-
-    NEW = "new"
-    ASKING = "asking"
-    AGREED = "agreed"
-    WITHDRAWING = "withdrawing"
-    ENDED = "ended"
-
-
-class AdditionState(StrEnum):
-    """User: enlarging bought slots by one order, all or none, which the bank's answer decides."""
+class BuyerChangeState(StrEnum):
+    """User: one change of a contract, or one order that pays for several; the bank's answer decides."""
 
     NEW = "new"
     ASKING = "asking"
     RESERVING = "reserving"
-    FUNDED = "funded"
-    WITHDRAWING = "withdrawing"
+    AGREED = "agreed"
+    DECIDING = "deciding"
     ENDED = "ended"
 
 
@@ -119,8 +101,8 @@ def _moves(*edges: tuple[StrEnum, StrEnum, *tuple[str, ...]]) -> frozenset[Trans
 
 
 _A, _V, _C = AuctionState, VotingState, ConfirmationState
-_P, _X, _J = ParticipantState, CancellationState, JobState
-_M, _Z, _G = AmendmentState, SizeChangeState, AdditionState
+_P, _J = ParticipantState, JobState
+_B, _Z = BuyerChangeState, SizeChangeState
 
 AUCTION: Final = _moves(
     (_A.NEW, _A.DISCOVERING, "start"),
@@ -199,36 +181,19 @@ JOB: Final = _moves(
     (_J.RUNNING, _J.CANCELLED, "JobSeen"),
 )
 
-CANCELLATION: Final = _moves(
-    (_X.NEW, _X.ASKING, "start"),
-    (_X.NEW, _X.ASKING_BANK, "claim"),
-    (_X.ASKING, _X.ASKING_BANK, "ChangeRefused", "deadline"),
-    (_X.ASKING, _X.ENDED, "ChangePosted"),
-    (_X.ASKING_BANK, _X.ENDED, "ChangePosted", "ChangeRefused"),
-)
-
-AMENDMENT: Final = _moves(
-    (_M.NEW, _M.ASKING, "start"),
-    (_M.ASKING, _M.AGREED, "ChangeAgreed"),
-    (_M.ASKING, _M.WITHDRAWING, "ChangeRefused", "NotUnderstood", "deadline"),
-    (_M.ASKING, _M.ENDED, "ChangeDone"),
-    (_M.AGREED, _M.WITHDRAWING, "ChangeRefused", "deadline"),
-    (_M.AGREED, _M.ENDED, "ChangeDone"),
-    (_M.WITHDRAWING, _M.ENDED, "ChangePosted", "ChangeRefused", "ChangeDone"),
-)
-
-ADDITION: Final = _moves(
-    (_G.NEW, _G.ASKING, "start"),
-    (_G.NEW, _G.WITHDRAWING, "recover"),
-    (_G.ASKING, _G.RESERVING, "ChangeAgreed"),
-    (_G.ASKING, _G.WITHDRAWING, "ChangeRefused", "NotUnderstood", "deadline"),
-    (_G.ASKING, _G.ENDED, "ChangeDone", "OrderPosted", "OrderVoided"),
-    (_G.RESERVING, _G.FUNDED, "FundsReserved"),
-    (_G.RESERVING, _G.WITHDRAWING, "ChangeRefused", "NotUnderstood", "deadline"),
-    (_G.RESERVING, _G.ENDED, "OrderRefused", "OrderVoided", "OrderPosted", "ChangeDone"),
-    (_G.FUNDED, _G.WITHDRAWING, "ChangeRefused", "deadline"),
-    (_G.FUNDED, _G.ENDED, "ChangeDone", "OrderPosted", "OrderVoided"),
-    (_G.WITHDRAWING, _G.ENDED, "OrderPosted", "OrderVoided", "OrderRefused", "ChangeDone"),
+BUYER_CHANGE: Final = _moves(
+    (_B.NEW, _B.ASKING, "start"),
+    (_B.NEW, _B.DECIDING, "recover"),
+    (_B.ASKING, _B.RESERVING, "ChangeAgreed"),
+    (_B.ASKING, _B.AGREED, "ChangeAgreed"),
+    (_B.ASKING, _B.DECIDING, "ChangeRefused", "NotUnderstood", "deadline"),
+    (_B.ASKING, _B.ENDED, "posted", "void"),
+    (_B.RESERVING, _B.AGREED, "FundsReserved"),
+    (_B.RESERVING, _B.DECIDING, "ChangeRefused", "NotUnderstood", "deadline"),
+    (_B.RESERVING, _B.ENDED, "posted", "void"),
+    (_B.AGREED, _B.DECIDING, "ChangeRefused", "deadline"),
+    (_B.AGREED, _B.ENDED, "posted", "void"),
+    (_B.DECIDING, _B.ENDED, "posted", "void"),
 )
 
 SIZE_CHANGE: Final = _moves(
@@ -257,10 +222,8 @@ TABLES: Final = {
     "voting": VOTING,
     "confirmation": CONFIRMATION,
     "participant": PARTICIPANT,
-    "cancellation": CANCELLATION,
     "job": JOB,
-    "amendment": AMENDMENT,
-    "addition": ADDITION,
+    "buyer_change": BUYER_CHANGE,
     "size_change": SIZE_CHANGE,
 }
 

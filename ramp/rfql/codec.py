@@ -8,16 +8,16 @@ message, with the sender as the transport authenticated it and itself as address
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from ramp.errors import DocumentError, SealInvalid
 from ramp.model.acl import ANY_AGE, CONTENT_OF, LANGUAGE, ONTOLOGY, SEALED, WIRE_VERSION, Message, Performative
+from ramp.model.agreement import Signed
 from ramp.model.communicative_acts import DECLARED
 from ramp.model.contents import NotUnderstood
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.rfql import documents, slots
+from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.signing import seals
 from ramp.rfql.signing.proofs import Verifier
 from ramp.rfql.xml.parser import check_size
@@ -25,20 +25,14 @@ from ramp.rfql.xml.parser import check_size
 SEAL_AGE_MAX: Final[Duration] = 10 * MINUTE
 """Maximum age of a seal: five minutes between the clocks, five for delivery."""
 
+DOCUMENT_FIELD: Final = "x-document"
+"""Metadata field with the kind of document; it distinguishes behaviours with equal performatives."""
+
 _VERSION: Final = "version"
 _SIGNED_AT: Final = "signed-at"
 _SIGNATURE: Final = "signature"
 _CERTIFICATE: Final = "certificate"
 _SEAL_SLOTS: Final = frozenset({_SIGNED_AT, _SIGNATURE, _CERTIFICATE})
-
-
-@dataclass(frozen=True, slots=True)
-class EncodedMessage:
-    """A message as it travels: FIPA slots by name, the conversation id, and the XML document."""
-
-    metadata: dict[str, str]
-    thread: str
-    body: str
 
 
 def encode(message: Message) -> EncodedMessage:
@@ -67,7 +61,7 @@ def encode(message: Message) -> EncodedMessage:
             _CERTIFICATE: sealed.certificate,
         }
     check_size(body, f"{kind.__name__} of {message.conversation_id}")
-    return EncodedMessage(metadata, message.conversation_id, body)
+    return EncodedMessage(message.receiver, body, metadata, message.conversation_id)
 
 
 def _slots_of(message: Message) -> tuple[str, ...]:
@@ -102,7 +96,9 @@ def _metadata(message: Message) -> dict[str, str]:
         "language": LANGUAGE,
         _VERSION: str(WIRE_VERSION),
     }
-    interaction = DECLARED[type(message.content)].interaction
+    content = message.content
+    metadata[DOCUMENT_FIELD] = type(content.body if isinstance(content, Signed) else content).__name__
+    interaction = DECLARED[type(content)].interaction
     if interaction:
         metadata["protocol"] = interaction.value
     if message.reply_with:
@@ -115,24 +111,13 @@ def _metadata(message: Message) -> dict[str, str]:
 
 
 def decode(
-    sender: str,
-    receiver: str,
-    metadata: Mapping[str, str],
-    thread: str | None,
-    body: str,
-    notary: Verifier,
-    now: Instant,
-    *,
-    sealed: frozenset[type] = SEALED,
+    encoded: EncodedMessage, receiver: str, notary: Verifier, now: Instant, *, sealed: frozenset[type] = SEALED
 ) -> Message:
     """Decode a message as it travels.
 
     Args:
-        sender: name of the sending party, as the transport authenticated it.
+        encoded: the message; its thread replaces a missing conversation id.
         receiver: name of the receiving party.
-        metadata: FIPA slots by name.
-        thread: the transport's thread; replaces a missing conversation id.
-        body: the XML document.
         notary: the receiver's; checks seals and signed documents.
         now: the present.
         sealed: contents that require their sender's seal; seals on other contents are checked as well.
@@ -143,24 +128,25 @@ def decode(
         DocumentError: if metadata or document are invalid, or do not go together. A signed document that does not
             verify raises no error: its content is `Unverified`.
     """
+    sender, metadata = encoded.peer, encoded.metadata
     slots.check_version(metadata.get(_VERSION, ""))
     performative = slots.read_performative(metadata.get("performative", ""))
     for slot, expected in (("ontology", ONTOLOGY), ("language", LANGUAGE)):
         if metadata.get(slot) != expected:
             raise DocumentError(f"metadata: {slot}: got {metadata.get(slot)!r}, expected {expected!r}")
-    conversation_id = metadata.get("conversation-id") or thread or ""
+    conversation_id = metadata.get("conversation-id") or encoded.thread
     if not conversation_id:
         raise DocumentError("metadata: conversation-id is missing")
     seals.check_header("conversation-id", conversation_id)
     for slot in ("reply-with", "in-reply-to"):
         seals.check_header(slot, metadata.get(slot, ""))
     if not _SEAL_SLOTS.isdisjoint(metadata):
-        return _opened(sender, receiver, metadata, conversation_id, body, notary, now)
+        return _opened(encoded, receiver, conversation_id, notary, now)
     # By the name of the document, before it is read: a commitment that does not hold would be `Unverified` afterwards.
-    kind = documents.content_named(documents.root_name(body))
+    kind = documents.content_named(documents.root_name(encoded.body))
     if kind is not None and kind in sealed:
         raise SealInvalid(f"{performative} of {sender}: {kind.__name__} without a seal")
-    content = documents.read_content(body, notary, now, f"{performative} of {sender}")
+    content = documents.read_content(encoded.body, notary, now, f"{performative} of {sender}")
     if type(content) not in CONTENT_OF[performative]:
         raise DocumentError(f"{performative} of {sender}: {type(content).__name__} does not go with this performative")
     return Message(
@@ -175,32 +161,24 @@ def decode(
     )
 
 
-def not_understood(
-    sender: str, receiver: str, metadata: Mapping[str, str], thread: str | None, reason: str
-) -> Message | None:
+def not_understood(encoded: EncodedMessage, receiver: str, reason: str) -> Message | None:
     """Return the receiver's answer to a message that it cannot decode; None if that was such an answer."""
+    metadata = encoded.metadata
     if metadata.get("performative") == Performative.NOT_UNDERSTOOD.value:
         return None
-    conversation_id = metadata.get("conversation-id") or thread or "unknown"
+    conversation_id = metadata.get("conversation-id") or encoded.thread or "unknown"
     return Message(
         Performative.NOT_UNDERSTOOD,
         receiver,
-        sender,
+        encoded.peer,
         conversation_id,
         NotUnderstood(reason[:1000]),
         in_reply_to=metadata.get("reply-with", ""),
     )
 
 
-def _opened(
-    sender: str,
-    receiver: str,
-    metadata: Mapping[str, str],
-    conversation_id: str,
-    body: str,
-    notary: Verifier,
-    now: Instant,
-) -> Message:
+def _opened(encoded: EncodedMessage, receiver: str, conversation_id: str, notary: Verifier, now: Instant) -> Message:
+    sender, body, metadata = encoded.peer, encoded.body, encoded.metadata
     check_size(body, f"{metadata.get('performative')} of {sender}")
     text = seals.SealedText(
         performative=metadata.get("performative", ""),

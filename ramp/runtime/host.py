@@ -33,8 +33,7 @@ from ramp.model.instant import Duration, Instant
 from ramp.model.ports import Notary
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.amending.asking import ResizeSlot
-from ramp.protocol.enrolment.authority import AskAuthority, JudgeRequest, KeepRevocations, ReadRevocations
+from ramp.protocol.enrolment.authority import AskAuthority
 from ramp.protocol.faults import Recoverable
 from ramp.protocol.party import Party
 from ramp.protocol.progress import Progress
@@ -246,26 +245,17 @@ class Host:
             case fx.SaveAgreement(agreement_id, signed, payment):
                 if self.ports.keep_agreement is not None:
                     self.ports.keep_agreement(agreement_id, self._bearing_own_signature(signed, now), payment)
-            case (
-                fx.QuoteSlots()
-                | fx.HoldSlot()
-                | fx.ConfirmSlot()
-                | fx.ReleaseSlot()
-                | fx.LookUpSlot()
-                | fx.DescribeMachine()
-                | fx.ForgetSlots()
-                | fx.TendSlots()
-                | ResizeSlot()
-            ):
-                self._ask(self.ports.machine, effect, now)
-            case fx.PriceSlots():
-                self._ask(self.ports.pricing, effect, now)
-            case JudgeRequest() | ReadRevocations() | KeepRevocations():
-                self._ask(self.ports.authority, effect, now)
-            case fx.SubmitJob() | fx.LookUpJob() | fx.CancelJob() | fx.ReadJobFile() | fx.StageJobInput():
-                self._ask(self.ports.launcher, effect, now)
             case _:
-                self._ask_ledger(effect, now)
+                if isinstance(effect, fx.AskMachine):
+                    self._ask(self.ports.machine, effect, now)
+                elif isinstance(effect, fx.PriceSlots):
+                    self._ask(self.ports.pricing, effect, now)
+                elif isinstance(effect, AskAuthority):
+                    self._ask(self.ports.authority, effect, now)
+                elif isinstance(effect, fx.AskLauncher):
+                    self._ask(self.ports.launcher, effect, now)
+                else:
+                    self._ask_ledger(effect, now)
 
     def _send(self, message: Message, now: Instant, *, sealed: bool) -> None:
         try:

@@ -28,7 +28,9 @@ def connect(path: Path, what: str) -> sqlite3.Connection:
         StateDamaged: the file is of another kind, or broken.
     """
     with storing(path):
-        connection = sqlite3.connect(path, isolation_level=None)
+        # a simulated market is asked from several threads, one at a time
+        in_memory = str(path) == ":memory:"
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=not in_memory)
         try:
             with damage_named(path, f"invalid or damaged {what}"):
                 connection.execute("PRAGMA journal_mode=WAL")

@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
+from ramp.client.every_user import watch_user
 from ramp.runtime.state_folder import StateFolder
 from ramp.web.asking.drafts import Drafts
 from ramp.web.laboratory.results import files_route
@@ -79,7 +80,7 @@ def application(
     async def healthy(_: Request) -> PlainTextResponse:
         return PlainTextResponse("ok\n")
 
-    metrics = MetricsEndpoint.of_market(state, metrics_token(state.metrics_token))
+    metrics = MetricsEndpoint(metrics_token(state.metrics_token), site.reader.read, watch_user(state))
     plain = [Route("/healthz", healthy, methods=["GET"]), Route("/metrics", metrics.answer, methods=["GET"])]
     app = FastAPI(openapi_url=None, routes=[*routes(sessions, address, gate), *plain, files_route(folder)])
     register_pages(site)
@@ -100,8 +101,8 @@ def application(
         message_history_length=HISTORY,
         show_welcome_message=False,
     )
-    keep_to_own_pages(site.owners.owner_of)
-    gated = Gate(app, sessions, address, site.owners.owner_of)
+    keep_to_own_pages(site.owners.get)
+    gated = Gate(app, sessions, address, site.owners.get)
     return gated
 
 

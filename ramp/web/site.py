@@ -17,22 +17,6 @@ from ramp.web.metrics.reading import MarketReader
 from ramp.web.security.sessions import Role, Session, Sessions
 
 
-@dataclass(slots=True)
-class PageOwners:
-    """The session of every open page, by the page's id."""
-
-    _owners: dict[str, str] = field(default_factory=dict)
-
-    def add(self, page: str, session: Session) -> None:
-        self._owners[page] = session.key
-
-    def remove(self, page: str) -> None:
-        self._owners.pop(page, None)
-
-    def owner_of(self, page: str) -> str | None:
-        return self._owners.get(page)
-
-
 @dataclass(frozen=True, slots=True)
 class Site:
     """The pages of one market.
@@ -40,7 +24,7 @@ class Site:
     Attributes:
         state: the market's state folder.
         sessions: of signed-in users.
-        owners: the session of each open page.
+        owners: key of the session of each open page, by the page's id.
         prices: of resources over time.
         feeds: events of each user's requests.
         results: folder of results of experiments and of traces.
@@ -57,7 +41,7 @@ class Site:
     runs: Runs
     reader: MarketReader
     drafts: Drafts
-    owners: PageOwners = field(default_factory=PageOwners)
+    owners: dict[str, str] = field(default_factory=dict)
 
     def market_of(self, session: Session) -> AsyncMarket:
         """Return the market for actions of a session's user, signed by that user's agent.

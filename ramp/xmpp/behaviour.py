@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+from ramp.rfql.encoded_message import EncodedMessage
 from ramp.xmpp import spade_patches
 
 spade_patches.import_spade()
 
 from spade.agent import Agent  # noqa: E402 (after the import without SPADE's own server)
 from spade.behaviour import CyclicBehaviour  # noqa: E402
-from spade.message import Message  # noqa: E402
 from spade.presence import PresenceManager  # noqa: E402
-from spade.template import BaseTemplate, Template  # noqa: E402
 from spade.trace import TraceStore  # noqa: E402
 
 if TYPE_CHECKING:
@@ -25,26 +24,23 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Agent",
-    "BaseTemplate",
     "Courier",
     "CyclicBehaviour",
-    "Message",
     "PresenceManager",
-    "Template",
     "TraceStore",
     "UnmatchedMessages",
 ]
 
 
 class Courier(CyclicBehaviour):  # type: ignore[misc]
-    """A behaviour that passes the messages that match its template to the agent's `on_text`.
+    """A behaviour that passes its messages to the agent's `on_message`.
 
     A subclass states its performatives. The name of the class is the name of the behaviour:
 
         class RequestAQuote(Courier):
             performatives = ("propose", "refuse")
 
-    All couriers of an agent call the same `on_text`, one message at a time. If several couriers match a message, the
+    All couriers of an agent call the same `on_message`, one message at a time. If several couriers match a message, the
     courier added first gets it. A courier without performatives gets the messages that match no other behaviour.
 
     Attributes:
@@ -57,15 +53,12 @@ class Courier(CyclicBehaviour):  # type: ignore[misc]
 
     agent: MarketAgent
 
-    def message_template(self) -> BaseTemplate | None:
-        """Return the SPADE template of this courier's messages; None matches every message."""
-        if not self.performatives:
-            return Template(metadata=dict(self.conditions)) if self.conditions else None
-        result: BaseTemplate | None = None
-        for performative in self.performatives:
-            one = Template(metadata={**self.conditions, "performative": performative})
-            result = one if result is None else result | one
-        return result
+    def match(self, message: EncodedMessage) -> bool:
+        """Return whether a message has a performative and the conditions of this courier."""
+        metadata = message.metadata
+        if metadata.get("performative") not in self.performatives:
+            return False
+        return all(metadata.get(name) == value for name, value in self.conditions.items())
 
     def kill(self, exit_code: object = None) -> None:
         # an empty item wakes `run` while it waits for a message
@@ -74,7 +67,7 @@ class Courier(CyclicBehaviour):  # type: ignore[misc]
             self.queue.put_nowait(None)
 
     async def run(self) -> None:
-        message = await self.queue.get()
+        message: EncodedMessage | None = await self.queue.get()
         if message is not None and not self.is_killed():
             await self.agent.carry(message)
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from ramp.errors import SAME_VERSION, DocumentError, wrong_version
+from ramp.rfql.encoded_message import EncodedMessage
 from ramp.xmpp.address import sender_of
 from ramp.xmpp.wire import INFLATED_MAX_BYTES
 
@@ -32,37 +32,23 @@ _FORBIDDEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\u
 _Value = TypeVar("_Value")
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One message of a bundle.
-
-    Attributes:
-        machine: address of the resource that receives or sends the message.
-        metadata: FIPA parameters by name.
-        thread: conversation id.
-        body: the document.
-    """
-
-    machine: str
-    metadata: dict[str, str]
-    thread: str
-    body: str
-
-
-def pack(parts: Sequence[Part]) -> tuple[str, dict[str, str]]:
-    """Write messages as one bundle and return its body and metadata.
+def pack(to: str, messages: Sequence[EncodedMessage]) -> EncodedMessage:
+    """Write messages as one bundle.
 
     Args:
-        parts: 1 to `PARTS_MAX` messages.
+        to: receiver of the bundle.
+        messages: 1 to `PARTS_MAX`, each with the address of its machine as peer.
     """
     bodies: list[str] = []
     slots: list[dict[str, str]] = []
     lines = [
-        [part.machine, part.thread, _number_of(part.metadata, slots), _number_of(part.body, bodies)] for part in parts
+        [each.peer, each.thread, _number_of(each.metadata, slots), _number_of(each.body, bodies)] for each in messages
     ]
     body = json.dumps({"bodies": bodies, "slots": slots, "parts": lines}, separators=(",", ":"), ensure_ascii=False)
+    first = messages[0]
     # the performative selects the behaviour; one behaviour serves all messages of a bundle
-    return body, {"performative": parts[0].metadata["performative"], BUNDLE_KEY: BUNDLE_VERSION}
+    metadata = {"performative": first.metadata["performative"], BUNDLE_KEY: BUNDLE_VERSION}
+    return EncodedMessage(to, body, metadata, first.thread)
 
 
 def _number_of(value: _Value, known: list[_Value]) -> int:
@@ -74,20 +60,17 @@ def _number_of(value: _Value, known: list[_Value]) -> int:
     return len(known) - 1
 
 
-def unpack(body: str, version: str) -> tuple[Part, ...]:
-    """Read a bundle that `pack` has written.
-
-    Args:
-        body: body of the bundle.
-        version: value of the metadata field `BUNDLE_KEY`.
+def unpack(bundle: EncodedMessage) -> tuple[EncodedMessage, ...]:
+    """Read the messages of a bundle that `pack` has written; the peer of each is its machine.
 
     Raises:
-        DocumentError: the body is not a bundle, or exceeds a limit.
+        DocumentError: the message is not a bundle, or exceeds a limit.
     """
+    version = bundle.metadata[BUNDLE_KEY]
     if version != BUNDLE_VERSION:
         raise DocumentError(wrong_version("the bundle", ascii(version[:20]), BUNDLE_VERSION, SAME_VERSION))
     try:
-        data = json.loads(body)
+        data = json.loads(bundle.body)
     except (ValueError, RecursionError) as error:
         raise DocumentError(f"the bundle is not JSON: {str(error)[:100]}") from None
     if not isinstance(data, dict) or data.keys() != {"bodies", "slots", "parts"}:
@@ -97,13 +80,13 @@ def unpack(body: str, version: str) -> tuple[Part, ...]:
         raise DocumentError("invalid bundle: bodies, slots and parts must be lists")
     if not 0 < len(lines) <= PARTS_MAX:
         raise DocumentError(f"a bundle must have 1 to {PARTS_MAX} messages, got {len(lines)}")
-    parts = tuple(_part(line, bodies, slots) for line in lines)
-    if (length := sum(len(part.body) for part in parts)) > UNPACKED_MAX:
+    messages = tuple(_message(line, bodies, slots) for line in lines)
+    if (length := sum(len(each.body) for each in messages)) > UNPACKED_MAX:
         raise DocumentError(f"the documents of a bundle are too long: got {length} characters, maximum {UNPACKED_MAX}")
-    return parts
+    return messages
 
 
-def _part(line: Any, bodies: list[Any], slots: list[Any]) -> Part:
+def _message(line: Any, bodies: list[Any], slots: list[Any]) -> EncodedMessage:
     if not isinstance(line, list) or [type(value) for value in line] != [str, str, int, int]:
         raise DocumentError("invalid part of a bundle: expected a machine, a thread, and numbers of slots and body")
     machine, thread, slot_number, body_number = line
@@ -119,4 +102,4 @@ def _part(line: Any, bodies: list[Any], slots: list[Any]) -> Part:
     for text in (thread, body, *metadata, *metadata.values()):
         if found := _FORBIDDEN.search(text):
             raise DocumentError(f"character U+{ord(found.group()):04X} in a bundle is not allowed in XML 1.0")
-    return Part(machine, dict(metadata), thread, body)
+    return EncodedMessage(machine, body, dict(metadata), thread)

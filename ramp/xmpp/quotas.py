@@ -6,10 +6,12 @@ millisecond, the check a microsecond.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ramp.model.instant import SECOND, Duration, Instant
-from ramp.runtime.configuration.values import QuotaConfig
+
+if TYPE_CHECKING:  # the XMPP server needs no configuration
+    from ramp.runtime.configuration.values import QuotaConfig
 
 SENDERS_MAX: Final = 20_000
 """Maximum number of senders with a remembered quota, about 4 MB; those silent for longest are forgotten first."""

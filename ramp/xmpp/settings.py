@@ -25,7 +25,6 @@ class TransportSettings:
         stanza_max_bytes: maximum size of a message in bytes of XML after escaping.
         compress_from_bytes: minimum size of a compressed body in bytes.
         outbox_messages_max: maximum number of messages kept while disconnected; the oldest are dropped first.
-        fast: use the speed-ups of `ramp.xmpp.spade_patches` if the installed versions allow them.
         policy: timeouts and pauses of connecting.
         quotas: maximum rate of messages from one sender.
     """
@@ -38,7 +37,6 @@ class TransportSettings:
     stanza_max_bytes: int = wire.STANZA_MAX_BYTES
     compress_from_bytes: int = wire.COMPRESS_FROM_BYTES
     outbox_messages_max: int = OUTBOX_MESSAGES_MAX
-    fast: bool = True
     policy: LinkPolicy = field(default_factory=LinkPolicy)
     quotas: QuotaConfig = field(default_factory=QuotaConfig)
 

@@ -1,74 +1,36 @@
-"""Speed-ups of SPADE 4.1.4 and slixmpp 1.12.0, applied only to these exact versions.
+"""The repairs of SPADE 4.1.4 and slixmpp 1.12.0, the exact versions that `pyproject.toml` requires.
 
-They cut the processor time of a 2 kB message to between a tenth and a quarter, and that of an agent's start from 64 ms
-to 6 ms. The bytes on the connection stay the same. With other versions installed, `apply` changes nothing and logs a
-warning; the transport then works without the speed-ups. The tests cover both.
+`tests/unit/xmpp/test_spade_patches.py` has one test for each repair; it fails when a newer version no longer needs it.
 
-| speed-up | where | instead of |
+| repair | where | instead of |
 |---|---|---|
-| SCRAM's key derivation by OpenSSL | `apply` here | 10 000 HMACs in Python, 22 ms an agent |
-| escaping by `str.replace` | `apply` here | a generator over every character |
+| SPADE imported without its XMPP server and pages | `import_spade` | 0.7 s and a scratch directory a process |
+| SCRAM's key derivation by OpenSSL | `apply` | 10 000 HMACs in Python, 22 ms an agent |
+| no delivery inside the process, no uvloop | `leave_container` | messages that no server sees |
+| the running event loop | `adopt_loop` | the loop of the first agent of the process |
 | one TLS context for all agents of a process | `ramp.xmpp.stream` | 33 ms and 0.8 MB an agent |
 | stanzas written as text | `ramp.xmpp.wire`, `ramp.xmpp.stream` | slixmpp's form objects, 0.27 ms a message |
 | chat messages read off the XML element | `ramp.xmpp.stream` | slixmpp's stanza objects, 0.18 ms a message |
 | no message traces, no task per message | `ramp.xmpp.transport` | 1 000 messages kept by each agent |
-| SPADE imported without its XMPP server and pages | `import_spade` here | 0.7 s and a scratch directory a process |
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import hashlib
 import importlib
-import logging
 import sys
 import types
-from importlib import metadata
 from typing import Any
-from xml.sax.saxutils import escape as sax_escape
 
-EXPECTED_VERSIONS = {"spade": "4.1.4", "slixmpp-multiplatform": "1.12.0"}
-"""The versions whose internals these speed-ups rely on."""
-
-_log = logging.getLogger(__name__)
-_QUOTES = {'"': "&quot;", "'": "&apos;"}
 _SERVER_MODULES = ("pyjabber", "pyjabber.server", "pyjabber.server_parameters")
 _STAND_INS = (*_SERVER_MODULES, "aiohttp", "spade.web")
 
 
-def versions_match() -> bool:
-    """Return whether exactly the expected versions of SPADE and slixmpp are installed."""
-    return not _differing_versions()
-
-
-def _differing_versions() -> list[str]:
-    found = []
-    for name, expected in EXPECTED_VERSIONS.items():
-        try:
-            installed = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            installed = "not installed"
-        if installed != expected:
-            found.append(f"{name} {installed} (expected {expected})")
-    return found
-
-
-def apply() -> bool:
-    """Apply the process-wide speed-ups; further calls do nothing.
-
-    Returns:
-        True if they are applied, False if the installed versions differ and nothing was changed.
-    """
-    differing = _differing_versions()
-    if differing:
-        _log.warning("speed-ups of SPADE are off: %s", ", ".join(differing))
-        return False
-    # the package exports a function with the module's name and hides the module
-    tostring = importlib.import_module("slixmpp.xmlstream.tostring")
-    mechanisms = importlib.import_module("slixmpp.util.sasl.mechanisms")
-    if getattr(mechanisms.SCRAM.Hi, "__module__", "") != __name__:
-        mechanisms.SCRAM.Hi = _derive_key
-        tostring.escape = _escaper(tostring.escape)  # type: ignore[attr-defined]
-    return True
+def apply() -> None:
+    """Apply the repairs of slixmpp to this process; further calls do nothing."""
+    importlib.import_module("slixmpp.util.sasl.mechanisms").SCRAM.Hi = _derive_key
 
 
 def _derive_key(self: Any, text: bytes, salt: bytes, iterations: int) -> bytes:
@@ -76,11 +38,23 @@ def _derive_key(self: Any, text: bytes, salt: bytes, iterations: int) -> bytes:
     return hashlib.pbkdf2_hmac(self.hash().name, bytes(text), bytes(salt), iterations)
 
 
-def _escaper(original: Any) -> Any:
-    def escape(text: str, use_cdata: bool = False) -> str:
-        return str(original(text, use_cdata)) if use_cdata else sax_escape(text, _QUOTES)
+def leave_container(agent: Any, policy: asyncio.AbstractEventLoopPolicy) -> None:
+    """Remove a new agent from SPADE's container, which delivers messages inside the process.
 
-    return escape
+    Args:
+        agent: the agent.
+        policy: event loop policy of the process, which the container has replaced by uvloop's.
+    """
+    asyncio.set_event_loop_policy(policy)
+    agent.container.unregister(str(agent.jid))
+    adopt_loop(agent)
+
+
+def adopt_loop(agent: Any) -> None:
+    """Let an agent use the running event loop, if any; SPADE's container keeps that of its first agent."""
+    with contextlib.suppress(RuntimeError):
+        agent.loop = agent.container.loop = asyncio.get_running_loop()
+        asyncio.set_event_loop(agent.loop)
 
 
 def import_spade() -> None:
@@ -92,15 +66,15 @@ def import_spade() -> None:
     replace these modules during the import and are removed afterwards, so a later real import works. Modules that
     are already imported stay.
     """
-    if "spade" in sys.modules or any(name in sys.modules for name in _SERVER_MODULES) or not versions_match():
+    if "spade" in sys.modules or any(name in sys.modules for name in _SERVER_MODULES):
         importlib.import_module("spade")
         return
     stand_ins = {name: types.ModuleType(name) for name in _STAND_INS if name not in sys.modules}
-    stand_ins["pyjabber.server"].__dict__["Server"] = _NoServer
-    stand_ins["pyjabber.server_parameters"].__dict__["Parameters"] = _NoServer
+    stand_ins["pyjabber.server"].__dict__["Server"] = _NotAvailable
+    stand_ins["pyjabber.server_parameters"].__dict__["Parameters"] = _NotAvailable
     stand_ins["spade.web"].__dict__["WebApp"] = _NoPages
     if "aiohttp" in stand_ins:
-        stand_ins["aiohttp"].__dict__.update(ClientSession=_NoDownload, ClientError=OSError)
+        stand_ins["aiohttp"].__dict__.update(ClientSession=_NotAvailable, ClientError=OSError)
     sys.modules.update(stand_ins)
     try:
         importlib.import_module("spade")
@@ -109,18 +83,11 @@ def import_spade() -> None:
             sys.modules.pop(name, None)
 
 
-class _NoServer:
-    """Replaces pyjabber's server class in SPADE."""
+class _NotAvailable:
+    """Replaces pyjabber's server and aiohttp's session in SPADE."""
 
     def __init__(self, *_: object, **__: object) -> None:
-        raise RuntimeError("SPADE's own XMPP server is not available in RAMP; use ramp.servers.embedded")
-
-
-class _NoDownload:
-    """Replaces aiohttp's session in SPADE's behaviours."""
-
-    def __init__(self, *_: object, **__: object) -> None:
-        raise RuntimeError("SPADE's downloads are not available in RAMP's agents")
+        raise RuntimeError("SPADE's own XMPP server and downloads are not available in RAMP's agents")
 
 
 class _NoPages:

@@ -17,7 +17,6 @@ from typing import Any
 
 from slixmpp import ClientXMPP
 from slixmpp.exceptions import IqError, IqTimeout
-from slixmpp.stanza import Message as MessageStanza
 
 from ramp.errors import ConfigurationError
 from ramp.xmpp.address import is_canonical, sender_of
@@ -83,9 +82,7 @@ class MarketStream(ClientXMPP):  # type: ignore[misc]
         password: password of its account.
         context: TLS context from `tls_context`.
         register: whether to create the account if the server allows it.
-        raw: write messages as text and read them as elements (needs the versions of `ramp.xmpp.spade_patches`).
-        on_message: called with each arriving `message` element of type chat or normal.
-        on_error: called with each arriving `message` element of type error.
+        on_message: called with each arriving `message` element.
         on_misaddressed: called with the `from` of each stanza dropped because that is not a canonical address.
     """
 
@@ -96,18 +93,14 @@ class MarketStream(ClientXMPP):  # type: ignore[misc]
         *,
         context: ssl.SSLContext,
         register: bool,
-        raw: bool,
         on_message: Callable[[ElementTree.Element], None],
-        on_error: Callable[[ElementTree.Element], None],
         on_misaddressed: Callable[[str], None],
     ) -> None:
         super().__init__(jid, password, ssl_context=context)
         self.auto_authorize = None  # nobody learns whether an agent is there: subscriptions to presence stay unanswered
         self.auto_subscribe = False
         self.enable_direct_tls = False  # the servers offer STARTTLS on one port
-        self.raw = raw
         self._on_message = on_message
-        self._on_error = on_error
         self._on_misaddressed = on_misaddressed
         self._writable = asyncio.Event()
         self._writable.set()
@@ -120,8 +113,6 @@ class MarketStream(ClientXMPP):  # type: ignore[misc]
         if register:
             self.register_plugin("xep_0077")
             self.add_event_handler("register", self._register)
-        self.add_event_handler("message", self._take_stanza)
-        self.add_event_handler("message_error", lambda stanza: self._take(stanza.xml))
 
     async def _register(self, _: object) -> None:
         """Create the account; an existing account is no error."""
@@ -171,7 +162,7 @@ class MarketStream(ClientXMPP):  # type: ignore[misc]
         if xml.tag in _STANZA_TAGS and not _is_addressed(xml):
             self._count_handled()
             self._on_misaddressed(xml.get("from") or "")
-        elif not self.raw or xml.tag != _MESSAGE_TAG:
+        elif xml.tag != _MESSAGE_TAG:
             super()._spawn_event(xml)
         else:
             self._count_handled()
@@ -183,26 +174,17 @@ class MarketStream(ClientXMPP):  # type: ignore[misc]
         if management.enabled_in:
             management.handled = (management.handled + 1) % _SEQUENCE_MODULUS
 
-    def _take_stanza(self, stanza: Any) -> None:
-        if stanza.xml.get("type") != "error":  # an error with an echoed body also raises "message_error"
-            self._take(stanza.xml)
-
     def _take(self, xml: ElementTree.Element) -> None:
         try:
-            if xml.get("type") == "error":
-                self._on_error(xml)
-            else:
-                self._on_message(xml)
+            self._on_message(xml)
         except Exception:  # the stream must outlive any message
             _log.exception("%s: a message from %s could not be processed", self.boundjid.bare, xml.get("from"))
 
     # -- messages out --------------------------------------------------------------------------------------------
 
-    def post(self, stanza: str) -> None:
+    def send_text(self, stanza: str) -> None:
         """Write a message stanza, an XML text; only while the session is open."""
-        if not self.raw:
-            self.send(MessageStanza(self, ElementTree.fromstring(stanza)))  # noqa: S314 (our own text)
-        elif self.waiting_queue.empty():
+        if self.waiting_queue.empty():
             self.send_raw(_CountedText(stanza))
         else:  # after stanzas that slixmpp has queued, such as those resent after a resumption
             self.waiting_queue.put_nowait((_CountedText(stanza), False))
@@ -227,11 +209,7 @@ class MarketStream(ClientXMPP):  # type: ignore[misc]
 
     def unacknowledged(self) -> list[str]:
         """Return the unconfirmed message stanzas, oldest first; an empty list without stream management."""
-        found = []
-        for _, stanza in self["xep_0198"].unacked_queue:
-            if isinstance(stanza, (str, MessageStanza)):
-                found.append(str(stanza))
-        return found
+        return [stanza for _, stanza in self["xep_0198"].unacked_queue if isinstance(stanza, str)]
 
     @property
     def acknowledging(self) -> bool:

@@ -17,13 +17,13 @@ import logging
 import time
 import uuid
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Mapping
 from typing import Any
 
 from ramp.errors import ConfigurationError, DocumentError, TransportError
+from ramp.rfql.encoded_message import EncodedMessage
 from ramp.xmpp import spade_patches, wire
 from ramp.xmpp.address import sender_of
-from ramp.xmpp.behaviour import Agent, BaseTemplate, Courier, Message, PresenceManager, TraceStore, UnmatchedMessages
+from ramp.xmpp.behaviour import Agent, Courier, PresenceManager, TraceStore, UnmatchedMessages
 from ramp.xmpp.link import Link
 from ramp.xmpp.outbox import Outbox
 from ramp.xmpp.quotas import Complaints, SenderQuota
@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 
 
 class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
-    """A SPADE agent on the market; subclasses handle messages in `on_text`.
+    """A SPADE agent on the market; subclasses handle messages in `on_message`.
 
     Create and start it inside a running event loop.
 
@@ -58,18 +58,15 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
             raise ConfigurationError(f"invalid XMPP address: got {jid!a}, expected canonical user@domain", key="jid")
         policy = asyncio.get_event_loop_policy()
         super().__init__(jid, password, port=settings.servers[0][1], verify_security=True)
-        # undo two effects of SPADE's container: uvloop's policy, and delivery inside the process
-        asyncio.set_event_loop_policy(policy)
-        self.container.unregister(str(self.jid))
-        self._adopt_loop()
+        spade_patches.leave_container(self, policy)
         self.settings = settings
         self.client: Any = None  # a MarketStream once started
         self.counters = TransportCounters()
         self.traces = TraceStore(0)  # SPADE's keeps the last 1,000 messages of every agent
         self.link: Link | None = None
-        self._last: tuple[str, Mapping[str, str], str, wire.PreparedMessage] | None = None
+        self._last: tuple[EncodedMessage, str] | None = None
         self._outbox = Outbox(settings.outbox_messages_max)
-        self._early: list[Any] = []
+        self._early: list[EncodedMessage] = []
         self._default: Courier | None = None
         self._stopped = False
         self._quota = SenderQuota(settings.quotas)
@@ -79,28 +76,20 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         self._finished = asyncio.Event()
         self._failure: BaseException | None = None
 
-    def _adopt_loop(self) -> None:
-        """Use the running event loop; SPADE's container would keep that of the first agent of the process."""
-        with contextlib.suppress(RuntimeError):  # none is running yet; `start` comes here again
-            self.loop = self.container.loop = asyncio.get_running_loop()
-            asyncio.set_event_loop(self.loop)
-
     # -- hooks for subclasses -------------------------------------------------------------------------------------
 
     @abc.abstractmethod
-    async def on_text(self, sender_bare: str, metadata: dict[str, str], thread: str, body: str) -> None:
-        """Handle one message; the next one waits until this returns.
+    async def on_message(self, message: EncodedMessage) -> None:
+        """Handle one message; the next one waits until this returns."""
+
+    def on_bounce(self, message: EncodedMessage, condition: str) -> None:
+        """Handle a message that could not be delivered to its peer; the default logs it.
 
         Args:
-            sender_bare: `user@domain` as the server states it; only the signature in the document proves identity.
-            metadata: FIPA parameters (`performative`, `reply-with`, ...).
-            thread: conversation id; "" if the peer gave none.
-            body: the document.
+            message: as far as the server echoes it.
+            condition: XMPP condition, for example `service-unavailable` (RFC 6120, 8.3.3).
         """
-
-    def on_bounce(self, bounce: wire.Bounce) -> None:
-        """Handle a message that could not be delivered; the default logs it."""
-        _log.warning("%s: message to %s bounced: %s", self.jid, bounce.peer_bare, bounce.condition)
+        _log.warning("%s: message to %s bounced: %s", self.jid, message.peer, condition)
 
     def on_behaviour_failed(self, name: str, error: BaseException) -> None:
         """Handle the exception of a behaviour; the default fails the agent, so `wait_finished` raises it."""
@@ -128,16 +117,14 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         """
         if self.client is not None:
             raise TransportError(f"{self.jid}: already started; create a new agent")
-        self._adopt_loop()
-        raw = self.settings.fast and spade_patches.apply()
+        spade_patches.adopt_loop(self)
+        spade_patches.apply()
         self.client = MarketStream(
             str(self.jid),
             self.password,
             context=tls_context(self.settings.ca_file, self.settings.verify_certificate),
             register=auto_register and self.settings.register,
-            raw=raw,
             on_message=self._arrived,
-            on_error=self._returned,
             on_misaddressed=self._misaddressed,
         )
         self.presence = PresenceManager(agent=self, approve_all=False)
@@ -213,7 +200,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
             self.presence.set_available()
         self._count_dropped(self._outbox.put_first(again))
         while (stanza := self._outbox.take()) is not None:
-            self.client.post(stanza)
+            self.client.send_text(stanza)
         self._connected.set()
         self.on_connected(resumed)
 
@@ -225,23 +212,23 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
 
     # -- messages out --------------------------------------------------------------------------------------------
 
-    async def transmit(self, to: str, body: str, metadata: Mapping[str, str], thread: str) -> None:
+    async def send(self, message: EncodedMessage) -> None:
         """Send a message; while disconnected, keep it in the outbox until the session is open again.
 
         Args:
-            to: bare address of the receiver, in the agent's own domain unless federation is on.
-            body: the document; not empty.
-            metadata: FIPA parameters; at least one, none empty.
-            thread: conversation id; "" for none.
+            message: its peer is in the agent's own domain unless federation is on.
 
         Raises:
             TransportError: a bad address, another domain, no body, no metadata, or the agent has stopped.
             DocumentError: a character that XML does not allow;
                 or over the size limit; nothing was sent.
         """
+        to = message.peer
         if self._stopped:
             raise TransportError(f"message to {to} not sent: {self.jid} has stopped")
-        stanza = self._prepare(self._checked_address(to), body, metadata, thread).addressed(
+        self._check_address(to)
+        stanza = wire.addressed(
+            self._content_of(message),
             to=to,
             sender=str(self.jid),
             stanza_id=uuid.uuid4().hex,
@@ -251,28 +238,27 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         if self.is_connected:
             await self.client.writable()
         if self.is_connected:
-            self.client.post(stanza)
+            self.client.send_text(stanza)
         else:
             self._count_dropped(self._outbox.put(stanza))
 
-    def _prepare(self, to: str, body: str, metadata: Mapping[str, str], thread: str) -> wire.PreparedMessage:
-        """Return a message without its addresses; equal consecutive messages are prepared once."""
-        if self._last is not None and self._last[0] is body and self._last[1:3] == (metadata, thread):
-            return self._last[3]
-        prepared = wire.prepare_message(
-            to=to, body=body, metadata=metadata, thread=thread, compress_from_bytes=self.settings.compress_from_bytes
-        )
-        self._last = body, dict(metadata), thread, prepared
-        return prepared
+    def _content_of(self, message: EncodedMessage) -> str:
+        """Return the stanza of a message without its addresses; one to many receivers is written once."""
+        if self._last is not None:
+            last, content = self._last
+            if last.body is message.body and (last.metadata, last.thread) == (message.metadata, message.thread):
+                return content
+        content = wire.content_of(message, self.settings.compress_from_bytes)
+        self._last = message, content
+        return content
 
-    def _checked_address(self, to: str) -> str:
+    def _check_address(self, to: str) -> None:
         bare = sender_of(to)
         if bare is None:
             raise TransportError(f"invalid XMPP address: got {to!a}, expected canonical user@domain")
         domain = bare.partition("@")[2]
         if domain != self.jid.domain and not self.settings.federation:
             raise TransportError(f"cannot send to {to}: its domain is not {self.jid.domain}, and federation is off")
-        return to
 
     def _count_dropped(self, count: int) -> None:
         if count:
@@ -293,42 +279,30 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
     # -- messages in ---------------------------------------------------------------------------------------------
 
     def _arrived(self, element: ElementTree.Element) -> None:
-        if not self._admits(element):
+        sender = element.get("from", "")
+        if not self.admits(sender.partition("/")[0]):  # canonical: the stream drops all others
             return
         try:
-            incoming = wire.decode_element(element)
+            message = wire.decode_element(element)
         except DocumentError as error:
             self.counters.refused += 1
-            self.complain(element.get("from") or "", "message dropped: %s (%d so far)", error, self.counters.refused)
+            self.complain(sender, "message dropped: %s (%d so far)", error, self.counters.refused)
             return
         except Exception as error:  # a bug in decoding; slixmpp would log a traceback for each message
             self.counters.faults += 1
-            self.complain(element.get("from") or "", "message dropped: %s: %a", type(error).__name__, str(error)[:200])
+            self.complain(sender, "message dropped: %s: %a", type(error).__name__, str(error)[:200])
             return
-        if not incoming.body:
-            return  # for example a chat state
-        message = Message(to=self.jid, sender=incoming.sender_bare, body=incoming.body, thread=incoming.thread or None)
-        message._metadata = incoming.metadata  # noqa: SLF001 (the constructor would check every field again)
-        self.dispatch(message)
-
-    def _returned(self, element: ElementTree.Element) -> None:
-        if not self._admits(element):
-            return
-        try:
-            bounce = wire.decode_bounce(element)
-        except Exception as error:  # nothing depends on a bounce
-            self.counters.faults += 1
-            self.complain(element.get("from") or "", "bounce dropped: %s: %a", type(error).__name__, str(error)[:200])
-            return
-        self.counters.bounced += 1
-        self.on_bounce(bounce)
-
-    def _admits(self, element: ElementTree.Element) -> bool:
-        """Check the sender's quota before the message is unpacked."""
-        return self.admits(element.get("from", "").partition("/")[0])  # canonical: the stream drops all others
+        if element.get("type") == "error":
+            self.counters.bounced += 1
+            self.on_bounce(message, wire.condition_of(element))
+        elif message.body:  # else for example a chat state
+            self.dispatch(message)
 
     def admits(self, sender: str) -> bool:
-        """Return whether a sender (bare address) may send one more message, and if so count it."""
+        """Return whether a sender (bare address) may send one more message, and if so count it.
+
+        This is checked before the message is unpacked.
+        """
         if self._quota.admits(sender, time.monotonic_ns() // 1000):
             return True
         self.counters.over_quota += 1
@@ -355,8 +329,8 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         if self._complaints.is_due(text, sender, time.monotonic_ns() // 1000):
             _log.warning("%s: " + text, self.jid, *arguments)
 
-    def dispatch(self, msg: Any) -> list[asyncio.Task[None]]:
-        """Pass a message to the behaviours whose templates match, else to the default behaviour.
+    def dispatch(self, msg: EncodedMessage) -> list[asyncio.Task[None]]:
+        """Pass a message to the first courier that it matches, else to the default one.
 
         Unlike SPADE's method, this one creates no tasks, keeps no trace, passes a message to one courier only, and
         keeps messages that arrive before the behaviours run.
@@ -365,42 +339,29 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
             if not self._stopped and len(self._early) < EARLY_MESSAGES_MAX:
                 self._early.append(msg)
             return []
-        claimed = carried = False
-        for behaviour in self.behaviours:
-            is_courier = isinstance(behaviour, Courier)
-            if behaviour is self._default or (is_courier and carried) or not behaviour.match(msg):
-                continue
-            self._deposit(behaviour, msg)
-            claimed = True
-            carried = carried or is_courier
-        if not claimed and self._default is not None:
-            self._deposit(self._default, msg)
-        return []
-
-    def _deposit(self, behaviour: Any, message: Any) -> None:
-        if behaviour.queue.qsize() < MAILBOX_MESSAGES_MAX:
-            behaviour.queue.put_nowait(message)
+        couriers = (each for each in self.behaviours if isinstance(each, Courier))
+        courier = next((each for each in couriers if each.match(msg)), self._default)
+        if courier is None:
+            return []
+        if courier.queue.qsize() < MAILBOX_MESSAGES_MAX:
+            courier.queue.put_nowait(msg)
         else:
             self.counters.refused += 1
-            self.complain(
-                str(message.sender), "message from %s dropped: the mailbox of %s is full", message.sender, behaviour
-            )
+            self.complain(msg.peer, "message from %s dropped: the mailbox of %s is full", msg.peer, courier)
+        return []
 
-    async def carry(self, message: Any) -> None:
-        """Pass one message to `on_text`; couriers call this, one at a time."""
+    async def carry(self, message: EncodedMessage) -> None:
+        """Pass one message to `on_message`; couriers call this, one at a time."""
         async with self._carrying:
             self.counters.received += 1
-            metadata = dict(message._metadata)  # noqa: SLF001 (SPADE has no accessor for all fields)
-            await self.on_text(str(message.sender.bare), metadata, message.thread or "", message.body)
+            await self.on_message(message)
 
     # -- behaviours ----------------------------------------------------------------------------------------------
 
-    def add_behaviour(self, behaviour: Any, template: BaseTemplate | None = None) -> None:
-        """Add a behaviour; a courier without a template of its own becomes the default behaviour."""
-        if isinstance(behaviour, Courier):
-            template = template or behaviour.message_template()
-            if template is None:
-                self._default = behaviour
+    def add_behaviour(self, behaviour: Any, template: Any = None) -> None:
+        """Add a behaviour; a courier without performatives becomes the default one. Only couriers get messages."""
+        if isinstance(behaviour, Courier) and not behaviour.performatives:
+            self._default = behaviour
         super().add_behaviour(behaviour, template)
 
     def remove_behaviour(self, behaviour: Any) -> None:

@@ -13,11 +13,10 @@ import binascii
 import re
 import xml.etree.ElementTree as ElementTree  # only walks elements that the XMPP stream has parsed
 import zlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
 from ramp.errors import DocumentError, TransportError
+from ramp.rfql.encoded_message import EncodedMessage
 from ramp.xmpp.address import sender_of
 
 STANZA_MAX_BYTES = 90_000
@@ -47,114 +46,28 @@ _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _QUOTE = {'"': "&quot;"}
 
 
-@dataclass(frozen=True, slots=True)
-class Incoming:
-    """A decoded incoming message.
-
-    Attributes:
-        sender_bare: `user@domain` of the sender as the server states it; only the signature inside proves identity.
-        body: decompressed text.
-        metadata: FIPA parameters by name, without the transport's own fields.
-        thread: conversation id; "" if the peer gave none.
-        stanza_type: XMPP message type: `chat` from agents, `error` for a bounce.
-        stanza_id: the sender's id of the stanza; "" if absent.
-    """
-
-    sender_bare: str
-    body: str
-    metadata: dict[str, str]
-    thread: str
-    stanza_type: str = "chat"
-    stanza_id: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Bounce:
-    """An error stanza for an own message that could not be delivered.
-
-    Attributes:
-        peer_bare: receiver of the message.
-        condition: XMPP condition, for example `service-unavailable` (RFC 6120, 8.3.3).
-        thread: conversation id of the message; "" if the server does not echo it.
-        metadata: metadata of the message; empty if the server does not echo it.
-        stanza_id: id of the bounced stanza.
-    """
-
-    peer_bare: str
-    condition: str
-    thread: str = ""
-    metadata: dict[str, str] = field(default_factory=dict)
-    stanza_id: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedMessage:
-    """A checked, compressed and escaped message without addresses, reusable for many receivers.
-
-    Attributes:
-        content: the stanza after its start tag.
-        content_bytes: its length in bytes of UTF-8.
-    """
-
-    content: str
-    content_bytes: int
-
-    def addressed(self, *, to: str, sender: str, stanza_id: str, stanza_max_bytes: int = STANZA_MAX_BYTES) -> str:
-        """Return the stanza for one receiver as XML text.
-
-        Args:
-            to: receiver, `user@domain`.
-            sender: address of the sending agent.
-            stanza_id: unique id of this stanza.
-            stanza_max_bytes: maximum size of the stanza in bytes of UTF-8.
-
-        Raises:
-            DocumentError: the stanza exceeds the limit.
-        """
-        head = (
-            f'<message xmlns="jabber:client" type="chat" to="{escape(to, _QUOTE)}" from="{escape(sender, _QUOTE)}" '
-            f'id="{escape(stanza_id, _QUOTE)}">'
-        )
-        size = len(head.encode("utf-8")) + self.content_bytes
-        if size > stanza_max_bytes:
-            raise DocumentError(
-                f"message too large: got {size} bytes of XML, maximum {stanza_max_bytes}; send a smaller document",
-                source=f"message to {to}",
-            )
-        return head + self.content
-
-
-def prepare_message(
-    *,
-    to: str,
-    body: str,
-    metadata: Mapping[str, str],
-    thread: str,
-    compress_from_bytes: int = COMPRESS_FROM_BYTES,
-) -> PreparedMessage:
-    """Encode a message without its addresses.
+def content_of(message: EncodedMessage, compress_from_bytes: int = COMPRESS_FROM_BYTES) -> str:
+    """Return the stanza of a message after its start tag, which is the same for all its receivers.
 
     Args:
-        to: the receiver, or the first of several; only for error messages.
-        body: the document; not empty, because servers drop messages without a body.
-        metadata: at least one field; no empty values, because Prosody and ejabberd drop them.
-        thread: conversation id; "" for none.
+        message: its body is not empty, because servers drop messages without one. Its metadata has at least one field
+            and no empty value, because Prosody and ejabberd drop those.
         compress_from_bytes: minimum size of a body sent as zlib+base64, if that is shorter.
 
     Raises:
         TransportError: no body, no metadata, an empty or reserved metadata field.
-        DocumentError: a character that XML 1.0 does not allow (https://www.w3.org/TR/xml/#charsets);
-            or the body exceeds the receivers' limit.
+        DocumentError: a character that XML 1.0 does not allow (https://www.w3.org/TR/xml/#charsets), or a body over
+            the receivers' limit.
     """
-    _check_fields(to, body, metadata, thread)
-    fields = dict(metadata)
-    content = _compressed(to, body, compress_from_bytes)
+    _check_fields(message)
+    fields = dict(message.metadata)
+    content = _compressed(message, compress_from_bytes)
     if content is None:
-        content = escape(body)
+        content = escape(message.body)
     else:
         fields[ENCODING_KEY] = ENCODING_ZLIB
-    if thread:
-        fields[_THREAD_KEY] = thread
+    if message.thread:
+        fields[_THREAD_KEY] = message.thread
     parts = [
         f'<body>{content}</body><x xmlns="jabber:x:data" type="form"><title>{_METADATA_TITLE}</title>',
         *(
@@ -163,38 +76,39 @@ def prepare_message(
         ),
         "</x></message>",
     ]
-    written = "".join(parts)
-    return PreparedMessage(written, len(written.encode("utf-8")))
+    return "".join(parts)
 
 
-def encode_message(
-    *,
-    to: str,
-    sender: str,
-    body: str,
-    metadata: Mapping[str, str],
-    thread: str,
-    stanza_id: str,
-    stanza_max_bytes: int = STANZA_MAX_BYTES,
-    compress_from_bytes: int = COMPRESS_FROM_BYTES,
-) -> str:
-    """Encode a message to one receiver as an XMPP stanza.
+def addressed(content: str, *, to: str, sender: str, stanza_id: str, stanza_max_bytes: int = STANZA_MAX_BYTES) -> str:
+    """Return the stanza for one receiver as XML text.
 
-    The arguments are those of `prepare_message` and `PreparedMessage.addressed`.
+    Args:
+        content: from `content_of`.
+        to: receiver, `user@domain`.
+        sender: address of the sending agent.
+        stanza_id: unique id of this stanza.
+        stanza_max_bytes: maximum size of the stanza in bytes of UTF-8.
 
     Raises:
-        TransportError: no body, no metadata, an empty or reserved metadata field.
-        DocumentError: a character that XML 1.0 does not allow;
-            or the stanza exceeds the limit.
+        DocumentError: the stanza exceeds the limit.
     """
-    prepared = prepare_message(
-        to=to, body=body, metadata=metadata, thread=thread, compress_from_bytes=compress_from_bytes
+    head = (
+        f'<message xmlns="jabber:client" type="chat" to="{escape(to, _QUOTE)}" from="{escape(sender, _QUOTE)}" '
+        f'id="{escape(stanza_id, _QUOTE)}">'
     )
-    return prepared.addressed(to=to, sender=sender, stanza_id=stanza_id, stanza_max_bytes=stanza_max_bytes)
+    stanza = head + content
+    size = len(stanza.encode("utf-8"))
+    if size > stanza_max_bytes:
+        raise DocumentError(
+            f"message too large: got {size} bytes of XML, maximum {stanza_max_bytes}; send a smaller document",
+            source=f"message to {to}",
+        )
+    return stanza
 
 
-def _check_fields(to: str, body: str, metadata: Mapping[str, str], thread: str) -> None:
-    if not body:
+def _check_fields(message: EncodedMessage) -> None:
+    to, metadata = message.peer, message.metadata
+    if not message.body:
         raise TransportError(f"message to {to}: the body is empty; XMPP servers do not deliver such messages")
     if not metadata:
         raise TransportError(f"message to {to}: no metadata; give at least one field (the performative)")
@@ -203,8 +117,8 @@ def _check_fields(to: str, body: str, metadata: Mapping[str, str], thread: str) 
             raise TransportError(f"message to {to}: the metadata field {key} is reserved; use another name")
         if not value:
             raise TransportError(f"message to {to}: the metadata field {key} is empty; leave it out")
-    _refuse_forbidden(to, "body", body)
-    _refuse_forbidden(to, "thread", thread, carriage_returns=False)
+    _refuse_forbidden(to, "body", message.body)
+    _refuse_forbidden(to, "thread", message.thread, carriage_returns=False)
     for key, value in metadata.items():
         _refuse_forbidden(to, f"metadata field {key}", key + value, carriage_returns=False)
 
@@ -222,22 +136,22 @@ def _refuse_forbidden(to: str, where: str, text: str, *, carriage_returns: bool 
         )
 
 
-def _compressed(to: str, body: str, from_bytes: int) -> str | None:
+def _compressed(message: EncodedMessage, from_bytes: int) -> str | None:
     """Return the body as zlib+base64 if that is shorter or XML would change it; else None."""
-    raw = body.encode("utf-8")
-    must = "\r" in body  # XML parsers turn CR and CR LF into LF (XML 1.0, 2.11)
+    raw = message.body.encode("utf-8")
+    must = "\r" in message.body  # XML parsers turn CR and CR LF into LF (XML 1.0, 2.11)
     if not must and len(raw) < from_bytes:
         return None
     if len(raw) > INFLATED_MAX_BYTES:
         raise DocumentError(
             f"body too large: got {len(raw)} bytes, expected at most {INFLATED_MAX_BYTES}; send a smaller document",
-            source=f"message to {to}",
+            source=f"message to {message.peer}",
         )
     packed = base64.b64encode(zlib.compress(raw, 1)).decode("ascii")
     return packed if must or len(packed) < len(raw) else None
 
 
-def decode_element(element: ElementTree.Element, *, inflated_max_bytes: int = INFLATED_MAX_BYTES) -> Incoming:
+def decode_element(element: ElementTree.Element, *, inflated_max_bytes: int = INFLATED_MAX_BYTES) -> EncodedMessage:
     """Decode a `message` element in the `jabber:client` namespace.
 
     Args:
@@ -245,11 +159,11 @@ def decode_element(element: ElementTree.Element, *, inflated_max_bytes: int = IN
         inflated_max_bytes: maximum body after decompression in bytes.
 
     Returns:
-        The message; body "" and metadata {} if the element has none.
+        The message; body "" and metadata {} if the element has none. The body of an error stanza stays as it is.
 
     Raises:
-        DocumentError: the sender's address is not canonical, or the body does not have the stated encoding;
-            or the body is longer than `inflated_max_bytes`.
+        DocumentError: the sender's address is not canonical, or the body does not have the stated encoding or is longer
+            than `inflated_max_bytes`.
     """
     sender_bare = sender_of(element.get("from"))
     if sender_bare is None:
@@ -266,11 +180,10 @@ def decode_element(element: ElementTree.Element, *, inflated_max_bytes: int = IN
                 if key and value is not None:
                     fields[key] = value
     thread = fields.pop(_THREAD_KEY, "")
-    stanza_type = element.get("type") or "normal"
     encoding = fields.pop(ENCODING_KEY, None)
-    if encoding is not None and stanza_type != "error":  # only the condition of a bounce matters
+    if encoding is not None and element.get("type") != "error":  # only the condition of a bounce matters
         body = decode_body(body, encoding, source=f"message from {sender_bare}", inflated_max_bytes=inflated_max_bytes)
-    return Incoming(sender_bare, body, fields, thread, stanza_type, element.get("id") or "")
+    return EncodedMessage(sender_bare, body, fields, thread)
 
 
 def decode_body(text: str, encoding: str, *, source: str, inflated_max_bytes: int = INFLATED_MAX_BYTES) -> str:
@@ -283,8 +196,8 @@ def decode_body(text: str, encoding: str, *, source: str, inflated_max_bytes: in
         inflated_max_bytes: maximum result in bytes of UTF-8.
 
     Raises:
-        DocumentError: the encoding is unknown, or the body does not have it;
-            or the result is longer than `inflated_max_bytes`.
+        DocumentError: the encoding is unknown, the body does not have it, or the result is longer than
+            `inflated_max_bytes`.
     """
     if encoding != ENCODING_ZLIB:
         raise DocumentError(f"unknown body encoding: got {encoding[:20]!a}, expected {ENCODING_ZLIB}", source=source)
@@ -304,18 +217,8 @@ def decode_body(text: str, encoding: str, *, source: str, inflated_max_bytes: in
         raise DocumentError(f"the body is not UTF-8: {error.reason} at byte {error.start}", source=source) from None
 
 
-def decode_bounce(element: ElementTree.Element) -> Bounce:
-    """Decode an error stanza; not all servers echo the metadata of the message.
-
-    Raises:
-        DocumentError: the sender's address is not canonical.
-    """
-    message = decode_element(element)
-    return Bounce(message.sender_bare, condition_of(element), message.thread, message.metadata, message.stanza_id)
-
-
 def condition_of(element: ElementTree.Element) -> str:
-    """Return the condition of an error stanza (RFC 6120, 8.3.3)."""
+    """Return the condition of an error stanza, for example `service-unavailable` (RFC 6120, 8.3.3)."""
     for child in element.iterfind(f"{_CLIENT}error/*"):
         if child.tag.startswith(_STANZAS) and child.tag != f"{_STANZAS}text":
             return child.tag.removeprefix(_STANZAS)

@@ -54,7 +54,7 @@ class AmendedOnce(Checker):
         for user in view.honest_users.values():
             for agreement_id in user.agreements:
                 posted = {each.number for each in sizes_posted(view, agreement_id)}
-                known = {each.number for each in user.changes.posted(agreement_id)}
+                known = {each.number for each in user.changes.history.posted(agreement_id)}
                 if posted != known:
                     raise self._violated(f"{user.name} knows {known} of {agreement_id}, and {posted} are posted")
         for name, party in view.honest_resources.items():
@@ -73,7 +73,7 @@ class AmendedOnce(Checker):
         user = view.honest_users.get(agreement.user)
         if user is None or agreement.agreement_id not in user.agreements:
             return None
-        posted = user.changes.posted(agreement.agreement_id)
+        posted = user.changes.history.posted(agreement.agreement_id)
         return (posted[-1].cores, posted[-1].until) if posted else (agreement.offer.cores, agreement.offer.end)
 
     def at_stop(self, view: MarketView) -> None:
@@ -85,7 +85,7 @@ class AmendedOnce(Checker):
                     raise self._violated(f"amendment {each.number} of {each.agreement_id} changes an outdated state")
         for user in view.honest_users.values():
             for agreement_id, agreement in user.agreements.items():
-                self._follow(view, agreement, user.changes.posted(agreement_id))
+                self._follow(view, agreement, user.changes.history.posted(agreement_id))
 
     def _follow(self, view: MarketView, agreement: Agreement, posted: tuple[ContractChange, ...]) -> None:
         state = first_state(agreement)

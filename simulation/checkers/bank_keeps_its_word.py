@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ramp.ledger.orders.order import OrderState
 from ramp.model.acl import Message
-from ramp.model.agreement import TERMINAL, amendment_key
+from ramp.model.agreement import TERMINAL, change_key
 from ramp.model.contents import (
     ChangePosted,
     ChangeRefused,
@@ -47,9 +47,9 @@ class BankKeepsItsWord(Checker):
             case PaymentMade(agreement_id=agreement_id):
                 self._say(agreement_id, receiver, "posted")
             case ChangePosted(agreement_id=agreement_id, number=number) if number != TERMINAL:
-                self._say(amendment_key(agreement_id, number), receiver, "posted")
+                self._say(change_key(agreement_id, number), receiver, "posted")
             case ChangeRefused(agreement_id=agreement_id, number=number) if number and receiver not in view.liars:
-                self._say(amendment_key(agreement_id, number), receiver, "void")
+                self._say(change_key(agreement_id, number), receiver, "void")
             case PaymentRefused(agreement_id=agreement_id) if receiver not in view.liars:
                 self._say(agreement_id, receiver, "void")
 

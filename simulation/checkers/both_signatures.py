@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ramp.model.acl import Message
-from ramp.model.agreement import TERMINAL, Agreement, Signed, amendment_key
+from ramp.model.agreement import TERMINAL, Agreement, Signed, change_key
 from ramp.model.contents import ChangePosted, OrderPosted, PaymentMade
 from simulation.checkers.observation import BANK, Checker, MarketView
 
@@ -35,7 +35,7 @@ class BothSignatures(Checker):
             case PaymentMade(agreement_id=agreement_id):
                 posted = [agreement_id]
             case ChangePosted(agreement_id=agreement_id, number=number) if number != TERMINAL:
-                posted = [amendment_key(agreement_id, number)]
+                posted = [change_key(agreement_id, number)]
             case _:
                 return
         for key in posted:

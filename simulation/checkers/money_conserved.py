@@ -35,7 +35,9 @@ class MoneyConserved(Checker):
             agreed = {**agreed_long_ago(view, name), **user.agreements}
             back = given_back_long_ago(view, name)
             for agreement_id in user.agreements:
-                back[agreement_id] = sum(each.refund - each.charge for each in user.changes.posted(agreement_id))
+                back[agreement_id] = sum(
+                    each.refund - each.charge for each in user.changes.history.posted(agreement_id)
+                )
             expected[name] = view.deposits[name] - sum(
                 agreement.cost - back.get(agreement_id, 0)
                 for agreement_id, agreement in agreed.items()

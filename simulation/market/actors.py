@@ -66,7 +66,7 @@ class Actor:
     def arm(self, queue: EventQueue[Happening]) -> None:
         """Wake the party at its deadline, by its own clock."""
         assert self.host is not None
-        deadline = self.host.deadline
+        deadline = self.host.party.deadline
         if deadline == self.armed_for:
             return
         self.disarm(queue)

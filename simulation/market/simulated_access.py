@@ -6,15 +6,16 @@ passes only while something is asked, and as far as that takes. Nothing is kept 
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from types import TracebackType
 from typing import Final, Self
 
 from ramp.client.line import Line
 from ramp.control import answering
 from ramp.control.codec import verb_of
-from ramp.control.events import Done, Event, MarketRefusalCode, Refused, RequestShown, Submitted, Watching
+from ramp.control.events import Done, Event, MarketRefusalCode, Refused, RequestShown, Submitted, Watching, refusal
 from ramp.control.requests import (
     Approve,
     Cancel,
@@ -85,7 +86,8 @@ class SimulatedAccess:
         self.heard = heard
         self.user = user
         self.users = users
-        self.lock = threading.RLock()
+        self.lock = threading.Lock()
+        self.answering = 0
         self._ids = CountedIds(f"{user}-asks")
 
     def now(self) -> Instant:
@@ -95,13 +97,13 @@ class SimulatedAccess:
         """Return an identifier that is counted, so that runs repeat."""
         return self._ids.new(kind)
 
-    def open(self) -> Line:
-        """Return a connection; there may be several, one of which is served at a time."""
+    async def open(self) -> Line:
+        """Return a connection; there may be several, in several threads."""
         return _SimulatedLine(self)
 
-    def reopen(self) -> Line:
+    async def reopen(self) -> Line:
         """Return the connection itself: no market crashes here."""
-        return self.open()
+        return await self.open()
 
 
 class _SimulatedLine:
@@ -111,26 +113,43 @@ class _SimulatedLine:
         self._access = access
         self._world = access.world
         self._approved: bool | None = None
+        self._position = 0
 
-    def __enter__(self) -> Self:
+    async def __aenter__(self) -> Self:
         return self
 
-    def __exit__(
+    async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Leave submissions running; they continue with the next question."""
 
-    def send(self, request: Request) -> None:
+    async def send(self, request: Request) -> None:
         """Take the answer to `ApprovalAsked`."""
         if isinstance(request, Approve):
             self._approved = request.approved
 
-    def events(self, request: Request) -> Iterator[Event]:
+    async def events(self, request: Request) -> AsyncGenerator[Event, None]:
+        with self._access.lock:
+            if not self._access.answering:
+                self._access.heard.clear()
+            self._access.answering += 1
+            self._position = len(self._access.heard)
+        try:
+            found = self._answer(request)
+            while (event := self._step(found)) is not None:
+                yield event
+                await asyncio.sleep(0)  # let other tasks run
+        finally:
+            with self._access.lock:
+                self._access.answering -= 1
+
+    def _step(self, found: Iterator[Event]) -> Event | None:
+        """Let the market run up to the next event; None at the end."""
         with self._access.lock:
             try:
-                yield from self._answer(request)
+                return next(found, None)
             except RampError as error:
-                yield answering.refusal(error)
+                return refusal(error)
 
     def _answer(self, request: Request) -> Iterator[Event]:
         party = self._party
@@ -138,7 +157,6 @@ class _SimulatedLine:
             case Submit():
                 command = answering.submission(request, request.request_id or self._access.new_id("request"))
                 yield Submitted(command.request_id, command.request.warnings)
-                self._access.heard.clear()
                 self._command(command)
                 yield from self._follow(command.request_id)
             case Watch(""):
@@ -189,8 +207,9 @@ class _SimulatedLine:
         heard = self._access.heard
 
         def come() -> pr.Progress | None:
-            while heard:
-                who, progress = heard.pop(0)
+            while self._position < len(heard):
+                who, progress = heard[self._position]
+                self._position += 1
                 if who == self._access.user and wanted(progress):
                     return progress
             return None
@@ -199,8 +218,8 @@ class _SimulatedLine:
         while (found := come()) is None:
             if self._world.now >= end:
                 raise TransportError("the simulated market stopped without an answer")
-            self._world.run(until=lambda: bool(heard), limit=end - self._world.now)
-            if not heard:
+            self._world.run(until=lambda: self._position < len(heard), limit=end - self._world.now)
+            if self._position == len(heard):
                 raise TransportError("the simulated market stopped without an answer")
         return found
 

@@ -6,12 +6,14 @@ The typed runs are fast; runs over this wire show that the same market also work
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ramp.errors import DocumentError, SealInvalid
 from ramp.model.acl import Message
 from ramp.model.instant import DAY, Instant
 from ramp.model.seal import Role
-from ramp.rfql.codec import EncodedMessage, decode, encode, not_understood
+from ramp.rfql.codec import decode, encode, not_understood
+from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.runtime.keys import issuing
 
@@ -37,10 +39,10 @@ class Wire:
 
     def read(self, message: Message, encoded: EncodedMessage, now: Instant) -> tuple[Message | None, Message | None]:
         """Return a message as its receiver reads it, or None, and the answer to one that it cannot read."""
-        sender, receiver, metadata, thread = message.sender, message.receiver, encoded.metadata, encoded.thread
+        arrived, receiver = replace(encoded, peer=message.sender), message.receiver
         try:
-            return decode(sender, receiver, metadata, thread, encoded.body, self._notaries[receiver], now), None
+            return decode(arrived, receiver, self._notaries[receiver], now), None
         except SealInvalid:
             return None, None
         except DocumentError as error:
-            return None, not_understood(sender, receiver, metadata, thread, str(error))
+            return None, not_understood(arrived, receiver, str(error))

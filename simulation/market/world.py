@@ -23,7 +23,7 @@ from ramp.protocol import events as ev
 from ramp.protocol.party import Party
 from ramp.protocol.progress import ApprovalAsked, Progress
 from ramp.protocol.records import Record
-from ramp.runtime.guests.guarded_plugin import GuardedPlugin, GuardedStrategy
+from ramp.runtime.guests.guarded import GuardedPlugin, GuardedStrategy
 from ramp.runtime.guests.health import GuestHealth
 from ramp.runtime.host import Host, Journal, Ports
 from simulation.checkers.observation import Checker
@@ -93,7 +93,7 @@ class World(MarketView):
         self.composition = composition
         self.faults = faults
         self.healed_at = START + faults.heal_after
-        self.crashes = 0
+        self.crashes = self.refused = 0
         self.approve: Callable[[ApprovalAsked], bool | None] = lambda _: True
         accounts = [*(each.account for each in resources), *(each.account for each in users)]
         self.deposits = {each.name: each.deposit for each in accounts}
@@ -135,7 +135,6 @@ class World(MarketView):
             name: intercept(name, self._notary(name, roles[name]), [other for other in roles if other != name])
             for name, intercept in (liars or {}).items()
         }
-        self.refused = 0
         self._woken, self._woken_at = 0, ("", START)
         self._add_market()
         for resource in resources:
@@ -251,7 +250,9 @@ class World(MarketView):
         actor = self._actors.get(delivery.message.receiver)
         if actor is None or actor.host is None:
             return
-        read = self._read(delivery, actor.clock)
+        read: Message | None = delivery.message
+        if self._wire is not None or type(delivery.message.content) in EXAMINED:
+            read = self._read(delivery, actor.clock.time(self._queue.now))
         if read is None:
             self.refused += 1
             return
@@ -261,13 +262,12 @@ class World(MarketView):
         if actor.name in self._liars:
             self._say(self._liars[actor.name].hears(read, self.time_of(actor.name)))
 
-    def _read(self, delivery: Delivery, clock: PartyClock) -> Message | None:
+    def _read(self, delivery: Delivery, now: Instant) -> Message | None:
         """Return the message as its receiver reads it by its clock, or None where the shell drops or answers it."""
         message, encoded = delivery.message, delivery.encoded
         if self._wire is None or encoded is None:
-            admitted = type(message.content) not in EXAMINED or is_admitted(message, clock.time(self._queue.now))
-            return message if admitted else None
-        read, answer = self._wire.read(message, encoded, clock.time(self._queue.now))
+            return message if is_admitted(message, now) else None
+        read, answer = self._wire.read(message, encoded, now)
         if answer is not None:
             self._sender(message.receiver)(answer)
         return read

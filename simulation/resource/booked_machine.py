@@ -6,8 +6,9 @@ reservations together); quotes, holds and their ends follow from that alone.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +17,17 @@ from ramp.model.instant import SECOND, Duration, Instant, from_iso, iso, seconds
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot
-from ramp.plugins.snapshot import load_shown, reservation_shown
-from ramp.plugins.windows import iso_or_empty, window_refusal
+from ramp.plugins.interface import ResourcePlugin
+from ramp.plugins.snapshot import machine_shown
+from ramp.plugins.windows import iso_or_empty, request_refusal
 from simulation.resource.machine_clock import MachineClock
 from simulation.resource.reservation_book import Change, ReservationBook, Standing
 from simulation.workload.profile import NEVER, CoreProfile
 from simulation.workload.queue_projection import ReservedWindow
 
 
-class BookedMachine(ABC):
-    """A machine of like cores, any of which serve any job; a `ramp.plugins.interface.ResourcePlugin`."""
-
-    source: str
+class BookedMachine(ResourcePlugin):
+    """A machine of like cores, any of which serve any job."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class BookedMachine(ABC):
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
         """Return the earliest slot of the unit's window with the cores free throughout; see `ResourcePlugin.quote`."""
-        refused = self._unfit(unit) or window_refusal(unit, now)
+        refused = self._unfit(unit, now)
         if refused is not None:
             return refused
         earliest, duration = unit.earliest_start(now), unit.run_duration(now)
@@ -128,9 +128,57 @@ class BookedMachine(ABC):
                 writer.release(key, now)
 
     def forget(self, keys: Sequence[str], now: Instant) -> None:
-        """Forget keys that are over; see `ForgettingPlugin.forget`."""
         with self._book.writing() as writer:
             writer.forget(keys, now)
+
+    def resize(self, key: str, step: int, cores: int, until: Instant, now: Instant) -> Reservation | Refusal:
+        with self._book.writing() as writer:
+            entry = self._book.entry(key)
+            if entry is None or entry.reservation is None or entry.standing(now) is not Standing.FIRM:
+                return self._not_firm(key, now)
+            slot = entry.reservation.slot
+            if step < entry.step:
+                overtaken = f"{key} has been changed by the later step {entry.step}"
+                return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=overtaken)
+            if step > entry.step:
+                changed = self._resized(entry.reservation, entry.earlier, cores, until, now)
+                if isinstance(changed, str):
+                    return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=changed)
+                writer.resize(key, step, slot, changed, now)
+            elif (slot.cores, slot.end) != (cores, until):
+                other = f"step {step} of {key} was a different change"
+                return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=other)
+            return self._answer(key, now)
+
+    def _not_firm(self, key: str, now: Instant) -> Refusal:
+        answer = self._answer(key, now)
+        if isinstance(answer, Refusal):
+            return answer
+        return Refusal(0, RefusalCode.HOLD_EXPIRED, detail=f"{key} is only held, not confirmed")
+
+    def _resized(
+        self, reservation: Reservation, earlier: Sequence[Slot], cores: int, until: Instant, now: Instant
+    ) -> Slot | str:
+        """Return a firm slot with another size, or why it cannot have that.
+
+        Args:
+            reservation: as it stands.
+            earlier: the slot before each change of its place.
+            cores: that it shall have from now on.
+            until: its end from now on.
+            now: the present.
+        """
+        del earlier
+        taken = self._more_taken(reservation.slot, cores, until, now)
+        return taken or replace(reservation.slot, cores=cores, end=until)
+
+    def _more_taken(self, slot: Slot, cores: int, until: Instant, now: Instant) -> str:
+        """Return why the addition to a slot is not free; empty where it is free, or nothing is added."""
+        if cores > slot.cores:
+            more = self._taken(replace(slot, cores=cores - slot.cores, end=min(until, slot.end)), now)
+            if more:
+                return more
+        return self._taken(replace(slot, start=slot.end, end=until, cores=cores), now) if until > slot.end else ""
 
     def reservation(self, key: str, now: Instant) -> Reservation | None:
         """Return the hold or reservation of a key, or None; a firm one stays known after its end."""
@@ -143,10 +191,6 @@ class BookedMachine(ABC):
         """Return all holds and reservations that have not ended, by start."""
         return self._book.live(now)
 
-    def next_event(self, now: Instant) -> Instant | None:
-        """Return when the next hold runs out, or None."""
-        return min((each.held_until for each in self._book.live(now) if each.held_until is not None), default=None)
-
     def snapshot(self, now: Instant, horizon: Duration) -> dict[str, Any]:
         """Return the machine as `ramp qstat` shows it; see `ResourcePlugin.snapshot`.
 
@@ -157,19 +201,19 @@ class BookedMachine(ABC):
         busy = self.profile(now, machine_now + 1).max_over(machine_now, machine_now + 1)
         # a waiting job that is planned to start now takes no cores yet
         busy -= sum(job["cores"] for job in queued if from_iso(job["start"]) <= now)
-        return {
-            "resource": self.resource,
-            "source": self.source,
-            "time": iso(now),
-            "machine_time_s": machine_now / SECOND,
-            "cores": self.capacity,
-            "cores_busy": busy,
-            "load": busy / self.capacity,
-            "running": running,
-            "queued": queued,
-            "reservations": [reservation_shown(each) for each in self._book.live(now)],
-            "projected_load": load_shown(now, horizon, lambda begin, end: self._load(begin, end, now)),
-        }
+        return machine_shown(
+            self.resource,
+            self.source,
+            self.capacity,
+            self._book.live(now),
+            now,
+            horizon,
+            load=lambda begin, end: self._load(begin, end, now),
+            busy=busy,
+            running=running,
+            queued=queued,
+            machine_time_s=machine_now / SECOND,
+        )
 
     def reserved_windows(self, now: Instant) -> list[ReservedWindow]:
         """Return what live holds and reservations take, in machine time."""
@@ -179,12 +223,9 @@ class BookedMachine(ABC):
             windows.append(ReservedWindow(start, max(self.clock.log_time(each.slot.end), start + 1), each.slot.cores))
         return windows
 
-    def _unfit(self, unit: RequestUnit) -> Refusal | None:
+    def _unfit(self, unit: RequestUnit, now: Instant) -> Refusal | None:
         """Return why the machine can never serve a unit, or None."""
-        if unit.cores.total <= self.capacity:
-            return None
-        detail = f"the request needs {unit.cores.total} cores, the machine has {self.capacity}"
-        return Refusal(unit.number, RefusalCode.MACHINE_TOO_SMALL, f"{self.capacity} cores", detail)
+        return request_refusal(unit, self.capacity, now)
 
     def _earliest_slot(
         self, unit: RequestUnit, duration: Duration, earliest: Instant, latest: Instant | None, now: Instant

@@ -20,8 +20,8 @@ from ramp.model.instant import SECOND, Instant, iso
 from ramp.model.slot import Reservation
 from ramp.options import Bounds, Wanted, read_options, takes
 from ramp.plugins.interface import PluginSettings
+from simulation.resource.booked_machine import BookedMachine
 from simulation.resource.machine_clock import MachineClock
-from simulation.resource.resizable import CountedMachine
 from simulation.workload.generators.lublin import DEFAULT_LOAD
 from simulation.workload.profile import CoreProfile
 from simulation.workload.queue_projection import QueueProjection
@@ -49,7 +49,7 @@ class FakeQstatOptions:
     synthetic_load: Annotated[float, _ABOVE_0] = DEFAULT_LOAD
 
 
-class FakeQstat(CountedMachine):
+class FakeQstat(BookedMachine):
     """A machine whose queue is the replay of a workload log."""
 
     def __init__(self, settings: PluginSettings) -> None:

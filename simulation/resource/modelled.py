@@ -50,6 +50,7 @@ from simulation.machines.reallocation import places_of_a_box, sizes_of_planes
 from simulation.planning.placers import ALWAYS, units_of
 from simulation.planning.space_time import SpaceTime
 from simulation.resource.background import open_background
+from simulation.resource.booked_machine import BookedMachine
 from simulation.resource.free_boxes import free_boxes
 from simulation.resource.kept_life import KeptLife, Life
 from simulation.resource.live_machine import LiveMachine, Outlook
@@ -58,7 +59,6 @@ from simulation.resource.machine_clock import MachineClock
 from simulation.resource.modelled_options import NAME, LoadOf, ModelledOptions
 from simulation.resource.placement_text import asked_connection, describe_placement, read_token, write_token
 from simulation.resource.reservation_book import Change, book_path
-from simulation.resource.resizable import ResizableMachine
 from simulation.resource.torus_request import TorusRequests, connection_of, unit_kind
 from simulation.workload.logs import find_log
 from simulation.workload.profile import CoreProfile
@@ -70,7 +70,7 @@ KEEP_AFTER: Final = 10 * DAY
 """Machine time after which it is kept again; with its own users' jobs alone that is lived through in a tenth second."""
 
 
-class ModelledMachine(ResizableMachine):
+class ModelledMachine(BookedMachine):
     """A live torus machine; see the module.
 
     Args:
@@ -195,12 +195,9 @@ class ModelledMachine(ResizableMachine):
             "user": self.live.users.get(number),
         }
 
-    def _unfit(self, unit: RequestUnit) -> Refusal | None:
-        unfit = super()._unfit(unit)
-        if unfit is not None:
-            return unfit
-        translated = self._requests.translate(unit)
-        return translated if isinstance(translated, Refusal) else None
+    def _unfit(self, unit: RequestUnit, now: Instant) -> Refusal | None:
+        translated = self._requests.translate(unit) if unit.cores.total <= self.capacity else None
+        return translated if isinstance(translated, Refusal) else super()._unfit(unit, now)
 
     def _earliest_slot(
         self, unit: RequestUnit, duration: Duration, earliest: Instant, latest: Instant | None, now: Instant

@@ -73,6 +73,14 @@ class Entry:
     step: int = 0
     earlier: tuple[Slot, ...] = ()
 
+    @property
+    def limit(self) -> Instant:
+        """From when on it takes no cores: its slot's end or, if it comes first, that of a hold; 0 without either."""
+        if self.released or self.reservation is None:
+            return 0
+        held_until, end = self.reservation.held_until, self.reservation.slot.end
+        return end if self.reservation.firm else min(end, held_until or 0)
+
     def standing(self, now: Instant) -> Standing:
         """Return the state of the key at an instant."""
         if self.released or self.reservation is None:
@@ -162,19 +170,12 @@ class ReservationBook:
         """Return holds and reservations that take cores now or later, by start; the same object until one changes."""
         self._read_new()
         if self._live_until is not None and now >= self._live_until:
-            found: list[Reservation] = []
-            limits: list[Instant] = []
-            for key in list(self._unfinished):
-                entry = self._entries[key]
-                reservation = entry.reservation
-                standing = entry.standing(now)
-                if reservation is None or standing not in {Standing.HELD, Standing.FIRM} or reservation.slot.end <= now:
-                    self._unfinished.discard(key)
-                    continue
-                found.append(reservation)
-                limits.append(min(reservation.slot.end, reservation.held_until or reservation.slot.end))
+            limits = {key: self._entries[key].limit for key in self._unfinished}
+            self._unfinished = {key for key, limit in limits.items() if limit > now}
+            entries = (self._entries[key].reservation for key in self._unfinished)
+            found = [each for each in entries if each is not None]
             self._live = tuple(sorted(found, key=lambda each: (each.slot.start, each.slot.end, each.key)))
-            self._live_until = min(limits, default=None)
+            self._live_until = min((limits[key] for key in self._unfinished), default=None)
         return self._live
 
     @contextlib.contextmanager

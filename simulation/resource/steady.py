@@ -16,8 +16,8 @@ from ramp.model.instant import Instant
 from ramp.model.slot import Reservation
 from ramp.options import Bounds, read_options, takes
 from ramp.plugins.interface import PluginSettings
+from simulation.resource.booked_machine import BookedMachine
 from simulation.resource.machine_clock import FAR, MachineClock
-from simulation.resource.resizable import CountedMachine
 from simulation.workload.profile import CoreProfile
 
 NAME: Final = "steady"
@@ -34,7 +34,7 @@ class SteadyOptions:
     load: Annotated[float, Bounds(0, 1)] = 0.3
 
 
-class SteadyMachine(CountedMachine):
+class SteadyMachine(BookedMachine):
     """One machine with a constant load of its own."""
 
     def __init__(self, resource: str, cores: int, load: float, state_dir: Path | None = None) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 Int64Array = NDArray[np.int64]
 
-NEVER: Final = np.iinfo(np.int64).max
+NEVER: Final = int(np.iinfo(np.int64).max)
 """A time that no window reaches."""
 
 
@@ -88,20 +88,15 @@ class CoreProfile:
         """
         first = int(self.times.searchsorted(earliest, side="right")) - 1
         blocked = self.taken[first:] > self.capacity - cores
-        if not blocked.any():
-            return earliest if earliest <= latest else None
-        edges = np.flatnonzero(blocked[1:] != blocked[:-1]) + first + 1
-        changes = self.times[edges]
-        if blocked[0]:
-            candidates, limits = changes[0::2], changes[1::2]
-        else:
-            candidates, limits = np.append(earliest, changes[1::2]), changes[0::2]
-        if len(limits) < len(candidates):
-            limits = np.append(limits, NEVER)
-        long_enough = np.flatnonzero(limits - candidates >= duration)
-        if long_enough.size == 0 or candidates[long_enough[0]] > latest:
-            return None
-        return int(candidates[long_enough[0]])
+        (edges,) = (blocked[1:] != blocked[:-1]).nonzero()
+        changes = [] if blocked[0] else [earliest]  # begins and ends of free time in turn
+        changes += self.times[edges + (first + 1)].tolist()
+        if len(changes) % 2:
+            changes.append(NEVER)
+        for start, end in zip(changes[0::2], changes[1::2], strict=True):
+            if end - start >= duration:
+                return start if start <= latest else None
+        return None
 
     def _steps(self, start: int, end: int) -> tuple[int, int]:
         """Return indexes first, last (exclusive) of the steps that [start, end) touches."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
+import threading
 import tomllib
 from collections.abc import Iterator
 from dataclasses import is_dataclass
 from functools import cache
+from inspect import isabstract
 from pathlib import Path
 from typing import Final
 
@@ -87,7 +88,9 @@ def counts() -> dict[str, int]:
             for each in vars(errors).values()
         ),
         "plug-in protocols": sum(
-            isinstance(each, type) and getattr(each, "_is_protocol", False) and each.__module__ == interface.__name__
+            isinstance(each, type)
+            and each.__module__ == interface.__name__
+            and (getattr(each, "_is_protocol", False) or isabstract(each))
             for each in vars(interface).values()
         ),
     }
@@ -146,11 +149,11 @@ def traced_quote() -> dict[str, int]:
     wanted = ramp.request(cores=64, wall_time="1h", start="+10min", price=70)
     with ramp.launch("table2", transport="simulated") as market:
         market.quote(wanted)
-        sys.setprofile(trace)
+        threading.setprofile(trace)  # a call runs in a thread of its own
         try:
             market.quote(wanted)
         finally:
-            sys.setprofile(None)
+            threading.setprofile(None)
     return {"files": len(files), "calls": calls}
 
 

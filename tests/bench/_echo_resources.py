@@ -10,6 +10,7 @@ import json
 import sys
 from pathlib import Path
 
+from ramp.rfql.encoded_message import EncodedMessage
 from ramp.xmpp.settings import TransportSettings
 from ramp.xmpp.transport import MarketAgent
 
@@ -20,9 +21,9 @@ class Echo(MarketAgent):
     answer: dict[str, str]
     document: str
 
-    async def on_text(self, sender_bare: str, metadata: dict[str, str], thread: str, body: str) -> None:
+    async def on_message(self, message: EncodedMessage) -> None:
         """Answer a message."""
-        await self.transmit(sender_bare, self.document, self.answer, thread)
+        await self.send(EncodedMessage(message.peer, self.document, self.answer, message.thread))
 
 
 async def main(server: str, ca_file: str, answer: str, *names: str) -> None:

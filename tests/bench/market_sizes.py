@@ -2,8 +2,7 @@
 
     python -m tests.bench.market_sizes 200/50 1000/200 --server embedded --at-once 10
 
-Every user buys one unit once, in a few rounds, some of them at a time; then nothing may be left open. Each size is
-measured with resources that answer for themselves, and as sites of a process each (`site_agent`).
+Every user buys one unit once, in a few rounds, some of them at a time; then nothing may be left open.
 
 The reference is the floor of the same run: as many plain messages with the bytes of a call, and as many answers with
 the bytes of a proposal, through the same client and as many processes, of a sample of the calls.
@@ -28,7 +27,7 @@ from typing import Any
 import psutil
 
 from ramp.client import swarm
-from ramp.client.line import SocketLine
+from ramp.client.portal import connected
 from ramp.control.events import RequestEnded
 from ramp.control.requests import Submit
 from ramp.control.status import SwarmStatus
@@ -36,7 +35,7 @@ from ramp.errors import RampError
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.protocol.events import AuctionOptions
-from ramp.rfql.codec import EncodedMessage
+from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.request_for_quotation import write_request
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.configuration.file import load_config
@@ -71,13 +70,11 @@ class Size:
     resources: int
     users: int
     kind: str
-    sites: bool
     at_once: int
 
     @property
     def label(self) -> str:
-        how = "as sites" if self.sites else "each for itself"
-        return f"{self.kind}: {self.resources} resources {how}, {self.users} users"
+        return f"{self.kind}: {self.resources} resources, {self.users} users"
 
 
 @dataclass
@@ -96,7 +93,7 @@ class Bought:
 
 def configuration(size: Size) -> str:
     """The market's file."""
-    lines = ["[market]", f"resources_per_process = {PER_PROCESS}", f"site_agent = {str(size.sites).lower()}"]
+    lines = ["[market]", f"resources_per_process = {PER_PROCESS}"]
     lines += ["[server]", f'kind = "{size.kind}"']
     lines += ["[timing]", f"heartbeat_s = {HEARTBEAT_S}", f"lease_s = {3 * HEARTBEAT_S}", "confirm_limit_s = 120"]
     lines += ["[machines.node]", 'plugin = "steady"', "cores = 4096", "options = { load = 0.0 }"]
@@ -118,7 +115,7 @@ def _buy(state: StateFolder, user: str, found: Bought, lock: threading.Lock) -> 
     options = AuctionOptions(rounds=ROUNDS, round_time=ROUND_LIMIT_S * SECOND)
     begin = time.monotonic()
     try:
-        with SocketLine(state.socket(user)) as line:
+        with connected(state.socket(user)) as line:
             *_, last = line.events(Submit(_request(), options=options))
         outcome = str(last.outcome.status) if isinstance(last, RequestEnded) else type(last).__name__
     except (RampError, OSError) as error:
@@ -244,29 +241,26 @@ def rows(size: Size, found: Bought, least: tuple[float, float]) -> list[tuple[st
     return told
 
 
-def sizes(
-    wanted: Sequence[tuple[int, int]], kinds: Sequence[str], variants: Sequence[bool], at_once: int
-) -> Iterator[tuple[str, float, str]]:
+def sizes(wanted: Sequence[tuple[int, int]], kinds: Sequence[str], at_once: int) -> Iterator[tuple[str, float, str]]:
     """Measure sizes, each with its floor; a market that does not come up is told, and the others are measured."""
     for resources, users in wanted:
         for kind in kinds:
-            least = floor(Size(resources, users, kind, False, at_once))
-            for as_sites in variants:
-                size = Size(resources, users, kind, as_sites, at_once)
-                sys.stderr.write(f"{size.label} ...\n")
-                try:
-                    found = measure(size)
-                except RampError as error:
-                    yield f"{size.label}: {error}"[:300], 0, "not up"
-                else:
-                    yield from rows(size, found, least)
+            size = Size(resources, users, kind, at_once)
+            least = floor(size)
+            sys.stderr.write(f"{size.label} ...\n")
+            try:
+                found = measure(size)
+            except RampError as error:
+                yield f"{size.label}: {error}"[:300], 0, "not up"
+            else:
+                yield from rows(size, found, least)
 
 
 def run() -> list[tuple[str, float, str]]:
     """Measure all sizes over the servers that are here; of Prosody the smaller ones."""
-    told = [*sizes(SIZES, ["embedded"], (True, False), AT_ONCE)]
+    told = [*sizes(SIZES, ["embedded"], AT_ONCE)]
     if prosody_executable() is not None:
-        told += sizes(SIZES[:3], ["prosody"], (True, False), AT_ONCE)
+        told += sizes(SIZES[:3], ["prosody"], AT_ONCE)
     return told
 
 
@@ -274,13 +268,11 @@ def _main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.market_sizes", description=__doc__)
     parser.add_argument("sizes", nargs="*", metavar="RESOURCES/USERS", help="all of them if none is given")
     parser.add_argument("--server", choices=sorted(KINDS), action="append", help="all that are here if none is given")
-    parser.add_argument("--sites", choices=("yes", "no"), help="measure only one of the two kinds of market")
     parser.add_argument("--at-once", type=int, default=AT_ONCE, help="users that buy at a time")
     options = parser.parse_args()
     wanted: list[Any] = [tuple(map(int, each.split("/"))) for each in options.sizes] or list(SIZES)
     kinds = options.server or [kind for kind in KINDS if kind != "prosody" or prosody_executable() is not None]
-    variants = {"yes": (True,), "no": (False,), None: (True, False)}[options.sites]
-    for name, value, unit in sizes(wanted, kinds, variants, options.at_once):
+    for name, value, unit in sizes(wanted, kinds, options.at_once):
         print(f"{name}\t{value:,.4g}\t{unit}" if abs(value) < 1000 else f"{name}\t{value:,.0f}\t{unit}", flush=True)
     return 0
 

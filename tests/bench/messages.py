@@ -20,7 +20,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import psutil
@@ -32,7 +32,8 @@ from ramp.model.instant import HOUR, MINUTE, SECOND, Instant
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.protocol.events import AuctionOptions, RequestSubmitted
 from ramp.protocol.progress import Progress, RequestEnded
-from ramp.rfql.codec import EncodedMessage, encode
+from ramp.rfql.codec import encode
+from ramp.rfql.encoded_message import EncodedMessage
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.state_folder import StateFolder
 from ramp.servers.embedded import EmbeddedServer
@@ -87,14 +88,8 @@ class _Count(Observer):
 
 
 def _stanza(encoded: EncodedMessage) -> str:
-    return wire.encode_message(
-        to="resource10@localhost",
-        sender="user1@localhost",
-        body=encoded.body,
-        metadata={**encoded.metadata, "x-document": "CallForProposals"},
-        thread=encoded.thread,
-        stanza_id="0" * 32,
-    )
+    content = wire.content_of(encoded)
+    return wire.addressed(content, to="resource10@localhost", sender="user1@localhost", stanza_id="0" * 32)
 
 
 def _count(rounds: int) -> _Count:
@@ -139,7 +134,7 @@ class Asker(MarketAgent):
     missing = 0
     all_in: asyncio.Event
 
-    async def on_text(self, sender_bare: str, metadata: dict[str, str], thread: str, body: str) -> None:
+    async def on_message(self, message: EncodedMessage) -> None:
         self.missing -= 1
         if not self.missing:
             self.all_in.set()
@@ -149,7 +144,7 @@ class Asker(MarketAgent):
         self.missing, self.all_in = len(names), asyncio.Event()
         begin = time.perf_counter()
         for name in names:
-            await self.transmit(f"{name}@localhost", call.body, call.metadata, call.thread)
+            await self.send(replace(call, peer=f"{name}@localhost"))
         await self.all_in.wait()
         return time.perf_counter() - begin
 
@@ -259,36 +254,26 @@ def _market(config: Path, folder: Path) -> dict[str, float]:
 
 def _over_xmpp(kind: type[ServerProcess], count: _Count) -> list[tuple[str, float, str]]:
     floors = [_floor(kind, count)]
-    found: dict[str, dict[str, float]] = {}
-    server = f'kind = "{kind.kind}"'
-    for label, market, serving in (
-        ("", "[market]", server),
-        (", as two sites", "[market]\nsite_agent = true", server),
-    ):
-        with tempfile.TemporaryDirectory() as folder:
-            text = TABLE2.read_text("utf-8").replace("[market]", market, 1)
-            config = Path(folder) / "swarm.toml"
-            config.write_text(text.replace('kind = "embedded"', serving), "utf-8")
-            found[label] = _market(config, Path(folder) / "state")
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder) / "swarm.toml"
+        config.write_text(TABLE2.read_text("utf-8").replace('kind = "embedded"', f'kind = "{kind.kind}"'), "utf-8")
+        values = _market(config, Path(folder) / "state")
     floors.append(_floor(kind, count))
     floor = min(each.median for each in floors)
     floor_cpu = min(each.per_call for each in floors)
     name = kind.kind
-    rows = [
+    return [
         (f"{name}: floor, {RESOURCES} messages and answers", floor * 1e3, "ms"),
         (f"{name}: floor, processor time", floor_cpu * 1e3, "ms"),
+        (f"{name}: a round of {RESOURCES} resources", values["round"] * 1e3, "ms"),
+        (f"{name}: a round / floor", values["round"] / floor, "x"),
+        (f"{name}: a quote in one round, processor time", values["quote cpu"] * 1e3, "ms"),
+        (f"{name}: a quote in one round / floor, processor time", values["quote cpu"] / floor_cpu, "x"),
+        (f"{name}: 1-round purchase", values["one"], "s"),
+        (f"{name}: 10-round purchase", values["ten"], "s"),
+        (f"{name}: 10-round purchase / floor", values["ten"] / floor, "x"),
+        (f"{name}: 10-round purchase, processor time", values["ten cpu"], "s"),
     ]
-    for label, values in found.items():
-        rows += [
-            (f"{name}{label}: a round of {RESOURCES} resources", values["round"] * 1e3, "ms"),
-            (f"{name}{label}: a round / floor", values["round"] / floor, "x"),
-            (f"{name}{label}: a quote in one round, processor time", values["quote cpu"] * 1e3, "ms"),
-            (f"{name}{label}: a quote in one round / floor, processor time", values["quote cpu"] / floor_cpu, "x"),
-            (f"{name}{label}: 1-round purchase", values["one"], "s"),
-            (f"{name}{label}: 10-round purchase", values["ten"], "s"),
-            (f"{name}{label}: 10-round purchase, processor time", values["ten cpu"], "s"),
-        ]
-    return rows
 
 
 def run() -> list[tuple[str, float, str]]:

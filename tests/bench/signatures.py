@@ -27,6 +27,7 @@ from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.seal import Role
 from ramp.rfql import agreements, codec
+from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.signing import seals
 from ramp.rfql.signing.notary import PublicNotary
 from ramp.rfql.signing.trust import Trust
@@ -64,7 +65,7 @@ def _seals(store: KeyStore) -> list[tuple[str, float, str]]:
     document = user.sign(Signed(cancellation), NOW).document
 
     def arrive() -> Message:
-        return codec.decode(RESOURCE, USER, encoded.metadata, encoded.thread, encoded.body, user, NOW)
+        return codec.decode(EncodedMessage(RESOURCE, encoded.body, encoded.metadata, encoded.thread), USER, user, NOW)
 
     assert arrive() == sealed
     seal = _rate(lambda: codec.encode(resource.seal(message, NOW)))
@@ -177,8 +178,10 @@ def _proposal() -> Message:
     return Message(Performative.PROPOSE, RESOURCE, USER, "request-4", proposal, "", "cfp-2")
 
 
-def _decode(encoded: codec.EncodedMessage) -> Message:
-    return codec.decode(USER, RESOURCE, encoded.metadata, encoded.thread, encoded.body, PublicNotary(Trust(())), NOW)
+def _decode(encoded: EncodedMessage) -> Message:
+    return codec.decode(
+        EncodedMessage(USER, encoded.body, encoded.metadata, encoded.thread), RESOURCE, PublicNotary(Trust(())), NOW
+    )
 
 
 def _naive_sign(store: KeyStore, body: Agreement) -> bytes:

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from ramp.client import swarm
-from ramp.client.line import SocketLine
+from ramp.client.portal import connected
 from ramp.control.events import RequestEnded
 from ramp.control.requests import Submit
 from ramp.model.instant import HOUR, MINUTE
@@ -38,7 +38,7 @@ def _request() -> str:
 
 def auction(state: StateFolder, rounds: int, *, quote_only: bool) -> RequestOutcome:
     """Have `user1` buy or quote one unit of Table 2's market; return the outcome."""
-    with SocketLine(state.socket("user1")) as line:
+    with connected(state.socket("user1")) as line:
         options = AuctionOptions(rounds=rounds, quote_only=quote_only)
         *_, ended = line.events(Submit(_request(), options=options))
     assert isinstance(ended, RequestEnded), ended

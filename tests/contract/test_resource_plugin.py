@@ -5,6 +5,7 @@ A plug-in joins by an entry in `MACHINES`: what opens it, with options that leav
 
 from __future__ import annotations
 
+import runpy
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -22,7 +23,7 @@ from ramp.errors import PluginError
 from ramp.model.instant import HOUR, MINUTE, from_iso
 from ramp.model.slot import Reservation
 from ramp.plugins.contract import RULES, Rule, Subject, Verdict, check_plugin, resizing
-from ramp.plugins.interface import PluginSettings, Slot
+from ramp.plugins.interface import PluginSettings, ResourcePlugin, Slot
 from simulation.resource import fake_qstat, mirrored, modelled, steady
 from simulation.resource.gridengine.formats import queue_document
 from simulation.resource.steady import SteadyMachine
@@ -33,6 +34,8 @@ NOW = from_iso("2026-11-21T08:00:00Z")
 CORES = 64
 
 Open = Callable[[PluginSettings], Any]
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "own_plugin.py"
 
 
 def _log(folder: Path, *, processors: tuple[int, int, int] = (16, 8, 4)) -> Path:
@@ -105,6 +108,7 @@ MACHINES: dict[str, tuple[Open, Callable[[Path], Mapping[str, object]]]] = {
     # A light load, so that there are free cores at once.
     "fake_qstat on a synthetic log": (fake_qstat.open_plugin, lambda _: {"log": "synthetic", "synthetic_load": 0.02}),
     "queue-bound": (waiting_plugin.open_plugin, lambda _: {"system": "simulated"}),
+    "own_plugin (example)": (runpy.run_path(str(EXAMPLE))["Desk"], lambda _: {}),
     "steady": (steady.open_plugin, lambda _: {"load": 0.25}),
     "mirrored": (mirrored.open_plugin, _mirrored),
     "modelled with cables": (modelled.open_plugin, lambda folder: _modelled(folder, _CABLED)),
@@ -162,6 +166,11 @@ def test_plugins_of_real_systems_are_tested_on_them() -> None:
     for name in REAL_SYSTEMS:
         tests = "".join(path.read_text(encoding="utf-8") for path in (E2E / name).glob("test_*.py"))
         assert "plugin_rule.check" in tests
+
+
+def test_the_example_of_a_plugin_is_short() -> None:
+    lines = EXAMPLE.read_text(encoding="utf-8").partition("class Desk")[2].splitlines()
+    assert sum(bool(line.strip()) for line in lines) <= 44
 
 
 class _Faulty(SteadyMachine):
@@ -222,7 +231,7 @@ FAULTS: dict[str, tuple[Open, str]] = {
     "quote has no time": (_faulty(quote=lambda self, unit, now: Slot(now, now, 8, 0.0)), "a-slot-lies-in-the-window"),
     "quote is a text": (_faulty(quote=lambda *_: "yes"), "quotes-change-nothing"),
     "load does not count holds": (
-        _faulty(_load=lambda *_: 0.5),
+        _faulty(_share=lambda *_: 0.5),
         "load-counts-reservations",
     ),
     "sold twice": (_faulty(_taken=lambda *_: ""), "a-slot-that-has-gone-is-refused"),
@@ -262,7 +271,10 @@ FAULTS: dict[str, tuple[Open, str]] = {
         _faulty(reservations=lambda self, now: tuple(sorted(SteadyMachine.reservations(self, now), key=str))),
         "reservations-are-listed-by-start",
     ),
-    "no sweep": (_faulty(next_event=lambda *_: None), "a-hold-ends-at-its-deadline"),
+    "no sweep": (
+        _faulty(reservations=lambda self, _: SteadyMachine.reservations(self, NOW)),
+        "a-hold-ends-at-its-deadline",
+    ),
     "source": (_faulty(__init__=lambda self, s: (_Faulty.__init__(self, s), setattr(self, "source", "real"))[0]),
                "source-is-one-of-three"),
     "snapshot is no JSON": (_faulty(snapshot=lambda *_: {"load": {1, 2}}), "a-snapshot-is-plain-json"),
@@ -295,7 +307,7 @@ def test_a_call_that_does_not_return_is_found_and_ends_the_checking(tmp_path: Pa
 
 def test_one_that_cannot_forget_is_not_judged_by_it(tmp_path: Path) -> None:
     class Remembering(_Faulty):
-        forget = None
+        forget = ResourcePlugin.forget
 
     results = check_plugin(_subject(lambda settings: Remembering(settings), tmp_path, {}), 60)
     why = {each.rule.name: each.reason for each in results if each.verdict is Verdict.NOT_CHECKED}
@@ -305,7 +317,7 @@ def test_one_that_cannot_forget_is_not_judged_by_it(tmp_path: Path) -> None:
 
 def test_one_that_cannot_change_sizes_is_not_judged_by_it(tmp_path: Path) -> None:
     class Fixed(_Faulty):
-        resize = None
+        resize = ResourcePlugin.resize
 
     results = check_plugin(_subject(lambda settings: Fixed(settings), tmp_path, {}), 60)
     why = {each.rule.name: each.reason for each in results if each.verdict is Verdict.NOT_CHECKED}

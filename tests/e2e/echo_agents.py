@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+from ramp.rfql.encoded_message import EncodedMessage
 from ramp.xmpp.link import LinkPolicy
 from ramp.xmpp.settings import TransportSettings
 from ramp.xmpp.transport import MarketAgent
@@ -17,10 +19,10 @@ from ramp.xmpp.transport import MarketAgent
 class Echo(MarketAgent):
     """Answers at once."""
 
-    async def on_text(self, sender_bare: str, metadata: dict[str, str], thread: str, body: str) -> None:
+    async def on_message(self, message: EncodedMessage) -> None:
         """Answer a call for proposals."""
-        if metadata.get("performative") == "cfp":
-            await self.transmit(sender_bare, body, {"performative": "propose"}, thread)
+        if message.metadata.get("performative") == "cfp":
+            await self.send(replace(message, metadata={"performative": "propose"}))
 
 
 async def main(server: str, ca_file: str, *names: str) -> None:

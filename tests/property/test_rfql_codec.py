@@ -35,6 +35,7 @@ from ramp.model.seal import Role
 from ramp.model.sizes.amended import AMENDMENT_NUMBER_MAX
 from ramp.model.slot import StaticTerms
 from ramp.rfql import codec, documents, request_for_quotation
+from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.signing.notary import PublicNotary, XmlNotary
 from ramp.rfql.signing.trust import Trust
 from ramp.runtime.keys.store import KeyStore
@@ -411,14 +412,11 @@ def notaries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, XmlNotary]:
     return {name: store.notary(name) for name in (USER, RESOURCE, *NAMES.values())}
 
 
-def passed_on(message: Message, notaries: dict[str, XmlNotary]) -> tuple[codec.EncodedMessage, Message]:
+def passed_on(message: Message, notaries: dict[str, XmlNotary]) -> tuple[EncodedMessage, Message]:
     encoded = codec.encode(message)
     return encoded, codec.decode(
-        message.sender,
+        EncodedMessage(message.sender, encoded.body, encoded.metadata, encoded.thread),
         message.receiver,
-        encoded.metadata,
-        encoded.thread,
-        encoded.body,
         notaries[NAMES[Role.USER]],
         NOW,
     )

@@ -19,16 +19,17 @@ from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import charge_owed, first_state, order_line
 from ramp.protocol.amending.asking import AmendmentOutcome, ResizeSlot, SlotResized
 from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed
+from ramp.protocol.conversations import Registry
 from ramp.protocol.effects import Effect, Persist, Report, Send
 from ramp.protocol.progress import AmendmentEnded
 from ramp.protocol.resource.slots.size_change import SlotGrowth
 from ramp.protocol.timing import Pace, Timing
-from ramp.protocol.transition_tables import AdditionState, SizeChangeState
-from ramp.protocol.user.resizing.growth import Growth
-from ramp.protocol.user.resizing.reservation_resizes import Changes
+from ramp.protocol.transition_tables import BuyerChangeState, SizeChangeState
+from ramp.protocol.user.changing.change import BuyerChange
+from ramp.protocol.user.changing.desk import Changes
 from simulation.market.counted_ids import CountedIds
 
-S = AdditionState
+S = BuyerChangeState
 NOW = 100 * HOUR
 OFFER = Offer("o-1", "r-1", 1, "res", 60, NOW + HOUR, NOW + 5 * HOUR, 16, 0.0, NOW + HOUR)
 UNIT = RequestUnit(1, 70, NOW + 5 * HOUR, TotalCores(16), NOW + HOUR)
@@ -66,7 +67,7 @@ class Buyer:
     def __init__(self, *bodies: ContractChange) -> None:
         agreements = {each.agreement_id: each for each in (AGREEMENT, OTHER)}
         lines = [(body, agreements[body.agreement_id]) for body in bodies or (BODY,)]
-        self.growth = Growth(lines, Pace(Timing()))
+        self.growth = BuyerChange(lines, Pace(Timing()))
         self.growth.start(NOW)
 
     def seller(self, content: c.Content, body: ContractChange = BODY, now: Instant = NOW) -> list[Effect]:
@@ -74,7 +75,7 @@ class Buyer:
         return self.growth.on_seller(message, body.agreement_id, content, now)  # type: ignore[arg-type]
 
     def bank(self, content: c.Content, now: Instant = NOW) -> list[Effect]:
-        return self.growth.on_bank(sealed("bank", Role.BANK, content), content, now)  # type: ignore[arg-type]
+        return self.growth.on_order(sealed("bank", Role.BANK, content), content, now)  # type: ignore[arg-type]
 
     def agreed(self) -> Buyer:
         self.seller(c.ChangeAgreed("a-1", 1))
@@ -83,12 +84,12 @@ class Buyer:
 
     def funded(self) -> Buyer:
         self.agreed().bank(VOTE)
-        assert self.growth.state is S.FUNDED
+        assert self.growth.state is S.AGREED
         return self
 
     def withdrawing(self) -> Buyer:
         self.seller(REFUSED)
-        assert self.growth.state is S.WITHDRAWING
+        assert self.growth.state is S.DECIDING
         return self
 
     @property
@@ -142,7 +143,7 @@ def the_seller_says_no_more_than_a_code() -> None:
 
 def all_that_is_said_bears_the_name_by_which_who_does_not_understand_answers() -> None:
     buyer = Buyer(BODY, SECOND_BODY)
-    said = buyer.growth.tick(NOW + SECOND)
+    said = buyer.growth.on_timer(NOW + SECOND)
     said += buyer.seller(c.ChangeAgreed("a-1", 1)) + buyer.seller(c.ChangeAgreed("a-2", 1), SECOND_BODY)
     said += buyer.bank(replace(VOTE, lines=(order_line(BODY), order_line(SECOND_BODY))))
     named = [(each.message.receiver, each.message.reply_with) for each in said if isinstance(each, Send)]
@@ -174,16 +175,16 @@ def nobody_answers() -> None:
         state, now = buyer.growth.state, NOW
         while buyer.growth.state is state:
             now = buyer.growth.deadline or now
-            buyer.growth.tick(now)
-        assert buyer.growth.state is S.WITHDRAWING
-        if state is S.FUNDED:  # so long as it can be posted, and then as long as an answer may take
+            buyer.growth.on_timer(now)
+        assert buyer.growth.state is S.DECIDING
+        if state is S.AGREED:  # so long as it can be posted, and then as long as an answer may take
             assert now == BODY.valid_until + Timing().cancellation_limit
 
 
 def it_ended_in_part_before_a_crash() -> None:
     """One of two conclusions is on record: the bank is asked once more, and nothing is proposed again."""
-    growth = Growth([(BODY, AGREEMENT)], Pace(Timing()))
-    (asked,) = growth.conclude(NOW)
+    growth = BuyerChange([(BODY, AGREEMENT)], Pace(Timing()))
+    (asked,) = growth.decide(NOW)
     assert isinstance(asked, Send)
     why = "the buyer does not know how the amendment ended"
     assert asked.message.content == c.OrderWithdrawal("order-1", BODY.valid_until, why)
@@ -197,7 +198,7 @@ def two_sellers_have_to_agree() -> None:
     both = replace(VOTE, lines=(order_line(BODY), order_line(SECOND_BODY)))
     assert contents(buyer.bank(both)) == [("res", "ChangeAgreed"), ("res2", "ChangeAgreed")]
     buyer.seller(proof(BODY))
-    assert buyer.growth.state is S.FUNDED  # the other's copy is still to come
+    assert buyer.growth.state is S.AGREED  # the other's copy is still to come
     buyer.seller(proof(SECOND_BODY), SECOND_BODY)
     assert [each.done for each, _ in buyer.growth.outcomes] == [True, True]
 
@@ -232,7 +233,7 @@ def who_is_silent_is_named() -> None:
         state, effects = buyer.growth.state, list[Effect]()
         while buyer.growth.state is state:
             assert buyer.growth.deadline is not None
-            effects = buyer.growth.tick(buyer.growth.deadline)
+            effects = buyer.growth.on_timer(buyer.growth.deadline)
         (told,) = [each.message.content for each in effects if isinstance(each, Send)]
         assert isinstance(told, c.OrderWithdrawal)
         return told.reason
@@ -307,12 +308,12 @@ def test_nobody_speaks_for_seller_or_bank() -> None:
     with pytest.raises(RemoteProtocolError):
         buyer.growth.on_seller(sealed("mallory", Role.RESOURCE, agreed), "a-1", agreed, NOW)
     with pytest.raises(RemoteProtocolError):
-        buyer.growth.on_bank(sealed("res", Role.BANK, VOIDED), VOIDED, NOW)
+        buyer.growth.on_order(sealed("res", Role.BANK, VOIDED), VOIDED, NOW)
 
 
 def recovered(*records: Any) -> tuple[Changes, list[Effect]]:
     agreements = {each.agreement_id: each for each in (AGREEMENT, OTHER)}
-    changes = Changes(agreements, lambda _: "active", Pace(Timing()), CountedIds("alice"))
+    changes = Changes(agreements, lambda _: "active", Pace(Timing()), CountedIds("alice"), Registry())
     return changes, changes.recover(records, NOW)
 
 
@@ -362,7 +363,7 @@ def test_what_has_ended_in_part_asks_the_bank_only() -> None:
         *proposed, AmendmentConcluded(ended, Seal("bank", Role.BANK, "alice", "r-1", NOW, "posted"), NOW)
     )
     assert contents(effects) == [("bank", "OrderWithdrawal")]
-    assert (changes.open, changes.posted("a-1")) == (("a-2",), (BODY,))
+    assert (changes.open, changes.history.posted("a-1")) == (("a-2",), (BODY,))
     both = c.OrderPosted(
         "order-1", tuple(c.PaymentMade(each.key, f"payment:{each.key}", each.charge) for each in (BODY, SECOND_BODY))
     )
@@ -371,4 +372,4 @@ def test_what_has_ended_in_part_asks_the_bank_only() -> None:
     assert contents(effects) == [("res2", "ChangeAgreed")]
     other = AmendmentOutcome("a-2", 1, True, 24, OFFER.end, SECOND_BODY.effective_at, charge=SECOND_BODY.charge)
     assert Persist(AmendmentConcluded(other, word.seal, NOW)) in effects
-    assert changes.posted("a-2") == (SECOND_BODY,)
+    assert changes.history.posted("a-2") == (SECOND_BODY,)

@@ -13,7 +13,6 @@ from ramp.ledger.book import _Index
 from ramp.ledger.payment_rules import Problem
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import RefusalCode
-from ramp.model.agreement import ContractChange
 from ramp.model.contents import OrderLine
 from ramp.model.sizes import amended
 from ramp.model.sizes.amended import Bought
@@ -22,7 +21,7 @@ from ramp.protocol.amending.memory import AmendmentConcluded
 from ramp.protocol.records import Record
 from ramp.protocol.resource.slots.size_change import SizeChange, SlotGrowth
 from ramp.protocol.transition_tables import SizeChangeState
-from ramp.protocol.user.resizing.reservation_resizes import Changes
+from ramp.protocol.user.changing.desk import Changes
 
 Context = contextlib.AbstractContextManager[object]
 
@@ -50,7 +49,7 @@ def amendments_forgotten() -> Context:
     """A user that restarts knows nothing of what was posted before."""
     original = Changes._replayed
 
-    def replayed(changes: Changes, records: Sequence[Record]) -> dict[str, ContractChange]:
+    def replayed(changes: Changes, records: Sequence[Record]) -> object:
         ended = [
             replace(each, outcome=replace(each.outcome, done=False)) if isinstance(each, AmendmentConcluded) else each
             for each in records

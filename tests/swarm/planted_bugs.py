@@ -97,15 +97,15 @@ def _no_retransmission() -> Context:
 
 def _hold_timer_ignored() -> Context:
     def make(original: Any) -> Any:
-        def tick(participant: Participant, now: Instant) -> Any:
+        def on_timer(participant: Participant, now: Instant) -> Any:
             if participant.state is ParticipantState.HELD:
                 participant.deadline = None
                 return []
             return original(participant, now)
 
-        return tick
+        return on_timer
 
-    return _replaced(Participant, "tick", make)
+    return _replaced(Participant, "on_timer", make)
 
 
 def _paid_before_its_start() -> Context:
@@ -308,8 +308,8 @@ def _release_not_repeated() -> Context:
     """A release in doubt passes for one that was done."""
 
     def make(original: Any) -> Any:
-        def answered(releases: Releases, key: str, now: Instant, *, in_doubt: bool) -> None:
-            original(releases, key, now, in_doubt=False)
+        def answered(releases: Releases, key: str, now: Instant, *, in_doubt: bool) -> Any:
+            return original(releases, key, now, in_doubt=False)
 
         return answered
 

@@ -28,7 +28,7 @@ def ideal_speed_up() -> contextlib.AbstractContextManager[object]:
 def limit_of_charged() -> Iterator[None]:
     """The buyer's price is compared with that of a core-hour charged, however many cores are charged."""
     with (
-        patch.object(seller, "price_with", lambda unit, cores, length: unit.cpu_hour_cost),
+        patch.object(seller, "price_with", lambda unit, cores, length, price=None: price or unit.cpu_hour_cost),
         patch.object(shortcoming, "cost_cap", lambda unit, length: 10**9),
     ):
         yield

@@ -257,8 +257,6 @@ def _effect(effect: fx.Effect, start: Instant) -> str:
             return f"asks its ledger to note that {agreement_id} has failed"
         case fx.LookUpAgreement(_, agreement_id):
             return f"asks its ledger about {agreement_id}"
-        case fx.PostRefund():
-            return f"asks its ledger to refund {effect.agreement_id}"
         case fx.PostDeposit():
             return f"asks its ledger to credit {effect.account}"
         case fx.SubmitJob(job):
@@ -276,10 +274,12 @@ def _effect(effect: fx.Effect, start: Instant) -> str:
 def _change(effect: fx.Effect) -> str:
     """What is done of changes of size; nothing is written of anything else."""
     match effect:
-        case am.PostAmendment(_, amendment):
-            return f"asks its ledger to post amendment {amendment.number} of {amendment.agreement_id}"
-        case am.VoidAmendment():
-            return f"asks its ledger to void amendment {effect.number} of {effect.agreement_id}"
+        case am.PostChange(change=body):
+            number = 0 if body is None else body.number
+            what = f"post change {number} of" if number else "refund"
+            return f"asks its ledger to {what} {effect.agreement_id}"
+        case am.VoidChange():
+            return f"asks its ledger to void change {effect.number} of {effect.agreement_id}"
         case am.ResizeSlot():
             return f"asks its machine for {effect.cores} cores for {effect.key} (step {effect.step})"
     return ""

@@ -14,33 +14,31 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from ramp.agents.guests.messages import Asked, Blame, FromGuest, NonsenseSaid, NotOpened, Opened, Opening, Told
-from ramp.agents.guests.probes import PROBED, Probes
+from ramp.agents.guests.probes import Probes
 from ramp.agents.guests.process import GuestGone, GuestProcess, how_ended
 from ramp.errors import ConfigurationError, PluginError
 from ramp.model.instant import MINUTE, SECOND, Duration, Instant
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.runtime.configuration.values import GuestLimits
-from ramp.runtime.guests.answers import (
+from ramp.runtime.guests.health import GuestHealth
+from ramp.runtime.guests.questions import (
     OUT_OF_MEMORY,
+    ROW_OF,
     SOURCES,
     Question,
+    Row,
     answer_problem,
-    call_of,
     raised,
     without_answer,
 )
-from ramp.runtime.guests.health import GuestHealth
 from ramp.runtime.storage_errors import reason_of
 from ramp.text import one_line
 
 Asking = TypeVar("Asking", bound=fx.AskMachine | fx.PriceSlots)
-
-IMPATIENT: Final = PROBED | {"hold"}
-"""Calls that are refused if the guest cannot answer soon; they concern no promise yet."""
 
 TRIAL: Final[Duration] = SECOND
 """Timeout of a question that tests whether a failed guest works again."""
@@ -57,9 +55,13 @@ class _Waiting:
     """A question without an answer yet."""
 
     question: fx.AskMachine | fx.PriceSlots
-    call: str
+    row: Row[Any, Any, Any, Any]
     timer: asyncio.TimerHandle | None = None
     answered: bool = False
+
+    @property
+    def call(self) -> str:
+        return self.row.call
 
 
 class IsolatedGuest(Generic[Asking]):
@@ -211,34 +213,35 @@ class IsolatedGuest(Generic[Asking]):
 
     def ask(self, question: Asking, now: Instant) -> ev.Answer | None:
         """Accept a question; return the answer, or None if it comes later."""
-        call = call_of(question)
-        reason = self._unfit(call, now)
+        row = ROW_OF[type(question)]
+        reason = self._unfit(row, now)
         if reason:
             return without_answer(question, reason, asked=False)
-        waiting = _Waiting(question, call)
-        limit = self._limits.of(call)
-        if call in IMPATIENT:
-            limit = min(limit, TRIAL if self._health.is_on_trial(call) else max(self._limits.quote, self._limits.price))
+        waiting = _Waiting(question, row)
+        limit = self._limits.of(row.limit)
+        if row.impatient:
+            on_trial = self._health.is_on_trial(row.call)
+            limit = min(limit, TRIAL if on_trial else max(self._limits.quote, self._limits.price))
         waiting.timer = asyncio.get_running_loop().call_later(limit / SECOND, self._too_late, waiting, limit)
         self._waiting.append(waiting)
         self._wake.set()
         return None
 
     def _put_again(self, question: Question) -> None:
-        self._waiting.append(_Waiting(question, call_of(question), answered=True))
+        self._waiting.append(_Waiting(question, ROW_OF[type(question)], answered=True))
         self._wake.set()
 
-    def _unfit(self, call: str, now: Instant) -> str:
+    def _unfit(self, row: Row[Any, Any, Any, Any], now: Instant) -> str:
         if len(self._waiting) >= self._limits.waiting_max:
-            return f"{call}: too many questions wait ({len(self._waiting)})"
-        if call not in IMPATIENT:
+            return f"{row.call}: too many questions wait ({len(self._waiting)})"
+        if not row.impatient:
             return ""
-        reason = self._health.resting(call, now)
+        reason = self._health.resting(row.call, now)
         if not reason and self._at_work is not None:
             what, since = self._at_work
             lasted = asyncio.get_running_loop().time() - since
             if lasted >= self._limits.quote / SECOND:
-                return f"{call}: busy with {what} for {lasted:.0f} s"
+                return f"{row.call}: busy with {what} for {lasted:.0f} s"
         return reason
 
     def _too_late(self, waiting: _Waiting, limit: Duration) -> None:
@@ -246,7 +249,7 @@ class IsolatedGuest(Generic[Asking]):
         queued = waiting in self._waiting
         if queued:
             self._waiting.remove(waiting)
-        elif waiting.call not in PROBED:
+        elif not waiting.row.can_be_repeated:
             return
         reason = f"{waiting.call}: no answer within {limit / SECOND:g} s"
         self._answer(waiting, without_answer(waiting.question, reason, asked=not queued))
@@ -286,7 +289,7 @@ class IsolatedGuest(Generic[Asking]):
         """Ask the guest one question and deliver the answer; return the problem, empty if none."""
         self._number += 1
         self._at_work = waiting.call, asyncio.get_running_loop().time()
-        limit = self._limits.of(waiting.call) / SECOND
+        limit = self._limits.of(waiting.row.limit) / SECOND
         try:
             asked = Asked(self._number, self._now(), waiting.question)
             said = await asyncio.wait_for(process.ask(asked), limit)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, Union
 
 import cattrs
 from cattrs.strategies import configure_tagged_union
@@ -24,10 +24,9 @@ from ramp.model.instant import Instant
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.slot import Reservation, Slot
 from ramp.protocol import events as ev
-from ramp.protocol.amending.asking import SlotResized
 from ramp.protocol.events import MachineInDoubt
 from ramp.protocol.pricing import PriceRefusal
-from ramp.runtime.guests.answers import Question
+from ramp.runtime.guests.questions import ROWS, Question
 from ramp.runtime.record_json import new_converter
 
 MESSAGE_BYTES_MAX: Final = 1_000_000
@@ -121,18 +120,7 @@ class Told:
 
 FromGuest = Opened | NotOpened | Told
 ToGuest = Opening | Asked
-_Answered = (
-    ev.SlotsQuoted
-    | ev.SlotHeld
-    | ev.SlotConfirmed
-    | ev.SlotLookedUp
-    | ev.SlotFreed
-    | ev.MachineDescribed
-    | ev.SlotsForgotten
-    | ev.SlotsTended
-    | ev.SlotsPriced
-    | SlotResized
-)
+_ANSWER: Final[Any] = Union[tuple(row.answer for row in ROWS)]  # noqa: UP007 -- of the table's types
 
 
 class NonsenseSaid(Exception):
@@ -189,9 +177,9 @@ def _converter() -> cattrs.Converter:
     _with_plain(converter, MachineInDoubt | None, type(None))
     _with_plain(converter, Reservation | MachineInDoubt | None, type(None))
     _with_plain(converter, Reservation | Refusal | None, type(None))
-    for union in (Slot | Refusal, Reservation | Refusal | MachineInDoubt, Question, _Answered):
+    for union in (Slot | Refusal, Reservation | Refusal | MachineInDoubt, Question, _ANSWER):
         configure_tagged_union(union, converter, tag_name=_TAG)
-    _as(converter, ev.Answer, _Answered)
+    _as(converter, ev.Answer, _ANSWER)
     for union in (FromGuest, ToGuest, FromGuest | ToGuest):
         configure_tagged_union(union, converter, tag_name=_TAG)
     return converter

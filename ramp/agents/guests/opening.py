@@ -28,7 +28,7 @@ from ramp.runtime.configuration.values import (
     plugin_settings,
     pricing_strategy,
 )
-from ramp.runtime.guests.guarded_plugin import GuardedPlugin, GuardedStrategy
+from ramp.runtime.guests.guarded import GuardedPlugin, GuardedStrategy
 from ramp.runtime.guests.health import GuestHealth
 from ramp.runtime.host import Guest
 from ramp.runtime.sqlite_file import FROM_BACKUP

@@ -10,16 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final
 
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.model.request import RequestUnit
 from ramp.protocol import effects as fx
-from ramp.runtime.guests.answers import Question, call_of
 from ramp.runtime.guests.health import GuestHealth
-
-PROBED: Final = frozenset({"quote", "price", "snapshot"})
-"""Calls that change nothing, so their results may be ignored."""
+from ramp.runtime.guests.questions import ROW_OF, Question
 
 
 @dataclass(slots=True)
@@ -46,9 +42,10 @@ class Probes:
 
     def failed(self, question: Question) -> None:
         """Repeat a failed question after the pause."""
-        call = call_of(question)
-        if call not in PROBED:
+        row = ROW_OF[type(question)]
+        if not row.can_be_repeated:
             return
+        call = row.call
         before = self._failed.pop(call, None)
         if before is not None:
             before.timer.cancel()

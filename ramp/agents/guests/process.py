@@ -19,7 +19,7 @@ from ramp.agents.guests import messages
 from ramp.agents.guests.messages import LENGTH_BYTES, FromGuest, ToGuest
 from ramp.agents.guests.warden import KILLED_BASE, OUT_OF_MEMORY_STATUS
 from ramp.launching.processes import ControlGroup, end_marked
-from ramp.runtime.guests.answers import OUT_OF_MEMORY
+from ramp.runtime.guests.questions import OUT_OF_MEMORY
 from ramp.text import printable
 
 END_LIMIT_S: Final = 2.0

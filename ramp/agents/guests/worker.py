@@ -69,22 +69,20 @@ class _Worker:
             self._channel.sendall(self._written(asked, told))
 
     def _open(self, opening: Any) -> tuple[Any, Callable[[Any, int], Any]]:
-        from ramp.plugins.interface import PluginSettings, TendedPlugin
-        from ramp.runtime.guests.answers import SOURCES
-        from ramp.runtime.guests.guarded_plugin import GuardedPlugin, GuardedStrategy
+        from ramp.plugins.interface import PluginSettings, checked_plugin
+        from ramp.runtime.guests.guarded import GuardedPlugin, GuardedStrategy
+        from ramp.runtime.guests.questions import SOURCES
 
         made = EntryPoint(opening.name, opening.value, opening.group).load()
         if opening.settings is None:
             return self._messages.Opened(""), GuardedStrategy(made, self).ask
         fields = opening.settings
         folder = fields["state_dir"]
-        plugin = made(PluginSettings(**{**fields, "state_dir": None if folder is None else Path(folder)}))
+        plugin = checked_plugin(made(PluginSettings(**{**fields, "state_dir": folder and Path(folder)})))
         source = plugin.source
         if source not in SOURCES:
             raise ValueError(f"invalid source: got {source!r:.50}, expected one of {', '.join(SOURCES)}")
-        return self._messages.Opened(source, isinstance(plugin, TendedPlugin)), GuardedPlugin(
-            plugin, self, own_memory=False
-        ).ask
+        return self._messages.Opened(source, plugin.tended), GuardedPlugin(plugin, self, own_memory=False).ask
 
     def _written(self, asked: Any, told: Any) -> bytes:
         """Encode an answer, or a failure if the answer cannot be encoded."""
@@ -92,11 +90,12 @@ class _Worker:
         try:
             written: bytes = messages.write(told)
         except (messages.NonsenseSaid, ValueError, TypeError, AttributeError, RecursionError) as error:
-            from ramp.runtime.guests.answers import call_of, raised, without_answer
+            from ramp.runtime.guests.questions import ROW_OF, raised, without_answer
 
-            reason = f"{call_of(asked.question)}: cannot encode the answer: {raised(error)}"
+            call = ROW_OF[type(asked.question)].call
+            reason = f"{call}: cannot encode the answer: {raised(error)}"
             instead = without_answer(asked.question, reason, asked=True)
-            finding = messages.Finding(call_of(asked.question), reason)
+            finding = messages.Finding(call, reason)
             written = messages.write(messages.Told(asked.number, instead, (finding,)))
         return written
 
@@ -129,7 +128,7 @@ class _Worker:
 def _not_opened(error: Exception) -> Any:
     from ramp.agents.guests.messages import Blame, NotOpened
     from ramp.errors import ConfigurationError, PluginError
-    from ramp.runtime.guests.answers import raised
+    from ramp.runtime.guests.questions import raised
 
     if isinstance(error, ConfigurationError):
         return NotOpened(one_line(str(error)), Blame.CONFIGURATION)

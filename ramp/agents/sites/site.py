@@ -8,10 +8,10 @@ answers later by itself, and one that fails does not answer, as without bundles.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Protocol
 
-from ramp.model.acl import Message
-from ramp.xmpp.bundles import Part
+from ramp.rfql.encoded_message import EncodedMessage
 
 
 class SiteMember(Protocol):
@@ -22,12 +22,8 @@ class SiteMember(Protocol):
         """Whether this agent can answer for the others now."""
         ...
 
-    def answer_together(self, user: str, part: Part) -> list[Message]:
-        """Handle a message for this machine from a user (address as authenticated) and return the immediate answers."""
-        ...
-
-    def written(self, message: Message) -> Part | None:
-        """Encode an answer for a bundle; None if that fails."""
+    def answers(self, message: EncodedMessage) -> list[EncodedMessage]:
+        """Handle a message from its authenticated peer, and return the immediate answers with this machine as peer."""
         ...
 
 
@@ -52,13 +48,11 @@ class Site:
         up = [name for name, member in self._members.items() if member.speaks]
         return up[0] if len(up) > 1 else ""
 
-    def answers(self, user: str, parts: Iterable[Part]) -> list[Part]:
+    def answers(self, user: str, messages: Iterable[EncodedMessage]) -> list[EncodedMessage]:
         """Pass messages of a user to the machines and return their immediate answers; unknown machines give none."""
-        found: list[Part] = []
-        for part in parts:
-            member = self._members.get(part.machine)
-            for message in member.answer_together(user, part) if member is not None else ():
-                written = member.written(message) if member is not None else None
-                if written is not None:
-                    found.append(written)
+        found: list[EncodedMessage] = []
+        for message in messages:
+            member = self._members.get(message.peer)
+            if member is not None:
+                found += member.answers(replace(message, peer=user))
         return found

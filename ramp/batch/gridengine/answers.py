@@ -1,4 +1,4 @@
-"""Parse `qstat -xml`, `qhost -xml` and `qrstat -xml`, without side effects.
+"""Parse `qstat -xml` and `qrstat -xml`, without side effects.
 
 Another program writes these answers, about jobs with names that any user may choose. Every value is checked, and an
 invalid value raises an error that names it.
@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from ramp.batch.gridengine.markup import limit_of, load_of, moment_of, number_of, parse_answer, text_of
-from ramp.batch.gridengine.records import AdvanceReservation, BatchJob, ExecutionHost, QueueInstance, QueueReport
+from ramp.batch.gridengine.records import AdvanceReservation, BatchJob, QueueInstance, QueueReport
 from ramp.model.instant import Duration
 from ramp.rfql.xml.parser import Element
 
@@ -112,30 +112,6 @@ def _joined(parts: Sequence[BatchJob]) -> tuple[BatchJob, ...]:
         else:
             found[key] = replace(known, slots=known.slots + part.slots, slots_at=known.slots_at + part.slots_at)
     return tuple(found.values())
-
-
-def read_hosts(output: str) -> tuple[ExecutionHost, ...]:
-    """Read `qhost -xml`; the line `global` is no host.
-
-    Raises:
-        ValueError: if it is not that command's output.
-    """
-    hosts = []
-    for listed in parse_answer(output, "qhost").iter("host"):
-        name = listed.get("name", "")
-        if name in {"", "global"}:
-            continue
-        values = {each.get("name", ""): (each.text or "").strip() for each in listed.iter("hostvalue")}
-        processors = values.get("num_proc", "-")
-        hosts.append(
-            ExecutionHost(
-                name,
-                "" if values.get("arch_string", "-") == "-" else values["arch_string"],
-                None if processors == "-" else number_of(processors, f"num_proc of {name}"),
-                load_of(values.get("load_avg", "-")),
-            )
-        )
-    return tuple(hosts)
 
 
 def read_reservations(output: str) -> tuple[AdvanceReservation, ...]:

@@ -15,7 +15,7 @@ from typing import Annotated, Final
 from ramp.batch.commands import CommandRunner, Question, Runner, ask
 from ramp.batch.gridengine import questions
 from ramp.batch.gridengine.plugin import GridEngineOptions, environment_of
-from ramp.batch.gridengine.questions import ORDER_S, Programs
+from ramp.batch.gridengine.questions import ORDER_S, programs_in
 from ramp.batch.gridengine.records import BatchJob
 from ramp.batch.gridengine.system import GridEngine
 from ramp.batch.system import SystemSnapshot
@@ -133,7 +133,7 @@ def open_queue(settings: PluginSettings) -> GridEngineQueue:
     folder = options.commands
     own = variables_of(options, settings.resource)
     run: Runner = CommandRunner(own, options.command_limit_s)
-    programs = Programs(*((str(Path(folder) / name) if folder else name,) for name in ("qstat", "qrstat")))
+    programs = programs_in(folder)
     system = GridEngine(run, options.queue, options.parallel_environment, "", programs=programs)
     if not any(each.queue == options.queue for each in ask(questions.queues(programs), run).instances):
         raise ConfigurationError(f"Grid Engine has no queue {options.queue!r}", key=f"{settings.resource}.queue")

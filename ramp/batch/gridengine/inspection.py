@@ -19,8 +19,7 @@ def read(settings: PluginSettings) -> Comparing:
 
 def remarks(settings: PluginSettings, now: Instant) -> Sequence[Remark]:
     """See `ramp.batch.inspecting.Inspection`."""
-    system = _opened(settings)
-    return conditions(settings.resource, system, now) if system.programs.qconf else ()
+    return conditions(settings.resource, _opened(settings), now)
 
 
 def _opened(settings: PluginSettings) -> GridEngine:

@@ -28,7 +28,7 @@ class GridEngineMachine(BatchMachine):
 
     Args:
         system: the live system.
-        verified: whether to ask Grid Engine; false if its programs show a machine that cannot be asked.
+        verified: whether to ask Grid Engine about every quote.
         others: as of `BatchMachine`.
     """
 

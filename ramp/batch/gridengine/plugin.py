@@ -10,15 +10,14 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Final
 
-from ramp.batch.commands import CommandRunner, Completed, Runner, ask
+from ramp.batch.commands import CommandRunner, Runner, ask
 from ramp.batch.for_sale import ForSale
 from ramp.batch.gridengine import questions
 from ramp.batch.gridengine.machine import GridEngineMachine
 from ramp.batch.gridengine.markup import limit_of
-from ramp.batch.gridengine.questions import Programs, ask_of_some
+from ramp.batch.gridengine.questions import Programs, ask_of_some, programs_in
 from ramp.batch.gridengine.system import NAME, GridEngine
 from ramp.batch.inspecting import Remark
 from ramp.batch.machine import SNAPSHOT_AGE_S
@@ -35,9 +34,6 @@ OFFSET_DEFAULT_S: Final = 60
 
 OFFSET_MAX_S: Final = 1
 """Largest offset accepted: a buyer pays for the slot to its end."""
-
-SHOWN_S: Final = 60.0
-"""Time limit of a command that shows another machine than a Grid Engine."""
 
 _OBJECT: Final = Wanted("a name of Grid Engine's", lambda text: re.fullmatch(r"[A-Za-z][\w.-]{0,63}", text) is not None)
 _FORBIDDEN: Final = ("PATH", "HOME", "TZ", "LC_ALL")
@@ -58,8 +54,6 @@ class GridEngineOptions:
         market_user: the account that holds belong to; empty for the agent's own, as which the commands run.
         snapshot_age_s: seconds for which one picture of the queue serves all buyers.
         verify: whether every offer is checked with `qrsub -w v`.
-        qstat: command that shows the queue, word by word; may be `["ramp", "fake-qstat", "MACHINE"]`.
-        qrstat: command that shows reservations, word by word; may be `["ramp", "fake-qrstat", "MACHINE"]`.
         for_sale: the part that is for sale, and when.
     """
 
@@ -72,8 +66,6 @@ class GridEngineOptions:
     market_user: str = ""
     snapshot_age_s: Annotated[float, Bounds(0, 60)] = SNAPSHOT_AGE_S
     verify: bool = True
-    qstat: tuple[str, ...] = ("qstat",)
-    qrstat: tuple[str, ...] = ("qrstat",)
     for_sale: ForSale = field(default_factory=ForSale)
 
 
@@ -86,7 +78,6 @@ def open_plugin(settings: PluginSettings) -> GridEngineMachine:
         PluginError: it cannot be asked now.
     """
     options = read_options(settings.options, GridEngineOptions, within=settings.resource)
-    shown = options.qstat != ("qstat",)
     system = open_system(settings, options)
     machine = GridEngineMachine(
         system,
@@ -95,11 +86,10 @@ def open_plugin(settings: PluginSettings) -> GridEngineMachine:
         options.for_sale,
         settings.state_dir,
         snapshot_age_s=options.snapshot_age_s,
-        verified=options.verify and not shown,
-        conditions=(lambda _: ()) if shown else partial(conditions, settings.resource, system),
+        verified=options.verify,
+        conditions=partial(conditions, settings.resource, system),
     )
-    if not shown:
-        machine.begin(time.time_ns() // 1000)
+    machine.begin(time.time_ns() // 1000)
     return machine
 
 
@@ -110,13 +100,10 @@ def open_system(settings: PluginSettings, options: GridEngineOptions) -> GridEng
         ConfigurationError: an option is wrong, or Grid Engine's setup does not allow sales.
         PluginError: it cannot be asked now.
     """
-    shown = options.qstat != ("qstat",)
-    run: Runner = CommandRunner(environment_of(options, settings.resource), questions.ORDER_S)
-    if shown:
-        run = _Patient(run)
-    programs = _programs(options)
-    for command in (programs.qstat, programs.qrstat, *(() if shown else (programs.qrsub, programs.qconf))):
-        if not command or shutil.which(command[0]) is None:
+    run = CommandRunner(environment_of(options, settings.resource), questions.ORDER_S)
+    programs = programs_in(options.commands)
+    for command in (programs.qstat, programs.qrstat, programs.qrsub, programs.qconf):
+        if shutil.which(command[0]) is None:
             raise ConfigurationError(
                 f"command {' '.join(command)!r} not found; install Grid Engine's commands on this computer",
                 key=settings.resource,
@@ -127,32 +114,13 @@ def open_system(settings: PluginSettings, options: GridEngineOptions) -> GridEng
             queue=options.queue,
             environment=options.parallel_environment,
             market_user=_account(options.market_user, settings.resource),
-            default_duration=None if shown else _checked(run, programs, options, settings),
+            default_duration=_checked(run, programs, options, settings),
             programs=programs,
         )
         _check_cores(run, programs, options.queue, settings)
     except BatchSystemError as error:
         raise PluginError(NAME, error.reason, transient=error.transient) from error
     return system
-
-
-@dataclass(frozen=True, slots=True)
-class _Patient:
-    """Runs commands that are not Grid Engine's own; starting `ramp` takes time."""
-
-    run: Runner
-
-    def __call__(self, argv: tuple[str, ...], stdin: str = "", time_limit_s: float | None = None) -> Completed:
-        return self.run(argv, stdin, max(time_limit_s or 0.0, SHOWN_S))
-
-
-def _programs(options: GridEngineOptions) -> Programs:
-    def command(*words: str) -> tuple[str, ...]:
-        return (str(Path(options.commands) / words[0]), *words[1:]) if options.commands and len(words) == 1 else words
-
-    if options.qstat != ("qstat",):
-        return Programs(options.qstat, options.qrstat, (), (), ())
-    return Programs(command(*options.qstat), command(*options.qrstat), *map(command, ("qrsub", "qrdel", "qconf")))
 
 
 def environment_of(options: GridEngineOptions, resource: str) -> dict[str, str]:
@@ -167,9 +135,9 @@ def environment_of(options: GridEngineOptions, resource: str) -> dict[str, str]:
                 f"the configuration cannot set {name!r}, only variables such as SGE_QMASTER_PORT",
                 key=f"{resource}.environment",
             )
-    inherited = {name: os.environ[name] for name in ("SGE_ROOT", "RAMP_STATE") if name in os.environ}
-    given = {"SGE_ROOT": options.root} if options.root else {}
-    return {**inherited, "SGE_CELL": options.cell, **given, **options.environment}
+    root = options.root or os.environ.get("SGE_ROOT", "")
+    given = {"SGE_ROOT": root} if root else {}
+    return {**given, "SGE_CELL": options.cell, **options.environment}
 
 
 def _account(name: str, resource: str) -> str:

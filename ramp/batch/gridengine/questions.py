@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final, TypeVar
 
 from ramp.batch.commands import Question, Runner, ask
 from ramp.batch.gridengine.answers import read_queues, read_reservation_of_jobs, read_reservations
 from ramp.batch.gridengine.records import AdvanceReservation, QueueReport
-from ramp.batch.gridengine.text_tables import read_settings, read_usersets
+from ramp.batch.gridengine.texts import read_settings, read_usersets
 from ramp.batch.system import Parts
 from ramp.model.instant import Instant, to_datetime
 
@@ -34,8 +35,8 @@ class Programs:
     """Names of the commands on this computer.
 
     Attributes:
-        qstat: prints queues and jobs; may be `ramp fake-qstat MACHINE`.
-        qrstat: prints advance reservations; may be `ramp fake-qrstat MACHINE`.
+        qstat: prints queues and jobs.
+        qrstat: prints advance reservations.
         qrsub: makes a reservation.
         qrdel: deletes a reservation.
         qconf: shows and changes the configuration.
@@ -46,6 +47,12 @@ class Programs:
     qrsub: tuple[str, ...] = ("qrsub",)
     qrdel: tuple[str, ...] = ("qrdel",)
     qconf: tuple[str, ...] = ("qconf",)
+
+
+def programs_in(folder: str) -> Programs:
+    """Return the commands in a folder; an empty one stands for those on the PATH."""
+    names = ("qstat", "qrstat", "qrsub", "qrdel", "qconf")
+    return Programs(*((str(Path(folder) / name) if folder else name,) for name in names))
 
 
 def ask_of_some(question: Question[Answer], run: Runner) -> Answer:

@@ -1,6 +1,6 @@
 """Values that Grid Engine reports.
 
-The words are those of its manual pages (qstat(1), qhost(1), qrstat(1), sge_pe(5), access_list(5)). A *queue instance*
+The words are those of its manual pages (qstat(1), qrstat(1), sge_pe(5), access_list(5)). A *queue instance*
 is a queue on a host. A *slot* of it takes one process, which is a core here. An *advance reservation* has a number
 beside a name that need not be unique.
 """
@@ -90,16 +90,6 @@ class QueueReport:
 
     instances: tuple[QueueInstance, ...]
     jobs: tuple[BatchJob, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ExecutionHost:
-    """A host; without a report of its own, architecture (`lx-amd64`) is empty, processors and load average are None."""
-
-    name: str
-    architecture: str = ""
-    processors: int | None = None
-    load: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

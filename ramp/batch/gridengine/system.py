@@ -21,7 +21,7 @@ from ramp.batch.commands import Completed, Runner, ask
 from ramp.batch.gridengine import questions
 from ramp.batch.gridengine.questions import Programs
 from ramp.batch.gridengine.records import AdvanceReservation, BatchJob, QueueInstance, QueueReport
-from ramp.batch.gridengine.text_tables import granted_number, verified_slots
+from ramp.batch.gridengine.texts import granted_number, verified_slots
 from ramp.batch.system import (
     NAME_PREFIX,
     Node,
@@ -77,7 +77,7 @@ class GridEngine:
         environment: the parallel environment in which reservations are made.
         market_user: the local account as which the commands run.
         default_duration: assumed length of a job without `h_rt`; None for ever.
-        programs: names of the commands; without `qrsub` it can only be looked at.
+        programs: names of the commands.
         clock: the time now.
         pause: waits the given seconds.
     """
@@ -128,8 +128,6 @@ class GridEngine:
 
     def make(self, wanted: WantedReservation) -> None:
         """Make an advance reservation for a userset of its own; see `BatchSystem.make`."""
-        if not self.programs.qrsub:
-            raise SystemRefused(f"{self.programs.qstat[0]} only shows a queue and cannot reserve")
         user = wanted.user or self.market_user
         self._write_userset(wanted.name, user)
         argv = (*self._reserving(wanted), "-u", f"@{wanted.name}", "-N", wanted.name)
@@ -243,7 +241,7 @@ class GridEngine:
         kept: dict[str, int] = {}
         doubles: set[int] = set()
         for each in sorted(listed, key=lambda one: one.number):
-            ours = each.name.startswith(NAME_PREFIX) and each.owner == self.market_user and self.programs.qrdel
+            ours = each.name.startswith(NAME_PREFIX) and each.owner == self.market_user
             if ours and kept.setdefault(each.name, each.number) != each.number:
                 doubles.add(each.number)
         for number in sorted(doubles):
@@ -255,8 +253,7 @@ class GridEngine:
     def _told(self, found: Sequence[AdvanceReservation]) -> tuple[SystemReservation, ...]:
         """Complete reservations by their users, asking for all usersets in one question."""
         wanted = sorted({user[1:] for each in found for user in each.users if user.startswith("@")})
-        asked = wanted and self.programs.qconf
-        members = questions.ask_of_some(questions.usersets(self.programs, wanted), self.run) if asked else {}
+        members = questions.ask_of_some(questions.usersets(self.programs, wanted), self.run) if wanted else {}
         return tuple(
             SystemReservation(
                 name=each.name or str(each.number),
@@ -272,7 +269,7 @@ class GridEngine:
 
     def _names_of_jobs(self, report: QueueReport, found: Sequence[AdvanceReservation]) -> dict[int, str]:
         """Return the reservation's name of every job that runs or will run in one."""
-        if not found or not self.programs.qrsub:
+        if not found:
             return {}
         names = {each.number: each.name or str(each.number) for each in found}
         running = [job.number for job in report.jobs if job.running] if any(_begun(each) for each in found) else []

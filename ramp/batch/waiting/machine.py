@@ -10,32 +10,32 @@ orders (`ramp.launching.queue_script`); otherwise it is the agent's own.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 from ramp.batch.book import Entry
-from ramp.batch.machine import SNAPSHOT_AGE_S, BookedMachine, Refused, beyond_limits, job_shown
+from ramp.batch.machine import SNAPSHOT_AGE_S, BookedMachine, beyond_limits
 from ramp.batch.reconciling import reservation_name
 from ramp.batch.system import SystemSnapshot
 from ramp.batch.waiting.job_queue import JobQueue, OwnJob, Standing, WantedJob
 from ramp.batch.waiting.learning import QueueLearning
-from ramp.errors import BatchSystemError, PluginError
+from ramp.errors import BatchSystemError, PluginError, SystemRefused
 from ramp.launching.acting import Acting
 from ramp.launching.queue_script import queue_script
-from ramp.model.instant import SECOND, Duration, Instant, iso, seconds
+from ramp.model.instant import SECOND, Duration, Instant, seconds
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.probable_start import QUEUE_WAIT_MAX
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot
-from ramp.plugins.windows import window_refusal
+from ramp.plugins.windows import request_refusal
 
 KEEPING: Final = "#!/bin/sh\n# keeps what was bought for as long as it was bought\nexec sleep {seconds}\n"
 """Script of a job if the site configures no other."""
 
 
 class QueueBoundMachine(BookedMachine):
-    """A queue whose starts are sold; a `ramp.plugins.interface.ResourcePlugin` that also forgets.
+    """A queue whose starts are sold.
 
     Args:
         queue: the live queue.
@@ -84,10 +84,7 @@ class QueueBoundMachine(BookedMachine):
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
         """Return the latest start of the window, and the probability that a job starts by then."""
-        if unit.cores.total > self._sellable:
-            detail = f"{unit.cores.total} cores are wanted, {self._sellable} of {self.capacity} are for sale"
-            return Refusal(unit.number, RefusalCode.MACHINE_TOO_SMALL, f"{self._sellable} cores", detail)
-        if refusal := window_refusal(unit, now):
+        if refusal := request_refusal(unit, self._sellable, now):
             return refusal
         duration = unit.run_duration(now)
         begin = unit.earliest_start(now)
@@ -109,34 +106,19 @@ class QueueBoundMachine(BookedMachine):
         load = min(busy / self.capacity, 1.0)
         return Slot(latest, latest + duration, unit.cores.total, load, start_probability=chance)
 
-    def hold(self, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant) -> Reservation | Refusal:
-        return self.hold_for("", key, unit, slot, until, now)
-
-    def hold_for(
+    def _wanted(
         self, account: str, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant
-    ) -> Reservation | Refusal:
-        entry = self.book.entry(key)
-        if entry is None:
-            if until <= now:
-                detail = f"the hold would have ended at {iso(until)}"
-                return Refusal(unit.number, RefusalCode.HOLD_EXPIRED, detail=detail)
-            self._sweep(now)
-            if taken := self._taken(slot.cores, now):
-                return Refusal(unit.number, RefusalCode.SLOT_TAKEN, detail=taken)
-            name = reservation_name(self.resource, key)
-            owner = account if self._acting is not None else ""
-            entry = Entry(key, name, "", unit.number, slot, (("", slot.cores),), until, account=owner)
-            self.book.intend(entry)
-        if entry.live(now) and not entry.made:
-            try:
-                self._told(lambda: self._submit(entry, unit))
-            except Refused as refused:
-                self.book.drop(key)
-                return Refusal(unit.number, RefusalCode.SLOT_TAKEN, detail=refused.reason)
-        return self.book.answer(key, now)
+    ) -> Entry | str:
+        self._sweep(now)
+        if taken := self._taken(slot.cores, now):
+            return taken
+        name = reservation_name(self.resource, key)
+        owner = account if self._acting is not None else ""
+        return Entry(key, name, "", unit.number, slot, (("", slot.cores),), until, account=owner)
 
-    def _submit(self, entry: Entry, unit: RequestUnit) -> None:
+    def _make(self, entry: Entry, unit: RequestUnit, now: Instant) -> None:
         """Make the system hold exactly one job of the entry's name."""
+        del now
         if self._one(entry) is None:
             assert entry.slot is not None
             length = entry.slot.end - entry.slot.start
@@ -164,17 +146,15 @@ class QueueBoundMachine(BookedMachine):
             self.book.change(entry.key, made=True, reservation_id=there[0].job_id)
         return there[0]
 
-    def confirm(self, key: str, now: Instant) -> Reservation | Refusal:
-        entry = self.book.entry(key)
-        if entry is not None and entry.stands(now) and not entry.firm:
-            held = entry
-            job = self._told(lambda: self._one(held))
-            if job is None:
-                self.book.release(key)
-                return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=f"the held job of {key} is gone")
-            firm = self.book.change(key, firm=True)
-            self._told(lambda: self._followed(firm, job))
-        return self.book.answer(key, now)
+    def _check_held(self, entry: Entry, now: Instant) -> None:
+        del now
+        if self._one(entry) is None:
+            raise SystemRefused(f"the held job of {entry.key} is gone")
+
+    def _on_firm(self, entry: Entry) -> None:
+        job = self._one(entry)
+        if job is not None:
+            self._followed(entry, job)
 
     def _followed(self, entry: Entry, job: OwnJob) -> None:
         """Release a bought job that is still held, and record its start."""
@@ -182,11 +162,6 @@ class QueueBoundMachine(BookedMachine):
             self.queue.let_go(job.job_id, entry.account)
         elif job.started_at is not None and entry.started is None:
             self.book.change(entry.key, started=job.started_at)
-
-    def release(self, key: str, now: Instant) -> None:
-        entry = self.book.release(key)
-        if entry is not None and entry.name and not entry.removed:
-            self._told(lambda: self._remove(entry))
 
     def _remove(self, entry: Entry) -> None:
         for job in self.queue.find(entry.name, entry.account, entry.reservation_id):
@@ -196,7 +171,7 @@ class QueueBoundMachine(BookedMachine):
 
     def _sweep(self, now: Instant) -> None:
         for entry in self.book.to_remove(now):
-            self._told(lambda entry=entry: self._remove(entry))  # type: ignore[misc]
+            self._remove(entry)
 
     def reservation(self, key: str, now: Instant) -> Reservation | None:
         """Return what both book and queue have under a key, and record its job's start."""
@@ -213,18 +188,13 @@ class QueueBoundMachine(BookedMachine):
         found = self.book.answer(key, now)
         return found if isinstance(found, Reservation) else None
 
-    def forget(self, keys: Sequence[str], now: Instant) -> None:
-        self._sweep(now)
-        self.book.forget(keys, now)
+    def _projected_load(self, now: Instant) -> Callable[[Instant, Instant], float]:
+        load = 1 - min(self.picture(now).free_cores, self.capacity) / self.capacity
+        return lambda _begin, _end: load
 
     def snapshot(self, now: Instant, horizon: Duration) -> dict[str, Any]:
-        picture = self._told(lambda: self.picture(now))
-        waiting = [
-            job_shown(job.job_id, job.cores, max(job.planned_start or now, now), None, job.submitted, job.user, now)
-            for job in picture.waiting
-        ]
-        shown = self._shown(picture, now, waiting)
-        return {**shown, "projected_load": [{"time": iso(now), "load": shown["load"]}]}
+        shown = super().snapshot(now, horizon)
+        return {**shown, "projected_load": shown["projected_load"][:1]}  # of a queue without a plan no more is known
 
     # -- common --------------------------------------------------------------------------------------------------
 

@@ -20,12 +20,10 @@ from ramp.cli.views.output import (
     waiting,
 )
 from ramp.cli.views.postings import FOR, reference_object, reference_texts
-from ramp.client import dialogues
+from ramp.client import dialogues, portal
 from ramp.client.access import market_domain, running
 from ramp.client.dialogues import Dialogue
 from ramp.client.identifiers import shortened
-from ramp.client.line import SocketLine
-from ramp.client.market import converse
 from ramp.client.results import short_name
 from ramp.client.swarm import status
 from ramp.ledger.interface import Ledger
@@ -171,8 +169,8 @@ def _walked(store: Ledger) -> list[str]:
 def ask_keeper(state: StateFolder, dialogue: Dialogue[T]) -> T:
     """Hold a dialogue with the agent of the running market's keeper."""
     (keeper,) = running(state).names("keeper")
-    with waiting("asking the bank"), SocketLine(state.socket(keeper)) as line:
-        return converse(line, dialogue)
+    with waiting("asking the bank"):
+        return portal.ask(state.socket(keeper), dialogue)
 
 
 def _account_object(account: AccountLine) -> dict[str, object]:

@@ -30,11 +30,10 @@ from ramp.cli.time_arguments import DurationType
 from ramp.cli.views.auction_view import AuctionView, LineView, LiveView, QuietView
 from ramp.cli.views.outcome_report import ShortName, charged_text, outcome_object, print_outcome
 from ramp.cli.views.output import moment_text, print_json, print_rows, say, silence_output
-from ramp.client.following import Approver, Following, nobody_approves
 from ramp.client.identifiers import one_request
 from ramp.client.market import Market
 from ramp.client.request import combined, named_sites
-from ramp.client.submission import ROUND_TIME, ROUNDS, fixed_rule, submission
+from ramp.client.submission import ROUND_TIME, ROUNDS, Approver, Following, fixed_rule, nobody_approves, submission
 from ramp.control.events import Event, RequestEnded, RequestStanding
 from ramp.errors import ConfigurationError, RampError
 from ramp.model import money

@@ -46,7 +46,7 @@ class OrderLine:
     """One agreement of an order, or one amendment that adds to a slot.
 
     Attributes:
-        agreement_id: its id; of an amendment its key (`ramp.model.agreement.amendment_key`).
+        agreement_id: its id; of an amendment its key (`ramp.model.agreement.change_key`).
         resource: the payee.
         cost: minor units.
         offer_id: the offer that is bought. It ties a resource's statement about an offer to the payment: that another

@@ -55,24 +55,21 @@ def a_hold_ends_at_its_deadline(subject: Subject) -> None:
     with subject.machine() as machine:
         until = subject.now + 30 * SECOND
         keys = fill(machine, subject, until, subject.now)
-        same("next_event with a hold", machine.next_event(subject.now), until)
         before = until - 1
         demand(machine.reservation(keys[0], before) is not None, "reservation: the hold has ended before its deadline")
         refused("quote before the deadline", machine.quote(subject.unit(1), before), RefusalCode.CORES_TAKEN)
         same("reservation at the deadline", machine.reservation(keys[0], until), None)
         same("reservations at the deadline", machine.reservations(until), ())
-        same("next_event at the deadline", machine.next_event(until), None)
         slot_for(machine, subject.unit(1), until)
         refused("confirm at the deadline", machine.confirm(keys[0], until), RefusalCode.HOLD_EXPIRED)
 
 
 def a_firm_reservation_outlives_its_hold(subject: Subject) -> None:
-    """What was confirmed stays after the hold's deadline, and there is nothing left to sweep."""
+    """What was confirmed stays after the hold's deadline."""
     with subject.machine() as machine:
         key = subject.key("firm")
         held(machine, key, subject.unit(), subject.now + SECOND, subject.now)
         firm = reserved("confirm", machine.confirm(key, subject.now))
-        same("next_event without a hold", machine.next_event(subject.now), None)
         same("reservations after the hold's deadline", machine.reservations(subject.now + 30 * SECOND), (firm,))
 
 

@@ -62,7 +62,7 @@ def instant_of(what: str, text: str) -> Instant:
 
 
 def fill(machine: AskedPlugin, subject: Subject, until: Instant, now: Instant) -> list[str]:
-    """Hold all free cores in the tried window, the largest pieces first; return the keys, at least one.
+    """Hold all free cores in the tried window, the largest pieces first; return the keys.
 
     Raises:
         ContractBroken: if more is held than the machine has.
@@ -79,7 +79,7 @@ def fill(machine: AskedPlugin, subject: Subject, until: Instant, now: Instant) -
         keys.append(subject.key("all"))
         taken += reserved("hold", machine.hold(keys[-1], unit, slot, until, now)).slot.cores
         demand(taken <= subject.cores, f"hold: {taken} cores are set aside at once, the machine has {subject.cores}")
-    if not keys:
+    if not machine.held:
         raise NotChecked("the cores that were free are not free any more")
     return keys
 

@@ -10,19 +10,8 @@ from ramp.plugins.contract.demands import demand, held
 from ramp.plugins.contract.subject import ContractBroken, Subject
 
 SOURCES: Final = {"log", "synthetic", "live"}
-_KEYS: Final = {
-    "resource",
-    "source",
-    "time",
-    "machine_time_s",
-    "cores",
-    "cores_busy",
-    "load",
-    "running",
-    "queued",
-    "reservations",
-    "projected_load",
-}
+_LISTS: Final = {"running", "queued", "reservations", "projected_load"}
+_KEYS: Final = {"resource", "source", "time", "machine_time_s", "cores", "cores_busy", "load"} | _LISTS
 _JOB_KEYS: Final = {"job", "cores", "start", "end", "submitted", "user"}
 _RESERVATION_KEYS: Final = {"reservation_id", "key", "cores", "start", "end", "firm", "held_until"}
 

@@ -1,4 +1,4 @@
-"""Rules for plug-ins that can change the size of a reservation (`ResizablePlugin`)."""
+"""Rules for plug-ins that can change the size of a reservation (`ResourcePlugin.resize`)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Final
 from ramp.model.instant import HOUR, MINUTE
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.slot import Slot
-from ramp.plugins.contract.demands import demand, held, refused, reserved, same
-from ramp.plugins.contract.subject import AskedPlugin, NotChecked, Subject
+from ramp.plugins.contract.demands import demand, fill, held, refused, reserved, same
+from ramp.plugins.contract.subject import NotChecked, Subject
 
 
 def a_smaller_reservation_stays_smaller(subject: Subject) -> None:
@@ -41,7 +41,7 @@ def what_a_change_frees_is_free(subject: Subject) -> None:
         whole = subject.unit(cores)
         held(machine, key, whole, now + HOUR, now)
         slot = reserved("confirm", machine.confirm(key, now)).slot
-        _fill(subject, machine)
+        fill(machine, subject, now + HOUR, now)
         fewer = slot.cores // 2
         reserved("resize", machine.resize(key, 1, fewer, slot.end, now))
         held(machine, other, subject.unit(1), now + HOUR, now)
@@ -70,7 +70,7 @@ def what_is_added_is_set_aside(subject: Subject) -> None:
         with subject.machine(state) as after:
             same("reservation after it has grown", after.reservation(key, now), more)
             same("resize with the same step after a restart", after.resize(key, 2, slot.cores, slot.end, now), more)
-        _fill(subject, machine)
+        fill(machine, subject, now + HOUR, now)
         reserved("resize to the old size", machine.resize(key, 3, fewer, slot.end, now))
         held(machine, subject.key("rest"), subject.unit(1), now + HOUR, now)
 
@@ -119,19 +119,6 @@ def only_what_is_firm_changes(subject: Subject) -> None:
             refused("resize", machine.resize(key, 1, 1, slot.end - MINUTE, now), *codes)
         kept = machine.reservation(keys[0], now)
         demand(kept is not None and kept.slot == slot, f"resize: refused, and yet the hold has become {kept!r:.200}")
-
-
-def _fill(subject: Subject, machine: AskedPlugin) -> None:
-    """Hold all free cores, in ever smaller pieces: a machine may have a hundred thousand cores."""
-    now, size, number = subject.now, subject.cores, 0
-    while size:
-        piece = subject.unit(size)
-        rest = machine.quote(piece, now)
-        if isinstance(rest, Refusal):
-            size //= 2
-        else:
-            reserved("hold", machine.hold(subject.key(f"rest-{number}"), piece, rest, now + HOUR, now))
-            number += 1
 
 
 def _two(subject: Subject) -> int:

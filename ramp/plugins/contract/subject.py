@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -17,12 +18,7 @@ from ramp.model.offer import Refusal
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot
 from ramp.plugins import answers
-from ramp.plugins.interface import (
-    ForgettingPlugin,
-    PluginSettings,
-    ResizablePlugin,
-    ResourcePlugin,
-)
+from ramp.plugins.interface import PluginSettings, ResourcePlugin
 
 OpenPlugin = Callable[[PluginSettings], ResourcePlugin]
 Answer = TypeVar("Answer")
@@ -70,55 +66,33 @@ class AskedPlugin:
         return self.plugin.source
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
-        return self._ask(
-            "quote", lambda: self.plugin.quote(unit, now), lambda given: answers.quote_problem(unit, given)
-        )
+        found: Slot | Refusal = self._ask("quote", partial(answers.quote_problem, unit), unit, now)
+        return found
 
     def hold(self, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant) -> Reservation | Refusal:
         self.held.add(key)
-        return self._ask(
-            "hold",
-            lambda: self.plugin.hold(key, unit, slot, until, now),
-            lambda given: answers.held_problem(key, slot, given),
-        )
-
-    def confirm(self, key: str, now: Instant) -> Reservation | Refusal:
-        found: Reservation | Refusal = _without_start(
-            self._ask("confirm", lambda: self.plugin.confirm(key, now), lambda given: answers.firm_problem(key, given))
-        )
+        problem = partial(answers.held_problem, key, slot)
+        found: Reservation | Refusal = self._ask("hold", problem, key, unit, slot, until, now)
         return found
 
+    def confirm(self, key: str, now: Instant) -> Reservation | Refusal:
+        found: Reservation | Refusal = self._ask("confirm", partial(answers.firm_problem, key), key, now)
+        return _without_start(found)
+
     def release(self, key: str, now: Instant) -> None:
-        self._ask("release", lambda: self.plugin.release(key, now), lambda _: "")
+        self._ask("release", _no_problem, key, now)
 
     def reservation(self, key: str, now: Instant) -> Reservation | None:
-        def problem(given: object) -> str:
-            return "" if given is None else answers.reservation_problem(key, None, given)
-
-        found = self._ask("reservation", lambda: self.plugin.reservation(key, now), problem)
-        shown: Reservation | None = _without_start(found)
-        return shown
+        found: Reservation | None = self._ask("reservation", partial(answers.found_problem, key), key, now)
+        return _without_start(found)
 
     def reservations(self, now: Instant) -> tuple[Reservation, ...]:
-        def problem(given: Any) -> str:
-            if not isinstance(given, tuple):
-                return f"wrong type of answer: got {type(given).__name__}, expected tuple"
-            found = (answers.reservation_problem(getattr(each, "key", ""), None, each) for each in given)
-            return next((text for text in found if text), "")
-
-        found = self._ask("reservations", lambda: self.plugin.reservations(now), problem)
+        found: tuple[Reservation, ...] = self._ask("reservations", answers.reservations_problem, now)
         return tuple(_without_start(each) for each in found)
-
-    def next_event(self, now: Instant) -> Instant | None:
-        return self._ask(
-            "next_event",
-            lambda: self.plugin.next_event(now),
-            lambda given: "" if given is None or type(given) is int else f"invalid instant: {given!r}",
-        )
 
     def snapshot(self, now: Instant, horizon: Duration) -> dict[str, Any]:
         """See `ResourcePlugin.snapshot`; returned after a round trip through JSON."""
-        shown = self._ask("snapshot", lambda: self.plugin.snapshot(now, horizon), lambda _: "")
+        shown = self._ask("snapshot", _no_problem, now, horizon)
         try:
             text = json.dumps(shown, allow_nan=False)
         except (TypeError, ValueError) as error:
@@ -127,15 +101,14 @@ class AskedPlugin:
         return read
 
     def forget(self, keys: Sequence[str], now: Instant) -> None:
-        """See `ForgettingPlugin.forget`.
+        """See `ResourcePlugin.forget`.
 
         Raises:
             NotChecked: if the plug-in cannot forget.
         """
-        plugin = self.plugin
-        if not isinstance(plugin, ForgettingPlugin):
+        if type(self.plugin).forget is ResourcePlugin.forget:
             raise NotChecked("it has no `forget`; one whose memory grows with every slot needs it")
-        self._ask("forget", lambda: plugin.forget(keys, now), lambda _: "")
+        self._ask("forget", _no_problem, keys, now)
 
     def demand_resizable(self) -> None:
         """See that the plug-in can change sizes.
@@ -143,48 +116,37 @@ class AskedPlugin:
         Raises:
             NotChecked: if it cannot.
         """
-        self._resizable()
+        if type(self.plugin).resize is ResourcePlugin.resize:
+            raise NotChecked("it has no `resize`; buyers cannot change the size of its reservations")
 
     def resize(self, key: str, step: int, cores: int, until: Instant, now: Instant) -> Reservation | Refusal:
-        """See `ResizablePlugin.resize`.
+        problem = partial(answers.resized_problem, key, cores, until)
+        found: Reservation | Refusal = self._ask("resize", problem, key, step, cores, until, now)
+        return _without_start(found)
 
-        Raises:
-            NotChecked: if the plug-in cannot change sizes.
-        """
-        plugin = self._resizable()
-        found: Reservation | Refusal = _without_start(
-            self._ask(
-                "resize",
-                lambda: plugin.resize(key, step, cores, until, now),
-                lambda given: answers.resized_problem(key, cores, until, given),
-            )
-        )
-        return found
-
-    def _resizable(self) -> ResizablePlugin:
-        if not isinstance(self.plugin, ResizablePlugin):
-            raise NotChecked("it has no `resize`; buyers cannot change the size of its reservations")
-        return self.plugin
-
-    def _ask(self, what: str, call: Callable[[], Answer], problem_of: Callable[[Answer], str]) -> Answer:
+    def _ask(self, call: str, problem_of: Callable[[Any], str], *arguments: Any) -> Any:
         began = time.perf_counter()
         try:
-            answer = call()
+            answer = getattr(self.plugin, call)(*arguments)
         except PluginError:
             raise
         except Exception as error:
             raise ContractBroken(
-                f"{what}: raised {type(error).__name__}: {error}; a plug-in raises nothing but PluginError"
+                f"{call}: raised {type(error).__name__}: {error}; a plug-in raises nothing but PluginError"
             ) from error
         finally:
-            self._slowest[what] = max(self._slowest.get(what, 0.0), time.perf_counter() - began)
+            self._slowest[call] = max(self._slowest.get(call, 0.0), time.perf_counter() - began)
         problem = problem_of(answer)
         if problem:
-            raise ContractBroken(f"{what}: {problem}")
+            raise ContractBroken(f"{call}: {problem}")
         return answer
 
 
-def _without_start(answer: Any) -> Any:
+def _no_problem(_answer: object) -> str:
+    return ""
+
+
+def _without_start(answer: Answer) -> Answer:
     """Drop the start of a queued job from an answer, because the rules do not check it."""
     return replace(answer, started_at=None) if isinstance(answer, Reservation) else answer
 

@@ -102,17 +102,26 @@ class SlotResized:
 
 
 @dataclass(frozen=True, slots=True)
-class PostAmendment:
-    """Ask the ledger to refund for an amendment, or to void it; answered by `AmendmentDecided`."""
+class PostChange:
+    """Ask the ledger to post a change, or to void it for good; answered by `ChangeDecided`.
+
+    Attributes:
+        agreement_id: of the contract.
+        change: as signed; None if the market's keeper ends the agreement.
+        by_buyer: whether only the buyer has signed it, which suffices to end an agreement before its slot begins.
+        evidence: the signed change, or the keeper's order.
+    """
 
     call_id: str
-    amendment: ContractChange
+    agreement_id: str
+    change: ContractChange | None
+    by_buyer: bool
     evidence: str
 
 
 @dataclass(frozen=True, slots=True)
-class VoidAmendment:
-    """Ask the ledger to void an unposted amendment, known or not; answered by `AmendmentDecided`."""
+class VoidChange:
+    """Ask the ledger to void an unposted change, known or not; answered by `ChangeDecided`."""
 
     call_id: str
     agreement_id: str
@@ -122,16 +131,24 @@ class VoidAmendment:
 
 
 @dataclass(frozen=True, slots=True)
-class AmendmentDecided:
-    """The ledger's answer about an amendment; with a code if it is void for good."""
+class ChangeDecided:
+    """The ledger's answer about a change; with a code if it is not posted.
+
+    Attributes:
+        amount: minor units that the buyer paid (above zero) or got back (below).
+        user: who has paid for the agreement, if it has ended.
+        resource: who was paid, if it has ended.
+    """
 
     call_id: str
     agreement_id: str
     number: int
     transfer_id: str = ""
-    refund: int = 0
+    amount: int = 0
+    user: str = ""
+    resource: str = ""
     code: str = ""
     detail: str = ""
 
 
-AmendingAnswer = SlotResized | AmendmentDecided
+AmendingAnswer = SlotResized | ChangeDecided

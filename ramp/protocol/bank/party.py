@@ -17,7 +17,6 @@ from ramp.model.contents import (
     AccountQuery,
     AccountQueryRefused,
     AccountStatement,
-    ChangePosted,
     ChangeRefused,
     ClockQuery,
     ClockReading,
@@ -35,7 +34,6 @@ from ramp.model.contents import (
     PaymentQuery,
     PaymentRefused,
     RefundClaim,
-    RefundOrder,
     Unverified,
 )
 from ramp.model.instant import HOUR, MINUTE, Duration, Instant
@@ -45,10 +43,10 @@ from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol import events as said
 from ramp.protocol.agreement_terms import order_lines
-from ramp.protocol.amending.asking import AmendmentDecided
-from ramp.protocol.bank import amending
-from ramp.protocol.bank.amending import BAD_TERMS
+from ramp.protocol.amending.asking import ChangeDecided
+from ramp.protocol.bank import changes
 from ramp.protocol.bank.answers import agreement_answer, agreement_of, announcements, order_answer
+from ramp.protocol.bank.changes import BAD_SIGNATURE, BAD_TERMS
 from ramp.protocol.belief import sealed_by, sealed_lately
 from ramp.protocol.effects import Effect, Send, reply
 from ramp.protocol.events import Event, MessageReceived, OrderFate, OrderStanding
@@ -57,7 +55,6 @@ from ramp.protocol.progress import KeeperOrdered
 from ramp.protocol.records import Record
 from ramp.protocol.timing import Timing, earliest
 
-BAD_SIGNATURE = "bad_signature"
 BAD_PRICE = "bad_price"
 UNKNOWN = "unknown_agreement"
 NOT_OWN = "not_own_account"
@@ -110,19 +107,16 @@ class BankParty:
 
     def _on_event(self, event: Event, now: Instant) -> list[Effect]:
         match event:
-            case MessageReceived(message) if amending.is_about(message):
-                return [amending.asked(message, self.name, now, self._timing, self._wait, self._open)]
+            case MessageReceived(message) if changes.is_about(message):
+                return [changes.asked(message, self.name, now, self._timing, self._wait, self._open)]
             case MessageReceived(message):
                 return self._on_message(message, now)
             case said.OrderStands():
                 return self._on_order_stands(event, now)
             case said.OrdersSwept():
                 return self._on_swept(event)
-            case said.RefundPosted():
-                return self._on_refund_posted(event)
-            case AmendmentDecided(call_id):
-                message = self._asked.pop(call_id)
-                return [reply(message, *amending.decided(event, message))]
+            case ChangeDecided(call_id):
+                return changes.decided(event, self._asked.pop(call_id), self.name)
             case said.DepositPosted():
                 return self._on_deposit_posted(event)
             case said.AccountLookedUp():
@@ -147,15 +141,13 @@ class BankParty:
                 return self._on_failed(message, content)
             case RefundClaim():
                 return self._on_claim(message, content)
-            case Signed(body=ContractChange() as change):
-                return self._on_cancellation(message, content, change)
             case PaymentQuery(agreement_id):
                 return [fx.LookUpAgreement(self._wait(message), agreement_id)]
             case ClockQuery(query_id):
                 return [reply(message, Performative.INFORM, ClockReading(query_id, now))]
             case AccountQuery():
                 return self._on_account_query(message, content, now)
-            case DepositOrder() | RefundOrder() | OverviewQuery():
+            case DepositOrder() | OverviewQuery():
                 seal = sealed_lately(message, Role.KEEPER, now, self._timing)
                 return [_ordered(self._wait(message), content, seal.text)]
             case Unverified():
@@ -244,18 +236,6 @@ class BankParty:
             fx.FailLine(call_id, failed.agreement_id, failed.offer_id, seal.signer, message.sender, detail, seal.text)
         ]
 
-    def _on_cancellation(self, message: Message, signed: Signed, cancellation: ContractChange) -> list[Effect]:
-        """CancelListener: check both signatures; before the slot begins by the bank's clock, the buyer's suffices."""
-        both = (cancellation.user, cancellation.resource)
-        by_both = signed.signers == both and message.sender == cancellation.resource
-        by_buyer = signed.signers == both[:1] and message.sender == cancellation.user
-        if not by_both and not by_buyer:
-            detail = "the cancellation must be signed or countersigned by its sender"
-            refused = ChangeRefused(cancellation.agreement_id, TERMINAL, BAD_SIGNATURE, detail)
-            return [reply(message, Performative.REFUSE, refused)]
-        call_id = self._wait(message)
-        return [fx.PostRefund(call_id, cancellation.agreement_id, *both, by_buyer, signed.document)]
-
     def _on_account_query(self, message: Message, query: AccountQuery, now: Instant) -> list[Effect]:
         """BalanceRequest: check that the owner sealed it recently."""
         role = message.seal.role if message.seal is not None else Role.USER
@@ -268,9 +248,6 @@ class BankParty:
 
     def _on_unverified(self, message: Message, content: Unverified) -> list[Effect]:
         """Void the order of a document with invalid signatures, as its resource releases the slot."""
-        if content.kind == "cancellation":
-            refused = ChangeRefused(content.reference, TERMINAL, content.code, content.detail)
-            return [reply(message, Performative.REFUSE, refused)]
         for order in self._open.values():
             for line in order.lines:
                 if (line.agreement_id, line.resource) == (content.reference, message.sender):
@@ -358,7 +335,7 @@ class BankParty:
             return reply(message, Performative.REFUSE, refused)
         if isinstance(content, Signed) and isinstance(content.body, ContractChange):
             body = content.body
-            unpaid = ChangeRefused(body.agreement_id, body.number, amending.UNKNOWN_ORDER, detail)
+            unpaid = ChangeRefused(body.agreement_id, body.number, changes.UNKNOWN_ORDER, detail)
             return reply(message, Performative.REFUSE, unpaid)
         return self._refuse(message, agreement_of(content), UNKNOWN, detail)
 
@@ -368,24 +345,6 @@ class BankParty:
             self._open.setdefault(order.order_id, order)
             effects += self._changed(order, None)
         self._open = {order.order_id: order for order in swept.reserved}
-        return effects
-
-    def _on_refund_posted(self, posted: said.RefundPosted) -> list[Effect]:
-        message = self._asked.pop(posted.call_id)
-        order = message.content if isinstance(message.content, RefundOrder) else None
-        if posted.code:
-            why = posted.code, posted.detail
-            if order is not None:
-                return [reply(message, Performative.REFUSE, KeeperRefused(posted.agreement_id, *why))]
-            return [reply(message, Performative.REFUSE, ChangeRefused(posted.agreement_id, TERMINAL, *why))]
-        ordered_for = "" if order is None else order.reason
-        made = ChangePosted(posted.agreement_id, TERMINAL, posted.transfer_id, -posted.amount, ordered_for)
-        others = [name for name in (posted.user, posted.resource) if name != message.sender]
-        effects: list[Effect] = [reply(message, Performative.AGREE, made)]
-        effects += [self._inform(name, message.conversation_id, made) for name in others]
-        if order is not None:
-            what = f"refund of {order.agreement_id}: {posted.amount} minor units to {posted.user} ({order.reason})"
-            effects.append(fx.Report(KeeperOrdered(message.sender, what)))
         return effects
 
     def _on_deposit_posted(self, posted: said.DepositPosted) -> list[Effect]:
@@ -432,12 +391,10 @@ class BankParty:
         return Send(Message(Performative.INFORM, self.name, receiver, conversation_id, content))
 
 
-def _ordered(call_id: str, order: DepositOrder | RefundOrder | OverviewQuery, evidence: str) -> Effect:
+def _ordered(call_id: str, order: DepositOrder | OverviewQuery, evidence: str) -> Effect:
     """Return the question to the ledger for an order of the keeper."""
     match order:
         case DepositOrder(deposit_id, account, amount, memo):
             return fx.PostDeposit(call_id, deposit_id, account, amount, memo, evidence)
-        case RefundOrder(agreement_id):
-            return fx.PostRefund(call_id, agreement_id, "", "", False, evidence)
         case OverviewQuery(_, since, until, after):
             return fx.LookUpOverview(call_id, since, until, after)

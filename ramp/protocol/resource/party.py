@@ -39,7 +39,7 @@ from ramp.protocol.amending.asking import SlotResized
 from ramp.protocol.amending.memory import SizeRecord
 from ramp.protocol.belief import said_by, sealed_by, sealed_lately
 from ramp.protocol.clock_comparison import ClockComparison
-from ramp.protocol.conversations import ConversingParty, Task
+from ramp.protocol.conversations import ConversingParty
 from ramp.protocol.effects import Archive, Effect, ForgetSlots, Send
 from ramp.protocol.events import (
     AccountAsked,
@@ -131,10 +131,10 @@ class ResourceParty(ConversingParty):
         self._clock = ClockComparison(name, bank)
         self._queries = MachineQueries()
         self._questions = Questions(name, pace, self.registry)
-        self.registry.task(Task(lambda: self._entry.deadline, self._on_heartbeat, self._entry.clock_set))
-        self.registry.task(Task(lambda: self.sizes.deadline, self.sizes.tick, self.sizes.clock_set))
-        self.registry.task(self._tending)
-        self.registry.task(Task(lambda: self._over.deadline, self._let_go, self._over.clock_set))
+        self.registry.task(self._entry, self._on_heartbeat)
+        self.registry.task(self.sizes, self.sizes.tick)
+        self.registry.task(self._tending, self._tending.on_timer)
+        self.registry.task(self._over, self._let_go)
 
     @property
     def clock(self) -> ClockCompared | None:

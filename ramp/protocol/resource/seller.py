@@ -96,8 +96,7 @@ class _Pending:
     Attributes:
         key: shared by copies of the call.
         asked: the unit and, of one size, what is asked of the machine.
-        slots: quoted, with their units.
-        asking: the greatest price of each slot.
+        slots: quoted, with their units and the questions for their prices.
     """
 
     key: tuple[str, str, int]
@@ -105,8 +104,7 @@ class _Pending:
     call: CallForProposals
     asked: list[tuple[RequestUnit, RequestUnit]]
     refused: list[Refusal]
-    slots: list[tuple[RequestUnit, Slot]] = field(default_factory=list)
-    asking: list[int] = field(default_factory=list)
+    slots: list[tuple[RequestUnit, Slot, PriceQuestion]] = field(default_factory=list)
 
 
 class Seller:
@@ -208,18 +206,15 @@ class Seller:
         pending = self._pending.get(call_id)
         if pending is None:
             return []
-        slots: list[tuple[RequestUnit, Slot]] = []
-        questions: list[PriceQuestion] = []
+        pending.slots = []
         for (unit, _), answer in zip(pending.asked, answers, strict=True):
             if isinstance(answer, Refusal):
                 pending.refused.append(answer)
                 continue
-            slots.append((unit, answer))
-            questions.append(self._price_question(unit, answer, pending))
-        pending.slots, pending.asking = slots, [each.asking for each in questions]
-        if not questions:
+            pending.slots.append((unit, answer, self._price_question(unit, answer, pending)))
+        if not pending.slots:
             return self.on_priced(call_id, (), now)
-        return [PriceSlots(call_id, tuple(questions))]
+        return [PriceSlots(call_id, tuple(question for _, _, question in pending.slots))]
 
     def on_priced(self, call_id: str, prices: Sequence[int | PriceRefusal], now: Instant) -> list[Effect]:
         """Answer the call with an offer for each priced slot and a refusal of every other unit."""
@@ -227,16 +222,16 @@ class Seller:
         if pending is None:
             return []
         message, call = pending.message, pending.call
-        priced: dict[int, list[tuple[Slot, int]]] = {}
-        for (unit, slot), asking, price in zip(pending.slots, pending.asking, prices, strict=True):
+        priced: dict[int, tuple[RequestUnit, list[tuple[Slot, int]]]] = {}
+        for (unit, slot, question), price in zip(pending.slots, prices, strict=True):
             uncertain = _start_refusal(unit, slot, now + self._timing.agreement_validity, now + QUEUE_WAIT_MAX)
-            refusal = uncertain or _refused_at(price, asking, unit, slot, call)
+            refusal = uncertain or _refused_at(price, question.asking, unit, slot, call)
             if refusal is not None:
                 pending.refused.append(refusal)
             elif not isinstance(price, PriceRefusal):
-                priced.setdefault(unit.number, []).append((slot, price))
-        offers = [self._bid(pending, call.request.unit(number), sizes, now) for number, sizes in priced.items()]
-        told = tuple(_one_for_each(pending.refused, priced))
+                priced.setdefault(unit.number, (unit, []))[1].append((slot, price))
+        offers = [self._bid(pending, unit, sizes, now) for unit, sizes in priced.values()]
+        told = tuple(_one_for_each(pending.refused, priced)) if pending.refused else ()
         reply = Message(
             Performative.PROPOSE if offers else Performative.REFUSE,
             self._resource,

@@ -1,7 +1,7 @@
 """Sold slots, which the machine may lose or move.
 
 The machine regularly gets all sold slots and answers with lost and moved ones. One that must know the buyers
-(`plugins.TendedPlugin`) also gets their local accounts, at once after a sale. It is asked even without a sold slot, so
+(`ResourcePlugin.tended`) also gets their local accounts, at once after a sale. It is asked even without a sold slot, so
 that its failure is noticed before a buyer comes. Repetition makes records unnecessary: after a restart the buyer of a
 moved slot gets the message once more, without effect.
 """

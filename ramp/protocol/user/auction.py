@@ -142,7 +142,9 @@ class Auction(StateMachine[AuctionState]):
             self._directories.said(message)
             return self._on_listing(content, now)
         if isinstance(content, Proposal):
-            return self._on_proposal(message, content, self._seal_of(message), now)
+            # required if the rule shows the winner another's offer
+            seal = message.seal if self.rule.pays_offer else sealed_by(message, Role.RESOURCE)
+            return self._on_proposal(message, content, seal, now)
         if isinstance(content, NotUnderstood):
             if message.sender not in self._resources:
                 return []
@@ -237,10 +239,6 @@ class Auction(StateMachine[AuctionState]):
             for resource in resources
         ]
 
-    def _seal_of(self, message: Message) -> Seal | None:
-        """Return a proposal's seal, required if the rule shows the winner another's offer."""
-        return message.seal if self.rule.pays_offer else sealed_by(message, Role.RESOURCE)
-
     def _on_proposal(self, message: Message, proposal: Proposal, seal: Seal | None, now: Instant) -> list[Effect]:
         sender, bidding = message.sender, self._round
         if bidding is None or self.state not in (AuctionState.BIDDING, AuctionState.BEST_OFFERS):
@@ -269,7 +267,7 @@ class Auction(StateMachine[AuctionState]):
         if bidding.is_over(self._silent):
             return effects + self._close_round(bidding, "Proposal", now)
         self._arm()
-        return effects + self._call(bidding, again)
+        return effects + self._call(bidding, again) if again else effects
 
     def _refused_all(self, code: RefusalCode, detail: str) -> tuple[Refusal, ...]:
         return tuple(Refusal(number, code, detail=detail) for number in self._asked)
@@ -294,12 +292,12 @@ class Auction(StateMachine[AuctionState]):
             return [self._reject(sender, offer, "the offer names another resource, request or unit")]
         if not self.rule.pays_offer and (other := self._called_otherwise(offer)):
             return [self._reject(sender, offer, other)]
-        if unfit := start_shortcoming(unit, offer) or site_shortcoming(unit, offer):  # no best offer either
-            return [self._reject(sender, offer, unfit)]
+        reason = shortcoming(unit, offer)
+        if reason and (unfit := start_shortcoming(unit, offer) or site_shortcoming(unit, offer)):
+            return [self._reject(sender, offer, unfit)]  # no best offer either
         bidding.offers.append(offer)
         if offer.unit in self._decided:
             return [self._reject(sender, offer, "the sealed bidding for the unit is over")]
-        reason = shortcoming(unit, offer)
         if not reason:
             self._made.add(offer, seal)
             return []

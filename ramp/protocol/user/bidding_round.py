@@ -46,7 +46,7 @@ class BiddingRound:
 
     def answered(self, sender: str, refusals: Iterable[Refusal], now: Instant) -> list[str]:
         """Record an answer; return the resources to call again now."""
-        self._refusals += [ResourceRefusal(sender, refusal) for refusal in refusals]
+        self._refusals.extend(ResourceRefusal(sender, refusal) for refusal in refusals)
         self.answers.setdefault(sender, now - self._begun)
         self.silent.pop(sender, None)
         return self.calls.answered(sender, now)

@@ -68,10 +68,8 @@ def lowest_bids(bids: Sequence[Bid]) -> tuple[Bid, ...]:
     """Return the lowest bids of a round for each unit, in order of arrival, as the next call shows them."""
     units = {bid.unit for bid in bids}
     share = max(1, min(BIDS_SHOWN, BIDS_MAX // max(1, len(units))))
-    ranked = sorted(range(len(bids)), key=lambda index: (bids[index].unit, bids[index].cpu_hour_cost))
-    shown = [
-        index for _, of_unit in groupby(ranked, key=lambda index: bids[index].unit) for index in islice(of_unit, share)
-    ]
+    ranked = sorted((bid.unit, bid.cpu_hour_cost, index) for index, bid in enumerate(bids))
+    shown = [index for _, of_unit in groupby(ranked, itemgetter(0)) for _, _, index in islice(of_unit, share)]
     return tuple(bids[index] for index in sorted(shown[:BIDS_MAX]))
 
 

@@ -73,8 +73,13 @@ class FinalRefusals:
             units: numbers of the units called for.
             best_offers: whether resources that refused the price may bid again.
         """
-        asked = frozenset(units)
-        return tuple(each for each in resources if not asked <= self._refused(each, best_offers=best_offers).keys())
+        asked, nothing = frozenset(units), dict[int, Refusal]()
+        for_good, at_price = self._for_good, {} if best_offers else self._at_price
+        return tuple(
+            each
+            for each in resources
+            if not asked <= for_good.get(each, nothing).keys() | at_price.get(each, nothing).keys()
+        )
 
     def of(self, resource: str, units: Iterable[int], *, best_offers: bool) -> list[ResourceRefusal]:
         """Return the refusals of a resource that is not called."""

@@ -8,12 +8,11 @@ from functools import partial
 
 from ramp.errors import RemoteProtocolError, RuleFailed
 from ramp.model.acl import Message
-from ramp.model.agreement import TERMINAL, Agreement, ContractChange
+from ramp.model.agreement import Agreement
 from ramp.model.contents import (
     AccountQueryRefused,
     AccountStatement,
     ChangePosted,
-    ChangeRefused,
     ClockReading,
     DirectoryListing,
     DirectoryQuery,
@@ -36,7 +35,7 @@ from ramp.model.seal import Role, Seal
 from ramp.protocol.amending.asking import AgreementResized
 from ramp.protocol.belief import said_by, sealed_by
 from ramp.protocol.clock_comparison import ClockComparison
-from ramp.protocol.conversations import Conversations, ConversingParty, Task
+from ramp.protocol.conversations import Conversations, ConversingParty
 from ramp.protocol.directory.discovery import Directories, ListingPages
 from ramp.protocol.effects import Effect, Report
 from ramp.protocol.events import (
@@ -71,13 +70,12 @@ from ramp.protocol.rules.auction_rule import PAPER_RULE, AuctionRule
 from ramp.protocol.rules.checked_rule import CheckedRule
 from ramp.protocol.rules.rule_book import RuleBook
 from ramp.protocol.timing import Pace, Timing
+from ramp.protocol.user.changing.desk import Changes
 from ramp.protocol.user.confirmed_unit import check_failure
 from ramp.protocol.user.ended_requests import EndedRequests
 from ramp.protocol.user.jobs import JobAnswer, JobCommand, OwnJobs
 from ramp.protocol.user.moves import Moves
 from ramp.protocol.user.purchase import Purchase
-from ramp.protocol.user.resizing.reservation_resizes import Changes
-from ramp.protocol.user.returns import Returns, not_given_back
 from ramp.protocol.user.voting import cancel_hold
 
 
@@ -97,21 +95,18 @@ class UserParty(ConversingParty):
         self._rules = rules
         self._pace = Pace(timing)
         self._running: Conversations[Purchase] = Conversations(self.registry, _request_id, self._followed)
-        self.returns = Returns(self.agreements, self._pace)
-        self.registry.task(Task(lambda: self.returns.deadline, self.returns.tick, self.returns.clock_set))
-        self.changes = Changes(self.agreements, self.agreement_state, self._pace, ids)
-        self.registry.task(Task(lambda: self.changes.deadline, self.changes.tick, self.changes.clock_set))
+        self.changes = Changes(self.agreements, self.agreement_state, self._pace, ids, self.registry)
         self._questions = Questions(name, self._pace, self.registry)
         self._ended = EndedRequests(
             self.purchases,
             self.agreements,
             timing,
-            is_open=lambda each: each in self.returns or each in self.changes,
-            until=self.changes.new_end,
+            is_open=lambda each: self.changes.is_ending(each) or each in self.changes,
+            until=self.changes.history.new_end,
             forgotten=self._forgotten,
         )
-        self.registry.task(self._ended)
-        self.jobs = OwnJobs(self.agreements, self.agreement_state, self._questions, self.changes.end)
+        self.registry.task(self._ended, self._ended.on_timer)
+        self.jobs = OwnJobs(self.agreements, self.agreement_state, self._questions, self.changes.history.end)
         self.moves = Moves(self.agreements)
         self._clock = ClockComparison(name, bank)
         self._bought: set[str] = set()
@@ -123,13 +118,14 @@ class UserParty(ConversingParty):
 
     @property
     def open_cancellations(self) -> tuple[str, ...]:
-        return self.returns.open
+        return self.changes.ending
 
     def agreement_state(self, agreement_id: str) -> str:
         """Return the state of an agreement: `settling`, `active`, `cancelling`, `cancelled`, `lost`, or `void`."""
-        if agreement_id in self.returns.done:
-            return "lost" if self.returns.done[agreement_id].cause else "cancelled"
-        if agreement_id in self.returns:
+        ended = self.changes.history.ended.get(agreement_id)
+        if ended is not None:
+            return "lost" if ended.cause else "cancelled"
+        if self.changes.is_ending(agreement_id):
             return "cancelling"
         if agreement_id in self._bought:
             return "active"
@@ -142,7 +138,7 @@ class UserParty(ConversingParty):
     def doubts(self) -> dict[str, str]:
         """Return everything in doubt, by request or agreement, and how it will be decided."""
         found = {each.request_id: each.doubt for each in self._running.values() if each.doubt}
-        return found | self.changes.doubts | self.returns.doubts
+        return found | self.changes.doubts
 
     # -- entries -------------------------------------------------------------------------------------------------
 
@@ -159,9 +155,9 @@ class UserParty(ConversingParty):
         for request_id, its_records in by_request.items():
             effects += guarded(request_id, partial(self._recover_request, request_id, its_records, now))
         claims, self._claims = self._claims, []
-        effects += self.returns.recover(records, now) + self.changes.recover(records, now)
+        effects += self.changes.recover(records, now)
         effects += self._claimed(claims, now)
-        for agreement_id in self.returns.done:
+        for agreement_id in self.changes.history.ended:
             self._note_refund(agreement_id)
         self.moves.recover(records)
         return effects + self.jobs.recover(records, now)
@@ -170,7 +166,6 @@ class UserParty(ConversingParty):
         """Resume one request, cancellation or query after a bug in it."""
         effects = self._questions.drop(reference)
         if reference in self.agreements:
-            effects += self.returns.resume(reference, records, now)
             return effects + self.changes.resume(reference, records, now)
         purchase = self.purchases.get(reference)
         self.forget(reference)
@@ -188,7 +183,6 @@ class UserParty(ConversingParty):
     def forget(self, reference: str) -> None:
         self.purchases.pop(reference, None)
         self._running.drop(reference)
-        self.returns.forget(reference)
         self.changes.rest(reference)
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
@@ -218,7 +212,7 @@ class UserParty(ConversingParty):
             case RequestWithdrawn(request_id) if request_id in self._running:
                 return self._running.act(request_id, partial(self._running[request_id].withdraw, now), now)
             case AgreementCancelled(agreement_id, reason):
-                return self._cancel(agreement_id, reason, now)
+                return self.changes.cancel(agreement_id, reason, now)
             case AgreementResized():
                 return self.changes.resize(event, now)
             case AccountAsked():
@@ -268,28 +262,6 @@ class UserParty(ConversingParty):
         self.purchases[submitted.request_id] = purchase
         return self._running.add(submitted.request_id, purchase)
 
-    def _cancel(self, agreement_id: str, reason: str, now: Instant) -> list[Effect]:
-        if agreement_id in self.returns:
-            return []
-        agreement = self.agreements.get(agreement_id)
-        if agreement is None or self.agreement_state(agreement_id) != "active":
-            return not_given_back(
-                agreement_id,
-                None if agreement is None else self.agreement_state(agreement_id),
-                self.returns.done.get(agreement_id),
-            )
-        cancellation = ContractChange(
-            agreement_id=agreement_id,
-            number=TERMINAL,
-            offer_id=agreement.offer.offer_id,
-            user=self.name,
-            resource=agreement.resource,
-            bank=agreement.bank,
-            issued_at=now,
-            reason=reason,
-        )
-        return self.returns.cancel(cancellation, now)
-
     # -- messages ------------------------------------------------------------------------------------------------
 
     def _on_message(self, message: Message, now: Instant) -> list[Effect]:
@@ -297,7 +269,10 @@ class UserParty(ConversingParty):
         if isinstance(content, JobAnswer):
             return self.jobs.answered(message, content, now)
         if self.changes.concern(content):
-            return self.changes.handle(message, content, now)
+            effects = self.changes.handle(message, content, now)
+            if isinstance(content, ChangePosted):
+                self._note_refund(content.agreement_id)
+            return effects
         match content:
             case AccountStatement() | AccountQueryRefused():
                 return self._questions.account_answered(message, content, now)
@@ -305,10 +280,6 @@ class UserParty(ConversingParty):
                 return self._clock.answered(message, content, now)
             case MachineStatus(query_id=query_id) | DirectoryListing(query_id=query_id) if query_id in self._questions:
                 return self._questions.answered(query_id, message, content, now)
-            case ChangePosted() | ChangeRefused():
-                effects = self.returns.handle(message, content, now)
-                self._note_refund(content.agreement_id)
-                return effects
             case SlotMoved():
                 return self.moves.told(message, content, now)
             case NotUnderstood() if effects := self._on_not_understood(message, content, now):
@@ -316,7 +287,7 @@ class UserParty(ConversingParty):
             case Failed(agreement_id=agreement_id) if agreement_id in self._bought:
                 check_failure(content, self.agreements[agreement_id])
                 seal = said_by(message, self.agreements[agreement_id].resource, Role.RESOURCE)
-                return self.returns.claim(content, seal, now)
+                return self.changes.claim(content, seal, now)
         purchase = self._purchase_of(message)
         if purchase is not None and purchase.request_id in self._running:
             return self._running.act(purchase.request_id, partial(purchase.on_message, message, now), now)
@@ -354,7 +325,7 @@ class UserParty(ConversingParty):
 
     def _note_refund(self, agreement_id: str) -> None:
         """Mark a unit as not bought if it was refunded before its purchase ended."""
-        if agreement_id in self.returns.done:
+        if agreement_id in self.changes.history.ended:
             purchase = self._running.get(self.agreements[agreement_id].request_id)
             if purchase is not None and purchase.confirmation is not None:
                 purchase.confirmation.note_refund(agreement_id)
@@ -389,7 +360,7 @@ class UserParty(ConversingParty):
         return self._running.act(request_id, partial(purchase.recover, records, now), now)
 
     def _claimed(self, claims: Sequence[tuple[Failed, Seal]], now: Instant) -> list[Effect]:
-        return [effect for failed, seal in claims for effect in self.returns.claim(failed, seal, now)]
+        return [effect for failed, seal in claims for effect in self.changes.claim(failed, seal, now)]
 
     def _followed(self, purchase: Purchase, effects: list[Effect], now: Instant) -> list[Effect]:
         """Keep a purchase's agreements; remove it from the running ones once it has ended."""
@@ -412,7 +383,6 @@ class UserParty(ConversingParty):
         self.jobs.forget(references)
         self.moves.forget(references)
         self._bought.difference_update(references)
-        self.returns.drop(references)
         self.changes.forget(references)
 
 

@@ -100,7 +100,6 @@ _MARKET_KEYS: Final = {
     "directory",
     "keeper",
     "signed_offers",
-    "site_agent",
     "auction_rule",
 }
 
@@ -143,7 +142,6 @@ def read_swarm(reader: Reader, data: Mapping[str, Any]) -> SwarmConfig:
         resources_per_process=reader.whole("market.", market, "resources_per_process", 10),
         **market_agents(reader, market, joining),
         signed_offers=reader.truth("market.", market, "signed_offers", joining.crosses_sites),
-        site_agent=reader.truth("market.", market, "site_agent", False),
         quotas=_read_quotas(reader, reader.table(data, "quotas")),
         holds=_read_holds(reader, reader.table(data, "quotas")),
         guests=_read_guests(reader, reader.table(data, "guests")),

@@ -21,7 +21,7 @@ from ramp.model.instant import MINUTE, SECOND, Duration
 from ramp.model.seal import Role
 from ramp.model.slot import StaticTerms
 from ramp.options import nearest_name
-from ramp.plugins.interface import PluginSettings, ResourcePlugin
+from ramp.plugins.interface import PluginSettings, ResourcePlugin, checked_plugin
 from ramp.protocol.pricing import PricingStrategy
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.quotas import Quotas
@@ -125,9 +125,9 @@ class GuestLimits:
     memory_mb: int = 4096
     environment: tuple[str, ...] = ()
 
-    def of(self, call: str) -> Duration:
-        limits = {"quote": self.quote, "price": self.price, "snapshot": self.snapshot}
-        return limits.get(call, self.change)
+    def of(self, kind: str) -> Duration:
+        """Return the limit of a kind of question (`ramp.runtime.guests.questions.Limit`)."""
+        return {"quote": self.quote, "price": self.price, "change": self.change, "snapshot": self.snapshot}[kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,6 @@ class SwarmConfig:
         directory: local name of the directory agent; of the first of several.
         keeper: local name of the market's keeper.
         signed_offers: whether calls and proposals are sealed as well.
-        site_agent: whether the resources of one process answer calls for proposals together, as one site.
         quotas: what an agent takes from one sender.
         holds: what one buyer may have set aside at a resource without having paid.
         guests: what plug-ins and price strategies may take that have processes of their own.
@@ -214,7 +213,6 @@ class SwarmConfig:
     directory: str = "directory"
     keeper: str = "keeper"
     signed_offers: bool = False
-    site_agent: bool = False
     quotas: QuotaConfig = field(default_factory=QuotaConfig)
     holds: Quotas = field(default_factory=Quotas)
     guests: GuestLimits = field(default_factory=GuestLimits)
@@ -324,8 +322,7 @@ def open_plugin(resource: ResourceConfig, started_at: int, state_dir: Path | Non
         ConfigurationError: the plug-in is unknown or does not accept its options.
     """
     settings = plugin_settings(resource, started_at, state_dir, seed)
-    plugin: ResourcePlugin = entry_point(PLUGIN_GROUP, resource.plugin).load()(settings)
-    return plugin
+    return checked_plugin(entry_point(PLUGIN_GROUP, resource.plugin).load()(settings))
 
 
 def plugin_settings(resource: ResourceConfig, started_at: int, state_dir: Path | None, seed: int = 0) -> PluginSettings:

@@ -12,14 +12,12 @@ from typing import Final, Protocol
 
 from ramp.model.instant import MINUTE, SECOND, Duration, Instant
 from ramp.protocol.progress import GuestFailed, Progress
+from ramp.runtime.guests.questions import ROWS
 
 PAUSE_FIRST: Final[Duration] = SECOND
 """Pause after the first failure of a call, without requests for offers; it doubles after each further failure."""
 
 PAUSE_LONGEST: Final[Duration] = MINUTE
-
-SNAPSHOT: Final = "snapshot"
-"""A call that every visitor can cause, so its failure must not stop sales."""
 
 PROCESS: Final = frozenset({"open", "process"})
 """Failures that concern every call: the guest cannot be opened, or its process has ended."""
@@ -41,12 +39,8 @@ class Health(Protocol):
         ...
 
 
-ALSO_SHOWS: Final = {
-    "release": ("reservation",),
-    "hold": ("release", "reservation"),
-    "confirm": ("hold", "release", "reservation"),
-}
-"""Other calls that a success proves to work, because they may not be made again soon."""
+_SHOWS: Final = {row.call: row.shows for row in ROWS}
+_ALONE: Final = frozenset(row.call for row in ROWS if row.alone)
 
 
 @dataclass(slots=True)
@@ -80,7 +74,7 @@ class GuestHealth:
         `quote`, `hold` and `price` pause after any failure except one of a snapshot, which pauses alone.
         """
         for name, trouble in reversed(self._troubles.items()):
-            concerned = name == call or name in PROCESS or SNAPSHOT not in (name, call)
+            concerned = name == call or name in PROCESS or _ALONE.isdisjoint((name, call))
             if concerned and 0 < trouble.until - now <= PAUSE_LONGEST:  # more: the clock was set back
                 return trouble.reason
         return ""
@@ -110,7 +104,7 @@ class GuestHealth:
         """Record a valid answer; other failed calls must succeed too, unless this one shows that they do."""
         if not self._troubles:
             return
-        well = [name for name in (call, *ALSO_SHOWS.get(call, ())) if name in self._troubles]
+        well = [name for name in (call, *_SHOWS.get(call, ())) if name in self._troubles]
         for name in well:
             del self._troubles[name]
         if well:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
 from ramp.errors import LedgerRefusal
-from ramp.ledger.contract_change import ChangeTerms, Grounds
+from ramp.ledger.contract_change import ChangeTerms, DecidedChange, Grounds
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders.order import Order, OrderState
 from ramp.ledger.transfer import TransferKind
@@ -15,7 +19,7 @@ from ramp.model.sizes.amended import state_digest
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol import events as said
-from ramp.protocol.amending.asking import AmendmentDecided, PostAmendment, VoidAmendment
+from ramp.protocol.amending.asking import ChangeDecided, PostChange, VoidChange
 
 NONCE_LIFETIME: Duration = 30 * MINUTE
 """Time to remember nonces of account queries; the queries themselves expire much earlier."""
@@ -41,12 +45,12 @@ class BankLedger:
         match effect:
             case fx.SweepOrders():
                 return self._sweep(now)
-            case fx.PostRefund():
-                return self._refund(effect, now)
             case fx.PostDeposit():
                 return self._deposit(effect, now)
-            case PostAmendment() | VoidAmendment():
-                return self._amend(effect, now)
+            case PostChange():
+                return self._post(effect, now)
+            case VoidChange():
+                return self._void(effect, now)
             case fx.LookUpAccount():
                 return self._account(effect, now)
             case fx.LookUpOverview():
@@ -123,23 +127,39 @@ class BankLedger:
 
     # -- refunds and deposits ------------------------------------------------------------------------------------
 
-    def _refund(self, effect: fx.PostRefund, now: Instant) -> said.RefundPosted:
-        agreement_id = effect.agreement_id
-        payment = self.ledger.transfer(agreement_id)
-        wanted = (effect.user, effect.resource)
-        if effect.user and payment is not None and (payment.debit_account, payment.credit_account) != wanted:
-            reason = "the payment is not between the two whom the cancellation names"
-            return said.RefundPosted(effect.call_id, agreement_id, "", 0, code=NOT_THEIR_PAYMENT, detail=reason)
-        grounds = Grounds.BUYER if effect.before_start else Grounds.BOTH if effect.user else Grounds.KEEPER
+    def _post(self, effect: PostChange, now: Instant) -> ChangeDecided:
+        body = effect.change
+        payment = self.ledger.transfer(effect.agreement_id)
+        parties = ("", "") if payment is None else (payment.debit_account, payment.credit_account)
+        if body is None:
+            terms = ChangeTerms(effect.agreement_id, TERMINAL, Grounds.KEEPER)
+        else:
+            terms = _terms_of(body, by_buyer=effect.by_buyer)
+            if body.is_terminal and payment is not None and parties != (body.user, body.resource):
+                reason = "the payment is not between the two whom the cancellation names"
+                unpaid = (effect.call_id, effect.agreement_id, TERMINAL)
+                return ChangeDecided(*unpaid, code=NOT_THEIR_PAYMENT, detail=reason)
+        decided = self._decided(
+            effect, terms.number, partial(self.ledger.post_change, terms, at=now, evidence=effect.evidence)
+        )
+        return replace(decided, user=parties[0], resource=parties[1])
+
+    def _void(self, effect: VoidChange, now: Instant) -> ChangeDecided:
+        about = (effect.agreement_id, effect.number, effect.user)
+        void = partial(self.ledger.void_change, *about, at=now, evidence=effect.evidence)
+        return self._decided(effect, effect.number, void)
+
+    def _decided(
+        self, effect: PostChange | VoidChange, number: int, decide: Callable[[], DecidedChange]
+    ) -> ChangeDecided:
+        about = (effect.call_id, effect.agreement_id, number)
         try:
-            end = self.ledger.post_change(
-                ChangeTerms(agreement_id, TERMINAL, grounds), at=now, evidence=effect.evidence
-            )
+            decided = decide()
         except LedgerRefusal as refusal:
-            return said.RefundPosted(effect.call_id, agreement_id, "", 0, code=refusal.code, detail=refusal.reason)
-        assert payment is not None, f"{agreement_id} has ended, but was never paid"
-        parties = payment.debit_account, payment.credit_account
-        return said.RefundPosted(effect.call_id, agreement_id, end.transfer_id, -end.amount, *parties)
+            return ChangeDecided(*about, code=refusal.code, detail=refusal.reason)
+        if not decided.is_posted:
+            return ChangeDecided(*about, code=decided.code, detail=decided.reason)
+        return ChangeDecided(*about, decided.transfer_id, decided.amount)
 
     def _deposit(self, effect: fx.PostDeposit, now: Instant) -> said.DepositPosted:
         try:
@@ -149,20 +169,6 @@ class BankLedger:
         except LedgerRefusal as refusal:
             return said.DepositPosted(effect.call_id, effect.deposit_id, "", 0, refusal.code, refusal.reason)
         return said.DepositPosted(effect.call_id, effect.deposit_id, transfer.transfer_id, transfer.amount)
-
-    def _amend(self, effect: PostAmendment | VoidAmendment, now: Instant) -> AmendmentDecided:
-        asked = effect.amendment if isinstance(effect, PostAmendment) else effect
-        agreement_id, number = asked.agreement_id, asked.number
-        try:
-            if isinstance(effect, PostAmendment):
-                decided = self.ledger.post_change(_terms_of(effect.amendment), at=now, evidence=effect.evidence)
-            else:
-                decided = self.ledger.void_change(agreement_id, number, effect.user, at=now, evidence=effect.evidence)
-        except LedgerRefusal as refusal:
-            return AmendmentDecided(effect.call_id, agreement_id, number, code=refusal.code, detail=refusal.reason)
-        if not decided.is_posted:
-            return AmendmentDecided(effect.call_id, agreement_id, number, code=decided.code, detail=decided.reason)
-        return AmendmentDecided(effect.call_id, agreement_id, number, decided.transfer_id, max(-decided.amount, 0))
 
     # -- what owner and keeper see -------------------------------------------------------------------------------
 
@@ -201,15 +207,15 @@ class BankLedger:
         return said.OverviewLookedUp(effect.call_id, first, trades, found.next_after or 0)
 
 
-def _terms_of(amendment: ContractChange) -> ChangeTerms:
+def _terms_of(body: ContractChange, *, by_buyer: bool) -> ChangeTerms:
     return ChangeTerms(
-        amendment.agreement_id,
-        amendment.number,
-        Grounds.BOTH,
-        amendment.user,
-        amendment.resource,
-        amendment.amount,
-        amendment.previous,
-        state_digest(amendment),
-        amendment.valid_until,
+        body.agreement_id,
+        body.number,
+        Grounds.BUYER if by_buyer else Grounds.BOTH,
+        body.user,
+        body.resource,
+        body.amount,
+        body.previous,
+        "" if body.is_terminal else state_digest(body),
+        body.valid_until,
     )

@@ -10,6 +10,7 @@ import json
 import logging
 import logging.handlers
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -171,3 +172,10 @@ def _text(path: Path) -> str:
 
 def _moment(record: logging.LogRecord) -> str:
     return iso(round(record.created * SECOND))
+
+
+def brief(error: BaseException) -> str:
+    """Return an unexpected exception in one line: type, text and place."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {str(error)[:200]!a}{place}"

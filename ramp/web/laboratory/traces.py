@@ -115,7 +115,7 @@ def drawn_at(stays: Sequence[Stay], machine: Mapping[str, Any], second: float) -
         if each.start_s <= second < each.end_s:
             times = {each.name: (moment_of(each.start_s), moment_of(each.end_s))}
             reader.read({**each.told, "name": each.name}, "name", each.kind, times)
-    return TorusMap(reader.padded, len(extents), 1, tuple(reader.found), reader.left_out)
+    return TorusMap(reader.padded, len(extents), tuple(reader.found), reader.left_out)
 
 
 def bars_around(stays: Sequence[Stay], cores: int, second: float, span_s: float) -> tuple[Bar, ...]:

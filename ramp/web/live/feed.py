@@ -17,14 +17,13 @@ from typing import Final
 
 from ramp.client import dialogues
 from ramp.client.asyncio_market import AsyncMarket
-from ramp.client.following import Following
 from ramp.client.line import refused
 from ramp.client.results import Reservation
+from ramp.client.submission import Following
 from ramp.control.events import Event, Refused, RequestEnded, RequestStanding, Submitted, Watching, request_of
 from ramp.control.requests import EVERYTHING, Approve, Submit, Watch
 from ramp.errors import RampError, TransportError
 from ramp.model.instant import MINUTE, SECOND, Duration, Instant, from_datetime
-from ramp.protocol.outcome import CancellationOutcome
 from ramp.protocol.progress import ApprovalAsked, CancellationEnded, RoundClosed
 from ramp.protocol.transition_tables import AuctionState
 from ramp.runtime.clock import SystemClock
@@ -72,7 +71,6 @@ class UserFeed:
         standings: status of the requests, current while `is_heard`.
         is_heard: whether the agent is connected.
         problem: why it is not, or empty.
-        cancelled: outcome of the last cancellation.
         changes: of the sizes of this user's slots.
     """
 
@@ -91,7 +89,6 @@ class UserFeed:
         self.standings = Standings()
         self.is_heard = False
         self.problem = ""
-        self.cancelled: CancellationOutcome | None = None
         self.changes = SizeChanges()
 
     def begin(self) -> None:
@@ -237,7 +234,6 @@ class UserFeed:
         if isinstance(event, CancellationEnded | RequestEnded):
             self._bought_or_cancelled = True  # the upcoming slots have changed
         if isinstance(event, CancellationEnded):
-            self.cancelled = event.outcome
             self.standings.stale = True
             self._tell("")
             return
@@ -262,7 +258,7 @@ class UserFeed:
         self._followed.add(submission.request_id)
         try:
             access = self._find_market().access
-            line = await access.open_async()
+            line = await access.open()
             while following.ended is None:
                 try:
                     async with line, aclosing(line.events(following.request)) as events:
@@ -270,7 +266,6 @@ class UserFeed:
                             asked = following.heard(event)
                             if isinstance(event, Submitted):
                                 story = self._made(submission.request_id)
-                                story.quote_only = submission.options.quote_only
                                 self.standings.take(story, self._clock.now())
                                 self._tell(submission.request_id)
                                 if not taken.done():
@@ -282,7 +277,7 @@ class UserFeed:
                 except TransportError as error:
                     following.lost(error)
                 if following.ended is None:
-                    line = await access.reopen_async()
+                    line = await access.reopen()
         except RampError as error:
             if not taken.done():
                 taken.set_exception(error)
@@ -303,7 +298,7 @@ class UserFeed:
     async def _ask_for(self, request_id: str) -> None:
         try:
             access = self._find_market().access
-            async with await access.open_async() as line, aclosing(line.events(Watch(request_id))) as events:
+            async with await access.open() as line, aclosing(line.events(Watch(request_id))) as events:
                 async for event in events:
                     if isinstance(event, ApprovalAsked):
                         await line.send(Approve(await self._asked(event)))
@@ -344,7 +339,7 @@ class UserFeed:
 
 async def _watched(market: AsyncMarket) -> AsyncGenerator[Event | None, None]:
     """Yield all events of a user's requests; None first, once the agent listens."""
-    async with await market.access.open_async() as line, aclosing(line.events(EVERYTHING)) as events:
+    async with await market.access.open() as line, aclosing(line.events(EVERYTHING)) as events:
         async for event in events:
             if isinstance(event, Refused):
                 raise refused(event)
@@ -355,10 +350,10 @@ class Feeds:
     """The feeds of all users by name.
 
     Args:
-        prices: store of offers, or None.
+        prices: store of offers.
     """
 
-    def __init__(self, prices: PriceHistory | None = None) -> None:
+    def __init__(self, prices: PriceHistory) -> None:
         self._prices = prices
         self._feeds: dict[str, UserFeed] = {}
 
@@ -366,9 +361,7 @@ class Feeds:
         """Return the feed of a user; start it at the first call."""
         found = self._feeds.get(user)
         if found is None:
-            kept = self._prices
-            on_offers = (lambda _: None) if kept is None else partial(kept.offered, user)
-            found = self._feeds[user] = UserFeed(find_market, on_offers)
+            found = self._feeds[user] = UserFeed(find_market, partial(self._prices.offered, user))
             found.begin()
         return found
 

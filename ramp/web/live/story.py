@@ -100,8 +100,6 @@ class AuctionStory:
         rounds_heard: grows with every change of the rounds.
         approval: what the owner is asked, until it is answered.
         outcome: how it ended, once it has.
-        files: path of every signed agreement by its id.
-        quote_only: whether it stops before accepting; None where that is not known.
     """
 
     request_id: str
@@ -111,8 +109,6 @@ class AuctionStory:
     rounds_heard: int = 0
     approval: ApprovalAsked | None = None
     outcome: RequestOutcome | None = None
-    files: Mapping[str, str | None] = field(default_factory=dict)
-    quote_only: bool | None = None
 
     def take(self, event: Event, now: Instant) -> bool:
         """Apply an event of this request; returns whether anything changed."""
@@ -134,7 +130,6 @@ class AuctionStory:
                 self.approval = event
             case RequestEnded():
                 self.approval = None
-                self.files = event.files
                 self.end(event.outcome)
             case _:
                 return False

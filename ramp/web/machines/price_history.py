@@ -139,19 +139,13 @@ class PriceHistory:
                 changed.append((PricePoint(at, resource, price), ""))
         self._add(changed)
 
-    def points(self, owner: str, resource: str = "", most: int = SHOWN_MAX) -> tuple[PricePoint, ...]:
-        """Return the latest points that a user may see, by time.
-
-        Args:
-            owner: the user; empty sees start prices only.
-            resource: of this one only; empty for all.
-            most: how many.
-        """
+    def points(self, owner: str) -> tuple[PricePoint, ...]:
+        """Return the latest points that a user may see, by time; the empty name sees start prices only."""
         try:
             rows = self._file.execute(
                 "SELECT at, resource, price, request_id, round_number, unit FROM points"
-                " WHERE owner IN ('', ?) AND ? IN ('', resource) ORDER BY at DESC, number DESC LIMIT ?",
-                (owner, resource, most),
+                " WHERE owner IN ('', ?) ORDER BY at DESC, number DESC LIMIT ?",
+                (owner, SHOWN_MAX),
             ).fetchall()
         except STORAGE_ERRORS as error:
             self._failed(error)

@@ -57,7 +57,6 @@ class Occupant:
         cables: from switch to switch along a dimension: its number, and both coordinates in it.
         start: when it begins or began, None where the snapshot does not say.
         end: when it is expected to end, None where the snapshot does not say.
-        user: whose job it is, or empty.
     """
 
     name: str
@@ -67,7 +66,6 @@ class Occupant:
     cables: tuple[tuple[int, int, int], ...]
     start: datetime | None
     end: datetime | None
-    user: str = ""
 
     def has_at(self, moment: datetime) -> bool:
         """Whether it occupies its units at a moment, which is not before the snapshot."""
@@ -85,14 +83,12 @@ class TorusMap:
     Attributes:
         extents: units along each dimension; three at least, as machines of fewer are drawn one unit deep.
         dimensions: how many the machine itself has.
-        cores_a_unit: cores of a midplane or node.
         occupants: running jobs, then what the market has.
         left_out: number of invalid entries.
     """
 
     extents: tuple[int, ...]
     dimensions: int
-    cores_a_unit: int
     occupants: tuple[Occupant, ...]
     left_out: int
 
@@ -172,7 +168,7 @@ def torus_map(state: MachineState) -> TorusMap | None:
     for entry in _entries(told.get("booked")):
         kind = Kind.SOLD if isinstance(entry, Mapping) and entry.get("firm") is True else Kind.HELD
         reader.read(entry, "name", kind, slots)
-    return TorusMap(reader.padded, len(reader.extents), cores, tuple(reader.found), reader.left_out)
+    return TorusMap(reader.padded, len(reader.extents), tuple(reader.found), reader.left_out)
 
 
 def extents_of(given: object) -> Place:
@@ -227,8 +223,7 @@ class MapReader:
         if kind is not Kind.JOB and name not in times:
             self.left_out += 1  # it is not said when
             return
-        user = str(entry.get("user") or "")
-        self.found.append(Occupant(name, kind, places, connection, cables, start, end, user))
+        self.found.append(Occupant(name, kind, places, connection, cables, start, end))
 
     def _places(self, hostlist: str) -> tuple[Place, ...]:
         matched = _HOSTLIST.fullmatch(hostlist)

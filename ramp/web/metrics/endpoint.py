@@ -11,18 +11,17 @@ import hmac
 import secrets
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Final, Self
+from typing import Final
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from ramp.client.every_user import EveryUser, WatchUser, watch_user
+from ramp.client.every_user import EveryUser, WatchUser
 from ramp.errors import ConfigurationError
-from ramp.runtime.state_folder import StateFolder, write_private
+from ramp.runtime.state_folder import write_private
 from ramp.web.metrics.counted import Counted
 from ramp.web.metrics.levels import Levels, LevelsCollector
-from ramp.web.metrics.reading import MarketReader
 
 TOKEN_BYTES: Final = 32
 """Random bytes of a token, written in base64url."""
@@ -49,11 +48,6 @@ class MetricsEndpoint:
         registry.register(self._levels)
         self._registry = registry
         self._users = EveryUser(watch, lambda _, event: counted.take(event))
-
-    @classmethod
-    def of_market(cls, state: StateFolder, token: str) -> Self:
-        """Return the endpoint for a state folder's market."""
-        return cls(token, MarketReader(state).read, watch_user(state))
 
     async def answer(self, request: Request) -> Response:
         if not self._may(request.headers.get("authorization", "")):

@@ -10,7 +10,8 @@ from typing import Final
 
 from ramp.client import dialogues
 from ramp.client.access import RunningMarket, find_market, market_domain
-from ramp.client.asyncio_market import AsyncMarket, converse
+from ramp.client.asyncio_market import AsyncMarket
+from ramp.client.dialogues import converse
 from ramp.client.machine_state import MachineState
 from ramp.client.swarm import status
 from ramp.control.status import SwarmStatus
@@ -77,7 +78,7 @@ class MarketReader:
             return None
         access = RunningMarket(self._state, keepers[0], market_domain(self._state, found), found.names("user"))
         with contextlib.suppress(RampError, TimeoutError):
-            async with asyncio.timeout(ANSWER_LIMIT_S), await access.open_async() as line:
+            async with asyncio.timeout(ANSWER_LIMIT_S), await access.open() as line:
                 # of the trading nothing is wanted, so it begins now
                 return (await converse(line, dialogues.overview(access.now(), None))).accounts
         return None

@@ -46,17 +46,14 @@ async def build(visit: Visit) -> None:
 
 
 def _draw(visit: Visit, found: Account) -> None:
-    with frame.card(), ui.element("dl").classes("ramp-facts"):
-        for name, amount in (
-            ("Balance", found.balance),
-            ("Reserved for purchases", found.reserved),
-            ("Overdraft", found.overdraft),
-            ("Available", found.available),
-        ):
-            with ui.element("dt"):
-                ui.label(name)
-            with ui.element("dd"):
-                ui.label(f"{credits_text(amount)} credits").classes("ramp-number")
+    amounts = (
+        ("Balance", found.balance),
+        ("Reserved for purchases", found.reserved),
+        ("Overdraft", found.overdraft),
+        ("Available", found.available),
+    )
+    with frame.card(), ui.element("dl").classes("ramp-facts ramp-number"):
+        frame.draw_facts((name, f"{credits_text(amount)} credits") for name, amount in amounts)
     with frame.card():
         frame.subheading("The last 30 days")
         if found.postings:

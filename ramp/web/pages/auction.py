@@ -141,9 +141,7 @@ class AuctionPage:
                         .props(f'role="img" aria-label="Prices of unit {unit} by round, as in the table below"')
                     )
             else:
-                drawn.options.clear()
-                drawn.options.update(options)
-                drawn.update()
+                charts.redraw(drawn, options)
 
     def _round_rows(self) -> list[dict[str, object]]:
         rows: list[dict[str, object]] = []

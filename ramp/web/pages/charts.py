@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from nicegui import ui
+
 from ramp.model.instant import Instant
 from ramp.web.live.story import AuctionStory
 
@@ -19,6 +21,13 @@ DARK = {"ink": "#c3ced8", "line": "#35414d", "asked": "#f0a065", "best": "#7fc1e
 def colours(dark: bool) -> dict[str, str]:
     """The colours of lines and text on a dark or light page."""
     return DARK if dark else LIGHT
+
+
+def redraw(chart: ui.echart, options: Options) -> None:
+    """Replace everything that a chart shows."""
+    chart.options.clear()
+    chart.options.update(options)
+    chart.update()
 
 
 def plain(dark: bool, *, x_name: str, y_name: str, x_type: str = "category") -> Options:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
+from types import MappingProxyType
 from typing import Final
 
 from nicegui import ui
@@ -161,6 +163,23 @@ def subheading(text: str) -> None:
 def card() -> ui.element:
     """Draw a card; what is drawn within its context is in the card."""
     return ui.element("section").classes("ramp-card")
+
+
+def draw_facts(facts: Iterable[tuple[str, str]], links: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Draw terms with their values into the open `dl`.
+
+    Args:
+        facts: terms and values.
+        links: target of the value by its term.
+    """
+    for term, value in facts:
+        with ui.element("dt"):
+            ui.label(term)
+        with ui.element("dd"):
+            if term in links:
+                ui.link(value, links[term])
+            else:
+                ui.label(value)
 
 
 def waiting(text: str) -> ui.label:

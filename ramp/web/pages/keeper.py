@@ -8,7 +8,7 @@ from typing import Final
 from nicegui import ui
 
 from ramp.client import dialogues
-from ramp.client.asyncio_market import converse
+from ramp.client.dialogues import converse
 from ramp.client.machine_state import MachineState
 from ramp.client.swarm import status
 from ramp.control.headline import state_text
@@ -66,7 +66,7 @@ async def build(visit: Visit) -> None:
     frame.heading("Market administration")
     access = visit.site.keeper_access(visit.session)
     since = SystemClock().now() - TRADES_SINCE
-    async with await access.open_async() as line:
+    async with await access.open() as line:
         found = await converse(line, dialogues.overview(since, None))
     _build_bank(visit, found, access.domain)
     await _build_machines(visit)

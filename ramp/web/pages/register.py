@@ -60,8 +60,8 @@ def _shown(site: Site, page: Page) -> Callable[[Request], Awaitable[None]]:
     async def show(request: Request) -> None:
         session = request.scope[SESSION_KEY]
         client = ui.context.client
-        site.owners.add(client.id, session)
-        client.on_delete(lambda: site.owners.remove(client.id))
+        site.owners[client.id] = session.key
+        client.on_delete(lambda: site.owners.pop(client.id, None))
         visit = Visit(site, session, request, client)
         client.on_delete(visit.end)
         frame.build_frame(visit)

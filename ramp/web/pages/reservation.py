@@ -108,15 +108,8 @@ class ReservationPage:
         )
         self._facts.clear()
         with self._facts:
-            for name, value in facts:
-                if value:
-                    with ui.element("dt"):
-                        ui.label(name)
-                    with ui.element("dd"):
-                        if name == "Request":
-                            ui.link(value, f"/requests/{value}")
-                        else:
-                            ui.label(value)
+            given = [(name, value) for name, value in facts if value]
+            frame.draw_facts(given, {"Request": f"/requests/{each.request_id}"})
         self._cancel.set_visibility(each.state == "active" and now < each.start)
 
     async def _look_again(self) -> None:

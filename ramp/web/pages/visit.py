@@ -63,10 +63,6 @@ class Visit:
         """Return the market for actions of the signed-in user."""
         return self.site.market_of(self.session)
 
-    def looking_market(self) -> AsyncMarket:
-        """Return the market for information that all its members may see."""
-        return self.site.looking_market(self.session)
-
     def feed(self) -> UserFeed:
         return self.site.feeds.of(self.session.name, self.market)
 

@@ -6,6 +6,7 @@ has bought is given back before the next one opens, so that each finds the platf
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import threading
 import time
@@ -17,7 +18,7 @@ import psutil
 
 from ramp.client import dialogues
 from ramp.client.line import SocketLine, refused
-from ramp.client.market import converse
+from ramp.client.portal import ask, connected
 from ramp.control.codec import decode_event, encode_event
 from ramp.control.events import Refused, RequestEnded
 from ramp.control.requests import Submit
@@ -142,18 +143,18 @@ def wait_listed(plan: MarketPlan, market: RunningMarket) -> None:
     """
     wanted = {each.name for each in plan.resources}
     end = time.monotonic() + LISTED_LIMIT_S
-    with SocketLine(market.state.socket(plan.submissions[0].user)) as line:
-        while True:
-            try:
-                listed = converse(line, dialogues.resources(""))
-            except MarketRefused:  # the directory does not answer yet
-                listed = ()
-            missing = wanted - {each.name.partition("@")[0] for each in listed}
-            if not missing:
-                return
-            if time.monotonic() > end:
-                raise TransportError(f"not registered within {LISTED_LIMIT_S:g} s: {', '.join(sorted(missing))}")
-            time.sleep(_POLL_S)
+    asked = market.state.socket(plan.submissions[0].user)
+    while True:
+        try:
+            listed = ask(asked, dialogues.resources(""))
+        except MarketRefused:  # the directory does not answer yet
+            listed = ()
+        missing = wanted - {each.name.partition("@")[0] for each in listed}
+        if not missing:
+            return
+        if time.monotonic() > end:
+            raise TransportError(f"not registered within {LISTED_LIMIT_S:g} s: {', '.join(sorted(missing))}")
+        time.sleep(_POLL_S)
 
 
 def warm_up(plan: MarketPlan, market: RunningMarket) -> None:
@@ -162,7 +163,7 @@ def warm_up(plan: MarketPlan, market: RunningMarket) -> None:
     for user in sorted({submission.user for submission in plan.submissions}):
         first = Submission("warm-up", user, plan.submissions[0].at, wishes)
         document = write_request(first.request(market.opening))
-        with SocketLine(market.state.socket(user)) as line:
+        with connected(market.state.socket(user)) as line:
             for _ in line.events(Submit(document, options=AuctionOptions(rounds=1, quote_only=True))):
                 pass
 
@@ -177,11 +178,10 @@ def give_back(result: MarketResult, market: RunningMarket) -> None:
         bought = [unit.agreement_id for unit in auction.outcome.units if unit.agreement_id]
         if not bought:
             continue
-        with SocketLine(market.state.socket(auction.submission.user)) as line:
-            for agreement_id in bought:
-                for cancelled in converse(line, dialogues.cancel(agreement_id, "")):
-                    if not cancelled.done:
-                        raise TransportError(f"{agreement_id} was not taken back: {cancelled}")
+        for agreement_id in bought:
+            for cancelled in ask(market.state.socket(auction.submission.user), dialogues.cancel(agreement_id, "")):
+                if not cancelled.done:
+                    raise TransportError(f"{agreement_id} was not taken back: {cancelled}")
 
 
 def trade(plan: MarketPlan, market: RunningMarket, late: Duration, mark: str, tally: Tally) -> MarketResult:
@@ -239,18 +239,22 @@ def _submit_all(
     """Submit one user's requests, each at its time but never before the last one's end; runs in a thread of its own."""
     for submission, document in requests:
         try:
-            answers[submission.label] = _submit(submission, state, opening, f"{mark}-{submission.label}", document)
+            answers[submission.label] = asyncio.run(
+                _submit(submission, state, opening, f"{mark}-{submission.label}", document)
+            )
         except Exception as error:  # told by the thread that waits for this one
             answers[submission.label] = error
         tally.request_ended()
 
 
-def _submit(submission: Submission, state: StateFolder, opening: Instant, request_id: str, document: str) -> _Answer:
+async def _submit(
+    submission: Submission, state: StateFolder, opening: Instant, request_id: str, document: str
+) -> _Answer:
     """Submit one request at its time and follow it to its end."""
     rounds: list[RoundClosed] = []
-    with SocketLine(state.socket(submission.user)) as line:
-        time.sleep(max(0.0, (opening + submission.at - SystemClock().now()) / SECOND))
-        for event in line.events(Submit(document, request_id, submission.options)):
+    async with await SocketLine.open(state.socket(submission.user)) as line:
+        await asyncio.sleep(max(0.0, (opening + submission.at - SystemClock().now()) / SECOND))
+        async for event in line.events(Submit(document, request_id, submission.options)):
             if isinstance(event, RoundClosed) and not event.record.best_offer:
                 rounds.append(event)
             elif isinstance(event, Refused):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ramp.model.acl import Message
 from ramp.model.instant import Duration
 from ramp.protocol import events as ev
-from ramp.rfql.codec import EncodedMessage
+from ramp.rfql.encoded_message import EncodedMessage
 
 
 @dataclass(frozen=True, slots=True)

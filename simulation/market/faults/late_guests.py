@@ -17,7 +17,7 @@ from typing import Any, Final, Generic, TypeVar
 from ramp.model.instant import MILLISECOND, SECOND, Duration, Instant
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.runtime.guests.answers import without_answer
+from ramp.runtime.guests.questions import ROW_OF, about, without_answer
 from ramp.runtime.host import Guest, Host
 from simulation.market.random_streams import stream
 from simulation.resource.reservation_book import Standing
@@ -198,7 +198,7 @@ class LateGuest(Generic[Question]):
         if fate == AT_ONCE:
             return self._guest.ask(question, now)
         asking = around.host(self._name)
-        key = name_of(question)
+        key = about(question)
         done: list[ev.Answer] = []
         self.under_way[key] += 1
 
@@ -212,7 +212,7 @@ class LateGuest(Generic[Question]):
             self._tell(asking, without_answer(question, "no answer within the time limit", asked=True))
 
         def answer() -> None:
-            if fate.doubt_after is None or isinstance(question, fx.HoldSlot | fx.ConfirmSlot):
+            if fate.doubt_after is None or ROW_OF[type(question)].may_follow:
                 self._tell(asking, *done)  # of others, who asks again is not to take an old answer for the new one
 
         def through() -> None:
@@ -227,8 +227,7 @@ class LateGuest(Generic[Question]):
         return None
 
     def _draw(self, question: Question) -> Fate:
-        reading = isinstance(question, fx.QuoteSlots | fx.PriceSlots | fx.DescribeMachine)
-        if self._faults.asks_well and reading:
+        if self._faults.asks_well and ROW_OF[type(question)].can_be_repeated:
             return AT_ONCE
         return draw_fate(self._faults, self._random, healed=self._around.is_healed())
 
@@ -239,15 +238,6 @@ class LateGuest(Generic[Question]):
             return
         for answer in answers:
             self._around.answer(self._name, answer)
-
-
-def name_of(question: fx.AskMachine | fx.PriceSlots) -> str:
-    """Return the key or call that a question is about."""
-    if isinstance(question, fx.QuoteSlots | fx.DescribeMachine | fx.PriceSlots):
-        return question.call_id
-    if isinstance(question, fx.TendSlots):
-        return ",".join(key for key, _ in question.slots)
-    return ",".join(question.keys) if isinstance(question, fx.ForgetSlots) else question.key
 
 
 class ForgetfulMachine(SteadyMachine):

@@ -24,8 +24,8 @@ NEVER: Final = 0.3
 """Share of the late jobs that never start."""
 
 
-class DrawnStarts:
-    """A `ResourcePlugin` over another, whose slots become jobs.
+class DrawnStarts(ResourcePlugin):
+    """A machine over another, whose slots become jobs.
 
     Args:
         inner: keeps holds and what is firm.
@@ -34,7 +34,7 @@ class DrawnStarts:
     """
 
     def __init__(self, inner: ResourcePlugin, probability: float, seed: int) -> None:
-        self.source = inner.source
+        self.source, self.resource, self.capacity = inner.source, inner.resource, inner.capacity
         self._inner = inner
         self._probability = probability
         self._seed = seed
@@ -83,15 +83,10 @@ class DrawnStarts:
     def reservations(self, now: Instant) -> tuple[Reservation, ...]:
         return tuple(self._told(each, now) for each in self._inner.reservations(now))
 
-    def next_event(self, now: Instant) -> Instant | None:
-        return self._inner.next_event(now)
-
     def forget(self, keys: Sequence[str], now: Instant) -> None:
         for key in keys:
             self._starts.pop(key, None)
-        forget = getattr(self._inner, "forget", None)
-        if forget is not None:
-            forget(keys, now)
+        self._inner.forget(keys, now)
 
     def snapshot(self, now: Instant, horizon: Duration) -> dict[str, Any]:
         return self._inner.snapshot(now, horizon)

@@ -89,16 +89,23 @@ class ReplayedQueue:
         source: `log` or `synthetic`.
         clock: the machine's.
         path: file of the market's jobs; None for memory.
+        name: of the queue in messages.
 
     Raises:
         ConfigurationError: the file is not one of jobs.
     """
 
-    name = "log"
-
     def __init__(
-        self, cores: int, submissions: Iterator[Submission], source: str, clock: MachineClock, path: Path | None = None
+        self,
+        cores: int,
+        submissions: Iterator[Submission],
+        source: str,
+        clock: MachineClock,
+        path: Path | None = None,
+        *,
+        name: str = "log",
     ) -> None:
+        self.name = name
         self.source = source
         self._cores = cores
         self._clock = clock
@@ -241,6 +248,11 @@ def _kept(path: Path | None) -> list[_Own]:
         raise ConfigurationError("invalid file of queued jobs: expected the list that RAMP wrote", path=path) from error
 
 
+def jobs_path(settings: PluginSettings) -> Path | None:
+    """Return the file of a queue's jobs of the market; None for memory."""
+    return None if settings.state_dir is None else settings.state_dir / f"{settings.resource}.jobs.json"
+
+
 def _since(begin: int) -> Callable[[Submission], bool]:
     return lambda each: each.job.submit_time < begin
 
@@ -258,8 +270,7 @@ def open_queue(settings: PluginSettings) -> ReplayedQueue:
         workload = Workload(options.log, options.load, seed=settings.seed)
         background = open_background(workload, FlatMachine(settings.cores))
         submissions = dropwhile(_since(base - HISTORY), background.submissions)
-        path = None if settings.state_dir is None else settings.state_dir / f"{settings.resource}.jobs.json"
         clock = MachineClock(settings.started_at, base, options.speed)
-        return ReplayedQueue(settings.cores, submissions, background.source, clock, path)
+        return ReplayedQueue(settings.cores, submissions, background.source, clock, jobs_path(settings))
     except WorkloadError as error:
         raise ConfigurationError(str(error), key=f"{settings.resource}.log") from error

@@ -5,14 +5,13 @@
     await mallory.put(unsealed(mallory.message(...)), "small1")                 # whatever a test has made of it
     answer = await mallory.answer("request-1", HoldGranted, HoldRefused)
 
-`Buyer` and `Seller` know the honest steps of their side, so that a test has to write down the dishonest ones only.
+`Buyer` knows the honest steps of its side, so that a test has to write down the dishonest ones only.
 """
 
 from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -21,38 +20,29 @@ from rogue import LIMIT_S, Rogue, door
 
 from ramp.errors import RampError
 from ramp.ledger.account import AccountKind
-from ramp.model.acl import LANGUAGE, ONTOLOGY, Message, Performative
-from ramp.model.agreement import Agreement, ContractChange, Signed
+from ramp.model.acl import LANGUAGE, ONTOLOGY, WIRE_VERSION, Message, Performative
+from ramp.model.agreement import Agreement
 from ramp.model.communicative_acts import DECLARED
 from ramp.model.contents import (
     Acceptance,
     CallForProposals,
-    ChangeRefused,
-    Commitment,
-    Confirmed,
     Content,
-    Deregistration,
-    Failed,
     FundsReserved,
     HoldCancelled,
     HoldGranted,
     HoldRefused,
     NotUnderstood,
     OrderRefused,
-    PaymentMade,
     PaymentOrder,
     Proposal,
-    Registered,
-    Registration,
 )
 from ramp.model.instant import MINUTE, SECOND
 from ramp.model.offer import Offer
 from ramp.model.request import RequestForQuotation, RequestUnit
-from ramp.model.seal import Role, Seal
-from ramp.model.services import RESOURCE_SERVICE
+from ramp.model.seal import Role
 from ramp.protocol.agreement_terms import order_lines
 from ramp.rfql import codec, documents
-from ramp.rfql.codec import EncodedMessage
+from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.signing import seals
 from ramp.rfql.signing.notary import PublicNotary
 from ramp.rfql.signing.trust import Trust
@@ -83,6 +73,7 @@ def unsealed(message: Message) -> EncodedMessage:
         "conversation-id": message.conversation_id,
         "ontology": ONTOLOGY,
         "language": LANGUAGE,
+        "version": str(WIRE_VERSION),
     }
     optional = {
         "protocol": DECLARED[type(message.content)].interaction,
@@ -90,7 +81,7 @@ def unsealed(message: Message) -> EncodedMessage:
         "in-reply-to": message.in_reply_to,
     }
     metadata |= {key: value for key, value in optional.items() if value}
-    return EncodedMessage(metadata, message.conversation_id, documents.write_content(message.content))
+    return EncodedMessage(message.receiver, documents.write_content(message.content), metadata, message.conversation_id)
 
 
 def with_seal(encoded: EncodedMessage, sealed: seals.SealedText) -> EncodedMessage:
@@ -163,19 +154,10 @@ class Party:
     async def _read(self) -> None:
         while True:
             incoming = await self.rogue.inbox.get()
-            if not hasattr(incoming, "sender_bare"):
+            if not isinstance(incoming, EncodedMessage):
                 continue
             try:
-                message = codec.decode(
-                    incoming.sender_bare,
-                    self.name,
-                    incoming.metadata,
-                    incoming.thread,
-                    incoming.body,
-                    self._trust,
-                    self.now,
-                    sealed=frozenset(),
-                )
+                message = codec.decode(incoming, self.name, self._trust, self.now, sealed=frozenset())
             except RampError:  # its own nonsense, come back to it
                 continue
             async with self._news:
@@ -258,11 +240,11 @@ class Party:
             await self.rogue.send(address(target), "<ping/>", metadata, conversation_id)
             await self.answer(conversation_id, NotUnderstood)
 
-    def open_account(self, kind: AccountKind, amount: int = 0) -> None:
-        """Have an account at the bank, with some money (minor units) when it is new."""
+    def open_account(self, amount: int = 0) -> None:
+        """Have a user's account at the bank, with some money (minor units) when it is new."""
         with LedgerStore.open(self.market.state.ledger) as ledger:
             known = {balance.account.account_id for balance in ledger.balances()}
-            ledger.open_account(self.name, kind, at=self.now)
+            ledger.open_account(self.name, AccountKind.USER, at=self.now)
             if amount and self.name not in known:
                 ledger.deposit(fresh("deposit"), self.name, amount, at=self.now)
 
@@ -326,125 +308,3 @@ class Buyer(Party):
         order = PaymentOrder(first.order_id, order_lines(agreements), first.valid_until)
         await self.say(Performative.REQUEST, "bank", order, first.order_id, reply_with=first.order_id)
         return await self.answer(first.order_id, FundsReserved, OrderRefused)
-
-    async def commit(self, agreement: Agreement, vote: FundsReserved, seal: Seal) -> Message:
-        """What the resource says to the commitment."""
-        signed = self.notary.sign(Signed(agreement), self.now)
-        commitment = Commitment(signed, vote, seal)
-        await self.say(Performative.CONFIRM, agreement.resource, commitment, agreement.request_id)
-        return await self.answer(agreement.request_id, Confirmed, Failed, HoldRefused)
-
-    async def cancel(self, agreement: Agreement, to: str, performative: Performative) -> None:
-        """Send a signed cancellation, to the resource or to the bank."""
-        body = ContractChange(
-            agreement.agreement_id,
-            0,
-            agreement.offer.offer_id,
-            self.name,
-            agreement.resource,
-            agreement.bank,
-            self.now,
-            reason="no longer needed",
-        )
-        signed = self.notary.sign(Signed(body), self.now)
-        await self.tell(performative, to, signed, agreement.request_id, reply_with=agreement.agreement_id)
-
-
-class Seller(Party):
-    """A rogue that registers, bids a price in credits per core hour, and holds; what comes then is the test's choice.
-
-    Attributes:
-        price: what it bids.
-        commitments: those that have come, by agreement id.
-        honest_to_bank: whether it countersigns and takes the agreements to the bank.
-        signs_offers: whether it seals its proposals.
-        on_cancellation: what it answers, if anything, to a cancellation.
-    """
-
-    price = 5
-    honest_to_bank = False
-    signs_offers = False
-    on_cancellation: ChangeRefused | None = None
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.commitments: dict[str, Agreement] = {}
-
-    async def register(self) -> None:
-        """Be listed."""
-        await self.say(
-            Performative.SUBSCRIBE, "directory", Registration(RESOURCE_SERVICE, 10 * MINUTE, self.now), self.name
-        )
-        await self.answer(self.name, Registered)
-
-    async def deregister(self) -> None:
-        """Be listed no longer."""
-        await self.say(Performative.CANCEL, "directory", Deregistration(RESOURCE_SERVICE, self.now), self.name)
-        await self.is_read_by("directory")
-
-    async def on_message(self, message: Message) -> None:
-        """Offer and hold as an honest resource does."""
-        content = message.content
-        if isinstance(content, CallForProposals):
-            await self._propose(message, content)
-        elif isinstance(content, Acceptance):
-            granted = HoldGranted(content.request_id, content.offer_id, fresh("reservation"), MINUTE)
-            await self.say(
-                Performative.AGREE, message.sender, granted, content.request_id, in_reply_to=content.offer_id
-            )
-        elif isinstance(content, Commitment):
-            await self._committed(message, content)
-        elif (
-            isinstance(content, Signed)
-            and isinstance(content.body, ContractChange)
-            and content.body.is_terminal
-            and self.on_cancellation
-        ):
-            refused = replace(self.on_cancellation, agreement_id=content.body.agreement_id)
-            await self.say(Performative.REFUSE, message.sender, refused, message.conversation_id)
-
-    async def _propose(self, message: Message, call: CallForProposals) -> None:
-        offers = tuple(self._bid(call.request_id, unit) for unit in call.request.units)
-        proposal = Proposal(call.request_id, call.round_number, offers)
-        say = self.say if self.signs_offers else self.tell
-        await say(Performative.PROPOSE, message.sender, proposal, call.request_id)
-
-    def _bid(self, request_id: str, unit: RequestUnit) -> Offer:
-        assert unit.not_before is not None
-        return Offer(
-            fresh("offer"),
-            request_id,
-            unit.number,
-            self.name,
-            self.price,
-            unit.not_before,
-            unit.deadline,
-            unit.cores.total,
-            0.0,
-            10 * MINUTE,
-        )
-
-    async def _committed(self, message: Message, commitment: Commitment) -> None:
-        agreement = commitment.agreement.body
-        assert isinstance(agreement, Agreement)
-        first = agreement.agreement_id not in self.commitments
-        self.commitments[agreement.agreement_id] = agreement
-        if self.honest_to_bank and first:
-            await self.countersign(commitment.agreement)
-
-    async def countersign(self, signed: Signed) -> None:
-        """Take an agreement to the bank."""
-        document = self.notary.sign(signed, self.now)
-        await self.tell(
-            Performative.REQUEST, "bank", document, signed.body.request_id, reply_with=signed.body.agreement_id
-        )
-
-    async def paid(self, count: int = 1) -> Sequence[Message]:
-        """Wait until the bank has told of so many payments."""
-
-        def made() -> list[Message]:
-            return [each for each in self.heard if isinstance(each.content, PaymentMade)]
-
-        async with asyncio.timeout(LIMIT_S), self._news:
-            await self._news.wait_for(lambda: len(made()) >= count)
-        return made()

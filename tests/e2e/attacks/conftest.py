@@ -9,16 +9,14 @@ from pathlib import Path
 import pytest
 
 SWARM = Path(__file__).parents[1] / "swarm"
-FAULTS = Path(__file__).parents[2] / "integration" / "faults"
-sys.path[:0] = [str(Path(__file__).parent), str(SWARM), str(FAULTS)]
+sys.path[:0] = [str(Path(__file__).parent), str(SWARM)]
 
 import rogue  # noqa: E402 (beside this file)
-from certified import Seller  # noqa: E402
+from certified import Buyer  # noqa: E402
 from standing import restarts  # noqa: E402
 
 from ramp.cli.main import main  # noqa: E402
 from ramp.client import swarm  # noqa: E402
-from ramp.ledger.account import AccountKind  # noqa: E402
 from ramp.model.seal import Role  # noqa: E402
 from ramp.runtime.state_folder import StateFolder  # noqa: E402
 
@@ -44,27 +42,20 @@ async def rogues():
 
 @pytest.fixture
 async def enter(market, rogues):
-    """`await enter(Buyer, "rich", 100_000)` lets a certified party with an account in.
-
-    Nobody honest is restarted but who is to fail (`Market.let_fail`).
-    """
+    """`await enter("rich", 100_000)` lets a certified buyer with an account in; nobody honest is restarted."""
     inside = []
     started = restarts(market)
 
-    async def let_in(kind, name, money=0):
-        role, account = (
-            (Role.RESOURCE, AccountKind.RESOURCE) if issubclass(kind, Seller) else (Role.USER, AccountKind.USER)
-        )
-        party = await kind.enter(market, rogues, name, role)
+    async def let_in(name, money=0):
+        party = await Buyer.enter(market, rogues, name, Role.USER)
         inside.append(party)
-        party.open_account(account, money)
+        party.open_account(money)
         return party
 
     yield let_in
     for party in inside:
         party.leave()
-    again = {name: count for name, count in restarts(market).items() if name not in market.failing}
-    assert again == {name: count for name, count in started.items() if name not in market.failing}
+    assert restarts(market) == started
 
 
 @pytest.fixture

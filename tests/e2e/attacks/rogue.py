@@ -27,6 +27,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from slixmpp import ClientXMPP
 
+from ramp.rfql.encoded_message import EncodedMessage
 from ramp.xmpp import wire
 
 LIMIT_S = 200.0
@@ -66,12 +67,19 @@ def trusting(server: Any) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=str(server.ca_file))
 
 
+@dataclass(frozen=True)
+class Bounce:
+    """An error stanza, and whom it comes from."""
+
+    peer: str
+
+
 class Rogue:
     """One session; see `connect`.
 
     Attributes:
         client: slixmpp's, for whatever a test wants beyond messages.
-        inbox: messages that have come, as `wire.Incoming`, and bounces, as `wire.Bounce`.
+        inbox: messages that have come, and bounces.
         begun: whether the log-in was granted, once that is known.
         ended: set once the session has ended.
     """
@@ -105,10 +113,10 @@ class Rogue:
     def _take(self, xml: Any) -> None:
         source = xml.get("from") or ""
         if "@" not in source:  # a server or one of its services, which no agent would read
-            self.inbox.put_nowait(wire.Bounce(source, wire.condition_of(xml), stanza_id=xml.get("id") or ""))
+            self.inbox.put_nowait(Bounce(source))
             return
-        decode = wire.decode_bounce if xml.get("type") == "error" else wire.decode_element
-        self.inbox.put_nowait(decode(xml))
+        message = wire.decode_element(xml)
+        self.inbox.put_nowait(Bounce(message.peer) if xml.get("type") == "error" else message)
 
     async def send(
         self,
@@ -128,16 +136,8 @@ class Rogue:
             thread: conversation id.
             sender: what to claim to be; itself if nothing else.
         """
-        self.write(
-            wire.encode_message(
-                to=to,
-                sender=sender or self.address,
-                body=body,
-                metadata=metadata,
-                thread=thread,
-                stanza_id=uuid.uuid4().hex,
-            )
-        )
+        content = wire.content_of(EncodedMessage(to, body, dict(metadata), thread))
+        self.write(wire.addressed(content, to=to, sender=sender or self.address, stanza_id=uuid.uuid4().hex))
         await asyncio.sleep(0)
 
     def write(self, xml: str) -> None:

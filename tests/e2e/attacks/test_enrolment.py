@@ -7,32 +7,23 @@ from docs/joining.md: one name, one role, one key, until its end.
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
-import json
 import time
 from dataclasses import replace
 
 import pytest
 from certified import Party, fresh
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding
 from rogue import LIMIT_S, door
 from standing import restarts, standing
 from swarm_market import SHORT_TIMING, in_hours, unit, until
 
 from ramp.cli.main import main
 from ramp.model.acl import Performative
-from ramp.model.contents import EnrolmentDenied, EnrolmentGranted, EnrolmentRequest, NotUnderstood
-from ramp.model.instant import DAY, SECOND
-from ramp.runtime.joining import requests
-from ramp.runtime.joining.authority import Authority
-from ramp.runtime.joining.invitations import TOKEN_PREFIX, proof, read_invitation
-from ramp.runtime.joining.register import Register
+from ramp.model.contents import EnrolmentDenied, EnrolmentGranted
+from ramp.runtime.joining.invitations import read_invitation
 from ramp.runtime.joining.requests import make_request
-from ramp.runtime.keys.store import KeyStore
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
@@ -158,74 +149,6 @@ async def test_an_invitation_is_good_for_one_key(market, invited, enter, ramp):
     for asks in (asked, stolen):
         assert await answered(mallory, asks) == "revoked"
     assert account_of(market, "ann") == (100_00, 0)
-
-
-async def test_what_is_revoked_or_over_before_it_is_used(market, invited, enter, ramp):
-    mallory = await enter("mallory")
-    revoked = invited("ben")
-    ramp("invite", "revoke", "ben@localhost")
-    now = mallory.now
-    late = replace(revoked, invitation_id="", account="", name="late@localhost", ends_at=now - SECOND)
-    late = Authority(KeyStore(market.state.keys), Register(market.state.invitations)).invite(late, now - DAY)
-    for invitation, code in ((revoked, "revoked"), (late, "expired")):
-        assert await answered(mallory, make_request(invitation, key(), None)) == code
-    states = {entry["name"]: entry["state"] for entry in json.loads(ramp("invite", "list", "--json"))}
-    assert (states["ben@localhost"], states["late@localhost"]) == ("revoked", "expired")
-    assert account_of(market, "ben") is account_of(market, "late") is None
-
-
-def asking(invitation, request, server=b""):
-    """A request of whoever holds an invitation, whatever he asks for."""
-    said = proof(invitation.secret, requests._transcript(invitation, request, server))
-    packed, packed_server = (base64.b64encode(part).decode() for part in (request, server))
-    return EnrolmentRequest(invitation.invitation_id, packed, said, packed_server)
-
-
-def request_for(name):
-    """A request for a certificate (PKCS #10) in a name."""
-    identity = x509.SubjectAlternativeName([x509.UniformResourceIdentifier(f"xmpp:{name}")])
-    builder = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([]))
-    builder = builder.add_extension(identity, critical=False)
-    return builder.sign(key(), hashes.SHA256()).public_bytes(Encoding.DER)
-
-
-async def test_forged_and_foreign_requests(market, invited, enter):
-    """Nobody gets a certificate without the secret, and who has it gets none of another name, kind or size."""
-    eve, dan = invited("eve"), invited("dan")
-    mallory = await enter("mallory")
-    good = make_request(eve, key(), None)
-    async with unharmed(market):
-        for asked, code in (
-            (replace(good, invitation_id="invitation-0123456789abcdef"), "unknown_invitation"),
-            (replace(good, proof="0" * 64), "forged"),
-            (replace(good, invitation_id=dan.invitation_id), "forged"),
-            (replace(good, request=make_request(eve, key(), None).request), "forged"),
-            (make_request(replace(eve, secret="00" * 32), key(), None), "forged"),
-            (make_request(replace(eve, market="other.example"), key(), None), "forged"),
-            (make_request(replace(eve, name="bank@localhost"), key(), None), "forged"),
-            (asking(eve, request_for("bank@localhost")), "other_name"),
-            (asking(eve, request_for("dan@localhost")), "other_name"),
-            (make_request(eve, key(), key()), "no_server"),
-            (asking(eve, bytes(8_999)), "bad_request"),
-        ):
-            assert await answered(mallory, asked) == code
-        for letters in (12_004, 80_000, 100_000):  # beyond the schema's, nearly a whole document, and beyond that
-            oversize = replace(good, request="A" * letters)
-            await mallory.tell(Performative.REQUEST, "enrolment", oversize, said := fresh("oversize"))
-            assert isinstance((await mallory.answer(said)).content, NotUnderstood)
-    assert await answered(mallory, good) == await answered(mallory, good), "it is still good for the right request"
-    await account_opened(market, "eve")
-
-
-def test_an_edited_invitation_is_refused_before_anything_is_said(market, invited, tmp_path, capsys):
-    """`ramp join` of one whose market, name or end was changed on its way: exit code 2, and no folder of the site."""
-    plain = json.loads(invited("fay").text())
-    for change in ({"market": "evil.example"}, {"name": "bank@localhost"}, {"ends_at": "2099-01-01T00:00:00Z"}):
-        packed = base64.urlsafe_b64encode(json.dumps({**plain, **change}).encode()).decode().rstrip("=")
-        site = tmp_path / "site"
-        assert main(["join", TOKEN_PREFIX + packed, "--state-dir", str(site)]) == 2
-        assert "a part of it was changed" in capsys.readouterr().err.replace("\n", " ")
-        assert not site.exists()
 
 
 async def test_a_flood_is_not_looked_at_and_others_are_served(market, invited, enter):

@@ -94,7 +94,7 @@ async def test_nobody_speaks_as_another(xmpp_server, rogues, claimed):
     senders = set()
     async with asyncio.timeout(LIMIT_S):
         while (message := await victim.next()) is not None:
-            senders.add(getattr(message, "sender_bare", None) or message.peer_bare)
+            senders.add(message.peer)
             if getattr(message, "body", "") == "last":
                 break
     assert senders == {"mallory@localhost"}

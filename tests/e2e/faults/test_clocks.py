@@ -70,20 +70,6 @@ def command(market: Market, *arguments: str) -> subprocess.CompletedProcess[str]
     )
 
 
-def test_users_can_be_reached_after_a_step_back(market: Market, stepped_clock: SteppedClock) -> None:
-    """An agent that starts after the step logs in, and its control socket is there and answers."""
-    stepped_clock.set(-2 * HOUR_S)
-    assert market.ask("alice", {"verb": "agreements"})["event"] == "agreements"
-    first = market.agent("alice")["pid"]
-    market.kill("alice")
-    until(
-        lambda: market.agent("alice")["state"] == "ready" and market.agent("alice")["pid"] != first,
-        lambda: str(market.status()),
-    )
-    assert market.state.socket("alice").is_socket()
-    assert market.ask("alice", {"verb": "agreements"})["event"] == "agreements"
-
-
 @pytest.mark.parametrize("by_s", [-120, 2 * HOUR_S])
 def test_all_processes_agree_again_after_a_step(market: Market, stepped_clock: SteppedClock, by_s: int) -> None:
     """One of them stands still while the clock is set; afterwards all buy and sell by the new time.
@@ -128,24 +114,6 @@ def test_an_owner_is_told_of_a_clock_three_seconds_off_and_buys(market: Market, 
     log = market.state.logs.joinpath("alice.log").read_text()
     assert log.count("s ahead of the bank's") == 1
     assert log.count("this computer's clock agrees with the bank's again") == 1
-
-
-@pytest.mark.parametrize("by_s", [-HOUR_S, HOUR_S])
-def test_a_clock_an_hour_off_is_told_of_instead_of_silence(
-    market: Market, stepped_clock: SteppedClock, by_s: int
-) -> None:
-    """The certificates are younger than the hour, and every seal is too old or still to come."""
-    pid = market.agent("alice")["pid"]
-    stepped_clock.set(by_s, pid=pid)
-    wait_wrong(market)
-    outcome, _ = buy(market, "r1")
-    assert outcome["status"] == "failed"
-    assert re.search(r"the clock here is 3(599|600)\.\d+ s", outcome["reason"])
-    assert f"s {'ahead of' if by_s > 0 else 'behind'} the bank's" in outcome["reason"]
-    stepped_clock.join(pid)
-    wait_agreed(market)
-    outcome, _ = buy(market, "r2")
-    assert outcome["status"] == "committed", outcome
 
 
 def test_what_has_run_out_in_a_suspend_runs_out(market: Market, stepped_clock: SteppedClock) -> None:

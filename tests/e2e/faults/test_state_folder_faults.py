@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sqlite3
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -97,44 +95,6 @@ def test_a_full_disk(new_market: Callable[..., Market], small_disk: Path, ramp: 
     until(lambda: not market.status()["note"], "the status is written again")
 
 
-@contextlib.contextmanager
-def read_only(folder: Path) -> Iterator[Callable[[], None]]:
-    """Make a folder read-only; yields what makes it writable again."""
-    if os.geteuid() != 0:
-        folder.chmod(0o500)
-        yield lambda: folder.chmod(0o700)
-        folder.chmod(0o700)
-        return
-    for options in (["--bind", str(folder)], ["-o", "remount,bind,ro"]):
-        done = subprocess.run(["mount", *options, str(folder)], capture_output=True, check=False)
-        if done.returncode != 0:
-            pytest.skip(f"no folder can be made read-only here: {done.stderr.decode().strip()}")
-    try:
-        yield lambda: subprocess.run(["umount", "-l", str(folder)], check=True) and None
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], capture_output=True, check=False)
-
-
-@pytest.mark.full
-def test_a_read_only_folder_of_journals(new_market: Callable[..., Market], tmp_path: Path, ramp: Ramp) -> None:
-    market = new_market(tmp_path, **MARKET)
-    market.up()
-    market.wait_ready()
-    assert buy(market, "alice", "before") == "committed"
-    bought = active(market, "alice")
-    market.down()
-    with read_only(market.state.journals) as writable:
-        code, _, said = ramp(market, "up", str(market.config), "--detach")
-        assert code == 0
-        assert "alice (user) is not up: degraded: " in said
-        for name in ("alice", "bob", "big1", "big2"):
-            assert state(market, name).startswith(("degraded: read-only file system", "degraded: no permission")), name
-        assert state(market, "bank") == "ready: "
-        writable()
-        market.wait_ready()
-    assert active(market, "alice") == bought
-
-
 def damage(path: Path, statement: str, *values: object) -> int:
     """Change a database by hand; the last row's number."""
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
@@ -167,24 +127,4 @@ def test_one_unreadable_record_keeps_one_party_down(
     damage(journal, "UPDATE journal SET record = replace(record, '\"when\"', '\"at\"') WHERE sequence = 2")
     market.up()
     market.wait_ready()
-    assert len(active(market, "alice")) == 2
-
-
-@pytest.mark.full
-def test_a_bank_does_not_run_on_books_that_do_not_agree(
-    new_market: Callable[..., Market], tmp_path: Path, ramp: Ramp
-) -> None:
-    market = new_market(tmp_path, **MARKET)
-    market.up()
-    market.wait_ready()
-    assert buy(market, "alice", "before") == "committed"
-    market.down()
-    change = "UPDATE accounts SET posted = posted + 1 WHERE account_id = 'alice@localhost'"
-    damage(market.state.ledger, change)
-    code, _, said = ramp(market, "up", str(market.config), "--detach")
-    assert code == 0
-    assert "bank (bank) is not up: broken: " in said
-    assert "alice@localhost" in state(market, "bank")
-    assert str(market.state.ledger) in state(market, "bank")
-    assert {market.agent(name)["state"] for name in ("directory", "keeper", "alice", "bob", "big1")} == {"ready"}
     assert len(active(market, "alice")) == 2

@@ -15,7 +15,7 @@ import psutil
 import pytest
 from guest_package import MoodyPackage
 from swarm_books import Books
-from swarm_market import PATIENT_TIMING, Machine, Market, in_hours, unit, until
+from swarm_market import Machine, Market, in_hours, unit, until
 
 from ramp.cli.main import main
 
@@ -41,15 +41,6 @@ def shared(module_market: Any, package: MoodyPackage) -> Market:
     return market
 
 
-@pytest.fixture(scope="module")
-def hasty(module_market: Any, package: MoodyPackage) -> Market:
-    """As `shared`, and a buyer goes on with the next best when a seller has not settled after a while."""
-    timing = {**PATIENT_TIMING, "confirm_limit_s": 20}
-    market = module_market(users={"alice": 1_000_000}, machines=MACHINES, per_process=4, guests=GUESTS, timing=timing)
-    market.up()
-    return market
-
-
 def unharmed(market: Market) -> Iterator[Market]:
     """A market with everybody well; nobody is restarted."""
     market.wait_ready()
@@ -62,11 +53,6 @@ def unharmed(market: Market) -> Iterator[Market]:
 @pytest.fixture
 def market(shared: Market, moody: MoodyPackage) -> Iterator[Market]:
     yield from unharmed(shared)
-
-
-@pytest.fixture
-def hasty_market(hasty: Market, moody: MoodyPackage) -> Iterator[Market]:
-    yield from unharmed(hasty)
 
 
 def request_id() -> str:
@@ -143,19 +129,6 @@ def test_a_quote(market: Market, moody: MoodyPackage, how: str, capsys: pytest.C
     is_back(market, "moody1")
 
 
-@pytest.mark.parametrize("how", some_in_every_run(("raise", "hang", "exit", "negative", "word"), "raise"))
-def test_a_price(market: Market, moody: MoodyPackage, how: str) -> None:
-    moody.be(price=how, quote="raise")
-    first, rounds = buy(market)
-    assert first == "good1"
-    assert {code for code, _ in refusals(rounds, "haggler")} == {"machine_unavailable"}
-    until(lambda: "degraded: price strategy: " in standing(market, "haggler"), lambda: standing(market, "haggler"))
-    moody.be(quote="raise")
-    is_back(market, "haggler")
-    moody.be()
-    is_back(market, "moody1")
-
-
 HOLDS = ("raise", "hang", "after hang", "after die", "after raise", "none", "transient", "lasting")
 
 
@@ -169,52 +142,6 @@ def test_a_hold(market: Market, moody: MoodyPackage, how: str) -> None:
     Books(market).come_right()
     moody.be()
     is_back(market, "moody1")
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("how", ["raise", "hang", "after hang", "after die", "none", "transient", "lasting", "nul"])
-def test_a_confirmation(hasty_market: Market, moody: MoodyPackage, how: str) -> None:
-    market = hasty_market
-    moody.be(confirm=how)
-    seller, _ = buy(market)
-    assert seller in ("moody1", "haggler", "good1") or "moody1" in seller, seller
-    until(lambda: "plug-in: confirm: " in standing(market, "moody1"), lambda: standing(market, "moody1"))
-    moody.be()
-    Books(market).come_right()
-    is_back(market, "moody1")
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("how", ["raise", "hang", "exit"])
-def test_one_that_does_not_open(new_market: Any, moody: MoodyPackage, how: str) -> None:
-    moody.be(open=how)
-    guests = {**GUESTS, "open_s": 10 if how == "hang" else 600}
-    market = new_market(users={"alice": 1_000_000}, machines=MACHINES, per_process=4, guests=guests)
-    market.up()
-    until(lambda: "degraded: plug-in: it " in standing(market, "moody1"), lambda: standing(market, "moody1"))
-    until(lambda: len(market.listed()) == 4, lambda: str(market.listed()))
-    assert buy(market)[0] == "haggler"
-    moody.be()
-    is_back(market, "moody1")
-    assert market.agent("moody1")["restarts"] == 0
-
-
-@pytest.mark.full
-def test_what_is_wrong_in_its_configuration_is_told_at_the_launch(
-    new_market: Any, moody: MoodyPackage, capsys: pytest.CaptureFixture[str]
-) -> None:
-    machines = (Machine("moody1", 64, 20, plugin="moody"), MACHINES[2])
-    market = new_market(users={"alice": 1_000_000}, machines=machines, guests=GUESTS)
-    market.config.write_text(market.config.read_text().replace("load = 0.0", "colour = 1", 1))
-    assert main(["up", str(market.config), "--detach", "--state-dir", str(market.state.path)]) != 0
-    assert "colour: is unknown; there is load" in capsys.readouterr().err
-    moody.be(open="lasting")
-    market.config.write_text(market.config.read_text().replace("colour = 1", "load = 0.0", 1))
-    market.up()
-    assert standing(market, "moody1").startswith("broken: plug-in moody: ")
-    assert "that partition is gone" in standing(market, "moody1")
-    until(lambda: market.listed() == ["good1"], lambda: str(market.listed()))
-    assert buy(market)[0] == "good1"
 
 
 @pytest.mark.full

@@ -185,29 +185,6 @@ def test_files_of_any_size_go_and_come_back(market: ramp.Market, state: Path, tm
     assert "Command    './the inputs/run.sh'" in capfd.readouterr().out
 
 
-@pytest.mark.full
-def test_the_environment_is_clean_and_the_account_not_root(market: ramp.Market, monkeypatch: Any) -> None:
-    bought = buy(market)
-    (job,) = market.launch(bought.units[0].reservation_id, "sh -c 'id -u; env'")
-    done = ended(market, job.job_id)
-    uid, *variables = market.job_output(done.job_id).decode().splitlines()
-    assert uid != "0"
-    names = {each.partition("=")[0] for each in variables}
-    own = {"PATH", "HOME", "USER", "LOGNAME", "LANG", "PWD", "_", "SHLVL", "OLDPWD"}
-    assert {each for each in names if not each.startswith("RAMP_")} <= own
-
-
-@pytest.mark.full
-def test_what_fails_is_told_with_its_exit_code_and_what_it_said(market: ramp.Market) -> None:
-    bought = buy(market)
-    (job,) = market.launch(bought.request_id, "sh -c 'echo oh >&2; exit 7'")
-    done = ended(market, job.job_id)
-    assert (done.state, done.exit_code, done.delivery) == ("failed", 7, "on_time")
-    assert market.job_output(job.job_id, "stderr") == b"oh\n"
-    with pytest.raises(ramp.MarketRefused, match="no_file"):
-        market.job_output(job.job_id, "nothing")
-
-
 def test_what_a_job_does_to_its_folder_brings_no_money_back(market: ramp.Market) -> None:
     bought = buy(market, wall="60s", cores=(64, 64))
     after = market.balance().balance
@@ -217,19 +194,6 @@ def test_what_a_job_does_to_its_folder_brings_no_money_back(market: ramp.Market)
     assert [(each.state, each.delivery, each.cores) for each in done] == [("done", "on_time", 64)] * 2
     assert [market.job_output(each.job_id) for each in done] == [b"worked\n"] * 2
     assert market.balance().balance == after
-
-
-@pytest.mark.full
-def test_a_job_ends_with_its_slot_and_by_its_owner(market: ramp.Market) -> None:
-    bought = buy(market, wall="60s")
-    first, second = (market.launch(bought.request_id, "sleep 1000", cores=1)[0] for _ in range(2))
-    until("both run", lambda: {market.job(each.job_id).state for each in (first, second)} == {"running"})
-    cancelled = market.cancel_job(first.job_id)
-    assert cancelled.state == "cancelled"
-    done = ended(market, second.job_id)
-    assert done.state == "failed"
-    assert done.ended is not None
-    assert done.ended >= bought.units[0].end
 
 
 def test_a_job_outlives_its_agent_and_is_launched_once(market: ramp.Market, state: Path, tmp_path: Path) -> None:

@@ -13,11 +13,8 @@ import os
 import signal
 
 import pytest
-from deaths import World
 from real_jobs import launched, purchase, run_once_in_both, sellers
 from swarm_market import in_hours, until
-
-from tests.e2e.slurm.cluster_fixture import saved
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
@@ -41,12 +38,6 @@ def test_two_units_are_bought_on_two_real_systems(market, gridengine, books, hou
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("step", "who"), [("hold", "site1"), ("confirm", "slurmctld"), ("pay", "bank")])
-def test_somebody_dies_and_what_is_paid_is_reserved(market, gridengine, slurm, books, hours, step, who):
-    World(market, gridengine, slurm, books, hours).dies_at(step, who)
-
-
-@pytest.mark.full
 def test_a_system_that_hangs_costs_its_site_the_sale_and_nobody_else(market, gridengine, books, hours):
     market.wait_ready()
     os.kill(gridengine.master_pid, signal.SIGSTOP)
@@ -60,38 +51,8 @@ def test_a_system_that_hangs_costs_its_site_the_sale_and_nobody_else(market, gri
     until(lambda: "resource" in market.agent("site1")["role"] and market.agent("site1")["state"] == "ready", "it is up")
 
 
-@pytest.mark.full
-def test_what_is_sold_outlives_the_death_of_the_systems_own_daemon(market, gridengine, books):
-    market.wait_ready()
-    gridengine.wait_for_host()
-    before = books.listed()["site1"]
-    gridengine.kill_master()
-    gridengine.start_master()
-    assert books.listed()["site1"] == before != set()
-    books.come_right()
-
-
 # -- jobs on what was bought -------------------------------------------------------------------------------------------
 
 
 def test_units_run_in_both_reservations_and_know_of_each_other(market, slots, tmp_path):
     run_once_in_both(market, slots, launched(market, slots, tmp_path))
-
-
-@pytest.mark.full
-def test_agents_die_while_their_jobs_run_and_none_runs_twice(market, slots, tmp_path):
-    market.wait_ready()
-    jobs = launched(market, slots, tmp_path)
-    for name in ("site1", "site2", "alice"):
-        market.kill(name)
-    run_once_in_both(market, slots, jobs)
-
-
-@pytest.mark.full
-def test_slurms_controller_dies_while_a_job_starts_and_it_runs_once(market, slurm, slots, tmp_path):
-    market.wait_ready()
-    saved(slurm)
-    jobs = launched(market, slots, tmp_path)
-    slurm.signal_controller(signal.SIGKILL)
-    slurm.start_controller()
-    run_once_in_both(market, slots, jobs)

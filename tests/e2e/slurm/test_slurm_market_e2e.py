@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import concurrent.futures
-import contextlib
-import signal
-import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -20,7 +16,6 @@ from tests.e2e.slurm.cluster_fixture import (
     market_of,
     reservation_names,
     running_cluster,
-    saved,
     wait_for,
 )
 
@@ -131,51 +126,3 @@ def _nodes(cluster: EmulatedCluster, name: str) -> list[str]:
 
 def _drain(cluster: EmulatedCluster, nodes: list[str]) -> None:
     cluster.run("scontrol", "update", f"NodeName={','.join(nodes)}", "State=DRAIN", "Reason=fan")
-
-
-def test_what_a_killed_controller_forgets_comes_back_for_a_paid_slot(
-    cluster: EmulatedCluster, market: ramp.Market
-) -> None:
-    name = _bought(market, 16)  # before the crash: for some seconds after it Slurm says that its nodes are busy
-    assert name in reservation_names(cluster)
-    cluster.signal_controller(signal.SIGKILL)
-    cluster.start_controller()
-    wait_for(lambda: name in reservation_names(cluster), "the paid slot has its reservation again")
-
-
-@pytest.mark.parametrize("step", ["held", "given back"])
-def test_a_controller_that_dies_at_a_step_leaves_no_orphan_and_no_slot_without_reservation(
-    cluster: EmulatedCluster, market: ramp.Market, step: str
-) -> None:
-    kept = _bought(market, 8)  # as long as something is sold, what nobody holds is swept every quarter of a minute
-    before = set(reservation_names(saved(cluster)))
-    if step == "held":
-        wanted = ramp.request(cores=8, wall_time="30min", start="+1h", end="+3h", price=70)
-        with concurrent.futures.ThreadPoolExecutor(1) as pool:
-            buying = pool.submit(market.submit, wanted, rounds=2)
-            wait_for(lambda: set(reservation_names(cluster)) - before, "a hold is made")
-            _killed(cluster)
-            bought = buying.result(timeout=600)
-        paid = {unit.reservation_id for unit in bought.units if unit.reservation_id} if bought.committed else set()
-    else:
-        given_back = _bought(market, 8)
-        market.cancel(given_back)
-        wait_for(lambda: given_back not in reservation_names(cluster), "it is given back")
-        _killed(cluster)
-        paid = set()
-    wait_for(lambda: set(reservation_names(cluster)) == before | paid, f"reserved is what is paid, {before | paid}")
-    assert kept in before
-
-
-def _killed(cluster: EmulatedCluster) -> None:
-    """The controller is killed and started again; reading it is no error any more."""
-    cluster.signal_controller(signal.SIGKILL)
-    cluster.start_controller()
-
-    def answers() -> bool:
-        with contextlib.suppress(subprocess.CalledProcessError):
-            reservation_names(cluster)
-            return True
-        return False
-
-    wait_for(answers, "the controller answers")

@@ -20,7 +20,7 @@ from ramp.launching.psij_jobs import slurm_memory
 from ramp.model.instant import HOUR, MINUTE, SECOND, Instant, from_iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
-from ramp.model.slot import Reservation, Slot
+from ramp.model.slot import Reservation, Slot, SlotMove
 from ramp.plugins.interface import PluginSettings
 from tests.e2e.slurm.cluster_fixture import CORES, cleared, running_cluster, wait_for
 
@@ -140,8 +140,9 @@ def test_cores_whose_memory_local_jobs_have_are_not_sold_and_those_sold_are_watc
     assert f"job {greedy} of root has the memory of sh4" in found.says
     cluster.run("scancel", cluster.run("squeue", "-h", "-w", "sh2", "-o", "%A").strip())
     wait_for(lambda: not cluster.run("squeue", "-h", "-w", "sh2"), "the local job has ended")
-    assert machine.tend({"s2": "nobody"}, slot.start - 10 * SECOND) == {}
-    assert machine.moves(["s2"])["s2"].placement == "sh2"
+    move = machine.tend({"s2": "nobody"}, slot.start - 10 * SECOND)["s2"]
+    assert isinstance(move, SlotMove)
+    assert move.placement == "sh2"
     machine.release("s2", _now())
     _sold(machine, "s2-now", _unit(CORES, 0))
     assert machine.tend({"s2-now": "nobody"}, _now()) == {}
@@ -172,7 +173,8 @@ def test_limits_states_and_maintenance_decide_what_is_sold(cluster: EmulatedClus
     cluster.run("scontrol", "create", "reservation", *maintained)
     (remark,) = harms("slurm1", tuple(machine.book.live(_now())), machine.picture(_now()), _now())
     assert "reservation works has sh1" in remark.says
-    assert machine.tend({"s3": "nobody"}, slot.start - 10 * SECOND) == {}
-    assert machine.moves(["s3"])["s3"].placement == "sh2"
+    move = machine.tend({"s3": "nobody"}, slot.start - 10 * SECOND)["s3"]
+    assert isinstance(move, SlotMove)
+    assert move.placement == "sh2"
     assert harms("slurm1", tuple(machine.book.live(_now())), machine.picture(_now()), _now()) == ()
     machine.release("s3", _now())

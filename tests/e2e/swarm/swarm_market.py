@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ramp.client import swarm
-from ramp.client.line import SocketLine
+from ramp.client.portal import BlockingLine, connected
 from ramp.control.codec import decode_request, encode_event
 from ramp.control.events import Event
 from ramp.control.requests import Submit
@@ -77,16 +77,14 @@ class Machine:
     """A resource that bids its one price, in credits per core hour, from the first round on.
 
     By the paper's formula a start price far above the minimum makes the first step down go below the minimum. The
-    plug-in is `steady` with an empty machine, unless options for `fake_qstat` are given or another one is named.
+    plug-in is `steady` with an empty machine unless another one is named.
     """
 
     name: str
     cores: int
     price: int = 30
-    replay: str = ""
     plugin: str = "steady"
     pricing: str = "ramp"
-    isolation: str = "auto"
 
     @property
     def start_price(self) -> int:
@@ -134,15 +132,12 @@ def write_config(
     per_process: int = 1,
     accounts: Sequence[str] = (),
     quotas: dict[str, float] | None = None,
-    signed_offers: bool = False,
     guests: dict[str, Any] | None = None,
-    redundancy: dict[str, Any] | None = None,
     standby_lease_s: int = 0,
     server: dict[str, Any] | None = None,
 ) -> Path:
     """Write a swarm's configuration; deposits in credits, accounts those of agents that are not started with it."""
-    lines = ["[market]", f"resources_per_process = {per_process}", f"signed_offers = {str(signed_offers).lower()}"]
-    lines += [f"{key} = {json.dumps(value)}" for key, value in (redundancy or {}).items()]
+    lines = ["[market]", f"resources_per_process = {per_process}"]
     if ledger:
         lines.append(f"ledger = {json.dumps(ledger)}")
     if standby_lease_s:
@@ -158,9 +153,7 @@ def write_config(
         lines += [f"[machines.{machine.name}]", f"cores = {machine.cores}"]
         lines += ["[[resources]]", f'name = "{machine.name}"', f'machine = "{machine.name}"']
         lines += [f"start_price = {machine.start_price}", f"minimum_price = {machine.price}"]
-        lines += [f'plugin = "{"fake_qstat" if machine.replay else machine.plugin}"']
-        lines += [f'pricing = "{machine.pricing}"', f'isolation = "{machine.isolation}"']
-        lines += [f"options = {{ {machine.replay or 'load = 0.0'} }}"]
+        lines += [f'plugin = "{machine.plugin}"', f'pricing = "{machine.pricing}"', "options = { load = 0.0 }"]
     path.write_text("\n".join(lines) + "\n", "utf-8")
     return path
 
@@ -172,16 +165,12 @@ class Market:
         config: its configuration's file.
         state: its state folder's path.
         armed: whether its agents heed `arm`.
-
-    Attributes:
-        failing: agents whose process a test ends on purpose.
     """
 
     def __init__(self, config: Path, state: Path, *, armed: bool = False) -> None:
         self.config = config
         self.state = StateFolder(state)
         self.armed = armed
-        self.failing: set[str] = set()
         self._traps = state / "traps"
         self._armed = 0
         self._pid = 0
@@ -259,13 +248,6 @@ class Market:
         (self._traps / f"{name}.lost").touch()
         self.kill(name)
 
-    def let_fail(self, name: str) -> None:
-        """Note that an agent's process, with all that are in it, is to end by what a test does, and to begin again."""
-        status = self.status()
-        assert status is not None
-        process = self.agent(name)["pid"]
-        self.failing |= {entry["name"] for entry in status["agents"] if entry["pid"] == process}
-
     def wait_ready(self) -> None:
         """Wait until every agent runs, and every directory knows every resource and would after a restart."""
         agents = self.status()["agents"]
@@ -335,16 +317,20 @@ class Market:
 
     # -- a user's commands ---------------------------------------------------------------------------------------
 
-    def line(self, user: str) -> SocketLine:
+    @contextlib.contextmanager
+    def line(self, user: str) -> Iterator[BlockingLine]:
         """A connection to a user's agent, which may just be starting again."""
         end = time.monotonic() + WAIT_S
-        while True:
-            try:
-                return SocketLine(self.state.socket(user))
-            except TransportError:
-                if time.monotonic() > end:
-                    raise
-                time.sleep(0.02)
+        with contextlib.ExitStack() as stack:
+            while True:
+                try:
+                    line = stack.enter_context(connected(self.state.socket(user)))
+                    break
+                except TransportError:
+                    if time.monotonic() > end:
+                        raise
+                    time.sleep(0.02)
+            yield line
 
     def ask(self, user: str, request: dict[str, Any]) -> dict[str, Any]:
         """The last event of a request as it is on the wire; asked again when the agent is killed meanwhile."""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import signal
 
 import pytest
 from swarm_books import Books
 from swarm_market import PATIENT_TIMING, in_hours, unit, until
-
-import ramp
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
@@ -45,22 +42,6 @@ def called(market, request_id, hours):
     return sorted(name.partition("@")[0] for name in names), winner
 
 
-def test_a_resource_that_joins_sells_at_once_and_one_that_leaves_is_not_waited_for(ready):
-    market = ready
-    operator = ramp.operate(market.state.path)
-    assert called(market, "request-four", 1) == (EVERYBODY, "small1")
-    operator.add_resource(
-        '[[resources]]\nname = "late"\nmachine = "new"\nplugin = "steady"\nstart_price = 10010\nminimum_price = 10\n'
-        "options = { load = 0.0 }\n[machines.new]\ncores = 64\n"
-    )
-    until(lambda: "late" in market.listed(), "the newcomer is listed")
-    assert called(market, "request-five", 1) == (sorted([*EVERYBODY, "late"]), "late")
-    operator.remove_resource("late", force=True)
-    until(lambda: "late" not in market.listed(), "nobody is told of it any more")
-    # if it were waited for, then until the round's limit, which is longer than a test may take
-    assert called(market, "request-four-again", 1) == (EVERYBODY, "small1")
-
-
 def test_a_resource_that_hangs_is_struck_out_and_comes_back(ready):
     market = ready
     market.kill("small1", signal.SIGSTOP)
@@ -80,12 +61,3 @@ def test_a_directory_that_starts_again_knows_the_whole_market_at_once(ready):
         market.kill("directory")
         assert called(market, f"request-directory-{number}", 5) == (EVERYBODY, "small1")
     Books(market).come_right()
-
-
-def test_a_resource_that_ends_in_good_order_is_started_again(ready):
-    market = ready
-    before = market.agent("small1")
-    os.kill(before["pid"], signal.SIGTERM)
-    until(lambda: market.agent("small1")["pid"] != before["pid"], "it is started again")
-    market.wait_ready()
-    assert called(market, "request-after-end", 7) == (EVERYBODY, "small1")

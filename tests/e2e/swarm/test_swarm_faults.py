@@ -10,10 +10,6 @@ import pytest
 from swarm_books import Books
 from swarm_market import SHORT_TIMING, in_hours, own_id, unit, until
 
-from ramp.rfql.signing.verification import verify_file
-from ramp.runtime.clock import SystemClock
-from ramp.runtime.keys.store import KeyStore
-
 pytestmark = pytest.mark.e2e
 
 
@@ -177,34 +173,3 @@ def _runs(pid):
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
-
-
-@pytest.mark.full
-def test_a_second_up_carries_on_where_the_first_ended(new_market):
-    market = new_market(users={"alice": 1_000_000})
-    market.up()
-    market.wait_ready()
-    begin = in_hours(2)
-    bought = market.buy("alice", "request-first", [unit(1, 200, begin), unit(2, 200, begin)])
-    assert bought["status"] == "committed", bought
-    books = Books(market)
-    balances, agreements, pids = books.balances(), market.agreements("alice"), market.pids()
-    assert market.down()
-    assert not [pid for pid in pids if _runs(pid)]
-    assert market.status() is None
-    market.up()
-    market.wait_ready()
-    assert market.account("alice")["balance"] == balances["alice"] == books.balances()["alice"]
-    assert market.agreements("alice") == agreements
-    keys = KeyStore(market.state.keys)
-    for each in agreements:
-        assert verify_file(each["file"], keys.ca_certificates(), SystemClock().now()).holds
-    refused = market.buy("alice", "request-second", [unit(1, 200, begin)])
-    assert refused["status"] == "no_offers", refused
-    codes = {each["refusal"]["code"] for each in refused["rounds"][0]["refusals"]}
-    assert codes == {"machine_too_small", "cores_taken"}
-    elsewhen = market.buy("alice", "request-third", [unit(1, 200, in_hours(4))])
-    assert elsewhen["status"] == "committed", elsewhen
-    cancelled = market.ask("alice", {"verb": "cancel", "agreement_id": bought["units"][0]["agreement_id"]})
-    assert cancelled["outcome"]["done"], "what was bought in an earlier life can be given back"
-    books.come_right()

@@ -6,9 +6,6 @@ import pytest
 from swarm_books import Books, credits_of
 from swarm_market import in_hours, unit
 
-from ramp.rfql.signing.verification import verify_file
-from ramp.runtime.clock import SystemClock
-from ramp.runtime.keys.store import KeyStore
 from ramp.servers.prosody import prosody_executable
 
 pytestmark = pytest.mark.e2e
@@ -70,34 +67,6 @@ def test_a_two_unit_request_is_auctioned_committed_signed_and_paid(market, books
     assert (balances["small1"], balances["big1"]) == (cost[1], cost[2])
     assert market.account("alice")["balance"] == balances["alice"]
     assert {each["transfer_id"] for each in outcome["units"]} == {f"payment:{agreement}" for agreement in books.paid()}
-
-
-def test_the_agreement_holds_offline(market):
-    begin = in_hours(9)
-    market.buy("alice", "request-offline", [unit(1, 8, begin), unit(2, 100, begin)])
-    keys = KeyStore(market.state.keys)
-    listed = [each for each in market.agreements("alice") if each["agreement"]["request_id"] == "request-offline"]
-    assert len(listed) == 2
-    for each in listed:
-        report = verify_file(each["file"], keys.ca_certificates(), SystemClock().now())
-        assert report.holds, report.failure
-        agreement = each["agreement"]
-        assert [signature.signer for signature in report.signatures] == ["alice@localhost", agreement["resource"]]
-        assert report.agreement.agreement_id == agreement["agreement_id"]
-        assert report.agreement.cost == agreement["cost"]
-        resource = agreement["resource"].partition("@")[0]
-        theirs = market.state.agreement(resource, agreement["agreement_id"])
-        assert verify_file(theirs, keys.ca_certificates(), SystemClock().now()).holds
-
-
-def test_a_quote_leaves_nothing_behind(market, books):
-    begin = in_hours(3)
-    before = books.balances(), books.firm(), len(market.agreements("alice"))
-    outcome = market.buy("alice", "request-quote", [unit(1, 8, begin), unit(2, 100, begin)], quote_only=True)
-    assert outcome["status"] == "quoted"
-    assert [each["unit"] for each in outcome["units"]] == [1, 2]
-    assert not books.holds()
-    assert (books.balances(), books.firm(), len(market.agreements("alice"))) == before
 
 
 def test_a_cancelled_slot_is_free_and_paid_back(market, books):

@@ -9,10 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from ramp.model.instant import MINUTE, SECOND
-from simulation.experiments.market import rounds as market_rounds
+from ramp.model.instant import MINUTE
 from simulation.experiments.market import users as market_users
-from simulation.experiments.market import workloads as market_workloads
 from simulation.experiments.market.trading import Tally
 from simulation.experiments.trials.plan import AuctionResult, MarketPlan, MarketResult, table2_resources
 from simulation.experiments.trials.simulated import run_simulated
@@ -66,12 +64,6 @@ def timeless(plan: MarketPlan) -> MarketPlan:
     return replace(plan, resources=resources, submissions=submissions)
 
 
-def check(plan: MarketPlan) -> None:
-    plan = timeless(plan)
-    (over_xmpp,) = run_in_one_market([plan])
-    check_result(plan, over_xmpp)
-
-
 def check_result(plan: MarketPlan, over_xmpp: MarketResult) -> None:
     simulated = run_simulated(plan)
     assert [course(each) for each in over_xmpp.auctions] == [course(each) for each in simulated.auctions]
@@ -91,22 +83,6 @@ def check_result(plan: MarketPlan, over_xmpp: MarketResult) -> None:
         assert answered == sorted(answered, reverse=True)
     assert {each.name for each in over_xmpp.processes} >= {"market", "users", "resources-1", "server"}
     assert over_xmpp.cpu_s > 0
-
-
-def test_rounds() -> None:
-    (plan,) = market_rounds.plans_of(seed=7, repetitions=1, most_rounds=4)
-    check(plan)
-
-
-def test_workloads() -> None:
-    """The first, the cheapest, the largest immediate and the last request of Table 3, each by another user."""
-    (plan,) = market_workloads.plans_of(seed=8, repetitions=1)
-    chosen = [each for each in plan.submissions if each.label in ("exp1", "exp6", "exp11", "exp13")]
-    moved = tuple(
-        replace(each, at=(position + 1) * 3 * SECOND, user=f"user{position + 1}")
-        for position, each in enumerate(chosen)
-    )
-    check(replace(plan, submissions=moved, users=len(moved)))
 
 
 def test_plans_in_one_market_are_as_plans_in_markets_of_their_own() -> None:

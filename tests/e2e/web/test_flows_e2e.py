@@ -46,18 +46,6 @@ def test_a_request_of_two_units_from_the_form_to_the_agreement(alice, pages):
     alice.get_by_role("cell", name="committed").first.wait_for()
 
 
-@pytest.mark.full
-def test_what_makes_no_sense_is_said_as_one_types(alice):
-    alice.get_by_label("Maximum price (credits/core-hour)").fill("3.5")
-    alice.get_by_text("expected a whole number of at least 1, got 3.5").wait_for()
-    assert alice.get_by_role("button", name="Auction and buy").is_disabled()
-    alice.get_by_label("Maximum price (credits/core-hour)").fill("70")
-    alice.get_by_label("Complete by").fill("+5min")
-    alice.get_by_text("must be after the start").wait_for()
-    alice.get_by_label("Complete by").fill("+12h")
-    alice.get_by_text("Maximum total cost: 4 480.00 credits.").wait_for()
-
-
 def test_a_document_up_and_down(alice, tmp_path):
     with alice.expect_download() as saved:
         alice.get_by_role("button", name="Download").click()

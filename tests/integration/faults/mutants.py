@@ -176,6 +176,6 @@ async def genuine_traffic(market: OneProcess) -> list[Stanza]:
     keeper: Any = market.agents["keeper"]
     await keeper.command(ev.DepositOrdered("deposit-1", "alice@localhost", 5, "gift"))
     await keeper.command(ev.OverviewAsked("query-2", None, None))
-    assert await market.run(lambda: agreement_id in user.party.returns.done)
+    assert await market.run(lambda: agreement_id in user.party.changes.history.ended)
     await market.run(lambda: False, limit=MINUTE)
     return list(market.sent)

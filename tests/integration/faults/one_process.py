@@ -23,6 +23,7 @@ from ramp.errors import RampError
 from ramp.model.instant import HOUR, MINUTE, Duration, Instant
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.protocol import events as ev
+from ramp.rfql.encoded_message import EncodedMessage
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.values import QuotaConfig
@@ -58,15 +59,8 @@ class Stanza:
     thread: str
 
     def element(self) -> ElementTree.Element:
-        text = wire.encode_message(
-            to=self.receiver,
-            sender=self.sender,
-            body=self.body,
-            metadata=self.metadata,
-            thread=self.thread,
-            stanza_id="1",
-        )
-        return ElementTree.fromstring(text)
+        content = wire.content_of(EncodedMessage(self.receiver, self.body, self.metadata, self.thread))
+        return ElementTree.fromstring(wire.addressed(content, to=self.receiver, sender=self.sender, stanza_id="1"))
 
 
 class OneProcess:
@@ -115,12 +109,12 @@ class OneProcess:
             agent = self.building().build(name)
             address = self.config.address(name)
 
-            async def transmit(to: str, body: str, metadata: dict[str, str], thread: str) -> None:
-                stanza = Stanza(address, to, body, dict(metadata), thread)
+            async def send(message: EncodedMessage) -> None:
+                stanza = Stanza(address, message.peer, message.body, dict(message.metadata), message.thread)
                 self.sent.append(stanza)
                 self._under_way.append(stanza)
 
-            agent.transmit = transmit
+            agent.send = send
             agent._arm = lambda: None  # the test lets time pass
             agent.complain = lambda sender, text, *arguments: self.complaints.append(text % arguments)
             agent.host.ports.fault = lambda reference, error: self._on_fault(agent, reference, error)

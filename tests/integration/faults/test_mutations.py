@@ -1,6 +1,6 @@
 """No message restarts an agent: mutants of everything that the market says, against live agents of every role.
 
-Genuine stanzas are recorded, damaged and handed to any agent as coming from any other. Over XMPP: tests/e2e/attacks.
+Genuine stanzas are recorded, damaged and handed to any agent as coming from any other.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from mutants import as_element, genuine_traffic, mutant
 from one_process import NAMES, OneProcess, in_one_process
 
 from ramp.model.instant import MINUTE
+from ramp.protocol.conversations import ConversingParty
 from ramp.rfql import documents
 
 pytestmark = pytest.mark.filterwarnings("ignore:Parsed a serial number", "ignore:Attribute's length must be")
@@ -42,12 +43,10 @@ def sizes(market: OneProcess) -> dict[str, int]:
     found = {}
     for name, agent in market.agents.items():
         party: Any = agent.host.party
-        for attribute in UNBOUNDED[type(party).__name__]:
+        for attribute in UNBOUNDED.get(type(party).__name__, ()):
             found[f"{name}.{attribute}"] = len(attrgetter(attribute)(party))
-        queries = getattr(party, "_queries", None)
-        found[f"{name}.queries"] = len(queries._open) if queries is not None else 0
-        questions = getattr(party, "_questions", None)
-        found[f"{name}.questions"] = len(questions._open) if questions is not None else 0
+        for number, group in enumerate(party.registry._groups if isinstance(party, ConversingParty) else ()):
+            found[f"{name}.conversations.{number}"] = len(group)
         found[f"{name}.outgoing"] = len(agent._outgoing)
         found[f"{name}.answers"] = len(agent.host._answers)
         found[f"{name}.early"] = len(agent._early)

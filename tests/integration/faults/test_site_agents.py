@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
-from ramp.agents.sites.routes import SITE_FIELD, Routes
+from ramp.agents.sites.routes import Routes
 from ramp.agents.sites.site import Site
 from ramp.errors import EffectFailed
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import CallForProposals, Rejection
 from ramp.model.offer import RefusalCode
 from ramp.protocol import events as ev
-from ramp.xmpp.bundles import BUNDLE_KEY, Part, pack, unpack
+from ramp.rfql.encoded_message import EncodedMessage
+from ramp.xmpp.bundles import BUNDLE_KEY, pack, unpack
 from tests.integration.faults import one_process
 from tests.integration.faults.one_process import OneProcess, Stanza, in_one_process
 from tests.tiny_market import tiny_market
@@ -26,18 +27,18 @@ MACHINES = ("alpha", "beta", "gamma", "delta")
 PRICES = {name: (60 - 5 * index, 20) for index, name in enumerate(MACHINES)}
 
 
-def config(*, site_agent: bool = True, signed: bool = False) -> str:
-    market = f'[market]\ndomain = "localhost"\nsite_agent = {str(site_agent).lower()}\n'
+def config(*, signed: bool = False) -> str:
+    market = '[market]\ndomain = "localhost"\n'
     market += f"signed_offers = {str(signed).lower()}\n"
     return market + tiny_market({"alice": 1_000_000}, prices=PRICES)
 
 
 class SiteMarket(OneProcess):
-    """The machines share a process, so they are a site where the configuration says so."""
+    """The machines share a process, so they are a site."""
 
     def __init__(self, folder: Path, text: str) -> None:
         super().__init__(folder, text)
-        self.site = Site() if self.config.site_agent else None
+        self.site = Site()
 
     def building(self) -> Any:
         return replace(super().building(), site=self.site)
@@ -88,23 +89,19 @@ def test_after_the_first_auction_calls_and_offers_are_one_stanza_each(tmp_path, 
         assert second.status == "committed"
         (call,) = market.stanzas(CALLS)
         assert BUNDLE_KEY in call.metadata
-        assert {part.machine for part in unpack(call.body, "1")} == {f"{name}@localhost" for name in MACHINES}
+        assert {part.peer for part in unpack(EncodedMessage(call.sender, call.body, call.metadata, call.thread))} == {
+            f"{name}@localhost" for name in MACHINES
+        }
         (answer,) = market.stanzas(ANSWERS)
         assert answer.sender == call.receiver
         assert market.answered(second) == {f"{name}@localhost" for name in MACHINES}
-        assert all(("signature" in part.metadata) is signed for part in unpack(answer.body, "1"))
+        assert all(
+            ("signature" in part.metadata) is signed
+            for part in unpack(EncodedMessage(answer.sender, answer.body, answer.metadata, answer.thread))
+        )
         assert not any("bundle" in line or "dropped" in line for line in market.complaints)
 
     in_market(tmp_path, monkeypatch, scenario, config(signed=signed))
-
-
-def test_without_it_nothing_is_bundled(tmp_path, monkeypatch):
-    async def scenario(market: SiteMarket) -> None:
-        for request in ("first", "second"):
-            assert (await market.buy(request)).status == "committed"
-        assert not [each for each in market.sent if BUNDLE_KEY in each.metadata or SITE_FIELD in each.metadata]
-
-    in_market(tmp_path, monkeypatch, scenario, config(site_agent=False))
 
 
 def test_one_machines_fault_stays_its_own(tmp_path, monkeypatch):
@@ -133,7 +130,7 @@ def test_where_the_spokesman_is_gone_machines_are_called_themselves(tmp_path, mo
 
     async def scenario(market: SiteMarket) -> None:
         await market.buy("first")
-        spokesman = market.site.spokesman if market.site is not None else ""
+        spokesman = market.site.spokesman
         (call_name, _, _) = spokesman.partition("@")
         agent = market.agents.pop(call_name)
         market.site.leave(spokesman, agent)
@@ -152,12 +149,14 @@ def test_nobody_speaks_for_a_machine_that_has_not_named_him(tmp_path, monkeypatc
         await market.buy("first")
         alice: Any = market.agents["alice"]
         taken: list[str] = []
-        alice.take_in = lambda machine, *_: taken.append(machine)
-        some = [Part(f"{name}@localhost", {"performative": "propose"}, "c", "<Proposal/>") for name in MACHINES]
+        alice.take_in = lambda message, *_: taken.append(message.peer)
+        some = [
+            EncodedMessage(f"{name}@localhost", "<Proposal/>", {"performative": "propose"}, "c") for name in MACHINES
+        ]
         await alice.on_bundle("mallory@localhost", some)
         assert not taken
         assert "not named by it" in market.complaints[-1]
-        await alice.on_bundle(market.site.spokesman, [*some, replace(some[0], machine="other@localhost")])
+        await alice.on_bundle(market.site.spokesman, [*some, replace(some[0], peer="other@localhost")])
         assert taken == [f"{name}@localhost" for name in MACHINES]
 
     in_market(tmp_path, monkeypatch, scenario)
@@ -170,12 +169,14 @@ def test_what_does_not_belong_into_a_bundle_is_dropped(tmp_path, monkeypatch):
         await market.buy("first")
         (accepted,) = market.stanzas(["accept-proposal"])
         market.sent.clear()
-        body, metadata = pack([Part("alpha@localhost", accepted.metadata, accepted.thread, accepted.body)])
+        inner = EncodedMessage("alpha@localhost", accepted.body, accepted.metadata, accepted.thread)
+        good = pack("alpha@localhost", [inner])
         for receiver in ("alpha", "alice", "bank", "directory"):
             agent: Any = market.agents[receiver]
             before = agent.counters.refused
-            for text, fields in ((body, metadata), ("{}", metadata), (body, {**metadata, BUNDLE_KEY: "9"})):
-                await agent.on_text("alice@localhost", fields, "c", text)
+            another = replace(good, metadata={**good.metadata, BUNDLE_KEY: "9"})
+            for bundle in (good, replace(good, body="{}"), another):
+                await agent.on_message(replace(bundle, peer="alice@localhost"))
             assert agent.counters.refused == before + 3, receiver
         assert not market.sent
 

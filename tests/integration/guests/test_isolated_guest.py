@@ -32,8 +32,8 @@ from ramp.protocol import events as ev
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.configuration.values import PLUGIN_GROUP, PRICING_GROUP, GuestLimits
-from ramp.runtime.guests.answers import OUT_OF_MEMORY
 from ramp.runtime.guests.health import GuestHealth
+from ramp.runtime.guests.questions import OUT_OF_MEMORY
 
 BEGIN = SystemClock().now() + HOUR
 UNIT = RequestUnit(1, 70, BEGIN + HOUR, TotalCores(16), not_before=BEGIN, wall_time=HOUR)

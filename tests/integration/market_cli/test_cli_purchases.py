@@ -76,15 +76,6 @@ def test_a_quote_buys_nothing(ramp, request_file):
     assert ramp("quote", request_file(8, price=5), "--json")[0] == 1
 
 
-def test_what_costs_more_than_the_limit_is_not_bought(ramp, request_file):
-    before = balance(ramp)
-    code, ended, _ = ramp("submit", request_file(8), "--max-cost", "99.50", "--json")
-    assert (code, ended["status"], ended["cost"]) == (1, "rejected", "0.00")
-    assert "more than the limit of 99.50" in ended["reason"]
-    assert balance(ramp) == before
-    assert ramp("submit", request_file(8), "--max-cost", "-5")[0] == 2
-
-
 def test_a_request_without_window_can_be_bought(ramp, tmp_path):
     path = tmp_path / "plain.xml"
     assert ramp("rfq", "new", "--cores", "8", "--walltime", "1h", "--price", "70", "-o", path)[0] == 0

@@ -9,6 +9,7 @@ import pytest
 from tiny_market import LIMIT_S, NAMES, balance
 
 from ramp import connect
+from ramp.client.portal import connected
 from ramp.control.events import MarketRefusalCode
 from ramp.control.requests import AskMachine
 
@@ -187,7 +188,7 @@ def test_a_question_that_cannot_be_sent_is_refused_at_once(ramp, swarm):
     """Its receiver has no valid address, or no document carries its values."""
     code, _, said = ramp("balance", "--statement", "--since", "0001-01-01")
     assert (code, "1970" in said, "no answer" in said) == (2, True, False), said
-    with connect(swarm) as market, market.access.open() as line:
+    with connect(swarm) as market, connected(market.access.open) as line:
         for name in ("a b", "", "a/b", "a" * 1100, "a@b c", "one@elsewhere"):
             (refused,) = line.events(AskMachine(name))
             assert (refused.code, refused.reason != "") == (MarketRefusalCode.NOT_UNDERSTOOD, True), refused

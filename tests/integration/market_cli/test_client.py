@@ -13,7 +13,7 @@ import pytest
 from tiny_market import CONFIG, NAMES
 
 import ramp
-from ramp.client.line import SocketLine
+from ramp.client.portal import connected
 from ramp.control.codec import VERSION
 from ramp.control.events import RequestEnded, Watching
 from ramp.control.requests import Approve, Deposit, ListRequests, Submit, Watch
@@ -156,24 +156,28 @@ def test_who_lost_the_connection_when_asked_has_not_declined(swarm):
         request_id = RandomIds().new("request")
         document = write_request(WANTED.at(SystemClock().now()))
         asking = Submit(document, request_id, AuctionOptions(approval=Approval.ASK))
-        with market.access.open() as line:
+        with connected(market.access.open) as line:
             asked = next(event for event in line.events(asking) if isinstance(event, ApprovalAsked))
         for _ in range(2):
-            with market.access.open() as line:
+            with connected(market.access.open) as line:
                 assert next(line.events(Watch(request_id))) == asked
         assert {each.request_id: each.stage for each in market.requests()}[request_id] == "approving"
-        with market.access.open() as line:
+        with connected(market.access.open) as line:
             events = line.events(Watch(request_id))
             assert next(events) == asked
             line.send(Approve(True))
             *_, ended = events
         assert ended.outcome.status is RequestStatus.COMMITTED
-        with market.access.open() as line:
+        with connected(market.access.open) as line:
             assert isinstance(next(line.events(Watch(request_id))), RequestEnded), "nobody is asked any more"
 
 
 def test_who_was_asked_when_another_answered_is_told_and_may_go_on(swarm):
-    with ramp.connect(swarm) as market, market.access.open() as waiting, market.access.open() as other:
+    with (
+        ramp.connect(swarm) as market,
+        connected(market.access.open) as waiting,
+        connected(market.access.open) as other,
+    ):
         request_id = RandomIds().new("request")
         document = write_request(WANTED.at(SystemClock().now()))
         told = waiting.events(Submit(document, request_id, AuctionOptions(approval=Approval.ASK)))
@@ -195,7 +199,7 @@ def test_an_approver_that_fails_has_declined(swarm):
         with pytest.raises(ValueError, match="no terminal"):
             market.submit(WANTED, approve=approve)
         latest = max(market.requests(), key=lambda each: each.started_at)
-        with market.access.open() as line:  # it ends at once, not at the limit of an approval
+        with connected(market.access.open) as line:  # it ends at once, not at the limit of an approval
             *_, ended = line.events(Watch(latest.request_id))
         assert ended.outcome.reason == "the user declined the offers"
 
@@ -258,7 +262,7 @@ def test_a_line_that_is_no_request_harms_nobody(swarm):
 
 def test_each_agent_serves_its_own_verbs(swarm):
     for name, request in (("alice", Deposit("alice", 100)), ("keeper", ListRequests())):
-        with SocketLine(StateFolder(swarm).socket(name)) as line:
+        with connected(StateFolder(swarm).socket(name)) as line:
             (answer,) = line.events(request)
             assert answer.code is ramp.MarketRefusalCode.NOT_UNDERSTOOD
             assert "does not serve the verb" in answer.reason

@@ -9,6 +9,7 @@ import pytest
 from transport_party import CFP, LIMIT_S, Party
 
 from ramp.errors import TransportError
+from ramp.rfql.encoded_message import EncodedMessage
 from ramp.xmpp.behaviour import Courier, CyclicBehaviour
 
 
@@ -44,7 +45,7 @@ async def test_messages_go_to_the_behaviour_named_for_them_and_else_to_the_defau
         ("4", {"performative": "cancel", "ontology": "else"}),
         ("5", {"performative": "inform"}),
     ]:
-        await sender.transmit(str(catalogue.jid), body, metadata, "")
+        await sender.send(EncodedMessage(str(catalogue.jid), body, metadata, ""))
     carried = {await catalogue.next() for _ in range(5)}
     assert carried == {
         ("RequestAQuote", "1"),
@@ -64,31 +65,31 @@ async def test_one_message_at_a_time(crowd):
             self.add_behaviour(RequestAQuote())
             self.add_behaviour(CancelServer())
 
-        async def on_text(self, sender_bare, metadata, thread, body):
+        async def on_message(self, message):
             self.inside += 1
             self.most = max(self.most, self.inside)
             for _ in range(3):
                 await asyncio.sleep(0)
             self.inside -= 1
-            await super().on_text(sender_bare, metadata, thread, body)
+            await super().on_message(message)
 
     sender = await crowd("hasty")
     careful = await crowd("careful", kind=Careful)
     for number in range(30):
         performative = ("propose", "inform", "refuse")[number % 3]
-        await sender.transmit(str(careful.jid), f"{number}", {"performative": performative}, "")
+        await sender.send(EncodedMessage(str(careful.jid), f"{number}", {"performative": performative}, ""))
     assert {(await careful.next())[3] for _ in range(30)} == {f"{number}" for number in range(30)}
     assert careful.most == 1
 
 
 async def test_behaviour_that_dies_is_reported_and_ends_the_agent(crowd):
     class Fragile(Party):
-        async def on_text(self, sender_bare, metadata, thread, body):
-            raise ValueError("cannot read " + body)
+        async def on_message(self, message):
+            raise ValueError("cannot read " + message.body)
 
     sender = await crowd("killer")
     fragile = await crowd("fragile", kind=Fragile)
-    await sender.transmit(str(fragile.jid), "this", {"performative": "inform"}, "")
+    await sender.send(EncodedMessage(str(fragile.jid), "this", {"performative": "inform"}, ""))
     async with asyncio.timeout(LIMIT_S):
         with pytest.raises(ValueError, match="cannot read this"):
             await fragile.wait_finished()
@@ -109,7 +110,7 @@ async def test_any_behaviour_that_dies_is_reported_by_name(crowd):
     agent = await crowd("tolerant", kind=Tolerant)
     agent.add_behaviour(Clockwork())
     assert await agent.next() == ("Clockwork", "no spring")
-    await agent.transmit(str(agent.jid), "alive", {"performative": "inform"}, "")
+    await agent.send(EncodedMessage(str(agent.jid), "alive", {"performative": "inform"}, ""))
     assert (await agent.next())[3] == "alive"
 
 
@@ -119,7 +120,7 @@ async def test_stop_ends_the_wait_and_leaves_no_task_behind(server, settings):
     agent = Party("stopper", settings)
     await agent.start()
     waiting = asyncio.create_task(agent.wait_finished())
-    await agent.transmit(str(agent.jid), "x", {"performative": "inform"}, "")
+    await agent.send(EncodedMessage(str(agent.jid), "x", {"performative": "inform"}, ""))
     await agent.next()
     await agent.stop()
     await waiting
@@ -128,4 +129,4 @@ async def test_stop_ends_the_wait_and_leaves_no_task_behind(server, settings):
             await asyncio.sleep(0.01)
     assert not agent.is_alive()
     with pytest.raises(TransportError, match="stopped"):
-        await agent.transmit(str(agent.jid), "x", CFP, "")
+        await agent.send(EncodedMessage(str(agent.jid), "x", CFP, ""))

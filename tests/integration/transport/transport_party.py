@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from ramp.xmpp.link import LinkPolicy
 from ramp.xmpp.transport import MarketAgent
@@ -21,14 +22,14 @@ class Party(MarketAgent):
         self.bounces = asyncio.Queue()
         self.failures = []
 
-    async def on_text(self, sender_bare, metadata, thread, body):
-        if metadata.get("performative") == "cfp":
-            await self.transmit(sender_bare, body, {"performative": "propose"}, thread)
+    async def on_message(self, message):
+        if message.metadata.get("performative") == "cfp":
+            await self.send(replace(message, metadata={"performative": "propose"}))
         else:
-            self.inbox.put_nowait((sender_bare, metadata, thread, body))
+            self.inbox.put_nowait((message.peer, message.metadata, message.thread, message.body))
 
-    def on_bounce(self, bounce):
-        self.bounces.put_nowait(bounce)
+    def on_bounce(self, message, condition):
+        self.bounces.put_nowait((message, condition))
 
     async def next(self):
         async with asyncio.timeout(LIMIT_S):

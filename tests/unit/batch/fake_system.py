@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ramp.batch.system import (
@@ -16,6 +17,7 @@ from ramp.batch.system import (
 )
 from ramp.errors import BatchSystemError, SystemRefused
 from ramp.model.instant import Instant
+from ramp.model.slot import SlotMove
 
 NOBODY_KNOWS = BatchSystemError("scontrol: it took more than 20 s")
 
@@ -135,3 +137,8 @@ class FakeSystem:
     def running_in(self, reservation: SystemReservation) -> tuple[str, ...]:
         self._fault("running_in")
         return self.jobs_in.get(reservation.name, ())
+
+
+def lost_of(found: Mapping[str, str | SlotMove]) -> dict[str, str]:
+    """Return the lost slots that a machine's `tend` has reported, without the moved ones."""
+    return {key: each for key, each in found.items() if isinstance(each, str)}

@@ -19,7 +19,7 @@ from ramp.errors import PluginError
 from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import Nodes, RequestUnit, TotalCores
-from ramp.model.slot import Reservation, Slot
+from ramp.model.slot import Reservation, Slot, SlotMove
 from tests.unit.batch.fake_system import FakeSystem
 
 # recorded from Slurm 22.05.8 with CR_Core_Memory; GPUs on two of the nodes by hand
@@ -184,8 +184,9 @@ def test_a_reservation_over_a_sold_slot_is_a_finding_and_moves_it() -> None:
     system.there["maintenance"] = MAINTENANCE
     assert _harms(machine, NOW) == ["reservation maintenance has n1 from 2026-11-21T09:30:00Z"]
     at_last_look = NOW + HOUR - 10 * SECOND
-    assert machine.tend({"offer-1": "alice1"}, at_last_look) == {}
-    assert machine.moves(["offer-1"])["offer-1"].placement == "n2"
+    found = machine.tend({"offer-1": "alice1"}, at_last_look)["offer-1"]
+    assert isinstance(found, SlotMove)
+    assert found.placement == "n2"
     assert _harms(machine, NOW) == []
     system.there["others"] = replace(MAINTENANCE, name="ramp_big1.other", parts=(("n2", 8),))
     assert _harms(machine, NOW) == [], "the market's own keep out of each other's way"
@@ -209,8 +210,9 @@ def test_memory_that_a_local_job_took_after_the_sale_is_a_finding_and_moves_the_
     system.running = [job, RunningJob("8", "alice1", NOW, None, (("n1", 4),), "ramp_big1.offer-1")]
     assert _harms(machine, NOW + HOUR) == [], "a job of the buyer's has started"
     system.running = [job]
-    assert machine.tend({"offer-1": "alice1"}, NOW + HOUR - 10 * SECOND) == {}
-    assert machine.moves(["offer-1"])["offer-1"].placement == "n2"
+    found = machine.tend({"offer-1": "alice1"}, NOW + HOUR - 10 * SECOND)["offer-1"]
+    assert isinstance(found, SlotMove)
+    assert found.placement == "n2"
 
 
 def test_a_closed_partition_harms_a_slot_only_once_it_has_begun() -> None:

@@ -20,7 +20,7 @@ from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import Nodes, RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot, SlotMove
-from tests.unit.batch.fake_system import FakeSystem
+from tests.unit.batch.fake_system import FakeSystem, lost_of
 
 NOW = from_iso("2026-11-21T08:00:00Z")
 UNIT = RequestUnit(1, 70, NOW + 4 * HOUR, TotalCores(20), not_before=NOW + HOUR, wall_time=HOUR)
@@ -360,7 +360,7 @@ def test_a_slot_of_cores_moves_to_nodes_of_another_size_and_a_slot_of_nodes_does
         clock[0] = 60.0
         lost = machine.tend({"offer-1": ""}, NOW)
         if moved:
-            assert (lost, sum(count for _, count in system.there["ramp_big1.offer-1"].parts)) == ({}, 32)
+            assert (lost_of(lost), sum(count for _, count in system.there["ramp_big1.offer-1"].parts)) == ({}, 32)
             assert "n1" not in dict(system.there["ramp_big1.offer-1"].parts)
         else:
             says = "node n1 is down (fan); no 32 other cores on nodes of the same kind are free for it"
@@ -375,10 +375,10 @@ def test_a_slot_that_begins_before_its_trouble_has_lasted_a_minute_moves_at_the_
     assert machine.tend({"offer-1": ""}, at) == {}
     assert "n1" in dict(system.there["ramp_big1.offer-1"].parts), "it may be a restart"
     clock[0] = 15.0
-    assert machine.tend({"offer-1": ""}, NOW + HOUR - before * SECOND) == {}
+    assert lost_of(machine.tend({"offer-1": ""}, NOW + HOUR - before * SECOND)) == {}
     assert "n1" not in dict(system.there["ramp_big1.offer-1"].parts)
     clock[0] = 75.0
-    assert machine.tend({"offer-1": ""}, NOW + HOUR + 30 * SECOND) == {}
+    assert lost_of(machine.tend({"offer-1": ""}, NOW + HOUR + 30 * SECOND)) == {}
 
 
 def test_a_slot_that_cannot_move_at_the_last_look_has_the_rest_of_its_minute() -> None:
@@ -400,7 +400,7 @@ def test_a_sold_slot_whose_node_fails_is_moved_before_it_begins() -> None:
     _fail(system, "n1")
     assert machine.tend(owners, NOW) == {}
     clock[0] = 60.0
-    assert machine.tend(owners, NOW) == {}
+    told = machine.tend(owners, NOW)
     moved = system.there["ramp_big1.offer-1"]
     assert "n1" not in dict(moved.parts)
     assert sorted(count for _, count in moved.parts) == [4, 8, 8]
@@ -410,9 +410,9 @@ def test_a_sold_slot_whose_node_fails_is_moved_before_it_begins() -> None:
     assert after is not None
     assert (after.reservation_id, after.firm, after.slot.cores) == (before.reservation_id, True, 20)
     assert "n1" not in after.slot.placement
-    assert machine.moves(list(owners)) == {"offer-1": SlotMove(after.slot.placement, NOW, "ramp_big1.offer-1")}
+    assert told == {"offer-1": SlotMove(after.slot.placement, NOW, "ramp_big1.offer-1")}
     clock[0] = 200.0
-    assert machine.tend(owners, NOW) == {}
+    assert machine.tend(owners, NOW) == told
 
 
 def test_a_sold_slot_that_a_system_makes_again_on_nodes_of_its_own_choice_has_moved() -> None:
@@ -428,17 +428,15 @@ def test_a_sold_slot_that_a_system_makes_again_on_nodes_of_its_own_choice_has_mo
     machine = _machine(system)
     machine.reconciler = Reconciler(system, machine.book, "big1", lambda _: None, chooses_parts=True)
     _sold(machine)
-    assert machine.moves(["offer-1"]) == {}, "where it was sold"
+    assert machine.tend({"offer-1": ""}, NOW) == {}, "where it was sold"
     before = machine.book.entry("offer-1")
     assert before is not None
     assert [name for name, _ in before.parts] == ["n6", "n7", "n8"]
     system.there.clear()
     system.nodes = system.nodes[:-1]
-    assert machine.tend({"offer-1": "buyer1"}, NOW + MINUTE) == {}
     moved = {"offer-1": SlotMove("n[5-7]", NOW + MINUTE, "ramp_big1.offer-1")}
-    assert machine.moves(["offer-1"]) == moved
-    again = machine.tend({"offer-1": "buyer1"}, NOW + HOUR // 2)
-    assert (again, machine.moves(["offer-1"])) == ({}, moved)
+    for now in (NOW + MINUTE, NOW + HOUR // 2):
+        assert machine.tend({"offer-1": "buyer1"}, now) == moved
 
 
 def test_a_reservation_that_is_made_again_under_another_number_is_a_move() -> None:
@@ -454,10 +452,10 @@ def test_a_reservation_that_is_made_again_under_another_number_is_a_move() -> No
     machine = _machine(system)
     machine.reconciler = Reconciler(system, machine.book, "big1", lambda _: None, chooses_parts=True)
     _sold(machine)
-    assert machine.moves(["offer-1"]) == {}
+    assert machine.tend({"offer-1": ""}, NOW) == {}
     system.there.clear()
-    assert machine.tend({"offer-1": "buyer1"}, NOW) == {}
-    (move,) = machine.moves(["offer-1"]).values()
+    (move,) = machine.tend({"offer-1": "buyer1"}, NOW).values()
+    assert isinstance(move, SlotMove)
     assert (move.reservation_id, move.moved_at) == ("13", NOW)
 
 
@@ -479,7 +477,7 @@ def test_a_move_that_is_cut_short_is_ended_at_the_next_time(fault: tuple[str, st
     system.faults = [fault]
     with contextlib.suppress(PluginError):
         machine.tend({"offer-1": ""}, NOW)
-    assert machine.tend({"offer-1": ""}, NOW) == {}
+    assert lost_of(machine.tend({"offer-1": ""}, NOW)) == {}
     assert "n1" not in dict(system.there["ramp_big1.offer-1"].parts)
     assert sum(count for _, count in system.there["ramp_big1.offer-1"].parts) == 20
 

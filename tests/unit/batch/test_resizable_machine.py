@@ -21,9 +21,9 @@ from ramp.model.instant import HOUR, MINUTE, Instant, from_iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot, SlotMove
-from ramp.plugins.interface import ResizablePlugin
+from ramp.plugins.interface import ResourcePlugin
 from tests.example_counts import examples
-from tests.unit.batch.fake_system import FakeSystem
+from tests.unit.batch.fake_system import FakeSystem, lost_of
 
 NOW = from_iso("2026-11-21T08:00:00Z")
 NAME = "ramp_big1.offer-1"
@@ -59,7 +59,6 @@ def _reason(answer: Reservation | Refusal) -> str:
 def test_a_slot_shrinks_in_place_under_a_job_that_is_not_in_the_way_and_the_buyer_is_told_where() -> None:
     system = FakeSystem()
     machine = _machine(system)
-    assert isinstance(machine, ResizablePlugin)
     _sold(machine)
     _runs(system, (("n3", 8),))
     smaller = machine.resize("offer-1", 3, 16, END - MINUTE, BEGIN + MINUTE)
@@ -68,7 +67,9 @@ def test_a_slot_shrinks_in_place_under_a_job_that_is_not_in_the_way_and_the_buye
     there = system.there[NAME]
     assert (there.parts, there.end) == ((("n1", 8), ("n3", 8)), END - MINUTE)
     assert system.jobs_in[NAME] == ("7",)
-    assert machine.moves(["offer-1"]) == {"offer-1": SlotMove("n[1,3]", BEGIN + MINUTE, "ramp_big1.offer-1")}
+    assert machine.tend({"offer-1": ""}, BEGIN + MINUTE) == {
+        "offer-1": SlotMove("n[1,3]", BEGIN + MINUTE, "ramp_big1.offer-1")
+    }
     free = machine.availability(BEGIN + MINUTE)
     assert free.lacking((("n2", 8), ("n4", 8)), BEGIN + MINUTE, END) == ""
     assert free.lacking((("n1", 1),), BEGIN + MINUTE, END - MINUTE)
@@ -264,7 +265,7 @@ def test_a_change_that_a_crash_cut_short_is_ended_without_ending_the_jobs_in_the
         machine.resize("offer-1", 4, 16, 0, BEGIN + MINUTE)
     system.dies = False
     again = _machine(system, tmp_path)
-    assert again.tend({"offer-1": ""}, BEGIN + 2 * MINUTE) == {}
+    assert lost_of(again.tend({"offer-1": ""}, BEGIN + 2 * MINUTE)) == {}
     assert system.there[NAME].parts == (("n1", 8), ("n2", 8))
     assert system.jobs_in[NAME] == ("7",)
     assert system.calls.count("remove") == 0
@@ -284,8 +285,8 @@ def test_steps_that_come_late_and_steps_that_were_others_change_nothing() -> Non
 
 def test_a_grid_engine_which_changes_no_reservation_says_so_by_having_no_resize() -> None:
     """Its programs are qrsub, qrstat and qrdel alone; buyers are refused with `cannot_resize`."""
-    assert issubclass(ResizableBatchMachine, ResizablePlugin)
-    assert not issubclass(GridEngineMachine, ResizablePlugin)
+    assert ResizableBatchMachine.resize is not ResourcePlugin.resize
+    assert GridEngineMachine.resize is ResourcePlugin.resize
 
 
 def test_a_box_of_a_torus_keeps_its_nodes() -> None:

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from ramp.batch.gridengine.answers import read_queues, read_reservations
-from ramp.batch.gridengine.text_tables import read_job_table, read_reservation_table
 from ramp.cli.main import main
 from ramp.model.contents import DirectoryListing, MachineStatus
 from ramp.model.instant import HOUR, from_iso
@@ -64,15 +63,14 @@ def test_the_queue_in_full(printed):
     assert "2 jobs more did not fit" in shown.err
 
 
+def rows(table, *columns):
+    """Return some columns of the rows below a table's head."""
+    return [tuple(line.split()[column] for column in columns) for line in table.splitlines()[2:]]
+
+
 def test_tables_tell_the_same(printed):
-    jobs = read_job_table(printed("fake-qstat").out)
-    assert [(job.number, job.slots, job.running) for job in jobs] == [
-        (796, 16, True),
-        (797, 16, True),
-        (798, 16, False),
-    ]
-    (mine,) = read_job_table(printed("fake-qstat", "-u", "eve").out)
-    assert mine.number == 798
+    assert rows(printed("fake-qstat").out, 0, 4) == [("796", "r"), ("797", "r"), ("798", "qw")]
+    assert rows(printed("fake-qstat", "-u", "eve").out, 0) == [("798",)]
     assert "48/32/8192" in printed("fake-qstat", "-f").out
 
 
@@ -81,7 +79,7 @@ def test_reservations(printed):
     assert (firm.number, firm.name, firm.state) == (1, "ramp_offer-1", "r")
     assert (held.number, held.name, held.state) == (2, "ramp_offer-2-x", "w")
     assert (held.start, held.end) == (from_iso("2026-11-21T10:00:00Z"), from_iso("2026-11-21T11:00:00Z"))
-    assert [each.number for each in read_reservation_table(printed("fake-qrstat").out)] == [1, 2]
+    assert rows(printed("fake-qrstat").out, 0) == [("1",), ("2",)]
     (full,) = read_reservations(printed("fake-qrstat", "-ar", "2", "-xml").out)
     assert (full.slots_at, full.users) == ((("all.q@ricc3", 64),), ("@ramp_offer-2-x",))
 

@@ -10,7 +10,7 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -23,7 +23,9 @@ from rich.text import Text
 from ramp.cli.main import main
 from ramp.cli.views.launch_snippets import SNIPPETS, snippet
 from ramp.cli.views.visible import console, visible_output
+from ramp.client.dialogues import converse
 from ramp.client.machine_state import parse_snapshot
+from ramp.client.portal import call
 from ramp.control.events import (
     AgreementsListed,
     AgreementStanding,
@@ -139,10 +141,10 @@ class HostileMarket:
     domain = "localhost"
     users = ("alice",)
 
-    def __enter__(self) -> Self:
+    async def __aenter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    async def __aexit__(self, *_: object) -> None:
         pass
 
     def now(self) -> int:
@@ -151,15 +153,15 @@ class HostileMarket:
     def new_id(self, kind: str) -> str:
         return f"{kind}-1"
 
-    def open(self) -> Self:
+    async def open(self) -> Self:
         return self
 
     reopen = open  # noqa: A003
 
-    def send(self, request: Request) -> None:
+    async def send(self, request: Request) -> None:
         pass
 
-    def events(self, request: Request) -> Iterator[Event]:
+    async def events(self, request: Request) -> AsyncGenerator[Event, None]:
         for event in ANSWERS[type(request).__name__]:
             hostile = poisoned(event)
             if isinstance(event, contents.MachineStatus):
@@ -194,13 +196,7 @@ def ramp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     monkeypatch.setattr("ramp.cli.verbs.bank.running", lambda _: UP)
     monkeypatch.setattr("ramp.cli.verbs.bank.market_domain", lambda *_: "localhost")
 
-    def keeper(_: object, dialogue: Any) -> Any:
-        request = next(dialogue)
-        with pytest.raises(StopIteration) as found:
-            dialogue.send(next(market.events(request)))
-        return found.value.value
-
-    monkeypatch.setattr("ramp.cli.verbs.bank.ask_keeper", keeper)
+    monkeypatch.setattr("ramp.cli.verbs.bank.ask_keeper", lambda _, dialogue: call(converse, market, dialogue))
     job = tmp_path / "job.xml"
     made = ["rfq", "new", "--cores", "8", "--price", "70", "--start", "+1h", "--walltime", "1h", "-o", str(job)]
     assert main(made) == 0

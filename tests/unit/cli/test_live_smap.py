@@ -13,7 +13,7 @@ from ramp.model.instant import DAY, HOUR, MINUTE, from_iso
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.slot import Slot
 from ramp.plugins.interface import PluginSettings
-from ramp.runtime.guests.answers import snapshot_text
+from ramp.runtime.guests.questions import snapshot_text
 from simulation.plots.machine3d import BOOKED_COLOR, PALETTE
 from simulation.resource.modelled import open_plugin
 from simulation.resource.steady import SteadyMachine

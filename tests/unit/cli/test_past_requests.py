@@ -65,16 +65,16 @@ def moves_of(archived):
 class Forgetful(RunningMarket):
     """A market whose User Agent has nothing at hand."""
 
-    def open(self):
+    async def open(self):
         return self
 
-    def __enter__(self):
+    async def __aenter__(self):
         return self
 
-    def __exit__(self, *_):
+    async def __aexit__(self, *_):
         pass
 
-    def events(self, request):
+    async def events(self, request):
         yield RequestsListed(()) if isinstance(request, ListRequests) else AgreementsListed(())
 
 

@@ -45,10 +45,10 @@ class NoMarketHere:
     def new_id(self, kind: str) -> str:
         return f"{kind}-1"
 
-    def open(self) -> NoReturn:
+    async def open(self) -> NoReturn:
         raise ramp.NoMarket("none")
 
-    reopen = reopen_async = open_async = open  # noqa: A003 - the name of the protocol
+    reopen = open  # noqa: A003 - the name of the protocol
 
 
 def methods(of: object) -> Iterator[tuple[str, Callable[..., Any]]]:

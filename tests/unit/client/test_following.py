@@ -142,7 +142,8 @@ def test_a_second_ctrl_c_stops_waiting(agent, script):
 
 
 def test_a_cancelled_task_withdraws(agent, script):
-    fake, market = agent([script.submitted, script.opened], [Done()])
+    ended = script.ended(RequestStatus.REJECTED, "the user withdrew the request")
+    fake, market = agent([script.submitted, script.opened], [Done()], [ended])
 
     async def cancelled():
         opened = asyncio.Event()

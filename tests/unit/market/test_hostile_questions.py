@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import ramp
+from ramp.client.portal import connected
 from ramp.control import requests as rq
 from ramp.control.answering import answer
 from ramp.control.codec import decode_request, encode_request
@@ -61,7 +62,8 @@ class Market:
             return Refused(MarketRefusalCode.NOT_UNDERSTOOD, str(error))
         if isinstance(read, rq.Deposit | rq.AskOverview):
             return self._kept(read)
-        *_, last = self.access.open().events(read)
+        with connected(self.access.open) as line:
+            *_, last = line.events(read)
         return last
 
     def _kept(self, request: rq.Deposit | rq.AskOverview) -> Event:

@@ -137,7 +137,7 @@ def fraction(_: PriceQuestion) -> int:
 def test_a_price_strategy_that_fails_ends_the_run_with_its_reason(
     config: Path, pricing: PricingStrategy, told: str
 ) -> None:
-    with pytest.raises(ramp.ConfigurationError, match=f"beta: the price strategy failed: {told}"):
+    with pytest.raises(ramp.ConfigurationError, match=f"beta: the price strategy failed: price: {told}"):
         simulation.market(wanted(), swarm=config, pricing={"beta": pricing})
 
 

@@ -16,7 +16,7 @@ from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.agreement_terms import agreement_problem
 from ramp.protocol.progress import CancellationEnded
-from ramp.protocol.user.returns import NOT_ACTIVE
+from ramp.protocol.user.changing.desk import NOT_ACTIVE
 
 
 def ended(effects: list[Any]) -> Any:

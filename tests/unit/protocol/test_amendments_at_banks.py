@@ -14,7 +14,7 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.model.sizes.amended import first_state, order_line, state_digest
 from ramp.protocol import effects as fx
-from ramp.protocol.bank import amending
+from ramp.protocol.bank import changes
 
 NOW = 30 * SECOND
 BODY = ContractChange(
@@ -143,7 +143,7 @@ def test_the_next_one_changes_the_state_that_this_one_has_made(paid: Any) -> Non
     ids=lambda case: type(case).__name__,
 )
 def test_what_is_about_an_amendment(content: Any, about: bool) -> None:
-    assert amending.is_about(Message(Performative.REQUEST, "res1", "bank", "r1", content)) is about
+    assert changes.is_about(Message(Performative.REQUEST, "res1", "bank", "r1", content)) is about
 
 
 def contents(effects: list[fx.Effect]) -> list[Any]:

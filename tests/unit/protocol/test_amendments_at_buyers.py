@@ -21,12 +21,13 @@ from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import SLOT_CHANGES_MAX, after, first_state, refund_owed, state_digest
 from ramp.protocol.amending.asking import AgreementResized, AmendmentOutcome
 from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed
+from ramp.protocol.conversations import Registry
 from ramp.protocol.effects import Effect, Persist, Report, SaveAgreement, Send, TakeUpAgain
 from ramp.protocol.progress import AmendmentAdvanced, AmendmentEnded
 from ramp.protocol.timing import Pace, Timing
-from ramp.protocol.user.resizing import reservation_resizes
-from ramp.protocol.user.resizing.growth import Growth
-from ramp.protocol.user.resizing.reservation_resizes import Changes
+from ramp.protocol.user.changing import history
+from ramp.protocol.user.changing.change import BuyerChange
+from ramp.protocol.user.changing.desk import Changes
 from simulation.market.counted_ids import CountedIds
 from simulation.market.virtual_notary import VirtualNotary
 
@@ -80,7 +81,9 @@ class Buyer:
         self.changes = self.new()
 
     def new(self) -> Changes:
-        return Changes({"a1": AGREEMENT}, lambda _: self.standing, Pace(Timing()), CountedIds("alice"))
+        self.registry = Registry()
+        pace, ids = Pace(Timing()), CountedIds("alice")
+        return Changes({"a1": AGREEMENT}, lambda _: self.standing, pace, ids, self.registry)
 
     def resize(self, now: int = 0, *, cores: int | None = 8, **wish: Any) -> list[Effect]:
         return self.changes.resize(AgreementResized("a1", cores, **wish), now)
@@ -180,7 +183,7 @@ def test_one_change_at_a_time(buyer: Buyer) -> None:
 
 def test_one_order_pays_at_one_bank() -> None:
     agreements = {"a1": AGREEMENT, "a2": replace(AGREEMENT, agreement_id="a2", bank="other")}
-    changes = Changes(agreements, lambda _: "active", Pace(Timing()), CountedIds("alice"))
+    changes = Changes(agreements, lambda _: "active", Pace(Timing()), CountedIds("alice"), Registry())
     ended = changes.resize(AgreementResized("a1", 24, together=("a2",)), 0)
     told = [each.progress.outcome for each in ended if isinstance(each, Report)]  # type: ignore[union-attr]
     assert [(each.agreement_id, each.code) for each in told] == [("a1", "not_together"), ("a2", "not_together")]
@@ -191,7 +194,7 @@ def test_more_of_a_moldable_slot_may_cost_what_its_own_size_may() -> None:
     """The run may cost 16 * 4 * 70 = 4 480 credits, which are 80 for each of the 8 * 7 core hours bought."""
     unit = replace(UNIT, wall_time=4 * HOUR, moldable=MoldableTerms(8, 16, "amdahl:0.1"))
     agreement = replace(AGREEMENT, request=unit, offer=replace(OFFER, cores=8, end=8 * HOUR))
-    changes = Changes({"a1": agreement}, lambda _: "active", Pace(Timing()), CountedIds("alice"))
+    changes = Changes({"a1": agreement}, lambda _: "active", Pace(Timing()), CountedIds("alice"), Registry())
     (call,) = messages(changes.resize(AgreementResized("a1", 12), 0))
     assert call.content == c.ChangeCall("a1", 1, 12, 8 * HOUR, 80)
 
@@ -199,7 +202,7 @@ def test_more_of_a_moldable_slot_may_cost_what_its_own_size_may() -> None:
 def test_more_of_a_slot_with_more_cores_than_asked_may_cost_what_a_charged_core_hour_may() -> None:
     """4 of 16 cores asked for four hours at 70 may cost 1 120 credits, 17.5 for each core-hour charged."""
     agreement = replace(AGREEMENT, request=replace(UNIT, cores=TotalCores(4)))
-    changes = Changes({"a1": agreement}, lambda _: "active", Pace(Timing()), CountedIds("alice"))
+    changes = Changes({"a1": agreement}, lambda _: "active", Pace(Timing()), CountedIds("alice"), Registry())
     (call,) = messages(changes.resize(AgreementResized("a1", 24), 0))
     assert call.content == c.ChangeCall("a1", 1, 24, 5 * HOUR, 17)
 
@@ -207,7 +210,9 @@ def test_more_of_a_slot_with_more_cores_than_asked_may_cost_what_a_charged_core_
 def test_nothing_is_added_to_a_submitted_job() -> None:
     """Its size is fixed, so that no seller is asked; and what would be paid with it is not asked for either."""
     submitted = replace(AGREEMENT, agreement_id="a2", offer=replace(OFFER, start_probability=0.9))
-    changes = Changes({"a1": AGREEMENT, "a2": submitted}, lambda _: "active", Pace(Timing()), CountedIds("alice"))
+    changes = Changes(
+        {"a1": AGREEMENT, "a2": submitted}, lambda _: "active", Pace(Timing()), CountedIds("alice"), Registry()
+    )
     ended = changes.resize(AgreementResized("a1", 24, together=("a2",)), 0)
     told = [each.progress.outcome for each in ended if isinstance(each, Report)]  # type: ignore[union-attr]
     assert [(each.agreement_id, each.done, each.code) for each in told] == [
@@ -243,9 +248,9 @@ def test_the_sellers_proof_ends_it(buyer: Buyer) -> None:
     assert persisted == Persist(AmendmentConcluded(outcome, TO_SELLER, 7))
     assert told == Report(AmendmentEnded(outcome))
     assert again is None
-    assert (buyer.changes.open, buyer.changes.deadline) == ((), None)
-    assert buyer.changes.posted("a1") == (FIRST,)
-    assert buyer.changes.state("a1") == after(first_state(AGREEMENT), FIRST)
+    assert (buyer.changes.open, buyer.registry.deadline) == ((), None)
+    assert buyer.changes.history.posted("a1") == (FIRST,)
+    assert buyer.changes.history.state("a1") == after(first_state(AGREEMENT), FIRST)
     assert buyer.hears_bank(POSTED) == []  # after the end
 
 
@@ -278,8 +283,8 @@ def test_a_withdrawal_that_the_bank_confirms_tells_why_the_seller_refused(buyer:
     assert (outcome.number, outcome.done, outcome.refund) == (1, False, 0)
     assert (outcome.code, outcome.detail) == ("another_open", "its word")
     assert messages(effects) == []
-    assert buyer.changes.posted("a1") == ()
-    assert buyer.changes.state("a1") == first_state(AGREEMENT)
+    assert buyer.changes.history.posted("a1") == ()
+    assert buyer.changes.history.state("a1") == first_state(AGREEMENT)
 
 
 def test_the_next_proposal_has_the_next_number(buyer: Buyer) -> None:
@@ -325,10 +330,10 @@ def test_a_proof_that_proves_nothing_is_refused(buyer: Buyer, forged: str, when:
         buyer.withdrawn()
         if when == "over":
             buyer.hears_bank(POSTED)
-    before = buyer.changes.open, buyer.changes.posted("a1")
+    before = buyer.changes.open, buyer.changes.history.posted("a1")
     with pytest.raises(RemoteProtocolError):
         buyer.hears(FORGED[forged])
-    assert (buyer.changes.open, buyer.changes.posted("a1")) == before
+    assert (buyer.changes.open, buyer.changes.history.posted("a1")) == before
 
 
 @pytest.mark.parametrize(
@@ -372,16 +377,16 @@ def test_words_of_what_was_never_proposed_are_ignored(buyer: Buyer) -> None:
 
 def test_a_silent_seller_is_asked_again_and_then_passed_over(buyer: Buyer) -> None:
     buyer.resize()
-    assert buyer.changes.deadline == SECOND
-    assert buyer.changes.tick(SECOND - 1) == []
-    assert [each.content for each in messages(buyer.changes.tick(SECOND))] == [Signed(FIRST)]
-    assert buyer.changes.deadline == 3 * SECOND
-    buyer.changes.tick(3 * SECOND)
-    buyer.changes.tick(7 * SECOND)
-    assert buyer.changes.deadline == PATIENCE
-    (withdrawal,) = messages(buyer.changes.tick(PATIENCE))
+    assert buyer.registry.deadline == SECOND
+    assert buyer.registry.tick(SECOND - 1) == []
+    assert [each.content for each in messages(buyer.registry.tick(SECOND))] == [Signed(FIRST)]
+    assert buyer.registry.deadline == 3 * SECOND
+    buyer.registry.tick(3 * SECOND)
+    buyer.registry.tick(7 * SECOND)
+    assert buyer.registry.deadline == PATIENCE
+    (withdrawal,) = messages(buyer.registry.tick(PATIENCE))
     assert (withdrawal.receiver, withdrawal.content) == ("bank", c.ChangeWithdrawal("a1", 1))
-    assert buyer.changes.deadline == PATIENCE + SECOND  # the bank is asked for ever
+    assert buyer.registry.deadline == PATIENCE + SECOND  # the bank is asked for ever
     outcome = outcome_of(buyer.hears_bank(c.ChangeRefused("a1", 1, "withdrawn"), PATIENCE + 1))
     assert (outcome.code, outcome.detail) == ("no_answer", "res has not posted the amendment in time")
 
@@ -389,22 +394,22 @@ def test_a_silent_seller_is_asked_again_and_then_passed_over(buyer: Buyer) -> No
 def test_who_has_agreed_is_waited_for_until_it_cannot_be_posted_any_more(buyer: Buyer) -> None:
     buyer.resize()
     assert buyer.hears(c.ChangeAgreed("a1", 1)) == [Report(AmendmentAdvanced(FIRST))]
-    assert buyer.changes.deadline == NOTICE + WINDOW + PATIENCE
+    assert buyer.registry.deadline == NOTICE + WINDOW + PATIENCE
     assert buyer.hears(c.ChangeAgreed("a1", 1), 2) == []
-    assert buyer.changes.tick(NOTICE + WINDOW + PATIENCE - 1) == []
-    (withdrawal,) = messages(buyer.changes.tick(NOTICE + WINDOW + PATIENCE))
+    assert buyer.registry.tick(NOTICE + WINDOW + PATIENCE - 1) == []
+    (withdrawal,) = messages(buyer.registry.tick(NOTICE + WINDOW + PATIENCE))
     assert withdrawal.content == c.ChangeWithdrawal("a1", 1)
 
 
 def test_waiting_is_counted_by_the_clock_that_is_set(buyer: Buyer) -> None:
     buyer.resize()
-    buyer.changes.clock_set(HOUR)
-    assert buyer.changes.deadline == HOUR + SECOND
+    buyer.registry.clock_set(HOUR)
+    assert buyer.registry.deadline == HOUR + SECOND
     buyer.hears(c.ChangeAgreed("a1", 1), HOUR + 1)
     limit = NOTICE + WINDOW + PATIENCE
-    assert buyer.changes.deadline == limit
-    buyer.changes.clock_set(-SECOND)
-    assert buyer.changes.deadline == limit - SECOND
+    assert buyer.registry.deadline == limit
+    buyer.registry.clock_set(-SECOND)
+    assert buyer.registry.deadline == limit - SECOND
 
 
 def test_only_the_sellers_lack_of_understanding_counts(buyer: Buyer) -> None:
@@ -439,7 +444,7 @@ def test_a_user_whose_seller_does_not_understand_gives_the_change_up(alice: Any)
 
 def test_an_agreement_may_have_the_mark_in_its_name_that_stands_before_a_number() -> None:
     agreement = replace(AGREEMENT, agreement_id="a#1")
-    changes = Changes({"a#1": agreement}, lambda _: "active", Pace(Timing()), CountedIds("alice"))
+    changes = Changes({"a#1": agreement}, lambda _: "active", Pace(Timing()), CountedIds("alice"), Registry())
     (proposal,) = messages(changes.resize(AgreementResized("a#1", 8), 0))
     content = c.NotUnderstood("?")
     answer = Message(Performative.NOT_UNDERSTOOD, "res", "alice", "r1", content, in_reply_to=proposal.reply_with)
@@ -466,33 +471,34 @@ def test_what_is_not_concluded_is_taken_up_again(buyer: Buyer) -> None:
     (again,) = messages(buyer.changes.recover(records, HOUR))
     assert again.content == Signed(second)
     assert buyer.changes.open == ("a1",)
-    assert buyer.changes.posted("a1") == (FIRST,)
-    assert buyer.changes.deadline == HOUR + SECOND
+    assert buyer.changes.history.posted("a1") == (FIRST,)
+    assert buyer.registry.deadline == HOUR + SECOND
     assert buyer.changes.recover((AmendmentProposed(replace(FIRST, agreement_id="a9"), 0),), HOUR) == []
 
 
 def test_the_end_that_amendments_have_given_is_that_of_the_last(buyer: Buyer) -> None:
-    assert buyer.changes.new_end("a1") == 0
+    assert buyer.changes.history.new_end("a1") == 0
     first, second = replace(FIRST, until=4 * HOUR), replace(FIRST, number=2, until=3 * HOUR)
     for body in (first, second):
         buyer.changes.recover((AmendmentProposed(body, 0), AmendmentConcluded(_done(body), TO_SELLER, 1)), HOUR)
-        assert buyer.changes.new_end("a1") == body.until
+        assert buyer.changes.history.new_end("a1") == body.until
 
 
 def test_every_change_is_taken_up_again_and_one_that_is_lost_is_no_obstacle() -> None:
     agreements = {"a1": AGREEMENT, "a2": replace(AGREEMENT, agreement_id="a2")}
-    changes = Changes(agreements, lambda _: "active", Pace(Timing()), CountedIds("alice"))
+    registry = Registry()
+    changes = Changes(agreements, lambda _: "active", Pace(Timing()), CountedIds("alice"), registry)
     proposed = [AmendmentProposed(replace(FIRST, agreement_id=agreement_id), 0) for agreement_id in agreements]
     lost = AmendmentConcluded(AmendmentOutcome("a9", 1, False, 8, 5 * HOUR, NOTICE, 0, "withdrawn"), TO_SELLER, 1)
     again = messages(changes.recover((lost, *proposed), HOUR))
     assert [each.content for each in again] == [Signed(each.amendment) for each in proposed]
-    assert messages(changes.tick(HOUR + SECOND)) == again  # both are due at once
+    assert messages(registry.tick(HOUR + SECOND)) == again  # both are due at once
 
 
 def test_what_was_refused_for_good_changes_nothing_after_a_restart(buyer: Buyer) -> None:
     refused = AmendmentConcluded(AmendmentOutcome("a1", 1, False, 8, 5 * HOUR, NOTICE, 0, "withdrawn"), TO_SELLER, 1)
     assert buyer.changes.recover((AmendmentProposed(FIRST, 0), refused), HOUR) == []
-    assert buyer.changes.posted("a1") == ()
+    assert buyer.changes.history.posted("a1") == ()
     persisted = buyer.resize(HOUR)[0]
     assert isinstance(persisted, Persist)
     assert isinstance(persisted.record, AmendmentProposed)
@@ -520,7 +526,7 @@ def test_an_addition_that_a_bug_has_ended_before_it_was_on_record_is_told_with_t
 
     buyer.resize(cores=24)
     with monkeypatch.context() as patched:
-        patched.setattr(Growth, "start", raise_bug)
+        patched.setattr(BuyerChange, "start", raise_bug)
         (again,) = buyer.hears(priced)
     assert isinstance(again, TakeUpAgain)
     assert (again.reference, buyer.changes.open) == ("a1", ("a1",))
@@ -535,16 +541,16 @@ def test_a_change_that_rests_is_silent(buyer: Buyer) -> None:
     buyer.resize()
     buyer.changes.rest("a1")
     buyer.changes.rest("a2")
-    assert (buyer.changes.open, buyer.changes.deadline, buyer.changes.tick(HOUR)) == ((), None, [])
+    assert (buyer.changes.open, buyer.registry.deadline, buyer.registry.tick(HOUR)) == ((), None, [])
 
 
 def test_what_is_archived_is_forgotten(buyer: Buyer) -> None:
     buyer.resize()
     buyer.hears(PROOF)
     buyer.changes.forget(["a2"])
-    assert buyer.changes.posted("a1") == (FIRST,)
+    assert buyer.changes.history.posted("a1") == (FIRST,)
     buyer.changes.forget(["a1", "a2"])
-    assert buyer.changes.posted("a1") == ()
+    assert buyer.changes.history.posted("a1") == ()
     persisted = buyer.resize()[0]
     assert isinstance(persisted, Persist)
     assert persisted.record == AmendmentProposed(FIRST, 0)
@@ -563,11 +569,9 @@ def test_a_slot_that_was_changed_too_often_is_read_and_not_changed(monkeypatch: 
         body = replace(body, effective_at=at + NOTICE, valid_until=at + NOTICE + WINDOW)
         records += [AmendmentProposed(body, at), AmendmentConcluded(_done(body), TO_SELLER, at)]
         state = after(state, body)
-    monkeypatch.setattr(
-        reservation_resizes, "after", lambda before, change: made.append(change) or after(before, change)
-    )
+    monkeypatch.setattr(history, "after", lambda before, change: made.append(change) or after(before, change))
     buyer.changes.recover(records, HOUR)
-    assert [buyer.changes.state("a1") for _ in range(3)] == [state] * 3
+    assert [buyer.changes.history.state("a1") for _ in range(3)] == [state] * 3
     assert len(made) == SLOT_CHANGES_MAX + 2
     (report,) = buyer.resize(HOUR)
     assert isinstance(report, Report)

@@ -25,7 +25,7 @@ from ramp.model.sizes.amended import charge_owed, first_state, refund_owed
 from ramp.model.slot import SlotMove
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.amending.asking import AgreementResized, PostAmendment, ResizeSlot, VoidAmendment
+from ramp.protocol.amending.asking import AgreementResized, PostChange, ResizeSlot, VoidChange
 from ramp.protocol.belief import said_by, sealed_by, sealed_lately
 from ramp.protocol.timing import Timing
 
@@ -44,15 +44,14 @@ HARM = (
     | fx.CountersignLine
     | fx.VoidOrder
     | fx.FailLine
-    | fx.PostRefund
     | fx.PostDeposit
     | fx.LookUpAccount
     | fx.LookUpOverview
     | fx.Report
     | ResizeSlot
     | fx.QuoteSlots  # nothing changes, but the machine is at work for it
-    | PostAmendment
-    | VoidAmendment
+    | PostChange
+    | VoidChange
 )
 """Effects that a message must not have without being believed."""
 
@@ -317,10 +316,10 @@ def samples(name: str, one: Any, seal_for: Any) -> dict[type, Any]:
         line = c.OrderLine(agreement.agreement_id, agreement.resource, agreement.cost, agreement.offer.offer_id)
         found[c.FundsReserved] = c.FundsReserved("order-alice-1", "alice", (line,), UNTIL, agreement.valid_until, 0)
         found[c.Settled] = one.proof()
-        changes = one.party.changes._proposed.get(agreement_id, {})
-        if changes:
-            amended = Signed(changes[1], ("alice", "res1"))
-            posted = c.ChangePosted(agreement_id, 1, "t3", -changes[1].refund)
+        proposed = one.party.changes.history.proposal(agreement_id, 1)
+        if proposed is not None:
+            amended = Signed(proposed, ("alice", "res1"))
+            posted = c.ChangePosted(agreement_id, 1, "t3", proposed.amount)
             found[c.ChangePosted] = posted
             found[c.ChangeDone] = c.ChangeDone(amended, posted, seal_for(posted, "bank", "res1"))
     if name == "res":

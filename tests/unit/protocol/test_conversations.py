@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ramp.model.instant import Duration, Instant
-from ramp.protocol.conversations import STALE_MAX, Conversations, Registry, Task
+from ramp.protocol.conversations import STALE_MAX, Conversations, Registry
 from ramp.protocol.effects import Effect, ForgetSlots, TakeUpAgain
 
 BUG = ValueError("a bug")
@@ -111,7 +111,7 @@ def test_after_an_action_the_party_has_its_say_and_may_end_the_conversation() ->
 def test_tasks_act_after_the_conversations_and_have_deadlines_of_their_own() -> None:
     registry, _ = registry_of(Waiting("one", [5]))
     task = Waiting("task", [3, 5])
-    registry.task(Task(lambda: task.deadline, task.on_timer, task.clock_set))
+    registry.task(task, task.on_timer)
     assert (registry.deadline, names(registry.tick(3))) == (3, ["task"])
     assert names(registry.tick(5)) == ["one", "task"]
 
@@ -119,7 +119,7 @@ def test_tasks_act_after_the_conversations_and_have_deadlines_of_their_own() -> 
 def test_a_step_of_the_clock_moves_all() -> None:
     registry, _ = registry_of(Waiting("one", [5]), Waiting("two", [6]))
     task = Waiting("task", [7])
-    registry.task(task)
+    registry.task(task, task.on_timer)
     registry.clock_set(100)
     assert (registry.deadline, names(registry.tick(106))) == (105, ["one", "two"])
     assert registry.deadline == 107

@@ -21,7 +21,7 @@ from ramp.protocol.progress import CancellationEnded, QueryAnswered, RecordsMiss
 from ramp.protocol.records import AcceptanceAsked, CommitDecided, FundsAsked, RefundClaimed, RequestStarted
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.slots import kept_participants as party
-from ramp.protocol.user.returns import AGENT_FAILED
+from ramp.protocol.user.changing.desk import AGENT_FAILED
 
 BUG = ZeroDivisionError("a bug")
 

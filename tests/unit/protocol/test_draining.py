@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ramp.agents.group_calls import slots_kept
+from ramp.agents.standing import slots_kept
 from ramp.model import contents as c
 from ramp.model.acl import Performative
 from ramp.model.offer import RefusalCode

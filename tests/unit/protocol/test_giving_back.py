@@ -15,7 +15,7 @@ from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.records import FailureTold, RefundClaimed
 from ramp.protocol.timing import Pace, Timing
-from ramp.protocol.user.cancellation import CancellationRequest
+from ramp.protocol.user.changing.change import BuyerChange
 
 
 def asked(effects: list[Any]) -> list[tuple[str, str]]:
@@ -61,12 +61,12 @@ def test_a_silent_resource_is_passed_over_at_the_limit(limit: int, alice: Any) -
     alice.bought()
     (agreement,) = alice.party.agreements.values()
     body = ContractChange(agreement.agreement_id, 0, "o", "alice", "res1", "bank", 0, reason="no")
-    request = CancellationRequest(body, agreement, Pace(Timing(cancellation_limit=limit)))
+    request = BuyerChange([(body, agreement)], Pace(Timing(cancellation_limit=limit)))
     request.start(0)
     while request.deadline is not None and request.deadline < limit:
-        assert asked(request.tick(request.deadline)) == [("res1", agreement.agreement_id)]
+        assert asked(request.on_timer(request.deadline)) == [("res1", agreement.agreement_id)]
     assert request.deadline == limit
-    assert asked(request.tick(limit)) == [("bank", agreement.agreement_id)]
+    assert asked(request.on_timer(limit)) == [("bank", agreement.agreement_id)]
 
 
 def test_two_units_are_given_back_side_by_side(alice_with_two_units: Any, restarted_user: Any) -> None:

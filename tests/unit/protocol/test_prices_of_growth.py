@@ -6,7 +6,7 @@ for these four hours cost 8 * 4 * 60 = 1 920 credits at that price.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -21,12 +21,13 @@ from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role
 from ramp.model.sizes.amended import first_state
-from ramp.protocol.amending.asking import AmendmentOutcome
+from ramp.protocol.amending.asking import AgreementResized, AmendmentOutcome
 from ramp.protocol.amending.memory import AmendmentProposed
+from ramp.protocol.conversations import Registry
 from ramp.protocol.effects import Effect, Persist, Report, Send
 from ramp.protocol.progress import AmendmentEnded
 from ramp.protocol.timing import Pace, Timing
-from ramp.protocol.user.resizing.growths import Growths, Wanted
+from ramp.protocol.user.changing.desk import Changes
 from simulation.market.counted_ids import CountedIds
 from simulation.market.virtual_notary import VirtualNotary
 
@@ -46,24 +47,28 @@ class Buyer:
     """Alice, who wants 24 cores instead of 16; what her agreements are meanwhile is set by the test."""
 
     standing: str = "active"
-    proposed: list[ContractChange] = field(default_factory=list)
-    posted: list[ContractChange] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.growths = Growths(
-            standing=lambda _: self.standing,
-            pace=Pace(Timing()),
-            ids=CountedIds("alice"),
-            proposed=self.proposed.append,
-            posted=self.posted.append,
-            not_done=not_done,
-        )
+        self.registry = Registry()
+        agreements, pace = {"a1": FIRST, "a2": OTHER}, Pace(Timing())
+        self.changes = Changes(agreements, lambda _: self.standing, pace, CountedIds("alice"), self.registry)
+
+    @property
+    def proposed(self) -> list[ContractChange]:
+        return [body for each in ("a1", "a2") for body in self.changes.history.proposed(each)]
 
     def asks(
         self, *agreements: Agreement, now: int = 0, max_cost: int | None = None, quote_only: bool = False
     ) -> list[Effect]:
-        wanted = [Wanted(each, first_state(each), 1, 24, 5 * HOUR, 70) for each in agreements or (FIRST,)]
-        return self.growths.ask(wanted, max_cost, now, quote_only=quote_only)
+        first, *others = [each.agreement_id for each in agreements or (FIRST,)]
+        wish = AgreementResized(first, 24, None, quote_only, 70, max_cost, tuple(others))
+        return self.changes.resize(wish, now)
+
+    def not_understood(self, agreement_id: str, number: int, sender: str, now: int) -> list[Effect]:
+        content = c.NotUnderstood("what?")
+        reference = f"{agreement_id}#{number}"
+        message = Message(Performative.NOT_UNDERSTOOD, sender, "alice", "r1", content, in_reply_to=reference)
+        return self.changes.not_understood(message, now)
 
     def priced(
         self,
@@ -78,18 +83,14 @@ class Buyer:
         content = c.ChangePriced(agreement_id, number, price, MINUTE, 24, 5 * HOUR, state)
         content = replace(content, **named)
         message = self.sealed(content, sender or f"res{agreement_id[1]}", now)
-        return self.growths.on_priced(message, content, now)
+        return self.changes.handle(message, content, now)
 
-    def said(self, content: Any, now: int = 1, sender: str = "res1", number: int = 1) -> list[Effect] | None:
-        return self.growths.on_seller(self.sealed(content, sender, now), "a1", number, content, now)
+    def said(self, content: Any, now: int = 1, sender: str = "res1") -> list[Effect]:
+        return self.changes.handle(self.sealed(content, sender, now), content, now)
 
     def sealed(self, content: Any, sender: str, now: int) -> Message:
         message = Message(Performative.INFORM, sender, "alice", "r1", content)
         return VirtualNotary(sender, Role.RESOURCE).seal(message, now)
-
-
-def not_done(agreement_id: str, code: str, detail: str) -> Report:
-    return Report(AmendmentEnded(AmendmentOutcome(agreement_id, 0, False, 16, 5 * HOUR, code=code, detail=detail)))
 
 
 @pytest.fixture
@@ -130,47 +131,47 @@ def test_every_seller_is_asked_for_the_price_of_its_own(buyer: Buyer) -> None:
     asked = buyer.asks(FIRST, OTHER)
     assert calls(asked) == CALLS
     assert [each.reply_with for each in messages(asked)] == ["a1#1", "a2#1"]
-    assert buyer.growths.open == ("a1", "a2")
-    assert ("a1" in buyer.growths, "a9" in buyer.growths) == (True, False)
+    assert buyer.changes.open == ("a1", "a2")
+    assert ("a1" in buyer.changes, "a9" in buyer.changes) == (True, False)
 
 
 def test_only_who_is_silent_is_asked_again_and_given_up_in_the_end(buyer: Buyer) -> None:
     buyer.asks(FIRST, OTHER)
     assert buyer.priced() == []
-    assert buyer.growths.deadline == SECOND
-    assert buyer.growths.tick(SECOND - 1) == []
-    again = buyer.growths.tick(SECOND)
+    assert buyer.registry.deadline == SECOND
+    assert buyer.registry.tick(SECOND - 1) == []
+    again = buyer.registry.tick(SECOND)
     assert calls(again) == CALLS[1:]
     ended: list[Any] = []
     while not ended:
-        now = buyer.growths.deadline
+        now = buyer.registry.deadline
         assert now is not None
-        effects = buyer.growths.tick(now)
+        effects = buyer.registry.tick(now)
         ended = failed(effects) if outcomes(effects) else []
     why = "res2 did not name a price in time"
     assert ended == [(each, False, 16, 5 * HOUR, "no_answer", why) for each in ("a1", "a2")]
     assert Timing().query_limit <= now
-    assert (buyer.growths.open, buyer.growths.deadline, buyer.proposed) == ((), None, [])
+    assert (buyer.changes.open, buyer.registry.deadline, buyer.proposed) == ((), None, [])
 
 
 def test_all_that_is_asked_or_proposed_goes_by_the_clock_that_is_set(buyer: Buyer) -> None:
     """Each by itself; and what is asked of two sellers at once is moved once."""
     buyer.asks(FIRST)
     buyer.asks(OTHER)
-    buyer.growths.clock_set(HOUR)
-    assert buyer.growths.tick(HOUR + SECOND - 1) == []
-    assert calls(buyer.growths.tick(HOUR + SECOND)) == CALLS
+    buyer.registry.clock_set(HOUR)
+    assert buyer.registry.tick(HOUR + SECOND - 1) == []
+    assert calls(buyer.registry.tick(HOUR + SECOND)) == CALLS
     for agreement_id in ("a1", "a2"):
         buyer.priced(agreement_id=agreement_id, now=HOUR + 2 * SECOND)
     assert len(buyer.proposed) == 2
-    buyer.growths.clock_set(-HOUR)
-    assert buyer.growths.tick(3 * SECOND - 1) == []
-    again = messages(buyer.growths.tick(3 * SECOND))
+    buyer.registry.clock_set(-HOUR)
+    assert buyer.registry.tick(3 * SECOND - 1) == []
+    again = messages(buyer.registry.tick(3 * SECOND))
     assert [each.content for each in again] == [Signed(each) for each in buyer.proposed]
     together = Buyer()
     together.asks(FIRST, OTHER)
-    together.growths.clock_set(HOUR)
-    assert together.growths.deadline == HOUR + SECOND
+    together.registry.clock_set(HOUR)
+    assert together.registry.deadline == HOUR + SECOND
 
 
 def test_all_is_proposed_and_paid_together_when_all_have_named_their_prices(buyer: Buyer) -> None:
@@ -191,8 +192,8 @@ def test_all_is_proposed_and_paid_together_when_all_have_named_their_prices(buye
     assert buyer.proposed == bodies
     sent = [(each.receiver, each.content) for each in messages(effects)]
     assert sent == [("res1", Signed(bodies[0])), ("res2", Signed(bodies[1]))]
-    assert buyer.growths.pays("order-alice-1")
-    assert not buyer.growths.pays("order-alice-2")
+    assert buyer.changes.concern(c.OrderVoided("order-alice-1", "expired"))
+    assert not buyer.changes.concern(c.OrderVoided("order-alice-2", "expired"))
     assert isinstance(effects[0], Persist)  # on record before it is said
 
 
@@ -223,7 +224,7 @@ def test_what_would_take_effect_when_the_slot_ends_is_not_proposed(buyer: Buyer)
     last = 5 * HOUR - NOTICE
     buyer.asks(now=last - 1)
     assert [each[4] for each in failed(buyer.priced(now=last))] == ["bad_times"]
-    assert (buyer.proposed, buyer.growths.open) == ([], ())
+    assert (buyer.proposed, buyer.changes.open) == ([], ())
 
 
 def test_a_quote_proposes_nothing(buyer: Buyer) -> None:
@@ -233,7 +234,7 @@ def test_a_quote_proposes_nothing(buyer: Buyer) -> None:
     assert (outcome.agreement_id, outcome.number, outcome.done) == ("a1", 0, False)
     assert (outcome.code, outcome.charge, outcome.refund) == ("quoted", CHARGE, 0)
     assert (outcome.cores, outcome.until, outcome.effective_at) == (24, 5 * HOUR, 1 + NOTICE)
-    assert (len(effects), buyer.growths.open, buyer.proposed) == (1, (), [])
+    assert (len(effects), buyer.changes.open, buyer.proposed) == (1, (), [])
 
 
 def test_what_is_given_back_meanwhile_is_not_added_to(buyer: Buyer) -> None:
@@ -246,7 +247,6 @@ def test_a_seller_that_refuses_ends_it_for_all(buyer: Buyer) -> None:
     buyer.asks(FIRST, OTHER)
     assert buyer.said(c.ChangeAgreed("a1", 1)) == []  # nothing has been proposed yet
     refused = buyer.said(c.ChangeRefused("a1", 1, "cores_taken", "full"))
-    assert refused is not None
     assert failed(refused) == [(each, False, 16, 5 * HOUR, "cores_taken", "full") for each in ("a1", "a2")]
 
 
@@ -264,45 +264,44 @@ def test_words_about_other_numbers_or_slots_are_old_news(buyer: Buyer) -> None:
     assert buyer.priced() == []
     buyer.asks()
     assert buyer.priced(number=2) == buyer.priced(agreement_id="a2") == []
-    assert buyer.said(c.ChangeRefused("a1", 2, "cores_taken", "full"), number=2) is None
-    assert buyer.growths.on_not_understood("a1", 2, "res1", 1) == []
-    assert buyer.growths.on_not_understood("a2", 1, "res1", 1) == []
-    assert buyer.growths.open == ("a1",)
+    assert buyer.said(c.ChangeRefused("a1", 2, "cores_taken", "full")) == []
+    assert buyer.not_understood("a1", 2, "res1", 1) == []
+    assert buyer.not_understood("a2", 1, "res1", 1) == []
+    assert buyer.changes.open == ("a1",)
 
 
 def test_a_seller_that_does_not_understand_is_perhaps_too_old(buyer: Buyer) -> None:
     buyer.asks()
-    ((*_, code, detail),) = failed(buyer.growths.on_not_understood("a1", 1, "res1", 1))
+    ((*_, code, detail),) = failed(buyer.not_understood("a1", 1, "res1", 1))
     assert (code, detail.partition(";")[0]) == ("not_understood", "res1 does not understand the price inquiry")
 
 
 def test_a_seller_that_does_not_understand_what_is_proposed_ends_it_at_the_bank(buyer: Buyer) -> None:
     buyer.asks()
     buyer.priced()
-    assert buyer.growths.on_not_understood("a1", 2, "res1", 2) == []
-    (withdrawal,) = messages(buyer.growths.on_not_understood("a1", 1, "res1", 2))
+    assert buyer.not_understood("a1", 2, "res1", 2) == []
+    (withdrawal,) = messages(buyer.not_understood("a1", 1, "res1", 2))
     assert withdrawal.receiver == "bank"
     assert isinstance(withdrawal.content, c.OrderWithdrawal)
     assert withdrawal.content.reason.startswith("res1 does not understand the amendment")
-    assert buyer.growths.deadline == 2 + SECOND  # when the bank is asked again
+    assert buyer.registry.deadline == 2 + SECOND  # when the bank is asked again
 
 
 def test_a_bug_before_anything_was_proposed_ends_it(buyer: Buyer) -> None:
     buyer.asks(FIRST, OTHER)
-    assert buyer.growths.resume("a9", False, 1) is None
-    ended = buyer.growths.resume("a2", False, 1)
-    assert ended is not None
+    assert buyer.changes.resume("a9", (), 1) == []
+    ended = buyer.changes.resume("a2", (), 1)
     why = "the user agent failed before it was proposed"
     assert failed(ended) == [(each, False, 16, 5 * HOUR, "agent_failed", why) for each in ("a1", "a2")]
-    assert buyer.growths.resume("a2", False, 1) is None
+    assert buyer.changes.resume("a2", (), 1) == []
 
 
 def test_what_rests_is_silent_and_nothing_else_is(buyer: Buyer) -> None:
     buyer.asks()
     buyer.asks(OTHER)
-    buyer.growths.rest("a1")
-    assert buyer.growths.open == ("a2",)
-    assert calls(buyer.growths.tick(SECOND)) == CALLS[1:]
+    buyer.changes.rest("a1")
+    assert buyer.changes.open == ("a2",)
+    assert calls(buyer.registry.tick(SECOND)) == CALLS[1:]
 
 
 @pytest.mark.parametrize("named", [{"cores": 23}, {"until": 6 * HOUR}, {"cores": 0, "until": 0, "state": ""}])
@@ -318,7 +317,7 @@ def test_a_price_for_another_state_of_the_slot_is_not_taken(buyer: Buyer) -> Non
     buyer.asks()
     ended = failed(buyer.priced(60, state="another"))
     assert [(each[0], each[1], each[4]) for each in ended] == [("a1", False, "other_state")]
-    assert buyer.growths.open == ()
+    assert buyer.changes.open == ()
 
 
 def records(effects: list[Effect]) -> list[Any]:

@@ -9,17 +9,15 @@ import pytest
 
 from ramp.errors import ProtocolError
 from ramp.protocol.machine import STORY_LENGTH, StateMachine
-from ramp.protocol.transition_tables import AUCTION, CANCELLATION, TABLES, AuctionState, CancellationState, mermaid
+from ramp.protocol.transition_tables import AUCTION, BUYER_CHANGE, TABLES, AuctionState, BuyerChangeState, mermaid
 
 FINAL = {
     "auction": {"closed"},
     "voting": {"ended"},
     "confirmation": {"ended"},
     "participant": {"released"},
-    "cancellation": {"ended"},
+    "buyer_change": {"ended"},
     "job": {"done", "failed", "cancelled"},
-    "amendment": {"ended"},
-    "addition": {"ended"},
     "size_change": {"ended"},
 }
 FIRST = {"job": "taken"}  # the others begin as new
@@ -58,19 +56,19 @@ def test_the_diagram_is_one_that_mermaid_draws() -> None:
     assert {mermaid(name).partition("\n")[0] for name in TABLES} == {"stateDiagram-v2"}
 
 
-class _Lamp(StateMachine[CancellationState]):
-    def move(self, state: CancellationState, stimulus: str) -> None:
+class _Lamp(StateMachine[BuyerChangeState]):
+    def move(self, state: BuyerChangeState, stimulus: str) -> None:
         self._enter(state, stimulus)
 
 
 def test_a_move_that_is_not_in_the_table_is_our_own_fault_and_tells_the_story() -> None:
-    lamp = _Lamp("r1", CANCELLATION, CancellationState.NEW)
-    lamp.move(CancellationState.ASKING, "start")
+    lamp = _Lamp("r1", BUYER_CHANGE, BuyerChangeState.NEW)
+    lamp.move(BuyerChangeState.ASKING, "start")
     with pytest.raises(ProtocolError, match="_Lamp cannot go from asking to new on start") as caught:
-        lamp.move(CancellationState.NEW, "start")
+        lamp.move(BuyerChangeState.NEW, "start")
     assert caught.value.story == ("new -start-> asking",)
     assert caught.value.conversation_id == "r1"
-    assert lamp.state is CancellationState.ASKING
+    assert lamp.state is BuyerChangeState.ASKING
     assert len(caught.value.story) <= STORY_LENGTH
 
 

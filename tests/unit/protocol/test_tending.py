@@ -61,7 +61,7 @@ class _Tending(Tending):
     def __init__(self, terms: LaunchTerms | None) -> None:
         self.registry = Registry()
         super().__init__("res1", terms, Pace(Timing()), self.registry)
-        self.registry.task(self)
+        self.registry.task(self, self.on_timer)
 
     def tick(self, now: int) -> list[Effect]:
         return self.registry.tick(now)

@@ -325,14 +325,17 @@ def test_a_slot_that_its_seller_has_lost_is_not_called_cancelled(alice: Any, res
     assert (ended.outcome.done, ended.outcome.cause) == (True, "it burns")
     again, _ = restarted_user(alice.journal, SECOND)
     for party in (alice.party, again.party):
-        assert (party.agreement_state(agreement_id), party.returns.done[agreement_id].cause) == ("lost", "it burns")
+        assert (party.agreement_state(agreement_id), party.changes.history.ended[agreement_id].cause) == (
+            "lost",
+            "it burns",
+        )
 
 
 def test_a_slot_that_is_paid_back_unasked_is_its_sellers_loss(alice: Any) -> None:
     """The bank's word may come before the seller's."""
     agreement_id = alice.bought()
     alice.hear("bank", c.ChangePosted(agreement_id, 0, "t", -5000))
-    assert alice.party.returns.done[agreement_id].cause == "res1 has given it back"
+    assert alice.party.changes.history.ended[agreement_id].cause == "res1 has given it back"
     assert alice.party.agreement_state(agreement_id) == "lost"
 
 

@@ -14,6 +14,7 @@ from ramp.model.instant import DAY, MILLISECOND, Instant, from_iso, iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.rfql import agreements, codec, documents
+from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.rfql.signing.proofs import Verifier
 from ramp.rfql.signing.signature import sign_text
@@ -44,9 +45,12 @@ class NoNotary:
         raise AssertionError("no sealed message here")
 
 
-def decode(encoded: codec.EncodedMessage, notary: Verifier | None = None, **metadata: str) -> Message:
+def decode(encoded: EncodedMessage, notary: Verifier | None = None, **metadata: str) -> Message:
     return codec.decode(
-        USER, RESOURCE, {**encoded.metadata, **metadata}, encoded.thread, encoded.body, notary or NoNotary(), NOW
+        EncodedMessage(USER, encoded.body, {**encoded.metadata, **metadata}, encoded.thread),
+        RESOURCE,
+        notary or NoNotary(),
+        NOW,
     )
 
 
@@ -80,6 +84,7 @@ def test_slots_have_fipa_s_names() -> None:
         "reply-by": "1500",
         "ontology": "ComputeMarket",
         "language": "rfql-xml",
+        "x-document": "Rejection",
         "version": "1",
         "protocol": "fipa-iterated-contract-net",
     }
@@ -106,7 +111,7 @@ def test_thread_stands_in_for_a_missing_conversation_id() -> None:
     del encoded.metadata["conversation-id"]
     assert decode(encoded) == REJECTION
     with pytest.raises(DocumentError, match="conversation-id is missing"):
-        codec.decode(USER, RESOURCE, encoded.metadata, None, encoded.body, NoNotary(), NOW)
+        codec.decode(EncodedMessage(USER, encoded.body, encoded.metadata, ""), RESOURCE, NoNotary(), NOW)
 
 
 @pytest.mark.parametrize(
@@ -223,7 +228,7 @@ def test_units_are_numbered_by_position(now: Instant) -> None:
 # Signed contents
 
 
-def sent(signed: Signed, performative: Performative = Performative.REQUEST) -> codec.EncodedMessage:
+def sent(signed: Signed, performative: Performative = Performative.REQUEST) -> EncodedMessage:
     return codec.encode(Message(performative, USER, RESOURCE, "request-4", signed))
 
 
@@ -300,17 +305,14 @@ def test_what_must_be_sealed_is_neither_sent_nor_read_without_a_seal() -> None:
     metadata = {**codec.encode(REJECTION).metadata, "performative": "accept-proposal"}
     body = documents.write_content(acceptance.content)
     with pytest.raises(SealInvalid, match="accept-proposal of alice@localhost: Acceptance without a seal"):
-        codec.decode(USER, RESOURCE, metadata, None, body, NoNotary(), NOW)
-    read = codec.decode(USER, RESOURCE, metadata, None, body, NoNotary(), NOW, sealed=frozenset())
+        codec.decode(EncodedMessage(USER, body, metadata, ""), RESOURCE, NoNotary(), NOW)
+    read = codec.decode(EncodedMessage(USER, body, metadata, ""), RESOURCE, NoNotary(), NOW, sealed=frozenset())
     assert read.content == acceptance.content
     offers = SEALED | OFFERS
     with pytest.raises(SealInvalid, match="Rejection without a seal"):
         codec.decode(
-            USER,
+            EncodedMessage(USER, codec.encode(REJECTION).body, codec.encode(REJECTION).metadata, ""),
             RESOURCE,
-            codec.encode(REJECTION).metadata,
-            None,
-            codec.encode(REJECTION).body,
             NoNotary(),
             NOW,
             sealed=offers,

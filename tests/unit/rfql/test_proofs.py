@@ -15,6 +15,7 @@ from ramp.model.instant import MINUTE, Instant
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role, Seal
 from ramp.rfql import codec, documents
+from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.runtime.keys.store import KeyStore
 
@@ -64,7 +65,10 @@ def passed(store: KeyStore, now: Instant) -> Pass:
         message = store.notary(sender).seal(Message(performative, sender, receiver, "request-4", content), now)
         encoded = codec.encode(message)
         return codec.decode(
-            sender, receiver, encoded.metadata, encoded.thread, encoded.body, store.notary(receiver), now
+            EncodedMessage(sender, encoded.body, encoded.metadata, encoded.thread),
+            receiver,
+            store.notary(receiver),
+            now,
         ).content
 
     return run
@@ -134,7 +138,7 @@ def test_commitment_without_a_seal_is_not_even_read(
         kept = ("version", "performative", "ontology", "language")
         plain = {name: encoded.metadata[name] for name in kept}
         with pytest.raises(SealInvalid, match="Commitment without a seal"):
-            codec.decode(USER, RESOURCE, plain, "request-4", encoded.body, store.notary(RESOURCE), now)
+            codec.decode(EncodedMessage(USER, encoded.body, plain, "request-4"), RESOURCE, store.notary(RESOURCE), now)
 
 
 def payment() -> contents.PaymentMade:

@@ -21,6 +21,7 @@ from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, Instant
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role, Seal
 from ramp.rfql import codec
+from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.signing import seals, trust
 from ramp.rfql.signing.certificates import PrivateKey
 from ramp.rfql.signing.notary import XmlNotary
@@ -51,7 +52,7 @@ def deliver(user_notary: XmlNotary, now: Instant) -> Deliver:
     """What Alice reads of an encoded message, however it has been changed on the way."""
 
     def run(
-        encoded: codec.EncodedMessage,
+        encoded: EncodedMessage,
         *,
         sender: str = RESOURCE,
         receiver: str = USER,
@@ -62,7 +63,9 @@ def deliver(user_notary: XmlNotary, now: Instant) -> Deliver:
     ) -> Message:
         changed = {**encoded.metadata, **{name.replace("_", "-"): value for name, value in metadata.items()}}
         kept = {name: value for name, value in changed.items() if value != "-"}
-        return codec.decode(sender, receiver, kept, encoded.thread, encoded.body if body is None else body, notary, at)
+        return codec.decode(
+            EncodedMessage(sender, encoded.body if body is None else body, kept, encoded.thread), receiver, notary, at
+        )
 
     return run
 
@@ -479,4 +482,10 @@ def test_offers_may_be_sealed_and_are_then_checked(
         deliver(codec.encode(sealed), body=codec.encode(sealed).body.replace('"1"', '"2"'))
     plain = codec.encode(message)
     with pytest.raises(SealInvalid, match="Proposal without a seal"):
-        codec.decode(RESOURCE, USER, plain.metadata, plain.thread, plain.body, user_notary, now, sealed=SEALED | OFFERS)
+        codec.decode(
+            EncodedMessage(RESOURCE, plain.body, plain.metadata, plain.thread),
+            USER,
+            user_notary,
+            now,
+            sealed=SEALED | OFFERS,
+        )

@@ -35,7 +35,7 @@ from ramp.protocol import events as ev
 from ramp.protocol import events as said
 from ramp.protocol.records import SlotReleased
 from ramp.protocol.timing import Timing
-from ramp.runtime.guests.guarded_plugin import GuardedPlugin
+from ramp.runtime.guests.guarded import GuardedPlugin
 from ramp.runtime.guests.health import GuestHealth
 from ramp.runtime.host import Host, Ports
 from ramp.runtime.journal import MemoryJournal

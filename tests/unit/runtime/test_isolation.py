@@ -53,13 +53,7 @@ def test_limits_are_read(tmp_path: Path) -> None:
     config = load_config(path)
     assert config.resources[0].isolation is Isolation.PROCESS
     assert config.guests == GuestLimits(quote=5 * SECOND // 2, waiting_max=9, memory_mb=900, environment=("SGE_ROOT",))
-    assert [config.guests.of(call) // SECOND for call in ("quote", "price", "hold", "reservation", "snapshot")] == [
-        2,
-        5,
-        30,
-        30,
-        5,
-    ]
+    assert [config.guests.of(kind) // SECOND for kind in ("quote", "price", "change", "snapshot")] == [2, 5, 30, 5]
 
 
 def test_what_is_wrong_is_told_with_what_would_be_right(tmp_path: Path) -> None:

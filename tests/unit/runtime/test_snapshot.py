@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ramp.runtime.guests.answers import SNAPSHOT_BYTES_MAX, snapshot_text
+from ramp.runtime.guests.questions import SNAPSHOT_BYTES_MAX, snapshot_text
 
 
 def _job(number: int) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def test_a_folder_of_sockets_that_is_not_the_users_own_is_refused(
         listening.bind(str(state.socket("alice")))
         listening.listen()
         with pytest.raises(ConfigurationError, match=finding):
-            SocketLine(state.socket("alice"))
+            asyncio.run(SocketLine.open(state.socket("alice")))
     with pytest.raises(ConfigurationError, match=finding):
         status(state)
     if is_long:  # which keeps nobody from starting the market

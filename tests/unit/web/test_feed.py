@@ -45,10 +45,10 @@ class FakeAgent:
         except StopIteration as end:
             return end.value
 
-    async def open_async(self):
+    async def open(self):
         return self._line()
 
-    reopen_async = open_async
+    reopen = open  # noqa: A003 - the name of the protocol
 
     @asynccontextmanager
     async def _open(self):

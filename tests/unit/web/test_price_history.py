@@ -18,7 +18,6 @@ def test_offers_are_their_users_alone_and_start_prices_everybodys(tmp_path):
     ]  # fmt: skip
     assert [each.price for each in prices.points("bob")] == [90]
     assert [each.price for each in prices.points("")] == [90]
-    assert [each.price for each in prices.points("alice", "b")] == [50]
     prices.close()
     assert len(PriceHistory(tmp_path / "prices.sqlite").points("alice")) == 3  # a restart loses nothing
     assert (tmp_path / "prices.sqlite").stat().st_mode & 0o077 == 0

@@ -1,19 +1,15 @@
-"""The small parts of the transport: outbox, back-off, settings, trust, speed-ups."""
+"""The small parts of the transport: outbox, back-off, settings, trust."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import importlib
 import ssl
-import subprocess
-import sys
 
 import pytest
 
 from ramp.errors import ConfigurationError
 from ramp.servers import certificate
-from ramp.xmpp import spade_patches, stream
+from ramp.xmpp import stream
 from ramp.xmpp.link import LinkPolicy
 from ramp.xmpp.outbox import Outbox
 from ramp.xmpp.settings import TransportSettings
@@ -75,50 +71,11 @@ def test_one_context_a_trust(tmp_path):
     assert stream.tls_context(ca_file, True).verify_mode is ssl.CERT_REQUIRED
 
 
-def test_fast_key_derivation_is_that_of_rfc_6070():
-    # RFC 6070, section 2: PBKDF2-HMAC-SHA1 test vectors
-    class Mechanism:
-        hash = hashlib.sha1
-
-    derive = spade_patches._derive_key
-    assert derive(Mechanism, b"password", b"salt", 1).hex() == "0c60c80f961f0e71f3a9b524af6012062fe037a6"
-    assert derive(Mechanism, b"password", b"salt", 4096).hex() == "4b007901b765489abead49d926f721d065a429c1"
-
-
-def test_speed_ups_are_in_place_and_escape_as_before():
-    assert spade_patches.apply() is True
-    tostring = importlib.import_module("slixmpp.xmlstream.tostring")
-    assert tostring.escape('<a b="c">&\'') == "&lt;a b=&quot;c&quot;&gt;&amp;&apos;"
-    assert tostring.escape("<", use_cdata=True) == "<![CDATA[<]]>"
-
-
-def test_other_versions_are_left_alone(monkeypatch, caplog):
-    monkeypatch.setattr(spade_patches, "EXPECTED_VERSIONS", {"spade": "4.1.4", "slixmpp-multiplatform": "1.11.0"})
-    mechanisms = importlib.import_module("slixmpp.util.sasl.mechanisms")
-    before = object()
-    monkeypatch.setattr(mechanisms.SCRAM, "Hi", before)
-    assert spade_patches.apply() is False
-    assert mechanisms.SCRAM.Hi is before
-    assert "slixmpp-multiplatform 1.12.0 (expected 1.11.0)" in caplog.text
-
-
-@pytest.mark.slow
-def test_spade_comes_without_its_server_and_pages_which_can_still_be_imported():
-    program = (
-        "import sys; from ramp.xmpp import behaviour; "
-        "assert not {'sqlalchemy', 'alembic', 'aiohttp', 'jinja2', 'spade.web'} & sys.modules.keys(); "
-        "import pyjabber.server; assert pyjabber.server.Server.__module__ == 'pyjabber.server'; "
-        "from spade import web; assert web.WebApp.__module__ == 'spade.web' and web.aioweb.Application; print('good')"
-    )
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=500, check=False)
-    assert result.stdout == "good\n", result.stderr
-
-
 async def test_a_stranger_that_asks_for_an_agents_presence_is_not_answered(monkeypatch):
     said = []
-    nothing = {"on_message": said.append, "on_error": said.append, "on_misaddressed": said.append}
+    nothing = {"on_message": said.append, "on_misaddressed": said.append}
     client = stream.MarketStream(
-        "bank@localhost", "secret", context=ssl.create_default_context(), register=False, raw=False, **nothing
+        "bank@localhost", "secret", context=ssl.create_default_context(), register=False, **nothing
     )
     monkeypatch.setattr(client, "send", said.append)
     client.event("roster_subscription_request", client.make_presence(ptype="subscribe", pfrom="mallory@localhost"))

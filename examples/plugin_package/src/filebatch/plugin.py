@@ -12,9 +12,9 @@ from ramp.errors import ConfigurationError
 from ramp.model.instant import iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
-from ramp.plugins.interface import PluginSettings, Reservation, Slot
-from ramp.plugins.snapshot import load_shown, reservation_shown
-from ramp.plugins.windows import iso_or_empty, window_refusal
+from ramp.plugins.interface import PluginSettings, Reservation, ResourcePlugin, Slot
+from ramp.plugins.snapshot import machine_shown
+from ramp.plugins.windows import iso_or_empty, request_refusal
 
 
 def open_plugin(settings: PluginSettings) -> FileBatchPlugin:
@@ -28,23 +28,19 @@ def open_plugin(settings: PluginSettings) -> FileBatchPlugin:
     return FileBatchPlugin(settings, Path(file) if file else Path(settings.state_dir or ".") / "batch.sqlite")
 
 
-class FileBatchPlugin:
+class FileBatchPlugin(ResourcePlugin):
     """One machine."""
 
-    source = "live"
-
     def __init__(self, settings: PluginSettings, file: Path) -> None:
-        self._resource = settings.resource
-        self._cores = settings.cores
+        self.resource = settings.resource
+        self.capacity = settings.cores
         self._batch = Batch(file)
 
     def quote(self, unit: RequestUnit, now: int) -> Slot | Refusal:
         """The first slot in the window with the cores free throughout."""
         wanted, run = unit.cores.total, unit.run_duration(now)
         first, last = unit.earliest_start(now), unit.deadline - run
-        if wanted > self._cores:
-            return Refusal(unit.number, RefusalCode.MACHINE_TOO_SMALL, f"{self._cores} cores")
-        refused = window_refusal(unit, now)
+        refused = request_refusal(unit, self.capacity, now)
         if refused is not None:
             return refused
         taken = self._batch.taken(now)
@@ -56,10 +52,10 @@ class FileBatchPlugin:
     def _first_start(self, taken: list[Window], wanted: int, run: int, first: int) -> int:
         """Cores come free only when something ends, so no other starts need to be tried."""
         starts = [first, *sorted(each.ends for each in taken if each.ends > first)]
-        return next(at for at in starts if cores_taken(taken, at, at + run) + wanted <= self._cores)
+        return next(at for at in starts if cores_taken(taken, at, at + run) + wanted <= self.capacity)
 
     def _load(self, taken: list[Window], begins: int, ends: int) -> float:
-        return min(1.0, mean_taken(taken, begins, ends) / self._cores)
+        return min(1.0, mean_taken(taken, begins, ends) / self.capacity)
 
     def hold(self, key: str, unit: RequestUnit, slot: Slot, until: int, now: int) -> Reservation | Refusal:
         """Set a slot aside; a key that was ever used answers what became of it."""
@@ -67,7 +63,7 @@ class FileBatchPlugin:
             if self._batch.reservation(key) is None:
                 if until <= now:
                     return Refusal(unit.number, RefusalCode.HOLD_EXPIRED)
-                if cores_taken(self._batch.taken(now), slot.start, slot.end) + slot.cores > self._cores:
+                if cores_taken(self._batch.taken(now), slot.start, slot.end) + slot.cores > self.capacity:
                     return Refusal(unit.number, RefusalCode.SLOT_TAKEN)
                 self._batch.add_reservation(key, Window(slot.start, slot.end, slot.cores), slot.load, until)
             return self._answer(key, now, unit.number)
@@ -93,10 +89,6 @@ class FileBatchPlugin:
         """All that is set aside, by start."""
         return tuple(self._reservation(row) for row in self._batch.reservations(now))
 
-    def next_event(self, now: int) -> int | None:
-        """When the next hold runs out."""
-        return min((row["held_until"] for row in self._batch.reservations(now) if row["held_until"]), default=None)
-
     def _answer(self, key: str, now: int, unit: int = 0) -> Reservation | Refusal:
         """What stands under a key, or why nothing does."""
         row = self._batch.reservation(key)
@@ -108,26 +100,25 @@ class FileBatchPlugin:
 
     def _reservation(self, row: sqlite3.Row) -> Reservation:
         slot = Slot(row["begins"], row["ends"], row["cores"], row["load"])
-        name = f"{self._resource}-{row['number']}"
+        name = f"{self.resource}-{row['number']}"
         return Reservation(row["key"], name, slot, row["state"] == "firm", row["held_until"])
 
     def snapshot(self, now: int, horizon: int) -> dict[str, Any]:
         """The machine as `ramp qstat` shows it."""
         taken, jobs = self._batch.taken(now), [_job(row) for row in self._batch.jobs(now)]
-        busy = min(self._cores, cores_taken(taken, now, now + 1))
-        return {
-            "resource": self._resource,
-            "source": self.source,
-            "time": iso(now),
-            "machine_time_s": now / 1_000_000,
-            "cores": self._cores,
-            "cores_busy": busy,
-            "load": busy / self._cores,
-            "running": [job for job in jobs if job["start"] <= iso(now)],
-            "queued": [job for job in jobs if job["start"] > iso(now)],
-            "reservations": [reservation_shown(each) for each in self.reservations(now)],
-            "projected_load": load_shown(now, horizon, partial(self._load, taken)),
-        }
+        busy = min(self.capacity, cores_taken(taken, now, now + 1))
+        return machine_shown(
+            self.resource,
+            self.source,
+            self.capacity,
+            self.reservations(now),
+            now,
+            horizon,
+            load=partial(self._load, taken),
+            busy=busy,
+            running=[job for job in jobs if job["start"] <= iso(now)],
+            queued=[job for job in jobs if job["start"] > iso(now)],
+        )
 
 
 def _job(row: sqlite3.Row) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from ramp.web.laboratory.runs import answer_of
 from ramp.web.laboratory.traces import Stay
 from ramp.web.machines.torus_map import Kind
 from ramp.web.pages import frame
-from ramp.web.pages.charts import Options
+from ramp.web.pages.charts import Options, redraw
 from ramp.web.pages.machines.charts import SOLD, core_chart
 from ramp.web.pages.machines.places import PlacesView
 from ramp.web.pages.visit import Visit
@@ -120,9 +120,7 @@ class _FlatPlayer(_Player):
         self.draw()
 
     def show(self) -> str:
-        self._chart.options.clear()
-        self._chart.options.update(self._options(int(self._cores.value or 1)))
-        self._chart.update()
+        redraw(self._chart, self._options(int(self._cores.value or 1)))
         running = [each for each in self.stays if each.start_s <= self.second < each.end_s]
         return f"{sum(each.processors for each in running)} processors in use by {_jobs(len(running))}"
 

@@ -13,7 +13,7 @@ from ramp.model.instant import from_datetime
 from ramp.web.machines.core_rows import core_bars
 from ramp.web.machines.torus_map import TorusMap, torus_map
 from ramp.web.pages import frame
-from ramp.web.pages.charts import Options
+from ramp.web.pages.charts import Options, redraw
 from ramp.web.pages.machines.charts import core_chart, load_chart
 from ramp.web.pages.machines.places import PlacesView
 from ramp.web.pages.row_tables import Column, table
@@ -53,7 +53,7 @@ async def build(visit: Visit) -> None:
     """Fill the page."""
     name = visit.request.path_params["name"]
     frame.heading(f"Machine {name}")
-    market = visit.looking_market()
+    market = visit.site.looking_market(visit.session)
     if name not in {each.name for each in await market.resources()}:
         ui.label(f"Unknown seller {name}.").props('role="alert"').classes("ramp-bad")
         return
@@ -113,7 +113,8 @@ class MachinePage:
 
     async def _look(self) -> None:
         try:
-            self.show(await self._visit.looking_market().machine(self._name, HORIZON))
+            market = self._visit.site.looking_market(self._visit.session)
+            self.show(await market.machine(self._name, HORIZON))
         except RampError as error:
             self._problem.set_text(f"The machine does not answer: {error}")
             self._problem.set_visibility(True)
@@ -125,14 +126,10 @@ class MachinePage:
             self._visit.site.prices.start_prices({self._name: state.start_price}, from_datetime(state.time))
         self._facts.clear()
         with self._facts:
-            for term, value in self._described(state):
-                with ui.element("dt"):
-                    ui.label(term)
-                with ui.element("dd"):
-                    ui.label(value)
-        _redraw(self._load, load_chart(state, self._visit.dark))
+            frame.draw_facts(self._described(state))
+        redraw(self._load, load_chart(state, self._visit.dark))
         if self._cores is not None:
-            _redraw(self._cores, self._core_chart())
+            redraw(self._cores, self._core_chart())
         if self._places is not None:
             try:
                 drawn = torus_map(state)
@@ -217,9 +214,3 @@ class Places:
 
 def _chart(options: Options, label: str) -> ui.echart:
     return ui.echart(options).style("height: 18rem").props(f'role="img" aria-label="{label}"')
-
-
-def _redraw(chart: ui.echart, options: Options) -> None:
-    chart.options.clear()
-    chart.options.update(options)
-    chart.update()

@@ -13,6 +13,7 @@ from ramp.model.instant import to_datetime
 from ramp.runtime.clock import SystemClock
 from ramp.web.machines.price_history import PricePoint
 from ramp.web.pages import frame
+from ramp.web.pages.charts import redraw
 from ramp.web.pages.machines.charts import price_chart, price_series
 from ramp.web.pages.row_tables import Column, table
 from ramp.web.pages.visit import Visit
@@ -83,9 +84,7 @@ class PricesPage:
             return
         self._points = points
         self._series = price_series(points)
-        self._chart.options.clear()
-        self._chart.options.update(price_chart(self._series, self._visit.dark))
-        self._chart.update()
+        redraw(self._chart, price_chart(self._series, self._visit.dark))
         self._latest.show([self._row(number, each) for number, each in enumerate(reversed(points[-LATEST_MAX:]))])
 
     def _row(self, number: int, point: PricePoint) -> dict[str, object]:

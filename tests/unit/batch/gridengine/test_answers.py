@@ -1,6 +1,5 @@
 """Readers of Grid Engine's answers, against recorded outputs of the real commands."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,17 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ramp.batch.gridengine.answers import (
-    read_hosts,
     read_queues,
     read_reservation_of_jobs,
     read_reservations,
     task_count,
 )
 from ramp.batch.gridengine.markup import limit_of
-from ramp.batch.gridengine.text_tables import (
+from ramp.batch.gridengine.texts import (
     granted_number,
-    read_job_table,
-    read_reservation_table,
     read_settings,
     verified_slots,
 )
@@ -62,18 +58,10 @@ def test_a_job_on_several_queue_instances_is_one_job(recorded):
     assert dict(job.slots_at) == {"all.q@localhost": 20, "all.q@sim1": 20}
 
 
-def test_the_table_tells_the_same_as_the_document(recorded):
-    told = [
-        replace(job, run_limit=None, environment="", slot_range="") for job in read_queues(recorded("qstat_r_xml")).jobs
-    ]
-    assert list(read_job_table(recorded("qstat"))) == told
-
-
 def test_reservations(recorded):
     hold, firm = read_reservations(recorded("qrstat_xml"))
     assert (hold.number, hold.name, hold.state) == (62, "ramp_hold1", "w")
     assert (firm.start, firm.end) == (from_iso("2026-11-21T23:23:25Z"), from_iso("2026-11-21T23:53:25Z"))
-    assert read_reservation_table(recorded("qrstat")) == (hold, firm)
     (full,) = read_reservations(recorded("qrstat_ar_xml"))
     assert (full.slots_at, full.slots) == ((("all.q@sim7", 16), ("all.q@sim8", 4)), 20)
     assert (full.users, full.account, full.environment) == (("buyer1",), "ramp.k2", "mpi")
@@ -85,19 +73,9 @@ def test_jobs_that_were_there_before_qmaster_was_killed_and_started_again(record
 
 
 def test_no_reservations_at_all():
-    assert read_reservation_table("") == ()
-    assert read_job_table("") == ()
     assert read_reservations("<?xml version='1.0'?>\n<qrstat>\n</qrstat>\n") == ()
     unknown = "<?xml version='1.0'?>\n<qrstat>\n   <ar_unknown>\n      <id>77</id>\n   </ar_unknown>\n</qrstat>\n"
     assert read_reservations(unknown) == ()  # recorded for `qrstat -ar 77 -xml`
-
-
-def test_hosts_with_and_without_a_report(recorded):
-    hosts = {host.name: host for host in read_hosts(recorded("qhost_xml"))}
-    assert set(hosts) == {"localhost", *(f"sim{number}" for number in range(1, 9))}
-    assert (hosts["localhost"].processors, hosts["localhost"].architecture) == (2, "lx-amd64")
-    assert hosts["sim1"].processors is None
-    assert read_hosts(recorded("qhost_q_xml")) == tuple(hosts.values())
 
 
 def test_settings(recorded):
@@ -204,10 +182,3 @@ def test_a_reservation_that_ends_before_it_begins_is_none(recorded):
     wrong = recorded("qrstat_xml").replace("2026-11-22T02:23:24", "2026-11-20T02:23:24")
     with pytest.raises(ValueError, match="end of advance reservation 62 lies before its start"):
         read_reservations(wrong)
-
-
-def test_a_line_that_is_no_jobs_is_named(recorded):
-    with pytest.raises(ValueError, match="invalid job line: 'a line of another program'"):
-        read_job_table(recorded("qstat") + "a line of another program\n")
-    with pytest.raises(ValueError, match="got 'error', expected 'ar-id'"):
-        read_reservation_table("error")

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from ramp.model.instant import HOUR
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
-from ramp.model.slot import Reservation, Slot
+from ramp.model.slot import Reservation, Slot, SlotMove
+from ramp.plugins.interface import ResourcePlugin
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
+from ramp.protocol.amending.asking import ResizeSlot, SlotResized
 from ramp.protocol.events import MachineInDoubt
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
-from ramp.runtime.guests.answers import answer_problem, raised, without_answer
+from ramp.runtime.guests.questions import ROWS, Question, answer_problem, raised, without_answer
 from ramp.text import one_line
 
 UNIT = RequestUnit(3, 70, 10 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
@@ -29,6 +31,9 @@ HOLD = fx.HoldSlot("k", UNIT, SLOT, HOUR)
 PRICE = fx.PriceSlots("c", (PriceQuestion(70, 60, 20, 0.5),) * 2)
 DESCRIBE = fx.DescribeMachine("c", HOUR)
 NO = PriceRefusal(RefusalCode.PRICE)
+RESIZE = ResizeSlot("k", 2, 16, 2 * HOUR)
+TEND = fx.TendSlots((("k", "alice1"), ("l", "")))
+MOVE = SlotMove("n1", HOUR)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +56,11 @@ NO = PriceRefusal(RefusalCode.PRICE)
         (DESCRIBE, ev.MachineDescribed("c", "{}"), ev.MachineDescribed("c", "[]")),
         (DESCRIBE, ev.MachineDescribed("c", "{}"), ev.MachineDescribed("c", f'{{"a":"{"x" * 60_000}"}}')),
         (DESCRIBE, ev.MachineDescribed("c", "{}"), ev.MachineDescribed("c", '{"a":"é"}')),
+        (RESIZE, SlotResized("k", 2, FIRM), SlotResized("k", 2, replace(FIRM, slot=replace(SLOT, cores=8)))),
+        (RESIZE, SlotResized("k", 2, None, "why"), SlotResized("k", 1, FIRM)),
+        (TEND, ev.SlotsTended((("k", "gone"),), (("l", MOVE),), ("l",)), ev.SlotsTended((("m", "gone"),))),
+        (TEND, ev.SlotsTended(), ev.SlotsTended(moved=(("k", replace(MOVE, placement="")),))),
+        (fx.ForgetSlots(("k",)), ev.SlotsForgotten(), ev.SlotsTended()),
     ],
     ids=lambda each: f"{each!s:.60}",
 )
@@ -62,19 +72,34 @@ def test_an_answer_must_be_one_to_its_question(question: Any, right: Any, wrong:
 @pytest.mark.parametrize("asked", [True, False])
 def test_what_stands_in_for_an_answer_promises_nothing_and_is_one_to_its_question(asked: bool) -> None:
     no = Refusal(3, RefusalCode.PLUGIN_FAILED, detail="why")
-    doubt = MachineInDoubt("why")
+    doubt, unpriced = MachineInDoubt("why"), PriceRefusal(RefusalCode.PLUGIN_FAILED)
     expected: list[tuple[Any, Any]] = [
         (QUOTE, ev.SlotsQuoted("c", (no, no))),
         (HOLD, ev.SlotHeld("k", doubt if asked else no)),
         (fx.ConfirmSlot("k"), ev.SlotConfirmed("k", doubt)),
         (fx.LookUpSlot("k"), ev.SlotLookedUp("k", doubt)),
         (fx.ReleaseSlot("k"), ev.SlotFreed("k", doubt)),
-        (PRICE, ev.SlotsPriced("c", (PriceRefusal(RefusalCode.PLUGIN_FAILED, detail="why"),) * 2)),
+        (PRICE, ev.SlotsPriced("c", (replace(unpriced, detail="the price strategy failed: why"),) * 2)),
         (DESCRIBE, ev.MachineDescribed("c", json.dumps({"error": "why"}))),
+        (RESIZE, SlotResized("k", 2, None, "why")),
+        (TEND, ev.SlotsTended()),
+        (fx.ForgetSlots(("k",)), ev.SlotsForgotten()),
     ]
+    assert {type(question) for question, _ in expected} == {row.question for row in ROWS}
     for question, answer in expected:
         assert without_answer(question, "why", asked=asked) == answer
         assert answer_problem(question, answer) == ""
+
+
+def test_every_question_of_a_party_has_one_row_and_every_row_a_method_of_the_plug_in() -> None:
+    rows = {row.question: row for row in ROWS}
+    assert len(rows) == len(ROWS)
+    assert rows.keys() == set(get_args(Question))
+    assert len({row.call for row in ROWS}) == len({row.answer for row in ROWS}) == len(ROWS)
+    price = rows.pop(fx.PriceSlots)
+    assert not price.changes
+    assert all(callable(getattr(ResourcePlugin, row.call)) for row in rows.values())
+    assert {called for row in ROWS for called in row.shows} <= {row.call for row in ROWS}
 
 
 def test_reasons_are_one_short_line_that_can_be_printed() -> None:

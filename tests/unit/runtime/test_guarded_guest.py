@@ -12,10 +12,12 @@ from ramp.model.instant import HOUR
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot
+from ramp.plugins.interface import GONE, NOT_RESIZABLE, ResourcePlugin
 from ramp.protocol import effects as fx
+from ramp.protocol.amending.asking import ResizeSlot
 from ramp.protocol.events import MachineInDoubt
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
-from ramp.runtime.guests.guarded_plugin import GONE, GuardedPlugin, GuardedStrategy
+from ramp.runtime.guests.guarded import GuardedPlugin, GuardedStrategy
 from ramp.runtime.guests.health import GuestHealth
 
 UNIT = RequestUnit(1, 70, 10 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
@@ -24,10 +26,8 @@ FIRM = Reservation("k", "res-1", SLOT, True, None)
 HELD = replace(FIRM, firm=False, held_until=HOUR)
 
 
-class Guest:
+class Guest(ResourcePlugin):
     """Answers what it is told to."""
-
-    source = "live"
 
     def __init__(self, answer: Any) -> None:
         self._answer = answer
@@ -37,7 +37,7 @@ class Guest:
             raise self._answer
         return self._answer
 
-    quote = hold = confirm = reservation = release = snapshot = _say
+    quote = hold = confirm = reservation = reservations = release = snapshot = _say
 
 
 def guarded(answer: Any) -> tuple[Any, list[str]]:
@@ -47,7 +47,12 @@ def guarded(answer: Any) -> tuple[Any, list[str]]:
         assert progress.guest == "plug-in"
         told.append(progress.reason)
 
-    return GuardedPlugin(Guest(answer), GuestHealth("plug-in", watch)), told  # type: ignore[arg-type]
+    return GuardedPlugin(Guest(answer), GuestHealth("plug-in", watch)), told
+
+
+QUOTE = fx.QuoteSlots("c", (UNIT,))
+HOLD = fx.HoldSlot("k", UNIT, SLOT, HOUR)
+CONFIRM, RELEASE, LOOK_UP = fx.ConfirmSlot("k"), fx.ReleaseSlot("k"), fx.LookUpSlot("k")
 
 
 @pytest.mark.parametrize(
@@ -80,7 +85,7 @@ def guarded(answer: Any) -> tuple[Any, list[str]]:
 )
 def test_an_impossible_quote_is_a_coded_refusal(answer: Any, word: str) -> None:
     plugin, told = guarded(answer)
-    refused = plugin.quote(UNIT, 0)
+    (refused,) = plugin.ask(QUOTE, 0).answers
     assert isinstance(refused, Refusal)
     assert (refused.unit, refused.code) == (1, RefusalCode.PLUGIN_FAILED)
     assert word in refused.detail
@@ -103,34 +108,61 @@ def test_an_impossible_quote_is_a_coded_refusal(answer: Any, word: str) -> None:
 )
 def test_a_hold_that_fails_or_makes_no_sense_is_in_doubt(answer: Any) -> None:
     plugin, told = guarded(answer)
-    assert isinstance(plugin.hold("k", UNIT, SLOT, HOUR, 0), MachineInDoubt)
+    assert isinstance(plugin.ask(HOLD, 0).answer, MachineInDoubt)
     assert len(told) == 1
 
 
 @pytest.mark.parametrize("answer", [TimeoutError(), None, True, HELD, replace(FIRM, key="other")], ids=str)
 def test_a_confirmation_that_fails_or_is_not_firm_is_in_doubt(answer: Any) -> None:
     plugin, _ = guarded(answer)
-    assert isinstance(plugin.confirm("k", 0), MachineInDoubt)
+    assert isinstance(plugin.ask(CONFIRM, 0).answer, MachineInDoubt)
 
 
 @pytest.mark.parametrize(
-    ("call", "answer"),
+    ("question", "answer"),
     [
-        (lambda plugin: plugin.quote(UNIT, 0), SLOT),
-        (lambda plugin: plugin.quote(UNIT, 0), Refusal(1, RefusalCode.CORES_TAKEN)),
-        (lambda plugin: plugin.hold("k", UNIT, SLOT, HOUR, 0), HELD),
-        (lambda plugin: plugin.hold("k", UNIT, SLOT, HOUR, 0), Refusal(1, RefusalCode.SLOT_TAKEN)),
-        (lambda plugin: plugin.confirm("k", 0), FIRM),
-        (lambda plugin: plugin.confirm("k", 0), Refusal(0, RefusalCode.HOLD_EXPIRED)),
-        (lambda plugin: plugin.look_up("k", 0), HELD),
-        (lambda plugin: plugin.look_up("k", 0), None),
-        (lambda plugin: plugin.release("k", 0), None),
+        (HOLD, HELD),
+        (HOLD, Refusal(1, RefusalCode.SLOT_TAKEN)),
+        (CONFIRM, FIRM),
+        (CONFIRM, Refusal(0, RefusalCode.HOLD_EXPIRED)),
+        (LOOK_UP, HELD),
+        (LOOK_UP, None),
+        (RELEASE, None),
     ],
+    ids=str,
 )
-def test_what_is_right_passes_unchanged(call: Any, answer: Any) -> None:
+def test_what_is_right_passes_unchanged(question: Any, answer: Any) -> None:
     plugin, told = guarded(answer)
-    assert call(plugin) is answer
+    assert plugin.ask(question, 0).answer is answer
     assert told == []
+
+
+def test_the_rest_of_a_question_is_not_put_after_a_failure() -> None:
+    plugin, told = guarded(SLOT)
+    plugin.guest.quote = lambda unit, _: SLOT if unit.number == 1 else 1 / 0
+    units = tuple(replace(UNIT, number=number) for number in (1, 2, 3))
+    answers = plugin.ask(fx.QuoteSlots("c", units), 0).answers
+    assert answers[0] == SLOT
+    assert [each.detail for each in answers[1:]] == told * 2
+
+
+def test_the_buyers_account_reaches_a_plug_in_that_wants_it() -> None:
+    plugin, _ = guarded(HELD)
+    accounts = []
+    plugin.guest.hold_for = lambda account, *_: accounts.append(account) or HELD
+    plugin.ask(replace(HOLD, account="alice1"), 0)
+    assert accounts == ["alice1"]
+
+
+def test_a_plug_in_that_changes_no_sizes_is_not_able_to() -> None:
+    plugin, told = guarded(FIRM)
+    resized = plugin.ask(ResizeSlot("k", 1, 8, 2 * HOUR), 0)
+    assert (resized.able, resized.answer) == (False, NOT_RESIZABLE)
+    plugin.guest.resize = lambda *_: replace(FIRM, slot=replace(SLOT, cores=8))
+    assert plugin.ask(ResizeSlot("k", 1, 8, 2 * HOUR), 0).able
+    plugin.guest.resize = lambda *_: FIRM
+    resized = plugin.ask(ResizeSlot("k", 1, 8, 2 * HOUR), 0)
+    assert (resized.answer, resized.doubt) == (None, told[0])
 
 
 def test_a_snapshot_that_is_none_says_so() -> None:
@@ -164,4 +196,4 @@ def test_a_price_below_the_owners_minimum_is_a_failure_of_the_strategy() -> None
     (priced,) = strategy.ask(fx.PriceSlots("c", (PriceQuestion(70, 60, 5, 0.5),)), 0).prices
     assert isinstance(priced, PriceRefusal)
     assert priced.code is RefusalCode.PLUGIN_FAILED
-    assert told == ["invalid price: got 4, expected a whole number of credits from 5 to 1000000000"]
+    assert told == ["price: invalid price: got 4, expected a whole number of credits from 5 to 1000000000"]

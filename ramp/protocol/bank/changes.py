@@ -1,0 +1,147 @@
+"""The bank's part in contract changes: posting what is signed, voiding what the buyer withdraws, and its answers.
+
+A change needs both signatures; before the slot begins, the buyer's suffices to end its agreement. An addition to a slot
+is a line of an order, like an agreement: the bank posts the whole order with its last line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from ramp.errors import RemoteProtocolError
+from ramp.model.acl import Message, Performative
+from ramp.model.agreement import TERMINAL, ContractChange, Signed
+from ramp.model.contents import (
+    ChangePosted,
+    ChangeRefused,
+    ChangeWithdrawal,
+    KeeperRefused,
+    RefundOrder,
+    Unverified,
+)
+from ramp.model.instant import Instant
+from ramp.model.seal import Role
+from ramp.model.sizes.amended import order_line
+from ramp.protocol.amending.asking import ChangeDecided, PostChange, VoidChange
+from ramp.protocol.belief import sealed_lately
+from ramp.protocol.effects import CountersignLine, Effect, LookUpAgreement, Report, Send, VoidOrder, reply
+from ramp.protocol.events import OrderStanding
+from ramp.protocol.progress import KeeperOrdered
+from ramp.protocol.timing import Timing
+
+UNKNOWN_ORDER: Final = "unknown_order"
+"""Code of an addition without an order that pays for it."""
+
+BAD_TERMS: Final = "bad_terms"
+"""Code of a void order whose signed documents differ from it."""
+
+BAD_SIGNATURE: Final = "bad_signature"
+"""Code of a document that lacks a signature."""
+
+
+def is_about(message: Message) -> bool:
+    """Return whether a message asks for a change."""
+    content = message.content
+    if isinstance(content, Unverified):
+        return content.kind != "agreement"
+    return isinstance(content, ChangeWithdrawal | RefundOrder) or (
+        isinstance(content, Signed) and isinstance(content.body, ContractChange)
+    )
+
+
+def asked(
+    message: Message,
+    bank: str,
+    now: Instant,
+    timing: Timing,
+    wait: Callable[[Message], str],
+    orders: Mapping[str, OrderStanding],
+) -> Effect:
+    """Return the question to the ledger about a change, or the answer if none is needed.
+
+    A change of size from another sender, or without a signature, is answered NOT_UNDERSTOOD and decides nothing; its
+    resource sends it again. A cancellation is refused then, and its buyer may ask again.
+
+    Args:
+        message: as received.
+        bank: the bank's name.
+        now: the present.
+        timing: the protocol's limits.
+        wait: keeps the message until the ledger answers, and names the question.
+        orders: the open orders by id.
+
+    Raises:
+        RemoteProtocolError: if a change of size is not countersigned by its sender, or names another bank; if a
+            withdrawal has no recent seal of its sender, or the keeper's order none of the keeper.
+    """
+    content = message.content
+    if isinstance(content, RefundOrder):
+        seal = sealed_lately(message, Role.KEEPER, now, timing)
+        return PostChange(wait(message), content.agreement_id, None, False, seal.text)
+    if isinstance(content, ChangeWithdrawal):
+        seal = sealed_lately(message, Role.USER, now, timing)
+        return VoidChange(wait(message), content.agreement_id, content.number, message.sender, seal.text)
+    if isinstance(content, Unverified):
+        if content.kind == "cancellation":
+            return _refuse(message, content.reference, TERMINAL, content.code, content.detail)
+        raise RemoteProtocolError(f"invalid {content.kind}: {content.code}: {content.detail}")
+    assert isinstance(content, Signed)
+    assert isinstance(content.body, ContractChange)
+    body = content.body
+    both = (body.user, body.resource)
+    by_both = content.signers == both and message.sender == body.resource
+    by_buyer = body.is_terminal and content.signers == both[:1] and message.sender == body.user
+    if body.is_terminal and not by_both and not by_buyer:
+        detail = "the cancellation must be signed or countersigned by its sender"
+        return _refuse(message, body.agreement_id, TERMINAL, BAD_SIGNATURE, detail)
+    if not by_both and not by_buyer:
+        raise RemoteProtocolError("the amendment must be signed by its user and countersigned by its sender")
+    if body.bank != bank:
+        raise RemoteProtocolError(f"the change names another bank: {body.bank}")
+    if body.grows:
+        return _paid_by_order(message, content, body, wait, orders.get(body.order_id))
+    return PostChange(wait(message), body.agreement_id, body, by_buyer, content.document)
+
+
+def _paid_by_order(
+    message: Message,
+    signed: Signed,
+    body: ContractChange,
+    wait: Callable[[Message], str],
+    order: OrderStanding | None,
+) -> Effect:
+    if order is None:
+        return LookUpAgreement(wait(message), body.key)
+    if (body.key, message.sender) not in {(line.agreement_id, line.resource) for line in order.lines}:
+        detail = "the amendment is not in its order"
+        return _refuse(message, body.agreement_id, body.number, UNKNOWN_ORDER, detail)
+    if (order.user, order.valid_until) != (body.user, body.valid_until) or order_line(body) not in order.lines:
+        detail = "the amendment differs from its order"
+        call_id = wait(message)
+        return VoidOrder(call_id, order.order_id, order.user, order.valid_until, BAD_TERMS, detail, signed.document)
+    return CountersignLine(wait(message), body.key, body.effective_at, signed.document)
+
+
+def decided(found: ChangeDecided, message: Message, bank: str) -> list[Effect]:
+    """Return the answers about a decided change: to the party that asked, and about an end also to the others."""
+    order = message.content if isinstance(message.content, RefundOrder) else None
+    if found.code and order is not None:
+        return [reply(message, Performative.REFUSE, KeeperRefused(found.agreement_id, found.code, found.detail))]
+    if found.code:
+        return [_refuse(message, found.agreement_id, found.number, found.code, found.detail)]
+    ordered_for = "" if order is None else order.reason
+    posted = ChangePosted(found.agreement_id, found.number, found.transfer_id, found.amount, ordered_for)
+    withdrawn = isinstance(message.content, ChangeWithdrawal)
+    effects: list[Effect] = [reply(message, Performative.INFORM if withdrawn else Performative.AGREE, posted)]
+    if posted.is_terminal:
+        others = [name for name in (found.user, found.resource) if name != message.sender]
+        effects += [Send(Message(Performative.INFORM, bank, name, message.conversation_id, posted)) for name in others]
+    if order is not None:
+        what = f"refund of {order.agreement_id}: {posted.refund} minor units to {found.user} ({order.reason})"
+        effects.append(Report(KeeperOrdered(message.sender, what)))
+    return effects
+
+
+def _refuse(message: Message, agreement_id: str, number: int, code: str, detail: str) -> Send:
+    return reply(message, Performative.REFUSE, ChangeRefused(agreement_id, number, code, detail))

@@ -1,0 +1,394 @@
+"""All changes of one user's contracts: the state of each slot, open changes, and the owner's commands.
+
+Proposals, cancellations and claims are recorded before they are sent. At most one change of size and one end of an
+agreement are open at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeGuard
+
+from ramp.errors import RemoteProtocolError
+from ramp.model.acl import Message
+from ramp.model.agreement import TERMINAL, Agreement, ContractChange, change_key, end_of
+from ramp.model.contents import ChangeDone, ChangePosted, ChangePriced, ChangeRefused, Content, Failed
+from ramp.model.instant import Instant
+from ramp.model.money import credits_text
+from ramp.model.offer import RefusalCode
+from ramp.model.ports import IdSource
+from ramp.model.seal import Role, Seal
+from ramp.protocol.amending.asking import AgreementResized
+from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed, document_name
+from ramp.protocol.belief import said_by
+from ramp.protocol.conversations import Conversations, Registry
+from ramp.protocol.effects import Effect, Persist, Report, SaveAgreement
+from ramp.protocol.outcome import ALREADY_CANCELLED, REFUND_ORDERED, CancellationOutcome
+from ramp.protocol.progress import AmendmentEnded, CancellationEnded
+from ramp.protocol.records import CancellationConcluded, CancellationStarted, Record, RefundClaimed
+from ramp.protocol.timing import Pace
+from ramp.protocol.user.changing.change import BuyerChange, ChangeWord, OrderWord, Outcome, check_proof
+from ramp.protocol.user.changing.history import History
+from ramp.protocol.user.changing.resizes import NOT_ACTIVE, Resizes
+
+AGENT_FAILED = "agent_failed"
+"""Code of a change that a bug of the user agent ended before it was recorded."""
+
+FAILED_BEFORE = "the user agent failed before it was proposed"
+
+Claim = tuple[Failed, Seal]
+"""A seller's failure, and its seal."""
+
+
+@dataclass(slots=True)
+class _OnRecord:
+    """A change that the journal does not conclude.
+
+    Attributes:
+        together: agreements of all changes of its order.
+    """
+
+    body: ContractChange
+    claim: Claim | None = None
+    together: tuple[str, ...] = ()
+
+
+class Changes:
+    """The changes of one user's contracts.
+
+    Args:
+        agreements: the user's agreements by id.
+        standing: returns an agreement's state (`UserParty.agreement_state`).
+        pace: of the user.
+        ids: source of order ids.
+        registry: of the user's conversations.
+
+    Attributes:
+        history: of all changes that have ended.
+    """
+
+    def __init__(
+        self,
+        agreements: Mapping[str, Agreement],
+        standing: Callable[[str], str],
+        pace: Pace,
+        ids: IdSource,
+        registry: Registry,
+    ) -> None:
+        self.history = History(agreements)
+        self._agreements = agreements
+        self._standing = standing
+        self._pace = pace
+        self._open: Conversations[BuyerChange] = Conversations(registry, _reference, self._finished)
+        self._found_at: dict[str, str] = {}  # key of the conversation of each open change, by the change's key
+        self._resizes = Resizes(
+            agreements,
+            self.history,
+            standing=standing,
+            is_open=self.__contains__,
+            propose=self._propose,
+            pace=pace,
+            ids=ids,
+            registry=registry,
+        )
+
+    def __contains__(self, agreement_id: str) -> bool:
+        """Whether a change of size is open, or its price is being asked."""
+        number = self.history.last_number(agreement_id)
+        is_open = bool(number) and change_key(agreement_id, number) in self._found_at
+        return is_open or agreement_id in self._resizes
+
+    def is_ending(self, agreement_id: str) -> bool:
+        """Return whether an agreement is being cancelled, or its money claimed."""
+        return change_key(agreement_id, TERMINAL) in self._found_at
+
+    @property
+    def ending(self) -> tuple[str, ...]:
+        return tuple(body.agreement_id for body in self._bodies() if body.is_terminal)
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """Agreements with an open change of size, or whose price is being asked."""
+        return (*self._resizes.asked, *(body.agreement_id for body in self._bodies() if not body.is_terminal))
+
+    @property
+    def doubts(self) -> dict[str, str]:
+        """What is in doubt about each agreement; its end before its size."""
+        changes = sorted(self._open.values(), key=lambda each: each.changes[0].is_terminal)
+        return {body.agreement_id: change.doubt for change in changes for body in change.changes}
+
+    def _bodies(self) -> list[ContractChange]:
+        return [body for change in self._open.values() for body in change.changes]
+
+    def _changes_of(self, agreement_id: str) -> list[BuyerChange]:
+        """Return the open changes of an agreement: of its size, and its end."""
+        return [
+            change
+            for change in self._open.values()
+            if any(body.agreement_id == agreement_id for body in change.changes)
+        ]
+
+    # -- the journal ---------------------------------------------------------------------------------------------
+
+    def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
+        """Resume open changes after a restart; the agreements must be known."""
+        effects: list[Effect] = []
+        orders: dict[str, list[_OnRecord]] = {}
+        waiting = self._replayed(records)
+        for each in sorted(waiting.values(), key=lambda each: not each.body.is_terminal):
+            if each.body.grows:
+                orders.setdefault(each.body.order_id, []).append(each)
+            else:
+                effects += self._resumed([each], now)
+        for lines in orders.values():
+            order_id, wanted = lines[0].body.order_id, lines[0].together
+            on_record = [
+                each for each in wanted if any(body.order_id == order_id for body in self.history.proposed(each))
+            ]
+            if len(on_record) < len(wanted):  # the agent failed before all was on record, so nothing was sent
+                effects += self._resizes.none_done(
+                    [each.body.agreement_id for each in lines], AGENT_FAILED, FAILED_BEFORE
+                )
+            else:
+                effects += self._resumed(lines, now)
+        return effects
+
+    def resume(self, agreement_id: str, records: Sequence[Record], now: Instant) -> list[Effect]:
+        """Resume the changes of one agreement after a bug in them."""
+        lost = self._changes_of(agreement_id)
+        asked = self._resizes.drop(agreement_id)
+        self.rest(agreement_id)
+        waiting = self._replayed(records)
+        effects = self._resizes.none_done(asked, AGENT_FAILED, FAILED_BEFORE)
+        for change in lost:
+            if change.key in waiting:
+                effects += self._begin(change.lines, now, waiting[change.key].claim)
+            elif not change.outcomes:
+                effects += self._not_begun(change)
+        begun = {body.key for change in lost for body in change.changes}
+        for key, each in waiting.items():
+            if each.body.agreement_id == agreement_id and key not in begun and not each.body.grows:
+                effects += self._resumed([each], now)
+        return effects
+
+    def _not_begun(self, change: BuyerChange) -> list[Effect]:
+        """Report a change that a bug ended before it was on record."""
+        body = change.changes[0]
+        if body.is_terminal:
+            detail = "the user agent failed before it was sent"
+            outcome = CancellationOutcome(body.agreement_id, False, 0, AGENT_FAILED, detail)
+            return [Report(CancellationEnded(outcome))]
+        return self._resizes.none_done([each.agreement_id for each in change.changes], AGENT_FAILED, FAILED_BEFORE)
+
+    def rest(self, agreement_id: str) -> None:
+        """Suspend the changes of an agreement until the next start."""
+        self._resizes.drop(agreement_id)
+        for change in self._changes_of(agreement_id):
+            self._close(change)
+
+    def forget(self, agreement_ids: Sequence[str]) -> None:
+        """Forget archived agreements."""
+        for agreement_id in agreement_ids:
+            self.rest(agreement_id)
+            self.history.forget(agreement_id)
+
+    def _replayed(self, records: Sequence[Record]) -> dict[str, _OnRecord]:
+        """Replay all records; return the open changes by key."""
+        waiting: dict[str, _OnRecord] = {}
+        for record in records:
+            match record:
+                case AmendmentProposed(body, together=together):
+                    self.history.propose(body)
+                    waiting[body.key] = _OnRecord(body, together=together)
+                case AmendmentConcluded(outcome):
+                    waiting.pop(change_key(outcome.agreement_id, outcome.number), None)
+                    self.history.note(outcome)
+                case CancellationStarted(body):
+                    waiting[body.key] = _OnRecord(body)
+                case RefundClaimed(failed, seal) if failed.agreement_id in self._agreements:
+                    claimed = self._claimed(failed, record.at)
+                    waiting[claimed.key] = _OnRecord(claimed, (failed, seal))
+                case CancellationConcluded(outcome=ended):
+                    waiting.pop(change_key(ended.agreement_id, TERMINAL), None)
+                    self.history.note(ended)
+        return {key: each for key, each in waiting.items() if each.body.agreement_id in self._agreements}
+
+    def _resumed(self, lines: Sequence[_OnRecord], now: Instant) -> list[Effect]:
+        bodies = [(each.body, self._agreements[each.body.agreement_id]) for each in lines]
+        whole = len(lines) >= len(lines[0].together)
+        return self._begin(bodies, now, lines[0].claim, whole=whole)
+
+    # -- commands ------------------------------------------------------------------------------------------------
+
+    def cancel(self, agreement_id: str, reason: str, now: Instant) -> list[Effect]:
+        """Give an active slot back."""
+        if self.is_ending(agreement_id):
+            return []
+        agreement = self._agreements.get(agreement_id)
+        standing = None if agreement is None else self._standing(agreement_id)
+        if agreement is None or standing != "active":
+            return self._not_cancelled(agreement_id, standing)
+        body = end_of(agreement, reason, now)
+        return self._begin([(body, agreement)], now, records=[CancellationStarted(body, now)])
+
+    def _not_cancelled(self, agreement_id: str, standing: str | None) -> list[Effect]:
+        """Report that an agreement is not cancelled now: its state (None if it is unknown), or its end before."""
+        before = self.history.ended.get(agreement_id)
+        if before is not None:  # nothing is refunded again
+            how = "lost by its seller" if before.cause else "cancelled"
+            detail = f"it was {how} before, with a refund of {credits_text(before.refund)} credits"
+            outcome = CancellationOutcome(agreement_id, True, 0, ALREADY_CANCELLED, detail)
+        else:
+            detail = f"only an active agreement can be cancelled; {agreement_id} is {standing or 'unknown'}"
+            outcome = CancellationOutcome(agreement_id, False, 0, NOT_ACTIVE, detail)
+        return [Report(CancellationEnded(outcome))]
+
+    def claim(self, failed: Failed, seal: Seal, now: Instant) -> list[Effect]:
+        """Claim a refund on the failure message of a paid resource."""
+        agreement_id = failed.agreement_id
+        if self.is_ending(agreement_id) or agreement_id in self.history.ended:
+            return []
+        body, agreement = self._claimed(failed, now), self._agreements[agreement_id]
+        claimed = RefundClaimed(failed, seal, now)
+        return self._begin([(body, agreement)], now, (failed, seal), records=[claimed])
+
+    def _claimed(self, failed: Failed, now: Instant) -> ContractChange:
+        return end_of(self._agreements[failed.agreement_id], failed.detail, now)
+
+    def resize(self, wish: AgreementResized, now: Instant) -> list[Effect]:
+        """Resize active slots, or quote the refund or cost."""
+        return self._resizes.resize(wish, now)
+
+    def _propose(self, lines: Sequence[tuple[ContractChange, Agreement]], now: Instant) -> list[Effect]:
+        """Record and propose changes; all of one order are recorded before any is proposed."""
+        together = tuple(body.agreement_id for body, _ in lines if body.grows)
+        for body, _ in lines:
+            self.history.propose(body)
+        return self._begin(lines, now, records=[AmendmentProposed(body, now, together) for body, _ in lines])
+
+    # -- messages ------------------------------------------------------------------------------------------------
+
+    def concern(self, content: Content) -> TypeGuard[ChangeWord | ChangePriced | OrderWord]:
+        """Return whether a message is about a change, or an order that pays for one."""
+        if isinstance(content, OrderWord):
+            return any(each.order_id == content.order_id for each in self._open.values())
+        return isinstance(content, ChangeWord | ChangePriced)
+
+    def handle(self, message: Message, content: ChangeWord | ChangePriced | OrderWord, now: Instant) -> list[Effect]:
+        """Take an answer of a resource or the bank about a change or its order.
+
+        Raises:
+            RemoteProtocolError: if its sender did not seal it, or it is about something else.
+        """
+        if isinstance(content, OrderWord):
+            change = next(each for each in self._open.values() if each.order_id == content.order_id)
+            return self._open.act(change.key, partial(change.on_order, message, content, now), now)
+        about = content.change.body if isinstance(content, ChangeDone) else content
+        if isinstance(about, Agreement):
+            raise RemoteProtocolError("the proof must be of a ContractChange, got Agreement")
+        if self._resizes.concern(about.agreement_id, about.number):
+            return self._resizes.handle(message, content, about.agreement_id, now)
+        key = self._found_at.get(change_key(about.agreement_id, about.number))
+        if key is not None and not isinstance(content, ChangePriced):
+            return self._on_change(self._open[key], message, about.agreement_id, content, now)
+        if isinstance(content, ChangeDone):
+            return self._late_proof(message, content)
+        if isinstance(content, ChangePosted) and content.is_terminal:
+            return self._refunded(message, content, now)
+        return []
+
+    def _on_change(
+        self, change: BuyerChange, message: Message, agreement_id: str, content: ChangeWord, now: Instant
+    ) -> list[Effect]:
+        body = change.changes[0]
+        by_bank = isinstance(content, ChangeRefused) and message.sender != body.resource and not body.grows
+        if isinstance(content, ChangePosted) or by_bank:
+            assert isinstance(content, ChangePosted | ChangeRefused)
+            if body.grows:
+                return []  # its order has the bank's answer
+            return self._open.act(change.key, partial(change.on_bank, message, content, now), now)
+        return self._open.act(change.key, partial(change.on_seller, message, agreement_id, content, now), now)
+
+    def _late_proof(self, message: Message, proof: ChangeDone) -> list[Effect]:
+        """Save the copy with both signatures of a change that the bank's answer has concluded."""
+        about = proof.change.body
+        assert isinstance(about, ContractChange)
+        body = self.history.proposal(about.agreement_id, about.number)
+        if body is None or about.agreement_id not in self._agreements:
+            return []
+        said_by(message, body.resource, Role.RESOURCE)
+        check_proof(body, proof)
+        return [SaveAgreement(document_name(about.agreement_id, about.number), proof.change, proof.posted_seal.text)]
+
+    def _refunded(self, message: Message, posted: ChangePosted, now: Instant) -> list[Effect]:
+        """Take a refund that was not asked for, or comes after its refusal.
+
+        The resource has told the bank of its failure, and its message to this user is late; or the keeper ordered it.
+        """
+        agreement = self._agreements.get(posted.agreement_id)
+        if agreement is None or posted.agreement_id in self.history.ended:
+            return []
+        seal = said_by(message, agreement.bank, Role.BANK)
+        seller = (RefusalCode.NOT_DELIVERED, f"{agreement.resource} has given it back")
+        why = ("", "") if self.history.was_refused(posted.agreement_id) else seller
+        if posted.ordered_for:
+            why = (REFUND_ORDERED, f"the market's keeper has refunded it: {posted.ordered_for}")
+        return self._concluded(CancellationOutcome(posted.agreement_id, True, posted.refund, *why), seal, now)
+
+    def not_understood(self, message: Message, now: Instant) -> list[Effect]:
+        """Take a NOT_UNDERSTOOD about a change; ignore any other."""
+        key = self._found_at.get(message.in_reply_to)
+        if key is None:
+            return self._resizes.not_understood(message, now)
+        return self._open.act(key, partial(self._open[key].on_not_understood, message.sender, now), now)
+
+    # -- common --------------------------------------------------------------------------------------------------
+
+    def _begin(
+        self,
+        lines: Sequence[tuple[ContractChange, Agreement]],
+        now: Instant,
+        claim: Claim | None = None,
+        *,
+        records: Sequence[Record] = (),
+        whole: bool = True,
+    ) -> list[Effect]:
+        """Start changes.
+
+        Args:
+            lines: one change, or those of one order that are not concluded.
+            now: the present.
+            claim: the seller's failure that a claim rests on.
+            records: to write before; empty if they are on record.
+            whole: whether the order has no other lines; else it has ended, and only the bank is asked.
+        """
+        change = BuyerChange(lines, self._pace, claim)
+        self._open.add(change.key, change)
+        self._found_at |= {body.key: change.key for body in change.changes}
+        begin = change.start if whole else change.decide
+        return self._open.act(change.key, lambda: [*map(Persist, records), *begin(now)], now)
+
+    def _finished(self, change: BuyerChange, effects: list[Effect], now: Instant) -> list[Effect]:
+        if not change.outcomes:
+            return effects
+        self._close(change)
+        ends = (effect for outcome, seal in change.outcomes for effect in self._concluded(outcome, seal, now))
+        return [*effects, *ends]
+
+    def _close(self, change: BuyerChange) -> None:
+        self._open.drop(change.key)
+        for body in change.changes:
+            self._found_at.pop(body.key, None)
+
+    def _concluded(self, outcome: Outcome, seal: Seal, now: Instant) -> list[Effect]:
+        """Record and report the bank's answer."""
+        self.history.note(outcome)
+        if isinstance(outcome, CancellationOutcome):
+            return [Persist(CancellationConcluded(outcome, seal, now)), Report(CancellationEnded(outcome))]
+        return [Persist(AmendmentConcluded(outcome, seal, now)), Report(AmendmentEnded(outcome))]
+
+
+def _reference(change: BuyerChange) -> str:
+    return change.changes[0].agreement_id

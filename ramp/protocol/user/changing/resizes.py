@@ -1,0 +1,237 @@
+"""The owner's wishes for other sizes of slots: checked, drawn up, and asked for their prices.
+
+A smaller size is proposed at once. For a larger one the sellers are asked for their prices first, and all slots of a
+command are then paid by one order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from ramp.model.acl import Message
+from ramp.model.agreement import Agreement, ContractChange, change_key
+from ramp.model.contents import ChangePriced, ChangeRefused, Content
+from ramp.model.instant import Instant
+from ramp.model.ports import IdSource
+from ramp.model.seal import Role
+from ramp.model.sizes.amended import (
+    AMENDMENT_NUMBER_MAX,
+    SlotState,
+    amendment_problem,
+    is_growth,
+    mixed_problem,
+    number_problem,
+    refund_owed,
+)
+from ramp.model.sizes.moldable import price_with
+from ramp.protocol.amending.asking import QUOTED, AgreementResized, AmendmentOutcome
+from ramp.protocol.belief import said_by
+from ramp.protocol.conversations import Conversations, Registry
+from ramp.protocol.effects import Effect, Report
+from ramp.protocol.progress import AmendmentEnded
+from ramp.protocol.timing import Pace
+from ramp.protocol.user.changing.history import History
+from ramp.protocol.user.changing.inquiry import PriceInquiry, Wanted, proposal
+
+NOT_ACTIVE = "not_active"
+"""Code of a change of an agreement that is not active."""
+
+NOT_TOGETHER = "not_together"
+"""Code of resizes that one order cannot pay."""
+
+ANOTHER_OPEN = "another_open"
+"""Code of a resize while another is open."""
+
+
+class Resizes:
+    """The commands of one user to change sizes, until they are proposed.
+
+    Args:
+        agreements: the user's agreements by id.
+        history: of the user's changes.
+        standing: returns an agreement's state (`UserParty.agreement_state`).
+        is_open: whether a change of an agreement's size is open.
+        propose: records and proposes changes.
+        pace: of the user.
+        ids: source of order ids.
+        registry: of the user's conversations.
+    """
+
+    def __init__(
+        self,
+        agreements: Mapping[str, Agreement],
+        history: History,
+        *,
+        standing: Callable[[str], str],
+        is_open: Callable[[str], bool],
+        propose: Callable[[Sequence[tuple[ContractChange, Agreement]], Instant], list[Effect]],
+        pace: Pace,
+        ids: IdSource,
+        registry: Registry,
+    ) -> None:
+        self._agreements = agreements
+        self._history = history
+        self._standing = standing
+        self._is_open = is_open
+        self._propose = propose
+        self._pace = pace
+        self._ids = ids
+        self._inquiries: Conversations[PriceInquiry] = Conversations(registry, followed=self._inquired)
+
+    def __contains__(self, agreement_id: str) -> bool:
+        return self._inquiry_of(agreement_id) is not None
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """Agreements for whose growth a price is being asked."""
+        return tuple(each.agreement_id for inquiry in self._inquiries.values() for each in inquiry.wanted)
+
+    def drop(self, agreement_id: str) -> tuple[str, ...]:
+        """Forget the inquiry of an agreement; return all agreements that it asks for."""
+        inquiry = self._inquiry_of(agreement_id)
+        if inquiry is None:
+            return ()
+        self._inquiries.drop(inquiry.key)
+        return tuple(each.agreement_id for each in inquiry.wanted)
+
+    def _inquiry_of(self, agreement_id: str) -> PriceInquiry | None:
+        return next((each for each in self._inquiries.values() if each.asks_for(agreement_id)), None)
+
+    # -- commands ------------------------------------------------------------------------------------------------
+
+    def resize(self, wish: AgreementResized, now: Instant) -> list[Effect]:
+        """Resize active slots, or quote the refund or cost."""
+        ids = tuple(dict.fromkeys((wish.agreement_id, *wish.together)))
+        for each in ids:
+            problem = self._standing_problem(each) or number_problem(len(self._history.posted(each)))
+            if problem is not None:
+                return self.none_done(ids, *problem)
+        wanted = [self._wanted(each, wish) for each in ids]
+        grows = all(is_growth(each.state, each.cores, each.until) for each in wanted)
+        banks = {each.agreement.bank for each in wanted}
+        if len(ids) > 1 and (not grows or len(banks) > 1):
+            detail = "changes can be paid together only if each one adds and all use one bank"
+            return self.none_done(ids, NOT_TOGETHER, detail)
+        if grows:
+            return self._grow(wanted, wish.max_cost, now, quote_only=wish.quote_only)
+        return self._shrink(wanted[0], now, quote_only=wish.quote_only)
+
+    def _standing_problem(self, agreement_id: str) -> tuple[str, str] | None:
+        standing = "unknown" if agreement_id not in self._agreements else self._standing(agreement_id)
+        if standing != "active":
+            return NOT_ACTIVE, f"only an active agreement can be changed; {agreement_id} is {standing}"
+        if self._is_open(agreement_id):
+            return ANOTHER_OPEN, f"{agreement_id} is already being changed; wait until that change ends"
+        return None
+
+    def _wanted(self, agreement_id: str, wish: AgreementResized) -> Wanted:
+        agreement, state = self._agreements[agreement_id], self._history.state(agreement_id)
+        number = self._history.last_number(agreement_id) + 1
+        cores = state.cores if wish.cores is None else wish.cores
+        until = state.until if wish.until is None else wish.until
+        return Wanted(agreement, state, number, cores, until, _asking(wish, agreement))
+
+    def _shrink(self, wanted: Wanted, now: Instant, *, quote_only: bool) -> list[Effect]:
+        """Propose a smaller size, effective as soon as the notice allows."""
+        agreement, state = wanted.agreement, wanted.state
+        if wanted.cores > state.cores or wanted.until > state.until:
+            return self.none_done([wanted.agreement_id], *mixed_problem(state))
+        timing = self._pace.timing
+        effective_at = now + timing.amendment_notice
+        valid_until = min(effective_at + timing.amendment_window, wanted.until)
+        owed = refund_owed(agreement, state, wanted.cores, wanted.until, effective_at)
+        body = replace(proposal(wanted, now, effective_at, valid_until), amount=-owed)
+        problem = amendment_problem(agreement, state, body)
+        if problem is not None:
+            return self.none_done([wanted.agreement_id], *problem)
+        if quote_only:
+            return [Report(AmendmentEnded(_quoted(body)))]
+        return self._propose([(body, agreement)], now)
+
+    def _grow(self, wanted: Sequence[Wanted], max_cost: int | None, now: Instant, *, quote_only: bool) -> list[Effect]:
+        """Ask the sellers for their prices first."""
+        ids = [each.agreement_id for each in wanted]
+        for each in wanted:
+            if each.agreement.offer.start_probability is not None:
+                return self.none_done(ids, "not_reserved", "the agreement is a submitted job, whose size is fixed")
+            if each.number > AMENDMENT_NUMBER_MAX:
+                detail = f"{each.agreement_id} has had {AMENDMENT_NUMBER_MAX} amendments, which is the limit"
+                return self.none_done(ids, "old_number", detail)
+        inquiry = PriceInquiry(wanted, max_cost, self._pace, quote_only=quote_only)
+        self._inquiries.add(inquiry.key, inquiry)
+        return self._inquiries.act(inquiry.key, partial(inquiry.start, now), now)
+
+    # -- prices --------------------------------------------------------------------------------------------------
+
+    def concern(self, agreement_id: str, number: int) -> bool:
+        """Return whether the price of a change with this number is being asked."""
+        inquiry = self._inquiry_of(agreement_id)
+        return inquiry is not None and inquiry.of(agreement_id).number == number
+
+    def handle(self, message: Message, content: Content, agreement_id: str, now: Instant) -> list[Effect]:
+        """Take a seller's price, or its refusal to name one.
+
+        Raises:
+            RemoteProtocolError: if the seller did not seal it.
+        """
+        inquiry = self._inquiry_of(agreement_id)
+        assert inquiry is not None, "it is asked about (`concern`)"
+        said_by(message, inquiry.of(agreement_id).agreement.resource, Role.RESOURCE)
+        if isinstance(content, ChangePriced):
+            inquiry.take(content, now)
+        elif isinstance(content, ChangeRefused):
+            inquiry.failure = content.code, content.detail
+        return self._inquiries.act(inquiry.key, list, now)
+
+    def _inquired(self, inquiry: PriceInquiry, effects: list[Effect], now: Instant) -> list[Effect]:
+        """Report an inquiry that has failed, and propose what every seller has named a price for."""
+        gone = [each for each in inquiry.wanted if self._standing(each.agreement_id) != "active"]
+        if inquiry.is_answered and gone:
+            what = f"{gone[0].agreement_id} is {self._standing(gone[0].agreement_id)} now"
+            inquiry.failure = inquiry.failure or (NOT_ACTIVE, what)
+        bodies: list[ContractChange] = []
+        if inquiry.is_answered and inquiry.failure is None:
+            bodies = inquiry.drawn_up(QUOTED if inquiry.quote_only else self._ids.new("order"), now)
+        if inquiry.failure is not None:
+            self._inquiries.drop(inquiry.key)
+            return [self._not_done(each.agreement_id, each.state, *inquiry.failure) for each in inquiry.wanted]
+        if not bodies:
+            return effects
+        self._inquiries.drop(inquiry.key)
+        if inquiry.quote_only:
+            return [Report(AmendmentEnded(_quoted(body))) for body in bodies]
+        lines = [(body, each.agreement) for body, each in zip(bodies, inquiry.wanted, strict=True)]
+        return self._propose(lines, now)
+
+    def not_understood(self, message: Message, now: Instant) -> list[Effect]:
+        """Take a NOT_UNDERSTOOD about a price inquiry; ignore any other."""
+        for inquiry in self._inquiries.values():
+            if any(change_key(each.agreement_id, each.number) == message.in_reply_to for each in inquiry.wanted):
+                inquiry.failure = "not_understood", f"{message.sender} does not understand the price inquiry"
+                return self._inquiries.act(inquiry.key, list, now)
+        return []
+
+    def none_done(self, agreement_ids: Sequence[str], code: str, detail: str) -> list[Effect]:
+        """Report that nothing was proposed for agreements, and why."""
+        known = [each for each in agreement_ids if code != NOT_ACTIVE and each in self._agreements]
+        states = {each: self._history.state(each) for each in known}
+        return [self._not_done(each, states.get(each), code, detail) for each in agreement_ids]
+
+    def _not_done(self, agreement_id: str, state: SlotState | None, code: str, detail: str) -> Report:
+        cores, until = (0, 0) if state is None else (state.cores, state.until)
+        outcome = AmendmentOutcome(agreement_id, 0, False, cores, until, code=code, detail=detail)
+        return Report(AmendmentEnded(outcome))
+
+
+def _quoted(body: ContractChange) -> AmendmentOutcome:
+    """Return the outcome of a resize that was only quoted."""
+    size = (body.cores, body.until, body.effective_at)
+    return AmendmentOutcome(body.agreement_id, 0, False, *size, body.refund, QUOTED, "nothing is proposed", body.charge)
+
+
+def _asking(wish: AgreementResized, agreement: Agreement) -> int:
+    """Return the maximum price in credits per core-hour charged: the owner's, else what the request allows."""
+    offer = agreement.offer
+    return price_with(agreement.request, offer.cores, offer.end - offer.start) if wish.price is None else wish.price

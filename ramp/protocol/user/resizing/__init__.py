@@ -1,1 +1,0 @@
-"""Resizes of a user's slots: one amendment, one order, and all of them."""

@@ -1,0 +1,97 @@
+"""The repairs of SPADE and slixmpp: what each does, and that the installed versions still need it.
+
+A failure of `test_a_repair_is_still_needed` after an update means that this repair can be deleted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+
+import pytest
+
+from ramp.xmpp import spade_patches
+
+PLAIN = """
+import asyncio, inspect, json, sys
+import spade.agent
+from slixmpp import ClientXMPP
+from slixmpp.util.sasl import mechanisms
+
+found = {
+    "server imported": "pyjabber.server" in sys.modules,
+    "pages imported": "aiohttp" in sys.modules,
+    "keys derived in Python": "pbkdf2" not in inspect.getsource(mechanisms.SCRAM.Hi),
+    "task per message": "submit" in inspect.getsource(spade.agent.Agent.dispatch),
+}
+agent = spade.agent.Agent("a@localhost", "secret")
+found["delivery inside the process"] = agent.container.has_agent("a@localhost")
+found["uvloop's policy"] = type(asyncio.get_event_loop_policy()).__module__.startswith("uvloop")
+found["traces of messages"] = agent.traces.size > 0
+asyncio.set_event_loop_policy(None)
+
+async def later():
+    other = spade.agent.Agent("b@localhost", "secret")
+    first, second = (ClientXMPP(f"{name}@localhost", "secret") for name in "cd")
+    return {
+        "loop of the first agent": other.loop is not asyncio.get_running_loop(),
+        "TLS context of each stream": first.ssl_context is not second.ssl_context,
+        "texts not counted": "unacked_queue" not in inspect.getsource(ClientXMPP.send_raw),
+        "stanza object of each message": "stanza" in inspect.getsource(ClientXMPP._spawn_event),
+    }
+
+print(json.dumps(found | asyncio.run(later())))
+"""
+
+
+@pytest.fixture(scope="module")
+def plain() -> dict[str, bool]:
+    """What SPADE and slixmpp do without the repairs, in a process of their own."""
+    done = subprocess.run([sys.executable, "-c", PLAIN], capture_output=True, text=True, timeout=500, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "need",
+    [
+        "server imported",
+        "pages imported",
+        "keys derived in Python",
+        "task per message",
+        "delivery inside the process",
+        "uvloop's policy",
+        "traces of messages",
+        "loop of the first agent",
+        "TLS context of each stream",
+        "texts not counted",
+        "stanza object of each message",
+    ],
+)
+def test_a_repair_is_still_needed(plain, need):
+    assert plain[need], f"SPADE or slixmpp no longer needs the repair of: {need}"
+
+
+def test_fast_key_derivation_is_that_of_rfc_6070():
+    # RFC 6070, section 2: PBKDF2-HMAC-SHA1 test vectors
+    class Mechanism:
+        hash = hashlib.sha1
+
+    derive = spade_patches._derive_key
+    assert derive(Mechanism, b"password", b"salt", 1).hex() == "0c60c80f961f0e71f3a9b524af6012062fe037a6"
+    assert derive(Mechanism, b"password", b"salt", 4096).hex() == "4b007901b765489abead49d926f721d065a429c1"
+
+
+@pytest.mark.slow
+def test_spade_comes_without_its_server_and_pages_which_can_still_be_imported():
+    program = (
+        "import sys; from ramp.xmpp import behaviour; "
+        "assert not {'sqlalchemy', 'alembic', 'aiohttp', 'jinja2', 'spade.web'} & sys.modules.keys(); "
+        "import pyjabber.server; assert pyjabber.server.Server.__module__ == 'pyjabber.server'; "
+        "from spade import web; assert web.WebApp.__module__ == 'spade.web' and web.aioweb.Application; print('good')"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=500, check=False)
+    assert result.stdout == "good\n", result.stderr
