@@ -93,14 +93,6 @@ def test_truthful_sellers_by_second_price_are_paid_what_the_next_one_needs() -> 
 # -- large markets -----------------------------------------------------------------------------------------------------
 
 
-def test_many_resources_are_table_2_at_other_times() -> None:
-    resources = LARGE.many_resources(45)
-    assert len({each.name for each in resources}) == 45
-    assert resources[:20] == table2_resources()
-    assert resources[20].prices == resources[0].prices
-    assert len({(each.options["log"], each.options["base_time_s"]) for each in resources}) == 45
-
-
 @pytest.mark.slow
 def test_a_crowd_is_not_answered_with_still_more_messages() -> None:
     """A hundred users at once keep twenty resources busy for seconds: almost every late answer is waited for."""
@@ -126,19 +118,6 @@ def test_spans_of_a_log_count_as_one_by_their_jobs_and_times() -> None:
     rigid = [row(10, 8.0, 4.0, 0.4), row(30, 8.0, 4.0, 0.6)]
     (line,) = LOGS.against_easy([row(10, 1.0, 2.0, 0.5), row(30, 5.0, 6.0, 0.9)], rigid)
     assert [line[name] for name in LOGS.CHANGES] == pytest.approx([-50.0, -50.0, 0.0, 60.0])
-
-
-@pytest.mark.slow
-def test_which_jobs_are_malleable_grows_with_the_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a log a synthetic one stands in; more malleable jobs, less wait than under rigid EASY."""
-    monkeypatch.setattr(LOGS, "find_log", lambda name: None)
-    LOGS.jobs_of.cache_clear()
-    waits = [
-        LOGS.run_case(LOGS.Setting("SDSC", (0, 400), strategy, share, 1))["wait_h"]
-        for strategy, share in (("EASY", 0.0), ("minimum", 0.5), ("minimum", 1.0))
-    ]
-    LOGS.jobs_of.cache_clear()
-    assert waits[0] > waits[1] > waits[2]
 
 
 def test_waits_on_tori_are_compared_seed_by_seed_with_those_of_rigid_jobs() -> None:
@@ -209,36 +188,6 @@ def test_the_days_add_up_to_the_whole(market: dict[str, Any]) -> None:
     assert fmean(row["market"] for row in market["days"]) == pytest.approx(market["row"]["market"], abs=2e-4)
     # the whole is measured for an hour longer, until the last request has ended
     assert fmean(row["background"] for row in market["days"]) == pytest.approx(market["row"]["background"], abs=1 / 48)
-
-
-@pytest.mark.slow
-def test_prices_lie_between_the_machines_minimum_and_what_users_pay(market: dict[str, Any]) -> None:
-    minimum = {each.name: each.prices.minimum_price for each in TORUS.swarm_resources("torus")}
-    for sale in market["sales"]:
-        assert minimum[sale["resource"]] <= sale["price"] <= CASE.price
-        assert sale["placement"]
-
-
-@pytest.mark.slow
-def test_places_sold_for_one_time_never_meet(market: dict[str, Any]) -> None:
-    for index, one in enumerate(market["sales"]):
-        for other in market["sales"][index + 1 :]:
-            if one["resource"] == other["resource"] and one["start"] < other["end"] and other["start"] < one["end"]:
-                assert one["placement"].split()[0] != other["placement"].split()[0]
-
-
-@pytest.mark.slow
-def test_the_same_seed_gives_the_same_market(market: dict[str, Any]) -> None:
-    again = TORUS.run_market(CASE)
-    assert again["sales"] == market["sales"]
-    assert again["machines"] == market["machines"]
-
-
-@pytest.mark.slow
-def test_both_strategies_see_the_same_requests(market: dict[str, Any]) -> None:
-    priced = TORUS.run_market(replace(CASE, pricing="fragmentation"))
-    assert priced["row"]["requests"] == market["row"]["requests"]
-    assert priced["sales"] != market["sales"]
 
 
 @pytest.mark.slow

@@ -24,7 +24,8 @@ from simulation.experiments.executors import check_executor, working_on
 from simulation.experiments.worker_processes import run_all
 
 LIMIT_S = 300.0
-LOADS = Path(__file__).parents[2] / "examples" / "loads.toml"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+LOADS = EXAMPLES / "loads.toml"
 RAMP = [sys.executable, "-m", "ramp.cli.main"]
 
 
@@ -119,6 +120,16 @@ def test_a_swarm_and_an_experiment_come_to_the_same_results(cluster, tmp_path):
     assert tables
     for table in tables:
         assert (tmp_path / "there" / "rounds" / table).read_text() == (tmp_path / "here" / "rounds" / table).read_text()
+
+
+@pytest.mark.slow
+def test_a_study_in_a_file_is_measured_by_workers_that_load_the_file(cluster, tmp_path):
+    """The workers reach the file under the same path."""
+    arguments = ["run", f"{EXAMPLES / 'own_experiment.py'}:STUDY", "--quick", "--out", str(tmp_path)]
+    result = CliRunner().invoke(experiment, [*arguments, "--executor", cluster], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    rows = (tmp_path / "own-rounds" / "runs.csv").read_text().split()
+    assert [row.partition(",")[0] for row in rows] == ["rounds", "1", "2", "3", "4", "5"]
 
 
 @pytest.mark.slow

@@ -163,19 +163,34 @@ def test_several_measures_stand_side_by_side_and_words_at_even_distances() -> No
     rows = [{"x": word, "y": number, "z": 2 * number} for number, word in enumerate(("few", "some", "many"), 1)]
     one, other = curves(rows, y=(Axis("y", "first"), Axis("z", "second"))).axes
     assert (one.get_ylabel(), other.get_ylabel()) == ("first", "second")
+    assert one.get_position().y0 == other.get_position().y0
     assert [text.get_text() for text in one.get_xticklabels()] == ["few", "some", "many"]
     assert one.lines[0].get_xdata().tolist() == [0, 1, 2]
     assert other.get_ylim()[0] == 0
 
 
-def test_a_picture_says_what_it_is_and_its_small_print(tmp_path: Path) -> None:
-    one = study(
-        figures={
-            "values.png": Figure(
-                title="Values", size=(5, 4), note=lambda found: f"{len(found['runs'])} rows",
-                draw=Curves(table="runs", x=Axis("size", "m"), y=(Axis("value", "s"),), lines=("seed",)),
-            )
-        }
-    )  # fmt: skip
-    run(one, tmp_path)
-    assert (tmp_path / "values.png").stat().st_size > 5_000
+def test_panels_go_down_by_a_column_and_are_wrapped() -> None:
+    rows = [{"x": 1, "y": 1.0, "shape": shape, "log": log} for shape in ("slim", "fat") for log in ("A", "B")]
+    told: list[tuple[Any, ...]] = []
+    drawing = curves(rows, down="shape", panels=("log",), finish=lambda axes, found, panel, rows: told.append(panel))
+    assert told == [("slim", "A"), ("slim", "B"), ("fat", "A"), ("fat", "B")]
+    assert [axes.get_ylabel() for axes in drawing.axes] == ["y", "", "y", ""]
+    wrapped = curves(rows[:3], panels=("shape", "log"), wrap=2).axes
+    assert [axes.axison for axes in wrapped] == [True, True, True, False]
+
+
+def test_a_picture_has_small_print_and_a_legend(tmp_path: Path) -> None:
+    draw = Curves(table="runs", x=Axis("size", "m"), y=(Axis("value", "s"),), lines=("seed",))
+    drawn: list[Any] = []
+
+    def kept(drawing: Any, found: Found) -> Any:
+        drawn.append(drawing)
+        return draw(drawing, found)
+
+    picture = Figure(title="Values", size=(5, 4), draw=kept, note=lambda found: f"{len(found['runs'])} rows")
+    run(study(figures={"values.png": picture}), tmp_path)
+    assert (tmp_path / "values.png").read_bytes().startswith(b"\x89PNG")
+    (drawing,) = drawn
+    assert drawing.get_suptitle() == "Values (quick)"
+    assert "4 rows" in [text.get_text() for text in drawing.texts]
+    assert [text.get_text() for text in drawing.legends[0].get_texts()] == ["5", "6"]
