@@ -112,8 +112,8 @@ def _paid_before_its_start() -> Context:
     """A job counts as started as soon as it is in the queue."""
 
     def make(original: Any) -> Any:
-        def firm(participant: Participant, reservation: Reservation, stimulus: str, now: Instant) -> Any:
-            return original(participant, replace(reservation, started_at=now), stimulus, now)
+        def firm(participant: Participant, reservation: Reservation, now: Instant) -> Any:
+            return original(participant, replace(reservation, started_at=now), now)
 
         return firm
 
@@ -198,13 +198,9 @@ def _posts_after_deadline() -> Iterator[None]:
         return lambda records, order, at: original(records, order, at - MINUTE)
 
     def woken(original: Any) -> Any:
-        def earliest(*instants: Instant | None) -> Instant | None:
-            first: Instant | None = original(*instants)
-            return None if first is None else first + MINUTE
+        return lambda deadline: original(deadline + MINUTE)
 
-        return earliest
-
-    with _replaced(order_rules, "_as_of", as_of), _replaced(bank_party, "earliest", woken):
+    with _replaced(order_rules, "_as_of", as_of), _replaced(bank_party, "OrderEnd", woken):
         yield
 
 
@@ -236,7 +232,7 @@ def _single_signature_accepted() -> Context:
 
 def _reservation_never_voided() -> Context:
     """The bank does not wake up when the time of an order is over."""
-    return _replaced(bank_party, "earliest", lambda _: lambda *instants: None)
+    return _replaced(bank_party, "OrderEnd", lambda original: lambda _: original(None))
 
 
 def _order_posted_in_part() -> Context:
