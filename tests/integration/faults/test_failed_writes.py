@@ -25,7 +25,7 @@ from ramp.errors import EffectFailed, LedgerUnavailable, StorageFailed
 from ramp.model.instant import MINUTE
 from ramp.protocol.transition_tables import ParticipantState
 from ramp.runtime import state_folder
-from ramp.runtime.guests.guarded import GuardedPlugin
+from ramp.runtime.guests.guarded import GuardedGuest
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.ledger.store import LedgerStore
 from simulation.resource import reservation_book
@@ -124,8 +124,8 @@ def check_agreed(market: OneProcess) -> None:
     sold, firm = set(), set()
     for name in ("alpha", "beta"):
         machine = market.agents[name].host.ports.machine
-        assert isinstance(machine, GuardedPlugin)
-        plugin = machine.plugin
+        assert isinstance(machine, GuardedGuest)
+        plugin = machine.guest
         for participant in resource(market, name).participants.values():
             if participant.state is ParticipantState.SOLD:
                 sold.add(participant.agreed.agreement_id)
