@@ -54,75 +54,12 @@ def names(effects: list[Effect]) -> list[str]:
     return [each.keys[0] for each in effects if isinstance(each, ForgetSlots)]
 
 
-def test_each_acts_at_its_deadline_the_earliest_first_and_the_first_armed_of_equals() -> None:
-    registry, _ = registry_of(Waiting("late", [9]), Waiting("b", [5]), Waiting("a", [5]), Waiting("never", []))
-    assert registry.deadline == 5
-    assert registry.tick(4) == []
-    assert names(registry.tick(9)) == ["b", "a", "late"]
-    assert registry.deadline is None
-
-
-def test_a_conversation_that_is_due_again_acts_once_a_tick() -> None:
-    one = Waiting("one", [1, 2, 3])
-    registry, _ = registry_of(one)
-    assert names(registry.tick(10)) == ["one"]
-    assert registry.deadline == 2
-
-
-def test_only_the_last_deadline_counts_and_none_after_it_is_dropped() -> None:
-    one, other = Waiting("one", [5]), Waiting("other", [7])
-    registry, group = registry_of(one, other)
-    one.deadlines = [8]
-    group.act("one", one.start, 0)
-    assert (registry.deadline, names(registry.tick(7))) == (7, ["other"])
-    assert group.drop("one") is one
-    assert (registry.deadline, registry.tick(8)) == (None, [])
-    assert "one" not in group
-
-
-def test_a_bug_stays_in_its_conversation_which_is_not_armed_any_more() -> None:
-    registry, _ = registry_of(Waiting("broken", [5], raises=True), Waiting("sound", [5]))
-    again, done = registry.tick(5)
-    assert (again, names([done])) == (TakeUpAgain("broken", BUG), ["sound"])
-    assert registry.deadline is None
-
-
 def test_what_is_named_otherwise_is_resumed_under_that_name() -> None:
     registry = Registry()
     group: Conversations[Waiting] = Conversations(registry, lambda each: f"offer of {each.name}")
     one = group.add("one", Waiting("one", [5], raises=True))
     group.act("one", one.start, 0)
     assert registry.tick(5) == [TakeUpAgain("offer of one", BUG)]
-
-
-def test_after_an_action_the_party_has_its_say_and_may_end_the_conversation() -> None:
-    registry = Registry()
-
-    def followed(one: Waiting, effects: list[Effect], now: Instant) -> list[Effect]:
-        group.drop(one.name)
-        return [*effects, ForgetSlots((f"followed at {now}",))]
-
-    group: Conversations[Waiting] = Conversations(registry, followed=followed)
-    one = group.add("one", Waiting("one", [5]))
-    assert names(group.act("one", one.start, 3)) == ["followed at 3"]
-    assert (len(group), registry.deadline) == (0, None)
-
-
-def test_tasks_act_after_the_conversations_and_have_deadlines_of_their_own() -> None:
-    registry, _ = registry_of(Waiting("one", [5]))
-    task = Waiting("task", [3, 5])
-    registry.task(task, task.on_timer)
-    assert (registry.deadline, names(registry.tick(3))) == (3, ["task"])
-    assert names(registry.tick(5)) == ["one", "task"]
-
-
-def test_a_step_of_the_clock_moves_all() -> None:
-    registry, _ = registry_of(Waiting("one", [5]), Waiting("two", [6]))
-    task = Waiting("task", [7])
-    registry.task(task, task.on_timer)
-    registry.clock_set(100)
-    assert (registry.deadline, names(registry.tick(106))) == (105, ["one", "two"])
-    assert registry.deadline == 107
 
 
 def test_replaced_alarms_do_not_pile_up() -> None:

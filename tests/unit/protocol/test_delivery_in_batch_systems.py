@@ -7,15 +7,14 @@ from typing import Any
 import pytest
 
 from ramp.model import contents as c
-from ramp.model.acl import Performative
 from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.records import JobEnded, SlotFailed
+from ramp.protocol.records import SlotFailed
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from tests.unit.protocol.test_jobs_and_their_launcher import Seller as Launching
-from tests.unit.protocol.test_jobs_and_their_launcher import asked, recorded
+from tests.unit.protocol.test_jobs_and_their_launcher import recorded
 
 TERMS = LaunchTerms("slurm", {"alice": "alice1"}, grace=10 * SECOND, delivery_limit=5 * MINUTE)
 ORDER = c.JobOrder("job-1", "a1", 16, 1, HOUR, (c.JobArgument("./run"),))
@@ -69,32 +68,3 @@ def test_without_any_look_at_the_slot_the_delivery_is_unknown_and_the_money_stay
     assert SlotFailed not in recorded(effects)
     open_ = isinstance(fate, ev.JobSight) and not fate.state.is_final
     assert seller.status.delivery is (Delivery.PENDING if open_ else Delivery.UNKNOWN)
-
-
-def test_a_restart_goes_on_waiting_for_the_sites_word_about_the_slot_of_an_ended_job(seller: Seller) -> None:
-    seller.seen(ev.JobSight(JobState.DONE, "1", 16, HOUR, HOUR + 1, 0), HOUR + 2)
-    assert (seller.status.state, seller.status.delivery) == (JobState.DONE, Delivery.PENDING)
-    seller.restart(HOUR + MINUTE)
-    assert recorded(seller.told(IN_ORDER, HOUR + 2 * MINUTE)) == [JobEnded]
-    assert recorded(seller.told(IN_ORDER, HOUR + 3 * MINUTE)) == []
-    seller.restart(HOUR + 4 * MINUTE)
-    assert (seller.status.state, seller.status.delivery) == (JobState.DONE, Delivery.ON_TIME)
-
-
-@pytest.mark.parametrize("ended", [False, True])
-def test_a_slot_that_the_site_has_seen_lost_is_paid_back_though_its_job_has_run(seller: Seller, ended: bool) -> None:
-    job = (JobState.DONE, "1", 16, HOUR, HOUR + 1, 0) if ended else (JobState.RUNNING, "1", 16, HOUR)
-    seller.seen(ev.JobSight(*job), HOUR + 2)
-    seller.told(IN_ORDER, HOUR + MINUTE)
-    effects = seller.told(ev.SlotsTended((("offer-res-1", "node n3 is down"),)), HOUR + 2 * MINUTE)
-    assert SlotFailed in recorded(effects)
-    assert asked(effects) == ([] if ended else [fx.CancelJob])
-    assert seller.status.delivery is Delivery.UNDELIVERED
-
-
-def test_a_buyer_hears_of_the_delivery_after_the_end_of_its_job(seller: Seller) -> None:
-    seller.seen(ev.JobSight(JobState.DONE, "1", 16, HOUR, HOUR + 1, 0), HOUR + 2)
-    seller.told(IN_ORDER, HOUR + MINUTE)
-    effects = seller.one.hear("alice", c.JobQuery("job-1", "a1"), HOUR + 61, performative=Performative.QUERY_REF)
-    (answer,) = [each.message.content for each in effects if isinstance(each, fx.Send)]
-    assert (answer.state, answer.delivery) == (JobState.DONE, Delivery.ON_TIME)

@@ -12,7 +12,7 @@ import pytest
 
 from ramp.model import contents as c
 from ramp.model.acl import Performative
-from ramp.model.contents.jobs import Delivery, JobState
+from ramp.model.contents.jobs import JobState
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
@@ -102,119 +102,12 @@ def test_a_job_finds_its_slot_in_its_environment(seller: Seller) -> None:
     assert submit.job.queue_key == ""
 
 
-def test_a_job_ends_with_its_slot_as_that_is_now(seller: Seller) -> None:
-    (participant,) = seller.one.party.participants.values()
-    participant.size = 8, HOUR + 30 * MINUTE
-    (submit,) = [each for each in seller.hears(replace(ORDER, cores=8)) if isinstance(each, fx.SubmitJob)]
-    assert submit.job.end_at == HOUR + 30 * MINUTE
-
-
-@pytest.mark.parametrize(
-    ("begin_at", "now", "due"),
-    [(0, 0, HOUR), (HOUR + MINUTE, 0, HOUR + MINUTE), (0, HOUR + 2 * MINUTE, HOUR + 2 * MINUTE)],
-    ids=["with its slot", "later than its slot", "ordered late"],
-)
-def test_a_job_is_due_when_slot_order_and_buyer_allow(seller: Seller, begin_at: int, now: int, due: int) -> None:
-    seller.hears(replace(ORDER, begin_at=begin_at), now)
-    assert seller.status.due_at == due
-
-
-def test_an_ended_job_is_told_alike_after_a_restart(seller: Seller) -> None:
-    seller.hears(ORDER)
-    seller.seen(ev.JobSight(JobState.DONE, "4711", 16, HOUR + SECOND, HOUR + MINUTE, 3, "exit code 3"), HOUR + MINUTE)
-    before = seller.status
-    assert before == c.JobStatus(
-        "job-1", "a1", JobState.DONE, "local", "alice1", HOUR, Delivery.ON_TIME, "4711", 16, HOUR + SECOND,
-        HOUR + MINUTE, 3, "exit code 3",
-    )  # fmt: skip
-    assert asked(seller.restart(HOUR + 2 * MINUTE)) == []
-    assert seller.status == before
-    assert seller.deadline is None
-
-
-def test_looks_at_a_job_are_as_far_away_as_before_when_the_clock_is_set(seller: Seller) -> None:
-    seller.hears(ORDER)
-    seller.seen(ev.MachineInDoubt("it does not answer"), 1)
-    due = seller.deadline
-    assert due is not None
-    seller.one.party.clock_set(-HOUR // 2)
-    assert seller.deadline == due - HOUR // 2
-    assert asked(seller.tick(due - HOUR // 2)) == [fx.LookUpJob]
-
-
 def test_a_buyer_who_cancels_does_not_wait_for_the_answer_to_an_earlier_question(seller: Seller) -> None:
     seller.hears(ORDER)  # the launcher has not answered
     effects = seller.hears(CANCELLATION, 1)
     assert (recorded(effects), asked(effects)) == ([JobCancelAsked], [fx.CancelJob])
     effects = seller.hears(CANCELLATION, 2)  # once more: on record already, but asked again
     assert (recorded(effects), asked(effects)) == ([], [fx.CancelJob])
-
-
-def test_a_cancelled_job_that_the_launcher_never_had_was_never_started(seller: Seller) -> None:
-    seller.hears(ORDER)
-    seller.hears(CANCELLATION, 1)
-    seller.seen(None, 2)
-    assert (seller.status.state, seller.status.detail) == (JobState.CANCELLED, "the job never started")
-
-
-def test_a_job_that_is_lost_after_its_slot_is_not_launched_again(seller: Seller) -> None:
-    seller.hears(ORDER)
-    seller.seen(ev.JobSight(JobState.QUEUED, "1"), 1)
-    assert asked(seller.seen(None, 2 * HOUR)) == []
-    assert (seller.status.state, seller.status.detail) == (JobState.FAILED, "the site no longer knows the job")
-
-
-def test_a_launcher_that_does_not_know_what_it_was_given_is_in_doubt_till_the_slots_end(seller: Seller) -> None:
-    """Only what is known not to run shows at its limit (5 min) that the slot was not delivered."""
-    seller.hears(ORDER)
-    seller.seen(ev.JobSight(JobState.QUEUED, "1"), 1)
-    assert asked(seller.seen(None, HOUR + 6 * MINUTE)) == [fx.SubmitJob]
-    seller.seen(None, HOUR + 6 * MINUTE)
-    assert (seller.status.delivery, seller.status.state) == (Delivery.PENDING, JobState.QUEUED)
-    assert seller.status.detail == "the job was submitted, but the site does not know it"
-
-
-def test_looks_at_a_job_grow_rarer(seller: Seller) -> None:
-    """After 2 s, then half as long again each time, up to a minute."""
-    seller.hears(ORDER, HOUR)
-    seller.seen(ev.JobSight(JobState.RUNNING, "1", 16, HOUR), HOUR)
-    pauses = []
-    now = HOUR
-    for _ in range(12):
-        assert seller.deadline is not None
-        pauses.append(seller.deadline - now)
-        now = seller.deadline
-        assert asked(seller.tick(now)) == [fx.LookUpJob]
-        seller.seen(ev.JobSight(JobState.RUNNING, "1", 16, HOUR), now)
-    assert pauses[:4] == [2 * SECOND, 3 * SECOND, 4 * SECOND + SECOND // 2, 6 * SECOND + 3 * SECOND // 4]
-    assert pauses[-2:] == [MINUTE, MINUTE]
-
-
-def test_a_job_that_waits_for_its_time_is_looked_at_then(seller: Seller) -> None:
-    seller.hears(ORDER)
-    seller.seen(ev.JobSight(JobState.QUEUED, "1"), 1)
-    assert seller.deadline == HOUR + 2 * SECOND
-    assert asked(seller.tick(HOUR + 2 * SECOND - 1)) == []
-
-
-def test_a_job_that_is_late_is_looked_at_at_its_limit(seller: Seller) -> None:
-    now = HOUR
-    seller.hears(ORDER, now)
-    for _ in range(20):
-        seller.seen(ev.JobSight(JobState.QUEUED, "1"), now)
-        assert seller.deadline is not None
-        now = seller.deadline
-        if now >= HOUR + 5 * MINUTE:
-            break
-        seller.tick(now)
-    assert now == HOUR + 5 * MINUTE
-
-
-def test_what_runs_does_not_wait_again(seller: Seller) -> None:
-    seller.hears(ORDER)
-    seller.seen(ev.JobSight(JobState.RUNNING, "1", 16, HOUR), HOUR)
-    assert seller.seen(ev.JobSight(JobState.QUEUED, "1"), HOUR + 1) == []
-    assert (seller.status.state, seller.status.started_at) == (JobState.RUNNING, HOUR)
 
 
 def test_questions_that_wait_for_the_launcher_are_bounded(seller: Seller) -> None:
@@ -241,20 +134,6 @@ def test_pieces_of_output_that_are_read_are_bounded_and_the_oldest_go_first(sell
     assert told(reads[0]) == told("read-of-another-life") == []
     assert [[each.offset for each in told(call_id)] for call_id in reads[1:]] == [[n] for n in range(1, READS_MAX + 1)]
     assert told(reads[1]) == []
-
-
-def test_a_job_nobody_knows_of_after_its_slot_is_told_with_the_reason(seller: Seller) -> None:
-    seller.hears(ORDER)
-    seller.seen(ev.MachineInDoubt("the batch system is down"), 1)
-    seller.tick(2 * HOUR + 2 * MINUTE)
-    assert seller.status.state is JobState.FAILED
-    assert seller.status.detail == ("the slot is over, and the result of the job is unknown: the batch system is down")
-
-
-def test_every_job_of_a_slot_is_taken_up_again(seller: Seller) -> None:
-    seller.hears(replace(ORDER, cores=8))
-    seller.hears(replace(ORDER, job_id="job-2", cores=8))
-    assert asked(seller.restart(MINUTE)) == [fx.LookUpJob, fx.LookUpJob]
 
 
 def test_a_slot_that_shall_shrink_waits_for_jobs_that_need_it(seller: Seller) -> None:

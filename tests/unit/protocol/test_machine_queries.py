@@ -30,17 +30,6 @@ def answer(resource: Any, asked: list[fx.Effect], load: float) -> list[tuple[str
     return [(each.receiver, each.content.query_id, json.loads(each.content.snapshot)["load"]) for each in told]
 
 
-def test_the_machine_is_asked_and_its_answer_passed_on_with_what_the_seller_knows(resource: Any) -> None:
-    asked = ask(resource, "alice", horizon=2 * HOUR)
-    assert [type(each) for each in asked] == [fx.DescribeMachine]
-    assert asked[0].horizon == 2 * HOUR  # type: ignore[union-attr]
-    effects = resource.party.handle(ev.MachineDescribed(asked[0].call_id, '{"load":0.5}'), 0)  # type: ignore[union-attr]
-    (status,) = [each.message.content for each in effects]
-    described = json.loads(status.snapshot)
-    assert (status.query_id, described["load"], described["start_price"]) == ("q", 0.5, 60)
-    assert " " not in status.snapshot  # the message's size is limited
-
-
 @pytest.mark.parametrize("draining", [False, True])
 def test_buyers_are_told_whether_it_is_draining(resource: Any, draining: bool) -> None:
     resource.party.set_selling(PriceRange(60, 20), draining=draining, now=0)
@@ -48,21 +37,6 @@ def test_buyers_are_told_whether_it_is_draining(resource: Any, draining: bool) -
     effects = resource.party.handle(ev.MachineDescribed(asked[0].call_id, "{}"), 0)  # type: ignore[union-attr]
     (status,) = [each.message.content for each in effects]
     assert json.loads(status.snapshot).get("draining") is (True if draining else None)
-
-
-def test_two_buyers_may_call_their_questions_the_same(resource: Any) -> None:
-    first, second = ask(resource, "alice"), ask(resource, "mallory")
-    assert answer(resource, second, 0.25) == [("mallory", "q", 0.25)]
-    assert answer(resource, first, 0.5) == [("alice", "q", 0.5)]
-
-
-def test_a_copy_of_a_question_asks_the_machine_once(resource: Any) -> None:
-    asked = ask(resource, "alice")
-    assert ask(resource, "alice") == []
-    assert len(ask(resource, "alice", horizon=2 * HOUR)) == 1  # another question
-    assert len(answer(resource, asked, 0.5)) == 1
-    assert answer(resource, asked, 0.5) == []  # the machine says it twice
-    assert len(ask(resource, "alice")) == 1  # and may be asked again
 
 
 def test_of_too_many_questions_the_oldest_is_given_up(resource: Any, monkeypatch: pytest.MonkeyPatch) -> None:

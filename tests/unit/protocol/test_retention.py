@@ -5,12 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 from random import Random
 
-import pytest
-
 from ramp.model.agreement import ORDER_VALIDITY_MAX
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.protocol.conversations import ARCHIVE_PAUSE, RETENTION_MIN, Retention, least_retention
-from ramp.protocol.resource.recent import Recent
 from ramp.protocol.timing import Timing
 from ramp.rfql.codec import SEAL_AGE_MAX
 
@@ -22,11 +19,6 @@ def test_the_standard_outlasts_everything_that_peers_may_say() -> None:
     longest = max(ORDER_VALIDITY_MAX, SEAL_AGE_MAX, timing.offer_validity, timing.agreement_validity)
     assert longest + timing.message_age <= RETENTION_MIN
     assert timing.retention >= least_retention(timing) >= RETENTION_MIN
-
-
-@pytest.mark.parametrize("limit", ["offer_validity", "agreement_validity", "hold_time"])
-def test_nothing_is_forgotten_while_it_may_still_be_used(limit: str) -> None:
-    assert least_retention(Timing(**{limit: 5 * HOUR})) == 5 * HOUR
 
 
 def test_nothing_is_forgotten_while_a_message_of_it_is_believed() -> None:
@@ -67,16 +59,6 @@ def test_what_goes_on_after_all_is_not_told() -> None:
     assert kept.due(HOUR + MINUTE) == ["b"]
 
 
-@pytest.mark.parametrize(("by", "deadline"), [(5 * HOUR, 6 * HOUR), (-5 * HOUR, HOUR)])
-def test_a_clock_that_is_set_makes_nothing_go_earlier(by: int, deadline: int) -> None:
-    kept = Retention(TIMING)
-    kept.keep("a", 0)
-    kept.clock_set(by)
-    assert kept.deadline == deadline
-    assert kept.due(deadline - 1) == []
-    assert kept.due(deadline) == ["a"]
-
-
 def test_a_clock_set_back_does_not_stop_the_archiving() -> None:
     kept = Retention(TIMING)
     kept.keep("a", 0)
@@ -84,18 +66,3 @@ def test_a_clock_set_back_does_not_stop_the_archiving() -> None:
     kept.clock_set(-9 * HOUR)
     kept.keep("b", 0)
     assert kept.deadline == HOUR + ARCHIVE_PAUSE
-
-
-def test_what_is_recent_is_what_was_set_lately_and_not_too_much() -> None:
-    recent: Recent[str, int] = Recent(lifetime=10, most=3)
-    recent.put("a", 1, 0)
-    recent.put("b", 2, 5)
-    recent.put("a", 3, 8)
-    recent.put("c", 4, 15)  # b was set ten ago
-    assert [recent.get(key) for key in "abc"] == [3, None, 4]
-    for number, key in enumerate("defg"):
-        recent.put(key, number, 15)
-    assert [recent.get(key) for key in "acdefg"] == [None, None, None, 1, 2, 3]
-    recent.clock_set(-100)
-    recent.put("h", 5, -75)
-    assert len(recent) == 1
