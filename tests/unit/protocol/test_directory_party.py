@@ -1,4 +1,4 @@
-"""The directory: leases, numbers that only go up, pages, and a restart with those who were known."""
+"""The directory: leases, captured messages, restarts, pages, and whom it names for which need."""
 
 from __future__ import annotations
 
@@ -8,9 +8,16 @@ import pytest
 
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
+from ramp.model.contents import DirectoryListing, UnfitAgent
 from ramp.model.instant import MINUTE, SECOND
+from ramp.model.machine_terms.static_needs import StaticNeeds
 from ramp.model.seal import Role
+from ramp.model.services import RESOURCE_SERVICE
+from ramp.model.slot import StaticTerms
+from ramp.protocol.directory.discovery import PAGES_MAX, ListingPages
+from ramp.protocol.directory.listed import Listed
 from ramp.protocol.directory.party import KnownAgent
+from ramp.protocol.directory.terms_index import TermsIndex
 from ramp.protocol.timing import Timing
 
 LEASE = 15 * SECOND
@@ -70,3 +77,83 @@ def test_a_directory_that_comes_back_from_its_journal_begins_with_those_it_knew(
     assert again.party.recover((), MINUTE) == []
     assert again.names(MINUTE + Timing().lease - 1).names == ("a",)
     assert again.names(MINUTE + Timing().lease).names == ()
+
+
+SMALL, LARGE = StaticTerms(8, operating_system="LINUX"), StaticTerms(1024, operating_system="LINUX")
+NEED = StaticNeeds(64)
+
+
+def enter(directory: Any, name: str, terms: StaticTerms | None, number: int = 1) -> None:
+    stated = () if terms is None else (terms,)
+    directory.hear(name, c.Registration(RESOURCE_SERVICE, LEASE, number, stated), role=Role.RESOURCE)
+
+
+def asked(directory: Any, *needs: StaticNeeds, after: str = "", service: str = RESOURCE_SERVICE) -> Any:
+    (sent,) = directory.hear("alice", c.DirectoryQuery("q", service, after, needs))
+    return sent.message.content
+
+
+def test_the_latest_word_counts_and_a_captured_one_does_not(directory: Any) -> None:
+    enter(directory, "res", SMALL, 1)
+    enter(directory, "res", LARGE, 2)
+    assert asked(directory, NEED).names == ("res",)
+    enter(directory, "res", SMALL, 1)
+    assert asked(directory, NEED).names == ("res",)
+    enter(directory, "res", SMALL, 3)
+    assert asked(directory, NEED).names == ()
+    enter(directory, "res", None, 4)
+    assert asked(directory, NEED).names == ("res",)
+    directory.deregister("res", 5)
+    assert asked(directory, NEED) == c.DirectoryListing("q", RESOURCE_SERVICE, ())
+    enter(directory, "res", SMALL, 6)
+    assert [each.name for each in asked(directory, NEED).unfit] == ["res"]
+
+
+NEEDS = (StaticNeeds(cores=64),)
+
+
+@pytest.mark.parametrize("others", [0, 100])
+def test_pages_by_need_name_everyone_once_and_the_last_says_so(others: int) -> None:
+    """With many others few fit, which is looked for in another way; the answer is the same."""
+    listed = Listed()
+    for name in ("a1", "b1", "c1", "d1"):
+        listed.add(name, StaticTerms(64))
+    for number in range(others):
+        listed.add(f"small-{number}", StaticTerms(16))
+    assert listed.page_by_need(NEEDS, "", 2, 0) == (("a1", "b1"), True, ())
+    assert listed.page_by_need(NEEDS, "b1", 2, 0) == (("c1", "d1"), False, ())
+
+
+def test_who_does_not_fit_is_told_whatever_it_is_called() -> None:
+    listed = Listed()
+    listed.add("1st@west.example", StaticTerms(16))
+    _, _, unfit = listed.page_by_need(NEEDS, "", 5, 5)
+    assert [each.name for each in unfit] == ["1st@west.example"]
+
+
+def test_words_that_nobody_states_any_more_are_forgotten() -> None:
+    """Else a directory would grow with every architecture that somebody ever invented."""
+    index, need = TermsIndex(), StaticNeeds(cores=1, architecture="x86_64")
+    for name in ("res1", "res2"):
+        index.put(name, StaticTerms(64, architecture="x86_64"))
+    index.remove("res1")
+    assert list(index.names(index.meeting((need,))[0])) == ["res2"]
+    index.remove("res2")
+    assert index._words == {}
+
+
+def test_a_listing_ends_with_its_last_page_or_when_there_are_too_many() -> None:
+    pages = ListingPages()
+    for number in range(1, PAGES_MAX + 1):
+        assert not pages.complete
+        assert pages.add(DirectoryListing("q", "resource-trader", (f"m{number:06}",), True))
+    assert pages.complete
+
+
+def test_a_page_that_begins_where_the_last_one_ended_is_none_of_the_listing() -> None:
+    pages = ListingPages()
+    first = (UnfitAgent("x1", (StaticTerms(16),)),)
+    assert pages.add(DirectoryListing("q", "resource-trader", ("a1", "b1"), True, first))
+    assert not pages.add(DirectoryListing("q", "resource-trader", ("b1", "c1"), True))
+    assert pages.add(DirectoryListing("q", "resource-trader", ("c1",), False))
+    assert (pages.names, dict(pages.unfit)) == (("a1", "b1", "c1"), {"x1": StaticTerms(16)})
