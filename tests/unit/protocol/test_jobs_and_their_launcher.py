@@ -5,6 +5,7 @@ The slot begins after an hour and lasts one; `test_jobs_of_resources.py` tells w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,11 +13,11 @@ import pytest
 
 from ramp.model import contents as c
 from ramp.model.acl import Performative
-from ramp.model.contents.jobs import JobState
+from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.records import JobCancelAsked
+from ramp.protocol.records import JobCancelAsked, SlotFailed
 from ramp.protocol.resource.jobs.job_desk import READS_MAX, WAITING_MAX
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 
@@ -29,9 +30,9 @@ CANCELLATION = c.JobCancellation("job-1", "a1")
 class Seller:
     """A resource that has sold its slot to alice, with everything that it has on record."""
 
-    def __init__(self, make: Any) -> None:
+    def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
-        self.one = make(TERMS)
+        self.one = make()
         self.journal: list[Any] = []
         offer, effects = self.one.hold()
         self.noted(effects)
@@ -48,11 +49,14 @@ class Seller:
     def seen(self, answer: Any, now: int) -> list[fx.Effect]:
         return self.noted(list(self.one.party.handle(ev.JobSeen("job-1", answer), now)))
 
+    def told(self, event: ev.SlotsTended, now: int) -> list[fx.Effect]:
+        return self.noted(list(self.one.party.handle(event, now)))
+
     def tick(self, now: int) -> list[fx.Effect]:
         return self.noted(list(self.one.party.tick(now)))
 
     def restart(self, now: int) -> list[fx.Effect]:
-        self.one = self._make(TERMS)
+        self.one = self._make()
         return self.noted(list(self.one.party.recover(self.journal, now)))
 
     @property
@@ -69,7 +73,15 @@ class Seller:
 
 @pytest.fixture
 def seller(launching_resource: Any) -> Seller:
-    return Seller(launching_resource)
+    return Seller(lambda: launching_resource(TERMS))
+
+
+@pytest.fixture
+def in_batch_system(launching_resource: Any) -> Seller:
+    """One whose site says what it sees of the reservation, with a job ordered."""
+    found = Seller(lambda: launching_resource(replace(TERMS, executor="slurm")))
+    found.hears(ORDER)
+    return found
 
 
 def asked(effects: list[fx.Effect]) -> list[type]:
@@ -168,3 +180,45 @@ def test_jobs_that_together_need_what_was_added_wait_until_it_is_paid(seller: Se
         seller.one.party.handle(ev.JobSeen(name, ev.JobSight(JobState.DONE, "1", cores, now, now, 0)), now)
     (submit,) = [each for each in seller.hears(replace(ORDER, cores=15), now) if isinstance(each, fx.SubmitJob)]
     assert submit.job.begin_at == now  # what has ended needs none
+
+
+# -- in a batch system: what the site sees of the reservation decides, and never the fate of a job --------------------
+
+IN_ORDER = ev.SlotsTended(seen=("offer-res-1",))
+
+FATES = [
+    ev.JobSight(JobState.FAILED, "1", 0, None, None, None, "cancelled by its owner"),
+    ev.JobSight(JobState.RUNNING, "1", 1, HOUR),
+    ev.JobSight(JobState.QUEUED, "1"),
+    ev.MachineInDoubt("every look takes 20 s"),
+    None,
+]
+
+
+@pytest.mark.parametrize("fate", FATES)
+def test_whatever_becomes_of_a_job_its_slot_was_delivered_if_the_site_saw_it(
+    in_batch_system: Seller, fate: Any
+) -> None:
+    effects = [*in_batch_system.seen(fate, HOUR + 1), *in_batch_system.told(IN_ORDER, HOUR + 15 * SECOND)]
+    for now in (HOUR + 6 * MINUTE, 2 * HOUR, 2 * HOUR + 3 * MINUTE):
+        effects += [*in_batch_system.seen(fate, now), *in_batch_system.tick(now)]
+    assert SlotFailed not in recorded(effects)
+    assert in_batch_system.status.delivery is Delivery.ON_TIME
+    assert in_batch_system.status.state.is_final or isinstance(fate, ev.JobSight)
+    in_batch_system.restart(3 * HOUR)
+    assert in_batch_system.status.delivery is Delivery.ON_TIME or not in_batch_system.status.state.is_final
+
+
+@pytest.mark.parametrize("fate", FATES)
+def test_without_any_look_at_the_slot_the_delivery_is_unknown_and_the_money_stays(
+    in_batch_system: Seller, fate: Any
+) -> None:
+    effects = in_batch_system.told(IN_ORDER, HOUR - MINUTE)  # before the slot
+    effects += in_batch_system.told(ev.SlotsTended(), HOUR + MINUTE)  # the machine could not be asked
+    for now in (HOUR + 6 * MINUTE, 2 * HOUR, 2 * HOUR + 3 * MINUTE):
+        effects += [*in_batch_system.seen(fate, now), *in_batch_system.tick(now)]
+    effects += in_batch_system.told(IN_ORDER, 2 * HOUR + 4 * MINUTE)  # after the slot
+    effects += in_batch_system.tick(2 * HOUR + 5 * MINUTE)
+    assert SlotFailed not in recorded(effects)
+    open_ = isinstance(fate, ev.JobSight) and not fate.state.is_final
+    assert in_batch_system.status.delivery is (Delivery.PENDING if open_ else Delivery.UNKNOWN)
