@@ -6,7 +6,6 @@ import asyncio
 import json
 import socket
 import tempfile
-import threading
 from pathlib import Path
 
 import pytest
@@ -28,30 +27,6 @@ from ramp.runtime.state_folder import StateFolder
 pytestmark = pytest.mark.slow  # a market of five processes
 
 WANTED = ramp.request(cores=8, wall_time="1h", start="+10min", price=70)
-
-
-def test_a_purchase_from_quotation_to_refund(swarm):
-    with ramp.connect(swarm) as market:
-        before = market.balance()
-        quoted = market.quote(WANTED)
-        assert (quoted.status, quoted.cost, quoted.units[0].reservation_id) == ("quoted", 0, "")
-        bought = market.submit(WANTED, rounds=2)
-        (unit,) = bought.units
-        assert (bought.committed, len(bought.rounds), unit.resource in NAMES) == (True, 2, True)
-        assert unit.cost == bought.cost == unit.price_paid * 8 * 100
-        assert (unit.end - unit.start).total_seconds() == 3600
-        assert bought.files[unit.agreement_id].is_file()
-        held = {each.agreement_id: each for each in market.reservations()}[unit.agreement_id]
-        assert (held.state, held.reservation_id, held.start) == ("active", unit.reservation_id, unit.start)
-        assert {each.request_id: each.stage for each in market.requests()}[bought.request_id] == "committed"
-        statement = market.statement(since="-10min")
-        assert statement.postings[-1].amount == -unit.cost
-        assert statement.available == before.available - unit.cost
-        (back,) = market.cancel(unit.agreement_id.removeprefix("agreement-")[:10], reason="enough")
-        assert (back.done, back.refund, back.request_id) == (True, unit.cost, bought.request_id)
-        assert market.balance().balance == before.balance
-        again = market.cancel(unit.agreement_id)
-        assert (again[0].done, again[0].code, again[0].refund) == (True, "already_cancelled", 0)
 
 
 def test_the_same_for_asyncio(swarm):
@@ -111,23 +86,6 @@ async def test_a_task_that_is_cancelled_while_it_launches_leaves_no_market(tmp_p
         assert StateFolder(Path(folder)).ledger.exists()
         with pytest.raises(ramp.NoMarket):
             ramp.connect(folder)
-
-
-def test_watching_all_that_goes_on(swarm):
-    """Of one request after the other: the end of one is not the end of what goes on."""
-    with ramp.connect(swarm) as market:
-        events = market.watch()
-        assert isinstance(next(events), Watching)
-        buying = threading.Thread(target=lambda: [market.quote(WANTED, rounds=1) for _ in range(2)])
-        buying.start()
-        told = []
-        for event in events:
-            told.append(type(event).__name__)
-            if told.count("RequestEnded") == 2:
-                break
-        events.close()
-        buying.join(300)
-    assert told == ["RoundOpened", "RoundClosed", "RequestEnded"] * 2
 
 
 async def test_watching_all_that_goes_on_with_asyncio(swarm):
@@ -202,16 +160,6 @@ def test_an_approver_that_fails_has_declined(swarm):
         with connected(market.access.open) as line:  # it ends at once, not at the limit of an approval
             *_, ended = line.events(Watch(latest.request_id))
         assert ended.outcome.reason == "the user declined the offers"
-
-
-def test_more_than_the_greatest_cost_is_not_bought(swarm):
-    with ramp.connect(swarm) as market:
-        before = market.balance().balance
-        ended = market.submit(WANTED, max_cost="99.50")
-        assert (ended.status, ended.cost) == ("rejected", 0)
-        assert "more than the limit of 99.50" in ended.reason
-        assert market.balance().balance == before
-        assert market.submit(WANTED, max_cost=10_000).committed
 
 
 def test_what_is_wrong_is_raised_with_what_would_be_right(swarm, tmp_path):
