@@ -9,7 +9,6 @@ import pytest
 from ramp.model import contents as c
 from ramp.model.instant import SECOND
 from ramp.protocol import effects as fx
-from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import UnitAdvanced
 from ramp.protocol.records import OrderClosed
@@ -73,15 +72,3 @@ def test_a_posting_of_somebody_elses_agreements_closes_nothing(alice: Any, refus
     with refused:
         alice.hear("bank", c.OrderPosted(alice.confirmation.order_id, (c.PaymentMade("a-other", "t", 5),)))
     assert alice.confirmation.state.value == "voiding"
-
-
-def test_an_owner_who_changes_their_mind_before_the_bank_has_voted_lets_everything_go(alice: Any, said: Any) -> None:
-    alice.auction()
-    alice.grant()
-    order_id = alice.confirmation.order_id
-    sent = [type(each) for each in said(alice.command(ev.RequestWithdrawn("r1"), SECOND))]
-    assert sorted(kind.__name__ for kind in sent) == ["HoldCancelled", "OrderWithdrawal"]
-    assert alice.vote(now=SECOND) == []  # a late yes decides nothing any more
-    alice.hear("bank", c.OrderVoided(order_id, "withdrawn"), 2 * SECOND)
-    assert alice.outcome.units == ()
-    assert "the user withdrew the request" in alice.outcome.reason

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from ramp.model import contents as c
-from ramp.model.instant import HOUR, MINUTE, SECOND
-from ramp.model.offer import RefusalCode
+from ramp.model.instant import HOUR, MINUTE
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
@@ -17,7 +16,6 @@ from ramp.protocol.user.ended_requests import EndedRequests
 
 RETENTION = Timing().retention
 SLOT_END = 2 * HOUR
-VALID_UNTIL = 2 * MINUTE
 
 
 def archived(effects: list[Any]) -> list[tuple[str, ...]]:
@@ -32,25 +30,6 @@ def submit(one: Any, request_id: str, now: int) -> None:
 # -- users -----------------------------------------------------------------------------------------------------------
 
 
-def test_what_was_bought_is_kept_until_an_hour_after_its_slot(alice: Any) -> None:
-    agreement_id = alice.bought()
-    assert alice.party.deadline == SLOT_END + RETENTION
-    assert archived(alice.tick(SLOT_END + RETENTION - 1)) == []
-    assert archived(alice.tick(SLOT_END + RETENTION)) == [("r1", agreement_id)]
-    assert (alice.party.purchases, alice.party.agreements, alice.party.deadline) == ({}, {}, None)
-
-
-def test_what_came_to_nothing_is_kept_until_an_hour_after_its_agreement_was_valid(alice: Any) -> None:
-    alice.committed()
-    agreement = alice.confirmation.agreements[0]
-    alice.hear("res1", alice.failed())
-    alice.hear("bank", c.OrderVoided(agreement.order_id, "withdrawn"))
-    alice.hear("res2", c.HoldRefused("r1", "offer-res2-1", RefusalCode.SLOT_TAKEN))
-    assert alice.outcome is not None
-    assert alice.party.deadline == VALID_UNTIL + RETENTION
-    assert archived(alice.tick(VALID_UNTIL + RETENTION)) == [("r1", agreement.agreement_id)]
-
-
 def test_what_nobody_offered_for_is_kept_for_an_hour(alice: Any) -> None:
     submit(alice, "r1", 5)
     while alice.outcome is None:
@@ -58,36 +37,6 @@ def test_what_nobody_offered_for_is_kept_for_an_hour(alice: Any) -> None:
         alice.tick(ended)
     assert alice.party.deadline == ended + RETENTION
     assert archived(alice.tick(ended + RETENTION)) == [("r1",)]
-
-
-def test_what_is_being_given_back_is_kept_until_the_bank_has_answered(alice: Any) -> None:
-    agreement_id = alice.bought()
-    late = SLOT_END + RETENTION
-    alice.hear("res1", alice.failed(), late - SECOND)  # its own word, long after: the buyer claims its money
-    assert archived(alice.tick(late)) == []
-    assert agreement_id in alice.party.agreements
-    alice.hear("bank", c.ChangePosted(agreement_id, 0, "t", -5), late + SECOND)
-    assert alice.party.deadline == late + RETENTION
-    assert archived(alice.tick(late + RETENTION)) == [("r1", agreement_id)]
-
-
-def test_after_a_restart_it_goes_as_early(alice: Any, restarted_user: Any) -> None:
-    agreement_id = alice.bought()
-    again, _ = restarted_user(alice.journal, HOUR)
-    assert again.party.deadline == SLOT_END + RETENTION
-    assert archived(again.tick(SLOT_END + RETENTION)) == [("r1", agreement_id)]
-
-
-@pytest.mark.parametrize(("later", "rounds"), [(10 * MINUTE - 1, 1), (10 * MINUTE, 0)])
-def test_rounds_leave_memory_once_no_offer_of_theirs_stands(alice: Any, later: int, rounds: int) -> None:
-    """Looked at whenever another request ends."""
-    alice.bought()
-    submit(alice, "r2", later - Timing().discovery_limit)
-    assert len(alice.outcome.rounds) == 1
-    while alice.party.purchases["r2"].outcome is None:
-        alice.tick(alice.party.deadline)
-    assert len(alice.outcome.rounds) == rounds
-    assert alice.party.agreement_state("agreement-alice-1") == "active"
 
 
 def come_to_nothing(one: Any, *request_ids: str) -> int:
@@ -100,27 +49,10 @@ def come_to_nothing(one: Any, *request_ids: str) -> int:
     return limit
 
 
-def test_what_is_over_at_the_same_time_goes_together(alice: Any) -> None:
-    ended = come_to_nothing(alice, "r1", "r2", "r3")
-    assert archived(alice.tick(ended + RETENTION)) == [("r1", "r2", "r3")]
-
-
 def test_a_request_that_a_bug_has_struck_keeps_no_other_in_memory(alice: Any) -> None:
     ended = come_to_nothing(alice, "r1", "r2")
     alice.party.forget("r1")
     assert archived(alice.tick(ended + RETENTION)) == [("r2",)]
-
-
-def test_a_request_that_has_to_wait_keeps_no_other_in_memory(alice: Any) -> None:
-    agreement_id, failed = alice.bought(), alice.failed()
-    late = SLOT_END + RETENTION
-    submit(alice, "r2", late - SECOND - RETENTION)
-    while alice.party.purchases["r2"].outcome is None:
-        alice.tick(alice.party.deadline)
-    alice.hear("res1", failed, late - SECOND)
-    later = late + MINUTE  # for both
-    assert archived(alice.tick(later)) == [("r2",)]
-    assert agreement_id in alice.party.agreements
 
 
 def kept(purchases: Any, agreements: Any, until: Any) -> EndedRequests:
@@ -128,24 +60,6 @@ def kept(purchases: Any, agreements: Any, until: Any) -> EndedRequests:
     return EndedRequests(
         purchases, agreements, Timing(), is_open=lambda _: False, until=until, forgotten=lambda _: None
     )
-
-
-def test_what_was_given_a_later_end_is_kept_for_an_hour_after_that_and_keeps_no_other_in_memory(alice: Any) -> None:
-    agreement_id = alice.bought()
-    bought, agreement = alice.party.purchases["r1"], alice.party.agreements[agreement_id]
-    come_to_nothing(alice, "r2")
-    purchases, agreements = {"r1": bought, "r2": alice.party.purchases["r2"]}, {}
-    later = SLOT_END + HOUR
-    ended = kept(purchases, agreements, lambda each: later if each == agreement_id else 0)
-    ended.drew_up(agreement)
-    ended.ended(bought, SECOND)
-    ended.ended(purchases["r2"], SECOND)
-
-    assert ended.on_timer(SLOT_END + RETENTION) == [fx.Archive(("r2",))]
-    assert ended.deadline == later + RETENTION
-    assert ended.on_timer(later + RETENTION - 1) == []
-    assert ended.on_timer(later + RETENTION) == [fx.Archive(("r1", agreement_id))]
-    assert (purchases, agreements) == ({}, {})
 
 
 def test_what_has_to_wait_for_a_later_end_keeps_nothing_behind_it_in_memory(alice: Any) -> None:
@@ -188,17 +102,6 @@ def run_to(one: Any, end: int) -> list[Any]:
     while one.party.deadline is not None and one.party.deadline <= end:
         effects += one.answered(one.party.tick(one.party.deadline), one.party.deadline)
     return effects
-
-
-def test_a_slot_that_was_let_go_is_kept_for_an_hour_and_a_sold_one_longer(resource: Any) -> None:
-    resource.party.start(0)
-    sold = resource.sell()
-    free, _ = resource.hold("r2")
-    resource.hear("alice", c.HoldCancelled("r2", free.offer_id), MINUTE, conversation="r2")
-    resource.party.handle(ev.SlotFreed(free.offer_id, None), MINUTE)
-    assert gone(run_to(resource, MINUTE + RETENTION - 1)) == []
-    assert gone(run_to(resource, MINUTE + RETENTION)) == [(free.offer_id,)]
-    assert set(resource.party.participants) == {sold.offer_id}
 
 
 def test_a_slot_whose_release_the_machine_has_not_answered_is_kept(resource: Any) -> None:

@@ -6,10 +6,6 @@ from typing import Any
 
 import pytest
 
-from ramp.cli.views.agreement_report import agreement_object
-from ramp.client.identifiers import belonging
-from ramp.client.results import reservation_of
-from ramp.control.answering import agreements_of
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Performative
@@ -48,16 +44,6 @@ def test_a_move_is_on_record_before_it_is_acknowledged_and_is_reported(alice: An
     assert acknowledged(effects) == c.SlotMoveHeard(bought, 5)
 
 
-def test_a_repeated_or_older_word_is_acknowledged_and_changes_nothing(alice: Any) -> None:
-    bought = alice.bought()
-    alice.hear("res1", word(alice, "n[4-5]", 9), role=Role.RESOURCE)
-    for placement, moved_at in (("n[4-5]", 9), ("n[2-3]", 5)):
-        effects = alice.hear("res1", word(alice, placement, moved_at), role=Role.RESOURCE)
-        assert acknowledged(effects) == c.SlotMoveHeard(bought, moved_at)
-        assert kinds(effects) == [fx.Send]
-    assert alice.party.moves.last[bought].placement == "n[4-5]"
-
-
 def test_only_the_agreements_own_resource_is_believed_of_its_own_reservation(alice: Any) -> None:
     alice.bought()
     with pytest.raises(RemoteProtocolError, match="res2 may not speak for res1"):
@@ -65,19 +51,6 @@ def test_only_the_agreements_own_resource_is_believed_of_its_own_reservation(ali
     with pytest.raises(RemoteProtocolError, match="agreement-7 is not an agreement of this user"):
         alice.hear("res1", c.SlotMoved("agreement-7", "R", "n1", 5), role=Role.RESOURCE)
     assert alice.party.moves.last == {}
-
-
-def test_a_reservation_that_was_made_again_under_another_number_is_shown_by_that(alice: Any) -> None:
-    """Grid Engine numbers its reservations, and `qsub -ar` takes the number."""
-    bought = alice.bought()
-    alice.hear("res1", word(alice, reservation_id="17"), role=Role.RESOURCE)
-    (standing,) = agreements_of(alice.party, lambda _: None, lambda _: None).agreements
-    agreed = alice.party.agreements[bought].reservation_id
-    assert agreed != "17"
-    assert (standing.reservation_id, standing.amended.reservation_id) == ("17", "17")
-    shown = agreement_object(standing, str)
-    assert (shown["reservation_id"], reservation_of(standing, "localhost").reservation_id) == ("17", "17")
-    assert belonging("17", (), (standing,)) == (None, (standing,))
 
 
 def test_the_last_word_outlives_a_restart_until_its_request_is_archived(alice: Any) -> None:

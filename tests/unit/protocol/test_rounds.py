@@ -17,7 +17,6 @@ from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus, ResourceRefusal, RoundRecord
 from ramp.protocol.progress import RoundClosed, RoundOpened
 from ramp.protocol.timing import Timing
-from ramp.protocol.user.evaluator import BIDS_MAX, BIDS_SHOWN, lowest_bids
 from ramp.protocol.user.voting import REQUEST_ENDED
 
 UNIT = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
@@ -80,17 +79,6 @@ def test_a_round_is_told_when_it_opens_and_as_it_went_when_it_closes(alice: Any)
     assert [each.resource for each in closed.record.refusals] == ["res2", "res3"]
 
 
-def test_the_extra_round_is_told_as_such(alice: Any) -> None:
-    open_round(alice, "res1", rounds=1)
-    effects = refuse(alice, "res1", RefusalCode.PRICE, NOW + SECOND)
-    (closed, opened) = told(effects, RoundClosed, RoundOpened)
-    assert (closed.record.best_offer, closed.best) == (False, ())
-    assert opened == RoundOpened("r1", 2, ((1, 70),), 1, True)
-    (closed,) = told(refuse(alice, "res1", RefusalCode.PRICE, NOW + 2 * SECOND, 2), RoundClosed)
-    assert (closed.record.best_offer, closed.record.duration) == (True, SECOND)
-    assert alice.outcome.reason == "no offer meets the request for unit 1"
-
-
 def test_who_does_not_understand_a_call_has_refused_every_unit(alice: Any) -> None:
     open_round(alice, "res1", "res2", units=2, rounds=1)
     assert alice.hear("res9", c.NotUnderstood("what?"), NOW + SECOND) == []  # was not asked
@@ -101,15 +89,6 @@ def test_who_does_not_understand_a_call_has_refused_every_unit(alice: Any) -> No
         for resource in ("res1", "res2")
         for number in (1, 2)
     )
-
-
-def test_who_has_refused_for_good_is_not_called_again_and_shown_as_refusing(alice: Any) -> None:
-    open_round(alice, "res1", "res2", rounds=2)
-    refuse(alice, "res1", RefusalCode.MACHINE_TOO_SMALL, NOW)
-    effects = propose(alice, "res2", 60, NOW)
-    assert called(effects) == ["res2"]
-    (closed,) = told(propose(alice, "res2", 59, NOW, 2), RoundClosed)
-    assert closed.record.refusals == (ResourceRefusal("res1", Refusal(1, RefusalCode.MACHINE_TOO_SMALL)),)
 
 
 def test_who_was_silent_in_a_round_in_which_all_were_is_waited_for_again(alice: Any) -> None:
@@ -181,77 +160,3 @@ def test_a_best_offer_must_still_be_of_some_use(changes: dict[str, Any], taken: 
     offer = replace(alice.offer("res1", 60), **{"start": 3 * HOUR, "end": 4 * HOUR, **changes})
     alice.hear("res1", c.Proposal("r1", 2, (offer,)), NOW, performative=Performative.PROPOSE)
     assert [unit.offer for unit in alice.outcome.units] == ([offer] if taken else [])
-
-
-# -- the bids that the next call shows -------------------------------------------------------------------------------
-
-
-def test_offers_are_ranked_and_asked_again_by_their_cost_for_the_cores_asked(alice: Any) -> None:
-    """17 for 64 cores costs more than 30 for the 16 asked, and is called 68; 18 is above the limit."""
-    open_round(alice, "res1", "res2", "res3", rounds=2)
-    whole = replace(alice.offer("res1", 17), cores=64)
-    alice.hear("res1", c.Proposal("r1", 1, (whole,)), NOW)
-    alice.hear("res3", c.Proposal("r1", 1, (replace(alice.offer("res3", 18), cores=64),)), NOW)
-    effects = propose(alice, "res2", 30, NOW)
-    (closed, opened) = told(effects, RoundClosed, RoundOpened)
-    assert [(each.resource, each.refusal.code) for each in closed.record.refusals] == [("res3", RefusalCode.BAD_PRICE)]
-    shown = (c.Bid(1, "res1", 68), c.Bid(1, "res3", 72), c.Bid(1, "res2", 30))
-    assert (closed.record.bids, closed.best, opened.asked) == (shown, ((1, shown[2]),), ((1, 30),))
-    assert shown in [
-        each.message.content.bids
-        for each in effects
-        if isinstance(each, fx.Send) and isinstance(each.message.content, c.CallForProposals)
-    ]
-
-
-def test_the_lowest_bids_of_each_unit_are_shown_in_the_order_of_their_coming() -> None:
-    bids = tuple(c.Bid(1 + number % 2, f"res{number}", price) for number, price in enumerate((9, 9, 8, 8, 4, 4)))
-    assert lowest_bids(bids) == bids
-
-
-def test_a_call_does_not_grow_with_the_resources() -> None:
-    """Twice the bids, and a call of the same size, with the lowest prices of both units in it."""
-    for resources in (20, 40):
-        bids = [c.Bid(unit, f"res{number}", number) for unit in (2, 1) for number in range(resources, 0, -1)]
-        prices: dict[int, list[int]] = {1: [], 2: []}
-        for bid in lowest_bids(bids):
-            prices[bid.unit].append(bid.cpu_hour_cost)
-        assert prices == {unit: list(range(BIDS_SHOWN, 0, -1)) for unit in (1, 2)}
-
-
-def test_of_more_units_than_there_is_room_for_each_is_shown_once() -> None:
-    shown = lowest_bids([c.Bid(unit, f"res{price}", price) for unit in range(1, BIDS_MAX + 6) for price in (7, 6)])
-    assert [(bid.unit, bid.cpu_hour_cost) for bid in shown] == [(unit, 6) for unit in range(1, BIDS_MAX + 1)]
-
-
-def test_who_was_silent_once_is_waited_for_again_after_answering(alice: Any) -> None:
-    open_round(alice, "res1", "res2", rounds=3, round_time=4 * SECOND)
-    propose(alice, "res1", 60, NOW)
-    assert told(alice.tick(NOW + 4 * SECOND), RoundClosed)
-    now = NOW + 5 * SECOND
-    assert told(propose(alice, "res2", 59, now, 2), RoundClosed) == []
-    assert told(propose(alice, "res1", 58, now, 2), RoundClosed)
-    assert told(propose(alice, "res1", 57, now, 3), RoundClosed) == []
-    assert told(propose(alice, "res2", 56, now, 3), RoundClosed)
-
-
-def test_only_in_the_extra_round_an_offer_may_miss_the_request(alice: Any, said: Any) -> None:
-    open_round(alice, "res1", "res2", rounds=1)
-    late = replace(alice.offer("res1", 60), start=3 * HOUR, end=4 * HOUR)
-    effects = alice.hear("res1", c.Proposal("r1", 1, (late,)), NOW, performative=Performative.PROPOSE)
-    assert [type(each) for each in said(effects)] == [c.Rejection]
-
-
-def test_refusals_of_the_round_and_of_those_who_are_not_called_are_shown_together(alice: Any) -> None:
-    open_round(alice, "res1", "res2", "res3", "res4", rounds=2)
-    refuse(alice, "res1", RefusalCode.MACHINE_TOO_SMALL, NOW)
-    refuse(alice, "res2", RefusalCode.MEMORY, NOW)
-    refuse(alice, "res3", RefusalCode.CORES_TAKEN, NOW)
-    assert called(propose(alice, "res4", 60, NOW)) == ["res3", "res4"]
-    refuse(alice, "res3", RefusalCode.CORES_TAKEN, NOW, 2)
-    (closed,) = told(propose(alice, "res4", 59, NOW, 2), RoundClosed)
-    assert [(each.resource, each.refusal.code) for each in closed.record.refusals] == [
-        ("res3", RefusalCode.CORES_TAKEN),
-        ("res1", RefusalCode.MACHINE_TOO_SMALL),
-        ("res2", RefusalCode.MEMORY),
-    ]
