@@ -415,6 +415,11 @@ def resource() -> OneResource:
 
 
 @pytest.fixture
+def resource_with() -> Any:
+    return lambda **quotas: OneResource(new_resource(Quotas(**quotas)))
+
+
+@pytest.fixture
 def launching_resource() -> Any:
     return lambda terms: OneResource(new_resource(Quotas(), terms))
 

@@ -21,7 +21,7 @@ from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus
-from ramp.protocol.progress import RoundClosed
+from ramp.protocol.progress import RequestEnded, RoundClosed
 from ramp.protocol.rules.auction_rule import AuctionRule, Bidding, Price, UnitBids
 from ramp.protocol.rules.checked_rule import CheckedRule, RuleFault
 from ramp.protocol.rules.paid_prices import RUNNER_UP_BYTES_MAX
@@ -448,3 +448,30 @@ def test_a_bid_that_was_sealed_is_shown_in_no_later_call() -> None:
     for seller in SELLERS:
         buyer.offer(seller, 60)
     assert [call.bids for call in sent(buyer.effects, c.CallForProposals)] == [()] * len(SELLERS)
+
+
+def test_a_rule_may_ask_for_nothing_and_pay_what_is_offered_or_the_cap() -> None:
+    """The ends of what is right belong to it."""
+    bids = UnitBids(UNIT, 70, (offer_of("res1", 50),))
+    assert CheckedRule("free", Misbehaving("next_asks", {1: 0})).next_asks(Bidding(1, 3, (bids,))) == {1: 0}
+    for cost in (80_000, 112_000):  # 16 cores for an hour at 50, and at the cap of 70
+        assert CheckedRule("paid", Misbehaving("price", Price(cost))).price(bids, bids.offers[0], ()) == Price(cost)
+
+
+def test_a_rule_that_nobody_knows_ends_the_request_before_anything_is_said() -> None:
+    buyer = Buyer("secondprice")
+    (report,) = buyer.begun
+    assert isinstance(report, fx.Report)
+    assert isinstance(report.progress, RequestEnded)
+    outcome = report.progress.outcome
+    assert (outcome.status, outcome.code) == (RequestStatus.FAILED, RuleFault.UNKNOWN)
+    assert "did you mean 'second-price'" in outcome.reason
+
+
+def test_a_rule_that_fails_when_slots_are_held_lets_them_go() -> None:
+    answers = iter((Price(90_000), Price(1)))  # the first for the owner's limit, the second for the agreement
+    buyer = Buyer("bad", rules=lambda _: Misbehaving("price", lambda _: next(answers)))
+    buyer.bids(60, 50, 55)
+    assert [each.offer_id for each in sent(buyer.grant("res2"), c.HoldCancelled)] == ["offer-res2"]
+    buyer.hear("res2", c.HoldCancelled("r1", "offer-res2"))
+    assert (buyer.outcome.status, buyer.outcome.code) == (RequestStatus.FAILED, RuleFault.WRONG_PRICE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -132,3 +133,13 @@ def test_a_machine_and_a_strategy_answer_for_what_they_were_asked() -> None:
         seller.on_quoted(asked.call_id, (), 0)
     with pytest.raises(ValueError, match="shorter"):
         seller.on_priced(questions(seller, (SLOT,), number=2).call_id, (), 0)
+
+
+WHOLE = replace(SLOT, cores=64)
+
+
+@pytest.mark.parametrize(("best_offer", "offers"), [(False, 0), (True, 1)])
+def test_a_strategy_that_ignores_the_asking_price_offers_nothing_above_it(best_offer: bool, offers: int) -> None:
+    answer = proposal(bid(new_seller(), 18, slots=(WHOLE,), best_offer=best_offer))
+    assert len(answer.offers) == offers
+    assert [each.nearest for each in answer.refusals] == ["72 credits/core-hour"] * (1 - offers)

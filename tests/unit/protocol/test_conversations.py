@@ -24,9 +24,9 @@ from ramp.protocol.conversations import (
     least_retention,
 )
 from ramp.protocol.effects import Effect, ForgetSlots, TakeUpAgain
-from ramp.protocol.machine import StateMachine
+from ramp.protocol.machine import STORY_LENGTH, StateMachine
 from ramp.protocol.timing import Timing
-from ramp.protocol.transition_tables import AUCTION, TABLES, AuctionState, mermaid
+from ramp.protocol.transition_tables import AUCTION, BUYER_CHANGE, TABLES, AuctionState, BuyerChangeState, mermaid
 from ramp.rfql.codec import SEAL_AGE_MAX
 
 BUG = ValueError("a bug")
@@ -185,3 +185,19 @@ def test_a_machine_resumes_only_once_and_only_in_a_state_of_its_table() -> None:
         again.again(AuctionState.CLOSED)
     assert caught.value.story == ("resumed as bidding",)
     assert again.state is AuctionState.BIDDING
+
+
+class _Lamp(StateMachine[BuyerChangeState]):
+    def move(self, state: BuyerChangeState, stimulus: str) -> None:
+        self._enter(state, stimulus)
+
+
+def test_a_move_that_is_not_in_the_table_is_our_own_fault_and_tells_the_story() -> None:
+    lamp = _Lamp("r1", BUYER_CHANGE, BuyerChangeState.NEW)
+    lamp.move(BuyerChangeState.ASKING, "start")
+    with pytest.raises(ProtocolError, match="_Lamp cannot go from asking to new on start") as caught:
+        lamp.move(BuyerChangeState.NEW, "start")
+    assert caught.value.story == ("new -start-> asking",)
+    assert caught.value.conversation_id == "r1"
+    assert lamp.state is BuyerChangeState.ASKING
+    assert len(caught.value.story) <= STORY_LENGTH

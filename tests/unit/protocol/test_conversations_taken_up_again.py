@@ -15,10 +15,11 @@ from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus
-from ramp.protocol.progress import RecordsMissing, RequestEnded
+from ramp.protocol.progress import CancellationEnded, RecordsMissing, RequestEnded
 from ramp.protocol.records import AcceptanceAsked
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.slots import kept_participants as party
+from ramp.protocol.user.changing.desk import AGENT_FAILED
 
 BUG = ZeroDivisionError("a bug")
 
@@ -225,3 +226,34 @@ def test_a_sale_that_rests_is_out_of_memory(resource: Any) -> None:
     assert resource.hear("bank", c.ChangePosted("a1", 0, "t2", -offer.cost)) == []
     assert not resource.party.has_open_participants
     resource.party.forget(offer.offer_id)  # which is not there any more
+
+
+def test_a_cancellation_that_rests_is_out_of_memory(alice: Any, said: Any) -> None:
+    agreement_id = alice.bought()
+    alice.command(ev.AgreementCancelled(agreement_id, "no"), 1)
+    alice.party.forget(agreement_id)
+    assert alice.party.agreement_state(agreement_id) == "active"
+    alice.party.forget(agreement_id)  # which is not there any more
+    alice.party.forget("r1")
+    assert "r1" not in alice.party.purchases
+
+
+def test_a_cancellation_of_which_nothing_is_on_record_has_failed(alice: Any) -> None:
+    agreement_id = alice.bought()
+    journal = tuple(alice.journal)
+    alice.command(ev.AgreementCancelled(agreement_id, "no"), 1)
+    (ended,) = reports(alice.party.resume(agreement_id, journal, SECOND), CancellationEnded)
+    assert (ended.outcome.agreement_id, ended.outcome.done, ended.outcome.refund) == (agreement_id, False, 0)
+    assert (ended.outcome.code, ended.outcome.detail) == (AGENT_FAILED, "the user agent failed before it was sent")
+    assert alice.party.agreement_state(agreement_id) == "active"
+    assert alice.party.resume(agreement_id, journal, SECOND) == []  # it is told once
+
+
+def test_an_accepted_offer_of_which_nothing_is_on_record_binds_nobody(resource_with: Any, said: Any) -> None:
+    one = resource_with(holds_max=1)
+    offer, _ = one.hold()
+    assert one.party.resume(offer.offer_id, (), SECOND) == []
+    assert not one.party.has_open_participants
+    assert one.party.participants == {}
+    _, effects = one.hold("r2")  # the buyer's only slot is free again
+    assert isinstance(said(effects)[-1], c.HoldGranted)

@@ -110,3 +110,11 @@ def test_what_is_stated_for_the_first_time_is_not_taken_for_another_since_someth
     for name, architecture in (("res2", "powerpc"), ("res3", "x86_64")):
         met, _ = index.meeting((StaticNeeds(cores=1, architecture=architecture),))
         assert list(index.names(met)) == [name]
+
+
+def test_searches_that_find_out_together_pass_it_over_once() -> None:
+    directories = Directories(TWO)
+    searches = [discovery(directories, f"r{number}") for number in range(2)]
+    for search in searches:
+        search.start(0)
+    assert [name for search in searches for name, _ in sent(search.tick(SECOND))] == ["second", "second"]

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from example_counts import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
@@ -14,6 +17,7 @@ from ramp.model.machine_terms.static_needs import StaticNeeds
 from ramp.model.seal import Role
 from ramp.model.services import RESOURCE_SERVICE
 from ramp.model.slot import StaticTerms
+from ramp.protocol.directory import party
 from ramp.protocol.directory.discovery import PAGES_MAX, ListingPages
 from ramp.protocol.directory.listed import Listed
 from ramp.protocol.directory.party import KnownAgent
@@ -157,3 +161,55 @@ def test_a_page_that_begins_where_the_last_one_ended_is_none_of_the_listing() ->
     assert not pages.add(DirectoryListing("q", "resource-trader", ("b1", "c1"), True))
     assert pages.add(DirectoryListing("q", "resource-trader", ("c1",), False))
     assert (pages.names, dict(pages.unfit)) == (("a1", "b1", "c1"), {"x1": StaticTerms(16)})
+
+
+AGENTS = st.sampled_from(["a", "b", "c"])
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("register"), AGENTS, st.integers(0, 8), st.integers(1, 12)),
+        st.tuples(st.just("deregister"), AGENTS, st.integers(0, 8)),
+        st.tuples(st.just("wait"), st.integers(1, 6)),
+        st.tuples(st.just("tick")),
+    ),
+    max_size=40,
+)
+
+
+def test_no_more_are_listed_than_memory_is_meant_for(directory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(party, "REGISTRATIONS_MAX", 2)
+    for name in ("res1", "res2", "res3"):
+        directory.register(name)
+    assert directory.names().names == ("res1", "res2")
+    directory.register("res1", 2, now=LEASE - 1)
+    assert directory.names(LEASE).names == ("res1",)  # who is listed renews as ever
+
+
+@settings(max_examples=examples(600))
+@given(steps=STEPS)
+def test_any_history_agrees_with_the_rules_read_out_of_a_table(parties: Any, steps: Any) -> None:
+    """The model keeps of each agent the highest number and the end of its lease, and looks at all of them each time."""
+    directory = parties["directory"]()
+    highest: dict[str, int] = {}
+    until: dict[str, int] = {}
+    now = 0
+    for step in steps:
+        match step:
+            case ("register", name, number, lease):
+                if name not in highest or number > highest[name]:
+                    highest[name], until[name] = number, now + lease
+                assert directory.register(name, number, now, lease).number == highest[name]
+            case ("deregister", name, number):
+                if name in highest and number > highest[name]:
+                    highest[name], until[name] = number, 0
+                directory.deregister(name, number, now)
+            case ("wait", time):
+                now += time
+            case _:
+                directory.party.tick(now)
+        listed = tuple(sorted(name for name, end in until.items() if end > now))
+        assert directory.names(now).names == listed
+        directory.party.tick(now)
+        known = directory.party.registered
+        assert [(each.name, each.number) for each in known] == [(name, highest[name]) for name in listed]
+        if listed:
+            assert directory.party.deadline <= min(until[name] for name in listed)

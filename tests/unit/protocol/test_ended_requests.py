@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ramp.model import contents as c
-from ramp.model.instant import HOUR, MINUTE
+from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
@@ -112,3 +112,14 @@ def test_a_slot_whose_release_the_machine_has_not_answered_is_kept(resource: Any
     resource.party.handle(ev.SlotFreed(free.offer_id, None), MINUTE + RETENTION)
     assert gone(run_to(resource, MINUTE + 2 * RETENTION)) == [(free.offer_id,)]
     assert resource.party.participants == {}
+
+
+def test_what_is_being_given_back_is_kept_until_the_bank_has_answered(alice: Any) -> None:
+    agreement_id = alice.bought()
+    late = SLOT_END + RETENTION
+    alice.hear("res1", alice.failed(), late - SECOND)  # its own word, long after: the buyer claims its money
+    assert archived(alice.tick(late)) == []
+    assert agreement_id in alice.party.agreements
+    alice.hear("bank", c.ChangePosted(agreement_id, 0, "t", -5), late + SECOND)
+    assert alice.party.deadline == late + RETENTION
+    assert archived(alice.tick(late + RETENTION)) == [("r1", agreement_id)]

@@ -222,3 +222,20 @@ def test_without_any_look_at_the_slot_the_delivery_is_unknown_and_the_money_stay
     assert SlotFailed not in recorded(effects)
     open_ = isinstance(fate, ev.JobSight) and not fate.state.is_final
     assert in_batch_system.status.delivery is (Delivery.PENDING if open_ else Delivery.UNKNOWN)
+
+
+def test_looks_at_a_job_are_as_far_away_as_before_when_the_clock_is_set(seller: Seller) -> None:
+    seller.hears(ORDER)
+    seller.seen(ev.MachineInDoubt("it does not answer"), 1)
+    due = seller.deadline
+    assert due is not None
+    seller.one.party.clock_set(-HOUR // 2)
+    assert seller.deadline == due - HOUR // 2
+    assert asked(seller.tick(due - HOUR // 2)) == [fx.LookUpJob]
+
+
+def test_what_runs_does_not_wait_again(seller: Seller) -> None:
+    seller.hears(ORDER)
+    seller.seen(ev.JobSight(JobState.RUNNING, "1", 16, HOUR), HOUR)
+    assert seller.seen(ev.JobSight(JobState.QUEUED, "1"), HOUR + 1) == []
+    assert (seller.status.state, seller.status.started_at) == (JobState.RUNNING, HOUR)

@@ -87,3 +87,7 @@ def test_a_machine_that_says_more_than_all_means_all() -> None:
 
 def test_an_offer_that_stands_is_not_bettered() -> None:
     assert fragmentation_price(replace(QUESTION, own_last=70)) == PriceRefusal(RefusalCode.OWN_OFFER_STANDS)
+
+
+def test_the_original_declines_on_an_overfull_machine() -> None:
+    assert original_price(ask(70, 80, 40, 1.5)) == PriceRefusal(RefusalCode.CORES_TAKEN)

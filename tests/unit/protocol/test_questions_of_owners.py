@@ -122,3 +122,23 @@ def test_a_page_is_the_banks(keeper: Any) -> None:
         keeper.hear("mallory", LAST, role=Role.BANK)
     with pytest.raises(RemoteProtocolError, match="must come from a bank"):
         keeper.hear("bank", LAST, role=Role.KEEPER)
+
+
+def test_a_keeper_that_comes_back_waits_for_its_owner(keeper: Any) -> None:
+    """What was not answered is asked again by a person, who has seen no answer."""
+    assert keeper.party.recover((), 5) == []
+    assert keeper.party.deadline is None
+
+
+def test_a_machine_is_asked_until_its_resource_answers(alice: Any, said: Any) -> None:
+    asked = [c.MachineQuery("q", 2 * HOUR)]
+    effects = alice.command(ev.MachineAsked("q", "res1", 2 * HOUR))
+    assert said(effects) == asked
+    assert effects[0].message.receiver == "res1"
+    assert said(alice.tick(alice.party.deadline)) == asked
+    status = c.MachineStatus("q", "{}")
+    with pytest.raises(RemoteProtocolError, match="res2 may not speak for res1"):
+        alice.hear("res2", status)
+    assert answers(alice.hear("res1", status)) == [QueryAnswered("q", status)]
+    assert alice.hear("res1", status) == []  # a copy
+    assert alice.party.deadline is None

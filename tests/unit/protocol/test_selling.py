@@ -179,3 +179,12 @@ def test_what_drives_the_queue_is_said_when_the_machine_has_been_opened(resource
     assert (resource.party.source, resource.call().content.offers[0].source) == ("synthetic", "synthetic")
     assert resource.party.handle(ev.MachineOpened("live"), 0) == []
     assert (resource.party.source, resource.call(2, 60).content.offers[0].source) == ("live", "live")
+
+
+def test_a_copy_of_a_question_asks_the_machine_once(resource: Any) -> None:
+    asked = ask(resource, "alice")
+    assert ask(resource, "alice") == []
+    assert len(ask(resource, "alice", horizon=2 * HOUR)) == 1  # another question
+    assert len(answer(resource, asked, 0.5)) == 1
+    assert answer(resource, asked, 0.5) == []  # the machine says it twice
+    assert len(ask(resource, "alice")) == 1  # and may be asked again
