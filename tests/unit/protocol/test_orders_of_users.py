@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import (
@@ -218,3 +219,54 @@ def test_a_claim_that_the_bank_has_refused_is_not_made_again_when_the_request_he
     effects = alice.hear("res2", late, performative=Performative.PROPOSE)
     assert [type(each) for each in said(effects)] == [c.Rejection]
     assert alice.party.agreement_state(agreement.agreement_id) == "active"
+
+
+def test_an_owner_who_changes_their_mind_before_the_bank_has_voted_lets_everything_go(alice: Any, said: Any) -> None:
+    alice.auction()
+    alice.grant()
+    order_id = alice.confirmation.order_id
+    sent = [type(each) for each in said(alice.command(ev.RequestWithdrawn("r1"), SECOND))]
+    assert sorted(kind.__name__ for kind in sent) == ["HoldCancelled", "OrderWithdrawal"]
+    assert alice.vote(now=SECOND) == []  # a late yes decides nothing any more
+    alice.hear("bank", c.OrderVoided(order_id, "withdrawn"), 2 * SECOND)
+    assert alice.outcome.units == ()
+    assert "the user withdrew the request" in alice.outcome.reason
+
+
+def line(agreement: Any) -> c.OrderLine:
+    return c.OrderLine(agreement.agreement_id, agreement.resource, agreement.cost, agreement.offer.offer_id)
+
+
+def accepted(effects: list[Any]) -> list[str]:
+    return [
+        each.message.receiver
+        for each in effects
+        if isinstance(each, fx.Send) and isinstance(each.message.content, c.Acceptance)
+    ]
+
+
+def test_what_is_paid_before_a_void_is_asked_for_is_proved_by_the_resources(alice: Any) -> None:
+    """The bank says so only to who asks for a void: unasked it is a copy, and the proof is still awaited."""
+    alice.committed()
+    (agreement,) = alice.confirmation.agreements
+    paid = (c.PaymentMade(agreement.agreement_id, "t1", agreement.cost),)
+    assert alice.hear("bank", c.OrderPosted(agreement.order_id, paid)) == []
+    alice.hear("res1", alice.proof())
+    assert alice.outcome.status is RequestStatus.COMMITTED
+
+
+def test_what_is_no_word_of_a_commitment_is_refused_and_who_was_not_understood_answers_nothing(alice: Any) -> None:
+    alice.committed()
+    assert alice.hear("res1", c.NotUnderstood("garbled")) == []
+    with pytest.raises(RemoteProtocolError, match="Rejection is not a message of a commitment"):
+        alice.hear("res1", c.Rejection("r1", "offer-res1-1", "no"))
+    assert alice.confirmation.state.value == "confirming"
+
+
+def test_when_the_bank_voids_by_itself_it_says_who_is_passed_over(alice: Any) -> None:
+    """The order has run out there: its buyer has not given anybody up yet."""
+    alice.committed()
+    (agreement,) = alice.confirmation.agreements
+    effects = alice.hear("bank", c.OrderVoided(agreement.order_id, ORDER_EXPIRED, "", (line(agreement),)))
+    assert accepted(effects) == ["res2"]
+    assert alice.outcome is None

@@ -417,3 +417,15 @@ def test_an_auction_calls_everybody_of_all_pages(alice: Any, said: Any) -> None:
     effects = alice.hear("directory", pages[1])
     calls = [e.message for e in effects if isinstance(e, fx.Send) and e.message.performative is Performative.CFP]
     assert [each.receiver for each in calls] == ["res1", "res2", "res3"]
+
+
+def test_the_bank_may_take_as_long_as_the_holds_last(alice: Any, said: Any) -> None:
+    alice.auction()
+    alice.grant()
+    asked = []
+    while alice.party.deadline < HOLD - MARGIN:
+        now = alice.party.deadline
+        asked += types(said(alice.tick(now)))
+    assert set(asked) == {c.PaymentOrder}
+    assert alice.party.deadline == HOLD - MARGIN
+    assert types(said(alice.tick(HOLD - MARGIN))) == [c.HoldCancelled, c.OrderWithdrawal]
