@@ -30,10 +30,10 @@ from ramp.client.identifiers import belonging, one_request, shortened
 from ramp.client.market import Market
 from ramp.client.results import Cancelled, Resized
 from ramp.control.events import AgreementStanding, RequestStanding
-from ramp.control.requests import Resize
 from ramp.errors import ConfigurationError
 from ramp.model import money
 from ramp.model.instant import Instant, from_datetime, iso, seconds
+from ramp.protocol.amending.asking import AgreementResized
 from ramp.protocol.clock_comparison import offset_text
 from ramp.protocol.outcome import ALREADY_CANCELLED
 from ramp.protocol.rules.auction_rule import PAPER_RULE
@@ -260,7 +260,7 @@ def resize(
     if cores is None and until is None:
         raise click.UsageError("no new size: give --cores, --until, or both")
     market = open_market(state, user)
-    wish = Resize("", cores, until, quote, price, max_cost)
+    wish = AgreementResized("", cores, until, quote, price, max_cost)
     results = ask(market, dialogues.resize_together(any_ids, wish), f"changing {', '.join(any_ids)}")
     if as_json:
         objects = [_resized_object(result) for result in results]

@@ -16,8 +16,8 @@ import ramp
 from ramp.client.portal import connected
 from ramp.control.codec import VERSION
 from ramp.control.events import RequestEnded, Watching
-from ramp.control.requests import Approve, Deposit, ListRequests, Submit, Watch
-from ramp.protocol.events import Approval, AuctionOptions
+from ramp.control.requests import Approve, ListRequests, Submit, Watch
+from ramp.protocol.events import Approval, AuctionOptions, DepositOrdered
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import ApprovalAsked
 from ramp.rfql.request_for_quotation import write_request
@@ -234,7 +234,7 @@ def test_what_is_wrong_is_raised_with_what_would_be_right(swarm, tmp_path):
 @pytest.mark.parametrize(
     ("line", "code", "told"),
     [
-        ({"verb": "requests"}, "other_version", "got none, expected 1"),
+        ({"verb": "list_requests"}, "other_version", "got none, expected 1"),
         ({"verb": "hello", "version": VERSION + 1}, "other_version", "control channel: got 2, expected 1; `ramp down`"),
         ({"verb": "hello", "version": VERSION, "compress": True}, "not_understood", "extra fields found (compress)"),
         ({"verb": "greet"}, "not_understood", "unknown verb 'greet'"),
@@ -244,7 +244,7 @@ def test_a_client_of_another_version_is_told_so_and_nothing_else(swarm, line, co
     with socket.socket(socket.AF_UNIX) as raw, raw.makefile("rb") as answers:
         raw.settimeout(300)
         raw.connect(str(StateFolder(swarm).socket("alice")))
-        raw.sendall(json.dumps(line).encode() + b"\n" + b'{"verb": "requests"}\n')
+        raw.sendall(json.dumps(line).encode() + b"\n" + b'{"verb": "list_requests"}\n')
         answer = json.loads(answers.readline())
         assert (answer["event"], answer["code"]) == ("refused", code)
         assert told in answer["reason"]
@@ -255,13 +255,15 @@ def test_a_line_that_is_no_request_harms_nobody(swarm):
     with socket.socket(socket.AF_UNIX) as raw, raw.makefile("rb") as answers:
         raw.settimeout(300)
         raw.connect(str(StateFolder(swarm).socket("alice")))
-        raw.sendall(b'{"verb": "hello", "version": %d}\n{"verb": "submit"}\nnonsense\n{"verb": "requests"}\n' % VERSION)
+        raw.sendall(
+            b'{"verb": "hello", "version": %d}\n{"verb": "submit"}\nnonsense\n{"verb": "list_requests"}\n' % VERSION
+        )
         told = [json.loads(answers.readline()) for _ in range(4)]
-    assert [each["event"] for each in told] == ["welcome", "refused", "refused", "requests"]
+    assert [each["event"] for each in told] == ["welcome", "refused", "refused", "requests_listed"]
 
 
 def test_each_agent_serves_its_own_verbs(swarm):
-    for name, request in (("alice", Deposit("alice", 100)), ("keeper", ListRequests())):
+    for name, request in (("alice", DepositOrdered("", "alice", 100, "")), ("keeper", ListRequests())):
         with connected(StateFolder(swarm).socket(name)) as line:
             (answer,) = line.events(request)
             assert answer.code is ramp.MarketRefusalCode.NOT_UNDERSTOOD

@@ -11,8 +11,8 @@ import pytest
 from ramp.cli.verbs import submit
 from ramp.cli.views.auction_view import QuietView
 from ramp.control.events import Done, RequestsListed, RequestStanding
-from ramp.control.requests import Watch, Withdraw
-from ramp.protocol.events import AuctionOptions
+from ramp.control.requests import Watch
+from ramp.protocol.events import AuctionOptions, RequestWithdrawn
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import RoundClosed, RoundOpened
 
@@ -47,7 +47,7 @@ def test_sigterm_withdraws_and_waits_for_the_end(agent, script, monkeypatch, cap
     exit_code = submit._auction([REQUEST], AuctionOptions(rounds=1), None, market.access.state, True, (), None)
     assert exit_code == 1
     submission, withdrawal, watch = fake.heard
-    assert withdrawal == Withdraw(submission.request_id)
+    assert withdrawal == RequestWithdrawn(submission.request_id)
     assert watch == Watch(submission.request_id)
     assert json.loads(capsys.readouterr().out)["status"] == "rejected"
     assert signal.getsignal(signal.SIGTERM) is own_handler

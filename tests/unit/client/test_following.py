@@ -9,8 +9,9 @@ from ramp.client import access
 from ramp.client.asyncio_market import AsyncMarket
 from ramp.client.request import request
 from ramp.control.events import Done, MarketRefusalCode, Refused, RequestEnded
-from ramp.control.requests import Approve, Submit, Watch, Withdraw
+from ramp.control.requests import Approve, Submit, Watch
 from ramp.errors import MarketRefused, NoMarket
+from ramp.protocol.events import RequestWithdrawn
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import RoundClosed, RoundOpened
 
@@ -125,7 +126,7 @@ def test_ctrl_c_withdraws_waits_for_the_end_and_is_raised(agent, script):
     with pytest.raises(KeyboardInterrupt):
         market.submit(WANTED, on_event=interrupting(RoundOpened))
     submission, withdrawal, watch = fake.heard
-    assert withdrawal == Withdraw(submission.request_id)
+    assert withdrawal == RequestWithdrawn(submission.request_id)
     assert watch == Watch(submission.request_id)
 
 
@@ -159,7 +160,7 @@ def test_a_cancelled_task_withdraws(agent, script):
 
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(cancelled())
-    assert fake.heard[1] == Withdraw(fake.heard[0].request_id)
+    assert fake.heard[1] == RequestWithdrawn(fake.heard[0].request_id)
 
 
 def test_watching_ends_with_the_request(agent, script):
