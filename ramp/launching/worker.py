@@ -467,9 +467,6 @@ def write_script(folder: Path, job: dict[str, Any], me: pwd.struct_passwd) -> No
     (folder / ARCHIVE).unlink(missing_ok=True)
 
 
-# -- ending --------------------------------------------------------------------------------------------------------
-
-
 def ended(question: dict[str, Any]) -> dict[str, Any]:
     """Send a signal to processes of this account: the named ones, and those with a mark in their environment."""
     for pid in {*map(int, question["pids"]), *carrying(str(question["mark"]), os.geteuid())}:
@@ -491,9 +488,6 @@ def carrying(mark: str, uid: int) -> list[int]:
     return found
 
 
-# -- looking -------------------------------------------------------------------------------------------------------
-
-
 def sight(state: str, **values: Any) -> dict[str, Any]:
     """Return the state of a job for the agent, with times in microseconds."""
     empty = {"native_id": "", "cores": 0, "started_at": None, "ended_at": None, "exit_code": None, "detail": ""}
@@ -509,6 +503,8 @@ def seen(folder: Path, batch: Batch, job: dict[str, Any]) -> dict[str, Any] | No
     """Return the state of a job according to its folder, otherwise to its batch system; for its owner to see only."""
     began = moment(text_of(folder, "began"))
     known: dict[str, Any] = {"started_at": began, "cores": 0 if began is None else int(job["cores"])}
+    if "queue_key" in job:  # its number is known beforehand, also if it ends before the first look
+        known["native_id"] = str(job["reservation_id"])
     ended = ENDED.fullmatch(text_of(folder, "ended"))
     cancelled = (folder / "cancelled").exists()
     if ended and began is not None:
