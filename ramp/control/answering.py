@@ -148,8 +148,8 @@ def asked(request: UserCommand | KeeperRequest, new_id: Callable[[str], str], do
             if amount <= 0:
                 raise ConfigurationError(f"the deposit must be above 0 minor units, got {amount}")
             deposit_id = deposit_id or new_id("deposit")
-            order = replace(request, deposit_id=deposit_id, account=full_name(account, domain))
-            return Asked(order, ((pr.QueryAnswered, deposit_id),))
+            deposit = replace(request, deposit_id=deposit_id, account=full_name(account, domain))
+            return Asked(deposit, ((pr.QueryAnswered, deposit_id),))
         case ev.RefundOrdered(agreement_id):
             return Asked(request, ((pr.QueryAnswered, agreement_id),))
         case ev.MachineAsked(_, resource):

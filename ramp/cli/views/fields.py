@@ -22,6 +22,7 @@ from ramp.model.instant import from_datetime, iso, seconds
 from ramp.model.money import credits_text
 
 T = TypeVar("T")
+Shown = TypeVar("Shown", contravariant=True)
 
 
 def _same(value: object) -> object:
@@ -57,7 +58,7 @@ def address(short: Callable[[str], str]) -> Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class Field(Generic[T]):
+class Field(Generic[Shown]):
     """One value of what is shown.
 
     Attributes:
@@ -71,17 +72,17 @@ class Field(Generic[T]):
 
     key: str
     heading: str
-    of: Callable[[T], Any]
+    of: Callable[[Shown], Any]
     kind: Kind = TEXT
-    text: Callable[[T], object] | None = None
-    shown_if: Callable[[T], bool] | None = None
+    text: Callable[[Shown], object] | None = None
+    shown_if: Callable[[Shown], bool] | None = None
 
-    def plain(self, shown: T) -> object:
+    def plain(self, shown: Shown) -> object:
         """Return the value for JSON and CSV."""
         value = self.of(shown)
         return None if value is None else self.kind.plain(value)
 
-    def words(self, shown: T) -> object:
+    def words(self, shown: Shown) -> object:
         """Return the value for people."""
         if self.text is not None:
             return self.text(shown)
