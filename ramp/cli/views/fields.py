@@ -22,7 +22,7 @@ from ramp.model.instant import from_datetime, iso, seconds
 from ramp.model.money import credits_text
 
 T = TypeVar("T")
-Shown = TypeVar("Shown", contravariant=True)
+T_contra = TypeVar("T_contra", contravariant=True)
 
 
 def _same(value: object) -> object:
@@ -58,7 +58,7 @@ def address(short: Callable[[str], str]) -> Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class Field(Generic[Shown]):
+class Field(Generic[T_contra]):
     """One value of what is shown.
 
     Attributes:
@@ -72,17 +72,17 @@ class Field(Generic[Shown]):
 
     key: str
     heading: str
-    of: Callable[[Shown], Any]
+    of: Callable[[T_contra], Any]
     kind: Kind = TEXT
-    text: Callable[[Shown], object] | None = None
-    shown_if: Callable[[Shown], bool] | None = None
+    text: Callable[[T_contra], object] | None = None
+    shown_if: Callable[[T_contra], bool] | None = None
 
-    def plain(self, shown: Shown) -> object:
+    def plain(self, shown: T_contra) -> object:
         """Return the value for JSON and CSV."""
         value = self.of(shown)
         return None if value is None else self.kind.plain(value)
 
-    def words(self, shown: Shown) -> object:
+    def words(self, shown: T_contra) -> object:
         """Return the value for people."""
         if self.text is not None:
             return self.text(shown)
