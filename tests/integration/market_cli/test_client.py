@@ -54,29 +54,15 @@ def test_a_purchase_from_quotation_to_refund(swarm):
         assert (again[0].done, again[0].code, again[0].refund) == (True, "already_cancelled", 0)
 
 
-def test_the_same_for_asyncio(swarm):
-    async def buy():
-        async with ramp.connect_async(swarm, user="alice") as market:
-            quoted, listed = await asyncio.gather(market.quote(WANTED), market.resources(machines=True))
-            bought = await market.submit(WANTED)
-            watched = [event async for event in market.watch(bought.request_id)]
-            back = await market.cancel(bought.request_id)
-            balance = await market.balance()
-            lines = (await market.statement(since="-1min", until="now")).postings
-            held = await market.reservations(everything=True)
-            asked = await market.requests()
-            machine = await market.machine(bought.units[0].resource)
-            return quoted, listed, bought, watched, back, balance, lines, held, asked, machine
-
-    quoted, listed, bought, watched, back, balance, lines, held, asked, machine = asyncio.run(buy())
+async def test_questions_at_the_same_time_with_asyncio(swarm):
+    async with ramp.connect_async(swarm, user="alice") as market:
+        quoted, listed = await asyncio.gather(market.quote(WANTED), market.resources(machines=True))
+        bought = await market.submit(WANTED)
+        watched = [event async for event in market.watch(bought.request_id)]
+        machine = await market.machine(bought.units[0].resource)
     assert quoted.status is ramp.RequestStatus.QUOTED
     assert {each.name: each.machine.architecture for each in listed} == dict.fromkeys(NAMES, "x86_64")
     assert [type(event) for event in watched] == [RequestEnded]
-    assert back[0].refund == bought.cost > 0
-    assert [line.amount for line in lines][-2:] == [-bought.cost, bought.cost]
-    assert lines[-1].balance == balance.balance
-    assert bought.units[0].agreement_id in {each.agreement_id for each in held}
-    assert bought.request_id in {each.request_id for each in asked}
     assert (machine.cores, machine.start_price in (40, 60, 90)) == (512, True)
     assert 0 < machine.cores_free == 512 - machine.cores_busy <= 384  # a quarter is taken from the beginning
 
@@ -128,26 +114,6 @@ def test_watching_all_that_goes_on(swarm):
         events.close()
         buying.join(300)
     assert told == ["RoundOpened", "RoundClosed", "RequestEnded"] * 2
-
-
-async def test_watching_all_that_goes_on_with_asyncio(swarm):
-    async with ramp.connect_async(swarm) as market:
-        events = market.watch()
-        assert isinstance(await anext(events), Watching)
-        quoting = asyncio.create_task(_quotes(market, 2))
-        told = []
-        async for event in events:
-            told.append(type(event).__name__)
-            if told.count("RequestEnded") == 2:
-                break
-        await events.aclose()
-        await quoting
-    assert told == ["RoundOpened", "RoundClosed", "RequestEnded"] * 2
-
-
-async def _quotes(market, count):
-    for _ in range(count):
-        await market.quote(WANTED, rounds=1)
 
 
 def test_who_lost_the_connection_when_asked_has_not_declined(swarm):
