@@ -11,6 +11,7 @@ import difflib
 import enum
 import functools
 import inspect
+import math
 import os
 import re
 import sys
@@ -101,6 +102,22 @@ class Written:
     show: Callable[[Any], str] = str
     suffix: str = ""
 
+
+def written_seconds(least: float = 0) -> Written:
+    """The form of a duration in microseconds: seconds, in a key that ends with `_s`; by default any number above 0."""
+
+    def read(value: Any) -> int:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not least <= value < math.inf or value == 0:
+            raise ValueError("no such duration")
+        return round(value * 1_000_000)
+
+    words = f"a number of seconds {f'from {least:g}' if least else 'above 0'}"
+    return Written(words, read, lambda duration: f"{duration / 1_000_000:g}", "_s")
+
+
+Seconds = Annotated[int, written_seconds()]
+"""A duration in microseconds, of a file's key that ends with `_s`."""
 
 _ATTRIBUTE: Final = re.compile(r"^(?P<indent> {4,8})(?P<name>\w+): (?P<words>.+(?:\n(?P=indent) +\S.*)*)", re.MULTILINE)
 """One attribute in a docstring; the lines that go on with it stand further in."""

@@ -9,8 +9,8 @@ from typing import Annotated, Final, Literal
 
 from ramp.errors import ConfigurationError
 from ramp.launching.acting import Acting, system_python
-from ramp.model.instant import MINUTE, SECOND, Seconds
-from ramp.options import Wanted
+from ramp.model.instant import MINUTE, SECOND
+from ramp.options import Seconds, Wanted
 from ramp.protocol.resource.jobs.launching import LOCAL, OWN_ACCOUNT, LaunchTerms
 
 NONE: Final = "none"

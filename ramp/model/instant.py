@@ -5,12 +5,9 @@ Integers make arithmetic exact and runs repeatable; aware datetimes appear only 
 
 from __future__ import annotations
 
-import math
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Annotated, Any, Final
-
-from ramp.options import Written
+from typing import Final
 
 Instant = int
 """Microseconds since 1970-01-01T00:00:00Z."""
@@ -91,24 +88,3 @@ def from_iso(text: str) -> Instant:
 def seconds(duration: Duration) -> float:
     """A duration in seconds, for people and reports only."""
     return duration / SECOND
-
-
-def written_seconds(least: float = 0) -> Written:
-    """Return the form of a duration in a file: seconds, in a key that ends with `_s`.
-
-    Args:
-        least: smallest number of seconds; by default any above 0.
-    """
-
-    def read(value: Any) -> Duration:
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or not least <= value < math.inf or value == 0:
-            raise ValueError("no such duration")
-        return round(value * SECOND)
-
-    words = f"a number of seconds from {least:g}" if least else "a number of seconds above 0"
-    return Written(words, read, lambda duration: f"{duration / SECOND:g}", "_s")
-
-
-Seconds = Annotated[Duration, written_seconds()]
-"""A duration in a file's key that ends with `_s`."""

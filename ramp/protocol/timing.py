@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ramp.model.instant import HOUR, MINUTE, SECOND, Duration, Instant, Seconds
+from ramp.model.instant import HOUR, MINUTE, SECOND, Duration, Instant
+from ramp.options import Seconds
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 from ramp.errors import ConfigurationError
-from ramp.model.instant import SECOND, Duration, written_seconds
-from ramp.options import Wanted, Written
+from ramp.model.instant import SECOND, Duration
+from ramp.options import Wanted, Written, written_seconds
 from ramp.runtime.configuration.sites import Name
 
 EMBEDDED: Final = "embedded"

@@ -17,11 +17,11 @@ from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError
 from ramp.launching.acting import Acting
 from ramp.launching.configuration import LaunchingConfig
-from ramp.model.instant import MINUTE, SECOND, Duration, Seconds
+from ramp.model.instant import MINUTE, SECOND, Duration
 from ramp.model.money import credits_of, credits_text
 from ramp.model.seal import Role
 from ramp.model.slot import StaticTerms
-from ramp.options import Bounds, Written, nearest_name
+from ramp.options import Bounds, Seconds, Written, nearest_name
 from ramp.plugins.interface import PluginSettings, ResourcePlugin, checked_plugin
 from ramp.protocol.pricing import PricingStrategy
 from ramp.protocol.resource.jobs.launching import LaunchTerms
