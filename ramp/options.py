@@ -106,7 +106,7 @@ class Written:
 def written_seconds(least: float = 0) -> Written:
     """The form of a duration in microseconds: seconds, in a key that ends with `_s`; by default any number above 0."""
 
-    def read(value: Any) -> int:
+    def read(value: float) -> int:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not least <= value < math.inf or value == 0:
             raise ValueError("no such duration")

@@ -271,12 +271,14 @@ def _config(file: MarketFile, path: Path) -> SwarmConfig:
     joining = JoiningConfig(file.site, file.federation, file.enrolment)
     market, signed = file.market, file.market.signed_offers
     named = file.market if file.site is None else file.site
-    paths = {"ca_file": file.server.ca_file, "passwords": file.server.passwords}
-    resolved = {key: (path.parent / found).resolve() for key, found in paths.items() if found is not None}
+    ca_file, passwords = (
+        None if each is None else (path.parent / each).resolve()
+        for each in (file.server.ca_file, file.server.passwords)
+    )
     return SwarmConfig(
         path=path,
         domain=market.domain,
-        server=replace(file.server, **resolved),
+        server=replace(file.server, ca_file=ca_file, passwords=passwords),
         users=file.users,
         resources=tuple(_resource(file, each) for each in file.resources),
         timing=file.timing,
