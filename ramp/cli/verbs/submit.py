@@ -27,7 +27,7 @@ from ramp.cli.options import (
     market_options,
 )
 from ramp.cli.time_arguments import DurationType
-from ramp.cli.views.auction_view import AuctionView, LineView, LiveView, QuietView
+from ramp.cli.views.auction_view import AuctionView, LineView, LiveView
 from ramp.cli.views.outcome_report import ShortName, charged_text, outcome_object, print_outcome
 from ramp.cli.views.output import moment_text, print_json, print_rows, say, silence_output
 from ramp.client.identifiers import one_request
@@ -253,11 +253,11 @@ def load_requests(files: Sequence[Path]) -> RequestForQuotation:
 def new_view(short: ShortName, as_json: bool) -> AuctionView:
     """Return the view for standard output."""
     if as_json:
-        return LiveView(short, error=True) if sys.stderr.isatty() else QuietView()
+        return LiveView(short, error=True) if sys.stderr.isatty() else AuctionView()
     return LiveView(short) if sys.stdout.isatty() else LineView(short)
 
 
-class PipedView:
+class PipedView(AuctionView):
     """A view whose output may close: the rest is then not shown, and the request continues."""
 
     def __init__(self, inner: AuctionView) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Protocol, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import click
 
@@ -25,24 +25,6 @@ REFRESHES_PER_SECOND: Final = 10
 NARROW: Final = 90
 """On a terminal of fewer columns the table draws together, and refusals are only counted: their reasons would be broken
 in the middle of words."""
-
-
-class AuctionView(Protocol):
-    """Shows an auction's progress; a context manager."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
-    def show(self, event: Event) -> None:
-        """Take a progress event of the control channel."""
-        ...
-
-    def pause(self) -> None:
-        """Hold still, because the owner is asked something."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +95,8 @@ def _lines(event: Event, short: ShortName) -> Iterator[str]:
             yield f"unit {event.unit}: {_stage_text(event.stage, event.resource, event.detail, short)}"
 
 
-class QuietView:
-    """Shows nothing."""
+class AuctionView:
+    """Shows nothing of an auction; a context manager."""
 
     def __enter__(self) -> Self:
         return self
@@ -125,13 +107,13 @@ class QuietView:
         pass
 
     def show(self, event: Event) -> None:
-        """Show nothing."""
+        """Take a progress event of the control channel."""
 
     def pause(self) -> None:
-        """Do nothing."""
+        """Hold still, because the owner is asked something."""
 
 
-class LineView(QuietView):
+class LineView(AuctionView):
     """Print a line for each event."""
 
     def __init__(self, short: ShortName) -> None:
@@ -142,7 +124,7 @@ class LineView(QuietView):
             click.echo(line)
 
 
-class LiveView(QuietView):
+class LiveView(AuctionView):
     """Draw a growing table, on standard error if standard output is for JSON."""
 
     def __init__(self, short: ShortName, *, error: bool = False) -> None:

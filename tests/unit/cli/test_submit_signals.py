@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ramp.cli.verbs import submit
-from ramp.cli.views.auction_view import QuietView
+from ramp.cli.views.auction_view import AuctionView
 from ramp.control.events import Done, RequestsListed, RequestStanding
 from ramp.control.requests import Watch
 from ramp.protocol.events import AuctionOptions, RequestWithdrawn
@@ -25,7 +25,7 @@ def auction(market):
     )
 
 
-class Terminated(QuietView):
+class Terminated(AuctionView):
     """Gets a signal in the middle of the first round."""
 
     def show(self, event):
@@ -59,7 +59,7 @@ def test_sigterm_withdraws_and_waits_for_the_end(agent, script, monkeypatch, cap
     assert signal.getsignal(signal.SIGTERM) is own_handler
 
 
-class Impatient(QuietView):
+class Impatient(AuctionView):
     """Interrupted in the first round, and again while its end is waited for."""
 
     def show(self, event):
