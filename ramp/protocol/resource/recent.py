@@ -25,6 +25,9 @@ class Recent(Generic[Key, Value]):
         self._most = most
         self._values: OrderedDict[Key, tuple[Instant, Value]] = OrderedDict()
 
+    def __len__(self) -> int:
+        return len(self._values)
+
     def get(self, key: Key) -> Value | None:
         found = self._values.get(key)
         return None if found is None else found[1]

@@ -15,6 +15,7 @@ from ramp.model.probable_start import QUEUE_WAIT_MAX
 from ramp.model.request import MoldableTerms, RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.slot import Slot, StaticTerms
 from ramp.protocol import effects as fx
+from ramp.protocol.pricing import PriceRefusal
 from ramp.protocol.resource import seller as selling
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.seller import PriceRange, Seller
@@ -66,6 +67,33 @@ def bid(seller: Seller, *prices: Any, slots: tuple[Slot, ...] = (SLOT,), now: in
 def proposal(send: fx.Send) -> c.Proposal:
     assert isinstance(send.message.content, c.Proposal)
     return send.message.content
+
+
+def test_a_rejected_offer_stands_no_longer_and_leaves_no_memory_of_its_request() -> None:
+    seller = new_seller()
+    first = proposal(bid(seller, 50)).offers[0]
+    assert called(seller) == [fx.Send(bid(new_seller(), 50).message)]  # a copy of the call gets the same answer
+    seller.rejected(first.offer_id, "bob")
+    assert len(seller._biddings) == 1
+    seller.rejected(first.offer_id, "alice")
+    assert len(seller._biddings) == 0
+    assert questions(seller, (SLOT,)).questions[0].own_last is None
+
+
+def test_an_earlier_offer_that_is_rejected_takes_nothing_from_the_last_one() -> None:
+    seller = new_seller()
+    first, second = (proposal(bid(seller, price, number=number)).offers[0] for number, price in ((1, 50), (2, 45)))
+    seller.rejected(first.offer_id, "alice")
+    (again,) = called(seller, number=2)
+    assert proposal(again).offers == (second,)
+    assert questions(seller, (SLOT,), number=3).questions[0].own_last == 45
+
+
+def test_a_refusal_is_made_again_for_a_copy_of_its_call() -> None:
+    seller = new_seller()
+    refused = bid(seller, PriceRefusal(RefusalCode.PRICE, 80))
+    assert len(seller._biddings) == 0
+    assert bid(seller, PriceRefusal(RefusalCode.PRICE, 80)) == refused
 
 
 def test_the_last_offer_is_told_at_the_size_of_the_slot() -> None:
