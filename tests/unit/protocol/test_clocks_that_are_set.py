@@ -186,3 +186,14 @@ def test_a_bank_is_asked_about_a_sale_when_the_slot_begins_by_its_own_clock(by: 
     asked = [c.PaymentQuery("a1")]
     assert [each for each in said(resource.party.tick(offer.start + by - 1)) if each in asked] == []
     assert [each for each in said(resource.party.tick(offer.start + by)) if each in asked] == asked
+
+
+@pytest.mark.parametrize("by", [-HOUR, HOUR])
+def test_a_hold_that_was_granted_lasts_as_long_as_it_was_promised(by: int, parties: Any, said: Any) -> None:
+    """One of two units is held when the clock is set; the money is asked for, and spent, before that hold ends."""
+    one, other = parties["alice"](units=2), parties["alice"](units=2)
+    for each in (one, other):
+        each.auction()
+        each.grant(unit=1, hold_for=MINUTE)
+    other.party.clock_set(by)
+    assert agree(one, other, by, lambda each, now: each.grant(unit=2, now=now))
