@@ -14,7 +14,6 @@ from ramp.model.offer import RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import UnitAdvanced
 from ramp.protocol.timing import Timing
 from ramp.protocol.user.voting import INSTEAD_MAX
@@ -51,32 +50,10 @@ def refuse(alice: Any, resource: str, detail: str = "") -> list[Any]:
     return alice.hear(resource, refused)  # type: ignore[no-any-return]
 
 
-def test_each_refusal_leads_to_the_next_best_and_the_last_ends_the_request(alice: Any) -> None:
-    assert asked(auction_of_three(alice)) == ["res1"]
-    assert asked(refuse(alice, "res1")) == ["res2"]
-    assert asked(refuse(alice, "res2")) == ["res3"]
-    assert asked(refuse(alice, "res3", "no room at all")) == []
-    assert alice.outcome.status is RequestStatus.WITHDRAWN
-    assert alice.outcome.reason.endswith("the last refusal: no room at all")
-
-
 @pytest.mark.parametrize(("detail", "told"), [("sold meanwhile", "sold meanwhile"), ("", "slot_taken")])
 def test_a_refusal_is_reported_with_its_reason(alice: Any, detail: str, told: str) -> None:
     alice.auction()
     assert advanced(refuse(alice, "res1", detail))[0] == UnitAdvanced("r1", 1, "res1", "refused", told)
-
-
-def test_all_that_do_not_answer_are_asked_again(alice_with_two_units: Any) -> None:
-    alice = alice_with_two_units
-    assert asked(alice.auction(same_resource=False)) == ["res1", "res2"]
-    assert asked(alice.tick(alice.party.deadline)) == ["res1", "res2"]
-
-
-def test_one_that_has_voted_is_not_asked_again(alice_with_two_units: Any) -> None:
-    alice = alice_with_two_units
-    alice.auction(same_resource=False)
-    alice.grant("res1", 1)
-    assert asked(alice.tick(alice.party.deadline)) == ["res2"]
 
 
 def test_a_slow_refusal_is_a_round_trip_like_any_other(alice: Any) -> None:

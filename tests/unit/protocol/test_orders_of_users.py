@@ -270,3 +270,27 @@ def test_when_the_bank_voids_by_itself_it_says_who_is_passed_over(alice: Any) ->
     effects = alice.hear("bank", c.OrderVoided(agreement.order_id, ORDER_EXPIRED, "", (line(agreement),)))
     assert accepted(effects) == ["res2"]
     assert alice.outcome is None
+
+
+def replies(effects: list[Any]) -> list[tuple[str, Any]]:
+    return [(each.message.reply_with, each.message.reply_by) for each in effects if isinstance(each, fx.Send)]
+
+
+def test_a_conversation_of_many_questions_names_each(alice: Any) -> None:
+    """Directory, round, vote, order and commitment; only what is over at a known time says when."""
+    unit = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
+    options = ev.AuctionOptions(rounds=1, round_time=9 * SECOND)
+    said = replies(alice.command(ev.RequestSubmitted("r1", RequestForQuotation((unit,)), options)))
+    said += replies(alice.hear("directory", c.DirectoryListing("r1", "resource-trader", ("res1",))))
+    made = c.Proposal("r1", 1, (alice.offer("res1", 50),))
+    said += replies(alice.hear("res1", made, performative=Performative.PROPOSE))
+    said += replies(alice.grant())
+    agreement = alice.confirmation.agreements[0]
+    said += replies(alice.vote())
+    assert said == [
+        ("r1/directory", Timing().discovery_limit),
+        ("r1/round/1", 9 * SECOND),
+        ("offer-res1-1", Timing().vote_limit),
+        (agreement.order_id, None),
+        (agreement.agreement_id, None),
+    ]

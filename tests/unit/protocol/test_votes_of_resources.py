@@ -15,7 +15,6 @@ from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.slot import Slot
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import UnitAdvanced
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.voting import Voting
@@ -39,17 +38,6 @@ def test_the_owner_sees_who_is_asked_and_what_each_says(alice_with_two_units: An
 def test_where_nothing_is_launched_a_slot_is_held_for_no_account(resource: Any) -> None:
     _, effects = resource.hold()
     assert [each.account for each in effects if isinstance(each, fx.HoldSlot)] == [""]
-
-
-@pytest.mark.parametrize(("hold_for", "counts"), [(MARGIN, True), (MARGIN - 1, False)])
-def test_a_hold_counts_that_lasts_as_long_as_a_decision_may_take(alice: Any, hold_for: int, counts: bool) -> None:
-    alice.auction()
-    alice.grant(hold_for=hold_for)
-    assert (alice.confirmation is not None) is counts
-    if not counts:
-        alice.hear("res1", c.HoldCancelled("r1", "offer-res1-1"))
-        assert alice.outcome.status is RequestStatus.WITHDRAWN
-        assert (alice.outcome.code, "about to expire" in alice.outcome.reason) == ("", True)  # codes are of rules
 
 
 def test_a_hold_is_counted_from_the_question_on(alice: Any) -> None:
@@ -92,15 +80,6 @@ def test_a_vote_that_comes_after_a_restart_is_let_go_unless_it_is_being_bought(
     again, _ = restarted_user(alice.journal, SECOND)
     expected = [] if decided else [c.HoldCancelled("r1", "offer-res1-1")]
     assert said(again.grant(now=SECOND)) == expected
-
-
-def test_every_unit_is_asked_again_at_its_own_time(alice_with_two_units: Any, said: Any) -> None:
-    """Unit 2 is asked of the next best half a second later; unit 1's silence does not wait for that."""
-    one = alice_with_two_units
-    one.auction(same_resource=False)
-    one.hear("res2", c.HoldRefused("r1", "offer-res2-2", RefusalCode.SLOT_TAKEN), SECOND // 2)
-    asked = [each.offer_id for each in said(one.tick(one.party.deadline))]
-    assert asked == ["offer-res1-1"]
 
 
 # -- a slot that was taken meanwhile ---------------------------------------------------------------------------------
@@ -149,12 +128,3 @@ def test_the_vote_no_brings_the_machines_next_slot_at_the_same_price(resource: A
 def test_the_vote_is_a_plain_no_without_a_like_slot_in_the_window(resource: Any, answer: Any) -> None:
     _, (sent,) = taken(resource, answer)
     assert (sent.message.content.code, sent.message.content.instead) == (RefusalCode.SLOT_TAKEN, ())
-
-
-def test_a_machine_that_fails_is_not_asked_for_another_slot(resource: Any) -> None:
-    offer = resource.call().content.offers[0]
-    resource.answered = lambda effects, now: effects
-    resource.hear("alice", c.Acceptance("r1", offer.offer_id))
-    failed = Refusal(1, RefusalCode.PLUGIN_FAILED, detail="it is down")
-    effects = resource.party.handle(ev.SlotHeld(offer.offer_id, failed), 0)
-    assert [type(each) for each in effects if isinstance(each, fx.Send | fx.QuoteSlots)] == [fx.Send]
