@@ -16,7 +16,7 @@ from ramp.model.called_terms import bound
 from ramp.model.instant import HOUR, MINUTE
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.price_paid import SECOND_PRICE
-from ramp.model.request import RequestForQuotation, RequestUnit, TorusTerms, TotalCores
+from ramp.model.request import RequestForQuotation, TorusTerms, TotalCores
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
@@ -32,8 +32,8 @@ from ramp.protocol.user.voting import REQUEST_ENDED
 from ramp.runtime.auction_rules import RULES
 from simulation.market.counted_ids import CountedIds
 from simulation.market.virtual_notary import VirtualNotary
+from tests.unit.protocol.conftest import UNIT
 
-UNIT = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
 SELLERS = ("res1", "res2", "res3")
 
 

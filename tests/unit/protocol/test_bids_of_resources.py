@@ -21,9 +21,9 @@ from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.seller import PriceRange, Seller
 from ramp.protocol.timing import Timing
 from simulation.market.counted_ids import CountedIds
+from tests.unit.protocol.conftest import UNIT
 
 TIMING = Timing()
-UNIT = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
 SLOT = Slot(HOUR, 2 * HOUR, 16, 0.25, "R00-M0", "t", fragmentation=0.125, links_taken=0.5)
 MOLDABLE = RequestUnit(
     1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR, moldable=MoldableTerms(16, 64, "amdahl:0.5")

@@ -12,9 +12,7 @@ from typing import Any
 import pytest
 
 from ramp.model import contents as c
-from ramp.model.acl import Performative
 from ramp.model.instant import HOUR, MILLISECOND, MINUTE, SECOND
-from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.progress import RequestEnded
@@ -55,13 +53,8 @@ def listing(one: Any) -> None:
     one.command(ev.ResourcesAsked("listing"))
 
 
-def submit(one: Any, now: int = 0, **options: Any) -> None:
-    unit = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
-    one.command(ev.RequestSubmitted("r1", RequestForQuotation((unit,)), ev.AuctionOptions(**options)), now)
-
-
 def discovering(one: Any) -> None:
-    submit(one, rounds=2)
+    one.submit(rounds=2)
 
 
 def bidding(one: Any) -> None:
@@ -71,7 +64,7 @@ def bidding(one: Any) -> None:
 
 def bidding_again(one: Any) -> None:
     bidding(one)
-    one.hear("res1", c.Proposal("r1", 1, (one.offer("res1", 50),)), 10, performative=Performative.PROPOSE)
+    one.propose("res1", one.offer("res1", 50), now=10)
 
 
 def voting(one: Any) -> None:

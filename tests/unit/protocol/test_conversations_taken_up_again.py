@@ -11,7 +11,6 @@ import pytest
 
 from ramp.model import contents as c
 from ramp.model.instant import SECOND
-from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus
@@ -20,24 +19,13 @@ from ramp.protocol.records import AcceptanceAsked
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.slots import kept_participants as party
 from ramp.protocol.user.changing.desk import AGENT_FAILED
+from tests.unit.protocol.conftest import reports
 
 BUG = ZeroDivisionError("a bug")
 
 
 def raise_bug(*_: Any) -> Any:
     raise BUG
-
-
-def reports(effects: list[Any], kind: type) -> list[Any]:
-    return [
-        effect.progress for effect in effects if isinstance(effect, fx.Report) and isinstance(effect.progress, kind)
-    ]
-
-
-def submit(one: Any, request_id: str) -> list[Any]:
-    unit = RequestUnit(1, 70, 3 * 3600 * SECOND, TotalCores(16), not_before=3600 * SECOND, wall_time=3600 * SECOND)
-    request = RequestForQuotation((unit,))
-    return list(one.command(ev.RequestSubmitted(request_id, request, ev.AuctionOptions(rounds=1))))
 
 
 def bidding(one: Any) -> None:
@@ -95,7 +83,7 @@ def test_a_claim_is_a_conversation_of_its_own_and_goes_on_undisturbed(alice: Any
 
 
 def test_a_request_of_which_nothing_is_on_record_has_failed(alice: Any) -> None:
-    submit(alice, "r1")
+    alice.submit(request_id="r1")
     (ended,) = reports(alice.party.resume("r1", (), 5), RequestEnded)
     assert ended.outcome.request_id == "r1"
     assert ended.outcome.status is RequestStatus.FAILED

@@ -8,7 +8,6 @@ import pytest
 
 from ramp.model import contents as c
 from ramp.model.instant import HOUR, MINUTE, SECOND
-from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.timing import Timing
@@ -22,16 +21,11 @@ def archived(effects: list[Any]) -> list[tuple[str, ...]]:
     return [each.references for each in effects if isinstance(each, fx.Archive)]
 
 
-def submit(one: Any, request_id: str, now: int) -> None:
-    unit = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
-    one.command(ev.RequestSubmitted(request_id, RequestForQuotation((unit,)), ev.AuctionOptions(rounds=1)), now)
-
-
 # -- users -----------------------------------------------------------------------------------------------------------
 
 
 def test_what_nobody_offered_for_is_kept_for_an_hour(alice: Any) -> None:
-    submit(alice, "r1", 5)
+    alice.submit(now=5)
     while alice.outcome is None:
         ended = alice.party.deadline
         alice.tick(ended)
@@ -42,7 +36,7 @@ def test_what_nobody_offered_for_is_kept_for_an_hour(alice: Any) -> None:
 def come_to_nothing(one: Any, *request_ids: str) -> int:
     """Several requests end at the same time, for the directory is silent; when."""
     for request_id in request_ids:
-        submit(one, request_id, 0)
+        one.submit(request_id=request_id)
     limit = Timing().discovery_limit
     one.tick(limit)
     assert all(one.party.purchases[each].outcome is not None for each in request_ids)
@@ -65,7 +59,7 @@ def kept(purchases: Any, agreements: Any, until: Any) -> EndedRequests:
 def test_what_has_to_wait_for_a_later_end_keeps_nothing_behind_it_in_memory(alice: Any) -> None:
     agreement_id = alice.bought()
     bought = alice.party.purchases["r1"]
-    submit(alice, "r2", SLOT_END)
+    alice.submit(request_id="r2", now=SLOT_END)
     while alice.party.purchases["r2"].outcome is None:
         alice.tick(alice.party.deadline)
     both_due = SLOT_END + RETENTION + HOUR
@@ -81,7 +75,7 @@ def test_what_has_to_wait_for_a_later_end_keeps_nothing_behind_it_in_memory(alic
 def test_rounds_stay_in_memory_as_long_when_the_clock_is_set(alice: Any, later: int, rounds: int, by: int) -> None:
     alice.bought()
     alice.party.clock_set(by)
-    submit(alice, "r2", later - Timing().discovery_limit + by)
+    alice.submit(request_id="r2", now=later - Timing().discovery_limit + by)
     while alice.party.purchases["r2"].outcome is None:
         alice.tick(alice.party.deadline)
     assert len(alice.outcome.rounds) == rounds

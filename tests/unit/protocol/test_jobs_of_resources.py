@@ -24,6 +24,7 @@ from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.records import JobEnded, SlotFailed, SlotReleased
 from ramp.protocol.resource.jobs.launching import LaunchTerms
+from tests.unit.protocol.conftest import contents, records
 
 TERMS = LaunchTerms("local", {"alice": "alice1"}, grace=10 * SECOND, delivery_limit=5 * MINUTE)
 ORDER = c.JobOrder("job-1", "a1", 16, 1, HOUR, (c.JobArgument("./run"),))
@@ -35,14 +36,6 @@ def seller(launching_resource: Any) -> Any:
     one = launching_resource(TERMS)
     one.sell()
     return one
-
-
-def contents(effects: list[fx.Effect]) -> list[Any]:
-    return [each.message.content for each in effects if isinstance(each, fx.Send)]
-
-
-def records(effects: list[fx.Effect]) -> list[Any]:
-    return [each.record for each in effects if isinstance(each, fx.Persist)]
 
 
 def ordered(one: Any, order: c.JobOrder = ORDER, now: int = 0, user: str = "alice") -> list[fx.Effect]:

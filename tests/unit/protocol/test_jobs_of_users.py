@@ -14,6 +14,7 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.records import JobHeard, JobOrdered
+from tests.unit.protocol.conftest import messages
 
 
 def order(agreement_id: str, job_id: str = "job-1") -> c.JobOrder:
@@ -22,10 +23,6 @@ def order(agreement_id: str, job_id: str = "job-1") -> c.JobOrder:
 
 def status(agreement_id: str, state: JobState, job_id: str = "job-1") -> c.JobStatus:
     return c.JobStatus(job_id, agreement_id, state, "local", "alice1", HOUR, Delivery.PENDING)
-
-
-def sent(effects: list[fx.Effect]) -> list[Message]:
-    return [each.message for each in effects if isinstance(each, fx.Send)]
 
 
 @pytest.fixture
@@ -45,14 +42,14 @@ def test_an_order_is_on_record_before_it_leaves_for_whoever_sold_the_slot(alice:
     bought = alice.bought()
     effects = alice.command(ev.JobSubmitted(order(bought)))
     assert [type(each) for each in effects] == [fx.Persist, fx.Send]
-    (message,) = sent(effects)
+    (message,) = messages(effects)
     assert (message.receiver, message.performative, message.content) == ("res1", Performative.REQUEST, order(bought))
     assert alice.command(ev.JobSubmitted(order(bought))) == []  # it is on its way
 
 
 def test_nobody_else_speaks_for_the_resource(alice: Any, answer: Any) -> None:
     bought = alice.bought()
-    (message,) = sent(alice.command(ev.JobSubmitted(order(bought))))
+    (message,) = messages(alice.command(ev.JobSubmitted(order(bought))))
     with pytest.raises(RemoteProtocolError, match="res2 may not speak for res1"):
         answer(alice, message, status(bought, JobState.DONE), by="res2")
     assert alice.party.jobs.known[0].word is None
@@ -60,7 +57,7 @@ def test_nobody_else_speaks_for_the_resource(alice: Any, answer: Any) -> None:
 
 def test_only_the_resources_sealed_word_is_believed(alice: Any, answer: Any) -> None:
     bought = alice.bought()
-    (order_sent,) = sent(alice.command(ev.JobSubmitted(order(bought))))
+    (order_sent,) = messages(alice.command(ev.JobSubmitted(order(bought))))
 
     def unsealed(asked: Message, content: Any) -> Message:
         return Message(
@@ -70,7 +67,7 @@ def test_only_the_resources_sealed_word_is_believed(alice: Any, answer: Any) -> 
     with pytest.raises(RemoteProtocolError):
         alice.take(unsealed(order_sent, status(bought, JobState.DONE)))
     answer(alice, order_sent, status(bought, JobState.RUNNING))
-    (asked,) = sent(alice.command(ev.JobAsked("q", "job-1")))
+    (asked,) = messages(alice.command(ev.JobAsked("q", "job-1")))
     with pytest.raises(RemoteProtocolError):
         alice.take(unsealed(asked, status(bought, JobState.DONE)))
     assert alice.party.jobs.known[0].word.state is JobState.RUNNING
@@ -81,15 +78,15 @@ def test_an_order_that_was_given_up_leaves_again_when_it_is_given_again(alice: A
     alice.command(ev.JobSubmitted(order(bought)))
     while "order/job-1" in alice.party._questions:
         alice.tick(alice.party.deadline)
-    (again,) = sent(alice.command(ev.JobSubmitted(order(bought)), MINUTE))
+    (again,) = messages(alice.command(ev.JobSubmitted(order(bought)), MINUTE))
     assert again.content == order(bought)
 
 
 def test_what_is_final_stays(alice: Any, answer: Any) -> None:
     bought = alice.bought()
-    (message,) = sent(alice.command(ev.JobSubmitted(order(bought))))
+    (message,) = messages(alice.command(ev.JobSubmitted(order(bought))))
     answer(alice, message, status(bought, JobState.DONE))
-    (asked,) = sent(alice.command(ev.JobAsked("q", "job-1")))
+    (asked,) = messages(alice.command(ev.JobAsked("q", "job-1")))
     effects = answer(alice, asked, c.JobRefused("job-1", bought, "unknown_job"))
     assert [type(each) for each in effects] == [fx.Report]
     assert alice.party.jobs.known[0].word.state is JobState.DONE
@@ -100,12 +97,12 @@ REFUSED = c.JobRefused("job-1", "agreement-alice-1", "not_active", "the slot is 
 
 def test_a_question_that_is_refused_says_nothing_about_a_job_that_runs(alice: Any, answer: Any) -> None:
     bought = alice.bought()
-    (message,) = sent(alice.command(ev.JobSubmitted(order(bought))))
+    (message,) = messages(alice.command(ev.JobSubmitted(order(bought))))
     answer(alice, message, status(bought, JobState.RUNNING))
-    (asked,) = sent(alice.command(ev.JobAsked("q", "job-1")))
+    (asked,) = messages(alice.command(ev.JobAsked("q", "job-1")))
     assert [type(each) for each in answer(alice, asked, REFUSED)] == [fx.Report]
     assert alice.party.jobs.known[0].word == status(bought, JobState.RUNNING)
-    (asked,) = sent(alice.command(ev.JobAsked("q2", "job-1")))
+    (asked,) = messages(alice.command(ev.JobAsked("q2", "job-1")))
     assert [type(each) for each in answer(alice, asked, status(bought, JobState.QUEUED))] == [fx.Report]
     assert alice.party.jobs.known[0].word == status(bought, JobState.QUEUED)
 
@@ -115,18 +112,18 @@ def test_after_a_restart_jobs_are_known_and_unanswered_orders_leave_again(
     alice: Any, answer: Any, restarted_user: Any, answered: bool
 ) -> None:
     bought = alice.bought()
-    (message,) = sent(alice.command(ev.JobSubmitted(order(bought))))
+    (message,) = messages(alice.command(ev.JobSubmitted(order(bought))))
     if answered:
         answer(alice, message, status(bought, JobState.QUEUED))
     kinds = [type(each) for each in alice.journal if isinstance(each, JobOrdered | JobHeard)]
     assert kinds == [JobOrdered, JobHeard][: 1 + answered]
     again, effects = restarted_user(alice.journal, SECOND)
-    assert [each.content for each in sent(effects) if isinstance(each.content, c.JobOrder)] == (
+    assert [each.content for each in messages(effects) if isinstance(each.content, c.JobOrder)] == (
         [] if answered else [order(bought)]
     )
     assert len(again.party.jobs.known) == 1
     _, effects = restarted_user(alice.journal, 2 * HOUR)  # the slot is over
-    assert not [each for each in sent(effects) if isinstance(each.content, c.JobOrder)]
+    assert not [each for each in messages(effects) if isinstance(each.content, c.JobOrder)]
 
 
 def test_jobs_go_to_the_archive_with_their_request(alice: Any) -> None:

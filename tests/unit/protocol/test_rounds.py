@@ -11,41 +11,27 @@ from ramp.model import contents as c
 from ramp.model.acl import Performative
 from ramp.model.instant import HOUR, MILLISECOND, SECOND
 from ramp.model.offer import Refusal, RefusalCode
-from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
-from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus, ResourceRefusal, RoundRecord
 from ramp.protocol.progress import RoundClosed, RoundOpened
 from ramp.protocol.timing import Timing
 from ramp.protocol.user.voting import REQUEST_ENDED
+from tests.unit.protocol.conftest import UNIT, messages, reports
 
-UNIT = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
 NOW = 5 * SECOND
 MS = MILLISECOND
 
 
-def told(effects: list[Any], *kinds: type) -> list[Any]:
-    found = [each.progress for each in effects if isinstance(each, fx.Report)]
-    return [each for each in found if isinstance(each, kinds)]
-
-
-def called(effects: list[Any]) -> list[str]:
-    found = [each.message for each in effects if isinstance(each, fx.Send)]
-    return [each.receiver for each in found if isinstance(each.content, c.CallForProposals)]
-
-
 def open_round(one: Any, *resources: str, units: int = 1, **options: Any) -> list[Any]:
-    wanted = RequestForQuotation(tuple(replace(UNIT, number=number) for number in range(1, units + 1)))
-    one.command(ev.RequestSubmitted("r1", wanted, ev.AuctionOptions(**options)), NOW)
-    return list(one.hear("directory", c.DirectoryListing("r1", "resource-trader", resources), NOW))
+    wanted = tuple(replace(UNIT, number=number) for number in range(1, units + 1))
+    return list(one.open(*resources, units=wanted, now=NOW, **options))
 
 
 def propose(one: Any, resource: str, price: int, now: int, number: int = 1) -> list[Any]:
     offer = one.offer(resource, price)
     if number > 1:  # no id comes twice
         offer = replace(offer, offer_id=f"{offer.offer_id}-round{number}")
-    content = c.Proposal("r1", number, (offer,))
-    return list(one.hear(resource, content, now, performative=Performative.PROPOSE))
+    return list(one.propose(resource, offer, round_number=number, now=now))
 
 
 def refuse(one: Any, resource: str, code: RefusalCode, now: int, number: int = 1) -> list[Any]:
@@ -55,12 +41,12 @@ def refuse(one: Any, resource: str, code: RefusalCode, now: int, number: int = 1
 
 def test_a_round_is_told_when_it_opens_and_as_it_went_when_it_closes(alice: Any) -> None:
     effects = open_round(alice, "res1", "res2", "res3", rounds=2, round_time=4 * SECOND)
-    assert told(effects, RoundOpened) == [RoundOpened("r1", 1, ((1, 70),), 3)]
-    assert called(effects) == ["res1", "res2", "res3"]
+    assert reports(effects, RoundOpened) == [RoundOpened("r1", 1, ((1, 70),), 3)]
+    assert [each.receiver for each in messages(effects, c.CallForProposals)] == ["res1", "res2", "res3"]
     assert propose(alice, "res1", 60, NOW + 200 * MS) == []
     assert refuse(alice, "res2", RefusalCode.CORES_TAKEN, NOW + 300 * MS) == []
     again = alice.tick(alice.party.deadline)
-    assert called(again) == ["res3"]
+    assert [each.receiver for each in messages(again, c.CallForProposals)] == ["res3"]
     effects = alice.tick(NOW + 4 * SECOND)
     offer = alice.offer("res1", 60)
     refusals = (
@@ -71,10 +57,10 @@ def test_a_round_is_told_when_it_opens_and_as_it_went_when_it_closes(alice: Any)
     record = RoundRecord(1, ((1, 70),), (offer,), (bid,), refusals, 4 * SECOND)
     answered = (("res1", 200 * MS), ("res2", 300 * MS))
     opened = RoundOpened("r1", 2, ((1, 60),), 3)
-    assert told(effects, RoundClosed, RoundOpened) == [RoundClosed("r1", record, ((1, bid),), answered, 1), opened]
+    assert reports(effects, RoundClosed, RoundOpened) == [RoundClosed("r1", record, ((1, bid),), answered, 1), opened]
     # res3 is called again, and not waited for
     propose(alice, "res1", 59, NOW + 5 * SECOND, 2)
-    (closed,) = told(refuse(alice, "res2", RefusalCode.CORES_TAKEN, NOW + 6 * SECOND, 2), RoundClosed)
+    (closed,) = reports(refuse(alice, "res2", RefusalCode.CORES_TAKEN, NOW + 6 * SECOND, 2), RoundClosed)
     assert (closed.record.duration, closed.record.round_number) == (2 * SECOND, 2)
     assert [each.resource for each in closed.record.refusals] == ["res2", "res3"]
 
@@ -83,7 +69,7 @@ def test_who_does_not_understand_a_call_has_refused_every_unit(alice: Any) -> No
     open_round(alice, "res1", "res2", units=2, rounds=1)
     assert alice.hear("res9", c.NotUnderstood("what?"), NOW + SECOND) == []  # was not asked
     alice.hear("res1", c.NotUnderstood("garbled"), NOW + SECOND)
-    (closed,) = told(alice.hear("res2", c.NotUnderstood("garbled"), NOW + SECOND), RoundClosed)
+    (closed,) = reports(alice.hear("res2", c.NotUnderstood("garbled"), NOW + SECOND), RoundClosed)
     assert closed.record.refusals == tuple(
         ResourceRefusal(resource, Refusal(number, RefusalCode.PLUGIN_FAILED, detail="garbled"))
         for resource in ("res1", "res2")
@@ -94,10 +80,10 @@ def test_who_does_not_understand_a_call_has_refused_every_unit(alice: Any) -> No
 def test_who_was_silent_in_a_round_in_which_all_were_is_waited_for_again(alice: Any) -> None:
     """The line was down, not everybody: the first voice does not end the next round for all."""
     open_round(alice, "res1", "res2", rounds=2, round_time=4 * SECOND)
-    while not told(alice.tick(alice.party.deadline), RoundClosed):
+    while not reports(alice.tick(alice.party.deadline), RoundClosed):
         assert alice.party.deadline <= NOW + 4 * SECOND
     assert propose(alice, "res1", 60, NOW + 5 * SECOND, 2) == []
-    assert told(propose(alice, "res2", 60, NOW + 5 * SECOND, 2), RoundClosed)
+    assert reports(propose(alice, "res2", 60, NOW + 5 * SECOND, 2), RoundClosed)
 
 
 @pytest.mark.parametrize(
@@ -137,10 +123,9 @@ def test_an_offer_that_is_none_of_the_round_is_rejected_and_counts_for_nothing(
     changes: dict[str, Any], told_it: str, alice: Any, said: Any
 ) -> None:
     open_round(alice, "res1", "res3", rounds=1)
-    content = c.Proposal("r1", 1, (replace(alice.offer("res1", 60), **changes),))
-    effects = alice.hear("res1", content, NOW, performative=Performative.PROPOSE)
+    effects = alice.propose("res1", replace(alice.offer("res1", 60), **changes), now=NOW)
     assert said(effects) == [c.Rejection("r1", "offer-res1-1", told_it)]
-    (closed,) = told(refuse(alice, "res3", RefusalCode.CORES_TAKEN, NOW), RoundClosed)
+    (closed,) = reports(refuse(alice, "res3", RefusalCode.CORES_TAKEN, NOW), RoundClosed)
     assert closed.record.offers == ()
 
 
@@ -158,5 +143,5 @@ def test_a_best_offer_must_still_be_of_some_use(changes: dict[str, Any], taken: 
     open_round(alice, "res1", rounds=1)
     refuse(alice, "res1", RefusalCode.PRICE, NOW)
     offer = replace(alice.offer("res1", 60), **{"start": 3 * HOUR, "end": 4 * HOUR, **changes})
-    alice.hear("res1", c.Proposal("r1", 2, (offer,)), NOW, performative=Performative.PROPOSE)
+    alice.propose("res1", offer, round_number=2, now=NOW)
     assert [unit.offer for unit in alice.outcome.units] == ([offer] if taken else [])

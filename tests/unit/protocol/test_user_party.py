@@ -11,9 +11,8 @@ from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Performative
 from ramp.model.agreement import Signed
-from ramp.model.instant import HOUR, MINUTE, SECOND
+from ramp.model.instant import MINUTE, SECOND
 from ramp.model.offer import RefusalCode
-from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
@@ -27,45 +26,33 @@ from ramp.protocol.records import (
     VoidAsked,
 )
 from ramp.protocol.timing import Timing
+from tests.unit.protocol.conftest import messages
 
 MARGIN = Timing().decision_margin
 HOLD = 2 * MINUTE
-UNIT = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
 
 
 def types(contents: list[Any]) -> list[type]:
     return [type(each) for each in contents]
 
 
-def receivers(effects: list[Any], kind: type) -> list[str]:
-    return [
-        each.message.receiver for each in effects if isinstance(each, fx.Send) and type(each.message.content) is kind
-    ]
-
-
 # -- bidding and voting ----------------------------------------------------------------------------------------------
 
 
-def submit(alice: Any) -> None:
-    alice.command(ev.RequestSubmitted("r1", RequestForQuotation((UNIT,)), ev.AuctionOptions(rounds=1)))
-
-
 def test_a_listing_comes_from_the_directory_only(alice: Any) -> None:
-    submit(alice)
+    alice.submit()
     with pytest.raises(RemoteProtocolError, match="res1 may not speak for directory"):
         alice.hear("res1", c.DirectoryListing("r1", "resource-trader", ("res1",)), role=Role.DIRECTORY)
 
 
 def test_an_answer_of_somebody_who_was_not_called(alice: Any) -> None:
-    submit(alice)
-    alice.hear("directory", c.DirectoryListing("r1", "resource-trader", ("res1", "res2")))
+    alice.open("res1", "res2")
     with pytest.raises(RemoteProtocolError, match="mallory was not called"):
         alice.hear("mallory", c.Proposal("r1", 1, (alice.offer("mallory", 60),)))
 
 
 def test_an_offer_in_anothers_name_is_rejected(alice: Any, said: Any) -> None:
-    submit(alice)
-    alice.hear("directory", c.DirectoryListing("r1", "resource-trader", ("res1", "res2")))
+    alice.open("res1", "res2")
     assert types(said(alice.hear("res1", c.Proposal("r1", 1, (alice.offer("res2", 60),))))) == [c.Rejection]
 
 
@@ -201,7 +188,7 @@ def test_the_silent_one_is_passed_over_and_the_other_asked_again(alice_with_two_
             alice.hear(each.resource, c.Confirmed(each.agreement_id, each.offer.offer_id))
     now = limit(alice)
     effects = alice.tick(now)
-    assert receivers(effects, c.OrderWithdrawal) == ["bank"]
+    assert [each.receiver for each in messages(effects, c.OrderWithdrawal)] == ["bank"]
     lines = tuple(
         c.OrderLine(e.agreement_id, e.resource, e.cost, e.offer.offer_id) for e in alice.confirmation.agreements
     )
@@ -409,7 +396,7 @@ def page(*names: str, more: bool = True) -> c.DirectoryListing:
 
 
 def test_an_auction_calls_everybody_of_all_pages(alice: Any, said: Any) -> None:
-    submit(alice)
+    alice.submit()
     pages = [replace(page("res1", "res2"), query_id="r1"), replace(page("res3", more=False), query_id="r1")]
     (query,) = said(alice.hear("directory", pages[0]))
     assert query.after == "res2"

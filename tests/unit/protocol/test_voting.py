@@ -1,4 +1,4 @@
-"""A user asks for the votes of the best: again where nobody answers, the next best where one refuses, and says so."""
+"""The vote on the slots: who is asked when, what is told of it, how long a hold counts, and slots offered instead."""
 
 from __future__ import annotations
 
@@ -7,42 +7,31 @@ from typing import Any
 
 import pytest
 
+from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
-from ramp.model.acl import Performative
+from ramp.model.acl import Message, Performative
 from ramp.model.instant import HOUR, MILLISECOND, SECOND
-from ramp.model.offer import RefusalCode
-from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.slot import Slot
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.progress import UnitAdvanced
-from ramp.protocol.timing import Timing
-from ramp.protocol.user.voting import INSTEAD_MAX
+from ramp.protocol.timing import Pace, Timing
+from ramp.protocol.user.voting import INSTEAD_MAX, Voting
+from tests.unit.protocol.conftest import contents, messages, reports
 
-UNIT = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
 RESOURCES = ("res1", "res2", "res3")
+MARGIN = Timing().decision_margin
 
 
-def asked(effects: list[Any]) -> list[str]:
-    return [
-        each.message.receiver
-        for each in effects
-        if isinstance(each, fx.Send) and isinstance(each.message.content, c.Acceptance)
-    ]
+def kinds(effects: list[Any]) -> list[type]:
+    return [type(each) for each in contents(effects)]
 
 
-def advanced(effects: list[Any]) -> list[UnitAdvanced]:
-    told = [each.progress for each in effects if isinstance(each, fx.Report)]
-    return [each for each in told if isinstance(each, UnitAdvanced)]
-
-
-def auction_of_three(alice: Any) -> list[Any]:
-    alice.command(ev.RequestSubmitted("r1", RequestForQuotation((UNIT,)), ev.AuctionOptions(rounds=1)))
-    alice.hear("directory", c.DirectoryListing("r1", "resource-trader", RESOURCES))
-    effects: list[Any] = []
+def auction_of_three(alice: Any, **options: Any) -> None:
+    alice.open(*RESOURCES, **options)
     for number, resource in enumerate(RESOURCES):
-        proposal = c.Proposal("r1", 1, (alice.offer(resource, 50 + number),))
-        effects = alice.hear(resource, proposal, performative=Performative.PROPOSE)
-    return effects
+        alice.propose(resource, alice.offer(resource, 50 + number))
 
 
 def refuse(alice: Any, resource: str, detail: str = "") -> list[Any]:
@@ -53,7 +42,7 @@ def refuse(alice: Any, resource: str, detail: str = "") -> list[Any]:
 @pytest.mark.parametrize(("detail", "told"), [("sold meanwhile", "sold meanwhile"), ("", "slot_taken")])
 def test_a_refusal_is_reported_with_its_reason(alice: Any, detail: str, told: str) -> None:
     alice.auction()
-    assert advanced(refuse(alice, "res1", detail))[0] == UnitAdvanced("r1", 1, "res1", "refused", told)
+    assert reports(refuse(alice, "res1", detail), UnitAdvanced)[0] == UnitAdvanced("r1", 1, "res1", "refused", told)
 
 
 def test_a_slow_refusal_is_a_round_trip_like_any_other(alice: Any) -> None:
@@ -63,16 +52,9 @@ def test_a_slow_refusal_is_a_round_trip_like_any_other(alice: Any) -> None:
         one = type(alice)()
         auction_of_three(one)
         refused = c.HoldRefused("r1", "offer-res1-1", RefusalCode.SLOT_TAKEN)
-        assert asked(one.hear("res1", refused, slow)) == ["res2"]
+        assert [each.receiver for each in messages(one.hear("res1", refused, slow))] == ["res2"]
         pauses.append(one.party.deadline - slow)
     assert pauses[0] < pauses[1]
-
-
-MARGIN = Timing().decision_margin
-
-
-def kinds(effects: list[Any]) -> list[type]:
-    return [type(each.message.content) for each in effects if isinstance(each, fx.Send)]
 
 
 @pytest.mark.parametrize(("left", "going_on"), [(MARGIN - 1, False), (MARGIN + 2 * SECOND, True)])
@@ -129,8 +111,7 @@ def _instead(alice: Any, **changes: Any) -> list[Any]:
 
 
 def asked_for(effects: list[Any]) -> list[str]:
-    sent = [each.message.content for each in effects if isinstance(each, fx.Send)]
-    return [each.offer_id for each in sent if isinstance(each, c.Acceptance)]
+    return [each.offer_id for each in contents(effects, c.Acceptance)]
 
 
 def test_the_next_slot_of_a_seller_goes_before_the_next_seller(alice: Any) -> None:
@@ -186,12 +167,7 @@ def test_a_later_slot_instead_does_not_go_before_better_offers(
     alice: Any, preference: ev.Preference, order: list[str]
 ) -> None:
     """Before: a seller that had promised an early slot sold a late one, though others had what was promised."""
-    options = ev.AuctionOptions(rounds=1, preference=preference)
-    alice.command(ev.RequestSubmitted("r1", RequestForQuotation((UNIT,)), options))
-    alice.hear("directory", c.DirectoryListing("r1", "resource-trader", RESOURCES))
-    for number, resource in enumerate(RESOURCES):
-        proposal = c.Proposal("r1", 1, (alice.offer(resource, 50 + number),))
-        alice.hear(resource, proposal, performative=Performative.PROPOSE)
+    auction_of_three(alice, preference=preference)
     taken = alice.offer("res1", 50)
     late = replace(taken, offer_id="offer-res1-2", start=taken.start + HOUR, end=taken.end + HOUR)
     refused = c.HoldRefused("r1", taken.offer_id, RefusalCode.SLOT_TAKEN, "", (late,))
@@ -199,3 +175,109 @@ def test_a_later_slot_instead_does_not_go_before_better_offers(
     for offer_id in order[:-1]:
         said += asked_for(alice.hear(offer_id[6:10], c.HoldRefused("r1", offer_id, RefusalCode.SLOT_TAKEN)))
     assert said == order
+
+
+def told(effects: list[Any]) -> list[tuple[int, str, str, str]]:
+    return [(each.unit, each.resource, each.stage, each.detail) for each in reports(effects, UnitAdvanced)]
+
+
+def test_the_owner_sees_who_is_asked_and_what_each_says(alice_with_two_units: Any) -> None:
+    one = alice_with_two_units
+    assert told(one.auction(same_resource=False)) == [(1, "res1", "asking", ""), (2, "res2", "asking", "")]
+    assert told(one.grant("res2", 2)) == [(2, "res2", "agreed", "R-offer-res2-2")]
+    refusal = c.HoldRefused("r1", "offer-res1-1", RefusalCode.SLOT_TAKEN)
+    assert told(one.hear("res1", refusal)) == [(1, "res1", "refused", "slot_taken"), (1, "res2", "asking", "")]
+
+
+def test_where_nothing_is_launched_a_slot_is_held_for_no_account(resource: Any) -> None:
+    _, effects = resource.hold()
+    assert [each.account for each in effects if isinstance(each, fx.HoldSlot)] == [""]
+
+
+def test_a_hold_is_counted_from_the_question_on(alice: Any) -> None:
+    """The answer may have been long on its way."""
+    alice.auction()
+    alice.grant(now=2 * SECOND, hold_for=MARGIN + SECOND)
+    assert alice.confirmation is None
+
+
+def test_a_slot_that_is_held_is_kept_while_another_unit_goes_on(alice_with_two_units: Any) -> None:
+    """Unit 1 is held; res2 is silent until its limit, and res1 is asked for unit 2 as well."""
+    one = alice_with_two_units
+    one.auction(same_resource=False)
+    one.grant("res1", 1)
+    let_go: list[str] = []
+    while not let_go:
+        assert one.party.deadline <= Pace(Timing()).vote_limit
+        let_go = [each.offer_id for each in contents(one.tick(one.party.deadline), c.HoldCancelled)]
+    assert let_go == ["offer-res2-2"]
+
+
+def test_what_is_no_vote_is_refused_and_who_was_not_understood_answers_nothing(alice: Any) -> None:
+    voting = Voting("r1", {1: (alice.offer("res1", 50),)}, user="alice", pace=Pace(Timing()))
+    voting.start(0)
+    assert voting.handle(Message(Performative.NOT_UNDERSTOOD, "res1", "alice", "r1", c.NotUnderstood("what?")), 1) == []
+    wrong = Message(Performative.INFORM, "res1", "alice", "r1", c.MachineStatus("q", "{}"))
+    with pytest.raises(RemoteProtocolError, match="MachineStatus is not a vote"):
+        voting.handle(wrong, 1)
+
+
+@pytest.mark.parametrize("decided", [False, True])
+def test_a_vote_that_comes_after_a_restart_is_let_go_unless_it_is_being_bought(
+    decided: bool, alice: Any, said: Any, restarted_user: Any
+) -> None:
+    alice.auction()
+    alice.grant()
+    if decided:
+        alice.vote()
+    again, _ = restarted_user(alice.journal, SECOND)
+    expected = [] if decided else [c.HoldCancelled("r1", "offer-res1-1")]
+    assert said(again.grant(now=SECOND)) == expected
+
+
+# -- a slot that was taken meanwhile ---------------------------------------------------------------------------------
+
+
+def taken(resource: Any, answer: Any) -> tuple[Any, list[Any]]:
+    """An offer whose slot the machine no longer has, and what the resource does when its next quote is `answer`."""
+    offer = resource.call().content.offers[0]
+    resource.answered = lambda effects, now: effects  # from now on the machine answers what the test says
+    resource.hear("alice", c.Acceptance("r1", offer.offer_id))
+    gone = Refusal(1, RefusalCode.SLOT_TAKEN, detail="no longer free")
+    asked = resource.party.handle(ev.SlotHeld(offer.offer_id, gone), 0)
+    assert messages(asked) == []
+    assert resource.hear("alice", c.Acceptance("r1", offer.offer_id)) == [], "the vote is still to come"
+    (quote,) = [each for each in asked if isinstance(each, fx.QuoteSlots)]
+    return offer, resource.party.handle(ev.SlotsQuoted(quote.call_id, (answer,)), 0)
+
+
+def test_the_vote_no_brings_the_machines_next_slot_at_the_same_price(resource: Any) -> None:
+    offer, (sent,) = taken(resource, Slot(HOUR, 2 * HOUR, 16, 0.75, "M9"))
+    refused = sent.message.content
+    assert (refused.offer_id, refused.code, refused.detail) == (
+        offer.offer_id,
+        RefusalCode.SLOT_TAKEN,
+        "no longer free",
+    )
+    (instead,) = refused.instead
+    assert instead.offer_id != offer.offer_id
+    assert instead == replace(offer, offer_id=instead.offer_id, load=0.75, placement="M9")
+    effects = resource.hear("alice", c.Acceptance("r1", instead.offer_id))
+    assert [each.slot.placement for each in effects if isinstance(each, fx.HoldSlot)] == ["M9"]
+    (again,) = resource.hear("alice", c.Acceptance("r1", offer.offer_id))
+    assert (again.message.content.code, again.message.content.instead) == (RefusalCode.SLOT_TAKEN, ())
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Refusal(1, RefusalCode.CORES_TAKEN),
+        Slot(HOUR, 2 * HOUR, 32, 0.5),
+        Slot(HOUR, 3 * HOUR, 16, 0.5),
+        Slot(3 * HOUR, 4 * HOUR, 16, 0.5),
+    ],
+    ids=["none is free", "other cores", "longer", "after the deadline"],
+)
+def test_the_vote_is_a_plain_no_without_a_like_slot_in_the_window(resource: Any, answer: Any) -> None:
+    _, (sent,) = taken(resource, answer)
+    assert (sent.message.content.code, sent.message.content.instead) == (RefusalCode.SLOT_TAKEN, ())
