@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -475,3 +475,35 @@ def test_a_rule_that_fails_when_slots_are_held_lets_them_go() -> None:
     assert [each.offer_id for each in sent(buyer.grant("res2"), c.HoldCancelled)] == ["offer-res2"]
     buyer.hear("res2", c.HoldCancelled("r1", "offer-res2"))
     assert (buyer.outcome.status, buyer.outcome.code) == (RequestStatus.FAILED, RuleFault.WRONG_PRICE)
+
+
+class TheFirst(AuctionRule):
+    def winners(self, bids: UnitBids) -> Sequence[Offer]:
+        return bids.offers[:1]
+
+
+def test_the_papers_calls_say_nothing_new() -> None:
+    buyer = Buyer()
+    assert {call.rule for call in buyer.called()} == {""}
+    buyer.offer("res1", 60, seal=False)
+    buyer.offer("res2", 50, seal=False)
+    (again, *_) = sent(buyer.offer("res3", None, seal=False), c.CallForProposals)
+    assert (again.round_number, again.request.units[0].cpu_hour_cost) == (2, 50)
+    assert [(bid.resource, bid.cpu_hour_cost) for bid in again.bids] == [("res1", 60), ("res2", 50)]
+
+
+def test_who_is_passed_over_is_not_told_that_the_request_has_ended() -> None:
+    buyer = Buyer("first", rules=lambda _: TheFirst())
+    told = sent(buyer.bids(60, 50, 55), c.Rejection)
+    assert {(each.offer_id, each.reason == REQUEST_ENDED) for each in told} == {
+        ("offer-res1", False),
+        ("offer-res3", False),
+    }
+    assert buyer.outcome is None
+
+
+def test_a_quotation_shows_what_would_be_paid() -> None:
+    buyer = Buyer(SECOND_PRICE, quote_only=True)
+    buyer.bids(60, 50, 55)
+    (unit,) = buyer.outcome.units
+    assert (unit.offer.cpu_hour_cost, unit.cost, buyer.outcome.rule) == (50, 55 * 16 * 100, SECOND_PRICE)

@@ -15,7 +15,7 @@ from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import CancellationEnded, RecordsMissing, RequestEnded
-from ramp.protocol.records import AcceptanceAsked
+from ramp.protocol.records import AcceptanceAsked, CommitDecided, FundsAsked, RequestStarted
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.slots import kept_participants as party
 from ramp.protocol.user.changing.desk import AGENT_FAILED
@@ -245,3 +245,32 @@ def test_an_accepted_offer_of_which_nothing_is_on_record_binds_nobody(resource_w
     assert one.party.participants == {}
     _, effects = one.hold("r2")  # the buyer's only slot is free again
     assert isinstance(said(effects)[-1], c.HoldGranted)
+
+
+@pytest.mark.parametrize(
+    ("lost", "names"),
+    [
+        ((RequestStarted,), "no RequestStarted of it"),
+        ((FundsAsked,), "no FundsAsked of it"),
+        ((FundsAsked, CommitDecided), "no FundsAsked of it"),
+        ((RequestStarted, FundsAsked), "no RequestStarted and no FundsAsked of it"),
+    ],
+)
+def test_it_is_told_and_not_taken_up(lost: tuple[type, ...], names: str, alice: Any, restarted_user: Any) -> None:
+    alice.bought()
+    again, effects = restarted_user([each for each in alice.journal if not isinstance(each, lost)], SECOND)
+    (told,) = reports(effects, RecordsMissing)
+    assert told.what == f"the journal has {names}, so it is not resumed; restore a backup"
+    assert again.party.purchases == {}
+    assert again.party.agreements == {}
+
+
+def test_a_bug_is_noticed_where_it_happens_and_no_other_request_is_touched(alice: Any) -> None:
+    alice.auction()
+    alice.submit(request_id="r2")
+    other = alice.party.purchases["r2"]
+    alice.party.purchases["r1"].on_message = raise_bug
+    assert alice.grant() == [fx.TakeUpAgain("r1", BUG)]
+    alice.party.resume("r1", tuple(alice.journal), SECOND)
+    assert alice.party.purchases["r2"] is other
+    assert alice.party.purchases["r1"].on_message is not raise_bug

@@ -11,10 +11,12 @@ from ramp.model import contents as c
 from ramp.model.acl import Performative
 from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
 from ramp.model.offer import RefusalCode
+from ramp.model.price_paid import SECOND_PRICE
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot, StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
+from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.resource.seller import PriceRange
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.swarm import new_checkers
@@ -118,3 +120,10 @@ def test_the_bank_pays_no_agreement_that_promises_otherwise(bank: Any) -> None:
     offer = replace(bank.agreement(line).offer, **LONE)
     bank.countersign(line, valid_until=HOUR, offer=offer, request=replace(UNIT, start_probability=0.99))
     assert (bank.reserved(), bank.posted("alice"), bank.posted("res1")) == (0, 200_000, 0)
+
+
+def test_what_waits_is_not_bought_where_another_offer_sets_the_price(alice: Any) -> None:
+    (told,) = alice.submit(UNIT, rule=SECOND_PRICE)
+    assert told.progress.outcome.status is RequestStatus.FAILED
+    right = "unit 1 has a StartProbability; use an auction rule that pays the price offered"
+    assert (told.progress.outcome.reason, "r1" in alice.party.purchases) == (right, False)

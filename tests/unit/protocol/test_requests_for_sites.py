@@ -6,10 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from ramp.model import contents as c
+from ramp.model.acl import Performative
 from ramp.model.called_terms import terms_digest
 from ramp.model.instant import HOUR
-from ramp.model.offer import RefusalCode
+from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
+from ramp.protocol import events as ev
 from ramp.protocol.progress import RoundClosed
 from tests.unit.protocol.conftest import contents, messages, reports
 
@@ -59,3 +61,17 @@ def test_terms_of_requests_without_sites_are_digested_as_before() -> None:
     by_hand = urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip("=")
     assert terms_digest(replace(UNIT, sites=None), "") == by_hand
     assert terms_digest(UNIT, "") != by_hand
+
+
+def test_nor_is_it_bought_as_the_best_offer_where_none_meets_the_request(alice: Any) -> None:
+    elsewhere = replace(UNIT, number=2, sites=("south.example",))
+    alice.open(SOUTH, WEST, units=(UNIT, elsewhere), approval=ev.Approval.BEST_OFFER)
+    own = replace(alice.offer(SOUTH, 50), offer_id="own", unit=2)
+    alice.propose(SOUTH, own)
+    effects = alice.hear(WEST, c.Proposal("r1", 1, (), (Refusal(1, RefusalCode.CORES_TAKEN),)),
+                         performative=Performative.REFUSE)  # fmt: skip
+    assert all(each.content.best_offer for each in messages(effects, c.CallForProposals))
+    assert SOUTH in [each.receiver for each in messages(effects, c.CallForProposals)]
+    sneaked = replace(alice.offer(SOUTH, 99), offer_id="sneaked")  # above the price asked, as best offers are
+    effects = alice.propose(SOUTH, sneaked, round_number=2)
+    assert [each.content.offer_id for each in messages(effects, c.Rejection)] == ["sneaked"]

@@ -10,13 +10,16 @@ import pytest
 from ramp.model import contents as c
 from ramp.model.acl import Performative
 from ramp.model.instant import HOUR, MILLISECOND, SECOND
+from ramp.model.machine_terms.static_needs import StaticNeeds
 from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.services import RESOURCE_SERVICE
+from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus, ResourceRefusal, RoundRecord
-from ramp.protocol.progress import RoundClosed, RoundOpened
+from ramp.protocol.progress import ApprovalAsked, RoundClosed, RoundOpened
 from ramp.protocol.timing import Timing
 from ramp.protocol.user.voting import REQUEST_ENDED
-from tests.unit.protocol.conftest import UNIT, messages, reports
+from tests.unit.protocol.conftest import UNIT, contents, messages, reports
 
 NOW = 5 * SECOND
 MS = MILLISECOND
@@ -145,3 +148,85 @@ def test_a_best_offer_must_still_be_of_some_use(changes: dict[str, Any], taken: 
     offer = replace(alice.offer("res1", 60), **{"start": 3 * HOUR, "end": 4 * HOUR, **changes})
     alice.propose("res1", offer, round_number=2, now=NOW)
     assert [unit.offer for unit in alice.outcome.units] == ([offer] if taken else [])
+
+
+def test_offers_are_ranked_and_asked_again_by_their_cost_for_the_cores_asked(alice: Any) -> None:
+    """17 for 64 cores costs more than 30 for the 16 asked, and is called 68; 18 is above the limit."""
+    open_round(alice, "res1", "res2", "res3", rounds=2)
+    whole = replace(alice.offer("res1", 17), cores=64)
+    alice.propose("res1", whole, now=NOW)
+    alice.propose("res3", replace(alice.offer("res3", 18), cores=64), now=NOW)
+    effects = propose(alice, "res2", 30, NOW)
+    (closed, opened) = reports(effects, RoundClosed, RoundOpened)
+    assert [(each.resource, each.refusal.code) for each in closed.record.refusals] == [("res3", RefusalCode.BAD_PRICE)]
+    shown = (c.Bid(1, "res1", 68), c.Bid(1, "res3", 72), c.Bid(1, "res2", 30))
+    assert (closed.record.bids, closed.best, opened.asked) == (shown, ((1, shown[2]),), ((1, 30),))
+    assert shown in [each.content.bids for each in messages(effects, c.CallForProposals)]
+
+
+def test_who_was_silent_once_is_waited_for_again_after_answering(alice: Any) -> None:
+    open_round(alice, "res1", "res2", rounds=3, round_time=4 * SECOND)
+    propose(alice, "res1", 60, NOW)
+    assert reports(alice.tick(NOW + 4 * SECOND), RoundClosed)
+    now = NOW + 5 * SECOND
+    assert reports(propose(alice, "res2", 59, now, 2), RoundClosed) == []
+    assert reports(propose(alice, "res1", 58, now, 2), RoundClosed)
+    assert reports(propose(alice, "res1", 57, now, 3), RoundClosed) == []
+    assert reports(propose(alice, "res2", 56, now, 3), RoundClosed)
+
+
+def test_who_has_refused_for_good_is_not_called_again_and_shown_as_refusing(alice: Any) -> None:
+    open_round(alice, "res1", "res2", rounds=2)
+    refuse(alice, "res1", RefusalCode.MACHINE_TOO_SMALL, NOW)
+    effects = propose(alice, "res2", 60, NOW)
+    assert [each.receiver for each in messages(effects)] == ["res2"]
+    (closed,) = reports(propose(alice, "res2", 59, NOW, 2), RoundClosed)
+    assert closed.record.refusals == (ResourceRefusal("res1", Refusal(1, RefusalCode.MACHINE_TOO_SMALL)),)
+
+
+def unmet(one: Any, *offers: Any, units: int = 1, **options: Any) -> list[Any]:
+    """Nobody meets the request; in the extra round res1 makes its best offers."""
+    open_round(one, "res1", units=units, **options)
+    refused = tuple(Refusal(number, RefusalCode.PRICE) for number in range(1, units + 1))
+    one.hear("res1", c.Proposal("r1", 1, refusals=refused), NOW, performative=Performative.REFUSE)
+    return list(one.propose("res1", *offers, round_number=2, now=NOW))
+
+
+def late_offer(one: Any, unit: int = 1) -> Any:
+    return replace(one.offer("res1", 60, unit), start=3 * HOUR, end=4 * HOUR)
+
+
+def test_several_units_without_an_offer_are_named_one_by_one(alice: Any) -> None:
+    unmet(alice, late_offer(alice), units=3, approval=ev.Approval.ASK)
+    assert alice.outcome.reason == "no offer meets the request for unit 2, 3"
+
+
+def test_an_approved_best_offer_is_bought_as_one_that_does_not_meet_the_request(alice: Any) -> None:
+    offer = late_offer(alice)
+    effects = unmet(alice, offer, approval=ev.Approval.ASK)
+    (asked,) = reports(effects, ApprovalAsked)
+    assert (asked.offers, asked.meets) == ((offer,), (False,))
+    alice.command(ev.OffersApproved("r1", True))
+    alice.grant()
+    alice.vote()
+    alice.hear("res1", alice.proof())
+    (unit,) = alice.outcome.units
+    assert (alice.outcome.status, unit.offer, unit.meets_request) == (RequestStatus.COMMITTED, offer, False)
+
+
+def test_best_offers_are_shown_as_such_where_nothing_is_bought(alice: Any) -> None:
+    offer = late_offer(alice)
+    unmet(alice, offer)
+    (unit,) = alice.outcome.units
+    assert alice.outcome.status is RequestStatus.NO_OFFERS
+    assert (unit.offer, unit.meets_request, unit.paid) == (offer, False, None)
+    assert alice.outcome.reason == "no offer meets the request for unit 1; the best other offers are shown"
+
+
+def test_who_could_serve_after_all_is_called(alice: Any) -> None:
+    """The terms are looked at again: a directory that is wrong about what they mean keeps nobody out."""
+    unfit = tuple(c.UnfitAgent(name, (StaticTerms(cores),)) for name, cores in (("big", 1024), ("mite", 8)))
+    (query,) = contents(alice.submit(UNIT, replace(UNIT, number=2)))
+    assert query.needs == (StaticNeeds(16),)
+    effects = alice.hear("directory", c.DirectoryListing("r1", RESOURCE_SERVICE, ("res",), unfit=unfit))
+    assert [each.receiver for each in messages(effects)] == ["big", "res"]
