@@ -28,8 +28,9 @@ from ramp.cli.options import (
 )
 from ramp.cli.time_arguments import DurationType
 from ramp.cli.views.auction_view import AuctionView, LineView, LiveView
+from ramp.cli.views.fields import AMOUNT, MOMENT, NUMBER, Field, Fields, address
 from ramp.cli.views.outcome_report import ShortName, charged_text, outcome_object, print_outcome
-from ramp.cli.views.output import moment_text, print_json, print_rows, say, silence_output
+from ramp.cli.views.output import print_json, say, silence_output
 from ramp.client.identifiers import one_request
 from ramp.client.market import Market
 from ramp.client.request import combined, named_sites
@@ -38,6 +39,7 @@ from ramp.control.events import Event, RequestEnded, RequestStanding
 from ramp.errors import ConfigurationError, RampError
 from ramp.model import money
 from ramp.model.instant import Duration
+from ramp.model.offer import Offer
 from ramp.model.request import RequestForQuotation
 from ramp.model.sizes.moldable import as_offered
 from ramp.protocol.clock_comparison import offset_text
@@ -314,30 +316,27 @@ class AskAtTerminal:
         self._request = request
 
     def __call__(self, asked: ApprovalAsked) -> bool:
-        print_rows(
-            ("Unit", "Resource", "Start", "End", "Cores", "Price", "Cost", "Meets request"),
-            [
-                (
-                    offer.unit,
-                    self._short(offer.resource),
-                    moment_text(offer.start),
-                    moment_text(offer.end),
-                    charged_text(
-                        BoughtUnit(offer.unit, offer, as_offered(self._request.unit(offer.unit), offer).cores.total)
-                    ),
-                    offer.cpu_hour_cost,
-                    money.credits_text(cost),
-                    "yes" if meets_request else "no",
-                )
-                for offer, meets_request, cost in zip(asked.offers, asked.meets, asked.costs, strict=True)
-            ],
-            right=("Unit", "Cores", "Price", "Cost"),
-            title="Offers (price in credits/core-hour, cost in credits)",
-            error=True,
-        )
+        offers = list(zip(asked.offers, asked.meets, asked.costs, strict=True))
+        self._fields().print_table(offers, title="Offers (price in credits/core-hour, cost in credits)", error=True)
         total = money.credits_text(sum(asked.costs))
         try:
             return click.confirm(f"Buy for {total} credits?", default=False, err=True)
         except click.Abort:
             say("")
             return False
+
+    def _fields(self) -> Fields[tuple[Offer, bool, int]]:
+        return Fields(
+            Field("", "Unit", lambda each: each[0].unit, NUMBER),
+            Field("", "Resource", lambda each: each[0].resource, address(self._short)),
+            Field("", "Start", lambda each: each[0].start, MOMENT),
+            Field("", "End", lambda each: each[0].end, MOMENT),
+            Field("", "Cores", lambda each: self._cores_text(each[0]), NUMBER),
+            Field("", "Price", lambda each: each[0].cpu_hour_cost, NUMBER),
+            Field("", "Cost", lambda each: each[2], AMOUNT),
+            Field("", "Meets request", lambda each: "yes" if each[1] else "no"),
+        )
+
+    def _cores_text(self, offer: Offer) -> str:
+        asked = as_offered(self._request.unit(offer.unit), offer).cores.total
+        return charged_text(BoughtUnit(offer.unit, offer, asked))
