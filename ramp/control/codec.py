@@ -57,11 +57,6 @@ def decode_event(line: bytes) -> Event:
     return _decode(line, "event", EVENTS, _converter())
 
 
-def verb_of(request: Request) -> str:
-    """Return the name of a request on the wire."""
-    return wire_name(type(request))
-
-
 def strict_converter() -> cattrs.Converter:
     """Make a converter that accepts no text for a number and no number for a text."""
     converter = model_converter()
