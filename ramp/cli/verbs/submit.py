@@ -6,11 +6,10 @@ import contextlib
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import click
 
@@ -27,10 +26,10 @@ from ramp.cli.options import (
     market_options,
 )
 from ramp.cli.time_arguments import DurationType
-from ramp.cli.views.auction_view import AuctionView, LineView, LiveView
+from ramp.cli.views.auction_view import AuctionView, LineView, LiveView, unless_closed
 from ramp.cli.views.fields import AMOUNT, MOMENT, NUMBER, Field, Fields, address
 from ramp.cli.views.outcome_report import ShortName, charged_text, outcome_object, print_outcome
-from ramp.cli.views.output import print_json, say, silence_output
+from ramp.cli.views.output import print_json, say
 from ramp.client.identifiers import one_request
 from ramp.client.market import Market
 from ramp.client.request import combined, named_sites
@@ -157,10 +156,10 @@ def _auction(
     for warning in request.warnings:
         say(f"ramp: warning: {warning}")
     market = open_market(state, user)
-    view = PipedView(new_view(market.short, as_json))
+    view = new_view(market.short, as_json)
     approve = AskAtTerminal(market.short, request) if options.approval is Approval.ASK else nobody_approves
     ended = follow(market, request, options, view, approve)
-    with view.unless_gone():
+    with unless_closed():
         report(market, ended, as_json)
     return EXIT_OF.get(ended.outcome.status, 1)
 
@@ -257,44 +256,6 @@ def new_view(short: ShortName, as_json: bool) -> AuctionView:
     if as_json:
         return LiveView(short, error=True) if sys.stderr.isatty() else AuctionView()
     return LiveView(short) if sys.stdout.isatty() else LineView(short)
-
-
-class PipedView(AuctionView):
-    """A view whose output may close: the rest is then not shown, and the request continues."""
-
-    def __init__(self, inner: AuctionView) -> None:
-        self._inner = inner
-        self._gone = False
-
-    def __enter__(self) -> Self:
-        self._inner.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with self.unless_gone():
-            self._inner.__exit__(kind, error, trace)
-
-    def show(self, event: Event) -> None:
-        with self.unless_gone():
-            self._inner.show(event)
-
-    def pause(self) -> None:
-        with self.unless_gone():
-            self._inner.pause()
-
-    @contextlib.contextmanager
-    def unless_gone(self) -> Iterator[None]:
-        """Discard output of the block once the reader has gone; say so once on standard error."""
-        try:
-            yield
-        except BrokenPipeError:
-            silence_output()
-            if not self._gone:
-                self._gone = True
-                with contextlib.suppress(OSError):
-                    say("ramp: the output was closed; the request continues, and the exit code gives its result")
 
 
 def report(market: Market, ended: RequestEnded, as_json: bool) -> None:
