@@ -141,8 +141,8 @@ def _wrongly_settled(books: _Books, transfer: TransferRow) -> bool:
 
 
 def _no_deposit(books: _Books, transfer: TransferRow) -> bool:
-    parties = transfer.debit_account, books.kind(transfer.credit_account)
-    return transfer.kind == TransferKind.DEPOSIT and parties != (ISSUING_ACCOUNT, AccountKind.USER)
+    terms = transfer.debit_account, books.kind(transfer.credit_account), transfer.order_id
+    return transfer.kind == TransferKind.DEPOSIT and terms != (ISSUING_ACCOUNT, AccountKind.USER, None)
 
 
 def _without_order(books: _Books, transfer: TransferRow) -> bool:
@@ -296,7 +296,7 @@ RULES: Final[Mapping[str, tuple[Rule, ...]]] = {
             lambda _, row: row.kind != TransferKind.PAYMENT and row.posted_at is None,
         ),
         (f"{_TRANSFER} has an entry of its end that contradicts it", _wrongly_settled),
-        (f"{_TRANSFER}: deposits go from {ISSUING_ACCOUNT} to users", _no_deposit),
+        (f"{_TRANSFER}: deposits go from {ISSUING_ACCOUNT} to users, without an order", _no_deposit),
         (f"{_TRANSFER} has no order that says so", _without_order),
         (f"{_TRANSFER} is for no change that was decided", _unfounded),
     ),

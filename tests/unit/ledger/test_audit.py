@@ -120,6 +120,7 @@ BROKEN: dict[str, tuple[str, object, dict[str, Any], str]] = {
     "an end before its entry": ("entries", _PAID, {"entry_number": 1}, "an entry of its end that contradicts it"),
     "another's deposit": ("transfers", "deposit:d-1", {"debit_account": "bob"}, "deposits go from market to users"),
     "a seller's deposit": ("transfers", "deposit:d-1", {"credit_account": "hector"}, "deposits go from market to"),
+    "a deposit with an order": ("transfers", "deposit:d-1", {"order_id": "o-1"}, "to users, without an order"),
     "no order": ("transfers", PAID, {"order_id": None}, "has no order that says so"),
     "another order": ("transfers", PAID, {"order_id": "o-6"}, "has no order that says so"),
     "an order that reserved nothing": ("orders", "o-4", {"state": "voided", "settled_at": 26}, "has no order that"),
