@@ -14,10 +14,10 @@ from operator import attrgetter
 from typing import Any, Final, get_type_hints
 
 from ramp.ledger.account import ISSUING_ACCOUNT, AccountKind
+from ramp.ledger.entry import Action
 from ramp.ledger.orders.order import OrderState
 from ramp.ledger.snapshot import (
     AccountRow,
-    Action,
     ChangeRow,
     EntryRow,
     LineRow,

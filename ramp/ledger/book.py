@@ -12,17 +12,7 @@ from operator import itemgetter
 from ramp.errors import LedgerCorrupt
 from ramp.ledger.account import ISSUER, Account, Balance
 from ramp.ledger.contract_change import DecidedChange
-from ramp.ledger.entry import (
-    AccountClosed,
-    AccountOpened,
-    AgreementCountersigned,
-    Entry,
-    OrderEntered,
-    OrderSettled,
-    TransferEntered,
-    TransferSettled,
-    balance_changes,
-)
+from ramp.ledger.entry import Action, Countersignature, Entry, balance_changes
 from ramp.ledger.evidence import Evidence
 from ramp.ledger.interface import Answer, Ledger
 from ramp.ledger.orders.order import Order, OrderLine, OrderState, RememberedVoid
@@ -47,7 +37,7 @@ class Book(Ledger):
 
     def __init__(self) -> None:
         self._records = _Index()
-        self._records.append(AccountOpened(ISSUER))
+        self._records.append(Entry(Action.OPENED, ISSUER))
 
     def validate(self) -> list[str]:
         """Check the invariants, under the common name of all state machines."""
@@ -74,7 +64,7 @@ class _Index:
         self._trades: list[tuple[int, str]] = []  # (number of the posting entry, transfer id)
         self._orders: dict[str, Order] = {}
         self._reserved: dict[str, None] = {}  # ids in order of entry
-        self._signed: dict[str, AgreementCountersigned] = {}  # by agreement id
+        self._signed: dict[str, Countersignature] = {}  # by agreement id
         self._voids: dict[str, dict[str, RememberedVoid]] = {}  # by order id and user
         self._evidence: dict[str, list[Evidence]] = {}
         self._changes: dict[str, dict[int, DecidedChange]] = {}  # by agreement id and number
@@ -226,37 +216,36 @@ class _Index:
                 balance, posted=balance.posted + change.posted, reserved=balance.reserved + change.reserved
             )
         self._entries.append(entry_row(len(self._entries) + 1, entry))
-        match entry:
-            case AccountOpened(account) | AccountClosed(account):
+        match entry.subject:
+            case Account() as account:
                 self._put_account(account)
-            case TransferEntered(transfer) | TransferSettled(transfer):
+            case Transfer() as transfer:
                 self._put_transfer(transfer)
-            case OrderEntered(order) | OrderSettled(order):
+            case Order() as order:
                 self._put_order(order)
-            case AgreementCountersigned(agreement_id):
-                self._signed[agreement_id] = entry
-                self._put_countersigned(agreement_id)
+            case Countersignature() as signed:
+                self._signed[signed.agreement_id] = signed
+                self._put_countersigned(signed.agreement_id)
 
     def _follows(self, entry: Entry) -> bool:
         """Whether the constraints of a database would accept an entry."""
-        match entry:
-            case AccountOpened(account):
-                return account.account_id not in self._balances
-            case AccountClosed(account):
-                return account.account_id in self._balances
-            case TransferEntered(transfer):
-                accounts_known = {transfer.debit_account, transfer.credit_account} <= self._balances.keys()
-                return accounts_known and transfer.transfer_id not in self._transfers
-            case TransferSettled(transfer):
+        is_settled = entry.action is Action.SETTLED
+        match entry.subject:
+            case Account(account_id):
+                return (account_id in self._balances) == (entry.action is Action.CLOSED)
+            case Transfer() as transfer if is_settled:
                 pending = replace(transfer, posted_at=None, voided_at=None)
                 return self._transfers.get(transfer.transfer_id) == pending
-            case OrderEntered(order):
-                return order.order_id not in self._orders
-            case OrderSettled(order):
+            case Transfer() as transfer:
+                accounts_known = {transfer.debit_account, transfer.credit_account} <= self._balances.keys()
+                return accounts_known and transfer.transfer_id not in self._transfers
+            case Order() as order if is_settled:
                 before = self._orders.get(order.order_id)
                 terms = (order.user, order.lines, order.valid_until, OrderState.RESERVED)
                 return before is not None and (before.user, before.lines, before.valid_until, before.state) == terms
-            case AgreementCountersigned(agreement_id):
+            case Order(order_id):
+                return order_id not in self._orders
+            case Countersignature(agreement_id):
                 return agreement_id not in self._signed and self.order_of(agreement_id) is not None
 
     def _put_order(self, order: Order) -> None:

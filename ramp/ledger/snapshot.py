@@ -3,31 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import NamedTuple
 
-from ramp.ledger.entry import (
-    AccountClosed,
-    AccountOpened,
-    AgreementCountersigned,
-    Entry,
-    OrderEntered,
-    OrderSettled,
-    TransferEntered,
-    TransferSettled,
-)
-from ramp.ledger.transfer import TransferKind, transfer_id_of
+from ramp.ledger.account import Account
+from ramp.ledger.entry import Countersignature, Entry
+from ramp.ledger.orders.order import Order
+from ramp.ledger.transfer import Transfer, TransferKind, transfer_id_of
 from ramp.model.instant import Instant
-
-
-class Action(StrEnum):
-    """Kind of an entry."""
-
-    OPENED = "opened"
-    CLOSED = "closed"
-    ENTERED = "entered"
-    SETTLED = "settled"
-    COUNTERSIGNED = "countersigned"
 
 
 class AccountRow(NamedTuple):
@@ -112,19 +94,12 @@ class Snapshot:
 
 def entry_row(number: int, entry: Entry) -> EntryRow:
     """Return the row of an entry; that of a countersignature names the payment."""
-    match entry:
-        case AccountOpened(account):
-            return EntryRow(number, Action.OPENED, account.account_id, None, None)
-        case AccountClosed(account):
-            return EntryRow(number, Action.CLOSED, account.account_id, None, None)
-        case TransferEntered(transfer):
-            return EntryRow(number, Action.ENTERED, None, transfer.transfer_id, None)
-        case TransferSettled(transfer):
-            return EntryRow(number, Action.SETTLED, None, transfer.transfer_id, None)
-        case OrderEntered(order):
-            return EntryRow(number, Action.ENTERED, None, None, order.order_id)
-        case OrderSettled(order):
-            return EntryRow(number, Action.SETTLED, None, None, order.order_id)
-        case AgreementCountersigned(agreement_id):
-            payment = transfer_id_of(agreement_id, TransferKind.PAYMENT)
-            return EntryRow(number, Action.COUNTERSIGNED, None, payment, None)
+    match entry.subject:
+        case Account(account_id):
+            return EntryRow(number, entry.action, account_id, None, None)
+        case Transfer(transfer_id):
+            return EntryRow(number, entry.action, None, transfer_id, None)
+        case Order(order_id):
+            return EntryRow(number, entry.action, None, None, order_id)
+        case Countersignature(agreement_id):
+            return EntryRow(number, entry.action, None, transfer_id_of(agreement_id, TransferKind.PAYMENT), None)

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from ramp.ledger import change_rules
 from ramp.ledger.contract_change import ChangeTerms, DecidedChange
-from ramp.ledger.entry import TransferEntered
+from ramp.ledger.entry import Action, Entry
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders import order_rules
 from ramp.ledger.orders.order import Order, OrderState
@@ -358,7 +358,7 @@ def _beside_a_refund(more: Callable[[Transfer], Transfer]) -> Context:
             decided: DecidedChange = original(records, terms, at, evidence)
             refund = records.transfer(terms.agreement_id, TransferKind.REFUND)
             if before is None and refund is not None:
-                records.append(TransferEntered(more(refund)))
+                records.append(Entry(Action.ENTERED, more(refund)))
             return decided
 
         return post_change

@@ -40,9 +40,9 @@ from sqlalchemy.engine import URL, make_url
 from ramp.errors import ConfigurationError, check_version
 from ramp.ledger.account import AccountKind
 from ramp.ledger.contract_change import Grounds
+from ramp.ledger.entry import Action
 from ramp.ledger.evidence import EvidenceKind
 from ramp.ledger.orders.order import OrderState
-from ramp.ledger.snapshot import Action
 from ramp.ledger.transfer import TransferKind
 from ramp.runtime.ledger.schema_version import SCHEMA_VERSION
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from sqlalchemy import (
     ColumnElement,
@@ -31,23 +31,12 @@ from sqlalchemy import (
 from ramp.errors import LedgerCorrupt
 from ramp.ledger.account import Account, Balance
 from ramp.ledger.contract_change import DecidedChange
-from ramp.ledger.entry import (
-    AccountClosed,
-    AccountOpened,
-    AgreementCountersigned,
-    Entry,
-    OrderEntered,
-    OrderSettled,
-    TransferEntered,
-    TransferSettled,
-    balance_changes,
-)
+from ramp.ledger.entry import Action, Entry, balance_changes
 from ramp.ledger.evidence import Evidence
 from ramp.ledger.orders.order import Order, OrderLine, RememberedVoid
 from ramp.ledger.overview import Total
 from ramp.ledger.snapshot import (
     AccountRow,
-    Action,
     ChangeRow,
     EntryRow,
     LineRow,
@@ -71,8 +60,6 @@ from ramp.runtime.ledger.schema import (
     REMEMBERED_VOIDS,
     TRANSFERS,
 )
-
-Kind = TypeVar("Kind", bound=Entry)
 
 _TRANSFER_END: Final = ("posted_at", "voided_at")
 _ORDER_END: Final = ("state", "settled_at", "code", "reason")
@@ -280,8 +267,8 @@ class Tables:
         )
 
     def append(self, *entries: Entry) -> None:
-        for _, alike in groupby(entries, key=type):
-            self._write_contents(list(alike))
+        for (action, kind), alike in groupby(entries, key=lambda entry: (entry.action, type(entry.subject))):
+            self._write_contents(action, kind, [entry.subject for entry in alike])
         self._connection.execute(_ENTER_ENTRY, [_entry_values(entry) for entry in entries])
         changes: dict[str, dict[str, Any]] = {}
         for change in (change for entry in entries for change in balance_changes(entry)):
@@ -292,36 +279,29 @@ class Tables:
             of_account["reserved_change"] += change.reserved
         self._update(_CHANGE_BALANCE, [values for _, values in sorted(changes.items())])
 
-    def _write_contents(self, entries: list[Entry]) -> None:
-        """Write entries of one type, in one statement for each table."""
+    def _write_contents(self, action: Action, kind: type, subjects: list[Any]) -> None:
+        """Write the subjects of entries of one kind, in one statement for each table."""
         execute = self._connection.execute
-        match entries[0]:
-            case AccountOpened():
-                execute(insert(ACCOUNTS), [asdict(one.account) for one in _of(AccountOpened, entries)])
-            case AccountClosed():
-                closed = [
-                    {"wanted_id": one.account.account_id, "closed_then": one.account.closed_at}
-                    for one in _of(AccountClosed, entries)
-                ]
+        match action:
+            case Action.OPENED:
+                execute(insert(ACCOUNTS), [asdict(account) for account in subjects])
+            case Action.CLOSED:
+                closed = [{"wanted_id": each.account_id, "closed_then": each.closed_at} for each in subjects]
                 self._update(_CLOSE_ACCOUNT, closed)
-            case TransferEntered():
-                transfers = [one.transfer for one in _of(TransferEntered, entries)]
-                execute(_ENTER_TRANSFER, [_values(TRANSFERS, transfer) for transfer in transfers])
-            case TransferSettled():
-                transfers = [one.transfer for one in _of(TransferSettled, entries)]
-                self._update(_SETTLE_TRANSFER, [_end(one.transfer_id, one, _TRANSFER_END) for one in transfers])
-            case OrderEntered():
-                orders = [one.order for one in _of(OrderEntered, entries)]
-                execute(_ENTER_ORDER, [_values(ORDERS, order) for order in orders])
-                if lines := [row for order in orders for row in _line_values(order)]:
+            case Action.ENTERED if kind is Order:
+                execute(_ENTER_ORDER, [_values(ORDERS, order) for order in subjects])
+                if lines := [row for order in subjects for row in _line_values(order)]:
                     execute(_ENTER_LINE, lines)
-            case OrderSettled():
-                orders = [one.order for one in _of(OrderSettled, entries)]
-                self._update(_SETTLE_ORDER, [_end(one.order_id, one, _ORDER_END) for one in orders])
-            case AgreementCountersigned():
+            case Action.ENTERED:
+                execute(_ENTER_TRANSFER, [_values(TRANSFERS, transfer) for transfer in subjects])
+            case Action.SETTLED if kind is Order:
+                self._update(_SETTLE_ORDER, [_end(order.order_id, order, _ORDER_END) for order in subjects])
+            case Action.SETTLED:
+                self._update(_SETTLE_TRANSFER, [_end(each.transfer_id, each, _TRANSFER_END) for each in subjects])
+            case Action.COUNTERSIGNED:
                 signed = [
-                    line_key(one.agreement_id) | {"countersigned_then": one.at, "starts_then": one.starts_at}
-                    for one in _of(AgreementCountersigned, entries)
+                    line_key(each.agreement_id) | {"countersigned_then": each.at, "starts_then": each.starts_at}
+                    for each in subjects
                 ]
                 self._update(_COUNTERSIGN, signed)
 
@@ -351,12 +331,6 @@ class Tables:
         updated = self._connection.execute(statement, rows).rowcount
         if updated != len(rows):
             raise LedgerCorrupt(f"{updated} rows instead of {len(rows)} matched {statement}")
-
-
-def _of(kind: type[Kind], entries: list[Entry]) -> Iterator[Kind]:
-    for entry in entries:
-        assert isinstance(entry, kind)
-        yield entry
 
 
 def _posted_within(since: Instant | None, until: Instant | None) -> list[ColumnElement[bool]]:

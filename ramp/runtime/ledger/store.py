@@ -24,7 +24,7 @@ from sqlalchemy import Connection, Engine, exc
 
 from ramp.errors import LedgerCorrupt, LedgerUnavailable
 from ramp.ledger.account import ISSUER
-from ramp.ledger.entry import AccountOpened
+from ramp.ledger.entry import Action, Entry
 from ramp.ledger.interface import Answer, Ledger
 from ramp.ledger.records import Records
 from ramp.runtime.ledger.schema import create_tables, open_engine, writing_engine
@@ -105,4 +105,4 @@ def _may_succeed_later(error: exc.DBAPIError) -> bool:
 
 def _open_issuing_account(records: Records) -> None:
     if not records.balances([ISSUER.account_id]):
-        records.append(AccountOpened(ISSUER))
+        records.append(Entry(Action.OPENED, ISSUER))
