@@ -54,13 +54,6 @@ print(json.dumps([attempt(lambda: reserve(f"o-{i}", 7, f"a-{i}", f"b-{i}").total
 """
 )
 
-RESERVE_ONE_AGREEMENT = (
-    GO
-    + """
-print(json.dumps([reserve(f"o-{i}-{number}", 7, f"a-{i}").code for i in range(25)]))
-"""
-)
-
 SPEND_THE_LAST = (
     GO
     + """
@@ -83,26 +76,6 @@ def post(i):
 def void(i):
     return store.void_order(f"o-{i}", "alice", 1_000, at=20, code="unwanted", reason="").state
 print(json.dumps([(post if number else void)(i) for i in range(25)]))
-"""
-)
-
-POST_OR_EXPIRE = (
-    GO
-    + """
-def post(i):
-    return store.countersign(f"a-{i}", at=999, starts_at=5_000).state
-def expire(i):
-    return [one.order_id for one in store.expire_orders(1_000)]
-print(json.dumps([(post if number else expire)(i) for i in range(25)]))
-"""
-)
-
-RESERVE_OR_VOID = (
-    GO
-    + """
-def void(i):
-    return store.void_order(f"o-{i}", "alice", 1_000, at=10, code="unwanted", reason="").state
-print(json.dumps([reserve(f"o-{i}", 7, f"a-{i}").state if number else void(i) for i in range(25)]))
 """
 )
 
@@ -212,15 +185,6 @@ def test_processes_that_order_the_same_reserve_it_once(store_url: str) -> None:
         assert store.audit() == []
 
 
-def test_an_agreement_gets_into_one_order_only(store_url: str) -> None:
-    answers = race(RESERVE_ONE_AGREEMENT, store_url)
-    for codes in zip(*answers, strict=True):
-        assert sorted(codes) == ["", "agreement_in_use", "agreement_in_use"]
-    with LedgerStore.open(store_url) as store:
-        assert store.balance("alice").reserved == 25 * 7
-        assert store.audit() == []
-
-
 def test_processes_that_compete_for_the_last_money_do_not_overdraw(store_url: str) -> None:
     codes = [code for answer in race(SPEND_THE_LAST, store_url) for code in answer]
     assert (codes.count(""), codes.count("insufficient_funds")) == (20, 7)  # 100.00 credits bear 20 times 5.00
@@ -250,27 +214,6 @@ def test_an_order_is_posted_or_voided_but_never_both(store_url: str) -> None:
     assert set(posting) <= {"posted", "voided"}
     with LedgerStore.open(store_url) as store:
         assert store.balance("hector").posted == 7 * posting.count("posted")
-        assert (store.pending(), store.audit()) == ((), [])
-
-
-def test_an_order_is_posted_or_expires_but_never_both(store_url: str) -> None:
-    with LedgerStore.open(store_url) as store:
-        for i in range(25):
-            reserve(store, f"o-{i}", f"a-{i}")
-    expired, states = race(POST_OR_EXPIRE, store_url, processes=2)
-    swept = [order_id for sweep in expired for order_id in sweep]
-    assert sorted(swept) == sorted(f"o-{i}" for i, state in enumerate(states) if state == "voided")
-    with LedgerStore.open(store_url) as store:
-        assert store.balance("hector").posted == 7 * states.count("posted")
-        assert (store.pending(), store.audit()) == ((), [])
-
-
-def test_a_void_and_its_order_end_voided_whichever_comes_first(store_url: str) -> None:
-    voiding, reserving = race(RESERVE_OR_VOID, store_url, processes=2)
-    assert set(voiding) == {"voided"}
-    assert set(reserving) <= {"reserved", "voided"}
-    with LedgerStore.open(store_url) as store:
-        assert {str(reserve(store, f"o-{i}", f"a-{i}").state) for i in range(25)} == {"voided"}
         assert (store.pending(), store.audit()) == ((), [])
 
 

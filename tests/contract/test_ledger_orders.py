@@ -542,6 +542,7 @@ def test_the_overview_comes_in_pages(posted: Ledger, limit: int) -> None:
 
 @pytest.mark.parametrize(("after", "limit", "since"), [(0, 0, None), (0, 10_001, None), (-1, 5, None), (0, 5, 1.5)])
 def test_pages_that_cannot_be_are_refused(funded: Ledger, after: int, limit: int, since: int | None) -> None:
+    assert funded.overview(None, None, limit=10_000) == funded.overview(None, None, limit=1)
     assert refusal_code(lambda: funded.overview(since, None, after=after, limit=limit)) == "malformed_value"
 
 

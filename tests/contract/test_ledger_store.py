@@ -9,10 +9,9 @@ import pytest
 from ledger_answers import amounts, end, refusal_code
 
 from ramp.errors import ConfigurationError, LedgerRefusal
-from ramp.ledger.account import ISSUE_LIMIT, ISSUING_ACCOUNT, AccountKind, Balance
+from ramp.ledger.account import ISSUING_ACCOUNT, AccountKind, Balance
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders.order import OrderLine, OrderState
-from ramp.ledger.overview import OVERVIEW_LIMIT_MAX
 from ramp.ledger.refusals import CERTIFICATE_LENGTH_MAX
 from ramp.ledger.transfer import TransferKind
 from ramp.model.contents import StatementLine
@@ -133,12 +132,6 @@ def test_a_certificate_may_have_white_space_before_it(funded: Ledger) -> None:
     assert funded.certificate("alice") == "\n" + PEM
 
 
-@pytest.mark.parametrize("limit", [0, OVERVIEW_LIMIT_MAX + 1])
-def test_a_page_of_the_overview_has_a_greatest_size(funded: Ledger, limit: int) -> None:
-    assert funded.overview(None, None, limit=OVERVIEW_LIMIT_MAX) == funded.overview(None, None, limit=1)
-    assert refusal_code(lambda: funded.overview(None, None, limit=limit)) == "malformed_value"
-
-
 def reserve(ledger: Ledger, agreement_id: str, resource: str, cost: int, at: int) -> None:
     lines = [OrderLine(agreement_id, resource, cost)]
     assert ledger.reserve_order(f"o-{agreement_id}", "alice", lines, 1_000, at=at).state is OrderState.RESERVED
@@ -201,13 +194,6 @@ def test_what_was_done_is_there_after_reopening(reopen: Callable[[], Ledger]) ->
     assert after.balance("alice") == before.balance("alice") == Balance(alice, 60, 50)
     assert after.snapshot() == before.snapshot()
     assert after.audit() == []
-
-
-def test_money_cannot_be_issued_beyond_the_limit(ledger: Ledger) -> None:
-    ledger.open_account("alice", AccountKind.USER, at=1)
-    assert refusal_code(lambda: ledger.deposit("d-1", "alice", AMOUNT_MAX + 1, at=2)) == "amount_too_large"
-    ledger.deposit("d-2", "alice", AMOUNT_MAX, at=2)
-    assert ledger.balance(ISSUING_ACCOUNT).available == ISSUE_LIMIT - AMOUNT_MAX
 
 
 @pytest.mark.parametrize(
