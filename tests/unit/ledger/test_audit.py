@@ -40,6 +40,7 @@ def sound() -> Book:
     book.expire_orders(30)
     book.reserve_order("o-6", "alice", [OrderLine("a-6", "hector", 5_000)], 100, at=31)
     book.reserve_order("o-7", "alice", [OrderLine("a-2#1", "hector", 3, "", "state-0", "state-1")], 100, at=32)
+    book.reserve_order("o-8", "alice", two, 100, at=33)
     return book
 
 
@@ -130,6 +131,8 @@ BROKEN: dict[str, tuple[str, object, dict[str, Any], str]] = {
     "a late reservation": ("orders", "o-4", {"entered_at": 100}, "order o-4 was reserved after its deadline"),
     "no lines": ("lines", "a-4", {}, "order o-4 was reserved after its deadline, without lines"),
     "another buyer": ("orders", "o-4", {"user": "hector"}, "for hector, who is not a user"),
+    "a seller that is none": ("accounts", "hector", {"kind": "user"}, "order o-1 is not in the state of its payment of"),
+    "a lost payment": ("transfers", "payment:a-4", {}, "order o-4 is not in the state of its payment of a-4 to hector"),
     "another cost": ("lines", "a-1", {"cost": 31}, "order o-1 is not in the state of its payment of a-1 to hector"),
     "another seller": ("lines", "a-1", {"resource": "bob"}, "order o-1 is not in the state of its payment of a-1"),
     "a payment that lost its settling": ("entries", _PAID, {}, "order o-1 is not in the state of its payment of a-1"),
@@ -146,6 +149,9 @@ BROKEN: dict[str, tuple[str, object, dict[str, Any], str]] = {
     "a late signature": ("lines", "a-1", {"countersigned_at": 100}, "hector's countersignature of a-1"),
     "a signature after the end": ("entries", _SIGNED, {"entry_number": 1_000}, "hector's countersignature of a-1"),
     "a line of no order": ("orders", "o-6", {}, "order o-6 is not in the state that hector's countersignature of a-6"),
+    "a change without a payment": ("transfers", "payment:a-3", {}, "change 0 of a-3 over -10 minor units"),
+    "a change of an open payment": ("transfers", "payment:a-3", {"posted_at": None}, "change 0 of a-3 over -10 minor"),
+    "a change with an open payment": ("transfers", "payment:a-1#1", {"posted_at": None}, "change 1 of a-1 over 7 minor"),
     "a change's amount": ("changes", "a-3", {"amount": -9}, "change 0 of a-3 over -9 minor units and its transfer"),
     "a change's state": ("changes", "a-1", {"digest": "x"}, "change 1 of a-1 over 7 minor units and its transfer"),
     "a change's agreement": ("changes", "a-1", {"agreement_id": "a-2"}, "change 1 of a-2 over 7 minor units and its"),
