@@ -509,6 +509,8 @@ def seen(folder: Path, batch: Batch, job: dict[str, Any]) -> dict[str, Any] | No
     """Return the state of a job according to its folder, otherwise to its batch system; for its owner to see only."""
     began = moment(text_of(folder, "began"))
     known: dict[str, Any] = {"started_at": began, "cores": 0 if began is None else int(job["cores"])}
+    if "queue_key" in job:  # its number is known beforehand, also if it ends before the first look
+        known["native_id"] = str(job["reservation_id"])
     ended = ENDED.fullmatch(text_of(folder, "ended"))
     cancelled = (folder / "cancelled").exists()
     if ended and began is not None:
