@@ -15,10 +15,10 @@ whereas a restart of the whole party would give up all auctions of a user.
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Protocol, TypeVar, get_args
+from typing import Final, Protocol, TypeVar, cast, get_args
 
 from ramp.errors import DocumentError, EffectFailed, RemoteProtocolError
 from ramp.model.acl import SEALED, Message, Performative
@@ -147,8 +147,8 @@ class Host:
         self.party = party
         self.ports = ports
         self._binding = ports.sealed | SIGNED
-        self._answers: deque[ev.Event] = deque()
-        self._returned: deque[tuple[Message, str]] = deque()
+        self._answers: list[ev.Event] = []
+        self._returned: list[tuple[Message, str]] = []
         self._signatures: OrderedDict[str, tuple[Signed, Signed]] = OrderedDict()
         self._taken_up: set[str] = set()
         self._failure: BaseException | None = None
@@ -244,9 +244,9 @@ class Host:
                         raise EffectFailed(self.name, type(effect).__name__, reason_of(error)) from error
                 if not self._answers:
                     break
-                effects = self.party.handle(self._answers.popleft(), now)
+                effects = self.party.handle(self._answers.pop(0), now)
             while self._returned:
-                self.not_sent(*self._returned.popleft(), now)
+                self.not_sent(*self._returned.pop(0), now)
         except BaseException as error:
             self._failure = self._failure or error
             raise
@@ -270,7 +270,7 @@ class Host:
             case _ if (port := PORT_OF.get(type(effect))) is not None:
                 self._ask(getattr(self.ports, port), effect, now)
             case _:
-                self._ask_ledger(effect, now)
+                self._ask_ledger(cast("fx.AskLedger", effect), now)
 
     def _send(self, message: Message, now: Instant, *, sealed: bool) -> None:
         try:

@@ -2,7 +2,7 @@
 
 Evaluation has the paper's two steps: the static terms against the configuration, then the machine's load from the
 plug-in and a price from the strategy. A moldable unit is quoted and priced at several sizes, and the cheapest is
-offered. Every unit is answered by an offer or a coded refusal. A repeated call gets the same offers.
+offered. Every unit is answered by an offer or a coded refusal. A repeated call gets the same answer.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class _Bidding:
     """The bids for one buyer's request.
 
     Attributes:
-        answer: the latest one with offers, for copies of its call.
+        answer: the latest one, for copies of its call.
         answered: its round.
         last: the last bid for each unit, without rejected ones.
     """
@@ -262,8 +262,7 @@ class Seller:
             Proposal(call.request_id, call.round_number, offers, told),
             in_reply_to=message.reply_with,
         )
-        if offers:
-            self._remember(reply, call, offers, now)
+        self._remember(reply, call, offers, now)
         return [Send(reply, sealed=bool(call.rule))]  # the winner may be shown this offer
 
     def _remember(self, reply: Message, call: CallForProposals, offers: Sequence[Offer], now: Instant) -> None:
