@@ -146,7 +146,6 @@ class Host:
     def __init__(self, party: Party, ports: Ports) -> None:
         self.party = party
         self.ports = ports
-        self._binding = ports.sealed | SIGNED
         self._answers: list[ev.Event] = []
         self._returned: list[tuple[Message, str]] = []
         self._signatures: OrderedDict[str, tuple[Signed, Signed]] = OrderedDict()
@@ -274,8 +273,10 @@ class Host:
 
     def _send(self, message: Message, now: Instant, *, sealed: bool) -> None:
         try:
-            binding = sealed or type(message.content) in self._binding
-            self.ports.send(self._signed(message, now, sealed=sealed) if binding else message)
+            if sealed or type(message.content) in SIGNED or type(message.content) in self.ports.sealed:
+                self.ports.send(self._signed(message, now, sealed=sealed))
+            else:
+                self.ports.send(message)
         except DocumentError as error:  # it can neither be sealed nor written
             if self.ports.unsent is None:
                 raise

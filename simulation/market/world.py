@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from ramp.composition import Composition, open_accounts
 from ramp.errors import DocumentError, EffectFailed, InvariantViolated
@@ -41,7 +41,9 @@ from simulation.market.party_clock import RIGHT, PartyClock
 from simulation.market.random_streams import stream
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.virtual_notary import EXAMINED, is_admitted
-from simulation.market.wire import Wire
+
+if TYPE_CHECKING:
+    from simulation.market.wire import Wire  # which loads cryptography
 
 START: Instant = 1_800_000_000_000_000
 """Virtual time begins here, in January 2027; any fixed instant would do."""

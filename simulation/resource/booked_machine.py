@@ -243,10 +243,7 @@ class BookedMachine(ResourcePlugin):
         start = max(earliest, self.clock.instant(found))
         if latest is not None and start > latest:
             return None
-        end = start + duration
-        if end == unit.deadline:
-            end = unit.deadline  # the offers of a thousand sellers share one number
-        return Slot(start, end, cores, self._share(profile, start, end))
+        return Slot(start, start + duration, cores, self._share(profile, start, start + duration))
 
     def _answer(self, key: str, now: Instant) -> Reservation | Refusal:
         """Return the live reservation of a key, or why there is no such one."""
