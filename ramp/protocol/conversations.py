@@ -159,6 +159,9 @@ class Conversations(Mapping[str, C]):
     def __getitem__(self, key: str) -> C:
         return self._open[key]
 
+    def __contains__(self, key: object) -> bool:
+        return key in self._open
+
     def add(self, key: str, conversation: C) -> C:
         """Take up a conversation, which is not armed before its first action or `arm`."""
         self._open[key] = conversation
@@ -220,24 +223,12 @@ class Conversations(Mapping[str, C]):
             self.arm(key)
 
 
-class ConversingParty:
-    """What parties with a registry have in common (see `ramp.protocol.party.Party`)."""
+class ConversingParty(Registry):
+    """The base of parties, which are the registries of their conversations (see `ramp.protocol.party.Party`)."""
 
     def __init__(self, name: str) -> None:
+        super().__init__()
         self.name = name
-        self.registry = Registry()
-
-    @property
-    def deadline(self) -> Instant | None:
-        return self.registry.deadline
-
-    def tick(self, now: Instant) -> list[Effect]:
-        """Let everything act whose deadline has passed."""
-        return self.registry.tick(now)
-
-    def clock_set(self, by: Duration) -> None:
-        """Take a step of the wall clock."""
-        self.registry.clock_set(by)
 
 
 RETENTION_MIN: Duration = 20 * MINUTE
@@ -255,9 +246,14 @@ def least_retention(timing: Timing) -> Duration:
 
 
 class Retention:
-    """Times until which ended conversations are kept, by the party's own references."""
+    """Times until which ended conversations are kept, by the party's own references.
+
+    Attributes:
+        deadline: when `due` next returns something, or None.
+    """
 
     def __init__(self, timing: Timing) -> None:
+        self.deadline: Instant | None = None
         self._retention = timing.retention
         self._until: dict[str, Instant] = {}
         self._queue: list[tuple[Instant, str]] = []
@@ -266,23 +262,23 @@ class Retention:
     def __len__(self) -> int:
         return len(self._until)
 
-    @property
-    def deadline(self) -> Instant | None:
-        """Return when `due` next returns something, or None."""
-        while self._queue and self._until.get(self._queue[0][1]) != self._queue[0][0]:
-            heappop(self._queue)  # it has been put off or dropped
-        return max(self._queue[0][0], self._not_before) if self._queue else None
-
     def keep(self, reference: str, ended_at: Instant) -> None:
         """Record that something ended at an instant, or later than recorded before."""
         until = ended_at + self._retention
         if self._until.get(reference, -1) < until:
             self._until[reference] = until
             heappush(self._queue, (until, reference))
+            self._set_deadline()
 
     def drop(self, reference: str) -> None:
         """Forget a reference that is active again or gone."""
-        self._until.pop(reference, None)
+        if self._until.pop(reference, None) is not None:
+            self._set_deadline()
+
+    def _set_deadline(self) -> None:
+        while self._queue and self._until.get(self._queue[0][1]) != self._queue[0][0]:
+            heappop(self._queue)  # it has been put off or dropped
+        self.deadline = max(self._queue[0][0], self._not_before) if self._queue else None
 
     def clock_set(self, by: Duration) -> None:
         """Keep everything at least as long as before."""
@@ -291,11 +287,11 @@ class Retention:
             self._until = {reference: until + by for reference, until in self._until.items()}
             self._queue = [(until, reference) for reference, until in self._until.items()]
             heapify(self._queue)
+        self._set_deadline()
 
     def due(self, now: Instant) -> list[str]:
         """Drop and return all expired references, at most once per `ARCHIVE_PAUSE`."""
-        deadline = self.deadline
-        if deadline is None or now < deadline:
+        if self.deadline is None or now < self.deadline:
             return []
         self._not_before = now + ARCHIVE_PAUSE
         found: list[str] = []
@@ -304,4 +300,5 @@ class Retention:
             if self._until.get(reference) == until:
                 del self._until[reference]
                 found.append(reference)
+        self._set_deadline()
         return found

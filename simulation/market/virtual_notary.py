@@ -22,8 +22,7 @@ from ramp.model.contents import (
     Settled,
 )
 from ramp.model.instant import Instant
-from ramp.model.seal import Role, Seal
-from ramp.rfql.codec import SEAL_AGE_MAX
+from ramp.model.seal import SEAL_AGE_MAX, Role, Seal
 
 EXAMINED: Final = SEALED | {Commitment, Settled, Signed, ChangeDone, RefundClaim}
 """Contents that are sealed, or that pass on what is; all others are delivered as they are."""

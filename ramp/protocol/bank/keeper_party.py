@@ -34,7 +34,7 @@ class KeeperParty(ConversingParty):
     def __init__(self, name: str, *, bank: str, timing: Timing) -> None:
         super().__init__(name)
         self._bank = bank
-        self._questions = Questions(name, Pace(timing), self.registry)
+        self._questions = Questions(name, Pace(timing), self)
 
     def start(self, now: Instant) -> list[Effect]:
         return []

@@ -84,7 +84,7 @@ class BankParty(ConversingParty):
         self._timing = timing
         self._asked: dict[str, Message] = {}
         self._open: dict[str, OrderStanding] = {}
-        self._ends: Conversations[OrderEnd] = Conversations(self.registry)
+        self._ends: Conversations[OrderEnd] = Conversations(self)
         self._calls = 0
 
     def start(self, now: Instant) -> list[Effect]:

@@ -98,7 +98,7 @@ class DirectoryParty(ConversingParty):
         self.changes = 0
         self._timing = timing
         self._known = tuple(known)
-        self._entries: Conversations[_Entry] = Conversations(self.registry)
+        self._entries: Conversations[_Entry] = Conversations(self)
         self._listed: dict[str, Listed] = {service: Listed() for service in ROLE_OF_SERVICE}
 
     def start(self, now: Instant) -> list[Effect]:

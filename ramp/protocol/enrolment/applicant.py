@@ -31,7 +31,7 @@ class Applicant(ConversingParty):
         super().__init__(name)
         self._office = office
         self._request = request
-        self._questions = Questions(name, Pace(timing), self.registry)
+        self._questions = Questions(name, Pace(timing), self)
 
     def start(self, now: Instant) -> list[Effect]:
         return self._questions.ask(

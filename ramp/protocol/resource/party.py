@@ -106,14 +106,14 @@ class ResourceParty(ConversingParty):
     ) -> None:
         super().__init__(name)
         pace = Pace(timing)
-        self.jobs = JobDesk(name, launching, timing, self.registry)
+        self.jobs = JobDesk(name, launching, timing, self)
         self._unpaid = Unpaid(quotas or Quotas(), seller.cores)
         self.sizes = SizeDesk(pace, self.jobs.in_the_way, seller=seller, unpaid=self._unpaid)
-        self._releases = Releases(pace, self.registry)
+        self._releases = Releases(pace, self)
         self._over = Retention(timing)
-        self._tending = Tending(name, launching, pace, self.registry)
+        self._tending = Tending(name, launching, pace, self)
         self._kept = KeptParticipants(
-            self.registry,
+            self,
             unpaid=self._unpaid,
             releases=self._releases,
             over=self._over,
@@ -129,11 +129,11 @@ class ResourceParty(ConversingParty):
         self._pace = pace
         self._clock = ClockComparison(name, bank)
         self._queries = MachineQueries()
-        self._questions = Questions(name, pace, self.registry)
-        self.registry.task(self._entry, self._on_heartbeat)
-        self.registry.task(self.sizes, self.sizes.tick)
-        self.registry.task(self._tending, self._tending.on_timer)
-        self.registry.task(self._over, self._let_go)
+        self._questions = Questions(name, pace, self)
+        self.task(self._entry, self._on_heartbeat)
+        self.task(self.sizes, self.sizes.tick)
+        self.task(self._tending, self._tending.on_timer)
+        self.task(self._over, self._let_go)
 
     @property
     def clock(self) -> ClockCompared | None:

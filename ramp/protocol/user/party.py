@@ -26,6 +26,7 @@ from ramp.model.contents import (
     OrderPosted,
     OrderRefused,
     OrderVoided,
+    Proposal,
     SlotMoved,
 )
 from ramp.model.instant import Duration, Instant
@@ -94,9 +95,9 @@ class UserParty(ConversingParty):
         self._timing = timing
         self._rules = rules
         self._pace = Pace(timing)
-        self._running: Conversations[Purchase] = Conversations(self.registry, _request_id, self._followed)
-        self.changes = Changes(self.agreements, self.agreement_state, self._pace, ids, self.registry)
-        self._questions = Questions(name, self._pace, self.registry)
+        self._running: Conversations[Purchase] = Conversations(self, followed=self._followed)
+        self.changes = Changes(self.agreements, self.agreement_state, self._pace, ids, self)
+        self._questions = Questions(name, self._pace, self)
         self._ended = EndedRequests(
             self.purchases,
             self.agreements,
@@ -105,7 +106,7 @@ class UserParty(ConversingParty):
             until=self.changes.history.new_end,
             forgotten=self._forgotten,
         )
-        self.registry.task(self._ended, self._ended.on_timer)
+        self.task(self._ended, self._ended.on_timer)
         self.jobs = OwnJobs(self.agreements, self.agreement_state, self._questions, self.changes.history.end)
         self.moves = Moves(self.agreements)
         self._clock = ClockComparison(name, bank)
@@ -268,6 +269,8 @@ class UserParty(ConversingParty):
         content = message.content
         if isinstance(content, JobAnswer):
             return self.jobs.answered(message, content, now)
+        if isinstance(content, Proposal):
+            return self._for_purchase(message, now)
         if self.changes.concern(content):
             effects = self.changes.handle(message, content, now)
             if isinstance(content, ChangePosted):
@@ -288,6 +291,10 @@ class UserParty(ConversingParty):
                 check_failure(content, self.agreements[agreement_id])
                 seal = said_by(message, self.agreements[agreement_id].resource, Role.RESOURCE)
                 return self.changes.claim(content, seal, now)
+        return self._for_purchase(message, now)
+
+    def _for_purchase(self, message: Message, now: Instant) -> list[Effect]:
+        content = message.content
         purchase = self._purchase_of(message)
         if purchase is not None and purchase.request_id in self._running:
             return self._running.act(purchase.request_id, partial(purchase.on_message, message, now), now)
@@ -384,10 +391,6 @@ class UserParty(ConversingParty):
         self.moves.forget(references)
         self._bought.difference_update(references)
         self.changes.forget(references)
-
-
-def _request_id(purchase: Purchase) -> str:
-    return purchase.request_id
 
 
 def _lacking(records: Sequence[RequestRecord]) -> list[str]:

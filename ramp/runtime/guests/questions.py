@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Final, Generic, Literal, TypeVar
 
 from ramp.errors import told
@@ -203,7 +204,7 @@ ROWS: Final[tuple[Row[Any, Any, Any, Any], ...]] = (
         answer=ev.SlotsQuoted,
         call="quote",
         same=("call_id",),
-        parts=lambda asked: asked.units,
+        parts=attrgetter("units"),
         ask=lambda plugin, unit, now: plugin.quote(unit, now),
         problem=quote_problem,
         failed=lambda unit, doubt, _: _refused(unit, doubt),
@@ -330,7 +331,7 @@ ROWS: Final[tuple[Row[Any, Any, Any, Any], ...]] = (
         answer=ev.SlotsPriced,
         call="price",
         same=("call_id",),
-        parts=lambda asked: asked.questions,
+        parts=attrgetter("questions"),
         ask=lambda strategy, slot, _: strategy(slot),
         problem=price_problem,
         failed=lambda _, doubt, __: _unpriced(doubt),

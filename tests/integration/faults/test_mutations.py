@@ -45,7 +45,7 @@ def sizes(market: OneProcess) -> dict[str, int]:
         party: Any = agent.host.party
         for attribute in UNBOUNDED.get(type(party).__name__, ()):
             found[f"{name}.{attribute}"] = len(attrgetter(attribute)(party))
-        for number, group in enumerate(party.registry._groups if isinstance(party, ConversingParty) else ()):
+        for number, group in enumerate(party._groups if isinstance(party, ConversingParty) else ()):
             found[f"{name}.conversations.{number}"] = len(group)
         found[f"{name}.outgoing"] = len(agent._outgoing)
         found[f"{name}.answers"] = len(agent.host._answers)

@@ -13,8 +13,7 @@ from ramp.model.acl import OFFERS, SEALED, Message, Performative
 from ramp.model.agreement import ContractChange, Signed
 from ramp.model.communicative_acts import DECLARED
 from ramp.model.offer import RefusalCode
-from ramp.model.seal import Role, Seal
-from ramp.rfql.codec import SEAL_AGE_MAX
+from ramp.model.seal import SEAL_AGE_MAX, Role, Seal
 from simulation.market.virtual_notary import EXAMINED, SealedText, VirtualNotary
 from simulation.market.virtual_notary import is_admitted as is_admitted_at
 

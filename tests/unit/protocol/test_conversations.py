@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from ramp.errors import ProtocolError
 from ramp.model.agreement import ORDER_VALIDITY_MAX
 from ramp.model.instant import HOUR, MINUTE, SECOND, Duration, Instant
+from ramp.model.seal import SEAL_AGE_MAX
 from ramp.protocol.conversations import (
     ARCHIVE_PAUSE,
     RETENTION_MIN,
@@ -27,7 +28,6 @@ from ramp.protocol.effects import Effect, ForgetSlots, TakeUpAgain
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.timing import Timing
 from ramp.protocol.transition_tables import AUCTION, TABLES, AuctionState, mermaid
-from ramp.rfql.codec import SEAL_AGE_MAX
 
 BUG = ValueError("a bug")
 

@@ -118,7 +118,7 @@ class SizeDesk:
 
     @property
     def deadline(self) -> Instant | None:
-        return earliest(*(change.deadline for change in self._open.values()))
+        return earliest(*(change.deadline for change in self._open.values())) if self._open else None
 
     @property
     def open(self) -> tuple[str, ...]:
