@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 from dataclasses import replace
 from typing import Any, Self
@@ -49,6 +50,7 @@ from ramp.rfql.signing.trust import Trust
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.ledger.store import LedgerStore
+from ramp.xmpp.bundles import BUNDLE_KEY, unpack
 
 ANSWERED = {each.value for each in Performative} - {Performative.NOT_UNDERSTOOD.value}
 """Performatives that are answered with NOT_UNDERSTOOD if nobody understands them."""
@@ -145,17 +147,12 @@ class Party:
             incoming = await self.rogue.inbox.get()
             if not isinstance(incoming, EncodedMessage):
                 continue
-            try:
-                message = codec.decode(incoming, self.name, self._trust, self.now, sealed=frozenset())
-            except RampError:  # its own nonsense, come back to it
-                continue
-            async with self._news:
-                self.heard.append(message)
-                self._news.notify_all()
-            await self.on_message(message)
-
-    async def on_message(self, message: Message) -> None:
-        """What it does of itself on a message; nothing."""
+            for encoded in unpack(incoming) if BUNDLE_KEY in incoming.metadata else (incoming,):
+                with contextlib.suppress(RampError):  # its own nonsense, come back to it
+                    message = codec.decode(encoded, self.name, self._trust, self.now, sealed=frozenset())
+                    async with self._news:
+                        self.heard.append(message)
+                        self._news.notify_all()
 
     def message(
         self,
@@ -193,9 +190,14 @@ class Party:
         self, performative: Performative, to: str, content: Content, conversation_id: str = "", **slots: str
     ) -> Message:
         """Send a message sealed as honest parties seal; returns it."""
-        message = self.notary.seal(self.message(performative, to, content, conversation_id, **slots), self.now)
+        message = self.sealed(performative, to, content, conversation_id, **slots)
         await self.put(codec.encode(message), to)
         return message
+
+    def sealed(self, *what: Any, **slots: str) -> Message:
+        """A message (see `message`) sealed as honest parties seal."""
+        sealed: Message = self.notary.seal(self.message(*what, **slots), self.now)
+        return sealed
 
     async def tell(
         self, performative: Performative, to: str, content: Content, conversation_id: str = "", **slots: str
@@ -205,18 +207,18 @@ class Party:
 
     async def answer(self, conversation_id: str, *kinds: type) -> Message:
         """Wait for a message of a conversation and of some kinds; the earliest that has come."""
+        return (await self.answers(1, conversation_id, *kinds))[0]
 
-        def found() -> Message | None:
-            for each in self.heard:
-                if each.conversation_id == conversation_id and (not kinds or isinstance(each.content, kinds)):
-                    return each
-            return None
+    async def answers(self, count: int, conversation_id: str, *kinds: type) -> list[Message]:
+        """Wait for so many messages of a conversation and of some kinds; all that have come."""
+
+        def found() -> list[Message]:
+            ours = [each for each in self.heard if each.conversation_id == conversation_id]
+            return [each for each in ours if not kinds or isinstance(each.content, kinds)]
 
         async with asyncio.timeout(LIMIT_S), self._news:
-            await self._news.wait_for(found)
-        message = found()
-        assert message is not None
-        return message
+            await self._news.wait_for(lambda: len(found()) >= count)
+        return found()
 
     async def is_read_by(self, target: str) -> None:
         """Wait until an agent has taken everything that this rogue has sent to it.
