@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import psutil
@@ -18,9 +21,39 @@ from ramp.xmpp.transport import MarketAgent
 pytestmark = pytest.mark.e2e
 
 ECHO = Path(__file__).with_name("echo_agents.py")
+ROOT = Path(__file__).parents[2]
 LIMIT_S = 200.0  # how long a test waits for what must come
 CFP = {"performative": "cfp", "ontology": "ComputeMarket"}
 POLICY = LinkPolicy(backoff_first_s=0.1, backoff_max_s=1.0)
+
+
+@pytest.fixture
+def spawn():
+    """Starts Python programs as processes of their own and ends them after the test.
+
+    `spawn(path, *arguments)` waits for the program's first line of output ("ready").
+    """
+    processes = []
+
+    def start(program: Path, *arguments: str) -> subprocess.Popen[str]:
+        path = os.pathsep.join(part for part in (str(ROOT), os.environ.get("PYTHONPATH", "")) if part)
+        process = subprocess.Popen(
+            [sys.executable, str(program), *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+        processes.append(process)
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line.strip() == "ready", f"{program.name} said {line!r} and ended with {process.poll()}"
+        return process
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
 
 
 class User(MarketAgent):

@@ -1,11 +1,10 @@
 """Rogue parties that speak the market's language: with a certificate of the market's own authority, or with none.
 
-    mallory = await Buyer.enter(market, rogues, "mallory", Role.USER)
-    await mallory.say(Performative.AGREE, "small1", PaymentMade(...))          # sealed as honest parties seal
-    await mallory.put(unsealed(mallory.message(...)), "small1")                 # whatever a test has made of it
-    answer = await mallory.answer("request-1", HoldGranted, HoldRefused)
+mallory = await Party.enter(market, rogues, "mallory", Role.USER)
+await mallory.say(Performative.AGREE, "small1", PaymentMade(...))          # sealed as honest parties seal
+await mallory.put(unsealed(mallory.message(...)), "small1")                 # whatever a test has made of it
+answer = await mallory.answer("request-1", HoldGranted, HoldRefused)
 
-`Buyer` knows the honest steps of its side, so that a test has to write down the dishonest ones only.
 """
 
 from __future__ import annotations
@@ -17,31 +16,19 @@ from dataclasses import replace
 from typing import Any, Self
 
 from cryptography.hazmat.primitives.serialization import Encoding
-from rogue import LIMIT_S, Rogue, door
 
 from ramp.errors import RampError
-from ramp.ledger.account import AccountKind
 from ramp.model.acl import LANGUAGE, ONTOLOGY, WIRE_VERSION, Message, Performative
-from ramp.model.agreement import Agreement
 from ramp.model.communicative_acts import DECLARED
 from ramp.model.contents import (
-    Acceptance,
     CallForProposals,
     Content,
-    FundsReserved,
-    HoldCancelled,
-    HoldGranted,
-    HoldRefused,
     NotUnderstood,
-    OrderRefused,
-    PaymentOrder,
     Proposal,
 )
-from ramp.model.instant import MINUTE, SECOND
 from ramp.model.offer import Offer
 from ramp.model.request import RequestForQuotation, RequestUnit
 from ramp.model.seal import Role
-from ramp.protocol.agreement_terms import order_lines
 from ramp.rfql import codec, documents
 from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.signing import seals
@@ -49,8 +36,8 @@ from ramp.rfql.signing.notary import PublicNotary
 from ramp.rfql.signing.trust import Trust
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.keys.store import KeyStore
-from ramp.runtime.ledger.store import LedgerStore
 from ramp.xmpp.bundles import BUNDLE_KEY, unpack
+from tests.e2e.attacks.rogue import LIMIT_S, Rogue, door
 
 ANSWERED = {each.value for each in Performative} - {Performative.NOT_UNDERSTOOD.value}
 """Performatives that are answered with NOT_UNDERSTOOD if nobody understands them."""
@@ -220,6 +207,16 @@ class Party:
             await self._news.wait_for(lambda: len(found()) >= count)
         return found()
 
+    async def offer(self, resource: str, unit: RequestUnit, request_id: str = "") -> Offer:
+        """A resource's offer for one unit."""
+        request_id = request_id or fresh("request")
+        call = CallForProposals(request_id, 1, RequestForQuotation((unit,)))
+        await self.tell(Performative.CFP, resource, call, request_id)
+        proposal = (await self.answer(request_id, Proposal)).content
+        assert isinstance(proposal, Proposal)
+        assert proposal.offers, proposal
+        return proposal.offers[0]
+
     async def is_read_by(self, target: str) -> None:
         """Wait until an agent has taken everything that this rogue has sent to it.
 
@@ -231,71 +228,6 @@ class Party:
             await self.rogue.send(address(target), "<ping/>", metadata, conversation_id)
             await self.answer(conversation_id, NotUnderstood)
 
-    def open_account(self, amount: int = 0) -> None:
-        """Have a user's account at the bank, with some money (minor units) when it is new."""
-        with LedgerStore.open(self.market.state.ledger) as ledger:
-            known = {balance.account.account_id for balance in ledger.balances()}
-            ledger.open_account(self.name, AccountKind.USER, at=self.now)
-            if amount and self.name not in known:
-                ledger.deposit(fresh("deposit"), self.name, amount, at=self.now)
-
     def leave(self) -> None:
         """Read no more."""
         self._reader.cancel()
-
-
-class Buyer(Party):
-    """A rogue that knows how to buy."""
-
-    async def offer(self, resource: str, unit: RequestUnit, request_id: str = "") -> Offer:
-        """A resource's offer for one unit."""
-        request_id = request_id or fresh("request")
-        call = CallForProposals(request_id, 1, RequestForQuotation((unit,)))
-        await self.tell(Performative.CFP, resource, call, request_id)
-        proposal = (await self.answer(request_id, Proposal)).content
-        assert isinstance(proposal, Proposal)
-        assert proposal.offers, proposal
-        return proposal.offers[0]
-
-    async def hold(self, offer: Offer) -> HoldGranted | HoldRefused:
-        """The resource's vote on an offer."""
-        acceptance = Acceptance(offer.request_id, offer.offer_id)
-        await self.say(Performative.ACCEPT_PROPOSAL, offer.resource, acceptance, offer.request_id)
-        vote = (await self.answer(offer.request_id, HoldGranted, HoldRefused)).content
-        assert isinstance(vote, HoldGranted | HoldRefused)
-        return vote
-
-    async def let_go(self, offer: Offer) -> None:
-        """Let a held slot go."""
-        cancelled = HoldCancelled(offer.request_id, offer.offer_id)
-        await self.say(Performative.CANCEL, offer.resource, cancelled, offer.request_id)
-        await self.answer(offer.request_id, HoldCancelled)
-
-    async def held(self, resource: str, unit: RequestUnit, **changes: Any) -> Agreement:
-        """An agreement over a slot that a resource holds now, with changes to what it says."""
-        offer = await self.offer(resource, unit)
-        vote = await self.hold(offer)
-        assert isinstance(vote, HoldGranted), vote
-        agreement = Agreement(
-            agreement_id=fresh("agreement"),
-            request_id=offer.request_id,
-            units_total=1,
-            user=self.name,
-            resource=offer.resource,
-            bank=address("bank"),
-            request=unit,
-            offer=offer,
-            reservation_id=vote.reservation_id,
-            cost=offer.cost,
-            issued_at=self.now,
-            order_id=fresh("order"),
-            valid_until=self.now // SECOND * SECOND + MINUTE,
-        )
-        return replace(agreement, **changes)
-
-    async def order(self, *agreements: Agreement) -> Message:
-        """The bank's vote on an order for some agreements."""
-        first = agreements[0]
-        order = PaymentOrder(first.order_id, order_lines(agreements), first.valid_until)
-        await self.say(Performative.REQUEST, "bank", order, first.order_id, reply_with=first.order_id)
-        return await self.answer(first.order_id, FundsReserved, OrderRefused)

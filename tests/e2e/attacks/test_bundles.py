@@ -6,10 +6,6 @@ import asyncio
 import signal
 
 import pytest
-from certified import Buyer, Party, address, fresh, sealed_by_hand, unsealed
-from standing import restarts, standing
-from swarm_books import Books
-from swarm_market import SMALL_AND_BIG, in_hours, own_id, unit, until
 
 from ramp.control.requests import Approve, Submit
 from ramp.model.acl import Performative
@@ -29,6 +25,10 @@ from ramp.protocol.progress import ApprovalAsked
 from ramp.rfql import codec
 from ramp.rfql.request_for_quotation import write_request
 from ramp.xmpp.bundles import PARTS_MAX, UNPACKED_MAX, pack
+from tests.e2e.attacks.certified import address, fresh, sealed_by_hand, unsealed
+from tests.e2e.attacks.standing import standing
+from tests.e2e.swarm.swarm_books import Books
+from tests.e2e.swarm.swarm_market import SMALL_AND_BIG, in_hours, own_id, unit, until
 
 pytestmark = pytest.mark.e2e
 
@@ -50,23 +50,6 @@ def market(module_market, kind):
     return market
 
 
-@pytest.fixture
-async def enter(market, rogues):
-    """`await enter(Party, "rival", Role.RESOURCE)` lets somebody in; nobody honest is restarted."""
-    await asyncio.to_thread(market.wait_ready)
-    inside = []
-    started = restarts(market)
-
-    async def let_in(kind, name, role):
-        inside.append(await kind.enter(market, rogues, name, role))
-        return inside[-1]
-
-    yield let_in
-    for party in inside:
-        party.leave()
-    assert restarts(market) == started
-
-
 def call(caller, machine, request_id, wanted, document=""):
     """A call for proposals, or another document in its place."""
     content = CallForProposals(request_id, 1, RequestForQuotation((wanted,)))
@@ -84,7 +67,7 @@ def complaints(market, text):
 
 async def test_a_site_takes_from_a_bundle_what_its_sender_might_say_to_each_machine(market, enter):
     """Alice considers the offers of her machines; mallory's bundle speaks of hers, and of much else."""
-    mallory = await enter(Buyer, "mallory", Role.USER)
+    mallory = await enter("mallory", Role.USER)
     request, hers, wanted = fresh("request"), own_id("hers"), unit(1, 8, in_hours(1))
     own = await mallory.offer("small1", wanted)
     submission = Submit(write_request(RequestForQuotation((wanted,))), hers, AuctionOptions(2, approval=Approval.ASK))
@@ -140,7 +123,7 @@ async def test_a_site_takes_from_a_bundle_what_its_sender_might_say_to_each_mach
 
 async def test_a_buyer_believes_nobody_who_speaks_for_others_unasked(market, enter):
     """The site stands still while its machines bid, and a certified resource bids in their names, and in its own."""
-    rival = await enter(Party, "rival", Role.RESOURCE)
+    rival = await enter("rival", Role.RESOURCE)
     request, begin = own_id("bids"), in_hours(5)
     wanted = unit(1, 8, begin)
     learnt = await asyncio.to_thread(market.buy, "alice", own_id("learning"), [unit(1, 8, in_hours(3))])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,13 +11,10 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "gridengine"))  # for the cell
-
-from gridengine_cell import LIBRARY, Cluster, wait_until, why_not
-
 from tests.e2e.batch_jobs.job_at_site import JobAtSite
 from tests.e2e.batch_jobs.psij_environment import ACCOUNT, folder_of_the_account, public_python
 from tests.e2e.batch_jobs.snippets import run_as_buyer, snippet_for
+from tests.e2e.gridengine.gridengine_cell import LIBRARY, Cluster, wait_until, why_not
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(900)]
 SLOTS = 8

@@ -7,8 +7,6 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from gridengine_cell import LIBRARY, wait_until
-from gridengine_selling import SLOTS, now, options_of, unit
 
 from ramp.batch.waiting.plugin import open_plugin
 from ramp.launching.acting import Acting, system_python
@@ -17,6 +15,8 @@ from ramp.model.slot import Reservation, Slot
 from ramp.plugins.interface import PluginSettings
 from tests.e2e.batch_jobs.job_at_site import JobAtSite
 from tests.e2e.batch_jobs.psij_environment import ACCOUNT
+from tests.e2e.gridengine.gridengine_cell import LIBRARY, wait_until
+from tests.e2e.gridengine.gridengine_selling import SLOTS, now, options_of, unit
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
@@ -58,12 +58,6 @@ def test_a_held_job_is_let_go_starts_and_is_released(cluster, machine):
     machine.release("offer-1", now())
     wait_until(lambda: not states(cluster), "the job is gone")
     assert machine.reservation("offer-1", now()) is None
-
-
-def test_a_held_job_that_is_released_never_starts(cluster, machine):
-    held(machine, "offer-2")
-    machine.release("offer-2", now())
-    wait_until(lambda: not states(cluster), "the job is gone")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="jobs run as other accounts, which needs root")

@@ -8,14 +8,14 @@ import time
 from dataclasses import replace
 
 import pytest
-from gridengine_cell import wait_until
-from gridengine_selling import SLOTS, held, now, unit
 
 from ramp.batch.gridengine.plugin import open_plugin
 from ramp.errors import ConfigurationError, PluginError
 from ramp.model.instant import HOUR, MINUTE
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.slot import Reservation
+from tests.e2e.gridengine.gridengine_cell import wait_until
+from tests.e2e.gridengine.gridengine_selling import SLOTS, held, now, unit
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
@@ -74,17 +74,6 @@ def test_a_deleted_reservation_is_made_again_and_its_number_is_passed_on(cluster
     assert move.reservation_id == number
     submitted(cluster, number, BUYER, "sleep", "60")
     machine.release("k1", now())
-
-
-def test_all_slots_once_and_no_more(cluster, machine):
-    first = held(machine, "k1", cores=SLOTS, after=HOUR, run=HOUR)
-    assert isinstance(first, Reservation)
-    window = unit(1, after=HOUR, run=HOUR, slack=MINUTE)
-    refused = machine.quote(window, now())
-    assert isinstance(refused, Refusal)
-    assert refused.code is RefusalCode.CORES_TAKEN
-    before = machine.quote(unit(SLOTS, after=MINUTE, run=30 * MINUTE, slack=MINUTE), now())
-    assert not isinstance(before, Refusal), before
 
 
 def test_somebody_elses_reservation_is_seen_and_left_alone(cluster, machine, settings):
@@ -179,18 +168,6 @@ def test_what_nobody_holds_is_swept_at_the_start(cluster, settings):
     open_plugin(settings())
     wait_until(lambda: listed(cluster) == {}, "both reservations are gone")
     assert usersets(cluster) == []
-
-
-def test_a_hold_ends_at_its_deadline_and_is_swept(cluster, machine):
-    request = unit(SLOTS, after=HOUR)
-    slot = machine.quote(request, now())
-    until = now() + 10 * MINUTE
-    machine.hold("k1", request, slot, until, now())
-    assert machine.reservation("k1", until) is None
-    # the slot is sold again, and what stood there has gone
-    other = machine.hold("k2", request, slot, until + HOUR, until)
-    assert isinstance(other, Reservation)
-    assert list(listed(cluster).values()) == [other.reservation_id]
 
 
 def test_a_late_end_of_jobs_is_asked_for_before_anything_is_sold(cluster, settings):

@@ -120,29 +120,6 @@ def ended(market: ramp.Market, job_id: str) -> ramp.Job:
     return until(f"{job_id} ends", look)
 
 
-@pytest.mark.full
-def test_units_begin_together_and_know_of_each_other(market: ramp.Market, tmp_path: Path) -> None:
-    """Two units at two sellers: a staged script reads a staged file, and leaves a result."""
-    script, data = tmp_path / "job.sh", tmp_path / "data.txt"
-    script.write_text(
-        '#!/bin/sh\ncat data.txt\necho "$RAMP_UNIT of $RAMP_UNITS: $RAMP_PEERS $1"\necho $((6 * 7)) > sum\n'
-    )
-    data.write_text("staged\n")
-    bought = buy(market, cores=(600, 600))
-    assert {unit.resource for unit in bought.units} == {"one", "two"}
-    launched = market.launch(bought.request_id, ["a b"], script=script, inputs=[data])
-    assert [each.simulated for each in launched] == [True, True]
-    done = [ended(market, each.job_id) for each in launched]
-    assert [(each.state, each.exit_code, each.delivery) for each in done] == [("done", 0, "on_time")] * 2
-    assert done[0].due == done[1].due == max(unit.start for unit in bought.units)
-    peers = " ".join(f"{unit.number}={unit.resource}@localhost/{unit.reservation_id}" for unit in bought.units)
-    for number, each in enumerate(launched, 1):
-        assert market.job_output(each.job_id).decode() == f"staged\n{number} of 2: {peers} a b\n"
-        assert market.job_output(each.job_id, "sum") == b"42\n"
-    again = {each.job_id: each for each in market.jobs()}
-    assert [again[each.job_id].state for each in launched] == ["done", "done"]
-
-
 def test_files_of_any_size_go_and_come_back(market: ramp.Market, state: Path, tmp_path: Path, capfd: Any) -> None:
     """A folder of 1 MB goes to the job, its output is followed, and its files are listed and fetched again."""
     inputs, results = tmp_path / "the inputs", tmp_path / "results"
@@ -183,17 +160,6 @@ def test_files_of_any_size_go_and_come_back(market: ramp.Market, state: Path, tm
     assert (results / "the inputs/run.sh").read_bytes() == script.read_bytes()
     assert [main([*named, "--cancel"]) for _ in range(2)] == [0, 0]
     assert "Command    './the inputs/run.sh'" in capfd.readouterr().out
-
-
-def test_what_a_job_does_to_its_folder_brings_no_money_back(market: ramp.Market) -> None:
-    bought = buy(market, wall="60s", cores=(64, 64))
-    after = market.balance().balance
-    attack = "mv ../began ../.hidden; echo 1 > ../cores; mkfifo ../native ../began ../ended; rm -rf ../run; echo worked"
-    jobs = market.launch(bought.request_id, f"sh -c '{attack}'")
-    done = [ended(market, each.job_id) for each in jobs]
-    assert [(each.state, each.delivery, each.cores) for each in done] == [("done", "on_time", 64)] * 2
-    assert [market.job_output(each.job_id) for each in done] == [b"worked\n"] * 2
-    assert market.balance().balance == after
 
 
 def test_a_job_outlives_its_agent_and_is_launched_once(market: ramp.Market, state: Path, tmp_path: Path) -> None:
@@ -242,15 +208,3 @@ def test_a_slot_that_cannot_be_delivered_is_paid_back_once(market: ramp.Market) 
     until("the money is back", lambda: market.balance().balance == before)
     refunds = [each for each in market.statement().postings if each.kind == "refund"]
     assert [each.agreement_id for each in refunds] == [bought.units[0].agreement_id]
-
-
-def test_a_buyer_without_account_is_refused_before_bidding_where_jobs_are_launched(state: Path) -> None:
-    with ramp.connect(state, user="bob") as market:
-        bought = market.submit(ramp.request(cores=1, start="+4s", end="+9h", wall_time="60s", price=200), rounds=1)
-        refused = {
-            each.resource for record in bought.rounds for each in record.refusals if each.refusal.code == "no_account"
-        }
-        assert {name.partition("@")[0] for name in refused} == {"one", "two", "broken"}
-        assert [unit.resource for unit in bought.units] == ["elsewhere"]
-        with pytest.raises(ramp.MarketRefused, match="launching_off"):
-            market.launch(bought.request_id, "true")

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 import subprocess
 
-from swarm_books import Books
-
 from ramp.batch.reconciling import reservation_name
 from tests.e2e.batch_jobs.psij_environment import ACCOUNT
+from tests.e2e.swarm.swarm_books import Books
 
 GRIDENGINE, SLURM = "site1", "site2"
 _SLURM_USERS = re.compile(r"^ReservationName=(\S+) .* Users=(\S+) ", re.MULTILINE)

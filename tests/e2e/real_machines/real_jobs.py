@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import time
 
-from swarm_market import unit, until
-
 import ramp
+from tests.e2e.swarm.swarm_market import unit, until
 
 CORES = (8, 100)
 """Of the units of a purchase; the cheapest sellers of them are Grid Engine and Slurm."""

@@ -13,8 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from ramp.batch.book import book_path, read_book
-from ramp.batch.inspecting import Promise, inspection
 from ramp.batch.slurm.emulated import EmulatedCluster
 from ramp.batch.waiting.machine import QueueBoundMachine
 from ramp.batch.waiting.plugin import open_plugin
@@ -146,29 +144,6 @@ def test_a_killed_controller_and_a_new_agent_find_the_job_again(cluster: Emulate
     wait_for(lambda: started(again, "offer-3") is not None, "the job starts")
 
 
-def test_the_doctor_compares_held_and_released_jobs_with_book_and_agreements(
-    cluster: EmulatedCluster, tmp_path: Path
-) -> None:
-    machine = opened(cluster, tmp_path)
-    one, two = (held(machine, key, unit(TotalCores(3))) for key in ("offer-8", "offer-9"))
-    look = inspection("queue-bound")
-    assert look is not None
-
-    def says(*promised: Reservation) -> set[str]:
-        compare = look.read(settings(cluster, tmp_path))
-        assert compare is not None
-        promises = [Promise(each.key, "", False, each.slot.end, each.held_until) for each in promised]
-        entries = read_book(book_path(tmp_path, "queue1"))
-        return {each.says.split(", and ")[-1] for each in compare(entries if promised else (), promises, now())}
-
-    assert says(one, two) == set()
-    assert says() == {"no agreement covers it"}
-    cluster.run("scontrol", "release", one.reservation_id)
-    cluster.run("scancel", two.reservation_id)
-    found = {f"slurm has released its job {one.reservation_id}", f"slurm does not know its job {two.reservation_id}"}
-    wait_for(lambda: says(one, two) == found, f"it finds {found}")
-
-
 def test_what_the_buyer_orders_runs_in_that_very_job_as_the_buyers_account(
     cluster: EmulatedCluster, tmp_path: Path
 ) -> None:
@@ -208,13 +183,3 @@ def test_what_the_buyer_orders_runs_in_that_very_job_as_the_buyers_account(
         wait_for(lambda: not jobs(cluster), "the job in the queue is gone")
         assert three.until("failed")["started_at"] is not None
         assert [job.seen("submit")["state"] for job in (one, two)] == ["failed", "cancelled"]  # none runs again
-
-
-def test_a_job_of_the_same_name_of_somebody_else_is_none_of_ours(cluster: EmulatedCluster, tmp_path: Path) -> None:
-    machine = opened(cluster, tmp_path)
-    name = "ramp_queue1.offer-6"
-    theirs = cluster.run("sbatch", "--parsable", "-H", "-n1", "-o/dev/null", "-J", name, "--wrap", "true", user=ACCOUNT)
-    ours = held(machine, "offer-6", unit(TotalCores(3)))
-    assert ours.reservation_id != theirs.strip()
-    machine.release("offer-6", now())
-    assert [line.split()[0] for line in cluster.run("squeue", "-h", "-a", "-o", "%A").splitlines()] == [theirs.strip()]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from swarm_market import Market, until
-
 from ramp.ledger.account import ISSUING_ACCOUNT
 from ramp.ledger.transfer import TransferKind, TransferState, agreement_of
 from ramp.ledger.validation import additions, final_transfers
@@ -16,6 +14,7 @@ from ramp.runtime.clock import SystemClock
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.ledger.store import LedgerStore
 from simulation.resource.reservation_book import ReservationBook
+from tests.e2e.swarm.swarm_market import Market, until
 
 
 class Books:

@@ -7,7 +7,6 @@ import os
 import signal
 
 import pytest
-from swarm_market import WAIT_S, Machine, unit, until
 
 import ramp
 from ramp.cli.main import main
@@ -15,6 +14,7 @@ from ramp.model.instant import HOUR
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.configuration_changes.audit_log import lines_of, own_name
 from ramp.runtime.keys.store import KeyStore
+from tests.e2e.swarm.swarm_market import WAIT_S, Machine, unit, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(5 * WAIT_S)]
 

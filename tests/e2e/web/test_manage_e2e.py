@@ -48,14 +48,6 @@ def test_the_agreement_is_checked_and_comes_down_as_it_is(alice, pages, bought, 
     assert main(["verify", str(path), "--state-dir", str(market)]) == 0
 
 
-@pytest.mark.full
-def test_another_user_finds_nothing_under_the_same_id(pages, bought, visitor):
-    bob = visitor("bob")
-    bob.goto(f"{pages.url}/reservations/{bought[1].agreement_id}")
-    bob.get_by_text(re.compile("bob has no reservation with the id")).wait_for()
-    assert bought[1].reservation_id not in bob.content()
-
-
 def test_a_job_on_the_slot_its_output_and_its_files(alice, pages, bought, tmp_path):
     command = "sh -c 'echo from the browser; mkdir out; echo 42 > \"out/a b\"'"
     alice.goto(f"{pages.url}/reservations/{bought[0].agreement_id}")
@@ -151,3 +143,11 @@ def test_a_change_that_is_begun_elsewhere_is_seen_as_it_goes_on_and_one_that_is_
     alice.get_by_label("New end (optional)").fill("+1min")
     alice.get_by_role("button", name="Preview the change").click()
     alice.get_by_text(re.compile("Not possible: .*it would leave nothing of the slot")).wait_for()
+
+
+@pytest.mark.full
+def test_another_user_finds_nothing_under_the_same_id(pages, bought, visitor):
+    bob = visitor("bob")
+    bob.goto(f"{pages.url}/reservations/{bought[1].agreement_id}")
+    bob.get_by_text(re.compile("bob has no reservation with the id")).wait_for()
+    assert bought[1].reservation_id not in bob.content()
