@@ -509,8 +509,7 @@ def seen(folder: Path, batch: Batch, job: dict[str, Any]) -> dict[str, Any] | No
     """Return the state of a job according to its folder, otherwise to its batch system; for its owner to see only."""
     began = moment(text_of(folder, "began"))
     known: dict[str, Any] = {"started_at": began, "cores": 0 if began is None else int(job["cores"])}
-    if "queue_key" in job:  # its number is known beforehand, also if it ends before the first look
-        known["native_id"] = str(job["reservation_id"])
+    known["native_id"] = str(job["reservation_id"]) if "queue_key" in job else ""  # of a job in a queue, known before
     ended = ENDED.fullmatch(text_of(folder, "ended"))
     cancelled = (folder / "cancelled").exists()
     if ended and began is not None:
@@ -518,8 +517,7 @@ def seen(folder: Path, batch: Batch, job: dict[str, Any]) -> dict[str, Any] | No
         code = 128 - code if code > 128 else code
         state = "cancelled" if cancelled and code else "failed" if code else "done"
         return sight(state, **known, ended_at=moment(ended[2]), exit_code=code)
-    alive, detail, native = batch.lives(folder, job)
-    known["native_id"] = native
+    alive, detail, known["native_id"] = batch.lives(folder, job)
     if alive is None and not cancelled and not (folder / "started").exists():
         return None  # it was staged and not submitted, or was lost before it began
     if alive:
