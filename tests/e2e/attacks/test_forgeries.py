@@ -42,13 +42,10 @@ from ramp.rfql.signing import seals
 from ramp.runtime.keys.store import KeyStore
 from tests.e2e.attacks.certified import address, fresh, sealed_by_hand, unsealed, with_seal
 from tests.e2e.attacks.standing import standing, stopped_purchase
-from tests.e2e.swarm.swarm_market import SHORT_TIMING
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
 P = Performative
-PATIENT = dict.fromkeys(("hold_time_s", "confirm_limit_s", "vote_limit_s", "lease_s"), 90)
-TIMING = {**SHORT_TIMING, **PATIENT, "agreement_validity_s": 90}
 FAR = 4 * 10**15
 """A number above every one that a resource counts up to, as microseconds it is the year 2096."""
 
@@ -56,7 +53,7 @@ FAR = 4 * 10**15
 @pytest.fixture(scope="module")
 def market(module_market, kind):
     accounts = ["mallory", "rival", "stranger"]
-    market = module_market(armed=True, kind=kind, users={"alice": 1_000_000}, timing=TIMING, accounts=accounts)
+    market = module_market(armed=True, kind=kind, users={"alice": 1_000_000}, accounts=accounts)
     market.up()
     return market
 

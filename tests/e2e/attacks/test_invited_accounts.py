@@ -11,15 +11,14 @@ import pytest
 from ramp.cli.main import main
 from ramp.runtime.joining.invitations import read_invitation
 from tests.e2e.attacks.rogue import door, logs_in
-from tests.e2e.swarm.swarm_market import SHORT_TIMING, until
+from tests.e2e.swarm.swarm_market import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
 
 @pytest.fixture(scope="module")
 def market(module_market, kind):
-    timing = {**SHORT_TIMING, "lease_s": 30}  # who is listed must not depend on how busy the computer is
-    market = module_market(kind=kind, users={"alice": 1_000_000}, per_process=4, timing=timing)
+    market = module_market(kind=kind, users={"alice": 1_000_000}, per_process=4)
     with market.config.open("a") as file:
         file.write("[enrolment]\n")
     market.up()

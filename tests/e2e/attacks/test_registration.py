@@ -15,6 +15,7 @@ from ramp.model.instant import DAY, SECOND
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.joining.account_tokens import AccountToken, draw_token, token_digest
 from ramp.xmpp.registering import NewAccount, register_account
+from tests.e2e import waiting
 from tests.e2e.attacks.rogue import LIMIT_S, Entrance, connect, logs_in
 from tests.e2e.attacks.test_names import NAMES
 
@@ -158,9 +159,7 @@ async def test_a_lost_answer_costs_nothing(server, promised):
     fields = "<username>kim</username><password>of kim</password>"
     await client.say(f"<iq type='set' id='r'><query xmlns='jabber:iq:register'>{fields}</query></iq>")
     await client.close()
-    async with asyncio.timeout(LIMIT_S):
-        while not lines(server, "registered the account kim"):
-            await asyncio.sleep(0.05)
+    await asyncio.to_thread(waiting.until, lambda: lines(server, "registered the account kim"), "it is registered")
     servers = ((server.host, server.port),)
     for _ in range(2):
         await register_account(NewAccount("kim", "localhost", "of kim", token), servers, server.ca_file)

@@ -51,7 +51,7 @@ def reserved(cluster: Cluster) -> Iterator[Callable[..., str]]:
     yield reserve
     for number in made:
         cluster("qrdel", number)
-    wait_until(lambda: not cluster("qstat", "-u", "*"), "all jobs are gone", 200)
+    wait_until(lambda: not cluster("qstat", "-u", "*"), "all jobs are gone")
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_a_snippet_submits_into_the_reservation(cluster: Cluster, python: Path, 
         run_as_buyer(argv, folder, {**cluster.environment, "PATH": f"{LIBRARY}:/usr/bin:/bin"})
         (line,) = cluster("qstat", "-u", "*").splitlines()[2:]
         assert f"ar_id: {number}" in " ".join(cluster("qstat", "-j", line.split()[0]).split())
-        wait_until(lambda: " r " in cluster("qstat", "-u", "*"), "it runs", 200)
+        wait_until(lambda: " r " in cluster("qstat", "-u", "*"), "it runs")
 
 
 def test_a_qmaster_that_hangs_leaves_the_job_in_doubt(cluster: Cluster, job_on: Any, reserved: Any) -> None:

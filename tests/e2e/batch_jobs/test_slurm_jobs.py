@@ -93,8 +93,8 @@ def test_a_job_is_found_by_its_name_and_not_submitted_again(cluster: EmulatedClu
 def test_a_waiting_job_that_the_system_has_lost_is_submitted_again_and_runs_once(
     cluster: EmulatedCluster, job_on: Any
 ) -> None:
-    reserve(cluster, after=20)
-    job = job_on("job-3", "echo run >> runs; cat runs", after=20)
+    reserve(cluster, after=60)
+    job = job_on("job-3", "echo run >> runs; cat runs", after=60)
     first = job.seen("submit")
     assert first["state"] == "queued"
     cluster.run("scontrol", "update", f"jobid={first['native_id']}", "jobname=lost")
@@ -136,8 +136,8 @@ def test_what_slurm_does_not_take_is_told_in_its_words(job_on: Any) -> None:
 
 def test_a_controller_that_is_away_leaves_the_job_in_doubt(cluster: EmulatedCluster, job_on: Any) -> None:
     """Killed between submission and start: neither lost nor run twice."""
-    reserve(cluster, after=40)
-    job = job_on("job-7", "echo run >> runs; cat runs", after=40)
+    reserve(cluster, after=90)
+    job = job_on("job-7", "echo run >> runs; cat runs", after=90)
     job.seen("submit")
     saved(cluster)
     cluster.signal_controller(9)

@@ -28,7 +28,7 @@ MACHINES = (
 )
 """The guests' machines are the cheapest, so who can buy there does."""
 
-GUESTS = {"quote_s": 10, "price_s": 10, "change_s": 10, "open_s": 600, "environment": ["MOODY_MOODS"]}
+GUESTS = {"quote_s": 200, "price_s": 200, "change_s": 200, "open_s": 600, "environment": ["MOODY_MOODS"]}
 HOURS = itertools.count(2)
 
 

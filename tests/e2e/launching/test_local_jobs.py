@@ -7,8 +7,7 @@ import os
 import random
 import signal
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +17,11 @@ import ramp
 from ramp.cli.main import main
 from ramp.client.swarm import status
 from ramp.runtime.state_folder import StateFolder
+from tests.e2e.waiting import until
 from tests.tiny_market import launched
 
 pytestmark = pytest.mark.e2e
 
-LIMIT_S = 300.0
 MARKET = """
 [market]
 resources_per_process = 1
@@ -92,16 +91,6 @@ def market(state: Path) -> Iterator[ramp.Market]:
         yield market
 
 
-def until(what: str, condition: Callable[[], Any]) -> Any:
-    end = time.monotonic() + LIMIT_S
-    while time.monotonic() < end:
-        found = condition()
-        if found:
-            return found
-        time.sleep(0.2)
-    raise AssertionError(f"not within {LIMIT_S:g} s: {what}")
-
-
 def buy(
     market: ramp.Market, *, start: str = "+4s", wall: str = "1h", cores: tuple[int, ...] = (64,), price: int = 70
 ) -> ramp.Purchase:
@@ -117,7 +106,8 @@ def ended(market: ramp.Market, job_id: str) -> ramp.Job:
         found = market.job(job_id)
         return found if found.has_ended else None
 
-    return until(f"{job_id} ends", look)
+    found: ramp.Job = until(look, f"{job_id} ends")
+    return found
 
 
 def test_files_of_any_size_go_and_come_back(market: ramp.Market, state: Path, tmp_path: Path, capfd: Any) -> None:
@@ -173,10 +163,10 @@ def test_a_job_outlives_its_agent_and_is_launched_once(market: ramp.Market, stat
         script.write_text(f"#!/bin/sh\necho run >> runs\nuntil [ -e {gate} ]; do sleep 0.2; done\n")
         (job,) = market.launch(bought.request_id, script=script)
         kill(state, seller)
-        until("it runs", lambda: answered(market, job.job_id) == "running")
+        until(lambda: answered(market, job.job_id) == "running", "it runs")
         kill(state, seller)
         gate.touch()
-        until("it is done", lambda: answered(market, job.job_id) == "done")
+        until(lambda: answered(market, job.job_id) == "done", "it is done")
     assert market.job_output(job.job_id, "runs") == b"run\n"
     assert market.job(job.job_id).delivery == "on_time"
 
@@ -205,6 +195,6 @@ def test_a_slot_that_cannot_be_delivered_is_paid_back_once(market: ramp.Market) 
     assert "no account " in job.detail
     done = ended(market, job.job_id)
     assert (done.state, done.delivery) == ("failed", "undelivered")
-    until("the money is back", lambda: market.balance().balance == before)
+    until(lambda: market.balance().balance == before, "the money is back")
     refunds = [each for each in market.statement().postings if each.kind == "refund"]
     assert [each.agreement_id for each in refunds] == [bought.units[0].agreement_id]

@@ -23,6 +23,7 @@ import pytest
 import ramp
 from ramp.launching import worker
 from ramp.launching.acting import becoming, system_python, worker_inside
+from tests.e2e.waiting import LIMIT_S
 from tests.unit.launching.keeping import KeptJob
 
 pytestmark = pytest.mark.e2e
@@ -60,7 +61,7 @@ def installed() -> Iterator[Path]:
 def as_agent(*argv: object, text: str = "") -> subprocess.CompletedProcess[str]:
     words = ["runuser", "-u", AGENT, "--", *map(str, argv)]
     environment = {"PATH": os.environ["PATH"], "LD_PRELOAD": "", "PYTHONPATH": "/nowhere"}
-    return subprocess.run(words, input=text, capture_output=True, text=True, cwd="/", env=environment, timeout=60)
+    return subprocess.run(words, input=text, capture_output=True, text=True, cwd="/", env=environment, timeout=LIMIT_S)
 
 
 def question(program: Path, verb: str, account: str = BUYER) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 
 import ramp
 from tests.e2e.swarm.swarm_market import unit, until
@@ -38,10 +37,8 @@ def both_sell(market, *asked):
     def quoted():
         with contextlib.suppress(ramp.RampError), ramp.connect(market.state.path, user="alice") as client:
             found = [each.resource for each in client.quote(*asked, rounds=2).units]
-            if found == ["site1", "site2"]:
-                return found
-        time.sleep(0.5)  # between two quotations
-        return None
+            return found == ["site1", "site2"]
+        return False
 
     until(quoted, lambda: f"both systems quote again\n{market.logs()}")
 

@@ -8,24 +8,16 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from ramp.batch.slurm.emulated import PACKAGES, EmulatedCluster, missing_programs
 from ramp.cli.demo_slurm import MARKET
+from tests.e2e.waiting import until as wait_for
 
 NODES, CORES = 16, 8
-PATIENCE_S = 200.0
-
-
-def wait_for(condition: Callable[[], object], what: str, limit_s: float = PATIENCE_S) -> None:
-    """Wait until something holds, however busy the computer is."""
-    until = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < until, f"after {limit_s:g} s: {what}"
-        time.sleep(0.1)
 
 
 @contextlib.contextmanager

@@ -101,12 +101,13 @@ def test_a_held_job_is_let_go_starts_and_is_released(cluster: EmulatedCluster, t
     assert cluster.run("squeue", "-h", "-o", "%A %r").split() == [reservation.reservation_id, "JobHeldUser"] or (
         "JobHeld" in cluster.run("squeue", "-h", "-o", "%r")
     )
-    firm = machine.confirm("offer-1", now())
+    begun = now()
+    firm = machine.confirm("offer-1", begun)
     assert isinstance(firm, Reservation)
     assert firm.firm
     wait_for(lambda: started(machine, "offer-1") is not None, "the job starts")
     assert jobs(cluster) == [[name, "RUNNING", "6"]]
-    assert abs((started(machine, "offer-1") or 0) - now()) < 200 * SECOND
+    assert begun - SECOND <= (started(machine, "offer-1") or 0) <= now()
     machine.release("offer-1", now())
     wait_for(lambda: not jobs(cluster), "the job is gone")
     assert machine.reservation("offer-1", now()) is None
@@ -166,7 +167,7 @@ def test_what_the_buyer_orders_runs_in_that_very_job_as_the_buyers_account(
             where = {"SLURM_CONF": str(cluster.conf)}
             own, number = folder / ACCOUNT, bought.reservation_id
             job = JobAtSite("slurm", Path(system_python()), where, own, job_id, number, 6, command, queue_key="offer-5")
-            assert job.seen("submit")["state"] in ("queued", "running")
+            assert job.seen("submit")["native_id"] == number  # it may have ended already
             return job
 
         one = ordered("job-1", 'echo "$(id -un) $SLURM_JOB_ID $(srun hostname | wc -l)"; exit 3')

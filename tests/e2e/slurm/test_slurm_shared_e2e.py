@@ -92,14 +92,14 @@ def _runs_in(cluster: EmulatedCluster, key: str, cores: int) -> None:
     words = (f"--reservation=ramp_slurm1.{key}", f"-n{cores}", f"--mem-per-cpu={memory}", "-t5")
     job = cluster.run("sbatch", "--parsable", *words, "-o/dev/null", "--wrap", "sleep 600", user="nobody").strip()
     shown = ("squeue", "-h", "-j", job, "-o", "%T %r")
-    wait_for(lambda: cluster.run(*shown).startswith("RUNNING"), f"the buyer's job runs: {cluster.run(*shown)}", 60)
+    wait_for(lambda: cluster.run(*shown).startswith("RUNNING"), lambda: f"the buyer's job runs: {cluster.run(*shown)}")
 
 
 def test_a_slot_beside_a_local_job_that_outlasts_its_beginning_is_delivered(cluster: EmulatedCluster) -> None:
     for node in range(1, NODES + 1):
         _local(cluster, node, "-n1", "--mem=100", "-t30")
     machine = _open(cluster)
-    slot = _sold(machine, "s0", _unit(4, 8 * SECOND))
+    slot = _sold(machine, "s0", _unit(4, 20 * SECOND))
     assert machine.tend({"s0": "nobody"}, _now()) == {}
     shown = cluster.run("scontrol", "-o", "show", "reservation", "ramp_slurm1.s0")
     assert " Users=nobody " in shown

@@ -26,6 +26,7 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot
 from tests.e2e.slurm.cluster_fixture import CORES, reservation_names, running_cluster, wait_for
+from tests.e2e.waiting import LIMIT_S
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -84,7 +85,7 @@ def _as_account(cluster: EmulatedCluster, *argv: str) -> subprocess.CompletedPro
     environment = {"PATH": os.environ["PATH"], "SLURM_CONF": str(cluster.conf), "TZ": "UTC", "LC_ALL": "C"}
     return subprocess.run(
         argv, user=ACCOUNT, group=ACCOUNT, extra_groups=[], env=environment, cwd="/", capture_output=True, text=True,
-        timeout=120,
+        timeout=LIMIT_S,
     )  # fmt: skip
 
 
@@ -211,6 +212,6 @@ def test_the_callers_environment_chooses_no_other_cluster(cluster: EmulatedClust
     environment = {"PATH": "/tmp:/usr/bin:/bin", "SLURM_CONF": str(other)}
     done = subprocess.run(
         words, user=ACCOUNT, group=ACCOUNT, extra_groups=[], env=environment, cwd="/", capture_output=True, text=True,
-        timeout=120,
+        timeout=LIMIT_S,
     )  # fmt: skip
     assert "Requested reservation is invalid" in done.stderr, "the cluster of the settings has answered"

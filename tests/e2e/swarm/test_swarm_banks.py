@@ -15,7 +15,8 @@ from tests.e2e.swarm.swarm_market import Machine, in_hours, unit, until
 pytestmark = [pytest.mark.e2e, pytest.mark.postgresql]
 __all__ = ["postgresql_server"]  # a fixture
 
-LEASE_S = 3
+LEASE_S = 10
+"""So long the bank that speaks may stand still, on however busy a computer, before the other takes over."""
 
 
 @pytest.fixture(scope="module")

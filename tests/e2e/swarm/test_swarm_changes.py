@@ -14,9 +14,10 @@ from ramp.model.instant import HOUR
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.configuration_changes.audit_log import lines_of, own_name
 from ramp.runtime.keys.store import KeyStore
-from tests.e2e.swarm.swarm_market import WAIT_S, Machine, unit, until
+from tests.e2e.swarm.swarm_market import Machine, unit, until
+from tests.e2e.waiting import LIMIT_S
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(5 * WAIT_S)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(5 * LIMIT_S)]
 
 MACHINES = (Machine("small1", 64, 20), Machine("small2", 64, 25), Machine("big1", 256, 35))
 

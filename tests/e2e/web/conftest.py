@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.waiting import LIMIT_S
 from tests.tiny_market import TWO_SELLERS, launched, tiny_market
 
 LAUNCHING = """\
@@ -31,7 +32,6 @@ bob = "@own"
 """
 CONFIG = LAUNCHING + tiny_market({"alice": 1_000_000, "bob": 10}, prices=TWO_SELLERS | {"gamma": (90, 80)}, cores=512)
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
-LIMIT_S = 300.0
 RAMP = (sys.executable, "-m", "ramp.cli.main")
 
 

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import time
 import urllib.error
 import urllib.request
 
@@ -10,7 +9,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from ramp.cli.main import main
-from tests.e2e.web.conftest import LIMIT_S, RAMP
+from tests.e2e.waiting import LIMIT_S, until
+from tests.e2e.web.conftest import RAMP
 
 pytestmark = pytest.mark.e2e
 
@@ -55,7 +55,7 @@ def test_a_restart_of_the_server_ends_no_session_and_loses_nothing_that_is_being
 def test_what_the_command_says_when_it_cannot(pages, market):
     def run(*arguments):
         command = [*RAMP, "web", *arguments, "--state-dir", str(market)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
 
     beyond = run("--host", "0.0.0.0", "--port", str(pages.port))
     assert (beyond.returncode, "--tls-certificate" in beyond.stderr) == (2, True)
@@ -74,14 +74,14 @@ def test_metrics_are_for_who_has_the_token_and_count_what_is_bought(pages, tmp_p
 
     def collected(shown=token):
         asked = urllib.request.Request(f"{pages.url}/metrics", headers={"authorization": f"Bearer {shown}"})
-        with urllib.request.urlopen(asked, timeout=60) as answer:
+        with urllib.request.urlopen(asked, timeout=LIMIT_S) as answer:
             families = text_string_to_metric_families(answer.read().decode())
         return {(each.name, *each.labels.values()): each.value for found in families for each in found.samples}
 
     with pytest.raises(urllib.error.HTTPError) as refused:
         collected("guessed")
     assert refused.value.code == 401
-    with urllib.request.urlopen(pages.url + "/healthz", timeout=60) as answer:
+    with urllib.request.urlopen(pages.url + "/healthz", timeout=LIMIT_S) as answer:
         assert answer.read() == b"ok\n", "without a token"
     before = collected()
     assert before["ramp_agents_on_market", "resource"] == 3
@@ -90,9 +90,12 @@ def test_metrics_are_for_who_has_the_token_and_count_what_is_bought(pages, tmp_p
     window = ("--start", "+10min", "--walltime", "1h", "--price", "70", "-o", str(job))
     assert main(["rfq", "new", "--cores", "8", *window]) == 0
     assert main(["submit", str(job), "--state-dir", str(pages.state)]) == 0
-    end = time.monotonic() + LIMIT_S
-    while (found := collected())["ramp_auctions_total", "committed"] == before["ramp_auctions_total", "committed"]:
-        assert time.monotonic() < end
-        time.sleep(0.5)
+
+    def counted():
+        found = collected()
+        key = "ramp_auctions_total", "committed"
+        return found if found[key] > before[key] else None
+
+    found = until(counted, "the auction is counted")
     assert found["ramp_paid_credits_total",] > before["ramp_paid_credits_total",]
     assert found["ramp_auction_rounds_count",] > 0

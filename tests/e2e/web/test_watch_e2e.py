@@ -9,12 +9,12 @@ import struct
 import subprocess
 import termios
 import threading
-import time
 
 import pytest
 
 from ramp.cli.main import main
-from tests.e2e.web.conftest import LIMIT_S, RAMP
+from tests.e2e.waiting import LIMIT_S, until
+from tests.e2e.web.conftest import RAMP
 
 pytestmark = pytest.mark.e2e
 
@@ -50,11 +50,11 @@ class Terminal:
         os.close(master)
 
     def wait_for(self, *texts):
-        end = time.monotonic() + LIMIT_S
-        while not all(text.encode() in self.drawn for text in texts):
-            assert time.monotonic() < end, self.drawn.decode(errors="replace")[-4000:]
+        def drawn():
             assert self.process.poll() is None, self.drawn.decode(errors="replace")
-            time.sleep(0.1)
+            return all(text.encode() in self.drawn for text in texts)
+
+        until(drawn, lambda: self.drawn.decode(errors="replace")[-4000:])
 
     def interrupt(self):
         self.process.send_signal(signal.SIGINT)
