@@ -467,9 +467,6 @@ def write_script(folder: Path, job: dict[str, Any], me: pwd.struct_passwd) -> No
     (folder / ARCHIVE).unlink(missing_ok=True)
 
 
-# -- ending --------------------------------------------------------------------------------------------------------
-
-
 def ended(question: dict[str, Any]) -> dict[str, Any]:
     """Send a signal to processes of this account: the named ones, and those with a mark in their environment."""
     for pid in {*map(int, question["pids"]), *carrying(str(question["mark"]), os.geteuid())}:
@@ -489,9 +486,6 @@ def carrying(mark: str, uid: int) -> list[int]:
                 if mine and mark.encode() in (entry / "environ").read_bytes().split(b"\0"):
                     found.append(int(entry.name))
     return found
-
-
-# -- looking -------------------------------------------------------------------------------------------------------
 
 
 def sight(state: str, **values: Any) -> dict[str, Any]:
