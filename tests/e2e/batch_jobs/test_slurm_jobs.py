@@ -107,17 +107,6 @@ def test_a_waiting_job_that_the_system_has_lost_is_submitted_again_and_runs_once
     assert job.output("runs") == "run\n"
 
 
-def test_a_reason_of_several_words_of_another_job_hides_nothing(cluster: EmulatedCluster, job_on: Any) -> None:
-    """PSI/J's own reader wants three words a line; of any other it knows nothing, of no job."""
-    reserve(cluster)
-    nodes = f"{cluster.name}[1-2]"
-    cluster.run("sbatch", "-o", "/dev/null", "-w", nodes, "-N2", "--exclusive", "--wrap", "true", user=ACCOUNT)
-    wait_for(lambda: " " in cluster.run("squeue", "-h", "-t", "PD", "-o", "%r").strip(), "a reason of two words")
-    job = job_on("job-4", "sleep 300")
-    job.seen("submit")
-    job.until("running")
-
-
 def test_a_reservation_that_is_handed_over_a_moment_later_is_waited_for(cluster: EmulatedCluster, job_on: Any) -> None:
     reserve(cluster, user="root")
     job = job_on("job-5", "true")
@@ -126,12 +115,6 @@ def test_a_reservation_that_is_handed_over_a_moment_later_is_waited_for(cluster:
     cluster.run("scontrol", "update", "ReservationName=ramp_r1", f"Users={ACCOUNT}")
     job.seen("submit")
     job.until("done")
-
-
-def test_what_slurm_does_not_take_is_told_in_its_words(job_on: Any) -> None:
-    seen = job_on("job-6", "true").seen("submit")
-    assert seen["state"] == "failed"
-    assert "invalid" in seen["detail"].lower(), seen
 
 
 def test_a_controller_that_is_away_leaves_the_job_in_doubt(cluster: EmulatedCluster, job_on: Any) -> None:

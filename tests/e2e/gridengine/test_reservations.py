@@ -135,39 +135,6 @@ def test_a_qmaster_that_hangs_is_not_waited_for_and_leaves_nothing(cluster, mach
     assert usersets(cluster) == []
 
 
-def test_a_hold_that_was_not_answered_is_found_again(cluster, machine, settings):
-    """The agent dies after the order: the book says what was meant, and Grid Engine what there is."""
-    request = unit(16, after=HOUR)
-    slot = machine.quote(request, now())
-
-    def dies(*_):
-        raise KeyboardInterrupt
-
-    machine.reconciler.note_made = dies
-    with pytest.raises(KeyboardInterrupt):
-        machine.hold("k1", request, slot, now() + 10 * MINUTE, now())
-    again = open_plugin(settings())
-    found = again.reservation("k1", now())
-    assert isinstance(found, Reservation)
-    assert found.reservation_id in listed(cluster).values()
-    again.release("k1", now())
-    assert listed(cluster) == {}
-
-
-def test_what_nobody_holds_is_swept_at_the_start(cluster, settings):
-    """What a lost state folder leaves on the system: reservations, twice of one name, and usersets."""
-    begin = time.strftime("%Y%m%d%H%M.%S", time.gmtime(time.time() + 7200))
-    text = "name ramp_ge1.{}\ntype ACL\nfshare 0\noticket 0\nentries root\n"
-    for name in ("lost", "empty"):
-        cluster.configure("-Au", text.format(name))
-    for _ in range(2):
-        cluster("qrsub", "-a", begin, "-d", "60", "-pe", "mpi", "1", "-u", "@ramp_ge1.lost", "-N", "ramp_ge1.lost")
-    assert len(cluster("qrstat", "-u", "*").splitlines()) == 4
-    open_plugin(settings())
-    wait_until(lambda: listed(cluster) == {}, "both reservations are gone")
-    assert usersets(cluster) == []
-
-
 def test_a_late_end_of_jobs_is_asked_for_before_anything_is_sold(cluster, settings):
     cluster.change("-ssconf", "-Msconf", {"params": "none"})
     try:

@@ -37,17 +37,16 @@ def running_cluster(
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def market_of(cluster: EmulatedCluster, folder: Path, *, surplus: int = 0) -> Path:
+def market_of(cluster: EmulatedCluster, folder: Path) -> Path:
     """The configuration of a market that sells half of a cluster, and hands its slots over to the account nobody.
 
     Args:
         cluster: what is sold.
         folder: where the configuration is written, and where jobs would be.
-        surplus: by how many cores more than there are the configuration says.
     """
     path = folder / "market.toml"
     text = MARKET.format(
-        cores=cluster.nodes * CORES + surplus,
+        cores=cluster.nodes * CORES,
         cores_per_node=CORES,
         conf=cluster.conf,
         account="nobody",

@@ -58,14 +58,10 @@ class Pages:
 
     def __init__(self, state, *options):
         self.state = state
-        self.options = options
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self.start()
-
-    def start(self):
         self.process = subprocess.Popen(
-            [*RAMP, "web", "--port", str(self.port), "--state-dir", str(self.state), *self.options],
+            [*RAMP, "web", "--port", str(self.port), "--state-dir", str(self.state), *options],
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
@@ -80,11 +76,6 @@ class Pages:
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
         assert self.process.wait(LIMIT_S) == 0
-        self.process.stdout.close()
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait(LIMIT_S)
         self.process.stdout.close()
 
     def link(self, *options):

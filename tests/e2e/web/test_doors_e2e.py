@@ -1,7 +1,5 @@
 """Who gets into the pages of a real server, tried with a browser."""
 
-import json
-import subprocess
 import urllib.error
 import urllib.request
 
@@ -10,7 +8,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from ramp.cli.main import main
 from tests.e2e.waiting import LIMIT_S, until
-from tests.e2e.web.conftest import RAMP
 
 pytestmark = pytest.mark.e2e
 
@@ -36,35 +33,6 @@ def test_the_keeper_sees_the_bank_and_users_do_not(visitor):
     bob = visitor("bob")
     bob.get_by_role("heading", name="Sellers").wait_for()
     assert "1 000 000" not in bob.content()
-
-
-@pytest.mark.full
-def test_a_restart_of_the_server_ends_no_session_and_loses_nothing_that_is_being_written(pages, visitor):
-    page = visitor("alice")
-    page.goto(pages.url + "/ask")
-    page.get_by_label("Total cores", exact=True).fill("48")
-    page.get_by_text("Unit 1: 48 cores").wait_for()
-    pages.stop()
-    pages.start()
-    page.goto(pages.url + "/ask")
-    page.get_by_text("Unit 1: 48 cores").wait_for()
-    assert page.get_by_label("Total cores", exact=True).input_value() == "48"
-
-
-@pytest.mark.full
-def test_what_the_command_says_when_it_cannot(pages, market):
-    def run(*arguments):
-        command = [*RAMP, "web", *arguments, "--state-dir", str(market)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
-
-    beyond = run("--host", "0.0.0.0", "--port", str(pages.port))
-    assert (beyond.returncode, "--tls-certificate" in beyond.stderr) == (2, True)
-    taken = run("--port", str(pages.port))
-    assert (taken.returncode, f"cannot listen on 127.0.0.1:{pages.port}" in taken.stderr) == (2, True)
-    stranger = run("--link", "--user", "mallory")
-    assert (stranger.returncode, "unknown user 'mallory'" in stranger.stderr) == (2, True)
-    told = json.loads(run("--link", "--keeper", "--json").stdout)
-    assert (told["role"], told["link"].startswith(pages.url + "/login?token=")) == ("keeper", True)
 
 
 @pytest.mark.full

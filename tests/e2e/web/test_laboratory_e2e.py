@@ -181,20 +181,3 @@ def test_the_keeper_starts_and_stops_an_experiment_and_nobody_else_does(visitor,
     keeper.get_by_text("units: stopped").wait_for()
     assert runs_of(pages.results) == set()
     assert [each.name for each in pages.results.iterdir() if "units" in each.name] == []
-
-
-@pytest.mark.full
-def test_results_of_a_run_appear_and_why_one_fails_is_told(visitor, pages):
-    keeper = visitor("keeper")
-    keeper.goto(pages.url + "/laboratory")
-    keeper.get_by_role("button", name="Run").wait_for()
-    choose(keeper, "units")
-    keeper.get_by_label("Repetitions").fill("1")
-    keeper.get_by_role("button", name="Run").click()
-    keeper.get_by_text("units: done").wait_for()
-    keeper.get_by_role("link", name="units").wait_for()
-    choose(keeper, "units")
-    keeper.get_by_role("button", name="Run").click()
-    keeper.get_by_text("holds results already").wait_for()
-    assert json.loads((pages.results / "units" / "summary.json").read_text())["quick"] is True
-    assert [each.name for each in pages.results.iterdir() if each.name.startswith(".")] == []

@@ -91,12 +91,3 @@ def test_an_auction_is_seen_at_a_terminal_and_in_a_pipe(market, tmp_path):
             process.kill()
             process.wait()
         piped.stdout.close()
-
-
-@pytest.mark.full
-def test_it_ends_after_the_time_that_was_given(market, tmp_path):
-    command = [*RAMP, "watch", "--for", "2", "--only", "machines", "--state-dir"]
-    found = subprocess.run([*command, str(market)], capture_output=True, text=True, timeout=LIMIT_S)
-    assert found.returncode == 0, found.stderr
-    found = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True, timeout=LIMIT_S)
-    assert (found.returncode, "no market is running" in found.stderr) == (1, True)
