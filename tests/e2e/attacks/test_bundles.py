@@ -91,7 +91,7 @@ async def test_a_site_takes_from_a_bundle_what_its_sender_might_say_to_each_mach
                 # a conversation of its own, and what must be said to the machine itself
                 codec.encode(mallory.sealed(P.ACCEPT_PROPOSAL, "small1", accepted, own.request_id)),
                 # whoever does not belong to the site, and nonsense
-                *(call(mallory, name, request, wanted) for name in ("bank", "alice", "directory", "nobody")),
+                *(call(mallory, name, "not-here", wanted) for name in ("bank", "alice", "directory", "nobody")),
                 call(mallory, "big1", request, wanted, "<junk/>"),
             ],
         )
@@ -109,7 +109,7 @@ async def test_a_site_takes_from_a_bundle_what_its_sender_might_say_to_each_mach
         for name in MACHINES:
             mallory.used(name, P.CFP.value)
             await mallory.is_read_by(name)
-        assert not [each for each in mallory.heard if each.conversation_id in ("too-many", "too-long")]
+        assert not [each for each in mallory.heard if each.conversation_id in ("not-here", "too-many", "too-long")]
         assert not [each for each in mallory.heard if isinstance(each.content, HoldGranted | HoldCancelled)]
         assert complaints(market, f"a bundle must have 1 to {PARTS_MAX} messages, got {PARTS_MAX + 1}")
         assert complaints(market, "the documents of a bundle are too long")
