@@ -60,6 +60,7 @@ async def test_session_cut_in_mid_traffic_resumes_without_loss(prosody_server):
         for number in range(200):
             if number in (60, 130):
                 await writer.wait_connected()
+                await until(lambda: writer.client.acknowledging)
                 writer.client.transport.abort()
             await writer.send(EncodedMessage(str(reader.jid), f"{number}", CFP, "c"))
             await asyncio.sleep(0)
