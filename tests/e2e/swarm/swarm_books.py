@@ -65,7 +65,7 @@ class Books:
             if each["state"] != "void":  # not of voided orders
                 states.setdefault(each["agreement"]["request_id"], []).append(each["state"])
         for user in self._market.users():
-            for request in self._market.ask(user, {"verb": "requests"})["requests"]:
+            for request in self._market.ask(user, {"verb": "list_requests"})["requests"]:
                 outcome, paid = request["outcome"], states.get(request["request_id"], [])
                 if outcome is None:
                     continue  # which is a finding already

@@ -124,7 +124,7 @@ def test_the_file_is_taken_as_it_is_said_first(market, operator, capsys):
     assert "bob" in market.users()
     assert main(command) == 0
     assert (market.users(), capsys.readouterr().out.splitlines()[:4]) == (["alice", "robert"], said[:4])
-    assert market.ask("robert", {"verb": "account"})["balance"] == 1_000_00
+    assert market.account("robert")["balance"] == 1_000_00
     assert main([*command, "--dry-run"]) == 0
     assert capsys.readouterr().out.splitlines()[0] == "[timing] heartbeat_s: at the next `ramp up`"
 

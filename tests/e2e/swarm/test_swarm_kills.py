@@ -125,7 +125,7 @@ def test_a_purchase_ends_with_all_units_or_none(market, begin, role, act, nth, w
 def test_a_cancellation_is_carried_out(market, begin, role, act, nth, when):
     kept, given_back = bought(market, own_id("back", role, act, nth, when), unit(1, 8, begin), unit(2, 100, begin))
     market.arm(role, act, when, nth)
-    market.ask("alice", {"verb": "cancel", "agreement_id": given_back})
+    market.ask("alice", {"verb": "agreement_cancelled", "agreement_id": given_back, "reason": ""})
     killed(market)
     Books(market).come_right()
     states = {key: each["state"] for key, each in agreements(market).items()}
@@ -136,7 +136,7 @@ def test_a_cancellation_is_carried_out(market, begin, role, act, nth, when):
 def test_a_slot_has_its_old_size_or_the_new_one(market, begin, role, act, nth, when):
     (agreement_id,) = bought(market, own_id("grown", role, act, nth, when), unit(1, 8, begin))
     market.arm(role, act, when, nth)
-    market.ask("alice", {"verb": "resize", "agreement_id": agreement_id, "cores": 16})
+    market.ask("alice", {"verb": "agreement_resized", "agreement_id": agreement_id, "cores": 16})
     killed(market)
     until(lambda: not agreements(market)[agreement_id]["doubt"], "nothing of it is open any more")
     books = Books(market)
