@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.waiting import LIMIT_S
+from tests.e2e.waiting import LIMIT_S, until
 from tests.e2e.web.conftest import RAMP, free_port
 from tests.tiny_market import tiny_market
 
@@ -59,3 +59,13 @@ def test_a_demonstration_comes_up_moves_and_leaves_nothing(place):
     assert (process.returncode, "a fault" in said, "The market is up: 2 resources" in said) == (0, False, True)
     assert running(place) == []
     assert [each.name for each in place.iterdir()] == ["tiny.toml"]
+
+
+@pytest.mark.full
+def test_a_market_does_not_outlive_a_demonstration_that_is_killed(place):
+    process, _ = begin(place)
+    with process:
+        until(lambda: list(place.glob("ramp-web-demo-*/state/run/swarm.json")), "the market is up")
+        process.kill()
+        process.communicate(timeout=LIMIT_S)
+    until(lambda: running(place) == [], "the market has ended")
