@@ -1,10 +1,9 @@
 """Rogue parties that speak the market's language: with a certificate of the market's own authority, or with none.
 
-mallory = await Party.enter(market, rogues, "mallory", Role.USER)
-await mallory.say(Performative.AGREE, "small1", PaymentMade(...))          # sealed as honest parties seal
-await mallory.put(unsealed(mallory.message(...)), "small1")                 # whatever a test has made of it
-answer = await mallory.answer("request-1", HoldGranted, HoldRefused)
-
+    mallory = await Party.enter(market, rogues, "mallory", Role.USER)
+    await mallory.say(Performative.AGREE, "small1", PaymentMade(...))          # sealed as honest parties seal
+    await mallory.put(unsealed(mallory.message(...)), "small1")                 # whatever a test has made of it
+    answer = await mallory.answer("request-1", HoldGranted, HoldRefused)
 """
 
 from __future__ import annotations
