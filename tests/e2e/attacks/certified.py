@@ -4,6 +4,8 @@
     await mallory.say(Performative.AGREE, "small1", PaymentMade(...))          # sealed as honest parties seal
     await mallory.put(unsealed(mallory.message(...)), "small1")                 # whatever a test has made of it
     answer = await mallory.answer("request-1", HoldGranted, HoldRefused)
+
+`put` sends anything, under the party's own account.
 """
 
 from __future__ import annotations
