@@ -9,6 +9,7 @@ from typing import Final
 from ramp.client.connecting import connect
 from ramp.ledger.orders.order import Order, OrderState
 from ramp.ledger.transfer import TransferKind
+from ramp.model.agreement import CHANGE_MARK
 from ramp.model.slot import Reservation
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.configuration.values import SwarmConfig
@@ -103,7 +104,8 @@ def _paid(ledger: LedgerStore) -> list[tuple[str, str]]:
             found += [
                 (line.agreement_id, line.offer_id)
                 for line in order.lines
-                if ledger.transfer(line.agreement_id, TransferKind.REFUND) is None
+                if CHANGE_MARK not in line.agreement_id  # what was added to a unit is not another one
+                and ledger.transfer(line.agreement_id, TransferKind.REFUND) is None
             ]
     return found
 
