@@ -21,8 +21,8 @@ from ramp.model.instant import MINUTE, Instant, iso
 from ramp.plugins.interface import PluginSettings
 
 INSPECTED: Final[Mapping[str, str]] = {
-    "slurm": "ramp.batch.slurm.inspection",
-    "gridengine": "ramp.batch.gridengine.inspection",
+    "slurm": "ramp.batch.slurm.plugin",
+    "gridengine": "ramp.batch.gridengine.plugin",
     "queue-bound": "ramp.batch.waiting.inspection",
 }
 """Modules that inspect the systems of plug-ins."""

@@ -13,8 +13,7 @@ import pytest
 from ramp.batch.inspecting import harms
 from ramp.batch.machine import BatchMachine
 from ramp.batch.slurm.emulated import EmulatedCluster
-from ramp.batch.slurm.inspection import remarks
-from ramp.batch.slurm.plugin import open_plugin
+from ramp.batch.slurm.plugin import open_plugin, remarks
 from ramp.errors import PluginError
 from ramp.launching.psij_jobs import slurm_memory
 from ramp.model.instant import HOUR, MINUTE, SECOND, Instant, from_iso
