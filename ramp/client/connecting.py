@@ -39,7 +39,7 @@ def connect(state_dir: Path | str | None = None, *, user: str | None = None) -> 
     """Connect to a running market as one of its users.
 
     Args:
-        state_dir: its state folder (default: $RAMP_STATE, or ~/.local/state/ramp), as for `ramp --state-dir`.
+        state_dir: its state folder (default: $RAMP_STATE, or ~/.local/state/ramp).
         user: local name of the user (default: the first of the market).
 
     Raises:

@@ -364,7 +364,7 @@ def fetched(any_id: str, folder: Path, paths: Sequence[str] = ()) -> Dialogue[tu
     wanted = tuple(each for each in listed if (each.path in named if named else each.path not in STREAMS))
     missing = named - {each.path for each in wanted}
     if missing:
-        raise ConfigurationError(f"the job has no file {min(missing)!r}; list its files with `ramp job ID --files`")
+        raise ConfigurationError(f"the job has no file {min(missing)!r}; list its files with `ramp jobs ID --files`")
     size = sum(each.size for each in wanted)
     if size > FETCHED_BYTES_MAX:
         raise ConfigurationError(
