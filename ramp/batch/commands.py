@@ -171,14 +171,14 @@ def market_account(name: str, resource: str) -> str:
 
 
 def check_installed(commands: Sequence[str], variables: Mapping[str, str], package: str, resource: str) -> None:
-    """Check that a runner with these variables finds commands.
+    """Check that a runner with these variables finds commands: in the folder PATH, if that is among them.
 
     Raises:
         ConfigurationError: naming the first that it does not find.
     """
-    path = clean_environment(variables)["PATH"]
-    for command in commands:
-        if shutil.which(command, path=path) is None:
+    folder = variables.get("PATH", "")
+    for command in (os.path.join(folder, each) for each in commands):
+        if shutil.which(command) is None:
             raise ConfigurationError(
                 f"command {command} not found; install {package}'s commands on this computer", key=resource
             )
