@@ -18,6 +18,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import IO, Any, Final, Generic, Protocol, TypeVar
 
 from ramp.errors import CommandFailed, ConfigurationError, command_error
@@ -176,8 +177,8 @@ def check_installed(commands: Sequence[str], variables: Mapping[str, str], packa
     Raises:
         ConfigurationError: naming the first that it does not find.
     """
-    folder = variables.get("PATH", "")
-    for command in (os.path.join(folder, each) for each in commands):
+    folder = Path(variables.get("PATH", ""))
+    for command in (str(folder / each) for each in commands):
         if shutil.which(command) is None:
             raise ConfigurationError(
                 f"command {command} not found; install {package}'s commands on this computer", key=resource
