@@ -63,7 +63,6 @@ class MirroredQueue(BookedMachine):
         """
         self._options = read_options(settings.options, MirroredOptions, within=settings.resource)
         self._run = CommandRunner(self._options.environment)
-        self._question = replace(QUEUES, argv=(*self._options.qstat, *QUEUES.argv[1:]))
         self._monotonic = monotonic
         self._seen: tuple[float, QueueReport] | None = None
         self._drawn: tuple[object, QueueProjection] | None = None
@@ -107,7 +106,7 @@ class MirroredQueue(BookedMachine):
         at = self._monotonic()
         if self._seen is None or not 0 <= at - self._seen[0] < self._options.snapshot_age_s:
             try:
-                report = ask(self._question, self._run)
+                report = ask(replace(QUEUES, argv=(*self._options.qstat, *QUEUES.argv[1:])), self._run)
             except BatchSystemError as error:
                 raise PluginError(NAME, error.reason, transient=error.transient) from error
             self._seen = at, report
