@@ -242,7 +242,6 @@ def _feed(waiting: selectors.BaseSelector, pipe: IO[bytes], left: bytes) -> byte
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a command and its children, and close its pipes."""
     if process.poll() is None:
         with contextlib.suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)

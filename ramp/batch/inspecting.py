@@ -198,7 +198,6 @@ def of_book(
 def _orphan(
     reservation: SystemReservation, entry: Entry | None, system: BatchSystem, jobs: Sequence[str]
 ) -> tuple[str, str]:
-    """Describe a reservation without an owner, and the remedy."""
     why = "no agreement covers it" if entry is None else "its hold or agreement is over"
     says = f"{system.name} has the reservation {reservation.name}, and {why}"
     if entry is None and jobs:

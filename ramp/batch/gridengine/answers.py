@@ -104,7 +104,6 @@ def task_count(task: str) -> int:
 
 
 def _joined(parts: Sequence[BatchJob]) -> tuple[BatchJob, ...]:
-    """Combine the parts of a job on several queue instances."""
     found: dict[tuple[int, str, bool], BatchJob] = {}
     for part in parts:
         key = (part.number, part.task, part.running)

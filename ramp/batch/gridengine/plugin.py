@@ -200,7 +200,6 @@ def conditions(resource: str, system: GridEngine, now: Instant) -> Sequence[Rema
 
 
 def _check_cores(run: Runner, queue: str, settings: PluginSettings) -> None:
-    """Check that the queue has at least as many slots as the resource has cores in the configuration."""
     report = ask(questions.QUEUES, run)
     slots = sum(each.slots_total for each in report.instances if each.queue == queue)
     if slots < settings.cores:

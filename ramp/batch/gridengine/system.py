@@ -261,7 +261,6 @@ class GridEngine:
         )
 
     def _names_of_jobs(self, report: QueueReport, found: Sequence[AdvanceReservation]) -> dict[int, str]:
-        """Return the reservation's name of every job that runs or will run in one."""
         if not found:
             return {}
         names = {each.number: each.name or str(each.number) for each in found}
@@ -321,6 +320,5 @@ def _job_id(job: BatchJob) -> str:
 
 
 def _is_no(done: Completed) -> bool:
-    """Whether Grid Engine says that it has too few slots then."""
     said = done.stdout + done.stderr
     return done.code != 0 and any(words in said for words in _NO)
