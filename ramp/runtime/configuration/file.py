@@ -38,7 +38,6 @@ from ramp.runtime.configuration.servers import (
     EXTERNAL,
     PROSODY,
     BankConfig,
-    RedundancyConfig,
     ServerConfig,
 )
 from ramp.runtime.configuration.sites import (
@@ -294,7 +293,8 @@ def _config(file: MarketFile, path: Path) -> SwarmConfig:
         logs=file.logs,
         launching=file.launching,
         joining=joining,
-        redundancy=RedundancyConfig(market.directories, file.bank),
+        directories=market.directories,
+        banks=file.bank,
     )
 
 

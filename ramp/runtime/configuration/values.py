@@ -29,7 +29,7 @@ from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.timing import Timing
-from ramp.runtime.configuration.servers import RedundancyConfig, ServerConfig
+from ramp.runtime.configuration.servers import BankConfig, ServerConfig
 from ramp.runtime.configuration.sites import JoiningConfig, Name, Whole
 
 PLUGIN_GROUP: Final = "ramp.resource_plugins"
@@ -208,7 +208,8 @@ class SwarmConfig:
         logs: what processes write.
         launching: how jobs are launched on what was bought.
         joining: what is on other sites: the market that this site has joined, or sites that have joined this market.
-        redundancy: what there is several of.
+        directories: number of directory agents; resources register with all, users ask any.
+        banks: the Banking Agents.
     """
 
     path: Path
@@ -229,18 +230,19 @@ class SwarmConfig:
     logs: LogConfig = field(default_factory=LogConfig)
     launching: LaunchingConfig = field(default_factory=LaunchingConfig)
     joining: JoiningConfig = field(default_factory=JoiningConfig)
-    redundancy: RedundancyConfig = field(default_factory=RedundancyConfig)
+    directories: int = 1
+    banks: BankConfig = field(default_factory=BankConfig)
 
     @property
     def directory_names(self) -> tuple[str, ...]:
         site = self.joining.site
-        further = range(2, (self.redundancy.directories if site is None else site.directories) + 1)
+        further = range(2, (self.directories if site is None else site.directories) + 1)
         return self.directory, *(f"{self.directory}-{number}" for number in further)
 
     @property
     def bank_names(self) -> tuple[str, ...]:
         """Local names of the Banking Agents' processes; for the market both are one agent, `bank`."""
-        return (self.bank, f"{self.bank}-2") if self.redundancy.banks.standby else (self.bank,)
+        return (self.bank, f"{self.bank}-2") if self.banks.standby else (self.bank,)
 
     @property
     def own_agents(self) -> dict[str, Role]:
