@@ -143,7 +143,7 @@ class PartyBuilder:
         from ramp.runtime.ledger.bank_lease import BankLease  # imports sqlalchemy, as below
 
         if name not in self.leases:
-            self.leases[name] = BankLease(config.ledger_url, name, duration=config.banks.lease)
+            self.leases[name] = BankLease(config.ledger, name, duration=config.banks.lease)
         return self.leases[name]
 
     def _audited_ledger(self, lease: BankLease | None) -> LedgerStore:
@@ -153,12 +153,12 @@ class PartyBuilder:
             StateDamaged: the books are inconsistent; names the account or transfer.
             StorageFailed: the ledger cannot be written.
         """
-        if not self.config.ledger_url:
+        if not self.config.ledger:
             check_room(self.state.path)
         from ramp.runtime.ledger.bank_lease import FencedLedger
         from ramp.runtime.ledger.store import LedgerStore  # imports sqlalchemy, which only the bank needs
 
-        location = self.config.ledger_url or self.state.ledger
+        location = self.config.ledger or self.state.ledger
         ledger = LedgerStore.open(location) if lease is None else FencedLedger.under(lease, str(location))
         try:
             audit(ledger, self.state.ledger)

@@ -53,7 +53,7 @@ def of_files(sites: Sequence[tuple[SwarmConfig, StateFolder]]) -> tuple[dict[str
     config, state = sites[0]
     books = {name: live for _, each in sites for name, live in _books(each).items()}
     held = [each for live in books.values() for each in live]
-    with LedgerStore.open(config.ledger_url or state.ledger) as ledger:
+    with LedgerStore.open(config.ledger or state.ledger) as ledger:
         audit = ledger.audit()
         total = sum(balance.posted for balance in ledger.balances())
         unsettled = [f"{order.order_id} is still reserved" for order in ledger.open_orders()]

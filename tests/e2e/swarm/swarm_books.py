@@ -53,12 +53,12 @@ class Books:
 
     def balances(self) -> dict[str, int]:
         """What is posted on every account, by local name."""
-        with LedgerStore.open(self.config.ledger_url or self._market.state.ledger) as ledger:
+        with LedgerStore.open(self.config.ledger or self._market.state.ledger) as ledger:
             return {balance.account.account_id.partition("@")[0]: balance.posted for balance in ledger.balances()}
 
     def paid(self) -> dict[str, int]:
         """Agreements that are paid and not refunded, with what was paid for them and for what was added."""
-        with LedgerStore.open(self.config.ledger_url or self._market.state.ledger) as ledger:
+        with LedgerStore.open(self.config.ledger or self._market.state.ledger) as ledger:
             rows = ledger.snapshot()
         standing: Counter[str] = Counter()
         for each in rows.transfers:
@@ -78,7 +78,7 @@ class Books:
 
     def findings(self) -> list[str]:
         """What is wrong with a market at rest; each a sentence."""
-        with LedgerStore.open(self.config.ledger_url or self._market.state.ledger) as ledger:
+        with LedgerStore.open(self.config.ledger or self._market.state.ledger) as ledger:
             found = ledger.audit()
             found += [f"{order.order_id} is still reserved" for order in ledger.open_orders()]
             found += [f"{transfer.transfer_id} is still in escrow" for transfer in ledger.pending()]
