@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,21 +13,16 @@ from ramp.protocol.amending.memory import AmendmentDropped, AmendmentReceived, A
 from ramp.protocol.records import AgreementPaid, AgreementReceived, HoldIntended, Record, SlotReleased
 from ramp.runtime.journal import JOURNAL_VERSION
 from ramp.runtime.record_json import record_from_json
-from ramp.runtime.sqlite_file import damage_named, is_new
-from ramp.runtime.storage_errors import storing
+from ramp.runtime.sqlite_file import reading
 
 
 def read_records(journal: Path) -> tuple[Record, ...]:
     """Read the records of a journal, without its archive; empty if there is no journal yet."""
     if not journal.exists():
         return ()
-    with (
-        storing(journal),
-        damage_named(journal, "invalid or damaged journal"),
-        closing(sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True)) as connection,
-    ):
-        is_new(connection, journal, "journal", JOURNAL_VERSION)
-        rows = connection.execute("SELECT record FROM journal ORDER BY sequence").fetchall()
+    with reading(journal, "journal", JOURNAL_VERSION) as connection:
+        query = "SELECT record FROM journal ORDER BY sequence"
+        rows = [] if connection is None else connection.execute(query).fetchall()
     return tuple(record_from_json(text) for (text,) in rows)
 
 

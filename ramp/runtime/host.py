@@ -325,7 +325,6 @@ class Host:
     # -- signatures ----------------------------------------------------------------------------------------------
 
     def _signed(self, message: Message, now: Instant, *, sealed: bool) -> Message:
-        """Sign outgoing documents, and seal binding messages."""
         content = message.content
         if isinstance(content, Signed):
             message = replace(message, content=self._bearing_own_signature(content, now))

@@ -58,7 +58,7 @@ def of_files(
     config, state = sites[0]
     books = {name: live for _, each in sites for name, live in books_of(each).items()}
     held = [each for live in books.values() for each in live]
-    with LedgerStore.open(config.ledger_url or state.ledger) as ledger:
+    with LedgerStore.open(config.ledger or state.ledger) as ledger:
         audit = ledger.audit()
         total = sum(balance.posted for balance in ledger.balances())
         unsettled = [f"{order.order_id} is still reserved" for order in ledger.open_orders()]

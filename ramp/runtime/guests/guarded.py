@@ -44,7 +44,7 @@ class GuardedGuest(Generic[Asking]):
             StorageFailed: the agent's own book of reservations cannot be written.
         """
         row = ROW_OF[type(question)]
-        answer: ev.Answer = row.told(question, tuple(self._value(row, part, now) for part in row.parts(question)))
+        answer: ev.Answer = row.answered(question, tuple(self._value(row, part, now) for part in row.parts(question)))
         return answer
 
     def _value(self, row: Row[Any, Any, Any, Any], part: Any, now: Instant) -> Any:

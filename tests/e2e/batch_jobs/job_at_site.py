@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ramp.launching import psij_jobs, queue_jobs, worker
+from ramp.launching import psij_jobs, worker
 from ramp.launching.acting import system_python
 from tests.e2e.batch_jobs.psij_environment import ACCOUNT
 from tests.e2e.waiting import LIMIT_S, until
@@ -65,7 +65,7 @@ class JobAtSite:
             "inputs": [],
             "environment": [["RAMP_UNIT", "1"]],
         }
-        program = Path((queue_jobs if queue_key else psij_jobs).__file__).read_text("utf-8")
+        program = Path(psij_jobs.__file__).read_text("utf-8")
         if queue_key:
             self.job["queue_key"] = queue_key
         self._asked = {"version": 1, "executor": system, "root": str(root), "variables": variables}

@@ -152,7 +152,7 @@ def test_a_late_end_of_jobs_is_asked_for_before_anything_is_sold(cluster, settin
         ({"queue": "no.q"}, SLOTS, r"ge1\.queue: Grid Engine has no queue 'no\.q'"),
         ({"parallel_environment": "omp"}, SLOTS, r"ge1\.parallel_environment: Grid Engine has no parallel environment"),
         ({}, SLOTS + 1, r"ge1\.cores: the queue all\.q has 64 slots, fewer than the 65 cores"),
-        ({"market_user": "nosuch"}, SLOTS, r"ge1\.market_user: no account 'nosuch'"),
+        ({"market_user": "nosuch"}, SLOTS, r"ge1\.market_user: got 'nosuch'"),
         ({"commands": "/nowhere"}, SLOTS, "/nowhere/qstat"),
         ({"environment": {"PATH": "/tmp"}}, SLOTS, "the configuration cannot set 'PATH'"),
     ],

@@ -41,7 +41,7 @@ class Books:
 
     def balances(self) -> dict[str, int]:
         """What is posted on every account, by local name."""
-        with LedgerStore.open(self.config.ledger_url or self._market.state.ledger) as ledger:
+        with LedgerStore.open(self.config.ledger or self._market.state.ledger) as ledger:
             return {balance.account.account_id.partition("@")[0]: balance.posted for balance in ledger.balances()}
 
     def agreements(self) -> list[dict[str, Any]]:

@@ -125,7 +125,7 @@ def test_the_ledgers_database_is_asked_by_the_driver_of_the_bank() -> None:
     """`postgresql://` alone names psycopg2 in SQLAlchemy, which RAMP neither has nor needs."""
     config = load_config(find_config("quickstart"))
     away = "postgresql://ramp:hidden@127.0.0.1:9/ledger?connect_timeout=1"  # the port of `discard`
-    (found,) = surroundings.ledger(replace(config, ledger_url=away))
+    (found,) = surroundings.ledger(replace(config, ledger=away))
     assert "psycopg2" not in found.says
     assert "hidden" not in found.says
     assert ("connection" in found.says, found.is_finding) == (True, True)
