@@ -70,21 +70,21 @@ def test_a_bank_that_was_down_at_the_deadline_tells_when_it_is_back(bank: Any) -
 @pytest.mark.parametrize("sender", ["res2", "alice", "mallory"])
 def test_an_agreement_brought_by_another_leaves_no_trace(bank: Any, said: Any, sender: str) -> None:
     bank.order()
-    entries = bank.ledger.entries()
+    entries = bank.ledger.snapshot()
     (refused,) = said(bank.countersign(bank.line(), sender=sender))
     assert (type(refused), refused.code) == (c.PaymentRefused, "unknown_agreement")
-    assert bank.ledger.entries() == entries
+    assert bank.ledger.snapshot() == entries
     assert told(bank.countersign(bank.line())) == [("res1", c.PaymentMade)]
 
 
 def test_an_agreement_that_no_order_names_leaves_no_trace(bank: Any, said: Any) -> None:
     """Attack A6: who learns an id in advance cannot have it refused for good."""
-    entries = bank.ledger.entries()
+    entries = bank.ledger.snapshot()
     (refused,) = said(bank.countersign(bank.line()))
     assert refused == c.PaymentRefused("a1", "unknown_agreement", "no order contains it")
     broken = c.Unverified("agreement", "a1", "bad_signature", "the digest does not fit")
     assert type(said(bank.hear("res1", broken, 10))[0]) is c.PaymentRefused
-    assert bank.ledger.entries() == entries
+    assert bank.ledger.snapshot() == entries
     assert isinstance(bank.order(), c.FundsReserved)
 
 
@@ -128,9 +128,9 @@ FAILED = c.Failed("a1", "offer-a1", RefusalCode.SLOT_TAKEN, "it burns")
 @pytest.mark.parametrize("sender", ["res2", "bank"])
 def test_nobody_says_that_another_has_failed(bank: Any, sender: str) -> None:
     bank.order()
-    entries = bank.ledger.entries()
+    entries = bank.ledger.snapshot()
     assert bank.hear(sender, FAILED, 30, role=Role.RESOURCE) == []
-    assert bank.ledger.entries() == entries
+    assert bank.ledger.snapshot() == entries
 
 
 def claim(bank: Any, seal: Any, sender: str = "alice", now: int = 2 * HOUR, failed: c.Failed = FAILED) -> list[Any]:
@@ -169,10 +169,10 @@ def test_nobody_claims_what_another_has_bought(bank: Any, said: Any, seal_for: A
     bank.order()
     if posted:
         bank.countersign(bank.line())
-    entries = bank.ledger.entries()
+    entries = bank.ledger.snapshot()
     (refused,) = said(claim(bank, seal_for(FAILED, "res1", "mallory"), sender="mallory", now=30))
     assert (type(refused), refused.code) == (c.ChangeRefused, "unknown_agreement")
-    assert bank.ledger.entries() == entries
+    assert bank.ledger.snapshot() == entries
 
 
 def test_a_claim_for_what_was_never_paid_voids_and_refunds_nothing(bank: Any, said: Any, seal_for: Any) -> None:
