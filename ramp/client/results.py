@@ -6,8 +6,8 @@ people. Prices are whole credits per core-hour. Every result keeps the model's o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -255,11 +255,6 @@ class Resource:
 def short_name(address: str, domain: str) -> str:
     """Return an agent's name without the market's own domain; names of other domains stay whole."""
     return address.removesuffix(f"@{domain}") if domain else address
-
-
-def with_machines(found: Sequence[Resource], states: Mapping[str, MachineState]) -> tuple[Resource, ...]:
-    """Add the state of their machines to resources; None where the machine did not answer."""
-    return tuple(replace(each, machine=states.get(each.address)) for each in found)
 
 
 def unit_of(bought: BoughtUnit, domain: str) -> Unit:
