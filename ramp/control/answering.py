@@ -39,13 +39,11 @@ from ramp.control.requests import (
 )
 from ramp.errors import ConfigurationError
 from ramp.model.contents import (
-    AccountQueryRefused,
-    EnrolmentDenied,
     EnrolmentGranted,
     JobRefused,
     JobStatus,
-    KeeperRefused,
     NotUnderstood,
+    RequestRefused,
 )
 from ramp.model.contents.jobs import limits_problem
 from ramp.model.instant import MILLISECOND, SECOND
@@ -141,13 +139,13 @@ def answer(answered: pr.QueryAnswered) -> Event:
     found = answered.answer
     if found is None:
         return Refused(MarketRefusalCode.NO_ANSWER, "no answer; check with `ramp ps` that the agent is up")
-    if isinstance(found, AccountQueryRefused | KeeperRefused):
+    if isinstance(found, RequestRefused):
         return Refused(MarketRefusalCode.BANK_REFUSED, f"the bank refuses: {found.detail or found.code}")
     if isinstance(found, JobRefused):
         return Refused(MarketRefusalCode.JOB_REFUSED, f"{found.code}: {found.detail}")
     if isinstance(found, NotUnderstood):
         return Refused(MarketRefusalCode.NOT_UNDERSTOOD, found.reason)
-    assert not isinstance(found, EnrolmentGranted | EnrolmentDenied), "only the owner of an agent asks this"
+    assert not isinstance(found, EnrolmentGranted), "only the owner of an agent asks this"
     return found
 
 

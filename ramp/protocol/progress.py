@@ -6,21 +6,19 @@ from dataclasses import dataclass
 
 from ramp.model.agreement import ContractChange
 from ramp.model.contents import (
-    AccountQueryRefused,
     AccountStatement,
     Bid,
     ChangePosted,
     DepositMade,
     DirectoryListing,
-    EnrolmentDenied,
     EnrolmentGranted,
     JobOutput,
     JobRefused,
     JobStatus,
-    KeeperRefused,
     MachineStatus,
     MarketOverview,
     NotUnderstood,
+    RequestRefused,
 )
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer
@@ -128,18 +126,16 @@ class AmendmentEnded:
 
 Answer = (
     AccountStatement
-    | AccountQueryRefused
     | MachineStatus
     | DirectoryListing
     | DepositMade
     | ChangePosted
-    | KeeperRefused
     | MarketOverview
     | JobStatus
     | JobRefused
     | JobOutput
     | EnrolmentGranted
-    | EnrolmentDenied
+    | RequestRefused
     | NotUnderstood
 )
 """Answers to an owner's questions and the keeper's orders."""

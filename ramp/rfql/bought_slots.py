@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from ramp.model import contents
-from ramp.rfql.xml.record import Record
+from ramp.rfql.xml.record import Record, Words
 
-ARGUMENT: Final = Record(contents.JobArgument, text="value")
+ARGUMENT: Final = Words("JobArgument")
 INPUT: Final = Record(contents.JobInput, text="data")
 VARIABLE: Final = Record(contents.JobVariable, text="value")
 PEER: Final = Record(contents.JobPeer)

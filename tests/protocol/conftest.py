@@ -56,7 +56,7 @@ import pytest
 from ramp.errors import PluginError
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, Signed
-from ramp.model.contents import Commitment, Failed, JobArgument, JobOrder, PaymentMade, Unverified
+from ramp.model.contents import Commitment, Failed, JobOrder, PaymentMade, Unverified
 from ramp.model.instant import DAY, SECOND, Duration, Instant
 from ramp.model.money import credits_text
 from ramp.model.offer import Refusal, RefusalCode
@@ -274,7 +274,7 @@ class ScriptedMarket:
     def do_launch(self, options: _Options) -> None:
         user, job_id, agreement_id = options.words
         begin = START + options.duration("start", 3600)
-        order = JobOrder(job_id, agreement_id, options.whole("cores", 16), 1, begin, (JobArgument("run"),))
+        order = JobOrder(job_id, agreement_id, options.whole("cores", 16), 1, begin, ("run",))
         self.world.command(user, ev.JobSubmitted(order))
 
     def do_job(self, options: _Options) -> None:

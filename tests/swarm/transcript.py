@@ -112,7 +112,7 @@ def describe(content: c.Content, start: Instant) -> str:  # noqa: C901 one line 
             signers = " and ".join(content.agreement.signers) or "nobody"
             return f"{_body(content.agreement)}, signed by {signers}, with the vote for {content.vote.order_id}"
         case c.JobOrder():
-            return f"{content.job_id} on {content.agreement_id}: {' '.join(each.value for each in content.arguments)}"
+            return f"{content.job_id} on {content.agreement_id}: {' '.join(content.arguments)}"
         case c.JobQuery() | c.JobCancellation() | c.JobOutputQuery() | c.JobOutput():
             return content.job_id
         case c.JobStatus():
@@ -151,7 +151,7 @@ def _money(content: c.Content) -> str:
             return f"refund {content.agreement_id}: {content.reason}"
         case c.DepositMade():
             return f"{content.deposit_id}: {credits_text(content.amount)}"
-        case c.KeeperRefused():
+        case c.RequestRefused():
             return f"{content.reference}: {_coded(content.code, content.detail)}"
         case c.OverviewQuery():
             return f"all trading ({content.query_id})"
@@ -165,8 +165,6 @@ def _money(content: c.Content) -> str:
             return f"balance of {content.account} ({content.nonce})"
         case c.AccountStatement():
             return f"{content.nonce}: balance {credits_text(content.balance)}, {len(content.lines)} lines"
-        case c.AccountQueryRefused():
-            return f"{content.nonce}: {_coded(content.code, content.detail)}"
         case _:
             return _amending(content)
 

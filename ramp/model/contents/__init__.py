@@ -9,13 +9,11 @@ from ramp.model.agreement import Signed
 from ramp.model.contents.accounts import (
     AccountLine,
     AccountQuery,
-    AccountQueryRefused,
     AccountStatement,
     ClockQuery,
     ClockReading,
     DepositMade,
     DepositOrder,
-    KeeperRefused,
     MarketOverview,
     OverviewQuery,
     RefundOrder,
@@ -56,14 +54,12 @@ from ramp.model.contents.directory import (
     UnfitAgent,
 )
 from ramp.model.contents.enrolment import (
-    EnrolmentDenied,
     EnrolmentGranted,
     EnrolmentRequest,
     RevocationNotice,
     RevocationQuery,
 )
 from ramp.model.contents.jobs import (
-    JobArgument,
     JobCancellation,
     JobInput,
     JobInputPiece,
@@ -76,7 +72,7 @@ from ramp.model.contents.jobs import (
     JobStatus,
     JobVariable,
 )
-from ramp.model.contents.misunderstanding import NotUnderstood, Unverified
+from ramp.model.contents.misunderstanding import NotUnderstood, RequestRefused, Unverified
 from ramp.model.contents.orders import (
     FundsReserved,
     OrderLine,
@@ -94,7 +90,6 @@ __all__ = [
     "Acceptance",
     "AccountLine",
     "AccountQuery",
-    "AccountQueryRefused",
     "AccountStatement",
     "Bid",
     "CallForProposals",
@@ -115,7 +110,6 @@ __all__ = [
     "Deregistration",
     "DirectoryListing",
     "DirectoryQuery",
-    "EnrolmentDenied",
     "EnrolmentGranted",
     "EnrolmentRequest",
     "Failed",
@@ -123,7 +117,6 @@ __all__ = [
     "HoldCancelled",
     "HoldGranted",
     "HoldRefused",
-    "JobArgument",
     "JobCancellation",
     "JobInput",
     "JobInputPiece",
@@ -135,7 +128,6 @@ __all__ = [
     "JobRefused",
     "JobStatus",
     "JobVariable",
-    "KeeperRefused",
     "MachineQuery",
     "MachineStatus",
     "MarketOverview",
@@ -156,6 +148,7 @@ __all__ = [
     "Registered",
     "Registration",
     "Rejection",
+    "RequestRefused",
     "RevocationNotice",
     "RevocationQuery",
     "Settled",
@@ -199,11 +192,9 @@ Content = (
     | PaymentQuery
     | AccountQuery
     | AccountStatement
-    | AccountQueryRefused
     | DepositOrder
     | DepositMade
     | RefundOrder
-    | KeeperRefused
     | OverviewQuery
     | MarketOverview
     | ClockQuery
@@ -227,9 +218,9 @@ Content = (
     | SlotMoveHeard
     | EnrolmentRequest
     | EnrolmentGranted
-    | EnrolmentDenied
     | RevocationQuery
     | RevocationNotice
+    | RequestRefused
     | Unverified
     | NotUnderstood
 )

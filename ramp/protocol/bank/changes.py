@@ -16,8 +16,8 @@ from ramp.model.contents import (
     ChangePosted,
     ChangeRefused,
     ChangeWithdrawal,
-    KeeperRefused,
     RefundOrder,
+    RequestRefused,
     Unverified,
 )
 from ramp.model.instant import Instant
@@ -127,7 +127,7 @@ def decided(found: ChangeDecided, message: Message, bank: str) -> list[Effect]:
     """Return the answers about a decided change: to the party that asked, and about an end also to the others."""
     order = message.content if isinstance(message.content, RefundOrder) else None
     if found.code and order is not None:
-        return [reply(message, Performative.REFUSE, KeeperRefused(found.agreement_id, found.code, found.detail))]
+        return [reply(message, Performative.REFUSE, RequestRefused(found.agreement_id, found.code, found.detail))]
     if found.code:
         return [_refuse(message, found.agreement_id, found.number, found.code, found.detail)]
     ordered_for = "" if order is None else order.reason

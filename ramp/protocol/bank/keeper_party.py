@@ -11,11 +11,11 @@ from ramp.model.contents import (
     ChangePosted,
     DepositMade,
     DepositOrder,
-    KeeperRefused,
     MarketOverview,
     NotUnderstood,
     OverviewQuery,
     RefundOrder,
+    RequestRefused,
     TradeLine,
 )
 from ramp.model.instant import Instant
@@ -73,7 +73,7 @@ class KeeperParty(ConversingParty):
             case (
                 DepositMade(deposit_id=reference)
                 | ChangePosted(agreement_id=reference)
-                | KeeperRefused(reference=reference)
+                | RequestRefused(reference=reference)
                 | MarketOverview(query_id=reference)
             ):
                 return self._questions.answered(reference, message, content, now)

@@ -16,7 +16,6 @@ from ramp.model.acl import Message, Performative
 from ramp.model.agreement import ORDER_VALIDITY_MAX, TERMINAL, Agreement, ContractChange, Signed
 from ramp.model.contents import (
     AccountQuery,
-    AccountQueryRefused,
     AccountStatement,
     ChangeRefused,
     ClockQuery,
@@ -25,7 +24,6 @@ from ramp.model.contents import (
     DepositMade,
     DepositOrder,
     Failed,
-    KeeperRefused,
     MarketOverview,
     NotUnderstood,
     OrderRefused,
@@ -35,6 +33,7 @@ from ramp.model.contents import (
     PaymentQuery,
     PaymentRefused,
     RefundClaim,
+    RequestRefused,
     Unverified,
 )
 from ramp.model.instant import HOUR, MINUTE, Duration, Instant
@@ -246,7 +245,7 @@ class BankParty(ConversingParty):
         role = message.seal.role if message.seal is not None else Role.USER
         seal = sealed_lately(message, Role.RESOURCE if role is Role.RESOURCE else Role.USER, now, self._timing)
         if query.account != message.sender:
-            refused = AccountQueryRefused(query.nonce, NOT_OWN, "only the owner may see an account")
+            refused = RequestRefused(query.nonce, NOT_OWN, "only the owner may see an account")
             return [reply(message, Performative.REFUSE, refused)]
         call_id = self._wait(message)
         return [fx.LookUpAccount(call_id, query.nonce, query.account, seal.signed_at, query.since, query.until)]
@@ -353,7 +352,7 @@ class BankParty(ConversingParty):
     def _on_deposit_posted(self, posted: said.DepositPosted) -> list[Effect]:
         message = self._asked.pop(posted.call_id)
         if posted.code:
-            refused = KeeperRefused(posted.deposit_id, posted.code, posted.detail)
+            refused = RequestRefused(posted.deposit_id, posted.code, posted.detail)
             return [reply(message, Performative.REFUSE, refused)]
         made = DepositMade(posted.deposit_id, posted.transfer_id, posted.amount)
         assert isinstance(message.content, DepositOrder)
@@ -365,7 +364,7 @@ class BankParty(ConversingParty):
         query = message.content
         assert isinstance(query, AccountQuery)
         if found.code:
-            refused = AccountQueryRefused(query.nonce, found.code, found.detail)
+            refused = RequestRefused(query.nonce, found.code, found.detail)
             return [reply(message, Performative.REFUSE, refused)]
         statement = AccountStatement(
             query.nonce, query.account, found.balance, found.reserved, found.credit_limit, now, found.lines

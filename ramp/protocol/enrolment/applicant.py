@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Performative
-from ramp.model.contents import EnrolmentDenied, EnrolmentGranted, EnrolmentRequest, NotUnderstood
+from ramp.model.contents import EnrolmentGranted, EnrolmentRequest, NotUnderstood, RequestRefused
 from ramp.model.instant import Instant
 from ramp.model.seal import Role
 from ramp.protocol.conversations import ConversingParty
@@ -57,7 +57,7 @@ class Applicant(ConversingParty):
             return []
         message = event.message
         match message.content:
-            case EnrolmentGranted(invitation_id=reference) | EnrolmentDenied(invitation_id=reference):
+            case EnrolmentGranted(invitation_id=reference) | RequestRefused(reference=reference):
                 return self._questions.answered(reference, message, message.content, now)
             case NotUnderstood():
                 return self._questions.not_understood(message, message.content)

@@ -13,9 +13,9 @@ from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import (
     Content,
-    EnrolmentDenied,
     EnrolmentRequest,
     NotUnderstood,
+    RequestRefused,
     RevocationNotice,
     RevocationQuery,
 )
@@ -141,7 +141,7 @@ class EnrolmentOffice:
 
     def _on_judged(self, message: Message, answer: Content) -> list[Effect]:
         code, performative = "", Performative.INFORM
-        if isinstance(answer, EnrolmentDenied):
+        if isinstance(answer, RequestRefused):
             code, performative = answer.code, Performative.REFUSE
         assert isinstance(message.content, EnrolmentRequest), "only these are judged"
         told = EnrolmentAnswered(message.sender, message.content.invitation_id, code)

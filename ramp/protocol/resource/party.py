@@ -10,7 +10,6 @@ from ramp.model.acl import Message, Performative
 from ramp.model.agreement import TERMINAL, Agreement, ContractChange, Signed
 from ramp.model.contents import (
     Acceptance,
-    AccountQueryRefused,
     AccountStatement,
     CallForProposals,
     ChangeAgreed,
@@ -28,6 +27,7 @@ from ramp.model.contents import (
     PaymentRefused,
     Registered,
     Rejection,
+    RequestRefused,
     SlotMoveHeard,
     Unverified,
 )
@@ -303,7 +303,7 @@ class ResourceParty(ConversingParty):
                 return self._on_sold(message, content, now)
             case MachineQuery():
                 return self._queries.ask(message, content)
-            case AccountStatement() | AccountQueryRefused() | ClockReading():
+            case AccountStatement() | RequestRefused() | ClockReading():
                 return self._on_reading(message, content, now)
             case Registered(number=number):
                 self._entry.entered(message, number)
@@ -319,7 +319,7 @@ class ResourceParty(ConversingParty):
                 raise RemoteProtocolError(f"{type(content).__name__} is not a message for a resource")
 
     def _on_reading(
-        self, message: Message, content: AccountStatement | AccountQueryRefused | ClockReading, now: Instant
+        self, message: Message, content: AccountStatement | RequestRefused | ClockReading, now: Instant
     ) -> list[Effect]:
         if isinstance(content, ClockReading):
             return self._clock.answered(message, content, now)

@@ -10,7 +10,6 @@ from ramp.errors import RemoteProtocolError, RuleFailed
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement
 from ramp.model.contents import (
-    AccountQueryRefused,
     AccountStatement,
     ChangePosted,
     ClockReading,
@@ -26,6 +25,7 @@ from ramp.model.contents import (
     OrderPosted,
     OrderRefused,
     OrderVoided,
+    RequestRefused,
     SlotMoved,
 )
 from ramp.model.instant import Duration, Instant
@@ -274,7 +274,7 @@ class UserParty(ConversingParty):
                 self._note_refund(content.agreement_id)
             return effects
         match content:
-            case AccountStatement() | AccountQueryRefused():
+            case AccountStatement() | RequestRefused():
                 return self._questions.account_answered(message, content, now)
             case ClockReading():
                 return self._clock.answered(message, content, now)

@@ -70,6 +70,24 @@ def attribute_name(name: str) -> str:
 Value = TypeVar("Value")
 
 
+class Words:
+    """Writer and reader of an element that holds only a text.
+
+    Args:
+        element: its name.
+    """
+
+    def __init__(self, element: str) -> None:
+        self.element = element
+        self.tag = f"{{{MARKET}}}{element}"
+
+    def write(self, value: str, *, root: bool) -> str:
+        return f"<{self.element}>{markup.escape_text(value)}</{self.element}>"
+
+    def read(self, element: Element) -> str:
+        return element.text or ""
+
+
 class Record(Generic[Value]):
     """Writer and reader of one flat document.
 
@@ -87,7 +105,7 @@ class Record(Generic[Value]):
         self,
         content: type[Value],
         *,
-        children: Mapping[str, Record[Any]] | None = None,
+        children: Mapping[str, Record[Any] | Words] | None = None,
         text: str = "",
         element: str = "",
     ) -> None:

@@ -21,7 +21,7 @@ from swarm_market import SHORT_TIMING, in_hours, unit, until
 
 from ramp.cli.main import main
 from ramp.model.acl import Performative
-from ramp.model.contents import EnrolmentDenied, EnrolmentGranted
+from ramp.model.contents import EnrolmentGranted, RequestRefused
 from ramp.runtime.joining.invitations import read_invitation
 from ramp.runtime.joining.requests import make_request
 
@@ -114,7 +114,7 @@ async def answered(party, asked):
     assert answer.seal is not None
     assert answer.seal.signer == "enrolment@localhost"
     content = answer.content
-    assert isinstance(content, EnrolmentGranted | EnrolmentDenied), content
+    assert isinstance(content, EnrolmentGranted | RequestRefused), content
     return content.certificate if isinstance(content, EnrolmentGranted) else content.code
 
 
@@ -163,7 +163,7 @@ async def test_a_flood_is_not_looked_at_and_others_are_served(market, invited, e
             await flooder.tell(Performative.REQUEST, "enrolment", asked, f"flood-{number}")
         await flooder.is_read_by("enrolment")
         minutes = 1 + int((time.monotonic() - begun) // 60)
-        refused = [each for each in flooder.heard if isinstance(each.content, EnrolmentDenied)]
+        refused = [each for each in flooder.heard if isinstance(each.content, RequestRefused)]
         assert 0 < len(refused) <= PER_SENDER * (minutes + 1)
     lines = [line for path in market.state.logs.glob("*.log") for line in path.read_text().splitlines()]
     assert len([line for line in lines if "refused a request of flooder@localhost" in line]) <= minutes + 1

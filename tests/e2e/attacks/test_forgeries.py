@@ -17,7 +17,6 @@ from swarm_market import SHORT_TIMING
 from ramp.model.acl import CONTENT_OF, SEALED, Performative
 from ramp.model.contents import (
     AccountQuery,
-    AccountQueryRefused,
     AccountStatement,
     ChangePosted,
     ChangeRefused,
@@ -41,6 +40,7 @@ from ramp.model.contents import (
     PaymentRefused,
     Registered,
     Registration,
+    RequestRefused,
 )
 from ramp.model.instant import MINUTE
 from ramp.model.offer import RefusalCode
@@ -213,7 +213,7 @@ async def test_nothing_forged_is_believed(market, gang, pause):
     started = restarts(market)
     # a true seal of the bank's, to move about: its answer to somebody's own query
     await mallory.say(P.QUERY_REF, "bank", AccountQuery(fresh("nonce"), mallory.name), own := fresh("query"))
-    captured = seals.parse((await mallory.answer(own, AccountQueryRefused)).seal.text)
+    captured = seals.parse((await mallory.answer(own, RequestRefused)).seal.text)
     KeyStore(market.state.keys).issue("nobody@localhost", Role.RESOURCE, mallory.now)
     hours = 1 + 2 * list(PAUSES).index(pause)
     async with stopped_purchase(market, role, act, f"request-{pause}", hours) as agreement:

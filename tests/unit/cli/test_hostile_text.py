@@ -96,7 +96,7 @@ AGREEMENT = Agreement(
     valid_until=START,
 )
 ENDED: RequestEnded = Script.ended()
-ORDER = contents.JobOrder("job-1", "agreement-1", 1, 1, START, (contents.JobArgument("hostname"),))
+ORDER = contents.JobOrder("job-1", "agreement-1", 1, 1, START, ("hostname",))
 STATUS = contents.JobStatus(
     "job-1", "agreement-1", JobState.DONE, "slurm", "alice", START, Delivery.ON_TIME, "12", 1, START, START, 0, "done"
 )  # fmt: skip

@@ -15,7 +15,7 @@ from ramp.control.answering import answer
 from ramp.control.codec import decode_request, encode_request
 from ramp.control.events import Event, MarketRefusalCode, Refused
 from ramp.errors import ControlLineError
-from ramp.model.contents import JobArgument, JobInput, JobOrder, JobPeer, JobVariable
+from ramp.model.contents import JobInput, JobOrder, JobPeer, JobVariable
 from ramp.model.instant import HOUR
 from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
@@ -100,7 +100,7 @@ def order(market: Market) -> JobOrder:
         8,
         1,
         begin,
-        (JobArgument("a"),),
+        ("a",),
         (JobInput("in", "YQ=="),),
         (peer,),
         (JobVariable("A", "b"),),

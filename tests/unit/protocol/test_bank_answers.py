@@ -112,8 +112,8 @@ def test_every_refusal_says_why(bank: Any, said: Any, seal_for: Any) -> None:
     answers += said(bank.cancellation(bank.line(), ("alice",), "alice", 2 * HOUR))
     assert [type(each).__name__ for each in answers] == [
         "ChangeRefused",
-        "AccountQueryRefused",
-        "KeeperRefused",
+        "RequestRefused",
+        "RequestRefused",
         "OrderRefused",
         "ChangeRefused",
         "ChangeRefused",

@@ -18,7 +18,7 @@ from tests.unit.protocol.test_jobs_and_their_launcher import Seller as Launching
 from tests.unit.protocol.test_jobs_and_their_launcher import asked, recorded
 
 TERMS = LaunchTerms("slurm", {"alice": "alice1"}, grace=10 * SECOND, delivery_limit=5 * MINUTE)
-ORDER = c.JobOrder("job-1", "a1", 16, 1, HOUR, (c.JobArgument("./run"),))
+ORDER = c.JobOrder("job-1", "a1", 16, 1, HOUR, ("./run",))
 IN_ORDER = ev.SlotsTended(seen=("offer-res-1",))
 
 

@@ -29,7 +29,7 @@ from ramp.protocol.resource.jobs.job_desk import JOBS_A_SLOT_MAX
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 
 TERMS = LaunchTerms("local", {"alice": "alice1"}, grace=10 * SECOND, delivery_limit=5 * MINUTE)
-ORDER = c.JobOrder("job-1", "a1", 16, 1, HOUR, (c.JobArgument("./run"),))
+ORDER = c.JobOrder("job-1", "a1", 16, 1, HOUR, ("./run",))
 """On the slot of these tests, which begins after an hour and lasts one."""
 
 
@@ -127,10 +127,10 @@ BEYOND: list[tuple[Callable[[c.JobOrder], c.JobOrder], str]] = [
     (lambda order: replace(order, begin_at=2 * HOUR), "begins_too_late"),
     (lambda order: replace(order, arguments=()), "beyond_limits"),
     (lambda order: replace(order, job_id="../job"), "beyond_limits"),
-    (lambda order: replace(order, arguments=(c.JobArgument(""),)), "beyond_limits"),
-    (lambda order: replace(order, arguments=(c.JobArgument("x" * 4001),)), "beyond_limits"),
-    (lambda order: replace(order, arguments=(c.JobArgument("a"),) * 201), "beyond_limits"),
-    (lambda order: replace(order, arguments=(c.JobArgument("a\0b"),)), "beyond_limits"),
+    (lambda order: replace(order, arguments=("",)), "beyond_limits"),
+    (lambda order: replace(order, arguments=("x" * 4001,)), "beyond_limits"),
+    (lambda order: replace(order, arguments=("a",) * 201), "beyond_limits"),
+    (lambda order: replace(order, arguments=("a\0b",)), "beyond_limits"),
     (lambda order: replace(order, inputs=(c.JobInput("stdout", ""),)), "beyond_limits"),
     (lambda order: replace(order, inputs=(c.JobInput("a", ""), c.JobInput("a", ""))), "beyond_limits"),
     (lambda order: replace(order, inputs=(c.JobInput("a", "!"),)), "beyond_limits"),

@@ -105,7 +105,7 @@ def test_a_deposit_is_ordered_until_it_is_answered_or_given_up(keeper: Any, said
 
 def test_a_refusal_is_told(keeper: Any) -> None:
     ask(keeper)
-    refused = c.KeeperRefused("v1", "malformed_value", "since is after until")
+    refused = c.RequestRefused("v1", "malformed_value", "since is after until")
     assert answer(keeper.hear("bank", refused)) == refused
 
 
@@ -121,7 +121,7 @@ def test_a_keeper_that_comes_back_waits_for_its_owner(keeper: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "answered", [c.ChangePosted("a1", 0, "refund:a1", -700), c.KeeperRefused("a1", "unknown_transfer", "no payment")]
+    "answered", [c.ChangePosted("a1", 0, "refund:a1", -700), c.RequestRefused("a1", "unknown_transfer", "no payment")]
 )
 def test_a_refund_is_ordered_until_the_bank_answers(keeper: Any, said: Any, answered: Any) -> None:
     order = c.RefundOrder("a1", "the machine was down")

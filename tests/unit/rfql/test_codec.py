@@ -171,7 +171,7 @@ def test_limit_counts_bytes_not_characters() -> None:
 def test_line_ends_and_tabs_survive_the_parser_s_normalisation() -> None:
     """XML turns a bare carriage return into a line feed, and in attributes every white space into a space."""
     text = "a\rb\r\nc\td\ne"
-    order = contents.JobOrder("job-1", "agreement-9", 1, 1, 0, (contents.JobArgument(text),))
+    order = contents.JobOrder("job-1", "agreement-9", 1, 1, 0, (text,))
     for content in (order, contents.MachineStatus("query-1", text)):
         assert documents.read_content(documents.write_content(content), NoNotary(), NOW) == content
 
