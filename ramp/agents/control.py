@@ -36,8 +36,7 @@ from ramp.model.money import credits_text
 from ramp.model.request import RequestForQuotation
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
-from ramp.protocol.amending.asking import AmendmentOutcome
-from ramp.protocol.outcome import RequestOutcome
+from ramp.protocol.outcome import AmendmentOutcome, RequestOutcome
 from ramp.protocol.records import RequestConcluded
 from ramp.protocol.user.evaluator import BIDS_MAX, BIDS_SHOWN
 from ramp.rfql.request_for_quotation import write_request

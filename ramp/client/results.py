@@ -18,8 +18,15 @@ from ramp.model.contents import AccountStatement, StatementLine
 from ramp.model.instant import to_datetime
 from ramp.model.offer import Offer
 from ramp.model.shortcoming import site_of
-from ramp.protocol.amending.asking import QUOTED, AmendmentOutcome
-from ramp.protocol.outcome import BoughtUnit, CancellationOutcome, RequestOutcome, RequestStatus, RoundRecord
+from ramp.protocol.outcome import (
+    QUOTED,
+    AmendmentOutcome,
+    BoughtUnit,
+    CancellationOutcome,
+    RequestOutcome,
+    RequestStatus,
+    RoundRecord,
+)
 
 
 @dataclass(frozen=True, slots=True)

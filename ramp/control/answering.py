@@ -49,8 +49,8 @@ from ramp.model.contents.jobs import limits_problem
 from ramp.model.instant import MILLISECOND, SECOND
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
-from ramp.protocol.amending.asking import AgreementResized, AmendmentOutcome
-from ramp.protocol.outcome import RequestOutcome
+from ramp.protocol.events import AgreementResized
+from ramp.protocol.outcome import AmendmentOutcome, RequestOutcome
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.rules.checked_rule import ROUNDS_MAX
 from ramp.protocol.user.jobs import ORDER_MARK

@@ -28,8 +28,7 @@ from ramp.model.contents import (
     SlotMoved,
 )
 from ramp.model.instant import Instant
-from ramp.protocol.amending.asking import AmendmentOutcome
-from ramp.protocol.outcome import RequestOutcome
+from ramp.protocol.outcome import AmendmentOutcome, RequestOutcome
 from ramp.protocol.progress import (
     AmendmentAdvanced,
     AmendmentEnded,

@@ -11,8 +11,17 @@ from pathlib import Path
 from ramp.batch.inspecting import Promise
 from ramp.model.agreement import Agreement, ContractChange
 from ramp.model.instant import Instant
-from ramp.protocol.amending.memory import AmendmentDropped, AmendmentReceived, AmendmentSettled, CapacityTaken
-from ramp.protocol.records import AgreementPaid, AgreementReceived, HoldIntended, Record, SlotReleased
+from ramp.protocol.records import (
+    AgreementPaid,
+    AgreementReceived,
+    AmendmentDropped,
+    AmendmentReceived,
+    AmendmentSettled,
+    CapacityTaken,
+    HoldIntended,
+    Record,
+    SlotReleased,
+)
 from ramp.runtime.journal import JOURNAL_VERSION
 from ramp.runtime.record_json import record_from_json
 from ramp.runtime.sqlite_file import damage_named, is_new

@@ -22,8 +22,7 @@ from ramp.model.contents import (
 )
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer
-from ramp.protocol.amending.asking import AmendmentOutcome
-from ramp.protocol.outcome import CancellationOutcome, RequestOutcome, RoundRecord
+from ramp.protocol.outcome import AmendmentOutcome, CancellationOutcome, RequestOutcome, RoundRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,6 @@ _BY_HAND: Final = (
     _Document(contents.Commitment, proofs.write_commitment, proofs.read_commitment),
     _Document(contents.Settled, proofs.write_settled, proofs.read_settled),
     _Document(contents.ChangeDone, proofs.write_done, proofs.read_done),
-    _Document(contents.RefundClaim, proofs.write_refund_claim, proofs.read_refund_claim),
 )
 
 

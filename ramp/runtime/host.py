@@ -324,7 +324,7 @@ class Host:
         return self.ports.notary.seal(message, now)
 
     def _bearing_own_signature(self, signed: Signed, now: Instant) -> Signed:
-        if self.name in signed.signers:
+        if self.name in signed.signers or not signed.next_signer:
             return signed
         known = self._signatures.get(signed.body.agreement_id)
         if known is not None and known[0] == signed:

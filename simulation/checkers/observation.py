@@ -14,9 +14,16 @@ from ramp.model.acl import Message
 from ramp.model.agreement import Agreement
 from ramp.model.instant import Instant
 from ramp.plugins.interface import ResourcePlugin
-from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentSettled
 from ramp.protocol.events import Answer
-from ramp.protocol.records import AgreementPaid, AgreementReceived, FundsAsked, Record, SlotReleased
+from ramp.protocol.records import (
+    AgreementPaid,
+    AgreementReceived,
+    AmendmentConcluded,
+    AmendmentSettled,
+    FundsAsked,
+    Record,
+    SlotReleased,
+)
 from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.timing import Timing
 from ramp.protocol.user.party import UserParty

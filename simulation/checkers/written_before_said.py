@@ -8,7 +8,7 @@ from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.protocol import records as rc
-from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed, CapacityTaken
+from ramp.protocol.records import AmendmentConcluded, AmendmentProposed, CapacityTaken
 from simulation.checkers.observation import BANK, Checker, MarketView
 
 
@@ -80,8 +80,6 @@ def _foundation(message: Message) -> tuple[*tuple[type, ...], str] | None:
             return rc.AgreementReceived, offer_id
         case c.Settled(offer_id=offer_id):
             return rc.AgreementPaid, offer_id
-        case c.RefundClaim(failed=failed):
-            return rc.RefundClaimed, failed.agreement_id
         case c.SlotMoveHeard(agreement_id=agreement_id):
             return rc.MoveHeard, agreement_id
         case Signed(body=Agreement() as agreement):
@@ -89,7 +87,7 @@ def _foundation(message: Message) -> tuple[*tuple[type, ...], str] | None:
         case Signed(body=ContractChange() as cancellation) if cancellation.is_terminal:
             if message.sender == cancellation.user:
                 return rc.CancellationStarted, cancellation.agreement_id
-            return rc.CancellationReceived, cancellation.offer_id
+            return None if cancellation.is_failure else (rc.CancellationReceived, cancellation.offer_id)
     return None
 
 
@@ -114,12 +112,12 @@ def _subject_of_record(record: rc.Record) -> str:
             return offer.offer_id
         case rc.FundsAsked() | rc.CommitDecided() | rc.VoidAsked() | rc.OrderClosed():
             return record.order_id
-        case rc.FailureTold() | rc.RefundClaimed():
-            return record.failed.agreement_id
+        case rc.FailureTold():
+            return record.failure.body.agreement_id
         case rc.MoveHeard(word=word):
             return word.agreement_id
         case rc.CancellationStarted():
-            return record.cancellation.agreement_id
+            return record.cancellation.body.agreement_id
         case rc.CancellationConcluded() | AmendmentConcluded():
             return record.outcome.agreement_id
         case AmendmentProposed():

@@ -33,7 +33,7 @@ from ramp.errors import RampError, TransportError
 from ramp.model.instant import DAY, SECOND, Duration, Instant
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
-from ramp.protocol.amending.asking import AmendmentOutcome
+from ramp.protocol.outcome import AmendmentOutcome
 from ramp.protocol.user.party import UserParty
 from ramp.runtime.configuration.values import SwarmConfig
 from simulation.market.counted_ids import CountedIds

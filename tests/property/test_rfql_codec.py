@@ -390,7 +390,6 @@ PLAIN = [
         contents.Commitment,
         contents.Settled,
         contents.ChangeDone,
-        contents.RefundClaim,
         contents.Unverified,
     )
 ]

@@ -17,11 +17,12 @@ from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import charge_owed, first_state, order_line
-from ramp.protocol.amending.asking import AmendmentOutcome, ResizeSlot, SlotResized
-from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed
 from ramp.protocol.conversations import Registry
-from ramp.protocol.effects import Effect, Persist, Report, Send
+from ramp.protocol.effects import Effect, Persist, Report, ResizeSlot, Send
+from ramp.protocol.events import SlotResized
+from ramp.protocol.outcome import AmendmentOutcome
 from ramp.protocol.progress import AmendmentEnded
+from ramp.protocol.records import AmendmentConcluded, AmendmentProposed
 from ramp.protocol.resource.slots.seller_change import SellerChange
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.transition_tables import BuyerChangeState, SellerChangeState

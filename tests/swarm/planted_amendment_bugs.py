@@ -16,9 +16,8 @@ from ramp.ledger.refusals import RefusalCode
 from ramp.model.contents import OrderLine
 from ramp.model.sizes import amended
 from ramp.model.sizes.amended import Bought
-from ramp.protocol.amending.asking import ResizeSlot
-from ramp.protocol.amending.memory import AmendmentConcluded
-from ramp.protocol.records import Record
+from ramp.protocol.effects import ResizeSlot
+from ramp.protocol.records import AmendmentConcluded, Record
 from ramp.protocol.resource.slots.seller_change import SellerChange
 from ramp.protocol.transition_tables import SellerChangeState
 from ramp.protocol.user.changing.desk import Changes

@@ -261,7 +261,7 @@ def test_an_amendment_is_digested_with_all_its_fields() -> None:
     said = {
         "is": "ContractChange", "agreement_id": "a-1", "number": 1, "previous": "p", "offer_id": "o-1", "user": "alice",
         "resource": "res", "bank": "bank", "cores": 8, "until": 9, "effective_at": 5, "amount": -7, "issued_at": 1,
-        "valid_until": 6, "cpu_hour_cost": 0, "order_id": "", "reason": "",
+        "valid_until": 6, "cpu_hour_cost": 0, "order_id": "", "reason": "", "code": None,
     }  # fmt: skip
     text = json.dumps(said, sort_keys=True, separators=(",", ":"))
     digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip("=")

@@ -36,11 +36,9 @@ from ramp.model.contents.commitment import (
     Acceptance,
     Commitment,
     Confirmed,
-    Failed,
     HoldCancelled,
     HoldGranted,
     HoldRefused,
-    RefundClaim,
     Settled,
 )
 from ramp.model.contents.directory import (
@@ -112,7 +110,6 @@ __all__ = [
     "DirectoryQuery",
     "EnrolmentGranted",
     "EnrolmentRequest",
-    "Failed",
     "FundsReserved",
     "HoldCancelled",
     "HoldGranted",
@@ -143,7 +140,6 @@ __all__ = [
     "PaymentQuery",
     "PaymentRefused",
     "Proposal",
-    "RefundClaim",
     "RefundOrder",
     "Registered",
     "Registration",
@@ -178,8 +174,6 @@ Content = (
     | Signed
     | Confirmed
     | Settled
-    | Failed
-    | RefundClaim
     | ChangeCall
     | ChangePriced
     | ChangeAgreed

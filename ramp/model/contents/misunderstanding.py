@@ -24,7 +24,13 @@ class RequestRefused:
     detail: str = ""
 
 
-@said(Performative.CONFIRM, Performative.CANCEL, Performative.REQUEST, interaction=Interaction.REQUEST)
+@said(
+    Performative.CONFIRM,
+    Performative.CANCEL,
+    Performative.REQUEST,
+    Performative.FAILURE,
+    interaction=Interaction.REQUEST,
+)
 @dataclass(frozen=True, slots=True)
 class Unverified:
     """Stands in for a signed content whose signatures did not verify; made by the host, never sent.

@@ -35,8 +35,6 @@ from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.seal import Role
 from ramp.model.slot import Slot
-from ramp.protocol.amending.asking import SlotResized
-from ramp.protocol.amending.memory import SizeRecord
 from ramp.protocol.belief import said_by, sealed_by, sealed_lately
 from ramp.protocol.clock_comparison import ClockComparison
 from ramp.protocol.conversations import ConversingParty, Retention
@@ -54,6 +52,7 @@ from ramp.protocol.events import (
     SlotFreed,
     SlotHeld,
     SlotLookedUp,
+    SlotResized,
     SlotsPriced,
     SlotsQuoted,
     SlotsTended,
@@ -61,7 +60,7 @@ from ramp.protocol.events import (
 from ramp.protocol.faults import guarded
 from ramp.protocol.progress import ClockCompared
 from ramp.protocol.questions import Questions
-from ramp.protocol.records import HoldIntended, ParticipantRecord, Record, SlotJobRecord, reference_of
+from ramp.protocol.records import HoldIntended, ParticipantRecord, Record, SizeRecord, SlotJobRecord, reference_of
 from ramp.protocol.resource.directory_entry import DirectoryEntry
 from ramp.protocol.resource.jobs.job_desk import JobDesk, JobWord
 from ramp.protocol.resource.jobs.launching import LaunchTerms

@@ -8,14 +8,13 @@ from functools import partial
 
 from ramp.errors import RemoteProtocolError, RuleFailed
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.contents import (
     AccountStatement,
     ChangePosted,
     ClockReading,
     DirectoryListing,
     DirectoryQuery,
-    Failed,
     FundsReserved,
     HoldCancelled,
     HoldGranted,
@@ -31,9 +30,8 @@ from ramp.model.contents import (
 from ramp.model.instant import Duration, Instant
 from ramp.model.ports import IdSource
 from ramp.model.probable_start import request_problem
-from ramp.model.seal import Role, Seal
-from ramp.protocol.amending.asking import AgreementResized
-from ramp.protocol.belief import said_by, sealed_by
+from ramp.model.seal import Role
+from ramp.protocol.belief import sealed_by
 from ramp.protocol.clock_comparison import ClockComparison
 from ramp.protocol.conversations import Conversations, ConversingParty
 from ramp.protocol.directory.discovery import Directories, ListingPages
@@ -41,6 +39,7 @@ from ramp.protocol.effects import Effect, Report
 from ramp.protocol.events import (
     AccountAsked,
     AgreementCancelled,
+    AgreementResized,
     ClockAsked,
     Event,
     MachineAsked,
@@ -71,7 +70,6 @@ from ramp.protocol.rules.checked_rule import CheckedRule
 from ramp.protocol.rules.rule_book import RuleBook
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.changing.desk import Changes
-from ramp.protocol.user.confirmed_unit import check_failure
 from ramp.protocol.user.ended_requests import EndedRequests
 from ramp.protocol.user.jobs import JobAnswer, JobCommand, OwnJobs
 from ramp.protocol.user.moves import Moves
@@ -110,7 +108,7 @@ class UserParty(ConversingParty):
         self.moves = Moves(self.agreements)
         self._clock = ClockComparison(name, bank)
         self._bought: set[str] = set()
-        self._claims: list[tuple[Failed, Seal]] = []
+        self._claims: list[Signed] = []
 
     @property
     def clock(self) -> ClockCompared | None:
@@ -284,10 +282,8 @@ class UserParty(ConversingParty):
                 return self.moves.told(message, content, now)
             case NotUnderstood() if effects := self._on_not_understood(message, content, now):
                 return effects
-            case Failed(agreement_id=agreement_id) if agreement_id in self._bought:
-                check_failure(content, self.agreements[agreement_id])
-                seal = said_by(message, self.agreements[agreement_id].resource, Role.RESOURCE)
-                return self.changes.claim(content, seal, now)
+            case Signed(body=ContractChange(agreement_id=agreement_id)) if agreement_id in self._bought:
+                return self.changes.claim(content, now)
         purchase = self._purchase_of(message)
         if purchase is not None and purchase.request_id in self._running:
             return self._running.act(purchase.request_id, partial(purchase.on_message, message, now), now)
@@ -352,15 +348,15 @@ class UserParty(ConversingParty):
             self._running.drop(request_id)
             self._ended.ended(purchase, now)
             self._claims += [
-                (record.failed, record.failed_seal)
+                record.failure
                 for record in records
-                if isinstance(record, FailureTold) and record.failed.agreement_id in self._bought
+                if isinstance(record, FailureTold) and record.failure.body.agreement_id in self._bought
             ]
             return []
         return self._running.act(request_id, partial(purchase.recover, records, now), now)
 
-    def _claimed(self, claims: Sequence[tuple[Failed, Seal]], now: Instant) -> list[Effect]:
-        return [effect for failed, seal in claims for effect in self.changes.claim(failed, seal, now)]
+    def _claimed(self, claims: Sequence[Signed], now: Instant) -> list[Effect]:
+        return [effect for failure in claims for effect in self.changes.claim(failure, now)]
 
     def _followed(self, purchase: Purchase, effects: list[Effect], now: Instant) -> list[Effect]:
         """Keep a purchase's agreements; remove it from the running ones once it has ended."""

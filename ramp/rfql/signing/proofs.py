@@ -1,4 +1,4 @@
-"""Documents that pass on signed or sealed ones: commitment, settlement, changes of a slot, refund claim.
+"""Documents that pass on signed or sealed ones: commitment, settlement and changes of a slot.
 
 These proofs are escaped text, byte for byte as they were signed (schemas/proof.xsd).
 """
@@ -23,7 +23,6 @@ from ramp.text import IDENTIFIER
 COMMITMENT: Final = "Commitment"
 SETTLED: Final = "Settled"
 DONE: Final = "ChangeDone"
-REFUND_CLAIM: Final = "RefundClaim"
 _SIGNED: Final = "SignedDocument"
 
 
@@ -65,15 +64,6 @@ def write_done(content: contents.ChangeDone) -> str:
         DocumentError: if the change is not signed, or the bank's answer not sealed.
     """
     return f'<{DONE} xmlns="{MARKET}">{_signed(content.change)}{write_sealed(content.posted_seal)}</{DONE}>'
-
-
-def write_refund_claim(content: contents.RefundClaim) -> str:
-    """Write a refund claim.
-
-    Raises:
-        DocumentError: if the failure is not sealed.
-    """
-    return f'<{REFUND_CLAIM} xmlns="{MARKET}">{write_sealed(content.failed_seal)}</{REFUND_CLAIM}>'
 
 
 def _signed(signed: Signed) -> str:
@@ -135,15 +125,6 @@ def read_done(element: Element, verifier: Verifier, now: Instant) -> contents.Ch
     if (body.agreement_id, body.number) != (posted.agreement_id, posted.number):
         raise DocumentError(f"ChangeDone: change {body.number} of {body.agreement_id} with the proof of another")
     return contents.ChangeDone(change, posted, seal)
-
-
-def read_refund_claim(element: Element, verifier: Verifier, now: Instant) -> contents.RefundClaim:
-    """Read a refund claim that has passed the schema check.
-
-    Raises:
-        DocumentError: if the resource did not seal the failure.
-    """
-    return contents.RefundClaim(*read_sealed(element, contents.Failed, _opener(verifier, now)))
 
 
 def _opener(verifier: Verifier, now: Instant) -> Opener:

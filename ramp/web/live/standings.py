@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 from ramp.control.events import Event, RequestStanding
 from ramp.model.agreement import ContractChange
 from ramp.model.instant import Instant
-from ramp.protocol.amending.asking import QUOTED, AmendmentOutcome
+from ramp.protocol.outcome import QUOTED, AmendmentOutcome
 from ramp.protocol.progress import AmendmentAdvanced, AmendmentEnded
 from ramp.web.live.story import AuctionStory
 

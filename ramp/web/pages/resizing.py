@@ -13,7 +13,7 @@ from ramp.client.results import Reservation, Resized
 from ramp.errors import ConfigurationError, RampError
 from ramp.model.instant import SECOND, to_datetime
 from ramp.model.money import credits_text
-from ramp.protocol.amending.asking import AmendmentOutcome
+from ramp.protocol.outcome import AmendmentOutcome
 from ramp.runtime.clock import SystemClock
 from ramp.web.pages import frame
 from ramp.web.pages.refreshing import Refresher

@@ -24,7 +24,6 @@ from ramp.model.contents import (
     DepositOrder,
     Deregistration,
     DirectoryListing,
-    Failed,
     FundsReserved,
     HoldCancelled,
     HoldRefused,
@@ -106,7 +105,6 @@ def before_the_vote(facts):
         ("bank", "alice", P.INFORM, OrderPosted(facts.order, (facts.transfer,)), facts.request),
         ("small1", "alice", P.REFUSE, HoldRefused(facts.request, facts.offer, RefusalCode.SLOT_TAKEN), facts.request),
         ("small1", "alice", P.INFORM, HoldCancelled(facts.request, facts.offer), facts.request),
-        ("small1", "alice", P.FAILURE, Failed(facts.agreement, facts.offer, RefusalCode.SLOT_TAKEN), facts.request),
         ("alice", "small1", P.CANCEL, HoldCancelled(facts.request, facts.offer), facts.request),
         ("small1", "directory", P.CANCEL, Deregistration(RESOURCE_SERVICE, FAR), "small1@localhost"),
         ("small1", "directory", P.SUBSCRIBE, Registration(RESOURCE_SERVICE, 1, FAR), "small1@localhost"),
@@ -124,7 +122,6 @@ def before_the_vote(facts):
 
 def before_the_payment(facts):
     """The ledger has posted, and the bank has told nobody: small1 has a firm slot, and waits to be paid."""
-    failed = Failed(facts.agreement, facts.offer, RefusalCode.SLOT_TAKEN)
     return [
         ("bank", "small1", P.AGREE, facts.transfer, facts.order),
         ("bank", "small1", P.REFUSE, PaymentRefused(facts.agreement, "expired"), facts.order),
@@ -132,7 +129,6 @@ def before_the_payment(facts):
         ("bank", "small1", P.AGREE, ChangePosted(facts.agreement, 0, "refund", -facts.cost), facts.order),
         ("bank", "small1", P.REFUSE, ChangeRefused(facts.agreement, 0, "started"), facts.order),
         ("alice", "small1", P.CANCEL, HoldCancelled(facts.request, facts.offer), facts.request),
-        ("small1", "alice", P.FAILURE, failed, facts.request),
         ("small1", "alice", P.REFUSE, ChangeRefused(facts.agreement, 0, "not_active"), facts.request),
         ("bank", "alice", P.INFORM, OrderVoided(facts.order, "resource_failed", "", (facts.line,)), facts.request),
         ("bank", "alice", P.INFORM, ChangePosted(facts.agreement, 0, "refund", -facts.cost), facts.request),
@@ -143,9 +139,7 @@ def before_the_agreement(facts):
     """Small1 has acknowledged the agreement and not brought it to the bank, which has the money set aside."""
     rival_line = OrderLine(facts.agreement, "rival@localhost", facts.cost, facts.offer)
     withdrawal = OrderWithdrawal(facts.order, facts.valid_until, "I no longer want it")
-    failed = Failed(facts.agreement, facts.offer, RefusalCode.SLOT_TAKEN)
     return [
-        ("small1", "bank", P.FAILURE, failed, facts.request),
         ("alice", "bank", P.REQUEST, withdrawal, facts.request),
         ("alice", "bank", P.REQUEST, PaymentOrder(facts.order, (rival_line,), facts.valid_until), facts.request),
         ("alice", "bank", P.REQUEST, PaymentOrder(fresh("order"), (rival_line,), facts.valid_until), facts.request),
@@ -155,7 +149,6 @@ def before_the_agreement(facts):
         ("bank", "alice", P.INFORM, OrderVoided(facts.order, "expired"), facts.request),
         ("bank", "alice", P.INFORM, OrderPosted(facts.order, (facts.transfer,)), facts.request),
         ("small1", "alice", P.CONFIRM, Confirmed(facts.agreement, facts.offer), facts.request),
-        ("small1", "alice", P.FAILURE, failed, facts.request),
     ]
 
 

@@ -104,8 +104,8 @@ HITS = {
     "nobody": None,
     "bank-telling": ("bank", "inform PaymentRefused", "before"),
     "bank-having-told": ("bank", "inform PaymentRefused", "after"),
-    "other-before": ("resource", "failure Failed", "before"),
-    "other-after": ("resource", "failure Failed", "after"),
+    "other-before": ("resource", "failure ContractChange", "before"),
+    "other-after": ("resource", "failure ContractChange", "after"),
 }
 
 

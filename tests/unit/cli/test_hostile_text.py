@@ -46,8 +46,7 @@ from ramp.model.agreement import Agreement
 from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import HOUR
 from ramp.model.request import RequestUnit, TotalCores
-from ramp.protocol.amending.asking import AmendmentOutcome
-from ramp.protocol.outcome import CancellationOutcome
+from ramp.protocol.outcome import AmendmentOutcome, CancellationOutcome
 from ramp.protocol.progress import AmendmentEnded, CancellationEnded
 from ramp.runtime.logs import events
 from ramp.runtime.logs.events import keep_events, record

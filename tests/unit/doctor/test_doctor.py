@@ -24,8 +24,17 @@ from ramp.model.offer import Offer, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
 from ramp.model.slot import Slot
-from ramp.protocol.amending.memory import AmendmentDropped, AmendmentReceived, CapacityTaken
-from ramp.protocol.records import AgreementPaid, AgreementReceived, HoldIntended, HoldMade, Record, SlotReleased
+from ramp.protocol.records import (
+    AgreementPaid,
+    AgreementReceived,
+    AmendmentDropped,
+    AmendmentReceived,
+    CapacityTaken,
+    HoldIntended,
+    HoldMade,
+    Record,
+    SlotReleased,
+)
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.keys.store import KeyStore

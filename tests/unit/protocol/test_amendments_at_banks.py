@@ -11,7 +11,6 @@ from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import ContractChange, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND
-from ramp.model.offer import RefusalCode
 from ramp.model.sizes.amended import first_state, order_line, state_digest
 from ramp.protocol import effects as fx
 from ramp.protocol.bank import changes
@@ -185,10 +184,9 @@ def test_an_addition_is_not_cancelled_by_itself(grown: Any, signers: tuple[str, 
     assert (grown.posted("alice"), grown.posted("res1"), grown.ledger.audit()) == (200_000, 0, [])
 
 
-def test_an_addition_does_not_fail_by_itself(grown: Any, seal_for: Any) -> None:
-    failed = c.Failed("a1#1", "offer-a1", RefusalCode.SLOT_TAKEN, "it burns")
-    assert contents(grown.hear("res1", failed, MINUTE)) == []
-    (refused,) = contents(grown.hear("alice", c.RefundClaim(failed, seal_for(failed, "res1", "alice")), MINUTE))
+@pytest.mark.parametrize("sender", ["res1", "alice"])
+def test_an_addition_does_not_fail_by_itself(grown: Any, sender: str) -> None:
+    (refused,) = contents(grown.hear(sender, grown.failure(agreement_id="a1#1"), MINUTE))
     assert (type(refused), refused.code) == (c.ChangeRefused, "no_agreement")
     assert (grown.posted("alice"), grown.posted("res1")) == (56_000, 144_000)
 

@@ -19,11 +19,12 @@ from ramp.model.offer import Offer
 from ramp.model.request import MoldableTerms, RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import SLOT_CHANGES_MAX, after, first_state, refund_owed, state_digest
-from ramp.protocol.amending.asking import AgreementResized, AmendmentOutcome
-from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed
 from ramp.protocol.conversations import Registry
 from ramp.protocol.effects import Effect, Persist, Report, SaveAgreement, Send, TakeUpAgain
+from ramp.protocol.events import AgreementResized
+from ramp.protocol.outcome import AmendmentOutcome
 from ramp.protocol.progress import AmendmentAdvanced, AmendmentEnded
+from ramp.protocol.records import AmendmentConcluded, AmendmentProposed
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.changing import history
 from ramp.protocol.user.changing.change import BuyerChange

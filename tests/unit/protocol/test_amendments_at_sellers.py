@@ -19,14 +19,9 @@ from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import charge_owed, first_state, state_digest
 from ramp.model.slot import Reservation, Slot, StaticTerms
 from ramp.protocol import effects as fx
-from ramp.protocol.amending.asking import ResizeSlot, SlotResized
-from ramp.protocol.amending.memory import (
-    AmendmentDropped,
-    AmendmentReceived,
-    AmendmentSettled,
-    CapacityTaken,
-    SizeRecord,
-)
+from ramp.protocol.effects import ResizeSlot
+from ramp.protocol.events import SlotResized
+from ramp.protocol.records import AmendmentDropped, AmendmentReceived, AmendmentSettled, CapacityTaken, SizeRecord
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Quotas, Unpaid
 from ramp.protocol.resource.seller import PriceRange, Seller

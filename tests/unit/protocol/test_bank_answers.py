@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,13 +9,11 @@ import pytest
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.instant import HOUR, MINUTE
-from ramp.model.offer import RefusalCode
 from ramp.protocol import events as ev
 from ramp.protocol.bank.answers import agreement_answer
 from ramp.protocol.events import OrderFate, OrderStanding
 
 COST = 96_000
-FAILED = c.Failed("a1", "offer-a1", RefusalCode.SLOT_TAKEN, "it burns")
 
 
 def paid(bank: Any) -> None:
@@ -72,26 +69,20 @@ def test_the_overview_comes_in_pages(bank: Any, said: Any) -> None:
     assert (len(numbers), len(set(numbers)), second.next_after) == (301, 301, 0)
 
 
-@pytest.mark.parametrize(("detail", "told"), [("it burns", "it burns"), ("", "slot_taken")])
-@pytest.mark.parametrize("claimed", [False, True])
-def test_why_a_resource_failed_is_told_on(
-    bank: Any, said: Any, seal_for: Any, detail: str, told: str, claimed: bool
-) -> None:
+@pytest.mark.parametrize(("reason", "told"), [("it burns", "it burns"), ("", "slot_taken")])
+@pytest.mark.parametrize("sender", ["res1", "alice"])
+def test_why_a_resource_failed_is_told_on(bank: Any, said: Any, reason: str, told: str, sender: str) -> None:
     bank.order()
-    failed = replace(FAILED, detail=detail)
-    sender, content = "res1", failed
-    if claimed:
-        sender, content = "alice", c.RefundClaim(failed, seal_for(failed, "res1", "alice"))
-    answers = said(bank.hear(sender, content, 30))
+    answers = said(bank.hear(sender, bank.failure(reason=reason), 30))
     (voided,) = [each for each in answers if isinstance(each, c.OrderVoided)]
     assert voided.detail == told
 
 
-def test_a_claim_for_what_was_never_paid_says_so(bank: Any, said: Any, seal_for: Any) -> None:
+def test_a_claim_for_what_was_never_paid_says_so(bank: Any, said: Any) -> None:
     bank.order()
-    answers = said(bank.hear("alice", c.RefundClaim(FAILED, seal_for(FAILED, "res1", "alice")), 30))
+    answers = said(bank.hear("alice", bank.failure(), 30))
     (refused,) = [each for each in answers if isinstance(each, c.ChangeRefused)]
-    assert (refused.agreement_id, refused.code, refused.detail) == ("a1", "not_posted", "the agreement was never paid")
+    assert (refused.agreement_id, refused.code, refused.detail) == ("a1", "resource_failed", "it burns")
 
 
 def test_a_document_that_does_not_hold_is_no_evidence(bank: Any) -> None:
@@ -100,10 +91,9 @@ def test_a_document_that_does_not_hold_is_no_evidence(bank: Any) -> None:
     assert [each.kind for each in bank.ledger.evidence("o1")] == ["order"]
 
 
-def test_every_refusal_says_why(bank: Any, said: Any, seal_for: Any) -> None:
+def test_every_refusal_says_why(bank: Any, said: Any) -> None:
     """Codes are for programs; whoever reads a log needs a sentence."""
-    claim = c.RefundClaim(FAILED, seal_for(FAILED, "res1", "alice"))
-    answers = said(bank.hear("alice", claim, 10))  # nobody has ordered anything
+    answers = said(bank.hear("alice", bank.failure(), 10))  # nobody has ordered anything
     answers += said(bank.hear("res1", c.AccountQuery("n1", "alice"), 10))
     answers += said(bank.hear("keeper", c.DepositOrder("d9", "nobody", 5), 10))
     answers.append(bank.order(bank.line(cost=300_000), order_id="o2"))
@@ -143,8 +133,8 @@ def test_the_overview_is_of_its_period(
 
 def test_a_failure_that_is_told_twice_voids_once(bank: Any, said: Any) -> None:
     bank.order()
-    assert c.OrderVoided in map(type, said(bank.hear("res1", FAILED, 20)))
-    assert bank.hear("res1", FAILED, 21) == []
+    assert c.OrderVoided in map(type, said(bank.hear("res1", bank.failure(), 20)))
+    assert [type(each) for each in said(bank.hear("res1", bank.failure(), 21))] == [c.ChangeRefused]
 
 
 def test_the_banks_clock_is_told_to_who_asks(bank: Any) -> None:

@@ -12,7 +12,6 @@ from ramp.ledger.evidence import EvidenceKind
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.instant import HOUR, MINUTE
-from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 
@@ -218,85 +217,77 @@ def test_offer_agreement_and_order_have_one_cost(bank: Any, price: int, cost: in
 
 # -- failures and claims ---------------------------------------------------------------------------------------------
 
-FAILED = c.Failed("a1", "offer-a1", RefusalCode.SLOT_TAKEN, "it burns")
-
 
 def test_a_resources_own_failure_voids_the_whole_order(bank: Any, said: Any) -> None:
     first, _ = two_units(bank)
     bank.countersign(first, units_total=2)
-    effects = bank.hear("res1", FAILED, 30)
+    effects = bank.hear("res1", bank.failure(), 30)
     assert set(told(effects)) == {
         ("alice", c.OrderVoided),
         ("res1", c.PaymentRefused),
         ("res2", c.PaymentRefused),
+        ("res1", c.ChangeRefused),
     }
     assert bank.reserved() == 0
 
 
-@pytest.mark.parametrize("sender", ["res2", "bank"])
-def test_nobody_says_that_another_has_failed(bank: Any, sender: str) -> None:
-    bank.order()
-    entries = bank.ledger.entries()
-    assert bank.hear(sender, FAILED, 30, role=Role.RESOURCE) == []
-    assert bank.ledger.entries() == entries
-
-
-def claim(bank: Any, seal: Any, sender: str = "alice", now: int = 2 * HOUR, failed: c.Failed = FAILED) -> list[Any]:
-    return bank.hear(sender, c.RefundClaim(failed, seal), now)
-
-
-def test_a_claim_with_the_resources_word_brings_the_money_back(bank: Any, seal_for: Any) -> None:
-    """Attack A5: the resource takes the money and says that it has failed, even after the slot."""
-    bank.order()
-    bank.countersign(bank.line())
-    effects = claim(bank, seal_for(FAILED, "res1", "alice"))
-    assert told(effects) == [("alice", c.ChangePosted), ("res1", c.ChangePosted)]
-    assert (bank.posted("alice"), bank.posted("res1")) == (200_000, 0)
-    claim(bank, seal_for(FAILED, "res1", "alice"))
-    assert bank.posted("alice") == 200_000  # once
-
-
-@pytest.mark.parametrize(
-    ("signer", "receiver", "role"),
-    [("res2", "alice", Role.RESOURCE), ("mallory", "alice", Role.RESOURCE)],
-)
-def test_a_claim_with_somebody_elses_word_brings_nothing(
-    bank: Any, said: Any, seal_for: Any, signer: str, receiver: str, role: Role
-) -> None:
-    bank.order()
-    bank.countersign(bank.line())
-    (refused,) = said(claim(bank, seal_for(FAILED, signer, receiver, role)))
-    assert isinstance(refused, c.ChangeRefused)
-    assert bank.posted("res1") == COST
-
-
-@pytest.mark.parametrize(
-    ("receiver", "role"),
-    [("mallory", Role.RESOURCE), ("bank", Role.RESOURCE), ("alice", Role.USER), ("alice", Role.BANK)],
-)
-def test_a_claim_rests_on_a_resources_word_to_its_bearer(bank: Any, seal_for: Any, receiver: str, role: Role) -> None:
-    bank.order()
-    bank.countersign(bank.line())
-    with pytest.raises(RemoteProtocolError, match="must be a resource's message to its buyer"):
-        claim(bank, seal_for(FAILED, "res1", receiver, role))
-    assert bank.posted("res1") == COST
-
-
+@pytest.mark.parametrize("signer", ["alice", "res2", "mallory"])
+@pytest.mark.parametrize("sender", ["alice", "res1"])
 @pytest.mark.parametrize("posted", [True, False])
-def test_nobody_claims_what_another_has_bought(bank: Any, said: Any, seal_for: Any, posted: bool) -> None:
-    """Whatever the resource has said to mallory of alice's agreement, only alice's own claim counts."""
+def test_nobody_signs_that_another_has_failed(bank: Any, said: Any, signer: str, sender: str, posted: bool) -> None:
     bank.order()
     if posted:
         bank.countersign(bank.line())
     entries = bank.ledger.entries()
-    (refused,) = said(claim(bank, seal_for(FAILED, "res1", "mallory"), sender="mallory", now=30))
-    assert (type(refused), refused.code) == (c.ChangeRefused, "unknown_agreement")
+    (refused,) = said(bank.hear(sender, bank.failure(signer), 30))
+    assert (type(refused), refused.code) == (c.ChangeRefused, "bad_signature")
     assert bank.ledger.entries() == entries
 
 
-def test_a_claim_for_what_was_never_paid_voids_and_refunds_nothing(bank: Any, said: Any, seal_for: Any) -> None:
+@pytest.mark.parametrize("signers", [("alice", "res1"), ("res1", "alice"), ("res1", "res1"), ()])
+def test_a_failure_has_the_signature_of_its_resource_alone(bank: Any, said: Any, signers: tuple[str, ...]) -> None:
     bank.order()
-    answers = said(claim(bank, seal_for(FAILED, "res1", "alice"), now=30))
+    bank.countersign(bank.line())
+    (refused,) = said(bank.hear("alice", replace(bank.failure(), signers=signers), 30))
+    assert (type(refused), refused.code) == (c.ChangeRefused, "bad_signature")
+    assert bank.posted("res1") == COST
+
+
+def test_a_failure_that_its_resource_has_signed_brings_the_money_back(bank: Any) -> None:
+    """Attack A5: the resource takes the money and says that it has failed, even after the slot."""
+    bank.order()
+    bank.countersign(bank.line())
+    effects = bank.hear("alice", bank.failure(), 2 * HOUR)
+    assert told(effects) == [("alice", c.ChangePosted), ("res1", c.ChangePosted)]
+    assert (bank.posted("alice"), bank.posted("res1")) == (200_000, 0)
+    bank.hear("alice", bank.failure(), 2 * HOUR)
+    assert bank.posted("alice") == 200_000  # once
+
+
+@pytest.mark.parametrize("change", [{"offer_id": "offer-a2"}, {"user": "mallory"}, {"resource": "res2"}], ids=str)
+def test_a_failure_counts_for_its_offer_and_parties_only(bank: Any, said: Any, change: dict[str, str]) -> None:
+    bank.order()
+    bank.countersign(bank.line())
+    failure = bank.failure(change.get("resource", "res1"), **change)
+    (refused,) = said(bank.hear(change.get("user", "alice"), failure, 30))
+    assert isinstance(refused, c.ChangeRefused)
+    assert bank.posted("res1") == COST
+
+
+@pytest.mark.parametrize("posted", [True, False])
+def test_nobody_claims_what_another_has_bought(bank: Any, said: Any, posted: bool) -> None:
+    bank.order()
+    if posted:
+        bank.countersign(bank.line())
+    entries = bank.ledger.entries()
+    (refused,) = said(bank.hear("mallory", bank.failure(), 30))
+    assert (type(refused), refused.code) == (c.ChangeRefused, "bad_signature")
+    assert bank.ledger.entries() == entries
+
+
+def test_a_claim_for_what_was_never_paid_voids_and_refunds_nothing(bank: Any, said: Any) -> None:
+    bank.order()
+    answers = said(bank.hear("alice", bank.failure(), 30))
     assert c.ChangeRefused in map(type, answers)
     assert (bank.posted("alice"), bank.reserved()) == (200_000, 0)
 

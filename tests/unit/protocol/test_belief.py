@@ -25,8 +25,9 @@ from ramp.model.sizes.amended import charge_owed, first_state, refund_owed
 from ramp.model.slot import SlotMove
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.amending.asking import AgreementResized, PostChange, ResizeSlot, VoidChange
 from ramp.protocol.belief import said_by, sealed_by, sealed_lately
+from ramp.protocol.effects import PostChange, ResizeSlot, VoidChange
+from ramp.protocol.events import AgreementResized
 from ramp.protocol.timing import Timing
 
 AGE = Timing().message_age
@@ -43,7 +44,6 @@ HARM = (
     | fx.ReserveFunds
     | fx.CountersignLine
     | fx.VoidOrder
-    | fx.FailLine
     | fx.PostDeposit
     | fx.LookUpAccount
     | fx.LookUpOverview
@@ -259,7 +259,6 @@ def samples(name: str, one: Any, seal_for: Any) -> dict[type, Any]:
     offer_id = "offer-res1-1" if mine else OFFER
     bought = one.party.agreements.get(agreement_id) if mine else None
     paid = c.PaymentMade(agreement_id, "t1", 80_000)
-    failed = c.Failed(agreement_id, offer_id, RefusalCode.SLOT_TAKEN)
     vote = c.FundsReserved("o1", "alice", (LINE,), UNTIL, UNTIL, 0)
     made: list[Any] = [
         c.Acceptance("r1", offer_id),
@@ -273,8 +272,6 @@ def samples(name: str, one: Any, seal_for: Any) -> dict[type, Any]:
         c.OrderPosted("order-alice-1", (paid,)),
         c.OrderVoided("order-alice-1", "expired"),
         c.Confirmed(agreement_id, offer_id),
-        failed,
-        c.RefundClaim(failed, seal_for(failed, "res1", "alice")),
         paid,
         c.PaymentRefused(agreement_id, "withdrawn"),
         c.AccountQuery("n1", "alice"),
@@ -392,7 +389,6 @@ MATTERS: dict[str, set[type]] = {
         c.OrderVoided,
         c.Confirmed,
         c.Settled,
-        c.Failed,
         c.AccountStatement,
         c.RequestRefused,
         c.ClockReading,
@@ -404,7 +400,7 @@ MATTERS: dict[str, set[type]] = {
         c.ChangePosted,
         c.ChangeDone,
     },
-    "bank": BEGINNINGS["bank"] | {c.Failed, c.RefundClaim},
+    "bank": BEGINNINGS["bank"],
     "directory": BEGINNINGS["directory"],
     "keeper": {c.DepositMade, c.ChangePosted, c.RequestRefused, c.MarketOverview},
 }

@@ -12,6 +12,7 @@ import pytest
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
+from ramp.model.agreement import Signed
 from ramp.model.contents.jobs import (
     ARCHIVE_BYTES_MAX,
     INPUT_BYTES_MAX,
@@ -415,7 +416,7 @@ def test_a_job_for_the_last_moment_of_a_slot_gets_nothing_back(seller: Any, due:
     ordered(seller, replace(ORDER, begin_at=due))
     told = seen(seller, ev.JobSight(JobState.FAILED, detail="its latest start had passed"), 2 * HOUR)
     assert status(seller).delivery is delivery
-    failed = [each for each in contents(told) if isinstance(each, c.Failed)]
+    failed = [each for each in contents(told) if isinstance(each, Signed)]
     assert bool(failed) is (delivery is Delivery.UNDELIVERED)
 
 
@@ -427,7 +428,7 @@ def test_in_a_short_slot_a_job_of_its_first_half_shows_that_nothing_was_delivere
     one.sell()
     ordered(one, replace(ORDER, begin_at=due))
     told = seen(one, ev.JobSight(JobState.FAILED, detail="its latest start had passed"), 2 * HOUR)
-    assert any(isinstance(each, c.Failed) for each in contents(told)) is lost
+    assert any(isinstance(each, Signed) for each in contents(told)) is lost
 
 
 @pytest.mark.parametrize(("late", "delivery"), [(10 * SECOND, Delivery.ON_TIME), (10 * SECOND + 1, Delivery.LATE)])
@@ -458,10 +459,10 @@ def test_a_slot_that_is_not_delivered_is_paid_back_on_the_resources_own_word(sel
     assert status(seller).detail == "not delivered: the account is locked"
     said = [(each.message.receiver, each.message.content) for each in effects if isinstance(each, fx.Send)]
     assert [receiver for receiver, _ in said] == ["alice", "bank"]
-    assert all(content.code is RefusalCode.NOT_DELIVERED for _, content in said)
+    assert all(content.body.code is RefusalCode.NOT_DELIVERED for _, content in said)
     assert seller.party.participants["offer-res-1"].state == "ending"
     repeated = seller.party.tick(limit + MINUTE)
-    assert [type(each) for each in contents(repeated) if not isinstance(each, c.Registration)] == [c.Failed]
+    assert [type(each) for each in contents(repeated) if not isinstance(each, c.Registration)] == [Signed]
     effects = seller.hear("bank", c.ChangePosted("a1", 0, "t2", -5), limit + MINUTE)
     assert [type(each) for each in records(effects)] == [SlotReleased]
     assert contents(seller.hear("bank", c.ChangePosted("a1", 0, "t2", -5), limit + MINUTE)) == []
@@ -532,7 +533,7 @@ def test_a_machine_may_say_itself_that_a_sold_slot_is_lost(seller: Any) -> None:
     ordered(seller)
     seen(seller, ev.JobSight(JobState.QUEUED), 1)
     effects = seller.party.handle(ev.SlotsTended((("offer-res-1", "node n3 is down"),)), 2)
-    assert [type(each) for each in contents(effects)] == [c.Failed, c.Failed]
+    assert [type(each) for each in contents(effects)] == [Signed, Signed]
     assert fx.CancelJob in asked(effects)
     assert seller.party.handle(ev.SlotsTended((("offer-res-1", "again"),)), 3) == []
     assert seller.party.handle(ev.SlotsTended((("nothing", "of ours"),)), 3) == []

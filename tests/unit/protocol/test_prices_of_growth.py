@@ -21,11 +21,12 @@ from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role
 from ramp.model.sizes.amended import first_state
-from ramp.protocol.amending.asking import AgreementResized, AmendmentOutcome
-from ramp.protocol.amending.memory import AmendmentProposed
 from ramp.protocol.conversations import Registry
 from ramp.protocol.effects import Effect, Persist, Report, Send
+from ramp.protocol.events import AgreementResized
+from ramp.protocol.outcome import AmendmentOutcome
 from ramp.protocol.progress import AmendmentEnded
+from ramp.protocol.records import AmendmentProposed
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.changing.desk import Changes
 from simulation.market.counted_ids import CountedIds

@@ -331,8 +331,8 @@ def test_a_slot_that_is_sold_is_not_sold_again_under_another_agreement(resource:
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_nothing_that_is_sealed_for_a_buyer_buys_a_sold_slot_back(resource: Any, said: Any, when: str) -> None:
-    """`Failed` under the resource's seal is worth a refund at any time, so no bad commitment may bring one about.
+def test_nothing_that_is_signed_for_a_buyer_buys_a_sold_slot_back(resource: Any, said: Any, when: str) -> None:
+    """A failure with the resource's signature is worth a refund at any time, so no bad commitment may bring one about.
 
     The agreement id is put on an offer that is not held, on one that is held for another request, and on wrong terms,
     before and after the slot is sold under it.
@@ -363,7 +363,7 @@ def test_what_was_accepted_and_failed_is_told_to_buyer_and_bank(resource: Any, s
     assert fx.ConfirmSlot(offer.offer_id) in effects
     effects = party.handle(ev.SlotConfirmed(offer.offer_id, Refusal(0, RefusalCode.PLUGIN_FAILED)), 0)
     told = [effect.message for effect in effects if isinstance(effect, fx.Send)]
-    assert [(each.receiver, type(each.content)) for each in told] == [("alice", c.Failed), ("bank", c.Failed)]
+    assert [(each.receiver, type(each.content)) for each in told] == [("alice", Signed), ("bank", Signed)]
     (again,) = said(resource.hear("alice", resource.commitment(resource.agreement(offer))))
     assert again == told[0].content
     (other,) = said(resource.commit(offer, agreement_id="a2"))  # never accepted, so nothing of it has failed
@@ -417,7 +417,7 @@ def test_a_void_releases_a_slot_that_is_firm_and_not_paid(resource: Any, said: A
     (released,) = written(effects)
     assert (type(released), released.seal.signer) == (SlotReleased, "bank")
     assert fx.ReleaseSlot(offer.offer_id) in effects
-    assert [type(each) for each in said(effects)] == [c.Failed]
+    assert [type(each) for each in said(effects)] == [Signed]
 
 
 def test_a_buyer_who_lets_a_firm_slot_go_makes_the_resource_ask_the_bank(resource: Any, said: Any) -> None:
@@ -542,7 +542,7 @@ def test_every_copy_of_a_message_after_the_end_gets_the_last_answer(resource: An
     ]
     assert said(resource.hear("bank", c.ChangePosted("a1", 0, "t2", -offer.cost))) == []
     (failed,) = said(resource.commit(offer))
-    assert (type(failed), failed.code) == (c.Failed, RefusalCode.CANCELLED)
+    assert failed.body.code is RefusalCode.CANCELLED
     (refused,) = said(resource.hear("alice", c.Acceptance("r1", offer.offer_id)))
     assert (type(refused), refused.code) == (c.HoldRefused, RefusalCode.CANCELLED)
 

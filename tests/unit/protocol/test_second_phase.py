@@ -66,8 +66,8 @@ def test_an_order_that_is_posted_after_all_settles_the_units_that_have_not_faile
     assert advanced(effects) == [(2, "settled", "")]
     (closed,) = [each for each in written(effects) if isinstance(each, OrderClosed)]
     assert closed.detail == ""  # it is no failure
-    (claim,) = [each for each in said(effects) if isinstance(each, c.RefundClaim)]
-    assert claim.failed.agreement_id == one.confirmation.agreements[0].agreement_id
+    (claim,) = [each for each in said(effects) if isinstance(each, Signed)]
+    assert claim.body.agreement_id == one.confirmation.agreements[0].agreement_id
     assert {unit.agreement_id for unit in one.outcome.units} == {
         each.agreement_id for each in one.party.agreements.values()
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from ramp.errors import EffectFailed, LedgerUnavailable, PluginError, RemoteProt
 from ramp.ledger.account import AccountKind
 from ramp.ledger.book import Book
 from ramp.model.acl import OFFERS, SEALED, Message, Performative
-from ramp.model.agreement import Agreement, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.contents import (
     Acceptance,
     Commitment,
@@ -256,18 +257,19 @@ def test_what_has_run_out_is_void_to_whoever_asks(swept: bool) -> None:
     assert (found.order.fate, found.order.code) == (said.OrderFate.VOIDED, "expired")
 
 
-def test_only_the_buyer_brings_a_resources_word() -> None:
+def test_a_resources_failure_counts_for_its_own_buyer_only() -> None:
     accounts = Accounts()
     accounts.reserve()
-    refused = accounts.books.answer(fx.FailLine("c", "a-o1", "", "res", "mallory", "", ""), 20)
-    assert isinstance(refused, said.OrderStands)
-    assert (refused.order, refused.code) == (None, "unknown_agreement")
+    failure = ContractChange("a-o1", 0, "", "mallory", "res", "bank", 10, code=RefusalCode.SLOT_TAKEN)
+    refused = accounts.books.answer(fx.PostChange("c", "a-o1", failure, False, ""), 20)
+    assert isinstance(refused, said.ChangeDecided)
+    assert (refused.voided, refused.code) == (None, "unknown_agreement")
     assert accounts.ledger.balance("alice").reserved == 1_000
-    for user in ("alice", ""):  # "": the resource itself
-        voided = accounts.books.answer(fx.FailLine("c", "a-o1", "", "res", user, "", ""), 20)
-        assert isinstance(voided, said.OrderStands)
-        assert voided.order is not None
-        assert voided.order.fate is said.OrderFate.VOIDED
+    for _ in range(2):
+        answer = accounts.books.answer(fx.PostChange("c", "a-o1", replace(failure, user="alice"), False, ""), 20)
+        assert isinstance(answer, said.ChangeDecided)
+        assert answer.voided is not None
+        assert (answer.voided.fate, answer.code) == (said.OrderFate.VOIDED, "resource_failed")
 
 
 def test_the_word_on_which_a_change_rests_is_kept_with_it() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from ramp.control.events import RequestStanding, RoundOpened
 from ramp.model.agreement import ContractChange
 from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
-from ramp.protocol.amending.asking import QUOTED, AmendmentOutcome
+from ramp.protocol.outcome import QUOTED, AmendmentOutcome
 from ramp.protocol.progress import AmendmentAdvanced, AmendmentEnded
 from ramp.web.live.standings import SLOTS_MAX, STANDINGS_MAX, SizeChanges, Standings
 from ramp.web.live.story import AuctionStory

@@ -17,22 +17,16 @@ from __future__ import annotations
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, ContractChange, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed, document_name
 from ramp.model.contents import ChangeAgreed, ChangeDone, ChangePosted, ChangeRefused
 from ramp.model.instant import Duration, Instant, iso
 from ramp.model.offer import Refusal
 from ramp.model.seal import Seal
 from ramp.model.sizes.amended import SlotState
-from ramp.protocol.amending.asking import ResizeSlot, SlotResized
-from ramp.protocol.amending.memory import (
-    AmendmentDropped,
-    AmendmentReceived,
-    AmendmentSettled,
-    CapacityTaken,
-    document_name,
-)
-from ramp.protocol.effects import Effect, Persist, SaveAgreement, Send
+from ramp.protocol.effects import Effect, Persist, ResizeSlot, SaveAgreement, Send
+from ramp.protocol.events import SlotResized
 from ramp.protocol.machine import StateMachine
+from ramp.protocol.records import AmendmentDropped, AmendmentReceived, AmendmentSettled, CapacityTaken
 from ramp.protocol.timing import Pace, Retry, earliest
 from ramp.protocol.transition_tables import SELLER_CHANGE, SellerChangeState
 

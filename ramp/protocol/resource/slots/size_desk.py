@@ -32,11 +32,11 @@ from ramp.model.sizes.amended import (
     notice_problem,
     number_problem,
 )
-from ramp.protocol.amending.asking import SlotResized
-from ramp.protocol.amending.memory import AmendmentDropped, AmendmentReceived, AmendmentSettled, SizeRecord
 from ramp.protocol.belief import sealed_lately
 from ramp.protocol.effects import Effect, Send, reply
+from ramp.protocol.events import SlotResized
 from ramp.protocol.faults import guarded
+from ramp.protocol.records import AmendmentDropped, AmendmentReceived, AmendmentSettled, SizeRecord
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Booked, Unpaid
 from ramp.protocol.resource.seller import DRAINING_DETAIL, Seller

@@ -14,8 +14,8 @@ from ramp.model.contents import ChangeCall, ChangePriced
 from ramp.model.instant import Duration, Instant
 from ramp.model.money import credits_text
 from ramp.model.sizes.amended import SlotState, amendment_problem, charge_owed
-from ramp.protocol.amending.asking import QUOTED
 from ramp.protocol.effects import Effect, Send
+from ramp.protocol.outcome import QUOTED
 from ramp.protocol.timing import Pace, Retry, earliest, moved
 
 TOO_EXPENSIVE = "too_expensive"

@@ -26,10 +26,11 @@ from ramp.model.sizes.amended import (
     refund_owed,
 )
 from ramp.model.sizes.moldable import price_with
-from ramp.protocol.amending.asking import QUOTED, AgreementResized, AmendmentOutcome
 from ramp.protocol.belief import said_by
 from ramp.protocol.conversations import Conversations, Registry
 from ramp.protocol.effects import Effect, Report
+from ramp.protocol.events import AgreementResized
+from ramp.protocol.outcome import QUOTED, AmendmentOutcome
 from ramp.protocol.progress import AmendmentEnded
 from ramp.protocol.timing import Pace
 from ramp.protocol.user.changing.history import History
