@@ -11,6 +11,7 @@ import difflib
 import enum
 import functools
 import inspect
+import math
 import os
 import re
 import sys
@@ -85,6 +86,39 @@ class Wanted:
     holds: Callable[[Any], bool]
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """How a file writes a value that a field holds in another form; to be a module's constant, as `Wanted`.
+
+    Attributes:
+        words: what is wanted, for messages.
+        read: returns the value of what was written; raises `ValueError` for anything else.
+        show: returns the text of a value.
+        suffix: end of the key in the file, behind the name of the field.
+    """
+
+    words: str
+    read: Callable[[Any], Any]
+    show: Callable[[Any], str] = str
+    suffix: str = ""
+
+
+def written_seconds(least: float = 0) -> Written:
+    """The form of a duration in microseconds: seconds, in a key that ends with `_s`; by default any number above 0."""
+
+    def read(value: float) -> int:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not least <= value < math.inf or value == 0:
+            raise ValueError("no such duration")
+        return round(value * 1_000_000)
+
+    words = f"a number of seconds {f'from {least:g}' if least else 'above 0'}"
+    return Written(words, read, lambda duration: f"{duration / 1_000_000:g}", "_s")
+
+
+Seconds = Annotated[int, written_seconds()]
+"""A duration in microseconds, of a file's key that ends with `_s`."""
+
 _ATTRIBUTE: Final = re.compile(r"^(?P<indent> {4,8})(?P<name>\w+): (?P<words>.+(?:\n(?P=indent) +\S.*)*)", re.MULTILINE)
 """One attribute in a docstring; the lines that go on with it stand further in."""
 
@@ -122,11 +156,19 @@ def read_options(
     Raises:
         ConfigurationError: with every finding.
     """
-    reader = _Reader()
-    read: _Options = reader.table(values, into, ())
-    if reader.findings:
-        raise wrong_options(reader.findings, source=source, within=within, text=text)
+    read, findings = options_and_findings(values, into)
+    if read is None:
+        raise wrong_options(findings, source=source, within=within, text=text)
     return read
+
+
+def options_and_findings(
+    values: Mapping[str, Any], into: type[_Options]
+) -> tuple[_Options | None, list[tuple[_Path, str]]]:
+    """Read a table into a dataclass as `read_options` does; return None and the findings if there are any."""
+    reader = _Reader()
+    read: _Options | None = reader.table(values, into, ())
+    return read, reader.findings
 
 
 def wrong_options(
@@ -235,9 +277,9 @@ def described_options(options: type | None) -> list[dict[str, str]]:
     told = {found["name"]: " ".join(found["words"].split()) for found in _ATTRIBUTE.finditer(docstrings)}
     return [
         {
-            "name": one.name,
+            "name": _key_of(one, hints),
             "type": _type_words(hints[one.name]),
-            "default": _default_words(one),
+            "default": _default_words(one, _written(hints[one.name])),
             "about": told.get(one.name, ""),
         }
         for one in fields(options)
@@ -252,16 +294,30 @@ def _dotted(path: _Path) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
 
 
-def _default_words(one: Field[Any]) -> str:
+def _written(kind: Any) -> Written | None:
+    """The form of a field's values in a file, if it is another one."""
+    kinds = get_args(kind) if get_origin(kind) in {Union, UnionType} else (kind,)
+    conditions = (condition for each in kinds if get_origin(each) is Annotated for condition in get_args(each)[1:])
+    return next((each for each in conditions if isinstance(each, Written)), None)
+
+
+def _key_of(one: Field[Any], hints: Mapping[str, Any]) -> str:
+    written = _written(hints[one.name])
+    return one.name if written is None else one.name + written.suffix
+
+
+def _default_words(one: Field[Any], written: Written | None) -> str:
     if one.default is MISSING:
         return "required" if one.default_factory is MISSING else ""
-    return "" if one.default is None else str(one.default)
+    if one.default is None:
+        return ""
+    return str(one.default) if written is None else written.show(one.default)
 
 
 def _type_words(kind: Any) -> str:
     if get_origin(kind) is Annotated:
         inner, *conditions = get_args(kind)
-        words = [each.words for each in conditions if isinstance(each, Wanted)]
+        words = [each.words for each in conditions if isinstance(each, Wanted | Written)]
         return " and ".join(words) or " ".join([_type_words(inner), *map(str, conditions)])
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return " | ".join(str(each.value) for each in kind)
@@ -322,7 +378,7 @@ class _Reader:
         except Exception as error:  # a guest's class, whose annotations name what is not there
             self.findings.append((path, f"{into.__name__} cannot be read: {type(error).__name__}: {error}"))
             return None
-        known = {one.name: one for one in fields(into) if one.init}
+        known = {_key_of(one, hints): one for one in fields(into) if one.init}
         before = len(self.findings)
         for name in values:
             if name not in known:
@@ -331,9 +387,9 @@ class _Reader:
         read = {}
         for name, one in known.items():
             if name in values:
-                read[name] = self.read(values[name], hints[name], (*path, name))
+                read[one.name] = self.read(values[name], hints[one.name], (*path, name))
             elif one.default is MISSING and one.default_factory is MISSING:
-                wanted = [each for each in get_args(hints[name]) if isinstance(each, Wanted)]
+                wanted = [each for each in get_args(hints[one.name]) if isinstance(each, Wanted)]
                 self.findings.append(((*path, name), f"is missing{_wanted_words(wanted)}"))
         if len(self.findings) > before:
             return None
@@ -365,6 +421,11 @@ class _Reader:
     def _conditional(self, value: Any, kind: Any, path: _Path) -> Any:
         """A value with conditions on it."""
         inner, *conditions = get_args(kind)
+        if (written := _written(kind)) is not None:
+            try:
+                return written.read(value)
+            except ValueError:
+                return self._wrong(path, value, written.words)
         before = len(self.findings)
         found = self.read(value, inner, path)
         if len(self.findings) == before and found is not None:

@@ -298,7 +298,7 @@ class PartyBuilder:
         config = self.config
         bank, keeper = config.market_address(config.bank), config.market_address(config.keeper)
         directories = tuple(map(config.market_address, config.directory_names))
-        return Composition(bank, directories, keeper, config.timing, config.holds, config.signed_offers)
+        return Composition(bank, directories, keeper, config.timing, config.quotas, config.signed_offers)
 
     def _shelf(self, name: str) -> Callable[[str, Signed, str], None]:
         def keep(agreement_id: str, signed: Signed, payment: str) -> None:

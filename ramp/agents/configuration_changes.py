@@ -29,7 +29,6 @@ from ramp.control.market_changes import (
 )
 from ramp.control.requests import Request
 from ramp.control.status import AgentStatus
-from ramp.control.unmapped_users import unmapped
 from ramp.errors import ConfigurationError, TransportError
 from ramp.model.instant import DAY, iso
 from ramp.model.money import credits_text
@@ -48,6 +47,9 @@ from ramp.runtime.logs.events import record
 from ramp.runtime.state_folder import StateFolder
 
 _OWNED: Final = get_args(OwnerRequest)
+
+REFUSING_NAMED: Final = 3
+"""Maximum number of resources named in a warning."""
 
 UP_STATES: Final = ("ready", "degraded")
 """States of an added agent that has started."""
@@ -138,7 +140,7 @@ class Changing:
         then = replace(overlay, users={**overlay.users, asked.name: table})
         given = f"deposit {credits_text(asked.deposit)}, overdraft {credits_text(asked.credit_limit)} credits"
         changed = await self._come(asked.name, then, "user add", f"added user {asked.name}: {given}", who)
-        return replace(changed, lines=(*changed.lines, *unmapped(self._config, asked.name)))
+        return replace(changed, lines=(*changed.lines, *_unmapped(self._config, asked.name)))
 
     async def _add_resource(self, definition: str, who: str) -> MarketChanged:
         table, machines = part_of_market(definition, "the resource's definition")
@@ -316,7 +318,7 @@ class Changing:
         standings = {name: await self._standing(name) for name in removed}
         lines = [_line(step, standings.get(step.name, ([], []))[0]) for step in steps]
         comers = [step.name for step in steps if step.kind is StepKind.ADD and config.roles()[step.name] is Role.USER]
-        lines += [line for name in comers for line in unmapped(config, name)]
+        lines += [line for name in comers for line in _unmapped(config, name)]
         lines += [ChangeLine("stands", "", f"{each}, regardless of the file") for each in then.standing]
         if dry_run:
             return MarketChanged(tuple(lines), done=False)
@@ -415,6 +417,17 @@ class Changing:
 def _line(step: Step, still_open: Sequence[str]) -> ChangeLine:
     text = f"{step.text} ({'; '.join(still_open)}: needs --force)" if still_open else step.text
     return ChangeLine(step.kind.value, step.name, text)
+
+
+def _unmapped(config: SwarmConfig, name: str) -> list[ChangeLine]:
+    """Warn of resources that will refuse a user because it has no local account there."""
+    refusing = config.refusing(name)
+    if not refusing:
+        return []
+    more = f" and {len(refusing) - REFUSING_NAMED} more" if len(refusing) > REFUSING_NAMED else ""
+    what = f"warning: {', '.join(refusing[:REFUSING_NAMED])}{more} will refuse {name} (no_account)"
+    text = f"{what}: [accounts] has no local account for {name}; add one and run `ramp up` again"
+    return [ChangeLine("warning", name, text)]
 
 
 class SupervisorControl(ControlSocket):

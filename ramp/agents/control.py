@@ -13,30 +13,26 @@ from ramp.agents.roles import CommandedAgent, UserAgent
 from ramp.control import answering
 from ramp.control.answering import full_name
 from ramp.control.codec import decode_request
-from ramp.control.events import Done, Event, RequestShown, Submitted, Watching
+from ramp.control.events import Event, RequestShown, Submitted, Watching
 from ramp.control.requests import (
     Approve,
-    AskOverview,
-    Cancel,
-    Deposit,
+    KeeperRequest,
     ListAgreements,
     ListJobs,
     ListRequests,
-    OrderRefund,
     Request,
-    Resize,
     ShowRequest,
     Submit,
+    UserCommand,
     Watch,
-    Withdraw,
 )
-from ramp.errors import ConfigurationError, ControlLineError
+from ramp.errors import ControlLineError
 from ramp.model.contents import ChangePosted, DepositMade
 from ramp.model.money import credits_text
 from ramp.model.request import RequestForQuotation
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
-from ramp.protocol.outcome import AmendmentOutcome, RequestOutcome
+from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.records import RequestConcluded
 from ramp.protocol.user.evaluator import BIDS_MAX, BIDS_SHOWN
 from ramp.rfql.request_for_quotation import write_request
@@ -57,15 +53,13 @@ class ControlChannel(ControlSocket):
         self._commanded = agent
         self._ids = RandomIds()
 
-    async def _ask(self, query_id: str, command: ev.Command) -> Event:
-        def wanted(progress: pr.Progress) -> bool:
-            return isinstance(progress, pr.QueryAnswered) and progress.query_id == query_id
-
-        async with self._progress(wanted) as queue:
-            await self._commanded.command(command)
-            progress = await queue.get()
-        assert isinstance(progress, pr.QueryAnswered)
-        return answering.answer(progress)
+    async def _ask(self, request: UserCommand | KeeperRequest) -> Event:
+        asked = answering.asked(request, self._ids.new, str(self._commanded.jid.domain))
+        async with self._progress(asked.wants) as queue:
+            await self._commanded.command(asked.command)
+            while not asked.is_answered:
+                asked.take(await queue.get())
+        return asked.answer
 
     @contextlib.asynccontextmanager
     async def _progress(self, wanted: Callable[[pr.Progress], bool]) -> AsyncIterator[asyncio.Queue[pr.Progress]]:
@@ -101,8 +95,8 @@ class UserControl(ControlChannel):
             case Watch(request_id):
                 async for event in self._watch(request_id, reader):
                     yield event
-            case Withdraw(request_id):
-                yield await self._withdraw(request_id)
+            case ev.RequestWithdrawn(request_id) if request_id not in self._agent.party.purchases:
+                yield answering.unknown(request_id)
             case ListRequests():
                 yield answering.requests_of(self._agent.party)
             case ShowRequest(request_id):
@@ -111,14 +105,10 @@ class UserControl(ControlChannel):
                 yield RequestShown(None if outcome is None else self._outcome(outcome))
             case ListAgreements():
                 yield answering.agreements_of(self._agent.party, self._agreement_file, self._payment_file)
-            case Cancel() | Resize():
-                yield await (self._resize(request) if isinstance(request, Resize) else self._cancel(request))
             case ListJobs():
                 yield answering.jobs_of(self._agent.party)
-            case _ if isinstance(request, answering.Question):
-                query_id = answering.query_of(request, self._ids.new)
-                command = answering.question(request, query_id, str(self._agent.jid.domain))
-                yield await self._ask(query_id, command)
+            case _ if isinstance(request, UserCommand):
+                yield await self._ask(request)
 
     # -- requests ------------------------------------------------------------------------------------------------
 
@@ -223,34 +213,6 @@ class UserControl(ControlChannel):
         finally:
             gone.cancel()
 
-    async def _withdraw(self, request_id: str) -> Event:
-        if request_id not in self._agent.party.purchases:
-            return answering.unknown(request_id)
-        await self._agent.command(ev.RequestWithdrawn(request_id))
-        return Done()
-
-    async def _cancel(self, request: Cancel) -> Event:
-        agreement_id, reason = request.agreement_id, request.reason or "cancelled by the user"
-
-        def wanted(progress: pr.Progress) -> bool:
-            return isinstance(progress, pr.CancellationEnded) and progress.outcome.agreement_id == agreement_id
-
-        async with self._progress(wanted) as queue:
-            await self._agent.command(ev.AgreementCancelled(agreement_id, reason))
-            ended = await queue.get()
-        assert isinstance(ended, pr.CancellationEnded)
-        return ended
-
-    async def _resize(self, request: Resize) -> Event:
-        ended: dict[str, AmendmentOutcome] = {}
-        async with self._progress(lambda told: answering.has_changed(told, request)) as queue:
-            await self._agent.command(answering.change_of(request))
-            while len(ended) < len(answering.changed_by(request)):
-                told = await queue.get()
-                assert isinstance(told, pr.AmendmentEnded)
-                ended[told.outcome.agreement_id] = told.outcome
-        return answering.changes_ended(request, ended)
-
     def _agreement_file(self, agreement_id: str) -> Path | None:
         path = self._state.agreement(str(self._agent.jid.user), agreement_id)
         return path if path.exists() else None
@@ -276,29 +238,18 @@ class KeeperControl(ControlChannel):
         self._state = state
 
     async def answer(self, request: Request, reader: asyncio.StreamReader, who: str) -> AsyncIterator[Event]:
-        match request:
-            case Deposit():
-                yield await self._deposit(request, who)
-            case OrderRefund():
-                yield await self._refund(request, who)
-            case AskOverview(since, until):
-                query_id = self._ids.new("query")
-                yield await self._ask(query_id, ev.OverviewAsked(query_id, since, until))
+        if not isinstance(request, KeeperRequest):
+            return
+        done = await self._ask(request)
+        match done:
+            case DepositMade() if isinstance(request, ev.DepositOrdered):
+                account = full_name(request.account, str(self._commanded.jid.domain))
+                what = f"{credits_text(done.amount)} credits to {account} ({done.deposit_id})"
+                self._log(who, "deposit", account, what)
+            case ChangePosted() if isinstance(request, ev.RefundOrdered):
+                what = f"{credits_text(done.refund)} credits refunded: {request.reason}"
+                self._log(who, "refund", request.agreement_id, what)
+        yield done
 
-    async def _deposit(self, order: Deposit, who: str) -> Event:
-        if order.amount <= 0:
-            raise ConfigurationError(f"the deposit must be above 0 minor units, got {order.amount}")
-        deposit_id = order.deposit_id or self._ids.new("deposit")
-        account = full_name(order.account, str(self._commanded.jid.domain))
-        done = await self._ask(deposit_id, ev.DepositOrdered(deposit_id, account, order.amount, order.memo))
-        if isinstance(done, DepositMade):
-            what = f"{credits_text(done.amount)} credits to {account} ({deposit_id})"
-            add_line(self._state, self._commanded.now(), who, "deposit", account, what)
-        return done
-
-    async def _refund(self, order: OrderRefund, who: str) -> Event:
-        done = await self._ask(order.agreement_id, ev.RefundOrdered(order.agreement_id, order.reason))
-        if isinstance(done, ChangePosted):
-            what = f"{credits_text(done.refund)} credits refunded: {order.reason}"
-            add_line(self._state, self._commanded.now(), who, "refund", order.agreement_id, what)
-        return done
+    def _log(self, who: str, verb: str, name: str, what: str) -> None:
+        add_line(self._state, self._commanded.now(), who, verb, name, what)

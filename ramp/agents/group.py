@@ -22,6 +22,7 @@ import signal
 import stat
 import sys
 import time
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -157,7 +158,7 @@ class Group:
                 agent = await self._start(name)
                 life.agent = agent
                 if isinstance(agent, ResourceAgent):
-                    await self._guests_opened(agent)
+                    await _first_of(agent.guests_opened(), self._stopping.wait())
                 was_up = True
                 await self._live(name, agent, life)
             except Exception as error:  # restart the agent after any error, unless that is useless
@@ -195,12 +196,7 @@ class Group:
 
     async def _told_to_end(self, life: _Life, limit_s: float | None = None) -> None:
         """Wait until this process or the agent must end, or until the timeout in seconds."""
-        waits = [asyncio.create_task(each.wait()) for each in (self._stopping, life.ending)]
-        try:
-            await asyncio.wait(waits, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for wait in waits:
-                wait.cancel()
+        await _first_of(self._stopping.wait(), life.ending.wait(), limit_s=limit_s)
 
     async def _start(self, name: str) -> PartyAgent:
         async with self._starting:  # in order: bank and directory start before the agents that need them
@@ -211,16 +207,6 @@ class Group:
                 await end_agent(agent)
                 raise
             return agent
-
-    async def _guests_opened(self, agent: ResourceAgent) -> None:
-        waits = [asyncio.create_task(wait) for wait in (agent.guests_opened(), self._stopping.wait())]
-        try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            if waits[0].done():
-                await waits[0]
-        finally:
-            for wait in waits:
-                wait.cancel()
 
     async def _live(self, name: str, agent: PartyAgent, life: _Life) -> None:
         control = self._control(name, agent)
@@ -233,13 +219,7 @@ class Group:
             agent.on_troubles = tell
         tell()
         try:
-            finished = asyncio.create_task(agent.wait_finished())
-            ending = asyncio.create_task(self._told_to_end(life))
-            await asyncio.wait({finished, ending}, return_when=asyncio.FIRST_COMPLETED)
-            ending.cancel()
-            if finished.done():
-                await finished
-            finished.cancel()
+            await _first_of(agent.wait_finished(), self._told_to_end(life))
             if isinstance(agent, ResourceAgent) and agent.is_connected:
                 await agent.leave()
         finally:
@@ -253,6 +233,18 @@ class Group:
         if isinstance(agent, UserAgent):
             return UserControl(agent, state.socket(name), state)
         return KeeperControl(agent, state.socket(name), state) if isinstance(agent, KeeperAgent) else None
+
+
+async def _first_of(*waits: Coroutine[object, None, object], limit_s: float | None = None) -> None:
+    """Wait until one of several has ended, raise its exception, and cancel the others."""
+    tasks = [asyncio.create_task(wait) for wait in waits]
+    try:
+        ended, _ = await asyncio.wait(tasks, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
+        for task in ended:
+            await task
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 def _say_nothing() -> None:

@@ -37,12 +37,13 @@ from ramp.client.submission import (
 )
 from ramp.control.events import Event, Refused, RequestEnded, RequestStanding
 from ramp.control.requests import Approve as Approved
-from ramp.control.requests import Resize, Submit, Watch
+from ramp.control.requests import Submit, Watch
 from ramp.errors import MarketRefused, RampError, TransportError
 from ramp.model.contents.jobs import STDOUT
 from ramp.model.instant import HOUR
 from ramp.model.request import NUMBER_MAX
 from ramp.options import Bounds, checked
+from ramp.protocol.events import AgreementResized
 from ramp.runtime.identifiers import RandomIds
 
 MACHINES_LIMIT_S: Final = 25.0
@@ -287,7 +288,7 @@ class AsyncMarket(MarketUser):
         """
         end = None if until is None else moment_given(until, self.access.now(), "until")
         limit = None if max_cost is None else credits_given(max_cost, "max_cost")
-        wish = Resize("", cores, end, quote_only, price, limit)
+        wish = AgreementResized("", cores, end, quote_only, price, limit)
         return await self.ask(dialogues.resize_together(any_ids, wish))
 
     async def balance(self) -> Account:

@@ -36,27 +36,7 @@ from ramp.control.events import (
     RequestStanding,
 )
 from ramp.control.market_changes import MarketChanged, OwnerRequest
-from ramp.control.requests import (
-    AskAccount,
-    AskJob,
-    AskJobOutput,
-    AskMachine,
-    AskOverview,
-    AskResources,
-    Cancel,
-    CancelJob,
-    Deposit,
-    Launch,
-    ListAgreements,
-    ListJobs,
-    ListRequests,
-    OrderRefund,
-    Request,
-    Resize,
-    SendJobInput,
-    ShowRequest,
-    Withdraw,
-)
+from ramp.control.requests import ListAgreements, ListJobs, ListRequests, Request, ShowRequest
 from ramp.errors import ConfigurationError, ControlLineError
 from ramp.model.contents import (
     AccountStatement,
@@ -73,6 +53,8 @@ from ramp.model.contents.jobs import FOLDER, OUTPUT_CHUNK_BYTES, STDOUT, STREAMS
 from ramp.model.instant import DURATION_END, SECOND, Duration, Instant, local_iso
 from ramp.model.request import NUMBER_MAX
 from ramp.model.services import DRAINING_SERVICE
+from ramp.protocol import events as ev
+from ramp.protocol.events import AgreementResized
 from ramp.protocol.outcome import ALREADY_CANCELLED, RequestOutcome, RequestStatus
 from ramp.protocol.progress import AmendmentEnded, CancellationEnded
 
@@ -111,7 +93,7 @@ def _expected(event: Event, kind: type[E]) -> E:
 
 def account(since: Instant | None = None, until: Instant | None = None) -> Dialogue[Account]:
     """Ask for the balance, and for postings between two instants if one is given."""
-    return results.account_of(_expected((yield AskAccount(since, until)), AccountStatement))
+    return results.account_of(_expected((yield ev.AccountAsked("", since, until)), AccountStatement))
 
 
 def statement(since: str | datetime | None, until: str | datetime | None, now: Instant) -> Dialogue[Account]:
@@ -125,16 +107,16 @@ def statement(since: str | datetime | None, until: str | datetime | None, now: I
 
 def machine(resource: str, horizon: Duration) -> Dialogue[MachineState]:
     """Ask a resource for the state of its machine."""
-    status = _expected((yield AskMachine(resource, horizon)), MachineStatus)
+    status = _expected((yield ev.MachineAsked("", resource, horizon)), MachineStatus)
     return parse_snapshot(status.snapshot, resource)
 
 
 def resources(domain: str, *, draining_too: bool = False) -> Dialogue[tuple[Resource, ...]]:
     """Ask the directory for the registered resources, and on request for those that drain."""
-    listing = _expected((yield AskResources()), DirectoryListing)
+    listing = _expected((yield ev.ResourcesAsked("")), DirectoryListing)
     draining: tuple[str, ...] = ()
     if draining_too:
-        draining = _expected((yield AskResources(DRAINING_SERVICE)), DirectoryListing).names
+        draining = _expected((yield ev.ResourcesAsked("", DRAINING_SERVICE)), DirectoryListing).names
     return tuple(Resource(results.short_name(name, domain), name, draining=name in draining) for name in listing.names)
 
 
@@ -167,7 +149,7 @@ def reservations(domain: str, *, everything: bool) -> Dialogue[tuple[Reservation
 
 def withdraw(request_id: str) -> Dialogue[None]:
     """Withdraw a running request."""
-    _expected((yield Withdraw(request_id)), Done)
+    _expected((yield ev.RequestWithdrawn(request_id)), Done)
 
 
 def cancel(any_id: str, reason: str) -> Dialogue[tuple[Cancelled, ...]]:
@@ -199,12 +181,12 @@ def _withdrawn(standing: RequestStanding) -> bool:
 def _cancel_all(entries: Sequence[AgreementStanding], reason: str) -> Dialogue[tuple[Cancelled, ...]]:
     found = []
     for entry in entries:
-        ended = _expected((yield Cancel(entry.agreement.agreement_id, reason)), CancellationEnded)
+        ended = _expected((yield ev.AgreementCancelled(entry.agreement.agreement_id, reason)), CancellationEnded)
         found.append(results.cancelled_of(ended.outcome, entry.agreement.request_id))
     return tuple(found)
 
 
-def resize_together(any_ids: Sequence[str], wish: Resize) -> Dialogue[tuple[Resized, ...]]:
+def resize_together(any_ids: Sequence[str], wish: AgreementResized) -> Dialogue[tuple[Resized, ...]]:
     """Resize the slots that several ids mean: all or none; more than one only to add."""
     if wish.cores is None and wish.until is None:
         raise ConfigurationError(f"{any_ids[0]}: no new size: give a number of cores, an end, or both")
@@ -238,7 +220,7 @@ def jobs() -> Dialogue[tuple[JobStanding, ...]]:
     found = []
     for job in listed:
         if job.status is not None and not job.has_ended:
-            answer = yield AskJob(job.order.job_id)
+            answer = yield ev.JobAsked("", job.order.job_id)
             found.append(replace(job, status=answer) if isinstance(answer, JobStatus) else job)
         else:
             found.append(job)
@@ -254,7 +236,7 @@ def job(any_id: str) -> Dialogue[JobStanding]:
     found = yield from _one_job(any_id)
     if found.has_ended:
         return found
-    answer = yield AskJob(found.order.job_id)
+    answer = yield ev.JobAsked("", found.order.job_id)
     if isinstance(answer, Refused) and found.slot == "cancelled":
         return found  # its resource has forgotten the slot
     return replace(found, status=_expected(answer, JobStatus))
@@ -281,7 +263,7 @@ def launch(any_id: str, work: Work, new_id: Callable[[str], str]) -> Dialogue[tu
         answer = yield from _ordered(order, work.archive)
         if isinstance(answer, Refused):
             for before in orders[:number]:
-                yield CancelJob(before.job_id)
+                yield ev.JobCancelled("", before.job_id)
             raise refused(answer)
         _expected(answer, JobStatus)
     names = {order.job_id for order in orders}
@@ -293,11 +275,11 @@ def _ordered(order: JobOrder, archive: bytes) -> Dialogue[Event]:
     """Send the archive of inputs in pieces, then the order; returns the last answer."""
     for offset in range(0, len(archive), OUTPUT_CHUNK_BYTES):
         data = base64.b64encode(archive[offset : offset + OUTPUT_CHUNK_BYTES]).decode("ascii")
-        answer = yield SendJobInput(order.job_id, order.agreement_id, offset, data)
+        answer = yield ev.JobInputSent("", order.job_id, order.agreement_id, offset, data)
         if isinstance(answer, Refused):
             return answer
         _expected(answer, JobOutput)
-    return (yield Launch(order))
+    return (yield ev.JobSubmitted(order))
 
 
 def cancel_job(any_id: str) -> Dialogue[JobStanding]:
@@ -305,7 +287,7 @@ def cancel_job(any_id: str) -> Dialogue[JobStanding]:
     found = yield from _one_job(any_id)
     if found.has_ended:
         return found
-    return replace(found, status=_expected((yield CancelJob(found.order.job_id)), JobStatus))
+    return replace(found, status=_expected((yield ev.JobCancelled("", found.order.job_id)), JobStatus))
 
 
 def job_output(any_id: str, name: str = STDOUT, offset: int = 0) -> Dialogue[bytes]:
@@ -314,7 +296,7 @@ def job_output(any_id: str, name: str = STDOUT, offset: int = 0) -> Dialogue[byt
     job_id = (yield from _one_job(any_id)).order.job_id
     found = bytearray()
     while True:
-        piece = _expected((yield AskJobOutput(job_id, name, offset + len(found))), JobOutput)
+        piece = _expected((yield ev.JobOutputAsked("", job_id, name, offset + len(found))), JobOutput)
         data = base64.b64decode(piece.data)
         found += data
         if not data or offset + len(found) >= piece.size:
@@ -335,7 +317,7 @@ def job_news(any_id: str, name: str, offset: int) -> Dialogue[tuple[bytes, bool]
     found = yield from job(any_id)
     if found.status is None or (found.status.started_at is None and not found.has_ended):
         return b"", found.has_ended
-    answer = yield AskJobOutput(found.order.job_id, name, offset)
+    answer = yield ev.JobOutputAsked("", found.order.job_id, name, offset)
     if isinstance(answer, Refused) and found.status.started_at is None:
         return b"", True  # it never started, so it has no output
     data = base64.b64decode(_expected(answer, JobOutput).data)
@@ -347,7 +329,7 @@ def job_files(any_id: str) -> Dialogue[tuple[JobFile, ...]]:
     job_id = (yield from _one_job(any_id)).order.job_id
     found: list[JobFile] = []
     while True:
-        piece = _expected((yield AskJobOutput(job_id, FOLDER, len(found))), JobOutput)
+        piece = _expected((yield ev.JobOutputAsked("", job_id, FOLDER, len(found))), JobOutput)
         more = files_of(base64.b64decode(piece.data))
         found += more
         if not more or len(found) >= piece.size:
@@ -385,7 +367,7 @@ def fetched(any_id: str, folder: Path, paths: Sequence[str] = ()) -> Dialogue[tu
 
 def deposit(account_name: str, amount: int, memo: str, deposit_id: str) -> Dialogue[DepositMade]:
     """Credit an account, as the keeper."""
-    return _expected((yield Deposit(account_name, amount, memo, deposit_id)), DepositMade)
+    return _expected((yield ev.DepositOrdered(deposit_id, account_name, amount, memo)), DepositMade)
 
 
 def refund(any_id: str, reason: str) -> Dialogue[ChangePosted]:
@@ -394,7 +376,7 @@ def refund(any_id: str, reason: str) -> Dialogue[ChangePosted]:
     found = matching(sorted(paid), any_id, lambda each: each)
     if len(found) > 1:
         raise not_one(f"agreement {any_id!r}", found)
-    return _expected((yield OrderRefund(found[0] if found else any_id, reason)), ChangePosted)
+    return _expected((yield ev.RefundOrdered(found[0] if found else any_id, reason)), ChangePosted)
 
 
 def changed(request: OwnerRequest) -> Dialogue[MarketChanged]:
@@ -404,4 +386,4 @@ def changed(request: OwnerRequest) -> Dialogue[MarketChanged]:
 
 def overview(since: Instant | None, until: Instant | None) -> Dialogue[MarketOverview]:
     """Ask for all accounts and all trading, as the keeper."""
-    return _expected((yield AskOverview(since, until)), MarketOverview)
+    return _expected((yield ev.OverviewAsked("", since, until)), MarketOverview)

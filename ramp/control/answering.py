@@ -6,8 +6,8 @@ same request gets the same answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, assert_never
 
@@ -15,6 +15,7 @@ from ramp.control.events import (
     AgreementsListed,
     AgreementStanding,
     ChangesEnded,
+    Done,
     Event,
     JobsListed,
     JobStanding,
@@ -25,18 +26,7 @@ from ramp.control.events import (
     RequestStanding,
     by_request,
 )
-from ramp.control.requests import (
-    AskAccount,
-    AskJob,
-    AskJobOutput,
-    AskMachine,
-    AskResources,
-    CancelJob,
-    Launch,
-    Resize,
-    SendJobInput,
-    Submit,
-)
+from ramp.control.requests import KeeperRequest, Submit, UserCommand
 from ramp.errors import ConfigurationError
 from ramp.model.contents import (
     EnrolmentGranted,
@@ -49,8 +39,7 @@ from ramp.model.contents.jobs import limits_problem
 from ramp.model.instant import MILLISECOND, SECOND
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
-from ramp.protocol.events import AgreementResized
-from ramp.protocol.outcome import AmendmentOutcome, RequestOutcome
+from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.rules.checked_rule import ROUNDS_MAX
 from ramp.protocol.user.jobs import ORDER_MARK
@@ -92,41 +81,88 @@ def submission(request: Submit, request_id: str) -> ev.RequestSubmitted:
     return ev.RequestSubmitted(request_id, asked, replace(options, max_cost=limit))
 
 
-Question = AskAccount | AskMachine | AskResources | Launch | AskJob | CancelJob | AskJobOutput | SendJobInput
-"""Questions to a party of the market, answered in one message."""
+@dataclass(slots=True)
+class Asked:
+    """A command of an owner, and the progress of the party that answers it.
+
+    Attributes:
+        command: for the party.
+        awaited: kind and id of each progress that belongs to the answer.
+        ended: those that have come.
+    """
+
+    command: ev.Command
+    awaited: tuple[tuple[type, str], ...] = ()
+    ended: dict[str, pr.Progress] = field(default_factory=dict)
+
+    def wants(self, progress: pr.Progress) -> bool:
+        """Return whether a progress belongs to the answer."""
+        return (type(progress), _subject(progress)) in self.awaited
+
+    def take(self, progress: pr.Progress) -> None:
+        """Take a progress that belongs to the answer."""
+        self.ended[_subject(progress)] = progress
+
+    @property
+    def is_answered(self) -> bool:
+        return len(self.ended) == len(self.awaited)
+
+    @property
+    def answer(self) -> Event:
+        """The event for the owner, once all has come."""
+        found = [self.ended[subject] for _, subject in self.awaited]
+        match found:
+            case [pr.QueryAnswered() as answered]:
+                return answer(answered)
+            case [pr.CancellationEnded() | pr.AmendmentEnded() as ended]:
+                return ended
+            case []:
+                return Done()
+        return ChangesEnded(tuple(each.outcome for each in found if isinstance(each, pr.AmendmentEnded)))
 
 
-def query_of(request: Question, new_id: Callable[[str], str]) -> str:
-    """Return the id under which a party asks a question."""
-    if isinstance(request, Launch):
-        return ORDER_MARK + request.order.job_id
-    return new_id("nonce" if isinstance(request, AskAccount) else "query")
+def asked(request: UserCommand | KeeperRequest, new_id: Callable[[str], str], domain: str) -> Asked:
+    """Return the command of a request with its own id; `domain` completes local names of agents and accounts.
 
-
-def question(request: Question, query_id: str, domain: str) -> ev.Command:
-    """Return the command of a question; `domain` completes the local name of a resource."""
+    Raises:
+        ConfigurationError: if its values make no sense.
+    """
     match request:
-        case AskAccount(since, until):
-            return ev.AccountAsked(query_id, since, until)
-        case AskMachine(resource, horizon):
-            return ev.MachineAsked(query_id, full_name(resource, domain), horizon)
-        case AskResources(service):
-            return ev.ResourcesAsked(query_id, service)
-        case Launch(order):
+        case ev.RequestWithdrawn():
+            return Asked(request)
+        case ev.AgreementCancelled(agreement_id, reason):
+            given = replace(request, reason=reason or "cancelled by the user")
+            return Asked(given, ((pr.CancellationEnded, agreement_id),))
+        case ev.AgreementResized(agreement_id):
+            changed = dict.fromkeys((agreement_id, *request.together))
+            return Asked(request, tuple((pr.AmendmentEnded, each) for each in changed))
+        case ev.JobSubmitted(order):
             problem = limits_problem(order)
             if problem:
                 raise ConfigurationError(problem)
-            return ev.JobSubmitted(order)
-        case AskJob(job_id):
-            return ev.JobAsked(query_id, job_id)
-        case CancelJob(job_id):
-            return ev.JobCancelled(query_id, job_id)
-        case AskJobOutput(job_id, name, offset):
-            return ev.JobOutputAsked(query_id, job_id, name, offset)
-        case SendJobInput(job_id, agreement_id, offset, data):
-            return ev.JobInputSent(query_id, job_id, agreement_id, offset, data)
+            return Asked(request, ((pr.QueryAnswered, ORDER_MARK + order.job_id),))
+        case ev.DepositOrdered(deposit_id, account, amount):
+            if amount <= 0:
+                raise ConfigurationError(f"the deposit must be above 0 minor units, got {amount}")
+            deposit_id = deposit_id or new_id("deposit")
+            deposit = replace(request, deposit_id=deposit_id, account=full_name(account, domain))
+            return Asked(deposit, ((pr.QueryAnswered, deposit_id),))
+        case ev.RefundOrdered(agreement_id):
+            return Asked(request, ((pr.QueryAnswered, agreement_id),))
+        case ev.MachineAsked(_, resource):
+            request = replace(request, resource=full_name(resource, domain))
+    query_id = new_id("nonce" if isinstance(request, ev.AccountAsked) else "query")
+    return Asked(replace(request, query_id=query_id), ((pr.QueryAnswered, query_id),))
+
+
+def _subject(progress: pr.Progress) -> str:
+    match progress:
+        case pr.QueryAnswered(query_id):
+            return query_id
+        case pr.CancellationEnded(outcome) | pr.AmendmentEnded(outcome):
+            return outcome.agreement_id
         case _:
-            assert_never(request)
+            return ""
 
 
 def full_name(name: str, domain: str) -> str:
@@ -147,36 +183,6 @@ def answer(answered: pr.QueryAnswered) -> Event:
         return Refused(MarketRefusalCode.NOT_UNDERSTOOD, found.reason)
     assert not isinstance(found, EnrolmentGranted), "only the owner of an agent asks this"
     return found
-
-
-def change_of(request: Resize) -> AgreementResized:
-    """Return the command of a resize."""
-    return AgreementResized(
-        request.agreement_id,
-        request.cores,
-        request.until,
-        request.quote_only,
-        request.price,
-        request.max_cost,
-        request.together,
-    )
-
-
-def changed_by(request: Resize) -> tuple[str, ...]:
-    """Return the agreements that a resize changes, each once."""
-    return tuple(dict.fromkeys((request.agreement_id, *request.together)))
-
-
-def has_changed(progress: pr.Progress, request: Resize) -> bool:
-    """Return whether a progress is the end of one of the changes of a resize."""
-    return isinstance(progress, pr.AmendmentEnded) and progress.outcome.agreement_id in changed_by(request)
-
-
-def changes_ended(request: Resize, ended: Mapping[str, AmendmentOutcome]) -> pr.AmendmentEnded | ChangesEnded:
-    """Return the answer to a resize, given the outcome by agreement."""
-    if not request.together:
-        return pr.AmendmentEnded(ended[request.agreement_id])
-    return ChangesEnded(tuple(ended[each] for each in changed_by(request)))
 
 
 def unknown(request_id: str) -> Refused:
@@ -220,7 +226,7 @@ def ended(outcome: RequestOutcome, file_of: FileOf) -> RequestEnded:
 
 def requests_of(party: UserParty) -> RequestsListed:
     """List all requests of a user."""
-    money = by_request(agreements_of(party, _no_file, _no_file).agreements)
+    money = by_request(agreements_of(party, no_files, no_files).agreements)
     return RequestsListed(
         tuple(
             RequestStanding(
@@ -277,10 +283,6 @@ def agreements_of(party: UserParty, file_of: FileOf, payment_file_of: FileOf) ->
             for agreement_id, agreement in party.agreements.items()
         )
     )
-
-
-def _no_file(_: str) -> None:
-    return None
 
 
 def _text(path: Path | None) -> str | None:

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 import cattrs
 
 from ramp.control.events import EVENTS, Event
-from ramp.control.requests import VERBS, Request
+from ramp.control.requests import VERBS, Request, wire_name
 from ramp.errors import ConfigurationError, ControlLineError, DocumentError
 from ramp.rfql.xml.markup import escape_text
 from ramp.runtime.model_json import model_converter
@@ -36,7 +36,7 @@ Message = TypeVar("Message", bound="Request | Event")
 
 def encode_request(request: Request) -> bytes:
     """Encode a request as a line; raises `ConfigurationError` if it is longer than an agent reads."""
-    line = _encode("verb", _VERB_NAMES[type(request)], request)
+    line = _encode("verb", request)
     if len(line) > REQUEST_BYTES_MAX:
         raise ConfigurationError(f"request too long: got {len(line)} bytes, expected at most {REQUEST_BYTES_MAX}")
     return line
@@ -44,7 +44,7 @@ def encode_request(request: Request) -> bytes:
 
 def encode_event(event: Event) -> bytes:
     """Encode an event as a line."""
-    return _encode("event", _EVENT_NAMES[type(event)], event)
+    return _encode("event", event)
 
 
 def decode_request(line: bytes) -> Request:
@@ -59,7 +59,7 @@ def decode_event(line: bytes) -> Event:
 
 def verb_of(request: Request) -> str:
     """Return the name of a request on the wire."""
-    return _VERB_NAMES[type(request)]
+    return wire_name(type(request))
 
 
 def strict_converter() -> cattrs.Converter:
@@ -111,12 +111,11 @@ def _new_request_converter() -> cattrs.Converter:
 
 _converter = cache(strict_converter)  # made when first asked for, not while the program starts
 _request_converter = cache(_new_request_converter)
-_VERB_NAMES: Final[Mapping[type, str]] = {kind: name for name, kind in VERBS.items()}
-_EVENT_NAMES: Final[Mapping[type, str]] = {kind: name for name, kind in EVENTS.items()}
 
 
-def _encode(tag: str, name: str, message: Request | Event) -> bytes:
-    return json.dumps({tag: name, **_converter().unstructure(message)}, separators=(",", ":")).encode() + b"\n"
+def _encode(tag: str, message: Request | Event) -> bytes:
+    plain = {tag: wire_name(type(message)), **_converter().unstructure(message)}
+    return json.dumps(plain, separators=(",", ":")).encode() + b"\n"
 
 
 def _decode(line: bytes, tag: str, table: Mapping[str, type[Message]], converter: cattrs.Converter) -> Message:

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Final
 
 from ramp.control.market_changes import MarketChanged
+from ramp.control.requests import by_wire_name
 from ramp.errors import ConfigurationError, DocumentError, MarketRefused, RampError
 from ramp.model.agreement import Agreement, ContractChange
 from ramp.model.contents import (
@@ -333,37 +334,7 @@ Last = (
 
 Event = Progress | Last
 
-EVENTS: Final[dict[str, type[Event]]] = {
-    "welcome": Welcome,
-    "watching": Watching,
-    "submitted": Submitted,
-    "round_opened": RoundOpened,
-    "round_closed": RoundClosed,
-    "approval_asked": ApprovalAsked,
-    "unit_advanced": UnitAdvanced,
-    "unit_moved": UnitMoved,
-    "clock_compared": ClockCompared,
-    "request_ended": RequestEnded,
-    "cancellation_ended": CancellationEnded,
-    "amendment_advanced": AmendmentAdvanced,
-    "amendment_ended": AmendmentEnded,
-    "changes_ended": ChangesEnded,
-    "requests": RequestsListed,
-    "request": RequestShown,
-    "agreements": AgreementsListed,
-    "jobs": JobsListed,
-    "job": JobStatus,
-    "job_output": JobOutput,
-    "account": AccountStatement,
-    "machine": MachineStatus,
-    "resources": DirectoryListing,
-    "deposit": DepositMade,
-    "refund": ChangePosted,
-    "overview": MarketOverview,
-    "market_changed": MarketChanged,
-    "done": Done,
-    "refused": Refused,
-}
+EVENTS: Final[dict[str, type[Event]]] = by_wire_name(Event)
 """Every event by its name on the wire."""
 
 

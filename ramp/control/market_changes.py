@@ -123,16 +123,3 @@ OwnerRequest = (
     | Reload
 )
 """Requests of the market's owner to its supervisor."""
-
-OWNER_VERBS: Final[dict[str, type[OwnerRequest]]] = {
-    "add_user": AddUser,
-    "remove_user": RemoveUser,
-    "add_resource": AddResource,
-    "drain_resource": DrainResource,
-    "remove_resource": RemoveResource,
-    "set_resource": SetResource,
-    "renew_keys": RenewKeys,
-    "restart": RestartAgent,
-    "reload": Reload,
-}
-"""Requests of the owner by their names on the wire."""

@@ -1,21 +1,34 @@
-"""Requests of an owner to its agent: one frozen dataclass a verb, and `VERBS`, the table of all.
+"""Requests of an owner to its agent, by their class names on the wire.
 
-Instants and durations are integers of microseconds, amounts integers of minor units, as everywhere in the model.
+Commands of the protocol are requests as they are; the classes here are what only the control channel has. The agent
+numbers a question itself, so its `query_id` is left empty. Instants and durations are integers of microseconds, amounts
+integers of minor units, as everywhere in the model.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final, get_args
 
-from ramp.control.market_changes import OWNER_VERBS, OwnerRequest
-from ramp.model.contents import JobOrder
-from ramp.model.instant import DAY, Duration, Instant
-from ramp.model.services import RESOURCE_SERVICE
-from ramp.protocol.events import AuctionOptions
-
-HORIZON_DEFAULT: Final[Duration] = DAY
-"""Default period of a machine's projected load."""
+from ramp.control.market_changes import OwnerRequest
+from ramp.protocol.events import (
+    AccountAsked,
+    AgreementCancelled,
+    AgreementResized,
+    AuctionOptions,
+    DepositOrdered,
+    JobAsked,
+    JobCancelled,
+    JobInputSent,
+    JobOutputAsked,
+    JobSubmitted,
+    MachineAsked,
+    OverviewAsked,
+    RefundOrdered,
+    RequestWithdrawn,
+    ResourcesAsked,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +72,6 @@ EVERYTHING: Final = Watch()
 
 
 @dataclass(frozen=True, slots=True)
-class Withdraw:
-    """Withdraw a running request; without effect once it is decided."""
-
-    request_id: str
-
-
-@dataclass(frozen=True, slots=True)
 class ListRequests:
     """List all requests of this user with their states."""
 
@@ -83,179 +89,42 @@ class ListAgreements:
 
 
 @dataclass(frozen=True, slots=True)
-class Cancel:
-    """Cancel a bought unit."""
-
-    agreement_id: str
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Resize:
-    """Resize a bought slot, or preview the refund or cost.
-
-    Attributes:
-        agreement_id: agreement of the slot.
-        cores: new number of cores; None for no change.
-        until: new end; None for no change.
-        quote_only: only preview.
-        price: maximum price of an addition, credits per core hour; None for the limit of the request.
-        max_cost: maximum total cost of an addition, minor units; None for no limit.
-        together: further agreements to enlarge in the same way, all or none, paid by one order.
-    """
-
-    agreement_id: str
-    cores: int | None = None
-    until: Instant | None = None
-    quote_only: bool = False
-    price: int | None = None
-    max_cost: int | None = None
-    together: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Launch:
-    """Order a job on something bought; the same order again gets the same answer."""
-
-    order: JobOrder
-
-
-@dataclass(frozen=True, slots=True)
 class ListJobs:
     """List all jobs with their last known states."""
 
 
-@dataclass(frozen=True, slots=True)
-class AskJob:
-    """Ask the resource for the state of a job."""
-
-    job_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class CancelJob:
-    """Ask the resource to cancel a job."""
-
-    job_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class AskJobOutput:
-    """Ask the resource for a piece of a job's output: of a stream, a file or the list of files, from an offset on."""
-
-    job_id: str
-    name: str
-    offset: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class SendJobInput:
-    """Send the resource a piece of the archive of inputs of a job that will be ordered; `data` is in base64."""
-
-    job_id: str
-    agreement_id: str
-    offset: int
-    data: str
-
-
-@dataclass(frozen=True, slots=True)
-class AskAccount:
-    """Ask the bank for the balance; with a first or last instant also for the postings between them."""
-
-    since: Instant | None = None
-    until: Instant | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class AskMachine:
-    """Ask a resource, by its local or full name, for the state of its machine."""
-
-    resource: str
-    horizon: Duration = HORIZON_DEFAULT
-
-
-@dataclass(frozen=True, slots=True)
-class AskResources:
-    """Ask the directory for the parties of a service, by default the resources that sell."""
-
-    service: str = RESOURCE_SERVICE
-
-
-@dataclass(frozen=True, slots=True)
-class Deposit:
-    """The keeper credits an account; the same `deposit_id` is credited once, an empty one is made anew."""
-
-    account: str
-    amount: int
-    memo: str = ""
-    deposit_id: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class OrderRefund:
-    """The keeper refunds what is left of an agreement's payments, once."""
-
-    agreement_id: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class AskOverview:
-    """The keeper asks for every account and all trading."""
-
-    since: Instant | None = None
-    until: Instant | None = None
-
-
-UserRequest = (
-    Submit
-    | Watch
-    | Withdraw
-    | ListRequests
-    | ShowRequest
-    | ListAgreements
-    | Cancel
-    | Resize
-    | Launch
-    | ListJobs
-    | AskJob
-    | CancelJob
-    | AskJobOutput
-    | SendJobInput
-    | AskAccount
-    | AskMachine
-    | AskResources
+Question = (
+    AccountAsked
+    | MachineAsked
+    | ResourcesAsked
+    | JobSubmitted
+    | JobAsked
+    | JobCancelled
+    | JobOutputAsked
+    | JobInputSent
 )
+"""Questions of a user to a party of the market, answered in one message."""
+
+UserCommand = RequestWithdrawn | AgreementCancelled | AgreementResized | Question
+
+UserRequest = Submit | Watch | ListRequests | ShowRequest | ListAgreements | ListJobs | UserCommand
 """Requests of a user to its User Agent."""
 
-KeeperRequest = Deposit | OrderRefund | AskOverview
+KeeperRequest = DepositOrdered | RefundOrdered | OverviewAsked
 """Requests of the market's keeper to its agent."""
 
 Request = Hello | Approve | UserRequest | KeeperRequest | OwnerRequest
 
-VERBS: Final[dict[str, type[Request]]] = {
-    "hello": Hello,
-    "submit": Submit,
-    "approve": Approve,
-    "watch": Watch,
-    "withdraw": Withdraw,
-    "requests": ListRequests,
-    "request": ShowRequest,
-    "agreements": ListAgreements,
-    "cancel": Cancel,
-    "resize": Resize,
-    "launch": Launch,
-    "jobs": ListJobs,
-    "job": AskJob,
-    "cancel_job": CancelJob,
-    "job_output": AskJobOutput,
-    "job_input": SendJobInput,
-    "account": AskAccount,
-    "machine": AskMachine,
-    "resources": AskResources,
-    "deposit": Deposit,
-    "refund": OrderRefund,
-    "overview": AskOverview,
-    **OWNER_VERBS,
-}
+
+def wire_name(kind: type) -> str:
+    """Return the name of a class on the wire: `list_requests` of `ListRequests`."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()
+
+
+def by_wire_name(union: Any) -> dict[str, Any]:
+    """Return the classes of a union by their names on the wire."""
+    return {wire_name(kind): kind for kind in get_args(union)}
+
+
+VERBS: Final[dict[str, type[Request]]] = by_wire_name(Request)
 """Every request by its name on the wire."""

@@ -467,9 +467,6 @@ def write_script(folder: Path, job: dict[str, Any], me: pwd.struct_passwd) -> No
     (folder / ARCHIVE).unlink(missing_ok=True)
 
 
-# -- ending --------------------------------------------------------------------------------------------------------
-
-
 def ended(question: dict[str, Any]) -> dict[str, Any]:
     """Send a signal to processes of this account: the named ones, and those with a mark in their environment."""
     for pid in {*map(int, question["pids"]), *carrying(str(question["mark"]), os.geteuid())}:
@@ -491,9 +488,6 @@ def carrying(mark: str, uid: int) -> list[int]:
     return found
 
 
-# -- looking -------------------------------------------------------------------------------------------------------
-
-
 def sight(state: str, **values: Any) -> dict[str, Any]:
     """Return the state of a job for the agent, with times in microseconds."""
     empty = {"native_id": "", "cores": 0, "started_at": None, "ended_at": None, "exit_code": None, "detail": ""}
@@ -509,6 +503,7 @@ def seen(folder: Path, batch: Batch, job: dict[str, Any]) -> dict[str, Any] | No
     """Return the state of a job according to its folder, otherwise to its batch system; for its owner to see only."""
     began = moment(text_of(folder, "began"))
     known: dict[str, Any] = {"started_at": began, "cores": 0 if began is None else int(job["cores"])}
+    known["native_id"] = str(job["reservation_id"]) if "queue_key" in job else ""  # of a job in a queue, known before
     ended = ENDED.fullmatch(text_of(folder, "ended"))
     cancelled = (folder / "cancelled").exists()
     if ended and began is not None:
@@ -516,8 +511,7 @@ def seen(folder: Path, batch: Batch, job: dict[str, Any]) -> dict[str, Any] | No
         code = 128 - code if code > 128 else code
         state = "cancelled" if cancelled and code else "failed" if code else "done"
         return sight(state, **known, ended_at=moment(ended[2]), exit_code=code)
-    alive, detail, native = batch.lives(folder, job)
-    known["native_id"] = native
+    alive, detail, known["native_id"] = batch.lives(folder, job)
     if alive is None and not cancelled and not (folder / "started").exists():
         return None  # it was staged and not submitted, or was lost before it began
     if alive:

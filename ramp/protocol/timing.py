@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ramp.model.instant import HOUR, MINUTE, SECOND, Duration, Instant
+from ramp.options import Seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,28 +38,29 @@ class Timing:
         lease: how long a directory registration lasts without a heartbeat.
         heartbeat: pause between two registrations.
         approval_limit: how long the owner may consider offers.
-        retention: how long ended conversations stay in memory and journal (see `ramp.protocol.conversations`).
+        retention: time from the end of a slot or request until its records move from memory and journal to the archive;
+            at least 1200 s, and more with longer limits, because peers may still refer to it.
     """
 
-    retry_first: Duration = 1 * SECOND
-    retry_longest: Duration = 15 * SECOND
-    vote_limit: Duration = 8 * SECOND
-    hold_time: Duration = 2 * MINUTE
-    decision_margin: Duration = 5 * SECOND
-    agreement_validity: Duration = 2 * MINUTE
-    confirm_limit: Duration = 30 * SECOND
-    cancellation_limit: Duration = 15 * SECOND
-    amendment_notice: Duration = 10 * SECOND
-    amendment_window: Duration = 2 * MINUTE
-    offer_validity: Duration = 10 * MINUTE
-    query_limit: Duration = 20 * SECOND
-    message_age: Duration = 5 * MINUTE
-    discovery_limit: Duration = 30 * SECOND
-    empty_limit: Duration = 10 * SECOND
-    lease: Duration = 15 * SECOND
-    heartbeat: Duration = 5 * SECOND
-    approval_limit: Duration = 5 * MINUTE
-    retention: Duration = 1 * HOUR
+    retry_first: Seconds = 1 * SECOND
+    retry_longest: Seconds = 15 * SECOND
+    vote_limit: Seconds = 8 * SECOND
+    hold_time: Seconds = 2 * MINUTE
+    decision_margin: Seconds = 5 * SECOND
+    agreement_validity: Seconds = 2 * MINUTE
+    confirm_limit: Seconds = 30 * SECOND
+    cancellation_limit: Seconds = 15 * SECOND
+    amendment_notice: Seconds = 10 * SECOND
+    amendment_window: Seconds = 2 * MINUTE
+    offer_validity: Seconds = 10 * MINUTE
+    query_limit: Seconds = 20 * SECOND
+    message_age: Seconds = 5 * MINUTE
+    discovery_limit: Seconds = 30 * SECOND
+    empty_limit: Seconds = 10 * SECOND
+    lease: Seconds = 15 * SECOND
+    heartbeat: Seconds = 5 * SECOND
+    approval_limit: Seconds = 5 * MINUTE
+    retention: Seconds = 1 * HOUR
 
 
 class Pace:
@@ -71,7 +73,7 @@ class Pace:
     def __init__(self, timing: Timing) -> None:
         self.timing = timing
         self._smoothed: Duration | None = None
-        self._variation: Duration = 0
+        self._variation: Seconds = 0
 
     @property
     def pause(self) -> Duration:
@@ -118,7 +120,7 @@ class Retry:
         self.due: Instant | None = None
         self._pace = pace
         self._longest = longest
-        self._pause: Duration = 0
+        self._pause: Seconds = 0
         self._sent_once = False
         self._begun: Instant = 0
 

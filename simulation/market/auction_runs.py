@@ -22,6 +22,7 @@ from ramp.client.submission import ROUND_TIME, ROUNDS, Prefer, auction_options, 
 from ramp.control import answering
 from ramp.errors import ConfigurationError, TransportError
 from ramp.model.acl import Message
+from ramp.model.contents import Bid
 from ramp.model.instant import HOUR, MINUTE, SECOND, Duration, Instant
 from ramp.options import checked, nearest_name
 from ramp.protocol.events import AuctionOptions
@@ -46,6 +47,9 @@ PLENTY: Final = 10**13
 
 SETTLING: Final[Duration] = HOUR + 30 * MINUTE
 """How long after the last round's limit a request may still be settling."""
+
+Best = tuple[tuple[int, Bid], ...]
+"""Best offer of each unit after a round, with the unit's number."""
 
 _REQUEST_FIELDS: Final = [
     ("request", np.int64), ("user", np.str_), ("submitted_s", np.float64), ("duration_s", np.float64),
@@ -83,7 +87,7 @@ class MarketRun:
     users: tuple[str, ...]
     messages: Mapping[str, int]
     virtual_s: float
-    _closed: Mapping[str, Sequence[RoundClosed]] = field(repr=False)
+    _best: Mapping[str, Sequence[Best]] = field(repr=False)
     _opening: Instant = field(repr=False)
 
     @cached_property
@@ -120,18 +124,18 @@ class MarketRun:
             (
                 (
                     number,
-                    closed.record.round_number,
+                    record.round_number,
                     unit,
                     asked,
                     best[unit].cpu_hour_cost if unit in best else -1,
-                    sum(offer.unit == unit for offer in closed.record.offers),
-                    sum(each.refusal.unit == unit for each in closed.record.refusals),
-                    closed.record.duration / SECOND,
+                    sum(offer.unit == unit for offer in record.offers),
+                    sum(each.refusal.unit == unit for each in record.refusals),
+                    record.duration / SECOND,
                 )
                 for number, each in enumerate(self.purchases, 1)
-                for closed in self._closed.get(each.request_id, ())
-                for best in (dict(closed.best),)
-                for unit, asked in closed.record.asked
+                for record, best_bids in zip(each.rounds, self._best.get(each.request_id, ()), strict=True)
+                for best in (dict(best_bids),)
+                for unit, asked in record.asked
             ),
         )
 
@@ -295,7 +299,7 @@ def _trade(
         users,
         dict(recorder.messages.most_common()),
         (world.now - opening) / SECOND,
-        recorder.closed,
+        recorder.best,
         opening,
     )
 
@@ -334,14 +338,14 @@ class _Recorder(Checker):
 
     def __init__(self) -> None:
         self.ended: dict[str, RequestEnded] = {}
-        self.closed: dict[str, list[RoundClosed]] = {}
+        self.best: dict[str, list[Best]] = {}
         self.messages: Counter[str] = Counter()
         self.failure = ""  # the first of a price strategy or machine
 
     def listen(self, name: str, progress: Progress, __: Instant) -> None:
         """Keep users' reports of rounds and ends, and the first report of a resource that a guest has failed."""
         if isinstance(progress, RoundClosed):
-            self.closed.setdefault(progress.request_id, []).append(progress)
+            self.best.setdefault(progress.request_id, []).append(progress.best)
         elif isinstance(progress, RequestEnded):
             self.ended[progress.outcome.request_id] = progress
         elif isinstance(progress, GuestFailed) and not self.failure and progress.reason:

@@ -18,22 +18,19 @@ from ramp.control.codec import verb_of
 from ramp.control.events import Done, Event, MarketRefusalCode, Refused, RequestShown, Submitted, Watching, refusal
 from ramp.control.requests import (
     Approve,
-    Cancel,
     ListAgreements,
     ListJobs,
     ListRequests,
     Request,
-    Resize,
     ShowRequest,
     Submit,
+    UserCommand,
     Watch,
-    Withdraw,
 )
 from ramp.errors import RampError, TransportError
 from ramp.model.instant import DAY, SECOND, Duration, Instant
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
-from ramp.protocol.outcome import AmendmentOutcome
 from ramp.protocol.user.party import UserParty
 from ramp.runtime.configuration.values import SwarmConfig
 from simulation.market.counted_ids import CountedIds
@@ -161,7 +158,7 @@ class _SimulatedLine:
                 yield from self._follow(command.request_id)
             case Watch(""):
                 yield from self._watch_all()
-            case Watch(request_id) | Withdraw(request_id) if request_id not in party.purchases:
+            case Watch(request_id) | ev.RequestWithdrawn(request_id) if request_id not in party.purchases:
                 yield answering.unknown(request_id)
             case Watch(request_id):
                 outcome = party.purchases[request_id].outcome
@@ -169,9 +166,6 @@ class _SimulatedLine:
                     yield answering.ended(outcome, answering.no_files)
                 else:
                     yield from self._follow(request_id)
-            case Withdraw(request_id):
-                self._command(ev.RequestWithdrawn(request_id))
-                yield Done()
             case ListRequests():
                 yield answering.requests_of(party)
             case ShowRequest(request_id):
@@ -179,13 +173,9 @@ class _SimulatedLine:
                 yield RequestShown(None if purchase is None else purchase.outcome)
             case ListAgreements():
                 yield answering.agreements_of(party, answering.no_files, answering.no_files)
-            case Cancel(agreement_id, reason):
-                yield self._cancel(agreement_id, reason or "cancelled by the user")
-            case Resize():
-                yield self._resize(request)
             case ListJobs():
                 yield answering.jobs_of(party)
-            case _ if isinstance(request, answering.Question):
+            case _ if isinstance(request, UserCommand):
                 yield self._ask(request)
             case _:
                 reason = f"a user's agent does not support {verb_of(request)!r}"
@@ -242,26 +232,9 @@ class _SimulatedLine:
                 yield event
         yield Done()
 
-    def _cancel(self, agreement_id: str, reason: str) -> Event:
-        self._command(ev.AgreementCancelled(agreement_id, reason))
-        ended = self._next(
-            lambda told: isinstance(told, pr.CancellationEnded) and told.outcome.agreement_id == agreement_id
-        )
-        assert isinstance(ended, pr.CancellationEnded)
-        return ended
-
-    def _resize(self, request: Resize) -> Event:
-        self._command(answering.change_of(request))
-        ended: dict[str, AmendmentOutcome] = {}
-        while len(ended) < len(answering.changed_by(request)):
-            told = self._next(lambda told: answering.has_changed(told, request))
-            assert isinstance(told, pr.AmendmentEnded)
-            ended[told.outcome.agreement_id] = told.outcome
-        return answering.changes_ended(request, ended)
-
-    def _ask(self, request: answering.Question) -> Event:
-        query_id = answering.query_of(request, self._access.new_id)
-        self._command(answering.question(request, query_id, ""))
-        answered = self._next(lambda told: isinstance(told, pr.QueryAnswered) and told.query_id == query_id)
-        assert isinstance(answered, pr.QueryAnswered)
-        return answering.answer(answered)
+    def _ask(self, request: UserCommand) -> Event:
+        asked = answering.asked(request, self._access.new_id, "")
+        self._command(asked.command)
+        while not asked.is_answered:
+            asked.take(self._next(asked.wants))
+        return asked.answer

@@ -53,7 +53,7 @@ class UserSpec:
 
 def composition_of(config: SwarmConfig) -> Composition:
     """Return the parties and limits of a configuration's simulated market."""
-    return replace(COMPOSITION, timing=config.timing, quotas=config.holds, signed_offers=config.signed_offers)
+    return replace(COMPOSITION, timing=config.timing, quotas=config.quotas, signed_offers=config.signed_offers)
 
 
 def configured(

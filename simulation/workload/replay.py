@@ -111,8 +111,8 @@ class ReplayLog:
         default = int(np.percentile(ran, 99, method="higher")) * SECOND if ran.size else DEFAULT_REQUEST
         return ReplayLog(
             capacity=capacity,
-            job_number=jobs.job_number,
-            user_id=jobs.user_id,
+            job_number=jobs.job_number.copy(),  # a view keeps the whole log
+            user_id=jobs.user_id.copy(),
             submitted=submitted,
             started=started,
             ended=ended,

@@ -18,7 +18,7 @@ from ramp.cli.main import VERBS
 from ramp.model.agreement import Signed
 from ramp.protocol.timing import Timing
 from ramp.runtime.configuration.file import CONFIG_VERSION
-from ramp.runtime.configuration.values import GuestLimits
+from ramp.runtime.configuration.values import GuestLimits, UserConfig
 from ramp.shipped_files import shipped_directory
 
 ROOT = Path(__file__).parents[2]
@@ -43,7 +43,7 @@ def test_defaults_are_those_of_the_program() -> None:
         assert found[f"timing.{field.name}_s"].default == f"`{getattr(Timing(), field.name) / 1_000_000:g}`"
     assert found["market.domain"].default == '`"localhost"`'
     assert found["resources.machine"].default == configuration_page.REQUIRED
-    assert found["users.deposit"].default == "0.00 credits"
+    assert found["users.deposit"].default == "`0.00`"
     assert found["quotas.cores_share_max"].default == "`0.5`"
     assert found["machines.torus"].default == "`false`"
     assert found["guests.quote_s"].default == f"`{GuestLimits().quote / 1_000_000:g}`"
@@ -51,13 +51,9 @@ def test_defaults_are_those_of_the_program() -> None:
     assert found[".version"].default == f"`{CONFIG_VERSION}`"
 
 
-def test_a_key_without_a_sentence_and_a_sentence_without_a_key_are_errors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(configuration_page.SENTENCES, "market.nothing", "No key.")
-    with pytest.raises(ValueError, match=r"market\.nothing"):
-        configuration_page.declared_keys()
-    monkeypatch.delitem(configuration_page.SENTENCES, "market.nothing")
-    monkeypatch.delitem(configuration_page.SENTENCES, "resources.start_price")
-    with pytest.raises(ValueError, match=r"resources\.start_price"):
+def test_a_key_without_a_sentence_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(UserConfig, "__doc__", "A user of the market.")
+    with pytest.raises(ValueError, match=r"users\.name"):
         configuration_page.declared_keys()
 
 

@@ -11,29 +11,26 @@ import pytest
 
 from ramp.model.acl import Message
 from ramp.model.instant import HOUR, MILLISECOND, MINUTE, SECOND, Duration
-from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
-from ramp.model.slot import StaticTerms
 from ramp.protocol.clock_comparison import OFFSET_MAX
-from ramp.protocol.events import AuctionOptions, ClockAsked, RequestSubmitted
+from ramp.protocol.events import ClockAsked
 from ramp.protocol.outcome import RequestOutcome, RequestStatus
 from ramp.protocol.progress import ClockCompared, Progress, RequestEnded
-from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.transition_tables import ParticipantState
 from simulation.market.faults.plan import FaultPlan
 from simulation.market.network import NetworkFaults
+from simulation.market.observing import Script
 from simulation.market.party_clock import ClockFault
-from simulation.market.specs import ResourceSpec, UserSpec
+from simulation.market.specs import UserSpec
 from simulation.market.swarm import new_checkers
 from simulation.market.world import BANK, DIRECTORY, START, World
-from simulation.resource.steady import SteadyMachine
+from tests.simulation.small_markets import THREE, sellers, submission
 
 USER = "alice"
-RESOURCES = ("res0", "res1", "res2")
 SLOW_LINE = NetworkFaults(delay_floor=100 * MILLISECOND)
 BAD_LINE = NetworkFaults(loss=0.3, duplication=0.2, delay_floor=5 * MILLISECOND, delay_mean=300 * MILLISECOND)
 
 
-class Run:
+class Run(Script):
     """One purchase of two units on a bad line, and everything that was said.
 
     Attributes:
@@ -46,10 +43,7 @@ class Run:
         self.compared: list[ClockCompared] = []
         self.outcome: RequestOutcome | None = None
         self.world = World(
-            [
-                ResourceSpec(name, SteadyMachine(name, 64, 0.5), StaticTerms(64), PriceRange(60 + rank, 20))
-                for rank, name in enumerate(RESOURCES)
-            ],
+            sellers(*THREE, cores=64, load=0.5, step=1),
             [UserSpec(USER, 10**9)],
             seed=seed,
             faults=FaultPlan(network, heal_after=HOUR, clocks=clocks),
@@ -57,10 +51,7 @@ class Run:
             listen=self._listen,
             script=self,
         )
-        units = tuple(
-            RequestUnit(number, 70, START + 9 * HOUR, TotalCores(16), START + 6 * HOUR, HOUR) for number in (1, 2)
-        )
-        request = RequestSubmitted("r1", RequestForQuotation(units), AuctionOptions(rounds=2, round_time=5 * SECOND))
+        request = submission(units=2, rounds=2, round_time=5 * SECOND)
         self.world.command(USER, request, START + 20 * SECOND)
 
     def _listen(self, name: str, progress: Progress, now: int) -> None:
@@ -74,9 +65,6 @@ class Run:
         self.said.append((passed, message.sender, message.receiver, type(message.content).__name__))
         return None
 
-    def crash(self, name: str, effect: object) -> None:
-        return None
-
     def end(self) -> Run:
         self.world.run(until=lambda: self.outcome is not None, limit=20 * MINUTE)
         return self
@@ -84,7 +72,7 @@ class Run:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("name", [USER, DIRECTORY, *RESOURCES])
+@pytest.mark.parametrize("name", [USER, DIRECTORY, *THREE])
 def test_a_step_makes_no_difference_where_nothing_dated_runs_out(name: str, seed: int) -> None:
     """Steps within the age that messages may have.
 
@@ -94,7 +82,7 @@ def test_a_step_makes_no_difference_where_nothing_dated_runs_out(name: str, seed
     assert right.outcome is not None
     chance = Random(f"{name}{seed}")
     for _ in range(5):
-        forward = 4 * MINUTE if name not in RESOURCES else 40 * SECOND
+        forward = 4 * MINUTE if name not in THREE else 40 * SECOND
         back = 4 * MINUTE if name != USER else 40 * SECOND
         by = chance.choice((-back, -back // 3, -SECOND, forward // 4, forward))
         when = chance.randrange(2 * SECOND, right.said[-1][0])
@@ -106,14 +94,14 @@ def test_a_step_makes_no_difference_where_nothing_dated_runs_out(name: str, seed
 
 
 @pytest.mark.parametrize("by", [-3 * HOUR, 3 * HOUR])
-@pytest.mark.parametrize("name", [USER, DIRECTORY, BANK, *RESOURCES])
+@pytest.mark.parametrize("name", [USER, DIRECTORY, BANK, *THREE])
 def test_a_step_of_hours_silences_nobody(name: str, by: Duration) -> None:
     """Nobody takes the word of whose clock is hours off; but all go on asking, and once it is right again all ends."""
     run = Run(1, {name: ClockFault(steps=((22 * SECOND, by), (10 * MINUTE, -by)))})
     run.world.run(limit=15 * MINUTE)
     for first in range(1, 15):
         beating = {each[1] for each in run.said if first * MINUTE <= each[0] < (first + 1) * MINUTE}
-        assert beating >= set(RESOURCES)  # their heartbeats
+        assert beating >= set(THREE)  # their heartbeats
     assert run.outcome is not None
     run.world.finish()
 
@@ -121,28 +109,28 @@ def test_a_step_of_hours_silences_nobody(name: str, by: Duration) -> None:
 @pytest.mark.parametrize("by", [-3 * HOUR, -4 * MINUTE, 0])
 def test_a_hold_that_nobody_lets_go_ends_after_the_time_promised(by: Duration) -> None:
     """The buyer falls silent; its seller's clock is set back while it holds the slot."""
-    run = Run(0, {name: ClockFault(steps=((60 * SECOND, by),)) for name in RESOURCES}, SLOW_LINE)
+    run = Run(0, {name: ClockFault(steps=((60 * SECOND, by),)) for name in THREE}, SLOW_LINE)
     timing = run.world.timing
     run.world.run(limit=20 * SECOND + 500 * MILLISECOND)
     run.world.run(until=lambda: _held(run.world), limit=5 * SECOND)
     assert _held(run.world)
     run.world.crash(USER)
     run.world.run(limit=timing.hold_time + 10 * SECOND)
-    for name in RESOURCES:
+    for name in THREE:
         assert run.world.machines[name].reservations(run.world.time_of(name)) == ()
     assert not _held(run.world)
 
 
 def test_a_hold_on_record_lasts_no_longer_by_a_clock_set_back_before_the_restart() -> None:
-    run = Run(0, {name: ClockFault(steps=((60 * SECOND, -3 * HOUR),)) for name in RESOURCES}, SLOW_LINE)
+    run = Run(0, {name: ClockFault(steps=((60 * SECOND, -3 * HOUR),)) for name in THREE}, SLOW_LINE)
     run.world.run(limit=20 * SECOND + 500 * MILLISECOND)
     run.world.run(until=lambda: _held(run.world), limit=5 * SECOND)
     run.world.crash(USER)
-    for name in RESOURCES:
+    for name in THREE:
         run.world.crash(name, MINUTE)
     run.world.run(limit=MINUTE + run.world.timing.hold_time + 10 * SECOND)
     assert not _held(run.world)
-    assert all(not run.world.machines[name].reservations(run.world.time_of(name)) for name in RESOURCES)
+    assert all(not run.world.machines[name].reservations(run.world.time_of(name)) for name in THREE)
 
 
 def test_a_bank_s_clock_set_forward_voids_what_is_dated_and_the_user_hears_of_it() -> None:

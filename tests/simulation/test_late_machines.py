@@ -6,10 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from ramp.model.instant import HOUR, MILLISECOND, MINUTE, SECOND, Duration
-from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.model.instant import MILLISECOND, MINUTE, SECOND, Duration
 from ramp.model.slot import StaticTerms
-from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import Progress, RequestEnded, RoundClosed
 from ramp.protocol.resource.seller import PriceRange
@@ -17,8 +15,9 @@ from simulation.market.faults.late_guests import GuestFaults
 from simulation.market.faults.plan import NO_FAULTS, FaultPlan
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.swarm import new_checkers
-from simulation.market.world import START, World
+from simulation.market.world import World
 from simulation.resource.steady import SteadyMachine
+from tests.simulation.small_markets import submission
 
 SELLERS = [f"res{number:02}" for number in range(20)]
 
@@ -41,7 +40,7 @@ class Seen:
         return {(*key, name): after for key, closed in self.rounds.items() for name, after in closed.answered}
 
 
-def market(plan: FaultPlan, buyers: int, units: int, rounds: int = 3) -> Seen:
+def market(plan: FaultPlan, buyers: int, units: int) -> Seen:
     """Twenty sellers, and buyers who ask for several units at the same instant."""
     seen = Seen()
     world = World(
@@ -57,15 +56,9 @@ def market(plan: FaultPlan, buyers: int, units: int, rounds: int = 3) -> Seen:
         checkers=new_checkers(),
         listen=seen.listen,
     )
-    begin = START + HOUR
-    wanted = tuple(
-        RequestUnit(number, 70, begin + 8 * HOUR, TotalCores(16), not_before=begin, wall_time=HOUR)
-        for number in range(1, units + 1)
-    )
     world.run(limit=SECOND)
     for number in range(buyers):
-        options = ev.AuctionOptions(rounds=rounds)
-        world.command(f"user{number}", ev.RequestSubmitted(f"r{number}", RequestForQuotation(wanted), options))
+        world.command(f"user{number}", submission(f"r{number}", units, rounds=3))
     world.run(until=lambda: len(seen.ended) == buyers, limit=10 * MINUTE)
     world.run(limit=10 * MINUTE)
     world.finish()

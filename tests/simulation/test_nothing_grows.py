@@ -6,16 +6,10 @@ that crashes or cannot write around its archiving loses nothing.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from long_market import PAUSE, TIMING, LongMarket
 
 from ramp.model.acl import Message
 from ramp.model.contents import Commitment, DirectoryListing, DirectoryQuery, Registered, Registration
@@ -27,6 +21,7 @@ from simulation.checkers.observation import standing_payments
 from simulation.market.faults.breakdowns import WatchedJournal, no_space
 from simulation.market.observing import Observer, ScriptedCrash
 from simulation.market.virtual_notary import VirtualNotary
+from tests.simulation.long_market import PAUSE, TIMING, LongMarket
 
 DISCOVERY = (Registration, Registered, DirectoryQuery, DirectoryListing)
 

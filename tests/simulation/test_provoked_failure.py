@@ -1,4 +1,4 @@
-"""A buyer that wants a seller's signed "failed" for what it has bought: money back, and the slot used (attack A4)."""
+"""A buyer that wants a seller's signed "failed" for what it buys or has used: money back, and the slot used (A4)."""
 
 from __future__ import annotations
 
@@ -9,23 +9,19 @@ import pytest
 from ramp.ledger.transfer import TransferKind
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, ContractChange, Signed, end_of
-from ramp.model.contents import Commitment
+from ramp.model.contents import Commitment, HoldRefused
 from ramp.model.instant import HOUR, MILLISECOND, SECOND
 from ramp.model.offer import RefusalCode
-from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.seal import Role
-from ramp.model.slot import StaticTerms
-from ramp.protocol import effects as fx
-from ramp.protocol import events as ev
-from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.transition_tables import ParticipantState
-from simulation.market.specs import ResourceSpec, UserSpec
+from simulation.market.observing import Script
+from simulation.market.specs import UserSpec
 from simulation.market.virtual_notary import VirtualNotary
 from simulation.market.world import BANK, START, World
-from simulation.resource.steady import SteadyMachine
+from tests.simulation.small_markets import sellers, submission
 
 
-class Ear:
+class Ear(Script):
     """Hears every message of a market."""
 
     def __init__(self) -> None:
@@ -35,22 +31,20 @@ class Ear:
         self.heard.append(message)
         return (MILLISECOND,)
 
-    def crash(self, name: str, effect: fx.Effect) -> None:
-        return None
-
     def last(self, kind: type) -> Message:
         return next(each for each in reversed(self.heard) if isinstance(each.content, kind))
+
+
+def market() -> tuple[World, Ear]:
+    ear = Ear()
+    return World(sellers("res1", cores=64, load=0.5), [UserSpec("alice", 10**7)], seed=0, script=ear), ear
 
 
 @pytest.fixture
 def sold() -> tuple[World, Ear, Commitment]:
     """A market in which alice has bought a slot of res1, and the commitment by which she did."""
-    ear = Ear()
-    resource = ResourceSpec("res1", SteadyMachine("res1", 64, 0.5), StaticTerms(64), PriceRange(60, 20))
-    world = World([resource], [UserSpec("alice", 10**7)], seed=0, script=ear)
-    unit = RequestUnit(1, 70, START + 3 * HOUR, TotalCores(16), not_before=START + 2 * HOUR, wall_time=HOUR)
-    command = ev.RequestSubmitted("r1", RequestForQuotation((unit,)), ev.AuctionOptions(rounds=1))
-    world.command("alice", command, START + SECOND)
+    world, ear = market()
+    world.command("alice", submission(rounds=1), START + SECOND)
     world.run(limit=5 * SECOND)
     assert world.users["alice"].purchases["r1"].stage == "committed"
     content = ear.last(Commitment).content
@@ -113,3 +107,52 @@ def test_a_failure_counts_for_the_offer_that_was_paid_only(
     world.deliver(Message(Performative.REQUEST, "alice", BANK, "r1", signed, reply_with="claim"), 0)
     world.run(limit=SECOND)
     assert (world.ledger.transfer(body.agreement_id, TransferKind.REFUND) is not None) is refunded
+
+
+@pytest.mark.parametrize("tried_first", [True, False])
+def test_no_commitment_brings_about_a_word_that_buys_a_used_slot_back(tried_first: bool) -> None:
+    world, ear = market()
+    world.run(limit=SECOND)
+    world.command("alice", submission(rounds=1))
+    if tried_first:  # up to the decision, whose CONFIRM is still on its way
+        world.run(until=lambda: decided(world), limit=SECOND)
+        lie(world)
+    world.run(limit=SECOND)
+    paid = world.ledger.balance("res1").posted
+    assert paid > 0
+    world.run(limit=3 * HOUR)  # it has been used, and is still remembered
+    if not tried_first:
+        lie(world)
+    world.run(limit=SECOND)
+    said = [each for each in ear.heard if each.receiver == "alice" and isinstance(each.content, Signed | HoldRefused)]
+    assert len(said) == 3
+    for message in said:
+        if isinstance(message.content, Signed):
+            deliver(world, message.content, BANK)
+    world.run(limit=SECOND)
+    assert world.ledger.balance("res1").posted == paid
+
+
+def decided(world: World) -> bool:
+    purchase = world.users["alice"].purchases.get("r1")
+    confirmation = purchase.confirmation if purchase is not None else None
+    return confirmation is not None and confirmation.decided
+
+
+def lie(world: World) -> None:
+    """Commitments that the resource cannot accept, under the id of the agreement that it has sold or will."""
+    confirmation = world.users["alice"].purchases["r1"].confirmation
+    assert confirmation is not None
+    assert confirmation._vote is not None
+    (agreement,) = confirmation.agreements
+    for wrong in (
+        replace(agreement, cost=1),
+        replace(agreement, units_total=2),
+        replace(agreement, offer=replace(agreement.offer, offer_id="offer-that-never-was")),
+    ):
+        deliver(world, Commitment(Signed(wrong, ("alice",)), *confirmation._vote), "res1")
+
+
+def deliver(world: World, content: Commitment | Signed, receiver: str) -> None:
+    message = Message(Performative.CONFIRM, "alice", receiver, "r1", content)
+    world.deliver(VirtualNotary("alice", Role.USER).seal(message, world.now), 0)

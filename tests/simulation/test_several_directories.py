@@ -10,18 +10,14 @@ from ramp.composition import Composition
 from ramp.model.contents import DirectoryListing, UnfitAgent
 from ramp.model.instant import HOUR, MILLISECOND, MINUTE, SECOND, Duration
 from ramp.model.machine_terms.static_needs import StaticNeeds
-from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.slot import StaticTerms
 from ramp.protocol.directory.party import DirectoryParty
-from ramp.protocol.events import AuctionOptions, RequestSubmitted
 from ramp.protocol.outcome import RequestOutcome, RequestStatus
-from ramp.protocol.progress import Progress, RequestEnded
-from ramp.protocol.resource.seller import PriceRange
 from simulation.market.actors import COMPOSITION
-from simulation.market.specs import ResourceSpec, UserSpec
+from simulation.market.specs import UserSpec
 from simulation.market.swarm import new_checkers
-from simulation.market.world import START, World
-from simulation.resource.steady import SteadyMachine
+from simulation.market.world import World
+from tests.simulation.small_markets import THREE, Ended, sellers, submission
 
 TWO = replace(COMPOSITION, directories=("directory", "directory-2"))
 FOR_GOOD: Duration = 1_000 * HOUR
@@ -29,30 +25,16 @@ FOR_GOOD: Duration = 1_000 * HOUR
 
 def market(composition: Composition = TWO) -> tuple[World, list[RequestOutcome]]:
     """Three resources, res0 the cheapest, and a buyer; and how its requests end."""
-    ended: list[RequestOutcome] = []
-
-    def listen(_: str, progress: Progress, __: int) -> None:
-        if isinstance(progress, RequestEnded):
-            ended.append(progress.outcome)
-
-    resources = [
-        ResourceSpec(name, SteadyMachine(name, 256, 0.3), StaticTerms(256), PriceRange(60 + 5 * rank, 20 + 5 * rank))
-        for rank, name in enumerate(("res0", "res1", "res2"))
-    ]
+    ended = Ended()
     users = [UserSpec("alice", 10**9)]
-    world = World(resources, users, seed=1, composition=composition, checkers=new_checkers(), listen=listen)
+    world = World(sellers(*THREE), users, seed=1, composition=composition, checkers=new_checkers(), listen=ended.listen)
     world.run(limit=MINUTE)
     return world, ended
 
 
-def submit(world: World, request_id: str) -> None:
-    unit = RequestUnit(1, 70, START + 8 * HOUR, TotalCores(16), START + 2 * HOUR, HOUR)
-    world.command("alice", RequestSubmitted(request_id, RequestForQuotation((unit,)), AuctionOptions(rounds=3)))
-
-
 def bought(world: World, ended: list[RequestOutcome], request_id: str) -> tuple[RequestOutcome, Duration]:
     before, already = world.now, len(ended)
-    submit(world, request_id)
+    world.command("alice", submission(request_id, rounds=3))
     world.run(until=lambda: len(ended) > already, limit=10 * MINUTE)
     return ended[-1], world.now - before
 
@@ -68,7 +50,7 @@ def test_without_a_loss_all_is_as_with_one_directory() -> None:
 def test_the_loss_of_either_for_good_in_mid_auction_is_not_noticed_by_the_auction(lost: str) -> None:
     undisturbed, _ = bought(*market(), "r1")
     world, ended = market()
-    submit(world, "r1")
+    world.command("alice", submission(rounds=3))
     world.run(limit=10 * MILLISECOND)  # in the first round
     world.crash(lost, FOR_GOOD)
     world.run(until=lambda: bool(ended), limit=10 * MINUTE)

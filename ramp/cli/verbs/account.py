@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import click
@@ -10,55 +11,50 @@ import click
 from ramp.cli.connection import ask, open_market
 from ramp.cli.options import csv_option, example, market_options
 from ramp.cli.time_arguments import MomentType
-from ramp.cli.views.output import (
-    amount_json,
-    amount_text,
-    moment_text,
-    print_csv,
-    print_json,
-    print_line,
-    print_pairs,
-    print_rows,
-)
-from ramp.cli.views.postings import FOR, reference_object, reference_texts
+from ramp.cli.views.fields import AMOUNT, CREDITS, MOMENT, Field, Fields, address
+from ramp.cli.views.output import amount_text, moment_text, print_json, print_line
+from ramp.cli.views.postings import AGREEMENT, DEPOSIT, reference
 from ramp.client import dialogues
 from ramp.client.jobs.job import deliveries, job_of
 from ramp.client.market import Market
 from ramp.client.results import Account, short_name
 from ramp.model.contents import StatementLine
-from ramp.model.instant import Instant, iso
-from ramp.model.money import credits_text
+from ramp.model.instant import Instant
 from ramp.runtime.state_folder import StateFolder
 
-STATEMENT_COLUMNS: Final = (
-    "time",
-    "kind",
-    "counterparty",
-    "agreement_id",
-    "deposit_id",
-    "transfer_id",
-    "amount",
-    "balance",
-    "delivery",
+ACCOUNT: Final[Fields[Account]] = Fields(
+    Field("account", "Account", lambda each: each.name),
+    Field("balance", "Balance", lambda each: each.balance, CREDITS),
+    Field("reserved", "Reserved", lambda each: each.reserved, CREDITS),
+    Field("overdraft", "Overdraft", lambda each: each.overdraft, CREDITS),
+    Field("available", "Available", lambda each: each.available, CREDITS),
+    Field("time", "At", lambda each: each.statement.bank_time, MOMENT),
 )
-"""Columns of a statement as CSV: the names of the lines in JSON."""
+
+
+def _lines(lines: Sequence[StatementLine], delivered: Mapping[str, str], domain: str) -> Fields[StatementLine]:
+    return Fields(
+        Field("time", "Time", lambda line: line.posted_at, MOMENT),
+        Field("kind", "Kind", lambda line: line.kind),
+        Field("counterparty", "With", lambda line: line.counterparty, address(partial(short_name, domain=domain))),
+        AGREEMENT,
+        DEPOSIT,
+        Field("transfer_id", "", lambda line: line.transfer_id),
+        Field("amount", "Amount (credits)", lambda line: line.amount, AMOUNT),
+        Field("balance", "Balance (credits)", lambda line: line.balance, AMOUNT),
+        reference(lines, domain),
+        Field(
+            "delivery",
+            "Delivery",
+            lambda line: delivered.get(line.agreement_id),
+            shown_if=lambda line: line.agreement_id in delivered,
+        ),
+    )
 
 
 def _one_format(as_csv: bool, as_json: bool) -> None:
     if as_csv and as_json:
         raise click.UsageError("--csv and --json exclude each other")
-
-
-def account_object(account: Account) -> dict[str, object]:
-    """Convert a balance to JSON types, in credits."""
-    return {
-        "account": account.name,
-        "balance": amount_json(account.balance),
-        "reserved": amount_json(account.reserved),
-        "overdraft": amount_json(account.overdraft),
-        "available": amount_json(account.available),
-        "time": iso(account.statement.bank_time),
-    }
 
 
 @click.command(
@@ -105,20 +101,12 @@ def balance(
 
 def _balance(market: Market, *, as_csv: bool, as_json: bool) -> None:
     account = ask(market, dialogues.account(), "asking the bank")
-    if as_json or as_csv:
-        found = account_object(account)
-        print_csv(tuple(found), [found]) if as_csv else print_json(found)
-        return
-    print_pairs(
-        (
-            ("Account", account.name),
-            ("Balance", amount_text(account.balance)),
-            ("Reserved", amount_text(account.reserved)),
-            ("Overdraft", amount_text(account.overdraft)),
-            ("Available", amount_text(account.available)),
-            ("At", moment_text(account.statement.bank_time)),
-        )
-    )
+    if as_csv:
+        ACCOUNT.print_csv([account])
+    elif as_json:
+        print_json(ACCOUNT.plain(account))
+    else:
+        ACCOUNT.print_pairs(account)
 
 
 def _statement(market: Market, since: Instant | None, until: Instant | None, *, as_csv: bool, as_json: bool) -> None:
@@ -126,46 +114,16 @@ def _statement(market: Market, since: Instant | None, until: Instant | None, *, 
     jobs = [job_of(each, market.access.domain) for each in ask(market, dialogues.jobs(), "asking the resources")]
     delivered = {agreement_id: job.delivery for agreement_id, job in deliveries(jobs).items()}
     lines = account.statement.lines
+    fields = _lines(lines, delivered, market.access.domain)
     if as_json:
-        print_json({**account_object(account), "lines": [_line_object(line, delivered) for line in lines]})
+        print_json({**ACCOUNT.plain(account), "lines": [fields.plain(line) for line in lines]})
         return
     if as_csv:
-        print_csv(STATEMENT_COLUMNS, [_line_object(line, delivered) for line in lines])
+        fields.print_csv(lines)
         return
-    some = bool(delivered.keys() & {line.agreement_id for line in lines})
-    columns = ("Time", "Kind", "With", "Amount (credits)", "Balance (credits)", FOR, *["Delivery"] * some)
-    domain = market.access.domain
-    print_rows(
-        columns,
-        [
-            (
-                moment_text(line.posted_at),
-                line.kind,
-                short_name(line.counterparty, domain),
-                credits_text(line.amount),
-                credits_text(line.balance),
-                reference,
-                *[delivered.get(line.agreement_id, "")] * some,
-            )
-            for line, reference in zip(lines, reference_texts(lines, domain), strict=True)
-        ],
-        right=columns[3:5],
-    )
+    fields.print_table(lines)
     if not lines:
         click.echo("No payments in this period")
     print_line(
         f"Balance of {account.name}: {amount_text(account.balance)} at {moment_text(account.statement.bank_time)}"
     )
-
-
-def _line_object(line: StatementLine, delivered: Mapping[str, str]) -> dict[str, object]:
-    return {
-        "time": iso(line.posted_at),
-        "kind": line.kind,
-        "counterparty": line.counterparty,
-        **reference_object(line),
-        "transfer_id": line.transfer_id,
-        "amount": amount_json(line.amount),
-        "balance": amount_json(line.balance),
-        "delivery": delivered.get(line.agreement_id),
-    }

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TypeVar
 
 import click
 
 from ramp.cli.options import CreditsType, example, json_option, state_option
 from ramp.cli.time_arguments import MomentType
+from ramp.cli.views.fields import AMOUNT, MOMENT, Field, Fields, address
 from ramp.cli.views.output import (
     amount_json,
     amount_text,
@@ -16,10 +18,9 @@ from ramp.cli.views.output import (
     moment_text,
     print_json,
     print_line,
-    print_rows,
     waiting,
 )
-from ramp.cli.views.postings import FOR, reference_object, reference_texts
+from ramp.cli.views.postings import AGREEMENT, DEPOSIT, reference
 from ramp.client import dialogues, portal
 from ramp.client.access import market_domain, running
 from ramp.client.dialogues import Dialogue
@@ -33,6 +34,39 @@ from ramp.model.money import credits_text
 from ramp.runtime.state_folder import StateFolder
 
 T = TypeVar("T")
+
+
+def _accounts(domain: str) -> Fields[AccountLine]:
+    return Fields(
+        Field("account", "Account", lambda each: each.account, address(partial(short_name, domain=domain))),
+        Field("kind", "Kind", lambda each: each.kind),
+        Field("balance", "Balance (credits)", lambda each: each.balance, AMOUNT),
+        Field("reserved", "Reserved (credits)", lambda each: each.reserved, AMOUNT),
+        Field(
+            "overdraft",
+            "Overdraft (credits)",
+            lambda each: each.credit_limit if each.is_limited else None,
+            AMOUNT,
+            text=lambda each: credits_text(each.credit_limit) if each.is_limited else "no limit",
+        ),
+    )
+
+
+def _trades(trades: Sequence[TradeLine], domain: str) -> Fields[TradeLine]:
+    named = address(partial(short_name, domain=domain))
+    short = shortened([trade.order_id for trade in trades])
+    return Fields(
+        Field("time", "Time", lambda each: each.posted_at, MOMENT),
+        Field("kind", "Kind", lambda each: each.kind),
+        Field("from", "From", lambda each: each.debit_account, named),
+        Field("to", "To", lambda each: each.credit_account, named),
+        Field("amount", "Amount (credits)", lambda each: each.amount, AMOUNT),
+        AGREEMENT,
+        DEPOSIT,
+        Field("order_id", "Order", lambda each: each.order_id, text=lambda each: short[each.order_id]),
+        reference(trades, domain),
+        Field("transfer_id", "", lambda each: each.transfer_id),
+    )
 
 
 @click.group(epilog=example("ramp bank overview", "ramp bank deposit alice 5000"))
@@ -59,18 +93,20 @@ def overview(since: Instant | None, until: Instant | None, state: StateFolder, a
     if since is not None and until is not None and since > until:
         raise click.UsageError(f"--since must be before --until: got {moment_text(since)} and {moment_text(until)}")
     found = ask_keeper(state, dialogues.overview(since, until))
-    if as_json:
-        print_json(
-            {
-                "time": iso(found.bank_time),
-                "accounts": [_account_object(account) for account in found.accounts],
-                "trades": [_trade_object(trade) for trade in found.trades],
-            }
-        )
-        return
     domain = market_domain(state, running(state))
-    _print_accounts(found.accounts, domain)
-    _print_trades(found.trades, domain)
+    accounts, trades = _accounts(domain), _trades(found.trades, domain)
+    if as_json:
+        shown = {
+            "accounts": [accounts.plain(account) for account in found.accounts],
+            "trades": [trades.plain(trade) for trade in found.trades],
+        }
+        print_json({"time": iso(found.bank_time), **shown})
+        return
+    accounts.print_table(found.accounts, title="Accounts")
+    if found.trades:
+        trades.print_table(found.trades, title="Transfers")
+    else:
+        click.echo("No payments in this period")
     reserved = sum(account.reserved for account in found.accounts)
     print_line(
         f"{count_text(len(found.accounts), 'account')}, {count_text(len(found.trades), 'transfer')}, "
@@ -171,62 +207,3 @@ def ask_keeper(state: StateFolder, dialogue: Dialogue[T]) -> T:
     (keeper,) = running(state).names("keeper")
     with waiting("asking the bank"):
         return portal.ask(state.socket(keeper), dialogue)
-
-
-def _account_object(account: AccountLine) -> dict[str, object]:
-    return {
-        "account": account.account,
-        "kind": account.kind,
-        "balance": amount_json(account.balance),
-        "reserved": amount_json(account.reserved),
-        "overdraft": amount_json(account.credit_limit) if account.is_limited else None,
-    }
-
-
-def _trade_object(trade: TradeLine) -> dict[str, object]:
-    return {
-        "time": iso(trade.posted_at),
-        "kind": trade.kind,
-        "from": trade.debit_account,
-        "to": trade.credit_account,
-        "amount": amount_json(trade.amount),
-        **reference_object(trade),
-        "order_id": trade.order_id,
-        "transfer_id": trade.transfer_id,
-    }
-
-
-def _print_accounts(accounts: Sequence[AccountLine], domain: str) -> None:
-    columns = ("Account", "Kind", "Balance (credits)", "Reserved (credits)", "Overdraft (credits)")
-    rows = [
-        (
-            short_name(each.account, domain),
-            each.kind,
-            credits_text(each.balance),
-            credits_text(each.reserved),
-            credits_text(each.credit_limit) if each.is_limited else "no limit",
-        )
-        for each in accounts
-    ]
-    print_rows(columns, rows, right=columns[2:], title="Accounts")
-
-
-def _print_trades(trades: Sequence[TradeLine], domain: str) -> None:
-    if not trades:
-        click.echo("No payments in this period")
-        return
-    short = shortened([trade.order_id for trade in trades])
-    columns = ("Time", "Kind", "From", "To", "Amount (credits)", "Order", FOR)
-    rows = [
-        (
-            moment_text(trade.posted_at),
-            trade.kind,
-            short_name(trade.debit_account, domain),
-            short_name(trade.credit_account, domain),
-            credits_text(trade.amount),
-            short[trade.order_id],
-            reference,
-        )
-        for trade, reference in zip(trades, reference_texts(trades, domain), strict=True)
-    ]
-    print_rows(columns, rows, right=("Amount (credits)",), title="Transfers")

@@ -14,7 +14,8 @@ import click
 from ramp.cli.completing import complete_ids
 from ramp.cli.connection import ask, open_market
 from ramp.cli.options import WholeNumber, example, file_type, market_options
-from ramp.cli.views.output import count_text, moment_text, print_json, print_line, print_pairs, print_rows, say
+from ramp.cli.views.fields import DATETIME, NUMBER, PROSE, Field, Fields
+from ramp.cli.views.output import count_text, moment_text, print_json, print_line, say
 from ramp.client import dialogues
 from ramp.client.identifiers import shortened
 from ramp.client.jobs.files import JobFile
@@ -23,13 +24,54 @@ from ramp.client.jobs.work import work_of
 from ramp.client.market import Market
 from ramp.control.events import JobStanding
 from ramp.model.contents.jobs import STDOUT
-from ramp.model.instant import from_datetime, iso, seconds
+from ramp.model.instant import from_datetime
 from ramp.runtime.identifiers import RandomIds
 from ramp.runtime.state_folder import StateFolder
 
 WAITED: Final = (
     "0 done; 1 refused, failed, or no market is running; with --wait and --follow also if the job did not end well; "
     "2 bad input"
+)
+
+STARTED: Final[Field[Job]] = Field("started", "Started", lambda job: job.started, DATETIME)
+CORES: Final[Field[Job]] = Field("cores", "Cores", lambda job: job.cores, NUMBER, text=lambda job: job.cores or "")
+DELIVERY: Final[Field[Job]] = Field("delivery", "Delivery", lambda job: job.delivery)
+LISTED: Final[tuple[Field[Job], ...]] = (
+    Field("", "State", lambda job: job.state),
+    Field("", "Resource", lambda job: job.resource),
+    Field("", "Unit", lambda job: job.unit, NUMBER),
+    Field("", "Due", lambda job: job.due, DATETIME),
+    STARTED,
+    CORES,
+    Field("", "Exit", lambda job: job.exit_code, NUMBER),
+    DELIVERY,
+    Field("", "Command", lambda job: shlex.join(job.command), PROSE),
+)
+JOB: Final[Fields[Job]] = Fields(
+    Field("job_id", "Job", lambda job: job.job_id),
+    Field("", "State", lambda job: f"{job.state}{f' ({job.detail})' if job.detail else ''}"),
+    Field("", "Command", lambda job: shlex.join(job.command)),
+    Field("agreement_id", "Agreement", lambda job: job.agreement_id),
+    Field("request_id", "", lambda job: job.standing.request_id),
+    Field("resource", "Resource", lambda job: job.resource, text=lambda job: f"{job.resource}{_where(job)}"),
+    Field("unit", "", lambda job: job.unit),
+    Field("command", "", lambda job: list(job.command)),
+    Field("state", "", lambda job: job.state),
+    Field("detail", "", lambda job: job.detail),
+    Field("simulated", "", lambda job: job.simulated),
+    Field("account", "", lambda job: job.account),
+    Field("due", "Due", lambda job: job.due, DATETIME),
+    STARTED,
+    Field("ended", "Ended", lambda job: job.ended, DATETIME),
+    CORES,
+    Field("start_delay_s", "", lambda job: job.started and (job.started - job.due).total_seconds()),
+    Field("exit_code", "Exit code", lambda job: job.exit_code),
+    DELIVERY,
+)
+FILES: Final[Fields[JobFile]] = Fields(
+    Field("path", "Path", lambda file: file.path, PROSE),
+    Field("bytes", "Bytes", lambda file: file.size, NUMBER),
+    Field("changed", "Changed", lambda file: file.changed, DATETIME),
 )
 
 input_type: Final = click.Path(exists=True, path_type=Path)
@@ -85,7 +127,7 @@ def launch(
     work = work_of(command, script=script, inputs=inputs, cores=cores, together=not apart, environment=environment)
     found = _jobs(market, ask(market, dialogues.launch(any_id, work, RandomIds().new), f"launching on {any_id}"))
     if as_json:
-        print_json([job_object(each) for each in found])
+        print_json([JOB.plain(each) for each in found])
         return
     for each in found:
         print_line(f"Job {each.job_id}: {each.state} at {each.resource}, due {_moment(each)}{_where(each)}")
@@ -103,29 +145,13 @@ def _variable(given: str) -> tuple[str, str]:
 def _list(market: Market, *, as_json: bool) -> None:
     found = _jobs(market, ask(market, dialogues.jobs(), "asking the resources"))
     if as_json:
-        print_json([job_object(each) for each in found])
+        print_json([JOB.plain(each) for each in found])
         return
     if not found:
         click.echo(f"{market.user} has no jobs; start one with `ramp launch`")
         return
     short = shortened([each.job_id for each in found])
-    columns = ("Job", "State", "Resource", "Unit", "Due", "Started", "Cores", "Exit", "Delivery", "Command")
-    rows = [
-        (
-            short[each.job_id],
-            each.state,
-            each.resource,
-            each.unit,
-            _moment(each),
-            "" if each.started is None else moment_text(from_datetime(each.started)),
-            each.cores or "",
-            "" if each.exit_code is None else each.exit_code,
-            each.delivery,
-            shlex.join(each.command),
-        )
-        for each in found
-    ]
-    print_rows(columns, rows, right=("Unit", "Cores", "Exit"), wrap=("Command",))
+    Fields(Field("", "Job", lambda job: short[job.job_id]), *LISTED).print_table(found)
     if any(each.simulated for each in found):
         click.echo("Jobs on simulated machines run on the computer of their Resource Agent")
 
@@ -197,9 +223,9 @@ def jobs(
     elif wanted is not None:
         _write((ask(market, dialogues.job_output(found.job_id, wanted), asking),))
     elif as_json:
-        print_json(job_object(found))
+        print_json(JOB.plain(found))
     else:
-        _print(found)
+        JOB.print_pairs(found)
     if (wait or follow) and found.state != "done":
         say(f"ramp: job {found.job_id}: {found.state}{f': {found.detail}' if found.detail else ''}")
         ctx.exit(1)
@@ -235,12 +261,10 @@ def _write(pieces: Iterable[bytes]) -> None:
 
 
 def _print_files(found: Sequence[JobFile], *, as_json: bool) -> None:
-    listed = [(each.path, each.size, from_datetime(each.changed)) for each in found]
     if as_json:
-        print_json([{"path": path, "bytes": size, "changed": iso(changed)} for path, size, changed in listed])
-        return
-    rows = [(path, size, moment_text(changed)) for path, size, changed in listed]
-    print_rows(("Path", "Bytes", "Changed"), rows, right=("Bytes",), wrap=("Path",))
+        print_json([FILES.plain(each) for each in found])
+    else:
+        FILES.print_table(found)
 
 
 def _jobs(market: Market, found: tuple[JobStanding, ...]) -> tuple[Job, ...]:
@@ -255,46 +279,3 @@ def _where(found: Job) -> str:
     if not found.simulated:
         return f", as {found.account}" if found.account else ""
     return ", on the agent's own computer, for the machine is simulated"
-
-
-def _print(found: Job) -> None:
-    print_pairs(
-        (
-            ("Job", found.job_id),
-            ("State", f"{found.state}{f' ({found.detail})' if found.detail else ''}"),
-            ("Command", shlex.join(found.command)),
-            ("Agreement", found.agreement_id),
-            ("Resource", f"{found.resource}{_where(found)}"),
-            ("Due", _moment(found)),
-            ("Started", "" if found.started is None else moment_text(from_datetime(found.started))),
-            ("Ended", "" if found.ended is None else moment_text(from_datetime(found.ended))),
-            ("Cores", found.cores or ""),
-            ("Exit code", "" if found.exit_code is None else found.exit_code),
-            ("Delivery", found.delivery),
-        )
-    )
-
-
-def job_object(found: Job) -> dict[str, object]:
-    """Convert a job to JSON types."""
-    return {
-        "job_id": found.job_id,
-        "agreement_id": found.agreement_id,
-        "request_id": found.standing.request_id,
-        "resource": found.resource,
-        "unit": found.unit,
-        "command": list(found.command),
-        "state": found.state,
-        "detail": found.detail,
-        "simulated": found.simulated,
-        "account": found.account,
-        "cores": found.cores,
-        "due": iso(from_datetime(found.due)),
-        "started": None if found.started is None else iso(from_datetime(found.started)),
-        "ended": None if found.ended is None else iso(from_datetime(found.ended)),
-        "start_delay_s": None
-        if found.started is None
-        else seconds(from_datetime(found.started) - from_datetime(found.due)),
-        "exit_code": found.exit_code,
-        "delivery": found.delivery,
-    }

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final, get_args
 import click
 
 from ramp.cli.options import WholeNumber, example, json_option, state_option
-from ramp.cli.views.output import moment_text, print_json, print_pairs, print_rows, say
+from ramp.cli.views.fields import MOMENT, Field, Fields
+from ramp.cli.views.output import moment_text, print_json, print_pairs, say
 from ramp.client.access import market_domain
 from ramp.client.connecting import KeyKind, operate
 from ramp.client.swarm import status
@@ -25,6 +26,32 @@ _kind_option = click.option("--kind", type=click.Choice(get_args(KeyKind)), defa
 _roles = click.Choice([role.value for role in Role])
 _days_option = click.option("--days", type=WholeNumber(1, 3650), default=DAYS_DEFAULT, show_default=True,
                             help="Validity of the certificate.")  # fmt: skip
+
+
+def _fields(store: KeyStore) -> Fields[CertificateEntry]:
+    return Fields(
+        Field("name", "Name", lambda entry: entry.name),
+        Field("role", "Role", lambda entry: entry.role),
+        Field("state", "State", lambda entry: entry.state, text=_state_text),
+        Field("current", "", lambda entry: entry.current),
+        Field("key", "Key", lambda entry: entry.key_kind),
+        Field("serial", "Serial", lambda entry: entry.serial),
+        Field("fingerprint", "Fingerprint", lambda entry: entry.fingerprint),
+        Field("valid_from", "", lambda entry: entry.valid_from, MOMENT),
+        Field("valid_until", "", lambda entry: entry.valid_until, MOMENT),
+        Field("", "Valid", lambda entry: f"{moment_text(entry.valid_from)} to {moment_text(entry.valid_until)}"),
+        Field("certificate", "Certificate", lambda entry: str(store.folder / "issued" / f"{entry.serial}.pem")),
+    )
+
+
+LISTED: Final[Fields[CertificateEntry]] = Fields(
+    Field("", "Name", lambda entry: entry.name),
+    Field("", "Role", lambda entry: entry.role),
+    Field("", "State", lambda entry: entry.state),
+    Field("", "Key", lambda entry: entry.key_kind),
+    Field("", "Valid until", lambda entry: entry.valid_until, MOMENT),
+    Field("", "Serial", lambda entry: entry.serial),
+)
 
 
 @click.group(epilog=example("ramp keys init", "ramp keys issue carol@localhost --role user", "ramp keys show"))
@@ -81,23 +108,9 @@ def issue(names: tuple[str, ...], role: str, kind: str, days: int, state: StateF
 def _list(store: KeyStore, now: int, *, show_all: bool, as_json: bool) -> None:
     entries = [entry for entry in store.inventory(now) if show_all or entry.current]
     if as_json:
-        print_json([_object(store, entry) for entry in entries])
+        print_json([_fields(store).plain(entry) for entry in entries])
     elif entries:
-        columns = ("Name", "Role", "State", "Key", "Valid until", "Serial")
-        print_rows(
-            columns,
-            [
-                (
-                    entry.name,
-                    entry.role,
-                    entry.state,
-                    entry.key_kind,
-                    moment_text(entry.valid_until),
-                    entry.serial,
-                )
-                for entry in entries
-            ],
-        )
+        LISTED.print_table(entries)
     else:
         click.echo("No certificates")
 
@@ -205,45 +218,15 @@ def _print_entries(store: KeyStore, now: int, names: tuple[str, ...], as_json: b
     entries = [entry for entry in store.inventory(now) if entry.name in names]
     entries.sort(key=lambda entry: (entry.name, not entry.current, -entry.valid_from))
     if as_json:
-        print_json([_object(store, entry) for entry in entries])
+        print_json([_fields(store).plain(entry) for entry in entries])
         return
     for number, entry in enumerate(entries):
         if number:
             click.echo()
-        print_pairs(
-            (
-                ("Name", entry.name),
-                ("Role", entry.role),
-                ("State", _state_text(entry)),
-                ("Key", entry.key_kind),
-                ("Serial", entry.serial),
-                ("Fingerprint", entry.fingerprint),
-                ("Valid", f"{moment_text(entry.valid_from)} to {moment_text(entry.valid_until)}"),
-                ("Certificate", _certificate_file(store, entry)),
-            )
-        )
-
-
-def _certificate_file(store: KeyStore, entry: CertificateEntry) -> str:
-    return str(store.folder / "issued" / f"{entry.serial}.pem")
+        _fields(store).print_pairs(entry)
 
 
 def _state_text(entry: CertificateEntry) -> str:
     if entry.current:
         return entry.state
     return "replaced" if entry.state == "valid" else f"replaced, {entry.state}"
-
-
-def _object(store: KeyStore, entry: CertificateEntry) -> dict[str, object]:
-    return {
-        "name": entry.name,
-        "role": entry.role,
-        "state": entry.state,
-        "current": entry.current,
-        "key": entry.key_kind,
-        "serial": entry.serial,
-        "fingerprint": entry.fingerprint,
-        "valid_from": iso(entry.valid_from),
-        "valid_until": iso(entry.valid_until),
-        "certificate": _certificate_file(store, entry),
-    }

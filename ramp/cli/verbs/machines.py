@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Final
 
 import click
@@ -13,6 +12,7 @@ from ramp.cli.completing import complete_agents
 from ramp.cli.connection import ask, open_market
 from ramp.cli.options import example, market_options
 from ramp.cli.time_arguments import DurationType
+from ramp.cli.views.fields import DATETIME, NUMBER, Field, Fields
 from ramp.cli.views.output import (
     bar_text,
     count_text,
@@ -31,11 +31,6 @@ from ramp.client.times import DURATION_HELP
 from ramp.errors import ConfigurationError
 from ramp.model.instant import Duration, from_datetime
 from ramp.runtime.state_folder import StateFolder
-
-MACHINE_FIELDS: Final = (
-    *("cores", "cores_busy", "load", "source", "running", "queued"),
-    *("cores_free", "architecture", "operating_system", "start_price"),
-)
 
 JOBS_SHOWN: Final = 10
 """Number of running and queued jobs shown without --all."""
@@ -171,22 +166,23 @@ def check_registered(market: Market, name: str) -> None:
     raise ConfigurationError(f"unknown resource {name!r}; {hint}")
 
 
+MACHINE: Final[Fields[MachineState]] = Fields(
+    Field("cores", "", lambda state: state.cores),
+    Field("cores_busy", "", lambda state: state.cores_busy),
+    Field("load", "", lambda state: round(state.load, 4)),
+    Field("source", "", lambda state: state.source),
+    Field("running", "", lambda state: state.running_total),
+    Field("queued", "", lambda state: state.queued_total),
+    Field("cores_free", "", lambda state: state.cores_free),
+    Field("architecture", "", lambda state: state.architecture),
+    Field("operating_system", "", lambda state: state.operating_system),
+    Field("start_price", "", lambda state: state.start_price),
+)
+
+
 def machine_object(state: MachineState | None) -> dict[str, object]:
     """Convert the state of a machine to JSON types; all None if it did not answer."""
-    if state is None:
-        return dict.fromkeys(MACHINE_FIELDS)
-    return {
-        "cores": state.cores,
-        "cores_busy": state.cores_busy,
-        "load": round(state.load, 4),
-        "source": state.source,
-        "running": state.running_total,
-        "queued": state.queued_total,
-        "cores_free": state.cores_free,
-        "architecture": state.architecture,
-        "operating_system": state.operating_system,
-        "start_price": state.start_price,
-    }
+    return MACHINE.nothing() if state is None else MACHINE.plain(state)
 
 
 def known(value: object) -> object:
@@ -214,39 +210,38 @@ def _mean(shares: list[float]) -> float:
     return sum(shares) / len(shares)
 
 
-def _text(moment: datetime) -> str:
-    return moment_text(from_datetime(moment))
+JOBS: Final[Fields[MachineJob]] = Fields(
+    Field("", "Job", lambda job: job.job, NUMBER),
+    Field("", "User", lambda job: job.user, NUMBER),
+    Field("", "Cores", lambda job: job.cores, NUMBER),
+    Field("", "Submitted", lambda job: job.submitted, DATETIME),
+    Field("", "Start", lambda job: job.start, DATETIME),
+    Field("", "End", lambda job: job.end, DATETIME),
+)
+RESERVATIONS: Final[Fields[MachineReservation]] = Fields(
+    Field("", "Reservation", lambda slot: slot.reservation_id),
+    Field("", "Cores", lambda slot: slot.cores, NUMBER),
+    Field("", "Start", lambda slot: slot.start, DATETIME),
+    Field("", "End", lambda slot: slot.end, DATETIME),
+    Field(
+        "",
+        "State",
+        lambda slot: slot.held_until,
+        text=lambda slot: "firm" if slot.held_until is None else f"held until {DATETIME.text(slot.held_until)}",
+    ),
+)
 
 
 def _print_jobs(title: str, jobs: Sequence[MachineJob], total: int, limit: int | None) -> None:
-    rows = [
-        (
-            job.job,
-            "" if job.user is None else job.user,
-            job.cores,
-            *(_text(moment) for moment in (job.submitted, job.start, job.end)),
-        )
-        for job in jobs[:limit]
-    ]
-    columns = ("Job", "User", "Cores", "Submitted", "Start", "End")
+    shown = jobs[:limit]
     projected = "start and end projected" if title == "Queued" else "end projected"
     note = f"{'job' if total == 1 else 'jobs'}, {projected}"
-    print_rows(columns, rows, right=columns[:3], title=_title(title, total, len(rows), note))
+    JOBS.print_table(shown, title=_title(title, total, len(shown), note))
 
 
 def _print_reservations(reservations: Sequence[MachineReservation], limit: int | None) -> None:
-    rows = [
-        (
-            entry.reservation_id,
-            entry.cores,
-            _text(entry.start),
-            _text(entry.end),
-            "firm" if entry.held_until is None else f"held until {_text(entry.held_until)}",
-        )
-        for entry in reservations[:limit]
-    ]
-    columns = ("Reservation", "Cores", "Start", "End", "State")
-    print_rows(columns, rows, right=("Cores",), title=_title("Reservations", len(reservations), len(rows), ""))
+    shown = reservations[:limit]
+    RESERVATIONS.print_table(shown, title=_title("Reservations", len(reservations), len(shown), ""))
 
 
 def _title(name: str, number: int, shown: int, note: str) -> str:

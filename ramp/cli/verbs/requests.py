@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import click
@@ -11,35 +12,98 @@ from ramp.cli.connection import ask, open_market
 from ramp.cli.options import CreditsType, WholeNumber, example, market_options
 from ramp.cli.time_arguments import MomentType
 from ramp.cli.views.agreement_report import agreement_object, print_agreement, shown_state
+from ramp.cli.views.fields import AMOUNT, DATETIME, DURATION, MOMENT, NUMBER, PROSE, Field, Fields, address
 from ramp.cli.views.launch_snippets import SNIPPETS, snippet
 from ramp.cli.views.outcome_report import outcome_object, print_outcome
-from ramp.cli.views.output import (
-    amount_json,
-    amount_text,
-    count_text,
-    duration_text,
-    moment_text,
-    print_json,
-    print_line,
-    print_rows,
-    say,
-)
+from ramp.cli.views.output import amount_text, count_text, moment_text, print_json, print_line, say
 from ramp.cli.views.past_requests import PAST, PastRequests
 from ramp.client import dialogues
 from ramp.client.identifiers import belonging, one_request, shortened
 from ramp.client.market import Market
 from ramp.client.results import Cancelled, Resized
 from ramp.control.events import AgreementStanding, RequestStanding
-from ramp.control.requests import Resize
 from ramp.errors import ConfigurationError
 from ramp.model import money
-from ramp.model.instant import Instant, from_datetime, iso, seconds
+from ramp.model.instant import Instant, from_datetime
 from ramp.protocol.clock_comparison import offset_text
+from ramp.protocol.events import AgreementResized
 from ramp.protocol.outcome import ALREADY_CANCELLED
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.runtime.state_folder import StateFolder
 
 WHOM: Final = "asking the User Agent"
+
+CANCELLED: Final[Fields[Cancelled]] = Fields(
+    Field("request_id", "", lambda result: result.request_id),
+    Field("agreement_id", "", lambda result: result.agreement_id),
+    Field("cancelled", "", lambda result: result.done),
+    Field("withdrawn", "", lambda result: result.withdrawn),
+    Field("refund", "", lambda result: result.refund, AMOUNT),
+    Field("code", "", lambda result: result.code),
+    Field("detail", "", lambda result: result.detail),
+)
+RESIZED: Final[Fields[Resized]] = Fields(
+    Field("agreement_id", "", lambda result: result.agreement_id),
+    Field("changed", "", lambda result: result.done),
+    Field("quoted", "", lambda result: result.quoted),
+    Field("amendment", "", lambda result: result.number or None),
+    Field("cores", "", lambda result: result.cores),
+    Field("end", "", lambda result: result.end, DATETIME),
+    Field("effective_at", "", lambda result: result.effective_at, DATETIME),
+    Field("refund", "", lambda result: result.refund, AMOUNT),
+    Field("charge", "", lambda result: result.charge, AMOUNT),
+    Field("code", "", lambda result: result.code),
+    Field("detail", "", lambda result: result.detail),
+)
+
+
+def _requests(short: Mapping[str, str]) -> Fields[RequestStanding]:
+    return Fields(
+        Field("request_id", "Request", lambda each: each.request_id, text=lambda each: short[each.request_id]),
+        Field(
+            "status", "Status", _status, text=lambda each: f"running ({each.stage})" if _runs(each) else _status(each)
+        ),
+        Field("stage", "", lambda each: each.stage),
+        Field("units", "Units", lambda each: each.units, NUMBER),
+        Field("in_doubt", "", lambda each: bool(each.doubt)),
+        Field("rule", "Rule", lambda each: each.rule, shown_if=lambda each: each.rule != PAPER_RULE),
+        Field("archived", "", lambda each: each.archived),
+        Field("started_at", "Submitted", lambda each: each.started_at, MOMENT),
+        Field("duration_s", "Took", lambda each: each.outcome and each.outcome.duration, DURATION),
+        Field("cost", "Cost (credits)", lambda each: None if _runs(each) else each.cost, AMOUNT),
+        Field("charged", "", lambda each: None if _runs(each) else each.charged, AMOUNT),
+        Field(
+            "returned",
+            "Returned (credits)",
+            lambda each: None if _runs(each) else each.returned,
+            AMOUNT,
+            text=lambda each: money.credits_text(each.returned) if each.returned else "",
+            shown_if=lambda each: bool(each.returned),
+        ),
+        Field("reason", "Reason", lambda each: each.doubt if each.outcome is None else each.outcome.reason, PROSE),
+    )
+
+
+def _runs(entry: RequestStanding) -> bool:
+    return entry.outcome is None
+
+
+def _status(entry: RequestStanding) -> str:
+    return "running" if entry.outcome is None else entry.outcome.status
+
+
+def _reservations(entries: Sequence[AgreementStanding], market: Market) -> Fields[AgreementStanding]:
+    now, short = market.access.now(), shortened([entry.agreement.agreement_id for entry in entries])
+    return Fields(
+        Field("", "Reservation", lambda entry: entry.reservation_id),
+        Field("", "State", lambda entry: shown_state(entry, now)),
+        Field("", "Resource", lambda entry: entry.agreement.resource, address(market.short)),
+        Field("", "Start", lambda entry: entry.agreement.offer.start, MOMENT),
+        Field("", "End", lambda entry: entry.end, MOMENT),
+        Field("", "Cores", lambda entry: entry.cores, NUMBER),
+        Field("", "Cost (credits)", lambda entry: entry.cost, AMOUNT),
+        Field("", "Agreement", lambda entry: short[entry.agreement.agreement_id]),
+    )
 
 
 @click.command(epilog=example("ramp status", "ramp status request-1f0c9a5e7b3d2c4a6f8e0d1b --json"))
@@ -66,32 +130,15 @@ def status(request_id: str | None, show_all: bool, user: str | None, state: Stat
         return
     listed = (*past.listed(), *listing.requests) if show_all else listing.requests
     older = 0 if show_all else len(past)
+    short = shortened([entry.request_id for entry in listed])
+    fields = _requests(short)
     if as_json:
-        print_json([_request_summary(entry) for entry in listed])
+        print_json([fields.plain(entry) for entry in listed])
         return
     if not listed:
         click.echo(f"{market.user} has no requests {'lately' if older else 'yet'}{_in_archive(older)}")
         return
-    short = shortened([entry.request_id for entry in listed])
-    ruled = any(entry.rule != PAPER_RULE for entry in listed)
-    back = any(entry.returned for entry in listed)
-    costs = ("Cost (credits)", *["Returned (credits)"] * back)
-    columns = ("Request", "Status", "Units", *["Rule"] * ruled, "Submitted", "Took", *costs, "Reason")
-    rows = [
-        (
-            short[entry.request_id],
-            f"running ({entry.stage})" if entry.outcome is None else entry.outcome.status,
-            entry.units,
-            *[entry.rule] * ruled,
-            moment_text(entry.started_at),
-            "" if entry.outcome is None else duration_text(entry.outcome.duration),
-            "" if entry.outcome is None else money.credits_text(entry.cost),
-            *[money.credits_text(entry.returned) if entry.returned else ""] * back,
-            entry.doubt if entry.outcome is None else entry.outcome.reason,
-        )
-        for entry in listed
-    ]
-    print_rows(columns, rows, right=("Units", "Took", *costs), wrap=("Reason",))
+    fields.print_table(listed)
     for agreement in ask(market, dialogues.agreements(), WHOM):
         if agreement.doubt:
             print_line(f"In doubt: {agreement.doubt}")
@@ -125,27 +172,10 @@ def reservations(show_all: bool, user: str | None, state: StateFolder, as_json: 
         entries.sort(key=lambda entry: (entry.agreement.offer.start, entry.agreement.agreement_id))
     if as_json:
         print_json([agreement_object(entry, market.short) for entry in entries])
-        return
-    if not entries:
+    elif entries:
+        _reservations(entries, market).print_table(entries)
+    else:
         click.echo(f"{market.user} has no reservations{'' if show_all else ' (--all shows past ones)'}")
-        return
-    now = market.access.now()
-    short = shortened([entry.agreement.agreement_id for entry in entries])
-    columns = ("Reservation", "State", "Resource", "Start", "End", "Cores", "Cost (credits)", "Agreement")
-    rows = [
-        (
-            entry.reservation_id,
-            shown_state(entry, now),
-            market.short(entry.agreement.resource),
-            moment_text(entry.agreement.offer.start),
-            moment_text(entry.end),
-            entry.cores,
-            money.credits_text(entry.cost),
-            short[entry.agreement.agreement_id],
-        )
-        for entry in entries
-    ]
-    print_rows(columns, rows, right=("Cores", "Cost (credits)"))
 
 
 @click.command(epilog=example("ramp show agreement-1f0c9a5e7b3d2c4a6f8e0d1b", "ramp show thunder1.7 --as sbatch"))
@@ -195,7 +225,7 @@ def cancel(
     market = open_market(state, user)
     results = [result for any_id in ids for result in _cancel(market, PastRequests(state, market.user), any_id, reason)]
     if as_json:
-        print_json([_cancellation_object(result) for result in results])
+        print_json([CANCELLED.plain(result) for result in results])
     for result in [] if as_json else results:
         if result.withdrawn:
             print_line(f"Request {result.request_id}: {'already ' if result.code else ''}withdrawn")
@@ -260,10 +290,10 @@ def resize(
     if cores is None and until is None:
         raise click.UsageError("no new size: give --cores, --until, or both")
     market = open_market(state, user)
-    wish = Resize("", cores, until, quote, price, max_cost)
+    wish = AgreementResized("", cores, until, quote, price, max_cost)
     results = ask(market, dialogues.resize_together(any_ids, wish), f"changing {', '.join(any_ids)}")
     if as_json:
-        objects = [_resized_object(result) for result in results]
+        objects = [RESIZED.plain(result) for result in results]
         print_json(objects[0] if len(objects) == 1 else {"changes": objects})
     for result in () if as_json else results:
         when = "" if result.effective_at is None else f" from {moment_text(from_datetime(result.effective_at))} on"
@@ -278,22 +308,6 @@ def resize(
         else:
             say(f"ramp: agreement {result.agreement_id}: not changed: {result.detail or result.code}")
     ctx.exit(0 if all(result.done or result.quoted for result in results) else 1)
-
-
-def _resized_object(result: Resized) -> dict[str, object]:
-    return {
-        "agreement_id": result.agreement_id,
-        "changed": result.done,
-        "quoted": result.quoted,
-        "amendment": result.number or None,
-        "cores": result.cores,
-        "end": iso(from_datetime(result.end)),
-        "effective_at": None if result.effective_at is None else iso(from_datetime(result.effective_at)),
-        "refund": amount_json(result.refund),
-        "charge": amount_json(result.charge),
-        "code": result.code,
-        "detail": result.detail,
-    }
 
 
 def _find(
@@ -328,41 +342,10 @@ def _cancelled_before(entry: AgreementStanding) -> Cancelled:
     return Cancelled(*ids, done=False, code=PAST, detail=detail)
 
 
-def _cancellation_object(result: Cancelled) -> dict[str, object]:
-    return {
-        "request_id": result.request_id,
-        "agreement_id": result.agreement_id,
-        "cancelled": result.done,
-        "withdrawn": result.withdrawn,
-        "refund": amount_json(result.refund),
-        "code": result.code,
-        "detail": result.detail,
-    }
-
-
-def _request_summary(entry: RequestStanding) -> dict[str, object]:
-    outcome = entry.outcome
-    return {
-        "request_id": entry.request_id,
-        "status": "running" if outcome is None else outcome.status,
-        "stage": entry.stage,
-        "reason": entry.doubt if outcome is None else outcome.reason,
-        "in_doubt": bool(entry.doubt),
-        "units": entry.units,
-        "rule": entry.rule,
-        "archived": entry.archived,
-        "started_at": iso(entry.started_at),
-        "duration_s": None if outcome is None else seconds(outcome.duration),
-        "cost": None if outcome is None else amount_json(entry.cost),
-        "charged": None if outcome is None else amount_json(entry.charged),
-        "returned": None if outcome is None else amount_json(entry.returned),
-    }
-
-
 def _show_request(market: Market, past: PastRequests, entry: RequestStanding, as_json: bool) -> None:
     if entry.outcome is None:
         if as_json:
-            print_json(_request_summary(entry))
+            print_json(_requests({}).plain(entry))
             return
         units = count_text(entry.units, "unit")
         since = moment_text(entry.started_at)

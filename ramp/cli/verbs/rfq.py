@@ -15,6 +15,7 @@ import click
 from ramp.cli.options import PROBABILITY, PROBABILITY_HELP, SITE_HELP, CreditsType, WholeNumber, example, json_option
 from ramp.cli.request_templates import take_template
 from ramp.cli.time_arguments import DurationType, MomentType
+from ramp.cli.views.fields import MOMENT, NUMBER, Field, Fields, Kind
 from ramp.cli.views.output import (
     amount_json,
     amount_text,
@@ -22,13 +23,12 @@ from ramp.cli.views.output import (
     duration_text,
     moment_text,
     print_json,
-    print_rows,
     say,
 )
 from ramp.client.request import RequestTemplate, combined, document_of, request
 from ramp.client.times import DURATION_HELP, MOMENT_HELP
 from ramp.errors import ConfigurationError, DocumentError
-from ramp.model.instant import iso, seconds, to_datetime
+from ramp.model.instant import seconds, to_datetime
 from ramp.model.request import Nodes, RequestUnit
 
 _TAG: Final = re.compile(r"(<[^>]+>)")
@@ -62,7 +62,7 @@ _TERMS: Final = (
     click.option("--slack", type=DurationType(zero=True), metavar="TIME",
                  help="Without --end: maximum delay of the start; 0 for an exact start "
                       "(default: as long as the run, at least 1 h)."),
-    click.option("--walltime", type=DurationType(), metavar="TIME",
+    click.option("--walltime", "wall_time", type=DurationType(), metavar="TIME",
                  help=f"Length of the run, {DURATION_HELP} (default: the whole window)."),
     click.option("--os", "operating_system", metavar="NAME", help="Operating system, JSDL 1.0 name such as LINUX."),
     click.option("--os-version", metavar="VERSION", help="Exact version of the operating system."),
@@ -71,8 +71,9 @@ _TERMS: Final = (
     click.option("--bandwidth", "inter_node_bandwidth_mbps", type=_COUNT, metavar="MBPS",
                  help="Minimum bandwidth between nodes in Mbit/s."),
     click.option("--ram", "ram_per_core_mb", type=_COUNT, metavar="MB", help="Minimum memory per core in MB."),
-    click.option("--disk", type=_COUNT, metavar="GB", help="Total disk space in GB."),
-    click.option("--node-disk", type=_COUNT, metavar="GB", help="Disk space on each node in GB, instead of --disk."),
+    click.option("--disk", "disk_gb", type=_COUNT, metavar="GB", help="Total disk space in GB."),
+    click.option("--node-disk", "node_disk_gb", type=_COUNT, metavar="GB",
+                 help="Disk space on each node in GB, instead of --disk."),
     click.option("--geometry", metavar="AxBxC", help="Extents on a torus machine, such as 8x8x16."),
     click.option("--no-rotate", is_flag=True, help="Keep the order of the extents."),
     click.option("--connection", type=click.Choice(["torus", "mesh", "any"]), help="Wiring on a torus machine."),
@@ -146,58 +147,25 @@ def _window_text(unit: RequestUnit) -> str:
 
 
 def _template(terms: Mapping[str, Any]) -> RequestTemplate:
-    start, end, wall_time, slack = terms["start"], terms["end"], terms["walltime"], terms["slack"]
+    given = {name: value for name, value in terms.items() if value is not None}
+    for name in given.keys() & {"start", "end"}:
+        given[name] = to_datetime(given[name])
+    for name in given.keys() & {"wall_time", "slack"}:
+        given[name] = timedelta(microseconds=given[name])
     try:
-        return request(
-            start=None if start is None else to_datetime(start),
-            end=None if end is None else to_datetime(end),
-            wall_time=None if wall_time is None else timedelta(microseconds=wall_time),
-            slack=None if slack is None else timedelta(microseconds=slack),
-            rotate=not terms["no_rotate"],
-            **{name: terms[option] for name, option in _OPTION_OF.items()},
-        )
+        return request(rotate=not given.pop("no_rotate"), **given)
     except ConfigurationError as error:
-        raise click.UsageError(
-            _KEYWORD.sub(_as_option, f"{error.key}= {error.reason}" if error.key else error.reason)
-        ) from error
+        named = f"{error.key}= {error.reason}" if error.key else error.reason
+        raise click.UsageError(_KEYWORD.sub(_as_option, named)) from error
 
-
-_OPTION_OF: Final = {
-    **{
-        name: name
-        for name in (
-            "reference_cores",
-            "speed_up",
-            "price",
-            "cores",
-            "nodes",
-            "node_cores",
-            "operating_system",
-            "os_version",
-        )
-    },
-    **{name: name for name in ("architecture", "cpu_speed_mhz", "inter_node_bandwidth_mbps", "ram_per_core_mb")},
-    **{name: name for name in ("geometry", "connection", "node_use", "start_probability", "sites")},
-    "disk_gb": "disk",
-    "node_disk_gb": "node_disk",
-}
-"""The option's parameter by the argument of `ramp.request`."""
 
 _KEYWORD: Final = re.compile(r"\b([a-z_]+)=(False|)(?=(.?))")
 
 
 def _as_option(found: re.Match[str]) -> str:
     """Convert an argument of `ramp.request` in a message to its option: `wall_time=` is `--walltime`."""
-    names = {
-        "wall_time": "walltime",
-        "sites": "site",
-        "speed_up": "speedup",
-        "disk_gb": "disk",
-        "node_disk_gb": "node-disk",
-        "rotate": "no-rotate",
-    }
-    option = names.get(found[1], found[1].replace("_", "-"))
-    return f"--{option}{' ' if found[3] in (chr(39), chr(34)) else ''}"
+    option = next((each.opts[0] for each in new.params if each.name in (found[1], f"no_{found[1]}")), found[1])
+    return f"{option}{' ' if found[3] in (chr(39), chr(34)) else ''}"
 
 
 @rfq.command("validate", epilog=example("ramp rfq validate *.xml --json"))
@@ -217,15 +185,12 @@ def validate(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None
         if not result.message:
             limit = "" if result.max_cost is None else f", at most {amount_text(result.max_cost)} together"
             click.echo(f"{result.path}: valid, {count_text(len(result.units), 'unit')}{limit}")
-            print_rows(_COLUMNS, [_unit_row(unit) for unit in result.units], right=("Unit", "Most credits/core-hour"))
+            _UNIT.print_table(result.units)
         else:
             say(f"ramp: {result.message}")
         for warning in result.warnings:
             say(f"ramp: {result.path}: warning: {warning}")
     ctx.exit(2 if any(result.message for result in results) else 0)
-
-
-_COLUMNS: Final = ("Unit", "Cores", "Not before", "Deadline", "Wall time", "Most credits/core-hour")
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +208,7 @@ class _Validated:
         found: dict[str, object] = {
             "path": self.path,
             "valid": not self.message,
-            "units": [_unit_object(unit) for unit in self.units],
+            "units": [_UNIT.plain(unit) for unit in self.units],
             "warnings": list(self.warnings),
             "violations": list(self.violations),
             "max_cost": None if self.max_cost is None else amount_json(self.max_cost),
@@ -262,35 +227,42 @@ def _validated(path: Path) -> _Validated:
     return _Validated(str(path), document.units, document.warnings, max_cost=document.max_cost)
 
 
-def _unit_object(unit: RequestUnit) -> dict[str, object]:
-    nodes = unit.cores if isinstance(unit.cores, Nodes) else None
-    return {
-        "unit": unit.number,
-        "cores": unit.cores.total,
-        "nodes": None if nodes is None else nodes.count,
-        "node_cores": None if nodes is None else nodes.cores_per_node,
-        "cpu_hour_cost": unit.cpu_hour_cost,
-        "not_before": None if unit.not_before is None else iso(unit.not_before),
-        "deadline": iso(unit.deadline),
-        "cores_least": None if unit.moldable is None else unit.moldable.least,
-        "cores_most": None if unit.moldable is None else unit.moldable.most,
-        "speed_up": None if unit.moldable is None else unit.moldable.law,
-        "sites": None if unit.sites is None else list(unit.sites),
-        "wall_time_s": None if unit.wall_time is None else seconds(unit.wall_time),
-    }
-
-
-def _unit_row(unit: RequestUnit) -> tuple[object, ...]:
+def _cores_text(unit: RequestUnit) -> str:
     nodes = f" ({unit.cores.count} x {unit.cores.cores_per_node})" if isinstance(unit.cores, Nodes) else ""
     sizes = "" if unit.moldable is None else f" ({unit.moldable.least} to {unit.moldable.most}, {unit.moldable.law})"
-    return (
-        unit.number,
-        f"{unit.cores.total}{nodes}{sizes}",
-        "as soon as possible" if unit.not_before is None else moment_text(unit.not_before),
-        moment_text(unit.deadline),
-        "the whole window" if unit.wall_time is None else duration_text(unit.wall_time),
-        unit.cpu_hour_cost,
-    )
+    return f"{unit.cores.total}{nodes}{sizes}"
+
+
+def _nodes(unit: RequestUnit) -> Nodes | None:
+    return unit.cores if isinstance(unit.cores, Nodes) else None
+
+
+_UNIT: Final[Fields[RequestUnit]] = Fields(
+    Field("unit", "Unit", lambda unit: unit.number, NUMBER),
+    Field("cores", "Cores", lambda unit: unit.cores.total, text=_cores_text),
+    Field("nodes", "", lambda unit: (nodes := _nodes(unit)) and nodes.count),
+    Field("node_cores", "", lambda unit: (nodes := _nodes(unit)) and nodes.cores_per_node),
+    Field(
+        "not_before",
+        "Not before",
+        lambda unit: unit.not_before,
+        MOMENT,
+        text=lambda unit: "as soon as possible" if unit.not_before is None else moment_text(unit.not_before),
+    ),
+    Field("deadline", "Deadline", lambda unit: unit.deadline, MOMENT),
+    Field("cores_least", "", lambda unit: unit.moldable and unit.moldable.least),
+    Field("cores_most", "", lambda unit: unit.moldable and unit.moldable.most),
+    Field("speed_up", "", lambda unit: unit.moldable and unit.moldable.law),
+    Field("sites", "", lambda unit: None if unit.sites is None else list(unit.sites)),
+    Field(
+        "wall_time_s",
+        "Wall time",
+        lambda unit: unit.wall_time,
+        Kind(seconds),
+        text=lambda unit: "the whole window" if unit.wall_time is None else duration_text(unit.wall_time),
+    ),
+    Field("cpu_hour_cost", "Most credits/core-hour", lambda unit: unit.cpu_hour_cost, NUMBER),
+)
 
 
 def indented(text: str) -> str:

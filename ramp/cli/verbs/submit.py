@@ -27,7 +27,7 @@ from ramp.cli.options import (
     market_options,
 )
 from ramp.cli.time_arguments import DurationType
-from ramp.cli.views.auction_view import AuctionView, LineView, LiveView, QuietView
+from ramp.cli.views.auction_view import AuctionView, LineView, LiveView
 from ramp.cli.views.outcome_report import ShortName, charged_text, outcome_object, print_outcome
 from ramp.cli.views.output import moment_text, print_json, print_rows, say, silence_output
 from ramp.client.identifiers import one_request
@@ -99,21 +99,7 @@ def auction_options(command: Any) -> Any:
                    "the request, buy the best offer within --max-cost without asking.")  # fmt: skip
 @market_options
 @click.pass_context
-def submit(
-    ctx: click.Context,
-    files: tuple[Path, ...],
-    rounds: int,
-    round_time: Duration,
-    prefer: str,
-    rule: str,
-    start_probability: float | None,
-    sites: tuple[str, ...],
-    max_cost: int | None,
-    approve: str,
-    user: str | None,
-    state: StateFolder,
-    as_json: bool,
-) -> None:
+def submit(ctx: click.Context, /, max_cost: int | None, approve: str, **auction: Any) -> None:
     """Auction a request for quotation, buy the best offers by two-phase commit, and pay.
 
     Several files make one request with all their units, in this order; all are bought or none. `-` reads standard
@@ -122,10 +108,7 @@ def submit(
     """
     if approve == Approval.ASK and not sys.stdin.isatty():
         raise click.UsageError("--approve ask needs a terminal; use auto or best-offer", ctx)
-    options = AuctionOptions(
-        rounds, round_time, Preference(prefer), Approval(approve), max_cost=max_cost, rule=fixed_rule(rule)
-    )
-    ctx.exit(_auction(files, options, user, state, as_json, sites, start_probability))
+    ctx.exit(_auction(**auction, approval=Approval(approve), max_cost=max_cost))
 
 
 @click.command(
@@ -139,36 +122,28 @@ def submit(
 @auction_options
 @market_options
 @click.pass_context
-def quote(
-    ctx: click.Context,
-    files: tuple[Path, ...],
+def quote(ctx: click.Context, /, **auction: Any) -> None:
+    """Auction a request for quotation without buying or holding anything.
+
+    --json prints the object of `ramp submit` with the status `quoted`.
+    """
+    ctx.exit(_auction(**auction, quote_only=True))
+
+
+def _auction(
+    files: Sequence[Path],
     rounds: int,
     round_time: Duration,
     prefer: str,
     rule: str,
     start_probability: float | None,
-    sites: tuple[str, ...],
-    user: str | None,
-    state: StateFolder,
-    as_json: bool,
-) -> None:
-    """Auction a request for quotation without buying or holding anything.
-
-    --json prints the object of `ramp submit` with the status `quoted`.
-    """
-    options = AuctionOptions(rounds, round_time, Preference(prefer), quote_only=True, rule=fixed_rule(rule))
-    ctx.exit(_auction(files, options, user, state, as_json, sites, start_probability))
-
-
-def _auction(
-    files: Sequence[Path],
-    options: AuctionOptions,
-    user: str | None,
-    state: StateFolder,
-    as_json: bool,
     sites: Sequence[str],
-    start_probability: float | None,
+    user: str | None,
+    state: StateFolder,
+    as_json: bool,
+    **more: Any,
 ) -> int:
+    options = AuctionOptions(rounds, round_time, Preference(prefer), rule=fixed_rule(rule), **more)
     if options.rule:
         RULES.find(options.rule)  # bad input, before anybody is asked
     request = load_requests(files)
@@ -278,11 +253,11 @@ def load_requests(files: Sequence[Path]) -> RequestForQuotation:
 def new_view(short: ShortName, as_json: bool) -> AuctionView:
     """Return the view for standard output."""
     if as_json:
-        return LiveView(short, error=True) if sys.stderr.isatty() else QuietView()
+        return LiveView(short, error=True) if sys.stderr.isatty() else AuctionView()
     return LiveView(short) if sys.stdout.isatty() else LineView(short)
 
 
-class PipedView:
+class PipedView(AuctionView):
     """A view whose output may close: the rest is then not shown, and the request continues."""
 
     def __init__(self, inner: AuctionView) -> None:

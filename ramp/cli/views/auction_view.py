@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Protocol, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import click
 
@@ -13,9 +13,8 @@ from ramp.cli.views.outcome_report import ShortName, reasons_text
 from ramp.cli.views.output import count_text, duration_text, new_table, price_text
 from ramp.cli.views.visible import console
 from ramp.control.events import Event, Refused, RequestEnded, Submitted
-from ramp.model.contents import Bid
-from ramp.protocol.outcome import RoundRecord
 from ramp.protocol.progress import RoundClosed, RoundOpened, UnitAdvanced
+from ramp.web.live.story import AuctionStory, Round
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -28,25 +27,7 @@ NARROW: Final = 90
 in the middle of words."""
 
 
-class AuctionView(Protocol):
-    """Shows an auction's progress; a context manager."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
-    def show(self, event: Event) -> None:
-        """Take a progress event of the control channel."""
-        ...
-
-    def pause(self) -> None:
-        """Hold still, because the owner is asked something."""
-        ...
-
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class UnitRow:
     """One unit in one round, as both views show it."""
 
@@ -59,78 +40,63 @@ class UnitRow:
     refused_by: str = ""
     took: str = ""
 
-    def refused(self, narrow: bool) -> str:
-        """The refusals by reason, or only their number where there is no room for words."""
-        return self.refused_by if narrow else self.refusals
+
+def _row(bidding: Round, unit: int, short: ShortName) -> UnitRow:
+    record, asked = bidding.record, bidding.asked[unit]
+    if record is None:
+        return UnitRow(bidding.name, unit, asked)
+    offers = [bid for bid in record.bids if bid.unit == unit]
+    codes = [each.refusal.code for each in record.refusals if each.refusal.unit == unit]
+    best = ""
+    if record.best_offer and offers:
+        cheapest = min(offers, key=lambda bid: bid.cpu_hour_cost)
+        best = f"{cheapest.cpu_hour_cost} by {short(cheapest.resource)}, not as asked"
+    elif unit in bidding.best:
+        best = f"{bidding.best[unit].cpu_hour_cost} by {short(bidding.best[unit].resource)}"
+    took = duration_text(record.duration)
+    return UnitRow(bidding.name, unit, asked, str(len(offers)), best, reasons_text(codes), str(len(codes)), took)
 
 
-@dataclass(slots=True)
-class AuctionStory:
-    """The events of an auction: a row for each round and unit, and the last stage of each unit."""
-
-    short: ShortName
-    rows: list[UnitRow] = field(default_factory=list)
-    stages: dict[int, str] = field(default_factory=dict)
-    note: str = ""
-
-    def take(self, event: Event) -> list[str]:
-        """Take an event; return its lines for a pipe."""
-        match event:
-            case Submitted(request_id):
-                self.note = "asking the directory who sells"
-                return [f"request {request_id}"]
-            case RoundOpened():
-                return self._opened(event)
-            case RoundClosed():
-                return self._closed(event.record, dict(event.best))
-            case UnitAdvanced():
-                text = f"{self.short(event.resource)}: {event.stage}"
-                text += f" ({event.detail})" if event.detail else ""
-                self.stages[event.unit] = text
-                self.note = "buying"
-                return [f"unit {event.unit}: {text}"]
-            case RequestEnded() | Refused():
-                self.note = ""
-        return []
-
-    def _opened(self, event: RoundOpened) -> list[str]:
-        name = _round_name(event.round_number, event.best_offer)
-        self.note = f"round {name}: waiting for {count_text(event.resources, 'resource')}"
-        self.rows += [UnitRow(name, unit, price) for unit, price in event.asked]
-        return []
-
-    def _closed(self, record: RoundRecord, best: Mapping[int, Bid]) -> list[str]:
-        name = _round_name(record.round_number, record.best_offer)
-        mine = {row.unit: row for row in self.rows if row.round_name == name}
-        lines = []
-        for unit, price in record.asked:
-            row = mine.get(unit)
-            if row is None:
-                row = UnitRow(name, unit, price)
-                self.rows.append(row)
-            offers = [bid for bid in record.bids if bid.unit == unit]
-            row.offers = str(len(offers))
-            codes = [each.refusal.code for each in record.refusals if each.refusal.unit == unit]
-            row.refusals, row.refused_by = reasons_text(codes), str(len(codes))
-            row.took = duration_text(record.duration)
-            if record.best_offer and offers:
-                cheapest = min(offers, key=lambda bid: bid.cpu_hour_cost)
-                row.best = f"{cheapest.cpu_hour_cost} by {self.short(cheapest.resource)}, not as asked"
-            elif unit in best:
-                row.best = f"{best[unit].cpu_hour_cost} by {self.short(best[unit].resource)}"
-            lines.append(
-                f"round {name}, unit {unit}: asked {price_text(price)}, {count_text(len(offers), 'offer')}, "
-                f"best {row.best or 'none'}, refused: {row.refusals or 'none'}, {row.took}"
-            )
-        return lines
+def _stage_text(stage: str, resource: str, detail: str, short: ShortName) -> str:
+    return f"{short(resource)}: {stage}" + (f" ({detail})" if detail else "")
 
 
-def _round_name(number: int, best_offer: bool) -> str:
-    return f"{number} (best offers)" if best_offer else str(number)
+def _note(event: Event, before: str) -> str:
+    """Describe what is waited for after an event."""
+    match event:
+        case Submitted():
+            return "asking the directory who sells"
+        case RoundOpened():
+            name = Round(event.round_number, event.best_offer, {}).name
+            return f"round {name}: waiting for {count_text(event.resources, 'resource')}"
+        case UnitAdvanced():
+            return "buying"
+        case RequestEnded() | Refused():
+            return ""
+        case _:
+            return before
 
 
-class QuietView:
-    """Shows nothing."""
+def _lines(event: Event, short: ShortName) -> Iterator[str]:
+    """Yield the lines of an event in a pipe."""
+    match event:
+        case Submitted(request_id):
+            yield f"request {request_id}"
+        case RoundClosed(record=record):
+            asked = dict(record.asked)
+            closed = Round(record.round_number, record.best_offer, asked, record=record, best=dict(event.best))
+            for row in (_row(closed, unit, short) for unit in asked):
+                yield (
+                    f"round {row.round_name}, unit {row.unit}: asked {price_text(row.asked)}, "
+                    f"{count_text(int(row.offers), 'offer')}, best {row.best or 'none'}, "
+                    f"refused: {row.refusals or 'none'}, {row.took}"
+                )
+        case UnitAdvanced():
+            yield f"unit {event.unit}: {_stage_text(event.stage, event.resource, event.detail, short)}"
+
+
+class AuctionView:
+    """Shows nothing of an auction; a context manager."""
 
     def __enter__(self) -> Self:
         return self
@@ -141,28 +107,30 @@ class QuietView:
         pass
 
     def show(self, event: Event) -> None:
-        """Show nothing."""
+        """Take a progress event of the control channel."""
 
     def pause(self) -> None:
-        """Do nothing."""
+        """Hold still, because the owner is asked something."""
 
 
-class LineView(QuietView):
+class LineView(AuctionView):
     """Print a line for each event."""
 
     def __init__(self, short: ShortName) -> None:
-        self._story = AuctionStory(short)
+        self._short = short
 
     def show(self, event: Event) -> None:
-        for line in self._story.take(event):
+        for line in _lines(event, self._short):
             click.echo(line)
 
 
-class LiveView(QuietView):
+class LiveView(AuctionView):
     """Draw a growing table, on standard error if standard output is for JSON."""
 
     def __init__(self, short: ShortName, *, error: bool = False) -> None:
-        self._story = AuctionStory(short)
+        self._short = short
+        self._story = AuctionStory("")
+        self._note = ""
         self._console = console(error=error)
         self._live: Live | None = None
 
@@ -176,7 +144,9 @@ class LiveView(QuietView):
         self.pause()
 
     def show(self, event: Event) -> None:
-        self._story.take(event)
+        if not isinstance(event, RequestEnded):  # its rounds have been shown
+            self._story.take(event, 0)
+        self._note = _note(event, self._note)
         if self._live is None:
             self._resume()
         if self._live is not None:
@@ -184,12 +154,11 @@ class LiveView(QuietView):
 
     def pause(self) -> None:
         if self._live is not None:
-            self._story.note = ""
+            self._note = ""
             self._live.update(self._picture())
             self._live.stop()
             self._live = None
-            self._story.rows.clear()
-            self._story.stages.clear()
+            self._story = AuctionStory("")
 
     def _resume(self) -> None:
         from rich.live import Live
@@ -203,20 +172,23 @@ class LiveView(QuietView):
 
         parts: list[RenderableType] = []
         narrow = self._console.width < NARROW
-        if self._story.rows:
+        if self._story.rounds:
             table = new_table(
                 "Round", "Unit", "Asked", "Offers", "Best", "Refused", "Time",
                 right=("Unit", "Asked", "Offers", "Refused", "Time") if narrow else ("Unit", "Asked", "Offers", "Time"),
                 wrap=() if narrow else ("Refused",),
                 title="Bidding (prices in credits/core-hour asked)", narrow=narrow,
             )  # fmt: skip
-            shown = ""
-            for row in self._story.rows:
-                name = row.round_name if row.round_name != shown else ""
-                shown = row.round_name
-                table.add_row(name, str(row.unit), str(row.asked), row.offers, row.best, row.refused(narrow), row.took)
+            for bidding in self._story.rounds.values():
+                name = bidding.name
+                for row in (_row(bidding, unit, self._short) for unit in bidding.asked):
+                    refused = row.refused_by if narrow else row.refusals
+                    table.add_row(name, str(row.unit), str(row.asked), row.offers, row.best, refused, row.took)
+                    name = ""
             parts.append(table)
-        parts += [f"unit {unit}: {stage}" for unit, stage in sorted(self._story.stages.items())]
-        if self._story.note:
-            parts.append(Spinner("dots", self._story.note))
+        last = {each.unit: each for each in self._story.moments}
+        for unit, each in sorted(last.items()):
+            parts.append(f"unit {unit}: {_stage_text(each.stage, each.resource, each.detail, self._short)}")
+        if self._note:
+            parts.append(Spinner("dots", self._note))
         return Group(*parts)

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeVar
 
+from ramp.cli.views.fields import Field
 from ramp.client.identifiers import shortened
 from ramp.client.results import short_name
 from ramp.model.contents import StatementLine, TradeLine
 
-FOR: Final = "Agreement (or deposit)"
-"""Heading of the column of references."""
+Posting = TypeVar("Posting", StatementLine, TradeLine)
+
+AGREEMENT: Final[Field[StatementLine | TradeLine]] = Field(
+    "agreement_id", "", lambda line: None if line.deposit_id else line.agreement_id
+)
+DEPOSIT: Final[Field[StatementLine | TradeLine]] = Field("deposit_id", "", lambda line: line.deposit_id or None)
 
 
-def reference_object(line: StatementLine | TradeLine) -> dict[str, str | None]:
-    """Return the agreement or deposit of a posting for JSON."""
-    deposit_id = line.deposit_id or None
-    return {"agreement_id": None if deposit_id else line.agreement_id, "deposit_id": deposit_id}
-
-
-def reference_texts(lines: Sequence[StatementLine | TradeLine], domain: str) -> list[str]:
-    """Return the references of postings: short agreement ids, whole deposit ids without the market's domain."""
+def reference(lines: Sequence[Posting], domain: str) -> Field[Posting]:
+    """Return the column of references: short agreement ids, whole deposit ids without the market's domain."""
     short = shortened([line.agreement_id for line in lines if not line.deposit_id])
-    return [short_name(line.deposit_id, domain) or short[line.agreement_id] for line in lines]
+    return Field(
+        "",
+        "Agreement (or deposit)",
+        lambda line: short_name(line.deposit_id, domain) or short[line.agreement_id],
+    )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from typing import Annotated
 
 from ramp.model.instant import Instant
+from ramp.options import Bounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +20,8 @@ class Quotas:
             need the whole machine.
     """
 
-    holds_max: int = 64
-    cores_share_max: float = 0.5
+    holds_max: Annotated[int, Bounds(1)] = 64
+    cores_share_max: Annotated[float, Bounds(0, 1)] = 0.5
 
 
 class Unpaid:

@@ -2,7 +2,7 @@
 
 Evaluation has the paper's two steps: the static terms against the configuration, then the machine's load from the
 plug-in and a price from the strategy. A moldable unit is quoted and priced at several sizes, and the cheapest is
-offered. Every unit is answered by an offer or a coded refusal. A repeated call gets the same answer.
+offered. Every unit is answered by an offer or a coded refusal. A repeated call gets the same offers.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from ramp.protocol.timing import Timing
 OFFERS_MAX = 50_000
 """Maximum open offers; the oldest are dropped. With 25 units and 10 rounds this is 200 auctions at once."""
 
-ANSWERS_MAX = 5_000
-"""Maximum answers kept for repeated calls, which come within seconds."""
+BIDDINGS_MAX = 5_000
+"""Maximum requests whose answers and prices are remembered; the oldest are dropped."""
 
 PENDING_MAX = 5_000
 """Maximum calls that wait for machine or strategy; the oldest are dropped, as if lost on the way."""
@@ -87,6 +87,30 @@ class OpenOffer:
     slot: Slot
     user: str
     rule: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _LastBid:
+    """The last bid for a unit; its price is per core-hour asked."""
+
+    round_number: int
+    price: int
+    offer_id: str
+
+
+@dataclass(slots=True)
+class _Bidding:
+    """The bids for one buyer's request.
+
+    Attributes:
+        answer: the latest one with offers, for copies of its call.
+        answered: its round.
+        last: the last bid for each unit, without rejected ones.
+    """
+
+    answer: Message | None = None
+    answered: int = 0
+    last: dict[int, _LastBid] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -143,8 +167,7 @@ class Seller:
         self._launching = launching
         self._offers: Recent[str, OpenOffer] = Recent(timing.offer_validity, OFFERS_MAX)
         # kept as long as an offer is valid: no auction lasts longer
-        self._last_bids: Recent[tuple[str, str, int], tuple[int, int]] = Recent(timing.offer_validity, OFFERS_MAX)
-        self._answers: Recent[tuple[str, str, int], Message] = Recent(timing.offer_validity, ANSWERS_MAX)
+        self._biddings: Recent[tuple[str, str], _Bidding] = Recent(timing.offer_validity, BIDDINGS_MAX)
         self._pending: OrderedDict[str, _Pending] = OrderedDict()
         self._being_quoted: set[tuple[str, str, int]] = set()
         self._calls = 0
@@ -170,10 +193,10 @@ class Seller:
 
     def on_call(self, message: Message, call: CallForProposals, now: Instant) -> list[Effect]:
         """Check the static terms (step one), then ask the plug-in."""
+        bidding = self._biddings.get((message.sender, call.request_id))
+        if bidding is not None and bidding.answer is not None and bidding.answered == call.round_number:
+            return [Send(bidding.answer, sealed=bool(call.rule))]
         key = (message.sender, call.request_id, call.round_number)
-        answered = self._answers.get(key)
-        if answered is not None:
-            return [Send(answered, sealed=bool(call.rule))]
         if key in self._being_quoted:
             return []  # a copy; the machine is still at work on the first
         asked: list[tuple[RequestUnit, RequestUnit]] = []
@@ -230,18 +253,33 @@ class Seller:
                 pending.refused.append(refusal)
             elif not isinstance(price, PriceRefusal):
                 priced.setdefault(unit.number, (unit, []))[1].append((slot, price))
-        offers = [self._bid(pending, unit, sizes, now) for unit, sizes in priced.values()]
+        offers = [(unit, self._bid(pending, unit, sizes, now)) for unit, sizes in priced.values()]
         told = tuple(_one_for_each(pending.refused, priced)) if pending.refused else ()
         reply = Message(
             Performative.PROPOSE if offers else Performative.REFUSE,
             self._resource,
             message.sender,
             message.conversation_id,
-            Proposal(call.request_id, call.round_number, tuple(offers), told),
+            Proposal(call.request_id, call.round_number, tuple(offer for _, offer in offers), told),
             in_reply_to=message.reply_with,
         )
-        self._answers.put(pending.key, reply, now)
+        if offers:
+            self._remember(reply, call, offers, now)
         return [Send(reply, sealed=bool(call.rule))]  # the winner may be shown this offer
+
+    def _remember(
+        self, reply: Message, call: CallForProposals, offers: Sequence[tuple[RequestUnit, Offer]], now: Instant
+    ) -> None:
+        """Keep an answer for copies of its call, and its prices for the next round."""
+        key = reply.receiver, call.request_id
+        bidding = self._biddings.get(key) or _Bidding()
+        if bidding.answered < call.round_number:  # else a slow quote is older than a later round's
+            bidding.answer, bidding.answered = reply, call.round_number
+        for unit, offer in offers:
+            last = bidding.last.get(unit.number)
+            if last is None or last.round_number < call.round_number:
+                bidding.last[unit.number] = _LastBid(call.round_number, reference_price(unit, offer), offer.offer_id)
+        self._biddings.put(key, bidding, now)
 
     def next_offer(self, taken: Offer, unit: RequestUnit, answer: Slot, user: str, now: Instant) -> tuple[Offer, ...]:
         """Offer the machine's next slot at the price of an accepted offer whose slot was taken.
@@ -284,30 +322,41 @@ class Seller:
 
     def clock_set(self, by: Duration) -> None:
         self._offers.clock_set(by)
-        self._last_bids.clock_set(by)
-        self._answers.clock_set(by)
+        self._biddings.clock_set(by)
 
     def rejected(self, offer_id: str, user: str) -> None:
-        """Forget an offer that its user rejects."""
+        """Forget an offer that its user rejects: it does not stand, and need not be sent again."""
         found = self._offers.get(offer_id)
-        if found is not None and found.user == user:
-            self.forget(offer_id)
+        if found is None or found.user != user:
+            return
+        self.forget(offer_id)
+        bidding = self._biddings.get((user, found.offer.request_id))
+        if bidding is None:
+            return
+        last = bidding.last.get(found.offer.unit)
+        if last is not None and last.offer_id == offer_id:
+            bidding.answer = None
+            del bidding.last[found.offer.unit]
+        if bidding.answer is None and not bidding.last:
+            self._biddings.forget((user, found.offer.request_id))
 
     def forget(self, offer_id: str) -> None:
         self._offers.forget(offer_id)
 
     def _price_question(self, unit: RequestUnit, slot: Slot, pending: _Pending) -> PriceQuestion:
         user, call, length = pending.message.sender, pending.call, slot.end - slot.start
-        last_round, own_last = self._last_bids.get((user, call.request_id, unit.number)) or (0, None)
-        if own_last is not None:
-            own_last = price_with(unit, slot.cores, length, own_last)
+        bidding = self._biddings.get((user, call.request_id))
+        last = None if bidding is None else bidding.last.get(unit.number)
+        own_last = None
+        if last is not None and last.round_number < call.round_number:
+            own_last = price_with(unit, slot.cores, length, last.price)
         return PriceQuestion(
             asking=price_with(unit, slot.cores, length),
             start_price=self._prices.start_price,
             minimum_price=self._prices.minimum_price,
             load=slot.load,
             rounds_expected=self._prices.rounds_expected,
-            own_last=own_last if last_round < call.round_number else None,
+            own_last=own_last,
             round_number=call.round_number,
             best_offer=call.best_offer,
             user=user,
@@ -362,10 +411,6 @@ class Seller:
         )
         if call.rule:
             offer = bound(offer, unit, call.rule)
-        bidding = user, call.request_id, unit.number
-        last = self._last_bids.get(bidding)
-        if last is None or last[0] < call.round_number:  # else a slow quote is older than a later round's
-            self._last_bids.put(bidding, (call.round_number, reference_price(unit, offer)), now)
         self._offers.put(offer.offer_id, OpenOffer(offer, unit, slot, user, call.rule), now)
         return offer
 

@@ -395,8 +395,10 @@ class Confirmation(StateMachine[ConfirmationState]):
             return []
         body = checked_failure(failure, unit.agreement)
         unit.failed = failure
-        told = FailureTold(self.conversation_id, failure, now)
-        return [Persist(told), *self._fail(unit, body.reason or str(body.code), "ContractChange", now)]
+        return [
+            Persist(FailureTold(self.conversation_id, failure, now)),
+            *self._fail(unit, body.reason or str(body.code), "ContractChange", now),
+        ]
 
     def _on_hold_refused(self, message: Message, refused: HoldRefused, now: Instant) -> list[Effect]:
         """Take a refused CONFIRM: the resource has not accepted the agreement, so it can never claim the money."""

@@ -1,46 +1,62 @@
 """Reads a swarm's configuration from a TOML file (examples in `agents_config/swarms`).
 
-It reports all problems at once, each with its key, its value and what is expected.
+The classes of the tables say which keys there are, their types, bounds and defaults; `ramp.options` reads them and
+reports all problems at once. What concerns several tables is checked after that.
 """
 
 from __future__ import annotations
 
-import math
 import tomllib
-import unicodedata
-from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError, check_version
-from ramp.launching.acting import Acting
-from ramp.launching.configuration import acting_by, launch_terms, read_accounts, read_launching
+from ramp.launching.configuration import (
+    Executor,
+    LaunchingConfig,
+    LocalAccount,
+    acting_by,
+    launch_terms,
+    named_accounts,
+)
 from ramp.model.agreement import ORDER_VALIDITY_MAX
-from ramp.model.instant import SECOND, Duration
+from ramp.model.instant import SECOND
 from ramp.model.slot import StaticTerms
-from ramp.options import nearest_name
+from ramp.options import Bounds, nearest_name, options_and_findings, wrong_options
 from ramp.plugins.found_terms import with_found_terms
 from ramp.protocol.conversations import least_retention
-from ramp.protocol.resource.jobs.launching import LaunchTerms
-from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.timing import Timing
 from ramp.runtime.auction_rules import RULES
-from ramp.runtime.configuration.reader import Reader
-from ramp.runtime.configuration.servers import REDUNDANCY_KEYS, read_redundancy, read_server
-from ramp.runtime.configuration.sites import JOINING_TABLES, market_agents, read_joining
+from ramp.runtime.configuration.servers import (
+    DIRECTORIES_MAX,
+    EMBEDDED,
+    EXTERNAL,
+    PROSODY,
+    BankConfig,
+    RedundancyConfig,
+    ServerConfig,
+)
+from ramp.runtime.configuration.sites import (
+    EnrolmentConfig,
+    FederationConfig,
+    JoiningConfig,
+    Name,
+    SiteConfig,
+    Text,
+    Whole,
+)
 from ramp.runtime.configuration.values import (
-    MEMORY_MB_MIN,
     PLUGIN_GROUP,
     PRICING_GROUP,
     QUEUE_BOUND,
     GuestLimits,
     Isolation,
     LogConfig,
-    LogFormat,
     QuotaConfig,
     ResourceConfig,
     SwarmConfig,
@@ -49,6 +65,146 @@ from ramp.runtime.configuration.values import (
 
 CONFIG_VERSION: Final = 1
 """Version of the file's format, and the default of a file without one."""
+
+_OWN_AGENTS: Final = ("bank", "directory", "keeper")
+
+_Finding = tuple[tuple[str | int, ...], str]
+"""Path of a key, and what is wrong there."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarketTable:
+    """The market as a whole.
+
+    Attributes:
+        domain: XMPP domain of the agents.
+        resources_per_process: how many Resource Agents share one process; with 1 every agent of any role has its own.
+        bank: local name of the Banking Agent.
+        directory: local name of the directory agent; of the first of several.
+        keeper: local name of the market's keeper.
+        signed_offers: whether calls and proposals are sealed as well; by default where there are several sites.
+        auction_rule: name of the rule for requests that name none.
+        directories: number of directory agents; resources register with all, users ask any.
+        ledger: the ledger's database as a SQLAlchemy URL, such as `postgresql+psycopg://ramp@db.example.org/ramp`
+            (needs the extra `postgresql`); by default SQLite in the state folder.
+    """
+
+    domain: Text = "localhost"
+    resources_per_process: Whole = 10
+    bank: Name = "bank"
+    directory: Name = "directory"
+    keeper: Name = "keeper"
+    signed_offers: bool | None = None
+    auction_rule: Text = PAPER_RULE
+    directories: Annotated[int, Bounds(1, DIRECTORIES_MAX)] = 1
+    ledger: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineTable(StaticTerms):
+    """A kind of machine. It meets only requests for terms that it states.
+
+    Attributes:
+        plugin: plug-in of its resources, by name.
+        options: options of that plug-in. The `options` of a resource override them.
+    """
+
+    plugin: Text = "fake_qstat"
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for key, value in self._terms().items():
+            if value == "":
+                raise ConfigurationError("got '', expected a text that is not empty", key=key)
+            if type(value) is int and value < 1:
+                raise ConfigurationError(f"got {value}, expected a whole number from 1", key=key)
+
+    def _terms(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(StaticTerms)}
+
+    @property
+    def terms(self) -> StaticTerms:
+        return StaticTerms(**self._terms())
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceTable:
+    """A seller.
+
+    Attributes:
+        name: the agent's local name.
+        machine: its machine: NAME of a table `[machines.NAME]`.
+        start_price: start price in whole credits per core hour.
+        minimum_price: lowest price in whole credits per core hour, at most the start price.
+        rounds_expected: how many rounds the price strategy reckons with.
+        plugin: name of its plug-in; by default that of the machine.
+        options: options of the plug-in. They override those of the machine.
+        pricing: name of the strategy.
+        isolation: whether plug-in and price strategy have processes of their own: by `auto` those of another package,
+            by `process` also those that come with RAMP, by `none` neither.
+        executor: executor of jobs on its slots; by default that of `[launching]`.
+        accounts: local accounts of buyers at this resource. They override `[accounts]`.
+    """
+
+    name: Name
+    machine: Text
+    start_price: Whole
+    minimum_price: Whole
+    rounds_expected: Whole = 4
+    plugin: Text | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    pricing: Text = "ramp"
+    isolation: Isolation = Isolation.AUTO
+    executor: Executor | None = None
+    accounts: Mapping[str, LocalAccount] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.minimum_price > self.start_price:
+            right = f"at most the start price {self.start_price}"
+            raise ConfigurationError(f"got {self.minimum_price}, expected {right}", key="minimum_price")
+
+
+@dataclass(frozen=True, slots=True)
+class MarketFile:
+    """A configuration file.
+
+    Attributes:
+        version: version of the file's format. Files of another version are refused.
+        market: the market as a whole.
+        server: the XMPP server of the agents.
+        timing: time limits of the protocol.
+        quotas: limits on what one party may ask of another.
+        guests: limits of a plug-in or price strategy in its own process.
+        logs: logs of the market's processes; applied at `ramp up`.
+        launching: launching of jobs on reservations (`docs/launching.md`).
+        accounts: the local account of each buyer's jobs, by the buyer's name (of this market, or a full name). `"*"`:
+            all other buyers of this domain. `"*@DOMAIN"`: buyers of another domain. `@own`: the agents' own account, or
+            `nobody` if they run as root; for simulated machines only. Resources that launch jobs refuse other buyers.
+        bank: the Banking Agents. Two of them need a ledger on PostgreSQL (`docs/operations.md`).
+        site: marks the configuration of a site that joined a market (`docs/joining.md`).
+        federation: connections of the market's server with servers of other sites (`docs/joining.md`).
+        enrolment: starts an enrolment office, which issues certificates to invited parties (`docs/joining.md`).
+        users: one table `[[users]]` for each buyer.
+        machines: one table `[machines.NAME]` for each kind of machine. It meets only requests for terms that it states.
+        resources: one table `[[resources]]` for each seller.
+    """
+
+    version: Whole = CONFIG_VERSION
+    market: MarketTable = field(default_factory=MarketTable)
+    server: ServerConfig = field(default_factory=ServerConfig)
+    timing: Timing = field(default_factory=Timing)
+    quotas: QuotaConfig = field(default_factory=QuotaConfig)
+    guests: GuestLimits = field(default_factory=GuestLimits)
+    logs: LogConfig = field(default_factory=LogConfig)
+    launching: LaunchingConfig = field(default_factory=LaunchingConfig)
+    accounts: Mapping[str, LocalAccount] = field(default_factory=dict)
+    bank: BankConfig = field(default_factory=BankConfig)
+    site: SiteConfig | None = None
+    federation: FederationConfig | None = None
+    enrolment: EnrolmentConfig | None = None
+    users: tuple[UserConfig, ...] = ()
+    machines: Mapping[str, MachineTable] = field(default_factory=dict)
+    resources: tuple[ResourceTable, ...] = ()
 
 
 def load_config(path: Path) -> SwarmConfig:
@@ -64,7 +220,7 @@ def load_config(path: Path) -> SwarmConfig:
         raise ConfigurationError(f"cannot be read: {error.strerror}", path=path) from error
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"invalid TOML: {error}", path=path) from error
-    return read_tables(tables_of(text, path), path)
+    return read_tables(tables_of(text, path), path, text)
 
 
 def tables_of(text: str, path: Path) -> dict[str, Any]:
@@ -75,275 +231,155 @@ def tables_of(text: str, path: Path) -> dict[str, Any]:
         raise ConfigurationError(f"invalid TOML: {error}", path=path) from error
 
 
-def read_tables(data: Mapping[str, Any], path: Path) -> SwarmConfig:
+def read_tables(data: Mapping[str, Any], path: Path, text: str = "") -> SwarmConfig:
     """Check the tables of a configuration from the file `path`.
+
+    Args:
+        data: the tables.
+        path: of the file, for errors and relative paths.
+        text: of the file, so that errors name lines; empty if the tables are not as in the file.
 
     Raises:
         WrongVersion: the tables have another format version.
         ConfigurationError: lists every problem.
     """
-    reader = Reader(path)
-    data = with_found_terms(data)
-    version = reader.whole("", data, "version", CONFIG_VERSION)
-    check_version(path, "configuration", version, CONFIG_VERSION, "use the version of RAMP that wrote it")
-    config = read_swarm(reader, data)
-    if reader.findings:
-        raise ConfigurationError("\n  ".join(("invalid configuration", *reader.findings)), path=path)
+    version = data.get("version", CONFIG_VERSION)
+    if type(version) is int and version > 0:
+        check_version(path, "configuration", version, CONFIG_VERSION, "use the version of RAMP that wrote it")
+    data = _complete(with_found_terms(data))
+    file, findings = options_and_findings(data, MarketFile)
+    findings += _missing_parties(data)
+    if file is not None:
+        findings += [*_wrong_tables(file, data.get("market", {})), *_wrong_resources(file)]
+    if file is not None and not findings:
+        config = _config(file, path)
+        findings += _repeated_names(config)
+    if findings:
+        raise wrong_options(findings, source=str(path), text=text)
     return config
 
 
-_MARKET_KEYS: Final = {
-    "domain",
-    "ledger",
-    "resources_per_process",
-    "bank",
-    "directory",
-    "keeper",
-    "signed_offers",
-    "auction_rule",
-}
+def _complete(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Make a server with addresses an external one, unless the file says what it is."""
+    server = data.get("server")
+    if isinstance(server, Mapping) and server.get("addresses"):
+        return {**data, "server": {"kind": EXTERNAL, **server}}
+    return data
 
 
-def read_swarm(reader: Reader, data: Mapping[str, Any]) -> SwarmConfig:
-    """Read a swarm from a file's tables and note problems in the reader's findings (`load_config` raises them)."""
-    known = {"version", "market", "server", "timing", "quotas", "guests", "logs", "launching", "accounts"}
-    known |= {"bank", "users", "machines", "resources", *JOINING_TABLES}
-    reader.unknown("", data, known)
-    market = reader.table(data, "market")
-    reader.unknown("market.", market, _MARKET_KEYS | REDUNDANCY_KEYS)
-    machines = reader.table(data, "machines")
-    domain = reader.text("market.", market, "domain", "localhost")
-    table = reader.table(data, "launching")
-    seconds = {"grace_s": "grace", "delivery_limit_s": "delivery_limit"}
-    launching = read_launching(reader, table, _read_durations(reader, "launching.", table, seconds))
-    reader.unknown("accounts.", {}, {"NAME"})
-    accounts = read_accounts(reader, "accounts.", reader.table(data, "accounts"), domain)
-
-    def launched(where: str, resource: Mapping[str, Any], plugin: str) -> tuple[LaunchTerms | None, Acting | None]:
-        reserves = plugin != QUEUE_BOUND
-        terms = launch_terms(reader, where, resource, launching, accounts, domain, reserves=reserves)
-        return terms, None if terms is None or terms.keeps_jobs else acting_by(launching)
-
-    users = tuple(_read_user(reader, index, table) for index, table in enumerate(reader.tables(data, "users"), 1))
-    resources = tuple(
-        _read_resource(reader, index, table, machines, launched)
-        for index, table in enumerate(reader.tables(data, "resources"), 1)
+def _config(file: MarketFile, path: Path) -> SwarmConfig:
+    joining = JoiningConfig(file.site, file.federation, file.enrolment)
+    market, signed = file.market, file.market.signed_offers
+    named = file.market if file.site is None else file.site
+    ca_file, passwords = (
+        None if each is None else (path.parent / each).resolve()
+        for each in (file.server.ca_file, file.server.passwords)
     )
-    server = read_server(reader, reader.table(data, "server"))
-    joining = read_joining(reader, data, server.kind)
-    config = SwarmConfig(
-        path=reader.path,
-        domain=domain,
-        server=server,
-        users=users,
-        resources=resources,
-        timing=_read_timing(reader, reader.table(data, "timing")),
-        ledger_url=reader.text("market.", market, "ledger", ""),
-        resources_per_process=reader.whole("market.", market, "resources_per_process", 10),
-        **market_agents(reader, market, joining),
-        signed_offers=reader.truth("market.", market, "signed_offers", joining.crosses_sites),
-        quotas=_read_quotas(reader, reader.table(data, "quotas")),
-        holds=_read_holds(reader, reader.table(data, "quotas")),
-        guests=_read_guests(reader, reader.table(data, "guests")),
-        auction_rule=_read_rule(reader, market),
-        logs=_read_logs(reader, reader.table(data, "logs")),
-        launching=launching,
+    return SwarmConfig(
+        path=path,
+        domain=market.domain,
+        server=replace(file.server, ca_file=ca_file, passwords=passwords),
+        users=file.users,
+        resources=tuple(_resource(file, each) for each in file.resources),
+        timing=file.timing,
+        ledger_url=market.ledger,
+        resources_per_process=market.resources_per_process,
+        bank=named.bank,
+        directory=named.directory,
+        keeper=named.keeper,
+        signed_offers=joining.crosses_sites if signed is None else signed,
+        quotas=file.quotas,
+        guests=file.guests,
+        auction_rule=market.auction_rule,
+        logs=file.logs,
+        launching=file.launching,
         joining=joining,
-        redundancy=read_redundancy(reader, data, market),
+        redundancy=RedundancyConfig(market.directories, file.bank),
     )
-    _check_names(reader, config)
-    return config
 
 
-def _read_rule(reader: Reader, market: Mapping[str, Any]) -> str:
-    name = reader.text("market.", market, "auction_rule", PAPER_RULE)
+def _resource(file: MarketFile, table: ResourceTable) -> ResourceConfig:
+    machine = file.machines[table.machine]
+    plugin = table.plugin or machine.plugin
+    accounts = named_accounts({**file.accounts, **table.accounts}, file.market.domain)
+    executor = table.executor or file.launching.executor
+    launching = launch_terms(file.launching, executor, accounts, reserves=plugin != QUEUE_BOUND)
+    return ResourceConfig(
+        name=table.name,
+        plugin=plugin,
+        options={**machine.options, **table.options},
+        terms=machine.terms,
+        prices=PriceRange(table.start_price, table.minimum_price, table.rounds_expected),
+        pricing=table.pricing,
+        isolation=table.isolation,
+        launching=launching,
+        acting=None if launching is None or launching.keeps_jobs else acting_by(file.launching),
+    )
+
+
+def _wrong_tables(file: MarketFile, market: Mapping[str, Any]) -> Iterator[_Finding]:
+    """Check what concerns several tables; `market` is the table as it is in the file."""
     try:
-        RULES.find(name)
+        RULES.find(file.market.auction_rule)
     except ConfigurationError as error:
-        reader.findings.append(f"market.auction_rule: {error.reason}")
-    return name
+        yield ("market", "auction_rule"), error.reason
+    if file.bank.standby and not file.market.ledger.startswith("postgres"):
+        shared = 'market.ledger = "postgresql://user@host/name", which two banks can share'
+        yield ("bank", "standby"), f"got true, expected false, or {shared}"
+    validity, longest = file.timing.agreement_validity / SECOND, ORDER_VALIDITY_MAX / SECOND
+    if validity > longest:
+        yield (
+            ("timing", "agreement_validity_s"),
+            f"got {validity:g}, expected {longest:g} or less: banks refuse longer orders",
+        )
+    least = least_retention(file.timing)
+    if file.timing.retention < least:
+        right = f"{least / SECOND:g} or more, for peers may still send messages about finished business"
+        yield ("timing", "retention_s"), f"got {file.timing.retention / SECOND:g}, expected {right}"
+    kind = file.server.kind
+    if file.federation is not None and kind != PROSODY:
+        yield ("server", "kind"), f'got {kind!r}, expected "{PROSODY}" where there is a table [federation]'
+    if file.site is None:
+        return
+    if file.enrolment is not None:
+        yield ("enrolment",), "a site that joined a market has no enrolment office; remove the table"
+    if kind == EMBEDDED:
+        right = f'"{PROSODY}" or "{EXTERNAL}": the embedded server reaches no other site'
+        yield ("server", "kind"), f"got {kind!r}, expected {right}"
+    for key in (each for each in _OWN_AGENTS if each in market):
+        right = f"no value: a site has none of its own; site.{key} is the market's"
+        yield ("market", key), f"got {market[key]!r}, expected {right}"
 
 
-def _check_names(reader: Reader, config: SwarmConfig) -> None:
+def _missing_parties(data: Mapping[str, Any]) -> Iterator[_Finding]:
+    if not data.get("resources") and not ("site" in data and data.get("users")):
+        yield ("resources",), "none given, expected at least one [[resources]]"
+    if not data.get("users") and "site" not in data:
+        yield ("users",), "none given, expected at least one [[users]]"
+
+
+def _wrong_resources(file: MarketFile) -> Iterator[_Finding]:
+    for index, table in enumerate(file.resources):
+        where = ("resources", index)
+        if table.machine not in file.machines:
+            near = nearest_name(table.machine, list(file.machines))
+            yield (*where, "machine"), f"no [machines.{table.machine}]{near}"
+            continue
+        plugin = table.plugin or file.machines[table.machine].plugin
+        for group, name, key in ((PLUGIN_GROUP, plugin, "plugin"), (PRICING_GROUP, table.pricing, "pricing")):
+            known = sorted({entry.name for entry in entry_points(group)})
+            if name not in known:
+                yield (*where, key), f"unknown {key} {name!r}{nearest_name(name, known)}"
+        try:
+            _resource(file, table)
+        except ConfigurationError as error:
+            yield (*where, error.key or ""), error.reason
+
+
+def _repeated_names(config: SwarmConfig) -> Iterator[_Finding]:
     names = [*config.bank_names, *config.directory_names, config.keeper] if config.own_agents else []
     names += [] if config.joining.enrolment is None else [config.joining.enrolment.name]
     names += [user.name for user in config.users]
     names += [*(resource.name for resource in config.resources), *config.server.accounts]
-    for name in names:
-        # NFKC and case folding keep a name with only one spelling; the check of the XMPP server is stricter
-        plain = unicodedata.normalize("NFKC", name).casefold()
-        if not name.replace("-", "").replace("_", "").replace(".", "").isalnum() or name != plain:
-            reader.wrong("name", name, "lower-case letters, digits, dots, hyphens and underscores")
     for name in sorted({name for name in names if names.count(name) > 1}):
-        reader.findings.append(
-            f"name: {name!r} is used {names.count(name)} times, expected a different name for each agent"
-        )
-    site = config.joining.site is not None
-    if not config.resources and not (site and config.users):
-        reader.findings.append("resources: none given, expected at least one [[resources]]")
-    if not config.users and not site:
-        reader.findings.append("users: none given, expected at least one [[users]]")
-
-
-def _read_timing(reader: Reader, table: Mapping[str, Any]) -> Timing:
-    known = {f"{entry.name}_s": entry.name for entry in fields(Timing)}
-    reader.unknown("timing.", table, set(known))
-    timing = replace(Timing(), **_read_durations(reader, "timing.", table, known))
-    if timing.agreement_validity > ORDER_VALIDITY_MAX:
-        given, most = timing.agreement_validity / SECOND, ORDER_VALIDITY_MAX / SECOND
-        reader.wrong("timing.agreement_validity_s", given, f"{most:g} or less: banks refuse longer orders")
-    least = least_retention(timing)
-    if timing.retention < least:
-        given = timing.retention / SECOND
-        reader.wrong(
-            "timing.retention_s",
-            given,
-            f"{least / SECOND:g} or more, for peers may still send messages about finished business",
-        )
-    return timing
-
-
-def _read_quotas(reader: Reader, table: Mapping[str, Any]) -> QuotaConfig:
-    known = [entry.name for entry in fields(QuotaConfig)]
-    reader.unknown("quotas.", table, {*known, *(entry.name for entry in fields(Quotas))})
-    standard = QuotaConfig()
-    return QuotaConfig(**{key: reader.whole("quotas.", table, key, getattr(standard, key)) for key in known})
-
-
-def _read_logs(reader: Reader, table: Mapping[str, Any]) -> LogConfig:
-    standard = LogConfig()
-    reader.unknown("logs.", table, {entry.name for entry in fields(LogConfig)})
-    form = reader.text("logs.", table, "format", standard.format.value)
-    if form not in [each.value for each in LogFormat]:
-        reader.wrong("logs.format", form, " or ".join(f'"{each.value}"' for each in LogFormat))
-        form = standard.format.value
-    sizes = {key: reader.whole("logs.", table, key, getattr(standard, key)) for key in ("rotate_mb", "keep")}
-    return LogConfig(LogFormat(form), **sizes)
-
-
-def _read_holds(reader: Reader, table: Mapping[str, Any]) -> Quotas:
-    default = Quotas()
-    share = table.get("cores_share_max", default.cores_share_max)
-    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
-        reader.wrong("quotas.cores_share_max", share, "a part from 0 to 1")
-        share = default.cores_share_max
-    return Quotas(reader.whole("quotas.", table, "holds_max", default.holds_max), float(share))
-
-
-def _read_guests(reader: Reader, table: Mapping[str, Any]) -> GuestLimits:
-    durations = {f"{name}_s": name for name in ("quote", "price", "change", "snapshot", "open")}
-    reader.unknown("guests.", table, {*durations, "waiting_max", "memory_mb", "environment"})
-    environment = table.get("environment", [])
-    if not isinstance(environment, list) or not all(isinstance(name, str) for name in environment):
-        reader.wrong("guests.environment", environment, 'a list of names such as ["SGE_ROOT"]')
-        environment = []
-    standard = GuestLimits()
-    return replace(
-        standard,
-        **_read_durations(reader, "guests.", table, durations),
-        waiting_max=reader.whole("guests.", table, "waiting_max", standard.waiting_max),
-        memory_mb=reader.whole("guests.", table, "memory_mb", standard.memory_mb, least=MEMORY_MB_MIN),
-        environment=tuple(environment),
-    )
-
-
-def _read_durations(
-    reader: Reader, where: str, table: Mapping[str, Any], known: Mapping[str, str]
-) -> dict[str, Duration]:
-    """Return the keys of a table that are numbers of seconds, by the names of their fields."""
-    found = {}
-    for key, value in table.items():
-        if key not in known:
-            continue
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-            reader.wrong(f"{where}{key}", value, "a number of seconds above 0")
-        else:
-            found[known[key]] = round(value * SECOND)
-    return found
-
-
-def _read_user(reader: Reader, index: int, table: Mapping[str, Any]) -> UserConfig:
-    where = f"users[{index}]."
-    reader.unknown(where, table, {"name", "deposit", "overdraft"})
-    return UserConfig(
-        name=reader.text(where, table, "name"),
-        deposit=reader.money(where, table, "deposit", 0),
-        overdraft=reader.money(where, table, "overdraft", 0),
-    )
-
-
-_MACHINE_KEYS: Final = {entry.name for entry in fields(StaticTerms)}
-_RESOURCE_KEYS: Final = {
-    "name",
-    "machine",
-    "plugin",
-    "options",
-    "start_price",
-    "minimum_price",
-    "rounds_expected",
-    "pricing",
-    "isolation",
-    "executor",
-    "accounts",
-}
-
-
-def _read_resource(
-    reader: Reader,
-    index: int,
-    table: Mapping[str, Any],
-    machines: Mapping[str, Any],
-    launched: Callable[[str, Mapping[str, Any], str], tuple[LaunchTerms | None, Acting | None]],
-) -> ResourceConfig:
-    where = f"resources[{index}]."
-    reader.unknown(where, table, _RESOURCE_KEYS)
-    machine_name = reader.text(where, table, "machine")
-    machine = machines.get(machine_name, {})
-    if machine_name not in machines or not isinstance(machine, Mapping):
-        reader.findings.append(
-            f"{where}machine: no [machines.{machine_name}]{nearest_name(machine_name, list(machines))}"
-        )
-        machine = {"cores": 1}
-    start = reader.whole(where, table, "start_price", None)
-    minimum = reader.whole(where, table, "minimum_price", None)
-    if minimum > start:
-        reader.wrong(f"{where}minimum_price", minimum, f"at most the start price {start}")
-    plugin = reader.text(where, table, "plugin", str(machine.get("plugin", "fake_qstat")))
-    pricing = reader.text(where, table, "pricing", "ramp")
-    for group, name, key in ((PLUGIN_GROUP, plugin, "plugin"), (PRICING_GROUP, pricing, "pricing")):
-        known = sorted({entry.name for entry in entry_points(group)})
-        if name not in known:
-            reader.findings.append(f"{where}{key}: unknown {key} {name!r}{nearest_name(name, known)}")
-    terms, acting = launched(where, table, plugin)
-    return ResourceConfig(
-        name=reader.text(where, table, "name"),
-        plugin=plugin,
-        options={**reader.table(machine, "options"), **reader.table(table, "options")},
-        terms=_read_terms(reader, f"machines.{machine_name}.", machine),
-        prices=PriceRange(start, minimum, reader.whole(where, table, "rounds_expected", 4)),
-        pricing=pricing,
-        isolation=_read_isolation(reader, where, table),
-        launching=terms,
-        acting=acting,
-    )
-
-
-def _read_isolation(reader: Reader, where: str, table: Mapping[str, Any]) -> Isolation:
-    name = table.get("isolation", Isolation.AUTO.value)
-    if name in [each.value for each in Isolation]:
-        return Isolation(name)
-    reader.wrong(f"{where}isolation", name, ", ".join(f'"{each.value}"' for each in Isolation))
-    return Isolation.AUTO
-
-
-def _read_terms(reader: Reader, where: str, table: Mapping[str, Any]) -> StaticTerms:
-    reader.unknown(where, table, _MACHINE_KEYS | {"plugin", "options"})
-    given: dict[str, Any] = {"cores": reader.whole(where, table, "cores", None)}
-    for key in (entry.name for entry in fields(StaticTerms) if entry.name in table and entry.name != "cores"):
-        if key in ("operating_system", "os_version", "architecture"):
-            given[key] = reader.text(where, table, key)
-        elif key == "torus":
-            given[key] = reader.truth(where, table, key, False)
-        else:
-            given[key] = reader.whole(where, table, key, None)
-    return StaticTerms(**given)
+        yield ("name",), f"{name!r} is used {names.count(name)} times, expected a different name for each agent"

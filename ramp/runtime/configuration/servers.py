@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
+from ramp.errors import ConfigurationError
 from ramp.model.instant import SECOND, Duration
-from ramp.runtime.configuration.reader import Reader
+from ramp.options import Wanted, Written, written_seconds
+from ramp.runtime.configuration.sites import Name
 
 EMBEDDED: Final = "embedded"
 PROSODY: Final = "prosody"
@@ -20,8 +21,25 @@ DIRECTORIES_MAX: Final = 9
 LEASE_MIN_S: Final = 2
 """Minimum lease; a shorter one would pass to the other bank whenever a busy computer delays a process."""
 
-REDUNDANCY_KEYS: Final = frozenset({"directories"})
-"""Keys of the table `[market]` that `read_redundancy` reads."""
+
+def _read_address(text: Any) -> tuple[str, int]:
+    host, separator, port = str(text).rpartition(":")
+    if separator and host and port.isdecimal() and 0 < int(port) < 65_536:
+        return host, int(port)
+    raise ValueError("no address and port")
+
+
+def _read_path(text: Any) -> Path:
+    if not isinstance(text, str) or not text:
+        raise ValueError("no path")
+    return Path(text)
+
+
+Address = Annotated[tuple[str, int], Written('an address such as "xmpp.example.org:5222"', _read_address)]
+FilePath = Annotated[Path, Written("a path, from the file's folder", _read_path)]
+ServerKind = Annotated[
+    str, Wanted(f'"{EMBEDDED}", "{PROSODY}" or "{EXTERNAL}"', (EMBEDDED, PROSODY, EXTERNAL).__contains__)
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +47,7 @@ class ServerConfig:
     """The XMPP server.
 
     Attributes:
-        kind: `embedded`, `prosody` (both started with the swarm) or `external`.
+        kind: `embedded`, `prosody` (both started with the swarm) or `external`; with addresses `external`.
         addresses: host and port of an external one; several are tried in turn.
         spread: whether agents begin with different ones of several; only where these are one cluster.
         ca_file: authorities that sign its certificate; without it the system's.
@@ -39,14 +57,27 @@ class ServerConfig:
         accounts: local names of further accounts that a server started with the swarm has, for agents that are not.
     """
 
-    kind: str = EMBEDDED
-    addresses: tuple[tuple[str, int], ...] = ()
+    kind: ServerKind = EMBEDDED
+    addresses: tuple[Address, ...] = ()
     spread: bool = False
-    ca_file: Path | None = None
+    ca_file: FilePath | None = None
     register: bool = False
     federation: bool = False
-    passwords: Path | None = None
-    accounts: tuple[str, ...] = ()
+    passwords: FilePath | None = None
+    accounts: tuple[Name, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.kind == EXTERNAL and not self.addresses:
+            raise ConfigurationError('an external server needs addresses = ["host:port"]', key="addresses")
+        if self.spread and len(self.addresses) < 2:
+            right = "false, or addresses of several servers of one cluster"
+            raise ConfigurationError(f"got true, expected {right}", key="spread")
+        if self.register and self.kind != EXTERNAL:
+            why = f"the accounts of the {self.kind} server are made by the supervisor"
+            raise ConfigurationError(f"got true, expected false: {why}", key="register")
+        if self.accounts and self.kind == EXTERNAL:
+            why = "an external server's accounts are made by its owner"
+            raise ConfigurationError(f"expected no value: {why}", key="accounts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +90,7 @@ class BankConfig:
     """
 
     standby: bool = False
-    lease: Duration = 10 * SECOND
+    lease: Annotated[Duration, written_seconds(LEASE_MIN_S)] = 10 * SECOND
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,75 +104,3 @@ class RedundancyConfig:
 
     directories: int = 1
     banks: BankConfig = BankConfig()
-
-
-def read_redundancy(reader: Reader, data: Mapping[str, Any], market: Mapping[str, Any]) -> RedundancyConfig:
-    """Read the numbers of directories and Banking Agents from all tables and `[market]`."""
-    directories = reader.whole("market.", market, "directories", 1)
-    if directories > DIRECTORIES_MAX:
-        reader.wrong("market.directories", directories, f"a whole number from 1 to {DIRECTORIES_MAX}")
-    return RedundancyConfig(directories, _read_bank(reader, reader.table(data, "bank"), market))
-
-
-def _read_bank(reader: Reader, table: Mapping[str, Any], market: Mapping[str, Any]) -> BankConfig:
-    reader.unknown("bank.", table, {"standby", "lease_s"})
-    standby = reader.truth("bank.", table, "standby", False)
-    if standby and not str(market.get("ledger", "")).startswith("postgres"):
-        shared = 'false, or market.ledger = "postgresql://user@host/name", which two banks can share'
-        reader.wrong("bank.standby", standby, shared)
-    lease = reader.whole("bank.", table, "lease_s", BankConfig().lease // SECOND, least=LEASE_MIN_S)
-    return BankConfig(standby, lease * SECOND)
-
-
-def read_server(reader: Reader, table: Mapping[str, Any]) -> ServerConfig:
-    """Read the table `[server]`."""
-    known = {"kind", "addresses", "spread", "ca_file", "register", "federation", "passwords", "accounts"}
-    reader.unknown("server.", table, known)
-    addresses = _read_addresses(reader, table)
-    kind = reader.text("server.", table, "kind", EXTERNAL if addresses else EMBEDDED)
-    if kind not in (EMBEDDED, PROSODY, EXTERNAL):
-        reader.wrong("server.kind", kind, f'"{EMBEDDED}", "{PROSODY}" or "{EXTERNAL}"')
-    if kind == EXTERNAL and not addresses:
-        reader.findings.append('server.addresses: an external server needs addresses = ["host:port"]')
-    spread = reader.truth("server.", table, "spread", False)
-    if spread and len(addresses) < 2:
-        reader.wrong("server.spread", spread, "false, or addresses of several servers of one cluster")
-    register = reader.truth("server.", table, "register", False)
-    if register and kind != EXTERNAL:
-        reader.wrong(
-            "server.register", register, f"false: the accounts of the {kind} server are made by the supervisor"
-        )
-    accounts = table.get("accounts", [])
-    if not isinstance(accounts, list) or not all(isinstance(name, str) for name in accounts):
-        reader.wrong("server.accounts", accounts, 'a list of names such as ["visitor"]')
-        accounts = []
-    elif accounts and kind == EXTERNAL:
-        reader.wrong("server.accounts", accounts, "no value: an external server's accounts are made by its owner")
-    return ServerConfig(
-        kind=kind,
-        addresses=addresses,
-        spread=spread,
-        ca_file=_read_path(reader, table, "ca_file"),
-        register=register,
-        federation=reader.truth("server.", table, "federation", False),
-        passwords=_read_path(reader, table, "passwords"),
-        accounts=tuple(accounts),
-    )
-
-
-def _read_addresses(reader: Reader, table: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
-    addresses: list[tuple[str, int]] = []
-    listed = table.get("addresses", [])
-    for address in listed if isinstance(listed, list) else [listed]:
-        host, separator, port = str(address).rpartition(":")
-        if separator and host and port.isdecimal() and 0 < int(port) < 65_536:
-            addresses.append((host, int(port)))
-        else:
-            reader.wrong("server.addresses", address, 'a list such as ["xmpp.example.org:5222"]')
-    return tuple(addresses)
-
-
-def _read_path(reader: Reader, table: Mapping[str, Any], key: str) -> Path | None:
-    if key not in table:
-        return None
-    return (reader.path.parent / reader.text("server.", table, key)).resolve()

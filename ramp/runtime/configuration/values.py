@@ -11,16 +11,17 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError
 from ramp.launching.acting import Acting
 from ramp.launching.configuration import LaunchingConfig
 from ramp.model.instant import MINUTE, SECOND, Duration
+from ramp.model.money import credits_of, credits_text
 from ramp.model.seal import Role
 from ramp.model.slot import StaticTerms
-from ramp.options import nearest_name
+from ramp.options import Bounds, Seconds, Written, nearest_name
 from ramp.plugins.interface import PluginSettings, ResourcePlugin, checked_plugin
 from ramp.protocol.pricing import PricingStrategy
 from ramp.protocol.resource.jobs.launching import LaunchTerms
@@ -29,7 +30,7 @@ from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.timing import Timing
 from ramp.runtime.configuration.servers import RedundancyConfig, ServerConfig
-from ramp.runtime.configuration.sites import JoiningConfig
+from ramp.runtime.configuration.sites import JoiningConfig, Name, Whole
 
 PLUGIN_GROUP: Final = "ramp.resource_plugins"
 PRICING_GROUP: Final = "ramp.pricing"
@@ -42,20 +43,30 @@ MEMORY_MB_MIN: Final = 128
 """Minimum memory of a guest; Python and the plug-in interface take half of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class QuotaConfig:
-    """Limits of the messages that an agent accepts from one sender; it drops further ones unread.
+def _read_credits(given: Any) -> int:
+    if isinstance(given, bool) or not isinstance(given, int | str):
+        raise ValueError("no amount")  # noqa: TRY004 -- as all wrong amounts
+    return credits_of(given, zero=True)
 
-    The defaults are far above the traffic of an honest party: 30 simultaneous requests of 25 units are some 750
-    messages to a resource, and pauses between repeats double.
+
+Credits = Annotated[int, Written('credits, for example 1000 or "99.50"', _read_credits, credits_text)]
+"""An amount in minor units, written in credits."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaConfig(Quotas):
+    """Limits of what one party may ask of another; messages beyond them are dropped unread.
+
+    The defaults for messages are far above the traffic of an honest party: 30 simultaneous requests of 25 units are
+    some 750 messages to a resource, and pauses between repeats double.
 
     Attributes:
         messages_per_sender_per_second: rate in the long run.
         burst: messages at once, after a silence of at least `burst / messages_per_sender_per_second` seconds.
     """
 
-    messages_per_sender_per_second: int = 200
-    burst: int = 2_000
+    messages_per_sender_per_second: Whole = 200
+    burst: Whole = 2_000
 
 
 class LogFormat(StrEnum):
@@ -76,8 +87,8 @@ class LogConfig:
     """
 
     format: LogFormat = LogFormat.TEXT
-    rotate_mb: int = 10
-    keep: int = 5
+    rotate_mb: Whole = 10
+    keep: Whole = 5
 
     @property
     def rotate_bytes(self) -> int:
@@ -116,13 +127,13 @@ class GuestLimits:
         environment: variables of the environment that it sees beside the usual ones (PATH, HOME, the language, ...).
     """
 
-    quote: Duration = 5 * SECOND
-    price: Duration = 5 * SECOND
-    change: Duration = 30 * SECOND
-    snapshot: Duration = 5 * SECOND
-    open: Duration = MINUTE
-    waiting_max: int = 500
-    memory_mb: int = 4096
+    quote: Seconds = 5 * SECOND
+    price: Seconds = 5 * SECOND
+    change: Seconds = 30 * SECOND
+    snapshot: Seconds = 5 * SECOND
+    open: Seconds = MINUTE
+    waiting_max: Whole = 500
+    memory_mb: Annotated[int, Bounds(MEMORY_MB_MIN)] = 4096
     environment: tuple[str, ...] = ()
 
     def of(self, kind: str) -> Duration:
@@ -136,13 +147,13 @@ class UserConfig:
 
     Attributes:
         name: the agent's local name.
-        deposit: initial credit of the account in minor units.
-        overdraft: in minor units.
+        deposit: initial credit of the account.
+        overdraft: limit of the account's debts.
     """
 
-    name: str
-    deposit: int = 0
-    overdraft: int = 0
+    name: Name
+    deposit: Credits = 0
+    overdraft: Credits = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +202,7 @@ class SwarmConfig:
         directory: local name of the directory agent; of the first of several.
         keeper: local name of the market's keeper.
         signed_offers: whether calls and proposals are sealed as well.
-        quotas: what an agent takes from one sender.
-        holds: what one buyer may have set aside at a resource without having paid.
+        quotas: what one party may ask of another.
         guests: what plug-ins and price strategies may take that have processes of their own.
         auction_rule: name of the rule for requests that name none.
         logs: what processes write.
@@ -214,7 +224,6 @@ class SwarmConfig:
     keeper: str = "keeper"
     signed_offers: bool = False
     quotas: QuotaConfig = field(default_factory=QuotaConfig)
-    holds: Quotas = field(default_factory=Quotas)
     guests: GuestLimits = field(default_factory=GuestLimits)
     auction_rule: str = PAPER_RULE
     logs: LogConfig = field(default_factory=LogConfig)

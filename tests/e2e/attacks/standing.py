@@ -70,7 +70,7 @@ def standing(market: Market) -> Standing:
         balances,
         orders,
         reserved,
-        {user: market.ask(user, {"verb": "requests"})["requests"] for user in users},
+        {user: market.ask(user, {"verb": "list_requests"})["requests"] for user in users},
         {
             user: {
                 each["agreement"]["agreement_id"]: (each["state"], each["doubt"]) for each in market.agreements(user)

@@ -123,7 +123,7 @@ class World:
         """Give one unit back, whoever dies meanwhile."""
         assert outcome["status"] == "committed", outcome["reason"]
         ours = next(each for each in outcome["units"] if each["offer"]["resource"].startswith(f"{seller}@"))
-        self.market.ask("alice", {"verb": "cancel", "agreement_id": ours["agreement_id"]})
+        self.market.ask("alice", {"verb": "agreement_cancelled", "agreement_id": ours["agreement_id"], "reason": ""})
 
         def state() -> str:
             listed = self.market.agreements("alice")

@@ -32,7 +32,7 @@ def test_two_units_are_bought_on_two_real_systems(market, gridengine, books, hou
     books.come_right()
     # and one of them is given back
     agreement = next(each for each in outcome["units"] if each["offer"]["resource"].startswith("site1@"))
-    market.ask("alice", {"verb": "cancel", "agreement_id": agreement["agreement_id"]})
+    market.ask("alice", {"verb": "agreement_cancelled", "agreement_id": agreement["agreement_id"], "reason": ""})
     until(lambda: gridengine("qrstat", "-u", "*") == "", "what was given back is free on Grid Engine")
     books.come_right()
 

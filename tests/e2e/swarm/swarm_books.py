@@ -102,7 +102,7 @@ class Books:
         for listed in self.agreements():
             states.setdefault(listed["agreement"]["request_id"], []).append(listed["state"])
         for user in self._market.users():
-            for request in self._market.ask(user, {"verb": "requests"})["requests"]:
+            for request in self._market.ask(user, {"verb": "list_requests"})["requests"]:
                 request_id, outcome = request["request_id"], request["outcome"]
                 paid = [state for state in states.get(request_id, []) if state != "void"]  # not of voided orders
                 if outcome is None:

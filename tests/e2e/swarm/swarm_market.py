@@ -38,6 +38,9 @@ WAIT_S = 200.0
 Less than a test has in all, so that it says what it waited for.
 """
 
+ACCOUNT_ASKED = {"verb": "account_asked", "query_id": "", "since": None, "until": None}
+"""The question for a balance, as a line of the control channel."""
+
 PATIENT_TIMING = {
     "retry_first_s": 0.5,
     "retry_longest_s": 1,
@@ -377,18 +380,18 @@ class Market:
 
     def agreements(self, user: str) -> list[dict[str, Any]]:
         """A user's agreements with their states and files."""
-        return self.ask(user, {"verb": "agreements"})["agreements"]
+        return self.ask(user, {"verb": "list_agreements"})["agreements"]
 
     def account(self, user: str) -> dict[str, Any]:
         """What the bank says of a user's account."""
-        answered = self.ask(user, {"verb": "account"})
-        assert answered["event"] == "account", answered
+        answered = self.ask(user, ACCOUNT_ASKED)
+        assert answered["event"] == "account_statement", answered
         return answered
 
     def listed(self) -> list[str]:
         """Local names of the resources that the directory knows."""
-        answered = self.ask(self.users()[0], {"verb": "resources"})
-        if answered["event"] != "resources":
+        answered = self.ask(self.users()[0], {"verb": "resources_asked", "query_id": ""})
+        if answered["event"] != "directory_listing":
             return []
         return sorted(name.partition("@")[0] for name in answered["names"])
 

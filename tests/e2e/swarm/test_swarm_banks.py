@@ -74,5 +74,5 @@ def test_a_bank_that_is_lost_for_good_in_mid_purchase_is_relieved(market):
         *_, last = events
     assert last["outcome"]["status"] == "committed", last["outcome"]
     assert market.agent(standby)["state"] == "ready"
-    assert market.account("alice")["event"] == "account"
+    assert market.account("alice")["event"] == "account_statement"
     Books(market).come_right()

@@ -7,7 +7,7 @@ import os
 import signal
 
 import pytest
-from swarm_market import WAIT_S, Machine, unit, until
+from swarm_market import ACCOUNT_ASKED, WAIT_S, Machine, unit, until
 
 import ramp
 from ramp.cli.main import main
@@ -117,10 +117,10 @@ def test_a_new_key_is_signed_with_at_once(market, operator):
 
 
 def test_a_deposit_is_there_at_once(market, operator, capsys):
-    before = market.ask("bob", {"verb": "account"})["balance"]
+    before = market.ask("bob", ACCOUNT_ASKED)["balance"]
     assert main(["bank", "deposit", "bob", "99.50", "--state-dir", str(market.state.path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["amount"] == "99.50"
-    assert market.ask("bob", {"verb": "account"})["balance"] - before == 9_950
+    assert market.ask("bob", ACCOUNT_ASKED)["balance"] - before == 9_950
 
 
 def test_the_file_is_taken_as_it_is_said_first(market, operator, capsys):
@@ -139,7 +139,7 @@ def test_the_file_is_taken_as_it_is_said_first(market, operator, capsys):
     assert "bob" in market.users()
     assert main(command) == 0
     assert (market.users(), capsys.readouterr().out.splitlines()[:4]) == (["alice", "robert"], said[:4])
-    assert market.ask("robert", {"verb": "account"})["balance"] == 1_000_00
+    assert market.ask("robert", ACCOUNT_ASKED)["balance"] == 1_000_00
     assert main([*command, "--dry-run"]) == 0
     assert capsys.readouterr().out.splitlines()[0] == "[timing] heartbeat_s: at the next `ramp up`"
 

@@ -202,7 +202,7 @@ def test_a_cancellation_is_carried_out(market, begin, role, act, nth, when):
     assert outcome["status"] == "committed", outcome
     agreement_id = outcome["units"][1]["agreement_id"]
     market.arm(role, act, when, nth)
-    market.ask("alice", {"verb": "cancel", "agreement_id": agreement_id})
+    market.ask("alice", {"verb": "agreement_cancelled", "agreement_id": agreement_id, "reason": ""})
     killed(market)
     Books(market).come_right()
     states = {each["agreement"]["agreement_id"]: each["state"] for each in market.agreements("alice")}
@@ -231,7 +231,7 @@ def test_a_slot_has_its_old_size_or_the_new_one(market, begin, role, act, nth, w
     assert outcome["status"] == "committed", outcome
     agreement_id = outcome["units"][0]["agreement_id"]
     market.arm(role, act, when, nth)
-    market.ask("alice", {"verb": "resize", "agreement_id": agreement_id, "cores": 16})
+    market.ask("alice", {"verb": "agreement_resized", "agreement_id": agreement_id, "cores": 16})
     killed(market)
     grown, old = ([[16]], [16]), ([[]], [8])
     assert sizes_at_rest(market, request_id) in ((grown, old) if (role, act) == FORGOTTEN else (grown,))
@@ -245,7 +245,7 @@ def test_slots_of_several_sellers_grow_by_one_order_all_or_none(market, begin, r
     assert len({each["offer"]["resource"] for each in outcome["units"]}) == 2
     first, second = (each["agreement_id"] for each in outcome["units"])
     market.arm(role, act, when, nth)
-    market.ask("alice", {"verb": "resize", "agreement_id": first, "together": [second], "cores": 48})
+    market.ask("alice", {"verb": "agreement_resized", "agreement_id": first, "together": [second], "cores": 48})
     killed(market)
     grown, old = ([[48], [48]], [48, 48]), ([[], []], [40, 40])
     assert sizes_at_rest(market, request_id) in ((grown, old) if (role, act) == FORGOTTEN else (grown,))

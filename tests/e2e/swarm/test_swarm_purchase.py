@@ -79,7 +79,7 @@ def test_a_cancelled_slot_is_free_and_paid_back(market, books):
     assert full["status"] == "no_offers", full
     refunds = 0
     for each in outcome["units"]:
-        command = {"verb": "cancel", "agreement_id": each["agreement_id"], "reason": "not needed"}
+        command = {"verb": "agreement_cancelled", "agreement_id": each["agreement_id"], "reason": "not needed"}
         ended = market.ask("alice", command)["outcome"]
         assert ended["done"], ended
         refunds += ended["refund"]

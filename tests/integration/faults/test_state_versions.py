@@ -60,7 +60,7 @@ def test_a_configuration_of_another_version_is_refused(tmp_path: Path, capsys: p
     assert main(["config", "--check", str(path)]) == 0
     path.write_text(f'version = "new"\n{CONFIG}')
     assert main(["config", "--check", str(path)]) == 2
-    assert "version: got 'new', expected a whole number from 1" in capsys.readouterr().err
+    assert "version: got 'new', expected a whole number" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("lines", "least"), [("retention_s = 600", 1200), ("offer_validity_s = 7200", 7200)])
@@ -70,7 +70,7 @@ def test_a_retention_that_peers_may_outlast_is_refused(
     path = tmp_path / "market.toml"
     path.write_text(f"{CONFIG}\n[timing]\n{lines}\n")
     assert main(["config", "--check", str(path)]) == 2
-    given = 600.0 if "retention" in lines else 3600.0
+    given = 600 if "retention" in lines else 3600
     right = f"timing.retention_s: got {given}, expected {least} or more"
     assert right in capsys.readouterr().err
 
@@ -81,4 +81,4 @@ def test_agreements_that_every_bank_would_refuse_are_refused(
     path = tmp_path / "market.toml"
     path.write_text(f"{CONFIG}\n[timing]\nagreement_validity_s = 901\n")
     assert main(["config", "--check", str(path)]) == 2
-    assert "timing.agreement_validity_s: got 901.0, expected 900 or less" in capsys.readouterr().err
+    assert "timing.agreement_validity_s: got 901, expected 900 or less" in capsys.readouterr().err

@@ -11,7 +11,8 @@ from tiny_market import LIMIT_S, NAMES, balance
 from ramp import connect
 from ramp.client.portal import connected
 from ramp.control.events import MarketRefusalCode
-from ramp.control.requests import AskMachine
+from ramp.model.instant import HOUR
+from ramp.protocol.events import MachineAsked
 
 pytestmark = pytest.mark.slow  # a market of five processes
 
@@ -190,5 +191,5 @@ def test_a_question_that_cannot_be_sent_is_refused_at_once(ramp, swarm):
     assert (code, "1970" in said, "no answer" in said) == (2, True, False), said
     with connect(swarm) as market, connected(market.access.open) as line:
         for name in ("a b", "", "a/b", "a" * 1100, "a@b c", "one@elsewhere"):
-            (refused,) = line.events(AskMachine(name))
+            (refused,) = line.events(MachineAsked("", name, HOUR))
             assert (refused.code, refused.reason != "") == (MarketRefusalCode.NOT_UNDERSTOOD, True), refused

@@ -16,8 +16,8 @@ import ramp
 from ramp.client.portal import connected
 from ramp.control.codec import VERSION
 from ramp.control.events import RequestEnded, Watching
-from ramp.control.requests import Approve, Deposit, ListRequests, Submit, Watch
-from ramp.protocol.events import Approval, AuctionOptions
+from ramp.control.requests import Approve, ListRequests, Submit, Watch
+from ramp.protocol.events import Approval, AuctionOptions, DepositOrdered
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import ApprovalAsked
 from ramp.rfql.request_for_quotation import write_request
@@ -54,29 +54,15 @@ def test_a_purchase_from_quotation_to_refund(swarm):
         assert (again[0].done, again[0].code, again[0].refund) == (True, "already_cancelled", 0)
 
 
-def test_the_same_for_asyncio(swarm):
-    async def buy():
-        async with ramp.connect_async(swarm, user="alice") as market:
-            quoted, listed = await asyncio.gather(market.quote(WANTED), market.resources(machines=True))
-            bought = await market.submit(WANTED)
-            watched = [event async for event in market.watch(bought.request_id)]
-            back = await market.cancel(bought.request_id)
-            balance = await market.balance()
-            lines = (await market.statement(since="-1min", until="now")).postings
-            held = await market.reservations(everything=True)
-            asked = await market.requests()
-            machine = await market.machine(bought.units[0].resource)
-            return quoted, listed, bought, watched, back, balance, lines, held, asked, machine
-
-    quoted, listed, bought, watched, back, balance, lines, held, asked, machine = asyncio.run(buy())
+async def test_questions_at_the_same_time_with_asyncio(swarm):
+    async with ramp.connect_async(swarm, user="alice") as market:
+        quoted, listed = await asyncio.gather(market.quote(WANTED), market.resources(machines=True))
+        bought = await market.submit(WANTED)
+        watched = [event async for event in market.watch(bought.request_id)]
+        machine = await market.machine(bought.units[0].resource)
     assert quoted.status is ramp.RequestStatus.QUOTED
     assert {each.name: each.machine.architecture for each in listed} == dict.fromkeys(NAMES, "x86_64")
     assert [type(event) for event in watched] == [RequestEnded]
-    assert back[0].refund == bought.cost > 0
-    assert [line.amount for line in lines][-2:] == [-bought.cost, bought.cost]
-    assert lines[-1].balance == balance.balance
-    assert bought.units[0].agreement_id in {each.agreement_id for each in held}
-    assert bought.request_id in {each.request_id for each in asked}
     assert (machine.cores, machine.start_price in (40, 60, 90)) == (512, True)
     assert 0 < machine.cores_free == 512 - machine.cores_busy <= 384  # a quarter is taken from the beginning
 
@@ -128,26 +114,6 @@ def test_watching_all_that_goes_on(swarm):
         events.close()
         buying.join(300)
     assert told == ["RoundOpened", "RoundClosed", "RequestEnded"] * 2
-
-
-async def test_watching_all_that_goes_on_with_asyncio(swarm):
-    async with ramp.connect_async(swarm) as market:
-        events = market.watch()
-        assert isinstance(await anext(events), Watching)
-        quoting = asyncio.create_task(_quotes(market, 2))
-        told = []
-        async for event in events:
-            told.append(type(event).__name__)
-            if told.count("RequestEnded") == 2:
-                break
-        await events.aclose()
-        await quoting
-    assert told == ["RoundOpened", "RoundClosed", "RequestEnded"] * 2
-
-
-async def _quotes(market, count):
-    for _ in range(count):
-        await market.quote(WANTED, rounds=1)
 
 
 def test_who_lost_the_connection_when_asked_has_not_declined(swarm):
@@ -234,7 +200,7 @@ def test_what_is_wrong_is_raised_with_what_would_be_right(swarm, tmp_path):
 @pytest.mark.parametrize(
     ("line", "code", "told"),
     [
-        ({"verb": "requests"}, "other_version", "got none, expected 1"),
+        ({"verb": "list_requests"}, "other_version", "got none, expected 1"),
         ({"verb": "hello", "version": VERSION + 1}, "other_version", "control channel: got 2, expected 1; `ramp down`"),
         ({"verb": "hello", "version": VERSION, "compress": True}, "not_understood", "extra fields found (compress)"),
         ({"verb": "greet"}, "not_understood", "unknown verb 'greet'"),
@@ -244,7 +210,7 @@ def test_a_client_of_another_version_is_told_so_and_nothing_else(swarm, line, co
     with socket.socket(socket.AF_UNIX) as raw, raw.makefile("rb") as answers:
         raw.settimeout(300)
         raw.connect(str(StateFolder(swarm).socket("alice")))
-        raw.sendall(json.dumps(line).encode() + b"\n" + b'{"verb": "requests"}\n')
+        raw.sendall(json.dumps(line).encode() + b"\n" + b'{"verb": "list_requests"}\n')
         answer = json.loads(answers.readline())
         assert (answer["event"], answer["code"]) == ("refused", code)
         assert told in answer["reason"]
@@ -255,13 +221,15 @@ def test_a_line_that_is_no_request_harms_nobody(swarm):
     with socket.socket(socket.AF_UNIX) as raw, raw.makefile("rb") as answers:
         raw.settimeout(300)
         raw.connect(str(StateFolder(swarm).socket("alice")))
-        raw.sendall(b'{"verb": "hello", "version": %d}\n{"verb": "submit"}\nnonsense\n{"verb": "requests"}\n' % VERSION)
+        raw.sendall(
+            b'{"verb": "hello", "version": %d}\n{"verb": "submit"}\nnonsense\n{"verb": "list_requests"}\n' % VERSION
+        )
         told = [json.loads(answers.readline()) for _ in range(4)]
-    assert [each["event"] for each in told] == ["welcome", "refused", "refused", "requests"]
+    assert [each["event"] for each in told] == ["welcome", "refused", "refused", "requests_listed"]
 
 
 def test_each_agent_serves_its_own_verbs(swarm):
-    for name, request in (("alice", Deposit("alice", 100)), ("keeper", ListRequests())):
+    for name, request in (("alice", DepositOrdered("", "alice", 100, "")), ("keeper", ListRequests())):
         with connected(StateFolder(swarm).socket(name)) as line:
             (answer,) = line.events(request)
             assert answer.code is ramp.MarketRefusalCode.NOT_UNDERSTOOD

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ramp.cli.main import main
-from ramp.cli.views.postings import reference_object, reference_texts
+from ramp.cli.views.postings import AGREEMENT, reference
 from ramp.client.results import account_of
 from ramp.ledger.account import ISSUE_LIMIT, ISSUER, AccountKind
 from ramp.ledger.transfer import TransferKind
@@ -80,9 +80,9 @@ def test_a_deposit_is_told_by_its_own_id_and_is_no_agreement(capsys: pytest.Capt
 
 
 def test_a_statement_tells_deposits_and_agreements_apart_too() -> None:
-    assert reference_texts(LINES, "localhost") == ["opening-alice", "5f81c2"]
-    assert reference_texts(LINES, "") == ["opening-alice@localhost", "5f81c2"]
-    assert [reference_object(line)["agreement_id"] for line in LINES] == [None, "agreement-5f81c22e01"]
+    assert list(map(reference(LINES, "localhost").words, LINES)) == ["opening-alice", "5f81c2"]
+    assert list(map(reference(LINES, "").words, LINES)) == ["opening-alice@localhost", "5f81c2"]
+    assert list(map(AGREEMENT.plain, LINES)) == [None, "agreement-5f81c22e01"]
     account = account_of(AccountStatement("nonce", "alice@localhost", 300, 0, 0, NOW, LINES))
     assert [each.agreement_id for each in account.postings] == ["", "agreement-5f81c22e01"]
     assert [each.deposit_id for each in account.postings] == ["opening-alice@localhost", ""]

@@ -8,19 +8,12 @@ from ramp.batch.gridengine.answers import read_queues, read_reservations
 from ramp.cli.main import main
 from ramp.model.contents import DirectoryListing, MachineStatus
 from ramp.model.instant import HOUR, from_iso
+from tests.unit.cli.test_qstat import JOB, SNAPSHOT
 
-JOB = {"job": 796, "cores": 16, "start": "2026-11-21T08:00:00.777423Z", "end": "2026-11-21T11:00:00.777423Z",
-       "submitted": "2026-11-21T07:00:00.777423Z", "user": 15}  # fmt: skip
-HELD = {"reservation_id": "ricc3-2", "key": "offer-2/x", "cores": 64, "start": "2026-11-21T10:00:00Z",
-        "end": "2026-11-21T11:00:00Z", "firm": False, "held_until": "2026-11-21T09:02:00Z"}  # fmt: skip
-SNAPSHOT = {
-    "resource": "ricc3",
-    "source": "log",
-    "time": "2026-11-21T09:00:00Z",
-    "machine_time_s": 500000.0,
-    "cores": 8192,
+HELD = {**SNAPSHOT["reservations"][0], "reservation_id": "ricc3-2", "key": "offer-2/x"}
+BUSY = {
+    **SNAPSHOT,
     "cores_busy": 80,
-    "load": 0.01,
     "running": [JOB, {**JOB, "job": 797, "user": None}],
     "queued": [{**JOB, "job": 798, "user": "eve"}],
     "running_total": 2,
@@ -30,7 +23,6 @@ SNAPSHOT = {
          "firm": True, "held_until": None},
         HELD,
     ],
-    "projected_load": [],
 }  # fmt: skip
 
 
@@ -38,7 +30,7 @@ SNAPSHOT = {
 def printed(agent, monkeypatch, capsys):
     """Runs a verb, three at most, against a machine that answers with a snapshot; its output and its complaints."""
     listing = DirectoryListing("query-1", "resource-trader", ("ricc3@localhost",))
-    _, market = agent(*([listing], [MachineStatus("query-2", json.dumps(SNAPSHOT))]) * 3)
+    _, market = agent(*([listing], [MachineStatus("query-2", json.dumps(BUSY))]) * 3)
 
     def run(*arguments, code=0):
         monkeypatch.setattr("simulation.cli.gridengine.open_market", lambda state, user: market)

@@ -115,21 +115,23 @@ ANSWERS: dict[str, tuple[Event, ...]] = {
             )
         ),
     ),
-    "Cancel": (CancellationEnded(CancellationOutcome("agreement-1", False, 0, "started", "too late")),),
-    "Resize": (AmendmentEnded(AmendmentOutcome("agreement-1", 0, False, 1, START, code="no", detail="not now")),),
+    "AgreementCancelled": (CancellationEnded(CancellationOutcome("agreement-1", False, 0, "started", "too late")),),
+    "AgreementResized": (
+        AmendmentEnded(AmendmentOutcome("agreement-1", 0, False, 1, START, code="no", detail="not now")),
+    ),
     "ListJobs": (JobsListed((JobStanding(ORDER, "request-1", "thunder1@localhost", START, STATUS),)),),
-    "AskJob": (STATUS,),
-    "CancelJob": (STATUS,),
-    "Launch": (Refused(MarketRefusalCode.JOB_REFUSED, "no account"),),
-    "AskAccount": (contents.AccountStatement("nonce", "alice@localhost", START, 300, 0, 0, (LINE,)),),
-    "AskMachine": (contents.MachineStatus("query-1", json.dumps({**SNAPSHOT, "running": HOSTILE_JOBS})),),
-    "AskResources": (contents.DirectoryListing("query-1", "resource-trader", ("thunder1@localhost",)),),
-    "AskOverview": (
+    "JobAsked": (STATUS,),
+    "JobCancelled": (STATUS,),
+    "JobSubmitted": (Refused(MarketRefusalCode.JOB_REFUSED, "no account"),),
+    "AccountAsked": (contents.AccountStatement("nonce", "alice@localhost", START, 300, 0, 0, (LINE,)),),
+    "MachineAsked": (contents.MachineStatus("query-1", json.dumps({**SNAPSHOT, "running": HOSTILE_JOBS})),),
+    "ResourcesAsked": (contents.DirectoryListing("query-1", "resource-trader", ("thunder1@localhost",)),),
+    "OverviewAsked": (
         contents.MarketOverview(
             "query-1", START, (contents.AccountLine("alice@localhost", "user", 300, 0, 70_000),), (TRADE,)
         ),
     ),
-    "Deposit": (contents.DepositMade("deposit-1", "deposit:1", 5),),
+    "DepositOrdered": (contents.DepositMade("deposit-1", "deposit:1", 5),),
 }
 
 

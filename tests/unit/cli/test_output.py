@@ -217,12 +217,6 @@ def test_of_a_job_in_a_queue_no_snippet_makes_a_reservation():
     assert AGREEMENT.reservation_id in snippet("env", queued, str)
 
 
-def test_the_python_snippet_is_python():
-    for style in ("psij", "parsl"):
-        compile(SNIPPETS[style](AGREEMENT, "thunder1"), "snippet", "exec")
-        compile(SNIPPETS[style](NODES, "thunder1"), "snippet", "exec")
-
-
 def test_a_job_must_not_outlive_its_reservation():
     assert clock_text(HOUR + 59_900 * MILLISECOND) == "01:00:59"
     assert clock_text(100 * HOUR) == "100:00:00"

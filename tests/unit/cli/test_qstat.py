@@ -5,9 +5,9 @@ import json
 import pytest
 
 from ramp.cli.main import main
-from ramp.control.requests import AskMachine
 from ramp.model.contents import DirectoryListing, MachineStatus
 from ramp.model.instant import HOUR
+from ramp.protocol.events import MachineAsked
 
 JOB = {"job": 796, "cores": 16, "start": "2026-11-21T08:00:00.777423Z", "end": "2026-11-21T11:00:00.777423Z",
        "submitted": "2026-11-21T07:00:00.777423Z", "user": 15}  # fmt: skip
@@ -48,7 +48,7 @@ def qstat(agent, monkeypatch, capsys):
 
 def test_tables_name_totals_and_what_was_cut(qstat):
     fake, text = qstat("--horizon", "2h")
-    assert fake.heard[1] == AskMachine("ricc3", 2 * HOUR)
+    assert fake.heard[1] == MachineAsked("", "ricc3", 2 * HOUR)
     assert "ricc3 at 2026-11-21T09:00:00Z: 8011 of 8192 cores busy (97.8%); its queue replays a workload log" in text
     assert "projected load over 2 h: █▁ (mean 50.0%)" in text
     assert "Running: 418 jobs, end projected; the first 10 are shown (--all shows more)" in text

@@ -9,17 +9,23 @@ from pathlib import Path
 import pytest
 
 from ramp.cli.verbs import submit
-from ramp.cli.views.auction_view import QuietView
+from ramp.cli.views.auction_view import AuctionView
 from ramp.control.events import Done, RequestsListed, RequestStanding
-from ramp.control.requests import Watch, Withdraw
-from ramp.protocol.events import AuctionOptions
+from ramp.control.requests import Watch
+from ramp.protocol.events import AuctionOptions, RequestWithdrawn
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import RoundClosed, RoundOpened
 
 REQUEST = next((Path(__file__).parents[3] / "schemas" / "examples" / "valid").glob("rfq*.xml"))
 
 
-class Terminated(QuietView):
+def auction(market):
+    return submit._auction(
+        [REQUEST], 1, AuctionOptions().round_time, "cheapest", "", None, (), None, market.access.state, True
+    )
+
+
+class Terminated(AuctionView):
     """Gets a signal in the middle of the first round."""
 
     def show(self, event):
@@ -44,16 +50,16 @@ def test_sigterm_withdraws_and_waits_for_the_end(agent, script, monkeypatch, cap
     fake, market = agent([script.submitted, script.opened], [Done()], [ended])
     monkeypatch.setattr(submit, "open_market", lambda *_: market)
     monkeypatch.setattr(submit, "new_view", lambda *_: Terminated())
-    exit_code = submit._auction([REQUEST], AuctionOptions(rounds=1), None, market.access.state, True, (), None)
+    exit_code = auction(market)
     assert exit_code == 1
     submission, withdrawal, watch = fake.heard
-    assert withdrawal == Withdraw(submission.request_id)
+    assert withdrawal == RequestWithdrawn(submission.request_id)
     assert watch == Watch(submission.request_id)
     assert json.loads(capsys.readouterr().out)["status"] == "rejected"
     assert signal.getsignal(signal.SIGTERM) is own_handler
 
 
-class Impatient(QuietView):
+class Impatient(AuctionView):
     """Interrupted in the first round, and again while its end is waited for."""
 
     def show(self, event):
@@ -81,7 +87,7 @@ def test_a_second_ctrl_c_says_what_is_pending(agent, script, monkeypatch, capsys
     monkeypatch.setattr(submit, "new_view", lambda *_: Impatient())
     monkeypatch.setattr("ramp.client.access.RandomIds", lambda: FixedIds())
     with pytest.raises(KeyboardInterrupt):
-        submit._auction([REQUEST], AuctionOptions(rounds=1), None, market.access.state, True, (), None)
+        auction(market)
     said = capsys.readouterr()
     assert said.out == ""
     assert f"ramp: no longer waiting: {told}" in said.err
@@ -106,7 +112,7 @@ def test_sigterm_waits_for_a_limited_time_only(agent, script, monkeypatch, capsy
     monkeypatch.setattr(submit, "new_view", lambda *_: TerminatedForLong())
     monkeypatch.setattr("ramp.client.access.RandomIds", lambda: FixedIds())
     with pytest.raises(KeyboardInterrupt):
-        submit._auction([REQUEST], AuctionOptions(rounds=1), None, market.access.state, True, (), None)
+        auction(market)
     assert limits[0] == (signal.ITIMER_REAL, submit.TERMINATED_LIMIT_S)
     assert limits[-1] == (signal.ITIMER_REAL, 0.0)
     assert "request-1 is still running (reserving: the bank is asked)" in capsys.readouterr().err

@@ -1,4 +1,7 @@
-"""Following a request through deaths of the User Agent, approval, and Ctrl-C: blocking and with asyncio alike."""
+"""Following a request through deaths of the User Agent, approval, and Ctrl-C.
+
+The blocking market runs the methods of the one for asyncio.
+"""
 
 import asyncio
 import signal
@@ -9,30 +12,19 @@ from ramp.client import access
 from ramp.client.asyncio_market import AsyncMarket
 from ramp.client.request import request
 from ramp.control.events import Done, MarketRefusalCode, Refused, RequestEnded
-from ramp.control.requests import Approve, Submit, Watch, Withdraw
+from ramp.control.requests import Approve, Submit, Watch
 from ramp.errors import MarketRefused, NoMarket
+from ramp.protocol.events import RequestWithdrawn
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import RoundClosed, RoundOpened
 
 WANTED = request(cores=64, wall_time="1h", price=70)
 
 
-def blocking(market, **options):
-    return market.submit(WANTED, **options)
-
-
-def with_asyncio(market, **options):
-    return asyncio.run(AsyncMarket(market.access).submit(WANTED, **options))
-
-
-both = pytest.mark.parametrize("submit", [blocking, with_asyncio])
-
-
-@both
-def test_every_event_is_told_and_the_purchase_returned(agent, script, submit):
+def test_every_event_is_told_and_the_purchase_returned(agent, script):
     fake, market = agent([script.submitted, script.opened, script.closed, script.ended()])
     told = []
-    bought = submit(market, rounds=2, on_event=told.append)
+    bought = market.submit(WANTED, rounds=2, on_event=told.append)
     assert (bought.status, bought.committed, bought.cost) == ("committed", True, 192_000)  # 30 x 64 x 1 h in hundredths
     assert bought.units[0].start.isoformat() == "2026-12-01T10:00:00+00:00"
     assert (bought.units[0].resource, bought.units[0].reservation_id) == ("thunder1", "thunder1-7")
@@ -43,46 +35,41 @@ def test_every_event_is_told_and_the_purchase_returned(agent, script, submit):
     assert "<TotalCores>64</TotalCores>" in submitted.document.replace("rfq:", "")
 
 
-@both
-def test_an_agent_that_dies_is_asked_again_what_became_of_the_request(agent, script, submit):
+def test_an_agent_that_dies_is_asked_again_what_became_of_the_request(agent, script):
     fake, market = agent([script.submitted, script.opened], [script.ended()])
-    assert submit(market).committed
+    assert market.submit(WANTED).committed
     submission, watch = fake.heard
     assert watch == Watch(submission.request_id)
 
 
-@both
-def test_a_request_that_died_unwritten_is_submitted_again_under_the_same_id(agent, script, submit):
+def test_a_request_that_died_unwritten_is_submitted_again_under_the_same_id(agent, script):
     fake, market = agent([], [script.unknown], [script.submitted, script.ended()])
-    assert submit(market).committed
+    assert market.submit(WANTED).committed
     first, watch, second = fake.heard
     assert isinstance(watch, Watch)
     assert first == second
     assert first.request_id
 
 
-@both
-def test_a_refusal_at_submission_is_raised_with_its_code(agent, submit):
+def test_a_refusal_at_submission_is_raised_with_its_code(agent):
     _, market = agent([Refused(MarketRefusalCode.BAD_DOCUMENT, "line 3: senseless")])
     with pytest.raises(MarketRefused, match="line 3: senseless") as raised:
-        submit(market)
+        market.submit(WANTED)
     assert (raised.value.code, raised.value.exit_code) == ("bad_document", 2)
 
 
-@both
-def test_a_market_that_has_ended_ends_the_wait(agent, script, monkeypatch, submit):
+def test_a_market_that_has_ended_ends_the_wait(agent, script, monkeypatch):
     def gone():
         market.access.state.socket("alice").unlink()
         monkeypatch.setattr(access, "status", lambda _: None)
 
     _, market = agent([script.submitted, gone])
     with pytest.raises(NoMarket, match="the market has stopped"):
-        submit(market)
+        market.submit(WANTED)
 
 
-@both
 @pytest.mark.parametrize("answer", [True, False])
-def test_offers_are_put_to_the_owner(agent, script, answer, submit):
+def test_offers_are_put_to_the_owner(agent, script, answer):
     shown = []
 
     def approve(asked):
@@ -90,25 +77,23 @@ def test_offers_are_put_to_the_owner(agent, script, answer, submit):
         return answer
 
     fake, market = agent([script.submitted, script.asked, script.ended()])
-    submit(market, approve=approve)
+    market.submit(WANTED, approve=approve)
     assert shown == [("thunder1@localhost", (True,), (960_000,))]
     assert fake.heard[0].options.approval == "ask"
     assert fake.heard[1] == Approve(answer)
 
 
-@both
-def test_nobody_asked_means_no(agent, script, submit):
+def test_nobody_asked_means_no(agent, script):
     fake, market = agent([script.submitted, script.asked, script.ended()])
-    submit(market)
+    market.submit(WANTED)
     assert fake.heard[1] == Approve(approved=False)
 
 
-@both
-def test_bad_arguments_are_refused_before_anything_is_sent(agent, submit):
+def test_bad_arguments_are_refused_before_anything_is_sent(agent):
     _, market = agent()
     for options in ({"max_cost": "much"}, {"prefer": "best"}, {"round_time": "soon"}, {"approve": "perhaps"}):
         with pytest.raises(Exception, match=f"{next(iter(options.values()))}"):
-            submit(market, **options)
+            market.submit(WANTED, **options)
 
 
 def interrupting(*kinds):
@@ -125,7 +110,7 @@ def test_ctrl_c_withdraws_waits_for_the_end_and_is_raised(agent, script):
     with pytest.raises(KeyboardInterrupt):
         market.submit(WANTED, on_event=interrupting(RoundOpened))
     submission, withdrawal, watch = fake.heard
-    assert withdrawal == Withdraw(submission.request_id)
+    assert withdrawal == RequestWithdrawn(submission.request_id)
     assert watch == Watch(submission.request_id)
 
 
@@ -159,7 +144,7 @@ def test_a_cancelled_task_withdraws(agent, script):
 
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(cancelled())
-    assert fake.heard[1] == Withdraw(fake.heard[0].request_id)
+    assert fake.heard[1] == RequestWithdrawn(fake.heard[0].request_id)
 
 
 def test_watching_ends_with_the_request(agent, script):

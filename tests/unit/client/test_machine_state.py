@@ -9,34 +9,24 @@ import pytest
 from ramp.client.machine_state import MachineJob, parse_snapshot
 from ramp.errors import MarketRefused
 from ramp.model.instant import from_iso, to_datetime
+from tests.unit.cli.test_qstat import JOB
+from tests.unit.cli.test_qstat import SNAPSHOT as QSTAT
 
 SNAPSHOT = {
-    "resource": "ricc3",
-    "source": "log",
-    "time": "2026-11-21T09:00:00Z",
-    "machine_time_s": 500000.0,
-    "cores": 8192,
+    **QSTAT,
     "cores_busy": 8000,
-    "load": 0.9765625,
-    "running": [
-        {"job": "7.1", "cores": 16, "start": "2026-11-21T08:00:00Z", "end": "2026-11-21T11:00:00Z",
-         "submitted": "2026-11-21T07:00:00Z", "user": None},
-    ],
-    "queued": [],
-    "running_total": 418,
-    "queued_total": 0,
+    "running": [{**JOB, "job": "7.1", "user": None}],
     "reservations": [],
-    "projected_load": [{"time": "2026-11-21T09:00:00Z", "load": 1}],
     "architecture": "x86_64",
     "start_price": 40,
     "map": {"machine": "bgl"},
-}  # fmt: skip
+}
 
 
 def test_types_of_what_is_common_and_the_rest_as_it_is() -> None:
     state = parse_snapshot(json.dumps(SNAPSHOT), "ricc3")
     assert (state.cores_free, state.running_total, state.architecture, state.start_price) == (192, 418, "x86_64", 40)
-    eight, eleven, seven = (to_datetime(from_iso(f"2026-11-21T{hour:02}:00:00Z")) for hour in (8, 11, 7))
+    eight, eleven, seven = (to_datetime(from_iso(JOB[name])) for name in ("start", "end", "submitted"))
     assert state.running == (MachineJob("7.1", 16, eight, eleven, seven, None),)
     assert state.projected_load[0].load == 1.0
     assert state.operating_system is None, "it is not stated"

@@ -51,17 +51,6 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         ramp.sell  # noqa: B018
 
 
-def test_methods_of_both_markets_take_the_same() -> None:
-    """The asyncio twin has every method of the blocking market with the same parameters."""
-    import inspect
-
-    own = {"close", "follow"}  # it alone has something to close, and is what `ramp` runs on
-    blocking = {name for name, _ in inspect.getmembers(ramp.Market, inspect.isfunction) if not name.startswith("_")}
-    for name in blocking - own:
-        one, other = (inspect.signature(getattr(kind, name)) for kind in (ramp.Market, ramp.AsyncMarket))
-        assert list(one.parameters.values()) == list(other.parameters.values()), name
-
-
 def test_every_error_that_is_raised_has_an_exit_code() -> None:
     for name in ("NoMarket", "MarketRefused", "ConfigurationError", "DocumentError", "TransportError"):
         assert issubclass(getattr(ramp, name), ramp.RampError)

@@ -44,25 +44,6 @@ def test_nodes_disks_and_torus_terms() -> None:
     assert only.torus == TorusTerms((8, 8, 16), rotate=True, connection="mesh")
 
 
-@pytest.mark.parametrize(
-    ("terms", "told"),
-    [
-        ({"cores": 1}, "no length of the run"),
-        ({"wall_time": "1h"}, "invalid number of cores"),
-        ({"cores": 1, "nodes": 1, "node_cores": 1, "wall_time": "1h"}, "invalid number of cores"),
-        ({"cores": 1, "wall_time": "long"}, "invalid duration: got 'long'"),
-        ({"cores": 1, "wall_time": timedelta(hours=-1)}, "must be above 0 and below 317 years"),
-        ({"cores": 1, "wall_time": "1h", "start": "soon"}, "invalid time: got 'soon'"),
-        ({"cores": 1, "wall_time": "1h", "geometry": "8by8"}, "cannot read geometry='8by8'"),
-        ({"cores": 1, "wall_time": "1h", "rotate": False}, "rotate=False needs geometry="),
-        ({"cores": 1, "wall_time": "1h", "disk_gb": 1, "node_disk_gb": 1}, "either disk_gb= or"),
-    ],
-)
-def test_senseless_terms_are_refused(terms, told) -> None:
-    with pytest.raises(ramp.ConfigurationError, match=told.replace("?", r"\?")):
-        unit(**terms)
-
-
 def test_several_requests_are_one_with_their_units_in_order() -> None:
     first, second = (ramp.request(cores=cores, price=1, wall_time="1h") for cores in (8, 16))
     both = resolved([second, first.at(NOW)], NOW)

@@ -92,7 +92,7 @@ def test_what_is_ordered_runs_in_it_once_is_cancelled_alone_and_ends_with_it(sit
         assert site.ask("submit", job_id, does)["seen"]["native_id"] == NUMBER
     assert site.ask("submit", "job-4", after=500)["seen"]["state"] == "queued"
     seen = site.until("failed")
-    assert (seen["exit_code"], seen["cores"]) == (3, 4)
+    assert (seen["exit_code"], seen["cores"], seen["native_id"]) == (3, 4, NUMBER)
     read = site.ask("read", name="stdout", offset=0)
     assert base64.b64decode(read["data"]) == b"1\n"
     assert site.ask("submit")["seen"]["exit_code"] == 3  # again runs nothing again

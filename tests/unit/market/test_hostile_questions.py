@@ -11,15 +11,16 @@ import pytest
 import ramp
 from ramp.client.portal import connected
 from ramp.control import requests as rq
-from ramp.control.answering import answer
+from ramp.control.answering import asked
 from ramp.control.codec import decode_request, encode_request
-from ramp.control.events import Event, MarketRefusalCode, Refused
-from ramp.errors import ControlLineError
+from ramp.control.events import Event, MarketRefusalCode, Refused, refusal
+from ramp.errors import ControlLineError, RampError
 from ramp.model.contents import JobInput, JobOrder, JobPeer, JobVariable
 from ramp.model.instant import HOUR
 from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
+from ramp.protocol.events import AgreementResized
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.seller import PriceRange
 from simulation.market.actors import COMPOSITION, KEEPER
@@ -60,25 +61,22 @@ class Market:
             read = decode_request(encode_request(request))
         except ControlLineError as error:
             return Refused(MarketRefusalCode.NOT_UNDERSTOOD, str(error))
-        if isinstance(read, rq.Deposit | rq.AskOverview):
+        if isinstance(read, ev.DepositOrdered | ev.OverviewAsked):
             return self._kept(read)
         with connected(self.access.open) as line:
             *_, last = line.events(read)
         return last
 
-    def _kept(self, request: rq.Deposit | rq.AskOverview) -> Event:
-        if isinstance(request, rq.Deposit):
-            query_id = request.deposit_id
-            command: ev.Command = ev.DepositOrdered(query_id, request.account, request.amount, request.memo)
-        else:
-            query_id = "overview"
-            command = ev.OverviewAsked(query_id, request.since, request.until)
+    def _kept(self, request: ev.DepositOrdered | ev.OverviewAsked) -> Event:
+        try:
+            given = asked(request, lambda kind: kind, "")
+        except RampError as error:
+            return refusal(error)
         self.heard.clear()
-        self.world.command(KEEPER, command)
+        self.world.command(KEEPER, given.command)
         self.world.run(until=lambda: any(who == KEEPER for who, _ in self.heard), limit=ANSWER_LIMIT)
-        told = next(told for who, told in self.heard if who == KEEPER)
-        assert isinstance(told, pr.QueryAnswered)
-        return answer(told)
+        given.take(next(told for who, told in self.heard if who == KEEPER))
+        return given.answer
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +104,7 @@ def order(market: Market) -> JobOrder:
         (JobVariable("A", "b"),),
         "0" * 64,
     )
-    assert not isinstance(said := market.said(rq.Launch(order)), Refused), said
+    assert not isinstance(said := market.said(ev.JobSubmitted(order)), Refused), said
     return order
 
 
@@ -138,41 +136,41 @@ def test_nothing_that_is_ordered_about_a_purchase_stays_without_an_answer(market
     standing = market.access.world.users["alice"].agreement_state
     for reason in TEXTS:
         agreement_id = bought(market)
-        found = market.said(rq.Cancel(agreement_id, reason))
+        found = market.said(ev.AgreementCancelled(agreement_id, reason))
         refused = isinstance(found, Refused)
         assert standing(agreement_id) == ("active" if refused else "cancelled"), (reason[:80], found)
         if refused:
-            market.said(rq.Cancel(agreement_id))
+            market.said(ev.AgreementCancelled(agreement_id, ""))
     agreement_id = bought(market)
-    wished = rq.Resize(agreement_id, 1, market.world.now, quote_only=True, price=1, max_cost=1, together=("x",))
+    wished = AgreementResized(agreement_id, 1, market.world.now, quote_only=True, price=1, max_cost=1, together=("x",))
     for other in hostile(wished):
         market.said(other)
     for text in TEXTS:
-        for asked in (rq.Watch(text or "x"), rq.Withdraw(text), rq.ShowRequest(text), rq.Submit(text)):
-            market.said(asked)
+        for given in (rq.Watch(text or "x"), ev.RequestWithdrawn(text), rq.ShowRequest(text), rq.Submit(text)):
+            market.said(given)
 
 
 QUESTIONS: dict[str, Callable[[JobOrder], rq.Request]] = {
-    "account": lambda _: rq.AskAccount(0, 0),
-    "machine": lambda _: rq.AskMachine("m", HOUR),
-    "resources": lambda _: rq.AskResources("resource-trader"),
-    "launch": lambda order: rq.Launch(replace(order, job_id="job-2")),
-    "job": lambda order: rq.AskJob(order.job_id),
-    "cancel_job": lambda order: rq.CancelJob(order.job_id),
-    "job_output": lambda order: rq.AskJobOutput(order.job_id, "stdout"),
-    "job_input": lambda order: rq.SendJobInput("job-3", order.agreement_id, 0, "YQ=="),
-    "deposit": lambda _: rq.Deposit("alice", 1, "memo", "deposit-1"),
-    "overview": lambda _: rq.AskOverview(0, 0),
+    "account": lambda _: ev.AccountAsked("", 0, 0),
+    "machine": lambda _: ev.MachineAsked("", "m", HOUR),
+    "resources": lambda _: ev.ResourcesAsked("", "resource-trader"),
+    "launch": lambda order: ev.JobSubmitted(replace(order, job_id="job-2")),
+    "job": lambda order: ev.JobAsked("", order.job_id),
+    "cancel_job": lambda order: ev.JobCancelled("", order.job_id),
+    "job_output": lambda order: ev.JobOutputAsked("", order.job_id, "stdout", 0),
+    "job_input": lambda order: ev.JobInputSent("", "job-3", order.agreement_id, 0, "YQ=="),
+    "deposit": lambda _: ev.DepositOrdered("deposit-1", "alice", 1, "memo"),
+    "overview": lambda _: ev.OverviewAsked("", 0, 0),
 }
 
 
 @pytest.mark.parametrize("verb", QUESTIONS)
 def test_no_question_stays_without_an_answer(market: Market, order: JobOrder, verb: str) -> None:
-    asked = QUESTIONS[verb](order)
-    assert not isinstance(said := market.said(asked), Refused), said
+    question = QUESTIONS[verb](order)
+    assert not isinstance(said := market.said(question), Refused), said
     silent = []
-    for other in hostile(asked):
-        if isinstance(other, rq.AskMachine) and other.resource != "m":
+    for other in hostile(question):
+        if isinstance(other, ev.MachineAsked) and other.resource != "m":
             continue  # its address is checked by the transport
         found = market.said(other)
         if isinstance(found, Refused) and (
@@ -183,11 +181,11 @@ def test_no_question_stays_without_an_answer(market: Market, order: JobOrder, ve
 
 
 def test_the_reason_names_the_value(market: Market, order: JobOrder) -> None:
-    for asked, named in (
-        (rq.AskAccount(-62_135_596_800_000_000), "1970"),
-        (rq.AskJobOutput(order.job_id, "out\0x"), "U+0000"),
-        (rq.AskMachine("m", 10**30), "duration"),
+    for given, named in (
+        (ev.AccountAsked("", -62_135_596_800_000_000, None), "1970"),
+        (ev.JobOutputAsked("", order.job_id, "out\0x", 0), "U+0000"),
+        (ev.MachineAsked("", "m", 10**30), "duration"),
     ):
-        found = market.said(asked)
+        found = market.said(given)
         assert isinstance(found, Refused)
         assert (found.code, named in found.reason) == (MarketRefusalCode.NOT_UNDERSTOOD, True), found

@@ -11,8 +11,8 @@ import pytest
 import ramp
 from ramp.client.portal import connected
 from ramp.control.events import Done, MarketRefusalCode, RequestEnded, Watching
-from ramp.control.requests import Deposit
 from ramp.model.instant import DAY, to_datetime
+from ramp.protocol.events import DepositOrdered
 from ramp.protocol.progress import RoundClosed
 from tests.unit.market.conftest import wanted
 
@@ -82,7 +82,7 @@ def test_the_same_seed_is_the_same_market(config: Path) -> None:
 
 def test_what_a_users_agent_does_not_serve_is_refused(config: Path) -> None:
     with ramp.launch(config, transport="simulated") as market, connected(market.access.open) as line:
-        (answer,) = line.events(Deposit("alice", 100))
+        (answer,) = line.events(DepositOrdered("", "alice", 100, ""))
         assert answer.code is MarketRefusalCode.NOT_UNDERSTOOD
     with (
         ramp.launch(config, transport="simulated") as market,

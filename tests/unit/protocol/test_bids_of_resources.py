@@ -101,6 +101,33 @@ def test_an_offer_of_a_later_round_is_no_earlier_offer_and_is_not_replaced_by_on
     assert questions(seller, (SLOT,), number=3).questions[0].own_last == 50
 
 
+def test_a_rejected_offer_stands_no_longer_and_leaves_no_memory_of_its_request() -> None:
+    seller = new_seller()
+    first = proposal(bid(seller, 50)).offers[0]
+    assert called(seller) == [fx.Send(bid(new_seller(), 50).message)]  # a copy of the call gets the same answer
+    seller.rejected(first.offer_id, "bob")
+    assert len(seller._biddings) == 1
+    seller.rejected(first.offer_id, "alice")
+    assert len(seller._biddings) == 0
+    assert questions(seller, (SLOT,)).questions[0].own_last is None
+
+
+def test_an_earlier_offer_that_is_rejected_takes_nothing_from_the_last_one() -> None:
+    seller = new_seller()
+    first, second = (proposal(bid(seller, price, number=number)).offers[0] for number, price in ((1, 50), (2, 45)))
+    seller.rejected(first.offer_id, "alice")
+    (again,) = called(seller, number=2)
+    assert proposal(again).offers == (second,)
+    assert questions(seller, (SLOT,), number=3).questions[0].own_last == 45
+
+
+def test_a_refusal_is_made_again_for_a_copy_of_its_call() -> None:
+    seller = new_seller()
+    refused = bid(seller, PriceRefusal(RefusalCode.PRICE, 80))
+    assert len(seller._biddings) == 0
+    assert bid(seller, PriceRefusal(RefusalCode.PRICE, 80)) == refused
+
+
 def test_the_last_offer_is_told_at_the_size_of_the_slot() -> None:
     """30 on 32 cores is 932.00 credits, no more than 59 at the reference size, which is 30.4 on 32 cores again."""
     seller = new_seller()

@@ -65,10 +65,10 @@ def test_what_is_wrong_is_told_with_what_would_be_right(tmp_path: Path) -> None:
         load_config(path)
     said = str(caught.value)
     for finding in (
-        'resources[1].isolation: got \'thread\', expected "auto", "process", "none"',
-        "guests.quot_s: unknown key; did you mean 'quote_s'?",
+        "resources[0].isolation: got 'thread', expected one of auto, process, none",
+        "guests.quot_s: unknown; did you mean 'quote_s'?",
         "guests.price_s: got 0, expected a number of seconds above 0",
         "guests.open_s: got inf,",
-        "guests.environment: got 'PATH', expected a list of names",
+        "guests.environment: got 'PATH', expected a list",
     ):
         assert finding in said

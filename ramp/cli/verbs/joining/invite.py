@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 
 from ramp.cli.options import CreditsType, WholeNumber, example, file_type, json_option, state_option
-from ramp.cli.views.output import amount_json, moment_text, print_json, print_pairs, print_rows, say
+from ramp.cli.views.fields import AMOUNT, MOMENT, Field, Fields
+from ramp.cli.views.output import print_json, print_pairs, say
 from ramp.client.access import running
 from ramp.control.status import SwarmStatus
 from ramp.errors import ConfigurationError
@@ -30,6 +31,25 @@ from ramp.runtime.state_folder import StateFolder
 from ramp.xmpp.address import account_problem
 
 DAYS_DEFAULT: Final = 7
+
+
+def _fields(now: Instant) -> Fields[Entry]:
+    return Fields(
+        Field("invitation", "", lambda entry: entry.invitation.invitation_id),
+        Field("name", "Name", lambda entry: entry.invitation.name),
+        Field("role", "Role", lambda entry: entry.invitation.role.value),
+        Field("state", "State", lambda entry: entry.state(now)),
+        Field("invited_at", "Invited", lambda entry: entry.made_at, MOMENT),
+        Field("ends_at", "Ends", lambda entry: entry.invitation.ends_at, MOMENT),
+        Field("", "Invitation", lambda entry: entry.invitation.invitation_id),
+        Field("certifies_server", "", lambda entry: entry.invitation.certifies_server),
+        Field("account_token", "", lambda entry: bool(entry.invitation.account_token_digest)),
+        Field("deposit", "", lambda entry: entry.deposit, AMOUNT),
+        Field("overdraft", "", lambda entry: entry.credit_limit, AMOUNT),
+        Field("enrolled_at", "", lambda entry: entry.grant and entry.grant.granted_at, MOMENT),
+        Field("revoked_at", "", lambda entry: entry.revoked_at, MOMENT),
+        Field("reason", "", lambda entry: entry.reason),
+    )
 
 
 class InviteGroup(click.Group):
@@ -164,26 +184,7 @@ def list_command(state: StateFolder, as_json: bool) -> None:
     """List invitations: open, enrolled, expired or revoked."""
     now = SystemClock().now()
     entries = list(Register(state.invitations).entries().values())
-    if as_json:
-        print_json([_object(entry, now) for entry in entries])
-    elif entries:
-        columns = ("Name", "Role", "State", "Invited", "Ends", "Invitation")
-        print_rows(
-            columns,
-            [
-                (
-                    entry.invitation.name,
-                    entry.invitation.role.value,
-                    entry.state(now),
-                    moment_text(entry.made_at),
-                    moment_text(entry.invitation.ends_at),
-                    entry.invitation.invitation_id,
-                )
-                for entry in entries
-            ],
-        )
-    else:
-        click.echo("No invitations")
+    _fields(now).print_list(entries, as_json=as_json, empty="No invitations")
 
 
 @invite.command("sign", epilog=example("ramp invite sign curie.request -o curie.certificate"))
@@ -207,7 +208,7 @@ def sign(request: Path, output: Path, state: StateFolder, as_json: bool) -> None
     write_whole(output.absolute(), issued_text(issued).encode(), private=False)
     add_line(state, now, own_name(), "invite sign", name, f"{name} is enrolled ({asked.invitation_id})")
     if as_json:
-        print_json({**_object(entry, now), "file": str(output)})
+        print_json({**_fields(now).plain(entry), "file": str(output)})
     else:
         click.echo(f"{name} is enrolled as {entry.invitation.role}; {output} is for `ramp join --certificate`")
 
@@ -231,7 +232,7 @@ def revoke(invited: str, reason: str, state: StateFolder, as_json: bool) -> None
             state, now, own_name(), "invite revoke", entry.invitation.name, f"{entry.invitation.name} is revoked{why}"
         )
     if as_json:
-        print_json([_object(entry, now) for entry in revoked])
+        print_json([_fields(now).plain(entry) for entry in revoked])
     for entry in revoked if not as_json else ():
         what = "invitation" if entry.grant is None else "invitation and certificate"
         click.echo(f"{entry.invitation.name}: {what} revoked")
@@ -299,22 +300,3 @@ def _certified(register: Register, domain: str, now: Instant) -> bool:
         for entry in register.entries().values()
         if entry.state(now) in ("open", "enrolled")
     )
-
-
-def _object(entry: Entry, now: Instant) -> dict[str, Any]:
-    made, grant = entry.invitation, entry.grant
-    return {
-        "invitation": made.invitation_id,
-        "name": made.name,
-        "role": made.role.value,
-        "state": entry.state(now),
-        "invited_at": iso(entry.made_at),
-        "ends_at": iso(made.ends_at),
-        "certifies_server": made.certifies_server,
-        "account_token": bool(made.account_token_digest),
-        "deposit": amount_json(entry.deposit),
-        "overdraft": amount_json(entry.credit_limit),
-        "enrolled_at": None if grant is None else iso(grant.granted_at),
-        "revoked_at": None if entry.revoked_at is None else iso(entry.revoked_at),
-        "reason": entry.reason,
-    }
