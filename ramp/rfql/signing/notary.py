@@ -18,7 +18,7 @@ from lxml import etree
 
 from ramp.errors import DocumentError, SealInvalid, SignatureInvalid, SignerUnknown
 from ramp.model.acl import ANY_AGE, CONTENT_OF, ROLES_OF, Message
-from ramp.model.agreement import Agreement, ContractChange, Signable, Signed
+from ramp.model.agreement import Agreement, Signable, Signed
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.seal import Role, Seal
 from ramp.rfql import agreements, documents, slots
@@ -86,8 +86,8 @@ def verify_document(document: str, trust: Trust, now: Instant, passed: list[str]
         content, outer = _verify_level(root, document.encode(), 1, trust, now, told)
         schema.check(content)
         body = agreements.read_body(content, opener)
-        signer, role = _first_signer(body)
-        _check_party(outer, signer, role, told)
+        signer = Signed(body).next_signer
+        _check_party(outer, signer, Role.USER if signer == body.user else Role.RESOURCE, told)
         return Verified(body, (_signature(outer, body.issued_at),))
     content, outer = _verify_level(root, document.encode(), 2, trust, now, told)
     schema.check(content)
@@ -105,11 +105,6 @@ def verify_document(document: str, trust: Trust, now: Instant, passed: list[str]
     _check_party(outer, body.resource, Role.RESOURCE, told)
     countersigned_at = _read_instant(str(content.attrib["countersignedAt"]))
     return Verified(body, (_signature(inner, body.issued_at), _signature(outer, countersigned_at)))
-
-
-def _first_signer(body: Signable) -> tuple[str, Role]:
-    is_failure = isinstance(body, ContractChange) and body.is_failure
-    return (body.resource, Role.RESOURCE) if is_failure else (body.user, Role.USER)
 
 
 def _read_instant(text: str) -> Instant:
