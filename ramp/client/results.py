@@ -20,9 +20,9 @@ from ramp.model.offer import Offer
 from ramp.model.shortcoming import site_of
 from ramp.protocol.outcome import (
     QUOTED,
-    AmendmentOutcome,
     BoughtUnit,
     CancellationOutcome,
+    ChangeOutcome,
     RequestOutcome,
     RequestStatus,
     RoundRecord,
@@ -358,7 +358,7 @@ def cancelled_of(outcome: CancellationOutcome, request_id: str) -> Cancelled:
     )
 
 
-def resized_of(outcome: AmendmentOutcome) -> Resized:
+def resized_of(outcome: ChangeOutcome) -> Resized:
     """Convert the result of a resize for programs."""
     quoted = outcome.code == QUOTED
     return Resized(

@@ -114,11 +114,11 @@ class Asked:
         match found:
             case [pr.QueryAnswered() as answered]:
                 return answer(answered)
-            case [pr.CancellationEnded() | pr.AmendmentEnded() as ended]:
+            case [pr.CancellationEnded() | pr.ChangeEnded() as ended]:
                 return ended
             case []:
                 return Done()
-        return ChangesEnded(tuple(each.outcome for each in found if isinstance(each, pr.AmendmentEnded)))
+        return ChangesEnded(tuple(each.outcome for each in found if isinstance(each, pr.ChangeEnded)))
 
 
 def asked(request: UserCommand | KeeperRequest, new_id: Callable[[str], str], domain: str) -> Asked:
@@ -135,7 +135,7 @@ def asked(request: UserCommand | KeeperRequest, new_id: Callable[[str], str], do
             return Asked(given, ((pr.CancellationEnded, agreement_id),))
         case ev.AgreementResized(agreement_id):
             changed = dict.fromkeys((agreement_id, *request.together))
-            return Asked(request, tuple((pr.AmendmentEnded, each) for each in changed))
+            return Asked(request, tuple((pr.ChangeEnded, each) for each in changed))
         case ev.JobSubmitted(order):
             problem = limits_problem(order)
             if problem:
@@ -159,7 +159,7 @@ def _subject(progress: pr.Progress) -> str:
     match progress:
         case pr.QueryAnswered(query_id):
             return query_id
-        case pr.CancellationEnded(outcome) | pr.AmendmentEnded(outcome):
+        case pr.CancellationEnded(outcome) | pr.ChangeEnded(outcome):
             return outcome.agreement_id
         case _:
             return ""
@@ -197,7 +197,7 @@ def told(progress: pr.Progress, file_of: FileOf) -> Event | None:
             return ended(outcome, file_of)
         case pr.RoundOpened() | pr.RoundClosed() | pr.ApprovalAsked() | pr.UnitAdvanced() | pr.CancellationEnded():
             return progress
-        case pr.ClockCompared() | pr.UnitMoved() | pr.AmendmentAdvanced() | pr.AmendmentEnded():
+        case pr.ClockCompared() | pr.UnitMoved() | pr.ChangeAdvanced() | pr.ChangeEnded():
             return progress
         case pr.QueryAnswered() | pr.GuestFailed() | pr.SlotLost() | pr.KeeperOrdered() | pr.RecordsMissing():
             return None

@@ -47,15 +47,15 @@ def promises_of(records: Iterable[rc.Record]) -> tuple[Promise, ...]:
             case rc.AgreementPaid(offer_id=key) if key in found:
                 known = found[key]
                 found[key] = Promise(key, known.agreement_id, paid=True, end=known.end, ends_as_hold=None)
-            case rc.AmendmentReceived(offer_id=key, amendment=signed) if isinstance(signed.body, ContractChange):
+            case rc.ChangeReceived(offer_id=key, change=signed) if isinstance(signed.body, ContractChange):
                 proposed[key] = signed.body
             case rc.CapacityTaken(offer_id=key, number=number) if key in found and key in proposed:
                 if number == proposed[key].number:  # from now on the machine has the slot in its new size
                     before[key] = found[key].end
                     found[key] = replace(found[key], end=proposed[key].until)
-            case rc.AmendmentDropped(offer_id=key) if key in found and key in before:
+            case rc.ChangeDropped(offer_id=key) if key in found and key in before:
                 found[key] = replace(found[key], end=before.pop(key))
-            case rc.AmendmentSettled(offer_id=key):
+            case rc.ChangeSettled(offer_id=key):
                 before.pop(key, None)
             case rc.SlotReleased(offer_id=key):
                 found.pop(key, None)

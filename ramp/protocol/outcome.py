@@ -163,7 +163,7 @@ QUOTED: Final = "quoted"
 
 
 @dataclass(frozen=True, slots=True)
-class AmendmentOutcome:
+class ChangeOutcome:
     """How a resize ended, or its quoted refund or cost.
 
     Attributes:

@@ -22,7 +22,7 @@ from ramp.model.contents import (
 )
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer
-from ramp.protocol.outcome import AmendmentOutcome, CancellationOutcome, RequestOutcome, RoundRecord
+from ramp.protocol.outcome import CancellationOutcome, ChangeOutcome, RequestOutcome, RoundRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,17 +110,17 @@ class CancellationEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class AmendmentAdvanced:
+class ChangeAdvanced:
     """A resize advances: its resource has agreed."""
 
     amendment: ContractChange
 
 
 @dataclass(frozen=True, slots=True)
-class AmendmentEnded:
+class ChangeEnded:
     """A resize has ended."""
 
-    outcome: AmendmentOutcome
+    outcome: ChangeOutcome
 
 
 Answer = (
@@ -234,8 +234,8 @@ Progress = (
     | UnitMoved
     | RequestEnded
     | CancellationEnded
-    | AmendmentAdvanced
-    | AmendmentEnded
+    | ChangeAdvanced
+    | ChangeEnded
     | QueryAnswered
     | ClockCompared
     | GuestFailed

@@ -16,7 +16,7 @@ from ramp.model.request import RequestForQuotation, RequestUnit
 from ramp.model.seal import Seal
 from ramp.model.slot import Slot
 from ramp.protocol.events import AuctionOptions
-from ramp.protocol.outcome import AmendmentOutcome, CancellationOutcome, RequestOutcome
+from ramp.protocol.outcome import CancellationOutcome, ChangeOutcome, RequestOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,36 +219,36 @@ class SlotFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class AmendmentProposed:
+class ChangeProposed:
     """User: an amendment is about to be proposed.
 
     `together` has the agreements of all amendments paid by the same order; it is empty if nothing is paid. All are
     recorded before any is proposed.
     """
 
-    amendment: ContractChange
+    change: ContractChange
     at: Instant
     together: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class AmendmentConcluded:
+class ChangeConcluded:
     """User: the bank's final answer to a proposed amendment, with its seal."""
 
-    outcome: AmendmentOutcome
+    outcome: ChangeOutcome
     seal: Seal
     at: Instant
 
 
 @dataclass(frozen=True, slots=True)
-class AmendmentReceived:
+class ChangeReceived:
     """Resource: it accepts an amendment signed by the user.
 
     An addition is recorded before the machine is asked, so that a restarted resource can release it.
     """
 
     offer_id: str
-    amendment: Signed
+    change: Signed
     at: Instant
 
 
@@ -262,7 +262,7 @@ class CapacityTaken:
 
 
 @dataclass(frozen=True, slots=True)
-class AmendmentSettled:
+class ChangeSettled:
     """Resource: the bank has posted an amendment."""
 
     offer_id: str
@@ -272,7 +272,7 @@ class AmendmentSettled:
 
 
 @dataclass(frozen=True, slots=True)
-class AmendmentDropped:
+class ChangeDropped:
     """Resource: an amendment failed, and the slot is unchanged on the machine."""
 
     offer_id: str
@@ -384,10 +384,10 @@ ParticipantRecord = (
 )
 """Records of a resource about one accepted offer after its HoldIntended."""
 
-OwnAmendmentRecord = AmendmentProposed | AmendmentConcluded
+OwnChangeRecord = ChangeProposed | ChangeConcluded
 """Records of a user about resizes."""
 
-SizeRecord = AmendmentReceived | CapacityTaken | AmendmentSettled | AmendmentDropped
+SizeRecord = ChangeReceived | CapacityTaken | ChangeSettled | ChangeDropped
 """Records of a resource about resizes of a slot."""
 
 SlotJobRecord = JobTaken | JobCancelAsked | JobEnded
@@ -404,7 +404,7 @@ Record = (
     | ParticipantRecord
     | SlotJobRecord
     | OwnJobRecord
-    | OwnAmendmentRecord
+    | OwnChangeRecord
     | SizeRecord
     | MoveHeard
 )
@@ -422,9 +422,9 @@ def reference_of(record: Record) -> str:
             return record.offer.offer_id
         case CancellationStarted():
             return record.cancellation.body.agreement_id
-        case CancellationConcluded() | AmendmentConcluded():
+        case CancellationConcluded() | ChangeConcluded():
             return record.outcome.agreement_id
-        case AmendmentProposed():
-            return record.amendment.agreement_id
+        case ChangeProposed():
+            return record.change.agreement_id
         case _:
             return record.request_id

@@ -176,8 +176,8 @@ def given_back_long_ago(view: MarketView, name: str) -> Counter[str]:
     """
     back: Counter[str] = Counter()
     for record in view.archived(name):
-        if isinstance(record, rc.AmendmentSettled):
+        if isinstance(record, rc.ChangeSettled):
             back[record.posted.agreement_id] -= record.posted.amount
-        elif isinstance(record, rc.AmendmentConcluded):
+        elif isinstance(record, rc.ChangeConcluded):
             back[record.outcome.agreement_id] += record.outcome.refund - record.outcome.charge
     return back

@@ -8,7 +8,7 @@ from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.protocol import records as rc
-from ramp.protocol.records import AmendmentConcluded, AmendmentProposed, CapacityTaken
+from ramp.protocol.records import CapacityTaken, ChangeConcluded, ChangeProposed
 from simulation.checkers.observation import BANK, Checker, MarketView
 
 
@@ -94,14 +94,14 @@ def _foundation(message: Message) -> tuple[*tuple[type, ...], str] | None:
 def _foundation_of_change(message: Message) -> tuple[type, str] | None:
     match message.content:
         case c.PaymentOrder(lines=(c.OrderLine(amended=(agreement_id, _)), *_)):
-            return AmendmentProposed, agreement_id
+            return ChangeProposed, agreement_id
         case c.ChangeAgreed(agreement_id=agreement_id) if message.performative is Performative.CONFIRM:
-            return AmendmentProposed, agreement_id
+            return ChangeProposed, agreement_id
         case c.OrderWithdrawal(order_id=order_id) if order_id == message.conversation_id:
-            return AmendmentProposed, message.reply_with.rpartition("#")[0]
+            return ChangeProposed, message.reply_with.rpartition("#")[0]
         case Signed(body=ContractChange() as amendment) if not amendment.is_terminal:
             if message.sender == amendment.user:
-                return AmendmentProposed, amendment.agreement_id
+                return ChangeProposed, amendment.agreement_id
             return CapacityTaken, amendment.offer_id
     return None
 
@@ -118,10 +118,10 @@ def _subject_of_record(record: rc.Record) -> str:
             return word.agreement_id
         case rc.CancellationStarted():
             return record.cancellation.body.agreement_id
-        case rc.CancellationConcluded() | AmendmentConcluded():
+        case rc.CancellationConcluded() | ChangeConcluded():
             return record.outcome.agreement_id
-        case AmendmentProposed():
-            return record.amendment.agreement_id
+        case ChangeProposed():
+            return record.change.agreement_id
         case rc.SlotReleased() | rc.UnitSettled():
             return record.agreement_id
         case rc.RequestStarted() | rc.RequestConcluded() | rc.JobOrdered() | rc.JobHeard():

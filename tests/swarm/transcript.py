@@ -317,9 +317,9 @@ def _found(found: Reservation | Refusal | ev.MachineInDoubt | None) -> str:
 
 def _own_change(record: rc.Record) -> str:
     """A user's record of a change of size; nothing for any other."""
-    if not isinstance(record, rc.OwnAmendmentRecord):
+    if not isinstance(record, rc.OwnChangeRecord):
         return ""
-    about = record.amendment if isinstance(record, rc.AmendmentProposed) else record.outcome
+    about = record.change if isinstance(record, rc.ChangeProposed) else record.outcome
     return f"{type(record).__name__} {about.agreement_id} {about.number}"
 
 
@@ -374,9 +374,9 @@ def _progress(progress: pr.Progress) -> str:
                 how = f" ({ended.code})" if ended.code else ""
                 return f"reports {ended.agreement_id} cancelled{how}, refund {credits_text(ended.refund)}"
             return f"reports {ended.agreement_id} not cancelled: {_coded(ended.code, ended.detail)}"
-        case pr.AmendmentAdvanced(amendment):
+        case pr.ChangeAdvanced(amendment):
             return f"hears that amendment {amendment.number} of {amendment.agreement_id} is agreed"
-        case pr.AmendmentEnded(outcome=changed):
+        case pr.ChangeEnded(outcome=changed):
             if changed.done:
                 moved = _moved(changed.charge or -changed.refund)
                 return f"reports {changed.agreement_id} at {changed.cores} cores, {moved}"

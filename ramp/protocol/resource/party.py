@@ -383,7 +383,7 @@ class ResourceParty(ConversingParty):
         assert isinstance(body, ContractChange)
         participant = self.participants.get(body.offer_id)
         if not body.is_terminal:
-            return guarded(body.offer_id, partial(self.sizes.on_amendment, message, content, participant, now))
+            return guarded(body.offer_id, partial(self.sizes.on_change, message, content, participant, now))
         if participant is not None:
             return self._kept.act(participant, partial(participant.on_cancellation, content, now), now)
         detail = "no slot is sold under this agreement"

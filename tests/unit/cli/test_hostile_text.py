@@ -46,8 +46,8 @@ from ramp.model.agreement import Agreement
 from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import HOUR
 from ramp.model.request import RequestUnit, TotalCores
-from ramp.protocol.outcome import AmendmentOutcome, CancellationOutcome
-from ramp.protocol.progress import AmendmentEnded, CancellationEnded
+from ramp.protocol.outcome import CancellationOutcome, ChangeOutcome
+from ramp.protocol.progress import CancellationEnded, ChangeEnded
 from ramp.runtime.logs import events
 from ramp.runtime.logs.events import keep_events, record
 from ramp.runtime.state_folder import StateFolder
@@ -116,9 +116,7 @@ ANSWERS: dict[str, tuple[Event, ...]] = {
         ),
     ),
     "AgreementCancelled": (CancellationEnded(CancellationOutcome("agreement-1", False, 0, "started", "too late")),),
-    "AgreementResized": (
-        AmendmentEnded(AmendmentOutcome("agreement-1", 0, False, 1, START, code="no", detail="not now")),
-    ),
+    "AgreementResized": (ChangeEnded(ChangeOutcome("agreement-1", 0, False, 1, START, code="no", detail="not now")),),
     "ListJobs": (JobsListed((JobStanding(ORDER, "request-1", "thunder1@localhost", START, STATUS),)),),
     "JobAsked": (STATUS,),
     "JobCancelled": (STATUS,),

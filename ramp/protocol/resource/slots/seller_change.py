@@ -26,7 +26,7 @@ from ramp.model.sizes.amended import SlotState
 from ramp.protocol.effects import Effect, Persist, ResizeSlot, SaveAgreement, Send
 from ramp.protocol.events import SlotResized
 from ramp.protocol.machine import StateMachine
-from ramp.protocol.records import AmendmentDropped, AmendmentReceived, AmendmentSettled, CapacityTaken
+from ramp.protocol.records import CapacityTaken, ChangeDropped, ChangeReceived, ChangeSettled
 from ramp.protocol.timing import Pace, Retry, earliest
 from ramp.protocol.transition_tables import SELLER_CHANGE, SellerChangeState
 
@@ -146,7 +146,7 @@ class SellerChange(StateMachine[SellerChangeState]):
         self._retry.answered(now)
         self.deadline = None
         self.last_word = ChangeDone(self.signed, content, seal)
-        settled = Persist(AmendmentSettled(self.body.offer_id, content, seal, now))
+        settled = Persist(ChangeSettled(self.body.offer_id, content, seal, now))
         # the document first: after a crash between the two the bank is asked again, and both are written
         return [
             SaveAgreement(document_name(self.body.agreement_id, self.body.number), self.signed, seal.text),
@@ -305,14 +305,14 @@ class SellerChange(StateMachine[SellerChangeState]):
         self._retry.stop()
         self.deadline = None
         self.last_word = ChangeRefused(self.body.agreement_id, self.body.number, code, detail)
-        dropped = Persist(AmendmentDropped(self.body.offer_id, self.body.number, code, detail, now))
+        dropped = Persist(ChangeDropped(self.body.offer_id, self.body.number, code, detail, now))
         return [dropped, self.tell(self.last_word)] if self.on_record else [self.tell(self.last_word)]
 
     # -- common --------------------------------------------------------------------------------------------------
 
     def _received(self, now: Instant) -> Persist:
         self.on_record = True
-        return Persist(AmendmentReceived(self.body.offer_id, self.signed, now))
+        return Persist(ChangeReceived(self.body.offer_id, self.signed, now))
 
     def _is_taken(self, now: Instant) -> CapacityTaken:
         return CapacityTaken(self.body.offer_id, self.body.number, now)

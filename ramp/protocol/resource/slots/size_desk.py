@@ -27,7 +27,7 @@ from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import (
     SlotState,
     after,
-    amendment_problem,
+    change_problem,
     first_state,
     notice_problem,
     number_problem,
@@ -36,7 +36,7 @@ from ramp.protocol.belief import sealed_lately
 from ramp.protocol.effects import Effect, Send, reply
 from ramp.protocol.events import SlotResized
 from ramp.protocol.faults import guarded
-from ramp.protocol.records import AmendmentDropped, AmendmentReceived, AmendmentSettled, SizeRecord
+from ramp.protocol.records import ChangeDropped, ChangeReceived, ChangeSettled, SizeRecord
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Booked, Unpaid
 from ramp.protocol.resource.seller import DRAINING_DETAIL, Seller
@@ -134,17 +134,17 @@ class SizeDesk:
 
     def replay(self, record: SizeRecord, participant: Participant) -> None:
         slot = self._slot(participant)
-        if isinstance(record, AmendmentReceived):
-            slot.change = self._change(record.amendment, slot)
+        if isinstance(record, ChangeReceived):
+            slot.change = self._change(record.change, slot)
             slot.change.on_record = True
             return
         change = slot.change
         assert change is not None, "it was received first"
-        if isinstance(record, AmendmentSettled):
+        if isinstance(record, ChangeSettled):
             slot.amended(change.body)
             slot.said[change.body.number] = ChangeDone(change.signed, record.posted, record.seal)
             slot.change = None
-        elif isinstance(record, AmendmentDropped):
+        elif isinstance(record, ChangeDropped):
             body = change.body
             slot.said[body.number] = ChangeRefused(body.agreement_id, body.number, record.code, record.detail)
             slot.change = None
@@ -189,7 +189,7 @@ class SizeDesk:
 
     # -- messages and answers ------------------------------------------------------------------------------------
 
-    def on_amendment(
+    def on_change(
         self, message: Message, signed: Signed, participant: Participant | None, now: Instant
     ) -> list[Effect]:
         """Take a buyer's proposal, for the first time or again.
@@ -315,7 +315,7 @@ class SizeDesk:
             return "too_old", f"{age}; expected at most {seconds(timing.message_age):g} s apart, check both clocks"
         if now >= body.effective_at:
             return "too_late", f"the effective time {iso(body.effective_at)} is in the past"
-        problem = amendment_problem(participant.agreed, slot.state, body)
+        problem = change_problem(participant.agreed, slot.state, body)
         if problem is not None:
             return problem
         if short := notice_problem(body, timing.amendment_notice):

@@ -39,15 +39,15 @@ from ramp.model.sizes.amended import order_line
 from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Report, SaveAgreement, Send
 from ramp.protocol.machine import PatientMachine
-from ramp.protocol.outcome import AmendmentOutcome, CancellationOutcome
-from ramp.protocol.progress import AmendmentAdvanced
+from ramp.protocol.outcome import CancellationOutcome, ChangeOutcome
+from ramp.protocol.progress import ChangeAdvanced
 from ramp.protocol.timing import Pace
 from ramp.protocol.transition_tables import BUYER_CHANGE, BuyerChangeState
 
 S = BuyerChangeState
 OrderWord = FundsReserved | OrderRefused | OrderPosted | OrderVoided
 ChangeWord = ChangeAgreed | ChangeRefused | ChangePosted | ChangeDone
-Outcome = AmendmentOutcome | CancellationOutcome
+Outcome = ChangeOutcome | CancellationOutcome
 
 POSTED, VOID = "posted", "void"
 """The bank's final answers, as stimuli."""
@@ -249,7 +249,7 @@ class BuyerChange(PatientMachine[BuyerChangeState]):
 
     def _on_agreed(self, line: _Line, now: Instant) -> list[Effect]:
         line.agreed = True
-        effects: list[Effect] = [Report(AmendmentAdvanced(line.body))]
+        effects: list[Effect] = [Report(ChangeAdvanced(line.body))]
         if not all(each.agreed for each in self._lines.values()):
             return effects
         self._retry.answered(now)
@@ -312,7 +312,7 @@ class BuyerChange(PatientMachine[BuyerChangeState]):
             return CancellationOutcome(body.agreement_id, done, refund, code, detail)
         charge = body.charge if done else 0
         size = (body.cores, body.until, body.effective_at)
-        return AmendmentOutcome(body.agreement_id, body.number, done, *size, refund, code, detail, charge)
+        return ChangeOutcome(body.agreement_id, body.number, done, *size, refund, code, detail, charge)
 
     # -- what is said --------------------------------------------------------------------------------------------
 

@@ -25,12 +25,12 @@ from ramp.protocol.conversations import Conversations, Registry
 from ramp.protocol.effects import Effect, Persist, Report, SaveAgreement
 from ramp.protocol.events import AgreementResized
 from ramp.protocol.outcome import ALREADY_CANCELLED, REFUND_ORDERED, CancellationOutcome
-from ramp.protocol.progress import AmendmentEnded, CancellationEnded
+from ramp.protocol.progress import CancellationEnded, ChangeEnded
 from ramp.protocol.records import (
-    AmendmentConcluded,
-    AmendmentProposed,
     CancellationConcluded,
     CancellationStarted,
+    ChangeConcluded,
+    ChangeProposed,
     Record,
 )
 from ramp.protocol.timing import Pace
@@ -203,10 +203,10 @@ class Changes:
         waiting: dict[str, _OnRecord] = {}
         for record in records:
             match record:
-                case AmendmentProposed(body, together=together):
+                case ChangeProposed(body, together=together):
                     self.history.propose(body)
                     waiting[body.key] = _OnRecord(body, together=together)
-                case AmendmentConcluded(outcome):
+                case ChangeConcluded(outcome):
                     waiting.pop(change_key(outcome.agreement_id, outcome.number), None)
                     self.history.note(outcome)
                 case CancellationStarted(signed):
@@ -268,7 +268,7 @@ class Changes:
         together = tuple(body.agreement_id for body, _ in lines if body.grows)
         for body, _ in lines:
             self.history.propose(body)
-        return self._begin(lines, now, records=[AmendmentProposed(body, now, together) for body, _ in lines])
+        return self._begin(lines, now, records=[ChangeProposed(body, now, together) for body, _ in lines])
 
     # -- messages ------------------------------------------------------------------------------------------------
 
@@ -389,7 +389,7 @@ class Changes:
         self.history.note(outcome)
         if isinstance(outcome, CancellationOutcome):
             return [Persist(CancellationConcluded(outcome, seal, now)), Report(CancellationEnded(outcome))]
-        return [Persist(AmendmentConcluded(outcome, seal, now)), Report(AmendmentEnded(outcome))]
+        return [Persist(ChangeConcluded(outcome, seal, now)), Report(ChangeEnded(outcome))]
 
 
 def _reference(change: BuyerChange) -> str:
