@@ -25,7 +25,7 @@ pays an agreement id once. Ids are random, so none occurs twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from heapq import heapify, heappop, heappush
 from typing import Final, Protocol, TypeVar
@@ -33,19 +33,24 @@ from typing import Final, Protocol, TypeVar
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.protocol.effects import Effect
 from ramp.protocol.faults import guarded
-from ramp.protocol.timing import Timing
+from ramp.protocol.records import Record
+from ramp.protocol.timing import Timing, moved
 
 
-class Timed(Protocol):
+class Remembering(Protocol):
+    """A part of a party that remembers times."""
+
+    def clock_set(self, by: Duration) -> None:
+        """Move what is measured from now on with the clock; dates stay."""
+        ...
+
+
+class Timed(Remembering, Protocol):
     """A part of a party that has a deadline."""
 
     @property
     def deadline(self) -> Instant | None:
         """When to act; None while only an event can change something."""
-        ...
-
-    def clock_set(self, by: Duration) -> None:
-        """Move what is measured from now on with the clock; dates stay."""
         ...
 
 
@@ -72,6 +77,7 @@ class Registry:
     def __init__(self) -> None:
         self._groups: list[Conversations[Conversation]] = []
         self._tasks: list[tuple[Timed, Callable[[Instant], list[Effect]]]] = []
+        self._others: list[Remembering] = []
         self._queue: list[tuple[Instant, int, Conversations[Conversation], str]] = []
         self._armed = 0
 
@@ -92,6 +98,10 @@ class Registry:
         """Add a task that never ends, such as renewing a registration, which acts at a part's deadline."""
         self._tasks.append((part, on_timer))
 
+    def follow(self, part: Remembering) -> None:
+        """Pass on steps of the clock to a part that never acts by itself."""
+        self._others.append(part)
+
     def tick(self, now: Instant) -> list[Effect]:
         """Let every conversation and task act whose deadline has passed, once each, the earliest first."""
         due: list[tuple[int, Conversations[Conversation], str]] = []
@@ -111,7 +121,7 @@ class Registry:
         self._queue.clear()
         for group in self._groups:
             group.clock_set(by)
-        for part, _ in self._tasks:
+        for part in (*(part for part, _ in self._tasks), *self._others):
             part.clock_set(by)
 
     def enrol(self, group: Conversations[C]) -> None:
@@ -126,6 +136,22 @@ class Registry:
         self._armed += 1
         heappush(self._queue, (deadline, self._armed, group, key))  # type: ignore[misc]
         return self._armed
+
+
+class Alarm:
+    """The deadline of a task, which the task sets itself.
+
+    Args:
+        is_date: whether it stays if the clock is set.
+    """
+
+    def __init__(self, *, is_date: bool = False) -> None:
+        self.deadline: Instant | None = None
+        self._is_date = is_date
+
+    def clock_set(self, by: Duration) -> None:
+        if not self._is_date:
+            self.deadline = moved(self.deadline, by)
 
 
 class Conversations(Mapping[str, C]):
@@ -230,6 +256,14 @@ class ConversingParty:
     @property
     def deadline(self) -> Instant | None:
         return self.registry.deadline
+
+    def start(self, now: Instant) -> list[Effect]:
+        """Start without any earlier records."""
+        return []
+
+    def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
+        """Resume from the journal; start afresh without one."""
+        return self.start(now)
 
     def tick(self, now: Instant) -> list[Effect]:
         """Let everything act whose deadline has passed."""

@@ -205,9 +205,9 @@ def two_sellers_have_to_agree() -> None:
 
 
 def a_machine_never_answers_the_seller() -> None:
-    growth = SellerChange(Signed(BODY, ("alice",), ""), AGREEMENT, first_state(AGREEMENT), Pace(Timing()))
+    growth = SellerChange(Signed(BODY, ("alice",), ""), AGREEMENT, first_state(AGREEMENT), Pace(Timing()), lambda: True)
     growth.start(NOW)
-    (asked,) = growth.tick(BODY.valid_until, sold=True)
+    (asked,) = growth.on_timer(BODY.valid_until)
     assert isinstance(asked, ResizeSlot)
     assert (growth.state, asked.cores) == (SellerChangeState.RESTORING, 16)
     gone = SlotResized("o-1", asked.step, Refusal(0, RefusalCode.CANCELLED, detail="gone"))
@@ -218,7 +218,7 @@ def a_machine_never_answers_the_seller() -> None:
 
 def a_machine_refuses_after_a_restart_what_it_may_have_set_aside_before() -> None:
     """The question of before the restart may be done yet, so it is asked for the old size."""
-    growth = SellerChange(Signed(BODY, ("alice",), ""), AGREEMENT, first_state(AGREEMENT), Pace(Timing()))
+    growth = SellerChange(Signed(BODY, ("alice",), ""), AGREEMENT, first_state(AGREEMENT), Pace(Timing()), lambda: True)
     (asked,) = growth.recover(NOW)
     assert isinstance(asked, ResizeSlot)
     assert asked.cores == 24

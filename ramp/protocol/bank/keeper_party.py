@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import (
@@ -24,7 +22,6 @@ from ramp.protocol.conversations import ConversingParty
 from ramp.protocol.effects import Effect
 from ramp.protocol.events import DepositOrdered, Event, MessageReceived, OverviewAsked, RefundOrdered
 from ramp.protocol.questions import Questions
-from ramp.protocol.records import Record
 from ramp.protocol.timing import Pace, Timing
 
 
@@ -35,13 +32,6 @@ class KeeperParty(ConversingParty):
         super().__init__(name)
         self._bank = bank
         self._questions = Questions(name, Pace(timing), self.registry)
-
-    def start(self, now: Instant) -> list[Effect]:
-        return []
-
-    def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
-        """Start afresh: the keeper repeats unanswered commands."""
-        return self.start(now)
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
         """Take a command of the keeper or an answer of the bank.

@@ -87,9 +87,6 @@ class BankParty(ConversingParty):
         """Void expired orders, and load the open ones."""
         return [fx.SweepOrders()]
 
-    def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
-        return self.start(now)
-
     def handle(self, event: Event, now: Instant) -> list[Effect]:
         """Take a message or the ledger's answer.
 

@@ -6,7 +6,7 @@ so a captured message cannot remove or keep an agent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ramp.errors import RemoteProtocolError
@@ -28,7 +28,6 @@ from ramp.protocol.conversations import Conversations, ConversingParty
 from ramp.protocol.directory.listed import Listed
 from ramp.protocol.effects import Effect, reply
 from ramp.protocol.events import Event, MessageReceived
-from ramp.protocol.records import Record
 from ramp.protocol.timing import Timing, moved
 
 LEASE_MAX: Duration = 10 * MINUTE
@@ -115,9 +114,6 @@ class DirectoryParty(ConversingParty):
             for service, listed in self._listed.items()
             for name in listed.names
         )
-
-    def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
-        return self.start(now)
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
         """Register, remove or list agents.

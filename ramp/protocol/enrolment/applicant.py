@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Performative
 from ramp.model.contents import EnrolmentGranted, EnrolmentRequest, NotUnderstood, RequestRefused
@@ -13,7 +11,6 @@ from ramp.protocol.conversations import ConversingParty
 from ramp.protocol.effects import Effect
 from ramp.protocol.events import Event, MessageReceived
 from ramp.protocol.questions import Questions
-from ramp.protocol.records import Record
 from ramp.protocol.timing import Pace, Timing
 
 
@@ -42,10 +39,6 @@ class Applicant(ConversingParty):
             role=Role.ENROLMENT,
             performative=Performative.REQUEST,
         )
-
-    def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
-        """Ask again; the answer is the same."""
-        return self.start(now)
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
         """Take the office's answer.

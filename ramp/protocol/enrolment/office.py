@@ -6,7 +6,6 @@ enrolled parties at once, and to any party that asks for a newer one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from ramp.errors import RemoteProtocolError
@@ -20,11 +19,11 @@ from ramp.model.contents import (
     RevocationQuery,
 )
 from ramp.model.instant import MINUTE, SECOND, Duration, Instant
+from ramp.protocol.conversations import Alarm, ConversingParty
 from ramp.protocol.effects import Effect, Report, Send, reply
 from ramp.protocol.enrolment.authority import JudgeRequest, ReadRevocations, RequestJudged, RevocationsRead
 from ramp.protocol.events import Event, MessageReceived
 from ramp.protocol.progress import EnrolmentAnswered
-from ramp.protocol.records import Record
 
 LOOK: Final[Duration] = 2 * SECOND
 """Pause between two reads of the revocation list, which other processes may change."""
@@ -69,7 +68,7 @@ class Attempts:
             self._begun += by
 
 
-class EnrolmentOffice:
+class EnrolmentOffice(ConversingParty):
     """Everything the enrolment office does.
 
     Args:
@@ -79,33 +78,21 @@ class EnrolmentOffice:
     """
 
     def __init__(self, name: str, *, per_sender: int, in_all: int) -> None:
-        self.name = name
-        self.deadline: Instant | None = None
+        super().__init__(name)
+        self._next_look = Alarm()
         self._attempts = Attempts(per_sender, in_all)
         self._queries = Attempts(QUERIES_PER_ATTEMPT * per_sender, QUERIES_PER_ATTEMPT * in_all)
+        self.registry.task(self._next_look, self.start)
+        self.registry.follow(self._attempts)
+        self.registry.follow(self._queries)
         self._asked: dict[str, Message] = {}
         self._calls = 0
         self._list: RevocationsRead | None = None
 
     def start(self, now: Instant) -> list[Effect]:
-        self.deadline = now + LOOK
+        """Read the revocation list, now and after each pause."""
+        self._next_look.deadline = now + LOOK
         return [ReadRevocations()]
-
-    def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
-        """Start afresh: the register has all issued certificates."""
-        return self.start(now)
-
-    def tick(self, now: Instant) -> list[Effect]:
-        if self.deadline is None or now < self.deadline:
-            return []
-        self.deadline = now + LOOK
-        return [ReadRevocations()]
-
-    def clock_set(self, by: Duration) -> None:
-        self._attempts.clock_set(by)
-        self._queries.clock_set(by)
-        if self.deadline is not None:
-            self.deadline += by
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
         """Take a request, a question or the authority's answer.

@@ -31,7 +31,7 @@ from ramp.model.contents import (
     SlotMoveHeard,
     Unverified,
 )
-from ramp.model.instant import Duration, Instant
+from ramp.model.instant import Instant
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.seal import Role
 from ramp.model.slot import Slot
@@ -107,7 +107,7 @@ class ResourceParty(ConversingParty):
         pace = Pace(timing)
         self.jobs = JobDesk(name, launching, timing, self.registry)
         self._unpaid = Unpaid(quotas or Quotas(), seller.cores)
-        self.sizes = SizeDesk(pace, self.jobs.in_the_way, seller=seller, unpaid=self._unpaid)
+        self.sizes = SizeDesk(pace, self.jobs.in_the_way, seller=seller, unpaid=self._unpaid, registry=self.registry)
         self._releases = Releases(pace, self.registry)
         self._over = Retention(timing)
         self._tending = Tending(name, launching, pace, self.registry)
@@ -130,9 +130,10 @@ class ResourceParty(ConversingParty):
         self._queries = MachineQueries()
         self._questions = Questions(name, pace, self.registry)
         self.registry.task(self._entry, self._on_heartbeat)
-        self.registry.task(self.sizes, self.sizes.tick)
         self.registry.task(self._tending, self._tending.on_timer)
         self.registry.task(self._over, self._let_go)
+        self.registry.follow(seller)
+        self.registry.follow(self._clock)
 
     @property
     def clock(self) -> ClockCompared | None:
@@ -216,8 +217,8 @@ class ResourceParty(ConversingParty):
                 effects = self.jobs.on_seen(event, now)
             case JobFileRead():
                 effects = self.jobs.on_read(event)
-            case SlotResized(key):
-                effects = self._kept.with_stranded(guarded(key, partial(self.sizes.on_resized, event, now)), now)
+            case SlotResized():
+                effects = self._kept.with_stranded(self.sizes.on_resized(event, now), now)
             case SlotsTended(moved=moved):
                 effects = self._kept.tended(event, now) + self._tending.moved(moved, now)
             case MachineOpened(source, tended):
@@ -264,11 +265,6 @@ class ResourceParty(ConversingParty):
             self.forget(offer_id)
             keys.append(offer_id)
         return [ForgetSlots(tuple(keys)), Archive(tuple(keys))] if keys else []
-
-    def clock_set(self, by: Duration) -> None:
-        super().clock_set(by)
-        self._seller.clock_set(by)
-        self._clock.clock_set()
 
     def leave(self, now: Instant) -> list[Effect]:
         return self._entry.leave(now)
@@ -396,8 +392,7 @@ class ResourceParty(ConversingParty):
         if participant is None:
             return []
         if isinstance(content, ChangePosted | ChangeRefused) and content.number != TERMINAL:
-            decided = partial(self.sizes.on_bank, content, seal, participant, now)
-            return guarded(participant.offer.offer_id, decided)
+            return self.sizes.on_bank(content, seal, participant, now)
         act = partial(participant.on_bank, content, seal, now)
         return self._kept.act(participant, act, now) + self.jobs.follow(participant, now)
 

@@ -27,7 +27,7 @@ from ramp.model.contents import (
     RequestRefused,
     SlotMoved,
 )
-from ramp.model.instant import Duration, Instant
+from ramp.model.instant import Instant
 from ramp.model.ports import IdSource
 from ramp.model.probable_start import request_problem
 from ramp.model.seal import Role
@@ -107,6 +107,7 @@ class UserParty(ConversingParty):
         self.jobs = OwnJobs(self.agreements, self.agreement_state, self._questions, self.changes.history.end)
         self.moves = Moves(self.agreements)
         self._clock = ClockComparison(name, bank)
+        self.registry.follow(self._clock)
         self._bought: set[str] = set()
         self._claims: list[Signed] = []
 
@@ -139,9 +140,6 @@ class UserParty(ConversingParty):
         return found | self.changes.doubts
 
     # -- entries -------------------------------------------------------------------------------------------------
-
-    def start(self, now: Instant) -> list[Effect]:
-        return []
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
         """Resume every unfinished request and cancellation from the journal."""
@@ -192,10 +190,6 @@ class UserParty(ConversingParty):
         if isinstance(event, MessageReceived):
             return self._on_message(event.message, now)
         return self._on_command(event, now)
-
-    def clock_set(self, by: Duration) -> None:
-        super().clock_set(by)
-        self._clock.clock_set()
 
     # -- commands ------------------------------------------------------------------------------------------------
 

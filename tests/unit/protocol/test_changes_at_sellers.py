@@ -19,6 +19,7 @@ from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import charge_owed, first_state, state_digest
 from ramp.model.slot import Reservation, Slot, StaticTerms
 from ramp.protocol import effects as fx
+from ramp.protocol.conversations import Registry
 from ramp.protocol.effects import ResizeSlot
 from ramp.protocol.events import SlotResized
 from ramp.protocol.records import CapacityTaken, ChangeDropped, ChangeReceived, ChangeSettled, SizeRecord
@@ -65,7 +66,8 @@ class Desk:
             self.asked.append((offer_id, cores, until))
             return self.in_the_way
 
-        return SizeDesk(Pace(Timing()), in_the_way, seller=self.seller, unpaid=self.unpaid)
+        self.registry = Registry()
+        return SizeDesk(Pace(Timing()), in_the_way, seller=self.seller, unpaid=self.unpaid, registry=self.registry)
 
     def amendment(self, cores: int = 8, number: int = 1, at: int = 0, **changes: Any) -> ContractChange:
         """Half of the slot, or another part, given back before it begins."""
@@ -111,7 +113,7 @@ class Desk:
     def posting(self, body: ContractChange | None = None) -> ContractChange:
         """Up to the document for the bank."""
         body = self.agreed(body)
-        (question,) = self.sizes.tick(body.effective_at)
+        (question,) = self.registry.tick(body.effective_at)
         self.resized(question, now=body.effective_at)
         return body
 
@@ -158,7 +160,7 @@ REFUSED: dict[str, tuple[dict[str, Any], int, str]] = {
 def test_what_cannot_be_agreed_to_is_refused_with_its_code(desk: Desk, case: str) -> None:
     changes, now, code = REFUSED[case]
     assert refusal(desk.propose(desk.amendment(**changes), now))[0] == code
-    assert (desk.sizes.open, desk.sizes.deadline) == ((), None)
+    assert (desk.sizes.open, desk.registry.deadline) == ((), None)
     assert desk.propose(desk.amendment())  # and it stands in nobody's way
     assert desk.sizes.open == (desk.participant.offer.offer_id,)
 
@@ -241,11 +243,11 @@ def test_the_machine_is_asked_first_for_what_the_slot_has_then_for_less(desk: De
     (question,) = desk.propose(body)
     assert question == ResizeSlot(body.offer_id, 12, 16, body.until)  # three steps for each number
     desk.resized(question)
-    assert desk.sizes.tick(body.effective_at - 1) == []
-    assert desk.sizes.deadline == body.effective_at
-    (question,) = desk.sizes.tick(body.effective_at)
+    assert desk.registry.tick(body.effective_at - 1) == []
+    assert desk.registry.deadline == body.effective_at
+    (question,) = desk.registry.tick(body.effective_at)
     assert question == ResizeSlot(body.offer_id, 13, 8, body.until)
-    assert desk.sizes.deadline == body.valid_until
+    assert desk.registry.deadline == body.valid_until
 
 
 def test_its_steps_at_the_machine_go_on_after_a_restart(desk: Desk) -> None:
@@ -253,7 +255,7 @@ def test_its_steps_at_the_machine_go_on_after_a_restart(desk: Desk) -> None:
     (received, _) = desk.resized(desk.propose(body)[0])
     assert received == fx.Persist(ChangeReceived(body.offer_id, Signed(body, ("alice",), "text"), 0))
     _restarted(desk, received.record)
-    assert desk.sizes.tick(NOTICE) == [ResizeSlot(body.offer_id, 7, 8, body.until)]
+    assert desk.registry.tick(NOTICE) == [ResizeSlot(body.offer_id, 7, 8, body.until)]
 
 
 @pytest.mark.parametrize(("able", "code"), [(True, "slot_taken"), (False, "cannot_resize")])
@@ -277,7 +279,7 @@ def test_answers_to_other_steps_are_ignored(desk: Desk) -> None:
     offer_id = body.offer_id
     slot = Reservation(offer_id, "R", Slot(HOUR, body.until, 8, 0.0), firm=True, held_until=None)
     assert desk.sizes.on_resized(SlotResized(offer_id, 4, slot), 5) == []  # it was not asked yet
-    desk.sizes.tick(NOTICE)
+    desk.registry.tick(NOTICE)
     for step in (3, 5, 7):
         assert desk.sizes.on_resized(SlotResized(offer_id, step, slot), NOTICE) == []
     assert desk.sizes.on_resized(SlotResized("other", 4, slot), NOTICE) == []
@@ -290,20 +292,20 @@ def test_answers_to_other_steps_are_ignored(desk: Desk) -> None:
 
 def test_a_machine_in_doubt_is_asked_again(desk: Desk) -> None:
     body = desk.agreed()
-    (question,) = desk.sizes.tick(NOTICE)
+    (question,) = desk.registry.tick(NOTICE)
     assert desk.resized(question, None, now=NOTICE) == []
-    assert desk.sizes.deadline == NOTICE + SECOND
-    assert desk.sizes.tick(NOTICE + SECOND - 1) == []
-    assert desk.sizes.tick(NOTICE + SECOND) == [question]
-    assert desk.sizes.deadline == body.valid_until  # until it answers
+    assert desk.registry.deadline == NOTICE + SECOND
+    assert desk.registry.tick(NOTICE + SECOND - 1) == []
+    assert desk.registry.tick(NOTICE + SECOND) == [question]
+    assert desk.registry.deadline == body.valid_until  # until it answers
     desk.resized(question, None, now=NOTICE + SECOND)
-    assert desk.sizes.deadline == NOTICE + 3 * SECOND  # twice the pause
+    assert desk.registry.deadline == NOTICE + 3 * SECOND  # twice the pause
 
 
 def test_what_the_machine_does_not_give_back_in_time_comes_to_nothing(desk: Desk) -> None:
     body = desk.agreed()
-    desk.sizes.tick(NOTICE)
-    (question,) = desk.sizes.tick(body.valid_until)
+    desk.registry.tick(NOTICE)
+    (question,) = desk.registry.tick(body.valid_until)
     assert question == ResizeSlot(body.offer_id, 5, 16, body.until)  # the size that it had
     code, detail = refusal(desk.resized(question, now=body.valid_until))
     assert (code, "1970-01-01T00:01:10Z" in detail) == ("expired", True)
@@ -312,13 +314,13 @@ def test_what_the_machine_does_not_give_back_in_time_comes_to_nothing(desk: Desk
 
 def test_who_wakes_up_too_late_takes_nothing(desk: Desk) -> None:
     body = desk.agreed()
-    (question,) = desk.sizes.tick(body.valid_until)
+    (question,) = desk.registry.tick(body.valid_until)
     assert question == ResizeSlot(body.offer_id, 5, 16, body.until)
 
 
 def test_a_machine_that_says_no_when_it_matters(desk: Desk) -> None:
     body = desk.agreed()
-    (question,) = desk.sizes.tick(NOTICE)
+    (question,) = desk.registry.tick(NOTICE)
     effects = desk.resized(question, Refusal(1, RefusalCode.SLOT_TAKEN, detail="not now"), now=NOTICE)
     assert effects[0] == fx.Persist(ChangeDropped(body.offer_id, 1, "slot_taken", "not now", NOTICE))
     assert refusal(effects) == ("slot_taken", "not now")
@@ -332,7 +334,7 @@ def test_no_more_is_used_than_the_smaller_size_from_the_question_on(desk: Desk) 
     assert desk.participant.size == small
     desk.resized(question)
     assert desk.participant.size == small
-    (question,) = desk.sizes.tick(NOTICE)
+    (question,) = desk.registry.tick(NOTICE)
     assert desk.participant.size == small
     desk.resized(question, now=NOTICE)
     assert desk.participant.size == small
@@ -345,7 +347,7 @@ def test_no_more_is_used_than_the_smaller_size_from_the_question_on(desk: Desk) 
 def test_the_bank_posts_what_was_signed_and_nothing_else(desk: Desk, refused: Any) -> None:
     body = desk.agreed()
     assert desk.bank(c.ChangePosted("a1", 1, "t", -body.refund)) == []  # it was not asked yet
-    (question,) = desk.sizes.tick(NOTICE)
+    (question,) = desk.registry.tick(NOTICE)
     desk.resized(question, now=NOTICE)
     assert desk.bank(c.ChangePosted("a1", 2, "t", -body.refund)) == []  # another one
     with refused:
@@ -358,38 +360,38 @@ def test_the_bank_posts_what_was_signed_and_nothing_else(desk: Desk, refused: An
     assert isinstance(told, fx.Send)
     assert (told.message.receiver, told.message.performative) == ("alice", Performative.INFORM)
     assert (told.message.content, told.message.in_reply_to) == (c.ChangeDone(signed, posted, SEAL), "a1#1")
-    assert (desk.sizes.open, desk.sizes.deadline) == ((), None)
+    assert (desk.sizes.open, desk.registry.deadline) == ((), None)
     assert desk.participant.size == (8, body.until)
     assert desk.bank(posted) == []
 
 
 def test_the_bank_is_asked_again(desk: Desk) -> None:
     desk.posting()
-    assert desk.sizes.deadline == NOTICE + SECOND
-    assert desk.sizes.tick(NOTICE + SECOND - 1) == []
-    (again,) = desk.sizes.tick(NOTICE + SECOND)
+    assert desk.registry.deadline == NOTICE + SECOND
+    assert desk.registry.tick(NOTICE + SECOND - 1) == []
+    (again,) = desk.registry.tick(NOTICE + SECOND)
     assert isinstance(again, fx.Send)
     assert again.message.receiver == "bank"
-    assert desk.sizes.deadline == NOTICE + 3 * SECOND
-    desk.sizes.clock_set(HOUR)
-    assert desk.sizes.deadline == NOTICE + 3 * SECOND + HOUR
+    assert desk.registry.deadline == NOTICE + 3 * SECOND
+    desk.registry.clock_set(HOUR)
+    assert desk.registry.deadline == NOTICE + 3 * SECOND + HOUR
 
 
 def test_every_change_that_is_due_acts(desk: Desk, resource: Any) -> None:
     first = desk.agreed()
     desk.participant = resource.party.participants[resource.sell("r2", "a2").offer_id]
     second = desk.agreed(desk.amendment(agreement_id="a2"))
-    asked = desk.sizes.tick(NOTICE)
+    asked = desk.registry.tick(NOTICE)
     assert asked == [ResizeSlot(body.offer_id, 4, 8, body.until) for body in (first, second)]
 
 
 def test_the_instant_of_effect_is_dated_and_moves_with_no_clock(desk: Desk) -> None:
     body = desk.agreed()
-    desk.sizes.clock_set(-HOUR)
-    assert desk.sizes.deadline == body.effective_at
-    desk.sizes.tick(body.effective_at)
-    desk.sizes.clock_set(HOUR)
-    assert desk.sizes.deadline == body.valid_until
+    desk.registry.clock_set(-HOUR)
+    assert desk.registry.deadline == body.effective_at
+    desk.registry.tick(body.effective_at)
+    desk.registry.clock_set(HOUR)
+    assert desk.registry.deadline == body.valid_until
 
 
 def test_the_next_amendment_changes_what_the_one_before_has_made(desk: Desk) -> None:
@@ -405,7 +407,7 @@ def test_the_next_amendment_changes_what_the_one_before_has_made(desk: Desk) -> 
 def test_a_slot_that_is_given_back_is_changed_no_more(desk: Desk) -> None:
     desk.agreed()
     desk.participant.state = ParticipantState.ENDING
-    (question,) = desk.sizes.tick(NOTICE)
+    (question,) = desk.registry.tick(NOTICE)
     assert refusal(desk.resized(question)) == ("not_active", "the slot is being released")
     code, detail = refusal(desk.propose(desk.amendment(number=2), SECOND))
     assert (code, detail) == ("not_active", "the slot is ending, expected sold")
@@ -418,7 +420,7 @@ def test_a_slot_that_is_released_has_nothing_to_change(desk: Desk) -> None:
     desk.participant.state = ParticipantState.RELEASED
     desk.sizes.kept(desk.participant)
     assert not desk.sizes.open
-    assert desk.sizes.tick(NOTICE) == []
+    assert desk.registry.tick(NOTICE) == []
     assert desk.sizes.recover(body.offer_id, NOTICE) == []
 
 
@@ -438,7 +440,7 @@ def test_a_forgotten_slot_is_as_if_nothing_had_been(desk: Desk) -> None:
     assert desk.sizes.given_back(body.offer_id) == 0
     desk.agreed(desk.amendment())
     desk.sizes.forget(body.offer_id)
-    assert (desk.sizes.open, desk.sizes.deadline) == ((), None)
+    assert (desk.sizes.open, desk.registry.deadline) == ((), None)
 
 
 # -- after a restart -------------------------------------------------------------------------------------------------
@@ -455,28 +457,28 @@ def test_what_was_agreed_is_done_after_a_restart(desk: Desk) -> None:
     body = desk.amendment()
     received = ChangeReceived(body.offer_id, Signed(body, ("alice",), "text"), 0)
     assert _restarted(desk, received, now=5) == []
-    assert desk.sizes.deadline == NOTICE
+    assert desk.registry.deadline == NOTICE
     assert desk.participant.size == (8, body.until)
     (again,) = desk.propose(body, 5)
     assert isinstance(again, fx.Send)
     assert again.message.content == c.ChangeAgreed("a1", 1)
-    assert desk.sizes.tick(NOTICE) == [ResizeSlot(body.offer_id, 4, 8, body.until)]
+    assert desk.registry.tick(NOTICE) == [ResizeSlot(body.offer_id, 4, 8, body.until)]
 
 
 def test_a_machine_in_doubt_is_given_a_pause_after_a_restart_too(desk: Desk) -> None:
     body = desk.amendment()
     _restarted(desk, ChangeReceived(body.offer_id, Signed(body, ("alice",), "text"), 0))
-    (question,) = desk.sizes.tick(NOTICE)
+    (question,) = desk.registry.tick(NOTICE)
     desk.resized(question, None, now=NOTICE)
-    assert desk.sizes.deadline == NOTICE + SECOND
-    assert desk.sizes.tick(NOTICE + SECOND) == [question]
+    assert desk.registry.deadline == NOTICE + SECOND
+    assert desk.registry.tick(NOTICE + SECOND) == [question]
 
 
 def test_a_machine_that_refuses_after_a_restart_is_asked_for_the_old_size(desk: Desk) -> None:
     """It may have been asked before the restart, and that may be done yet."""
     body = desk.amendment()
     _restarted(desk, ChangeReceived(body.offer_id, Signed(body, ("alice",), "text"), 0))
-    (question,) = desk.sizes.tick(NOTICE)
+    (question,) = desk.registry.tick(NOTICE)
     (question,) = desk.resized(question, Refusal(1, RefusalCode.SLOT_TAKEN, detail="not now"), now=NOTICE)
     assert question == ResizeSlot(body.offer_id, 5, 16, body.until)
     assert refusal(desk.resized(question, now=NOTICE)) == ("slot_taken", "not now")
@@ -485,10 +487,10 @@ def test_a_machine_that_refuses_after_a_restart_is_asked_for_the_old_size(desk: 
 def test_a_machine_in_doubt_about_the_old_size_is_given_a_pause(desk: Desk) -> None:
     desk.agreed()
     desk.participant.state = ParticipantState.ENDING
-    (question,) = desk.sizes.tick(NOTICE)
+    (question,) = desk.registry.tick(NOTICE)
     desk.resized(question, None, now=NOTICE)
-    assert desk.sizes.deadline == NOTICE + SECOND
-    assert desk.sizes.tick(NOTICE + SECOND) == [question]
+    assert desk.registry.deadline == NOTICE + SECOND
+    assert desk.registry.tick(NOTICE + SECOND) == [question]
 
 
 def test_the_bank_is_asked_again_after_a_restart(desk: Desk) -> None:
@@ -498,7 +500,7 @@ def test_the_bank_is_asked_again_after_a_restart(desk: Desk) -> None:
     (to_bank,) = _restarted(desk, ChangeReceived(body.offer_id, signed, 0), taken, now=MINUTE)
     assert isinstance(to_bank, fx.Send)
     assert (to_bank.message.receiver, to_bank.message.content) == ("bank", signed)
-    assert desk.sizes.deadline == MINUTE + SECOND
+    assert desk.registry.deadline == MINUTE + SECOND
 
 
 def test_what_has_ended_stays_so_after_a_restart(desk: Desk) -> None:

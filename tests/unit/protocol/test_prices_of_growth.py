@@ -180,7 +180,7 @@ def test_all_is_proposed_and_paid_together_when_all_have_named_their_prices(buye
     buyer.priced(60)
     effects = buyer.priced(30, "a2", now=2)
     records = [each.record for each in effects if isinstance(each, Persist)]
-    bodies = [each.amendment for each in records if isinstance(each, ChangeProposed)]
+    bodies = [each.change for each in records if isinstance(each, ChangeProposed)]
     assert [each.together for each in records if isinstance(each, ChangeProposed)] == [("a1", "a2")] * 2
     assert [(each.agreement_id, each.charge, each.cpu_hour_cost) for each in bodies] == [
         ("a1", CHARGE, 60),
@@ -311,7 +311,7 @@ def test_a_price_of_something_else_is_a_late_answer_to_an_earlier_call(buyer: Bu
     buyer.asks()
     assert buyer.priced(1, **named) == []
     (done, *_) = records(buyer.priced(60))
-    assert (done.amendment.cores, done.amendment.cpu_hour_cost) == (24, 60)
+    assert (done.change.cores, done.amendment.cpu_hour_cost) == (24, 60)
 
 
 def test_a_price_for_another_state_of_the_slot_is_not_taken(buyer: Buyer) -> None:

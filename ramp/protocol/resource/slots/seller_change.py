@@ -15,6 +15,8 @@ machine is asked for the old, smaller size, so the slot itself is never lost.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, ContractChange, Signed, document_name
@@ -44,6 +46,7 @@ class SellerChange(StateMachine[SellerChangeState]):
         agreement: of the slot.
         state: present state of the slot.
         pace: of the resource.
+        is_sold: returns whether the slot is still sold.
 
     Attributes:
         body: the amendment.
@@ -52,7 +55,9 @@ class SellerChange(StateMachine[SellerChangeState]):
         stranded: why the machine cannot restore the old size, so that the slot is lost; else empty.
     """
 
-    def __init__(self, signed: Signed, agreement: Agreement, state: SlotState, pace: Pace) -> None:
+    def __init__(
+        self, signed: Signed, agreement: Agreement, state: SlotState, pace: Pace, is_sold: Callable[[], bool]
+    ) -> None:
         super().__init__(agreement.request_id, SELLER_CHANGE, S.NEW)
         body = signed.body
         assert isinstance(body, ContractChange)
@@ -62,6 +67,7 @@ class SellerChange(StateMachine[SellerChangeState]):
         self.last_word: ChangeDone | ChangeRefused | None = None
         self.stranded = ""
         self._state = state
+        self._is_sold = is_sold
         self._retry = Retry(pace)
         self._taken = False
         self._asked_before = False
@@ -154,13 +160,8 @@ class SellerChange(StateMachine[SellerChangeState]):
             self.tell(self.last_word),
         ]
 
-    def tick(self, now: Instant, *, sold: bool) -> list[Effect]:
-        """Take cores back at the agreed instant, give up an addition that is not paid in time, or ask again.
-
-        Args:
-            now: the present.
-            sold: whether the slot is still sold.
-        """
+    def on_timer(self, now: Instant) -> list[Effect]:
+        """Take cores back at the agreed instant, give up an addition that is not paid in time, or ask again."""
         body = self.body
         if body.grows:
             if self.state in (S.PREPARING, S.AGREED) and now >= body.valid_until:
@@ -168,7 +169,7 @@ class SellerChange(StateMachine[SellerChangeState]):
                 return self._restore("expired", detail, "deadline")
             return self._ask_again(now)
         if self.state is S.AGREED and now >= body.effective_at:
-            if not sold:
+            if not self._is_sold():
                 return self._restore("not_active", "the slot is being released", "deadline")
             if now >= body.valid_until:
                 return self._too_late()
