@@ -11,7 +11,7 @@ from ramp.model import contents
 from ramp.model.acl import CONTENT_OF, OFFERS, ROLES_OF, SEALED
 from ramp.model.agreement import Signed
 from ramp.model.communicative_acts import DECLARED
-from ramp.rfql.xml.record import attribute_name
+from ramp.rfql.record import attribute_name
 from ramp.shipped_files import shipped_directory
 from sentences import attribute_sentences, cell, first_paragraph
 

@@ -314,7 +314,7 @@ class PartyBuilder:
 def audit(ledger: LedgerStore, path: Path) -> None:
     """Check a ledger's balances, transfers and orders; `StateDamaged` with the path of its file if they are wrong."""
     try:
-        findings = ledger.contradictions()
+        findings = ledger.audit()
     except STORAGE_ERRORS:
         raise
     except Exception as error:  # the tables may contain anything

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import replace
-from typing import Any, Final, Protocol, assert_never, get_args
+from typing import TYPE_CHECKING, Any, Final, assert_never, get_args
 
 from ramp.agents.control_channel import ControlSocket
 from ramp.agents.group_calls import Act, GroupCall
@@ -28,7 +28,6 @@ from ramp.control.market_changes import (
     SetResource,
 )
 from ramp.control.requests import Request
-from ramp.control.status import AgentStatus
 from ramp.errors import ConfigurationError, TransportError
 from ramp.model.instant import DAY, iso
 from ramp.model.money import credits_text
@@ -46,6 +45,9 @@ from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.logs.events import record
 from ramp.runtime.state_folder import StateFolder
 
+if TYPE_CHECKING:
+    from ramp.agents.supervisor import Supervisor
+
 _OWNED: Final = get_args(OwnerRequest)
 
 REFUSING_NAMED: Final = 3
@@ -53,26 +55,6 @@ REFUSING_NAMED: Final = 3
 
 UP_STATES: Final = ("ready", "degraded")
 """States of an added agent that has started."""
-
-
-class Agents(Protocol):
-    """The interface of the supervisor (`ramp.agents.supervisor`) for changes."""
-
-    agents: dict[str, AgentStatus]
-
-    async def call(self, asked: GroupCall) -> tuple[list[str], list[str]]: ...
-
-    def kill(self, name: str) -> None: ...
-
-    async def give_account(self, name: str) -> None: ...
-
-    def configure(self, config: SwarmConfig) -> None: ...
-
-    async def launch(self, name: str) -> AgentStatus: ...
-
-    async def settled(self, name: str) -> AgentStatus: ...
-
-    async def end(self, name: str) -> None: ...
 
 
 class Changing:
@@ -87,7 +69,7 @@ class Changing:
     """
 
     def __init__(
-        self, agents: Agents, config: SwarmConfig, overlay: Overlay, state: StateFolder, clock: SystemClock
+        self, agents: Supervisor, config: SwarmConfig, overlay: Overlay, state: StateFolder, clock: SystemClock
     ) -> None:
         self._agents = agents
         self._config = config

@@ -13,9 +13,9 @@ import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from ramp.control.codec import REQUEST_BYTES_MAX, VERSION, decode_request, encode_event, verb_of
+from ramp.control.codec import REQUEST_BYTES_MAX, VERSION, decode_request, encode_event
 from ramp.control.events import Event, MarketRefusalCode, Refused, Welcome, refusal
-from ramp.control.requests import Hello, Request
+from ramp.control.requests import Hello, Request, wire_name
 from ramp.errors import START_AGAIN, ControlLineError, RampError, wrong_version
 from ramp.runtime.configuration_changes.audit_log import peer_name
 from ramp.runtime.logs.events import brief
@@ -95,21 +95,21 @@ class ControlSocket(abc.ABC):
         except ControlLineError as error:
             await _write(writer, Refused(MarketRefusalCode.NOT_UNDERSTOOD, str(error)))
             return
-        said = False
+        said, verb = False, wire_name(type(request))
         try:
             async for event in self.answer(request, reader, peer_name(writer.get_extra_info("socket"))):
                 said = True
                 await _write(writer, event)
             if not said:
-                reason = f"{self._name} does not serve the verb {verb_of(request)}"
+                reason = f"{self._name} does not serve the verb {verb}"
                 await _write(writer, Refused(MarketRefusalCode.NOT_UNDERSTOOD, reason))
         except RampError as error:
             await _write(writer, refusal(error))
         except ConnectionError:  # the client has disconnected
             raise
         except Exception as error:  # a bug ends at this request
-            _log.error("control request %s failed: %s", verb_of(request), brief(error))
-            reason = f"{verb_of(request)}: internal error of the agent: {brief(error)}"
+            _log.error("control request %s failed: %s", verb, brief(error))
+            reason = f"{verb}: internal error of the agent: {brief(error)}"
             await _write(writer, Refused(MarketRefusalCode.AGENT_FAILED, reason))
 
 

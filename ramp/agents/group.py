@@ -361,9 +361,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--ca-file", type=Path)
     parser.add_argument("--agents", required=True)
     parser.add_argument("--parent", type=int, required=True)
-    parser.add_argument("--log-level", default="WARNING")
     options = parser.parse_args(arguments)
-    log_to_stderr(options.log_level)
+    log_to_stderr(logging.WARNING)
     end_with_parent(options.parent)
     exit_code = 0
     try:

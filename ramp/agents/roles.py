@@ -45,7 +45,7 @@ from ramp.rfql.codec import DOCUMENT_FIELD
 from ramp.rfql.encoded_message import EncodedMessage
 from ramp.runtime.logs.events import record
 from ramp.runtime.storage_errors import reason_of
-from ramp.xmpp.behaviour import Courier
+from ramp.xmpp.behaviour import Courier, behaviour
 from ramp.xmpp.bundles import PARTS_MAX, pack
 
 if TYPE_CHECKING:
@@ -64,97 +64,6 @@ REFUSALS_TOLD_S = 60.0
 
 REFUSALS_COUNTED_MAX = 1_000
 """Maximum number of pairs of buyer and reason with counted refusals."""
-
-
-class RequestAQuote(Courier):
-    """User: answers of the auction (section 6.1)."""
-
-    performatives = (Performative.PROPOSE.value, Performative.REFUSE.value, Performative.INFORM.value)
-
-
-class ResourceNotifier(Courier):
-    """User: votes and confirmations of the two-phase commit (section 6.1)."""
-
-    performatives = (Performative.AGREE.value, Performative.CONFIRM.value, Performative.FAILURE.value)
-
-
-class RFQResponseServer(Courier):
-    """Resource: calls for proposals and rejections (section 6.2)."""
-
-    performatives = (Performative.CFP.value, Performative.REJECT_PROPOSAL.value)
-
-
-class PurchaseOrdersServer(Courier):
-    """Resource: acceptances, the voting phase (section 6.2)."""
-
-    performatives = (Performative.ACCEPT_PROPOSAL.value,)
-
-
-class FinaliseServer(Courier):
-    """Resource: confirmations in the commit phase, and payment messages of the bank (sections 6.2, 5.1.2)."""
-
-    performatives = (
-        Performative.CONFIRM.value,
-        Performative.AGREE.value,
-        Performative.REFUSE.value,
-        Performative.INFORM.value,
-    )
-
-
-class JobServer(Courier):
-    """Resource: job orders on sold slots, and questions about jobs."""
-
-    performatives = (Performative.REQUEST.value, Performative.QUERY_REF.value)
-
-
-class CancelServer(Courier):
-    """Resource: cancelled holds and jobs, and signed cancellations (section 6.2)."""
-
-    performatives = (Performative.CANCEL.value,)
-
-
-class TransactionUpdate(Courier):
-    """Bank: countersigned agreements (section 6.3)."""
-
-    performatives = (Performative.REQUEST.value,)
-    conditions = {DOCUMENT_FIELD: "Agreement"}  # noqa: RUF012 - the base declares it a class variable
-
-
-class CancelListener(Courier):
-    """Bank: countersigned cancellations and other changes of agreements (section 6.3)."""
-
-    performatives = (Performative.REQUEST.value,)
-    conditions = {DOCUMENT_FIELD: "ContractChange"}  # noqa: RUF012
-
-
-class OrderListener(Courier):
-    """Bank: orders of users and of the keeper, claims, and failure reports of resources."""
-
-    performatives = (Performative.REQUEST.value, Performative.FAILURE.value)
-
-
-class BalanceRequest(Courier):
-    """Bank: questions about accounts, payments and all trading (section 6.3)."""
-
-    performatives = (Performative.QUERY_REF.value,)
-
-
-class RegistrationServer(Courier):
-    """Directory: registrations, withdrawals and searches."""
-
-    performatives = (Performative.SUBSCRIBE.value, Performative.CANCEL.value, Performative.QUERY_REF.value)
-
-
-class BankAnswers(Courier):
-    """Keeper: answers of the bank."""
-
-    performatives = (Performative.AGREE.value, Performative.REFUSE.value, Performative.INFORM.value)
-
-
-class EnrolmentServer(Courier):
-    """Enrolment office: requests for certificates, and for revocation lists."""
-
-    performatives = (Performative.REQUEST.value, Performative.QUERY_REF.value)
 
 
 class CommandedAgent(PartyAgent):
@@ -218,7 +127,11 @@ class UserAgent(ComparingAgent, CommandedAgent):
     that accepts them.
     """
 
-    behaviours_served: ClassVar[tuple[type[Courier], ...]] = (RequestAQuote, ResourceNotifier)
+    behaviours_served: ClassVar[tuple[type[Courier], ...]] = (
+        # answers of the auction, then votes and confirmations of the two-phase commit (section 6.1)
+        behaviour("RequestAQuote", Performative.PROPOSE, Performative.REFUSE, Performative.INFORM),
+        behaviour("ResourceNotifier", Performative.AGREE, Performative.CONFIRM, Performative.FAILURE),
+    )
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         self.routes = Routes()
@@ -278,7 +191,9 @@ class UserAgent(ComparingAgent, CommandedAgent):
 class KeeperAgent(CommandedAgent):
     """Sends orders of the market's keeper to the bank (section 6.3: the administrator of the Banking Agent)."""
 
-    behaviours_served: ClassVar[tuple[type[Courier], ...]] = (BankAnswers,)
+    behaviours_served: ClassVar[tuple[type[Courier], ...]] = (
+        behaviour("BankAnswers", Performative.AGREE, Performative.REFUSE, Performative.INFORM),
+    )
 
 
 class ResourceAgent(ComparingAgent):
@@ -293,11 +208,13 @@ class ResourceAgent(ComparingAgent):
     """
 
     behaviours_served: ClassVar[tuple[type[Courier], ...]] = (
-        RFQResponseServer,
-        PurchaseOrdersServer,
-        FinaliseServer,
-        CancelServer,
-        JobServer,
+        # calls for proposals, acceptances, confirmations and the bank's messages on payments, and what is cancelled
+        # (sections 6.2, 5.1.2); then orders of jobs on sold slots, and questions about jobs
+        behaviour("RFQResponseServer", Performative.CFP, Performative.REJECT_PROPOSAL),
+        behaviour("PurchaseOrdersServer", Performative.ACCEPT_PROPOSAL),
+        behaviour("FinaliseServer", Performative.CONFIRM, Performative.AGREE, Performative.REFUSE, Performative.INFORM),
+        behaviour("CancelServer", Performative.CANCEL),
+        behaviour("JobServer", Performative.REQUEST, Performative.QUERY_REF),
     )
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
@@ -462,10 +379,11 @@ class BankingAgent(PartyAgent):
     """Runs the bank."""
 
     behaviours_served: ClassVar[tuple[type[Courier], ...]] = (
-        TransactionUpdate,
-        CancelListener,
-        OrderListener,
-        BalanceRequest,
+        # countersigned agreements and changes of these, orders and reports, questions about accounts (section 6.3)
+        behaviour("TransactionUpdate", Performative.REQUEST, conditions={DOCUMENT_FIELD: "Agreement"}),
+        behaviour("CancelListener", Performative.REQUEST, conditions={DOCUMENT_FIELD: "ContractChange"}),
+        behaviour("OrderListener", Performative.REQUEST, Performative.FAILURE),
+        behaviour("BalanceRequest", Performative.QUERY_REF),
     )
 
     def watch(self, progress: Progress) -> None:
@@ -523,7 +441,9 @@ class RelievedBankingAgent(BankingAgent):
 class DirectoryAgent(PartyAgent):
     """Keeps the register of resources; `keep`, called soon after a change, saves it for the next start."""
 
-    behaviours_served: ClassVar[tuple[type[Courier], ...]] = (RegistrationServer,)
+    behaviours_served: ClassVar[tuple[type[Courier], ...]] = (
+        behaviour("RegistrationServer", Performative.SUBSCRIBE, Performative.CANCEL, Performative.QUERY_REF),
+    )
 
     def __init__(self, *args: Any, keep: Callable[[Sequence[KnownAgent]], None], **keywords: Any) -> None:
         super().__init__(*args, **keywords)
@@ -566,7 +486,9 @@ class DirectoryAgent(PartyAgent):
 class EnrolmentAgent(PartyAgent):
     """The market's enrolment office."""
 
-    behaviours_served: ClassVar[tuple[type[Courier], ...]] = (EnrolmentServer,)
+    behaviours_served: ClassVar[tuple[type[Courier], ...]] = (
+        behaviour("EnrolmentServer", Performative.REQUEST, Performative.QUERY_REF),
+    )
 
     def watch(self, progress: Progress) -> None:
         if not isinstance(progress, EnrolmentAnswered):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, assert_never
+from typing import Final
 
 from ramp.control.events import (
     AgreementsListed,
@@ -192,19 +192,9 @@ def unknown(request_id: str) -> Refused:
 
 def told(progress: pr.Progress, file_of: FileOf) -> Event | None:
     """Return a party's progress as the event for its owner; None if it does not concern the owner."""
-    match progress:
-        case pr.RequestEnded(outcome):
-            return ended(outcome, file_of)
-        case pr.RoundOpened() | pr.RoundClosed() | pr.ApprovalAsked() | pr.UnitAdvanced() | pr.CancellationEnded():
-            return progress
-        case pr.ClockCompared() | pr.UnitMoved() | pr.ChangeAdvanced() | pr.ChangeEnded():
-            return progress
-        case pr.QueryAnswered() | pr.GuestFailed() | pr.SlotLost() | pr.KeeperOrdered() | pr.RecordsMissing():
-            return None
-        case pr.EnrolmentAnswered() | pr.RevocationsFollowed() | pr.MembershipEnded():
-            return None
-        case _:
-            assert_never(progress)
+    if isinstance(progress, pr.RequestEnded):
+        return ended(progress.outcome, file_of)
+    return progress if isinstance(progress, Event) else None
 
 
 def request_of(progress: pr.Progress) -> str:

@@ -8,7 +8,7 @@ the class's fields. Types are checked, not coerced, and an unknown key is an err
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final, TypeVar
 
@@ -18,7 +18,7 @@ from ramp.control.events import EVENTS, Event
 from ramp.control.requests import VERBS, Request, wire_name
 from ramp.errors import ConfigurationError, ControlLineError, DocumentError
 from ramp.rfql.xml.markup import escape_text
-from ramp.runtime.model_json import model_converter
+from ramp.runtime.model_json import exactly, strict_converter
 
 VERSION: Final = 1
 """Version of the table."""
@@ -57,19 +57,6 @@ def decode_event(line: bytes) -> Event:
     return _decode(line, "event", EVENTS, _converter())
 
 
-def verb_of(request: Request) -> str:
-    """Return the name of a request on the wire."""
-    return wire_name(type(request))
-
-
-def strict_converter() -> cattrs.Converter:
-    """Make a converter that accepts no text for a number and no number for a text."""
-    converter = model_converter()
-    for kind, accepted in ((int, (int,)), (float, (int, float)), (str, (str,)), (bool, (bool,))):
-        converter.register_structure_hook(kind, _exactly(kind, accepted))  # also for enumerations of that kind
-    return converter
-
-
 def findings_of(error: Exception) -> str:
     """Return the findings of a converter in one line, with the paths of the fields."""
     if isinstance(error, cattrs.BaseValidationError):
@@ -84,23 +71,14 @@ def _finding(error: BaseException, kind: type | None) -> str:
     return str(error) if type(error) is ValueError else cattrs.v.format_exception(error, kind)
 
 
-def _exactly(kind: type, accepted: tuple[type, ...]) -> Callable[[Any, Any], Any]:
-    def structure(value: Any, target: Any) -> Any:
-        if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
-            raise ValueError(f"got {value!r:.80}, expected a value of type {kind.__name__}")
-        return target(value)
-
-    return structure
-
-
 def _new_request_converter() -> cattrs.Converter:
     """Make a converter that accepts no character that neither a document nor a log can carry."""
     converter = strict_converter()
-    exactly = _exactly(str, (str,))
+    exact = exactly(str, (str,))
 
     def structure(value: Any, target: Any) -> Any:
         try:
-            escape_text(text := exactly(value, target))
+            escape_text(text := exact(value, target))
         except DocumentError as error:
             raise ValueError(error.reason) from error
         return text

@@ -9,8 +9,9 @@ from typing import Final
 
 import cattrs
 
-from ramp.control.codec import findings_of, strict_converter
+from ramp.control.codec import findings_of
 from ramp.errors import ControlLineError
+from ramp.runtime.model_json import strict_converter
 
 READY_LIMIT_S: Final = 300.0
 """How long a launch waits for the next agent to be ready, in seconds; generous, for busy computers.

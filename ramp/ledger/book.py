@@ -1,4 +1,4 @@
-"""`Book`: the ledger in memory, as the simulator uses it: immutable entries with an index."""
+"""`Book`: the ledger in memory, as the simulator uses it."""
 
 from __future__ import annotations
 
@@ -12,41 +12,32 @@ from operator import itemgetter
 from ramp.errors import LedgerCorrupt
 from ramp.ledger.account import ISSUER, Account, Balance
 from ramp.ledger.contract_change import DecidedChange
-from ramp.ledger.entry import (
-    AccountClosed,
-    AccountOpened,
-    AgreementCountersigned,
-    Entry,
-    OrderEntered,
-    OrderSettled,
-    TransferEntered,
-    TransferSettled,
-    balance_changes,
-)
+from ramp.ledger.entry import Action, Countersignature, Entry, balance_changes
 from ramp.ledger.evidence import Evidence
 from ramp.ledger.interface import Answer, Ledger
-from ramp.ledger.orders.order import Order, OrderState, RememberedVoid
+from ramp.ledger.orders.order import Order, OrderLine, OrderState, RememberedVoid
 from ramp.ledger.overview import Total
 from ramp.ledger.records import Records
+from ramp.ledger.snapshot import (
+    AccountRow,
+    ChangeRow,
+    EntryRow,
+    LineRow,
+    OrderRow,
+    Snapshot,
+    TransferRow,
+    entry_row,
+)
 from ramp.ledger.transfer import Transfer, TransferKind, TransferState, transfer_id_of
 from ramp.model.instant import Instant
 
 
 class Book(Ledger):
-    """The ledger in memory: a list of entries that only grows, and everything else derived from it."""
+    """The ledger in memory."""
 
-    def __init__(self, entries: Iterable[Entry] = (AccountOpened(ISSUER),)) -> None:
-        """Make a book of entries without judging them; `validate` does that.
-
-        Args:
-            entries: all entries so far; a new book has the opening of the issuing account.
-
-        Raises:
-            LedgerCorrupt: if an entry moves money of an account that no earlier entry opened.
-        """
+    def __init__(self) -> None:
         self._records = _Index()
-        for entry in entries:
-            self._records.append(entry)
+        self._records.append(Entry(Action.OPENED, ISSUER))
 
     def validate(self) -> list[str]:
         """Check the invariants, under the common name of all state machines."""
@@ -61,10 +52,10 @@ class Book(Ledger):
 
 
 class _Index:
-    """Entries with indexes over them; implements `Records`."""
+    """The present state with indexes over it; implements `Records`."""
 
     def __init__(self) -> None:
-        self._entries: list[Entry] = []
+        self._entries: list[EntryRow] = []
         self._balances: dict[str, Balance] = {}
         self._transfers: dict[str, Transfer] = {}
         self._pending: dict[str, None] = {}  # ids in order of entry; a dict because it is an ordered set
@@ -73,7 +64,7 @@ class _Index:
         self._trades: list[tuple[int, str]] = []  # (number of the posting entry, transfer id)
         self._orders: dict[str, Order] = {}
         self._reserved: dict[str, None] = {}  # ids in order of entry
-        self._starts: dict[str, Instant] = {}
+        self._signed: dict[str, Countersignature] = {}  # by agreement id
         self._voids: dict[str, dict[str, RememberedVoid]] = {}  # by order id and user
         self._evidence: dict[str, list[Evidence]] = {}
         self._changes: dict[str, dict[int, DecidedChange]] = {}  # by agreement id and number
@@ -140,7 +131,8 @@ class _Index:
         return min((self._orders[order_id].valid_until for order_id in self._reserved), default=None)
 
     def starts_at(self, agreement_id: str) -> Instant | None:
-        return self._starts.get(agreement_id)
+        signed = self._signed.get(agreement_id)
+        return None if signed is None else signed.starts_at
 
     def remembered_voids(self, order_id: str) -> Sequence[RememberedVoid]:
         return [void for _, void in sorted(self._voids.get(order_id, {}).items())]
@@ -171,34 +163,90 @@ class _Index:
     def add_change(self, decided: DecidedChange) -> None:
         self._changes.setdefault(decided.agreement_id, {})[decided.number] = decided
 
-    def entries(self) -> Sequence[Entry]:
-        return self._entries
+    def snapshot(self) -> Snapshot:
+        return Snapshot(
+            accounts=tuple(
+                AccountRow(
+                    name, each.account.kind, each.credit_limit, each.account.closed_at, each.posted, each.reserved
+                )
+                for name, each in self._balances.items()
+            ),
+            orders=tuple(
+                OrderRow(each.order_id, each.user, each.state, each.entered_at, each.valid_until, each.settled_at)
+                for each in self._orders.values()
+            ),
+            lines=tuple(self._line_row(order, line) for order in self._orders.values() for line in order.lines),
+            transfers=tuple(
+                TransferRow(
+                    each.transfer_id,
+                    each.kind,
+                    each.agreement_id,
+                    each.order_id or None,
+                    each.debit_account,
+                    each.credit_account,
+                    each.amount,
+                    each.posted_at,
+                    each.voided_at,
+                )
+                for each in self._transfers.values()
+            ),
+            changes=tuple(
+                ChangeRow(each.agreement_id, each.number, each.digest, each.amount, each.code)
+                for of_agreement in self._changes.values()
+                for each in of_agreement.values()
+            ),
+            entries=tuple(self._entries),
+        )
+
+    def _line_row(self, order: Order, line: OrderLine) -> LineRow:
+        signed = self._signed.get(line.agreement_id) if line.agreement_id in order.countersigned else None
+        at, starts_at = (None, None) if signed is None else (signed.at, signed.starts_at)
+        return LineRow(order.order_id, line.agreement_id, line.resource, line.cost, at, starts_at, line.becomes)
 
     def append(self, *entries: Entry) -> None:
         for entry in entries:
             self._append(entry)
 
     def _append(self, entry: Entry) -> None:
+        if not self._follows(entry):
+            raise LedgerCorrupt(f"entry {len(self._entries) + 1} contradicts those before it: {entry}")
         for change in balance_changes(entry):
-            balance = self._balances.get(change.account_id)
-            if balance is None:
-                raise LedgerCorrupt(
-                    f"entry {len(self._entries) + 1} moves money of unknown account {change.account_id}"
-                )
+            balance = self._balances[change.account_id]
             self._balances[change.account_id] = replace(
                 balance, posted=balance.posted + change.posted, reserved=balance.reserved + change.reserved
             )
-        self._entries.append(entry)
-        match entry:
-            case AccountOpened(account) | AccountClosed(account):
+        self._entries.append(entry_row(len(self._entries) + 1, entry))
+        match entry.subject:
+            case Account() as account:
                 self._put_account(account)
-            case TransferEntered(transfer) | TransferSettled(transfer):
+            case Transfer() as transfer:
                 self._put_transfer(transfer)
-            case OrderEntered(order) | OrderSettled(order):
+            case Order() as order:
                 self._put_order(order)
-            case AgreementCountersigned(agreement_id, _, starts_at):
-                self._starts[agreement_id] = starts_at
-                self._put_countersigned(agreement_id)
+            case Countersignature() as signed:
+                self._signed[signed.agreement_id] = signed
+                self._put_countersigned(signed.agreement_id)
+
+    def _follows(self, entry: Entry) -> bool:
+        """Whether the constraints of a database would accept an entry."""
+        is_settled = entry.action is Action.SETTLED
+        match entry.subject:
+            case Account(account_id):
+                return (account_id in self._balances) == (entry.action is Action.CLOSED)
+            case Transfer() as transfer if is_settled:
+                pending = replace(transfer, posted_at=None, voided_at=None)
+                return self._transfers.get(transfer.transfer_id) == pending
+            case Transfer() as transfer:
+                accounts_known = {transfer.debit_account, transfer.credit_account} <= self._balances.keys()
+                return accounts_known and transfer.transfer_id not in self._transfers
+            case Order() as order if is_settled:
+                before = self._orders.get(order.order_id)
+                terms = (order.user, order.lines, order.valid_until, OrderState.RESERVED)
+                return before is not None and (before.user, before.lines, before.valid_until, before.state) == terms
+            case Order(order_id):
+                return order_id not in self._orders
+            case Countersignature(agreement_id):
+                return agreement_id not in self._signed and self.order_of(agreement_id) is not None
 
     def _put_order(self, order: Order) -> None:
         self._orders[order.order_id] = order
@@ -209,8 +257,7 @@ class _Index:
 
     def _put_countersigned(self, agreement_id: str) -> None:
         order = self.order_of(agreement_id)
-        if order is None:
-            raise LedgerCorrupt(f"entry {len(self._entries)} countersigns {agreement_id}, which is in no order")
+        assert order is not None
         marked = {*order.countersigned, agreement_id}
         in_order = tuple(line.agreement_id for line in order.lines if line.agreement_id in marked)
         self._orders[order.order_id] = replace(order, countersigned=in_order)

@@ -22,7 +22,7 @@ from ramp.ledger.contract_change import (
     ended,
     standing_digest,
 )
-from ramp.ledger.entry import TransferEntered
+from ramp.ledger.entry import Action, Entry
 from ramp.ledger.evidence import EvidenceKind
 from ramp.ledger.orders.order import OrderLine
 from ramp.ledger.payment_rules import Problem, open_balances, store_evidence
@@ -70,7 +70,7 @@ def post_change(records: Records, terms: ChangeTerms, at: Instant, evidence: str
     posted = DecidedChange(terms.agreement_id, terms.number, terms.grounds, terms.digest, amount, at)
     refund = _refund(payment, posted, terms.reason)
     open_balances(records, refund)
-    records.append(TransferEntered(refund))
+    records.append(Entry(Action.ENTERED, refund))
     records.add_change(posted)
     store_evidence(records, EvidenceKind.CHANGE, terms.agreement_id, evidence, at)
     return posted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from ramp.ledger.account import Account
 from ramp.ledger.orders.order import Order
@@ -10,54 +11,27 @@ from ramp.ledger.transfer import Transfer, TransferState
 from ramp.model.instant import Instant
 
 
-@dataclass(frozen=True, slots=True)
-class AccountOpened:
+class Action(StrEnum):
+    """What an entry did with its subject."""
+
+    OPENED = "opened"
     """An account was opened."""
+    CLOSED = "closed"
+    """An empty account was closed."""
+    ENTERED = "entered"
+    """A transfer was entered, pending or (a deposit or refund) posted at once; or an order, in any state but posted.
 
-    account: Account
-
-
-@dataclass(frozen=True, slots=True)
-class AccountClosed:
-    """An empty account was closed; `account.closed_at` says when."""
-
-    account: Account
-
-
-@dataclass(frozen=True, slots=True)
-class TransferEntered:
-    """A transfer was entered, pending or (a deposit or refund) posted at once; in its state then."""
-
-    transfer: Transfer
-
-
-@dataclass(frozen=True, slots=True)
-class TransferSettled:
-    """A pending transfer was posted or voided; in its state then."""
-
-    transfer: Transfer
-
-
-@dataclass(frozen=True, slots=True)
-class OrderEntered:
-    """An order was entered, reserved, refused or voided; in its state then.
-
-    If it is reserved, entries of its pending transfers follow at once, one a line.
+    If the order is reserved, entries of its pending transfers follow at once, one a line.
     """
-
-    order: Order
-
-
-@dataclass(frozen=True, slots=True)
-class OrderSettled:
-    """A reserved order was posted or voided; in its state then. Entries of all its transfers follow at once."""
-
-    order: Order
+    SETTLED = "settled"
+    """A pending transfer or a reserved order was posted or voided; entries of all transfers of the order follow."""
+    COUNTERSIGNED = "countersigned"
+    """The countersigned agreement of a reserved order's line arrived."""
 
 
 @dataclass(frozen=True, slots=True)
-class AgreementCountersigned:
-    """The countersigned agreement of a reserved order's line arrived.
+class Countersignature:
+    """The arrival of a countersigned agreement.
 
     Attributes:
         agreement_id: of the line.
@@ -70,15 +44,12 @@ class AgreementCountersigned:
     starts_at: Instant
 
 
-Entry = (
-    AccountOpened
-    | AccountClosed
-    | TransferEntered
-    | TransferSettled
-    | OrderEntered
-    | OrderSettled
-    | AgreementCountersigned
-)
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One step of the history; its subject is in its state then."""
+
+    action: Action
+    subject: Account | Transfer | Order | Countersignature
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +63,10 @@ class BalanceChange:
 
 def balance_changes(entry: Entry) -> tuple[BalanceChange, ...]:
     """Return the balance changes of an entry; those of `posted` sum to zero, as double entry demands."""
-    if not isinstance(entry, TransferEntered | TransferSettled):
+    transfer = entry.subject
+    if not isinstance(transfer, Transfer):
         return ()
-    transfer = entry.transfer
-    released = transfer.amount if isinstance(entry, TransferSettled) else 0
+    released = transfer.amount if entry.action is Action.SETTLED else 0
     match transfer.state:
         case TransferState.PENDING:
             return (BalanceChange(transfer.debit_account, 0, transfer.amount),)

@@ -17,16 +17,16 @@ from typing import TypeVar
 
 from ramp.ledger import change_rules, payment_rules
 from ramp.ledger.account import Account, AccountKind, Balance
+from ramp.ledger.audit import audit
 from ramp.ledger.contract_change import ChangeTerms, DecidedChange
-from ramp.ledger.entry import Entry
 from ramp.ledger.evidence import Evidence, EvidenceKind
 from ramp.ledger.orders import order_rules
 from ramp.ledger.orders.order import Order, OrderLine, OrderState, RememberedVoid
 from ramp.ledger.overview import Overview
 from ramp.ledger.records import Records
+from ramp.ledger.snapshot import Snapshot
 from ramp.ledger.statement import Statement, make_statement
 from ramp.ledger.transfer import Transfer, TransferKind
-from ramp.ledger.validation import validate
 from ramp.model.instant import Instant
 
 Answer = TypeVar("Answer")
@@ -290,10 +290,10 @@ class Ledger(ABC):
 
         return self._read(work)
 
-    def entries(self) -> tuple[Entry, ...]:
-        """Return all entries in order."""
-        return self._read(lambda records: tuple(records.entries()))
+    def snapshot(self) -> Snapshot:
+        """Return all rows of one consistent state."""
+        return self._read(lambda records: records.snapshot())
 
     def audit(self) -> list[str]:
-        """Recompute everything from the entries; return one sentence for each broken invariant."""
-        return self._read(lambda records: validate(records.entries(), records.balances()))
+        """Recompute everything from the rows; return one sentence for each broken invariant."""
+        return audit(self.snapshot())

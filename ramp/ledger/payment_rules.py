@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ramp.ledger.account import ISSUING_ACCOUNT, Account, AccountKind, Balance
-from ramp.ledger.entry import AccountClosed, AccountOpened, TransferEntered
+from ramp.ledger.entry import Action, Entry
 from ramp.ledger.evidence import Evidence, EvidenceKind
 from ramp.ledger.overview import OVERVIEW_LIMIT_MAX, Overview, Total, trade_of
 from ramp.ledger.records import Records
@@ -55,7 +55,7 @@ def open_account(records: Records, account: Account) -> Account:
         )
     there = records.balances([account.account_id]).get(account.account_id)
     if there is None:
-        records.append(AccountOpened(account))
+        records.append(Entry(Action.OPENED, account))
         return account
     if there.account.closed_at is not None:
         refuse(RefusalCode.ACCOUNT_CLOSED, f"account {account.account_id} is closed; choose another account id")
@@ -82,7 +82,7 @@ def close_account(records: Records, account_id: str, at: Instant) -> Account:
             f"account {account_id} has {credits_text(there.posted)} or pending transfers; empty it before closing",
         )
     closed = replace(there.account, closed_at=at)
-    records.append(AccountClosed(closed))
+    records.append(Entry(Action.CLOSED, closed))
     return closed
 
 
@@ -121,7 +121,7 @@ def deposit(
             RefusalCode.INSUFFICIENT_FUNDS,
             f"{ISSUING_ACCOUNT} has {credits_text(available)} available, needs {credits_text(amount)}",
         )
-    records.append(TransferEntered(wanted))
+    records.append(Entry(Action.ENTERED, wanted))
     store_evidence(records, EvidenceKind.DEPOSIT, deposit_id, evidence, at)
     return wanted
 

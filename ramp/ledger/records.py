@@ -11,6 +11,7 @@ from ramp.ledger.entry import Entry
 from ramp.ledger.evidence import Evidence
 from ramp.ledger.orders.order import Order, RememberedVoid
 from ramp.ledger.overview import Total
+from ramp.ledger.snapshot import Snapshot
 from ramp.ledger.transfer import Transfer, TransferKind
 from ramp.model.instant import Instant
 
@@ -95,8 +96,8 @@ class Records(Protocol):
         """Store a signed message."""
         ...
 
-    def entries(self) -> Sequence[Entry]:
-        """All entries in order."""
+    def snapshot(self) -> Snapshot:
+        """All rows."""
         ...
 
     def append(self, *entries: Entry) -> None:

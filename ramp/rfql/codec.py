@@ -17,9 +17,9 @@ from ramp.model.communicative_acts import DECLARED
 from ramp.model.contents import NotUnderstood
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.rfql import documents, slots
+from ramp.rfql.documents import Verifier
 from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.signing import seals
-from ramp.rfql.signing.proofs import Verifier
 from ramp.rfql.xml.parser import check_size, root_name
 
 SEAL_AGE_MAX: Final[Duration] = 10 * MINUTE

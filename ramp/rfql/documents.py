@@ -1,4 +1,4 @@
-"""The table of writers and readers of all contents (the documents are those of `schemas/`).
+"""Write and read the documents of all contents (those of `schemas/`).
 
 Incoming documents are parsed safely and checked against the schema. Signed documents go through the notary, and one
 that does not verify becomes `Unverified`, so that the machines can refuse it with a reason.
@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from ramp.errors import SAME_VERSION, DocumentError, wrong_version
 from ramp.model import contents
+from ramp.model.acl import Message
 from ramp.model.agreement import Signed
 from ramp.model.communicative_acts import DECLARED
 from ramp.model.instant import Instant
-from ramp.rfql import agreements, bank_documents, bought_slots, directory, offers
-from ramp.rfql.signing import proofs
-from ramp.rfql.signing.proofs import Verifier
+from ramp.rfql import agreements
+from ramp.rfql.checks import CHECKS
+from ramp.rfql.record import record_of
+from ramp.rfql.signing.passed_on import SIGNED, Proofs
+from ramp.rfql.signing.proofs import claimed_by, claimed_reference, unverified
 from ramp.rfql.xml import schema
 from ramp.rfql.xml.namespaces import MARKET
 from ramp.rfql.xml.parser import Element, parse_wire, root_name
-from ramp.rfql.xml.record import Record
 
 CALLS_REMEMBERED: Final = 64
 """Number of parsed calls for proposals to remember."""
@@ -31,49 +31,17 @@ CALLS_REMEMBERED: Final = 64
 REMEMBERED_CHARACTERS_MAX: Final = 32_768
 
 
-@dataclass(frozen=True, slots=True)
-class _Document:
-    """Writer and reader of one kind of content."""
+class Verifier(Protocol):
+    """The part of a notary that reading needs."""
 
-    content: type
-    write: Callable[[Any], str]
-    read: Callable[[Element, Verifier, Instant], Any]
+    def verify(self, document: str, now: Instant) -> Signed: ...
 
-
-def _plain(content: type, write: Callable[[Any], str], read: Callable[[Element], Any]) -> _Document:
-    return _Document(content, write, lambda element, _verifier, _now: read(element))
+    def open(self, text: str, now: Instant) -> Message: ...
 
 
-_BY_HAND: Final = (
-    _plain(contents.CallForProposals, offers.write_call, offers.read_call),
-    _plain(contents.Proposal, offers.PROPOSAL.write, offers.read_proposal),
-    _plain(contents.HoldRefused, offers.HOLD_REFUSED.write, offers.read_hold_refused),
-    _plain(contents.ChangePosted, agreements.CHANGE_POSTED.write, agreements.read_posted),
-    _plain(contents.DirectoryListing, directory.write_listing, directory.read_listing),
-    _Document(contents.Commitment, proofs.write_commitment, proofs.read_commitment),
-    _Document(contents.Settled, proofs.write_settled, proofs.read_settled),
-    _Document(contents.ChangeDone, proofs.write_done, proofs.read_done),
-)
+_SENT: Final = {kind.__name__: kind for kind in DECLARED if kind not in {Signed, contents.Unverified}}
+"""Contents by the names of their documents' roots; a signed one is named after its body."""
 
-
-def _all() -> Iterator[_Document]:
-    """Yield the documents of all contents; a flat content needs no record of its own."""
-    yield from _BY_HAND
-    known = {document.content for document in _BY_HAND} | {Signed, contents.Unverified}
-    families = (bank_documents, bought_slots, directory, offers)
-    records = [each for family in families for each in vars(family).values() if isinstance(each, Record)]
-    nested = {record.content: record for record in records}
-    for kind in DECLARED:
-        if kind not in known:
-            record = nested[kind] if kind in nested else Record(kind)
-            assert record.element == kind.__name__, "it is named after its content"
-            yield _plain(kind, record.write, record.read)
-
-
-# a sealed message names its document after the content
-_DOCUMENTS: Final = {document.content.__name__: document for document in _all()}
-_BY_CONTENT: Final = {document.content: document for document in _DOCUMENTS.values()}
-_BY_TAG: Final = {f"{{{MARKET}}}{name}": document for name, document in _DOCUMENTS.items()}
 _SIGNED_NAMES: Final = frozenset(tag.rpartition("}")[2] for tag in agreements.SIGNABLE)
 
 
@@ -81,8 +49,7 @@ def content_named(name: str) -> type | None:
     """Return the content with this name of its root element, `Signed` for signed ones, or None."""
     if name in _SIGNED_NAMES:
         return Signed
-    document = _DOCUMENTS.get(name)
-    return document.content if document is not None else None
+    return _SENT.get(name)
 
 
 def write_content(content: contents.Content) -> str:
@@ -96,10 +63,10 @@ def write_content(content: contents.Content) -> str:
         if not content.document:
             raise DocumentError(f"{type(content.body).__name__} is not signed")
         return content.document
-    document = _BY_CONTENT.get(type(content))
-    if document is None:
-        raise DocumentError(f"{type(content).__name__} is never sent")
-    return document.write(content)
+    kind: type[Any] = type(content)
+    if kind not in _SENT.values():
+        raise DocumentError(f"{kind.__name__} is never sent")
+    return record_of(kind).write(content)
 
 
 def read_content(body: str, verifier: Verifier, now: Instant, source: str | None = None) -> contents.Content:
@@ -126,15 +93,26 @@ def read_content(body: str, verifier: Verifier, now: Instant, source: str | None
         try:
             return verifier.verify(body, now)
         except DocumentError as error:
-            return proofs.unverified(agreements.kind_of(root), proofs.claimed_reference(root), error)
-    document = _BY_TAG.get(tag)
-    if document is None:
+            return unverified(agreements.kind_of(root), claimed_reference(root), error)
+    kind = _SENT.get(root_name(body)) if tag == f"{{{MARKET}}}{root_name(body)}" else None
+    if kind is None:
         raise DocumentError(f"unknown root element {tag}{_version_problem(tag)}", source=source)
     schema.check(root, source)
+    proofs = Proofs(lambda text: verifier.verify(text, now), lambda text: verifier.open(text, now))
     try:
-        content: contents.Content = document.read(root, verifier, now)
+        return _read(kind, root, proofs)
+    except DocumentError as error:
+        if kind is contents.Commitment:  # refused with a reason, which names the agreement
+            return unverified("agreement", claimed_by(root.findtext(f"{{{MARKET}}}{SIGNED}") or ""), error)
+        raise
     except ValueError as error:
         raise DocumentError(str(error), source=source) from error
+
+
+def _read(kind: type[Any], root: Element, proofs: Proofs) -> contents.Content:
+    content: contents.Content = record_of(kind).read(root, proofs)
+    if kind in CHECKS:
+        CHECKS[kind](content)
     return content
 
 
@@ -156,4 +134,5 @@ def _read_call(body: str) -> contents.CallForProposals:
     if str(root.tag) != f"{{{MARKET}}}{contents.CallForProposals.__name__}":
         raise DocumentError(f"wrong root element: got {root.tag}, expected a call for proposals")
     schema.check(root)
-    return offers.read_call(root)
+    call: contents.CallForProposals = record_of(contents.CallForProposals).read(root)
+    return call

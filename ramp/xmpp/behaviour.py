@@ -7,7 +7,8 @@ All other modules import SPADE's classes from here, because SPADE must be import
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from ramp.rfql.encoded_message import EncodedMessage
 from ramp.xmpp import spade_patches
@@ -29,16 +30,17 @@ __all__ = [
     "PresenceManager",
     "TraceStore",
     "UnmatchedMessages",
+    "behaviour",
 ]
+
+
+NO_CONDITIONS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Courier(CyclicBehaviour):  # type: ignore[misc]
     """A behaviour that passes its messages to the agent's `on_message`.
 
-    A subclass states its performatives. The name of the class is the name of the behaviour:
-
-        class RequestAQuote(Courier):
-            performatives = ("propose", "refuse")
+    A subclass, which `behaviour` makes, states its performatives. Its name is the name of the behaviour.
 
     All couriers of an agent call the same `on_message`, one message at a time. If several couriers match a message, the
     courier added first gets it. A courier without performatives gets the messages that match no other behaviour.
@@ -49,7 +51,7 @@ class Courier(CyclicBehaviour):  # type: ignore[misc]
     """
 
     performatives: ClassVar[tuple[str, ...]] = ()
-    conditions: ClassVar[Mapping[str, str]] = {}
+    conditions: ClassVar[Mapping[str, str]] = NO_CONDITIONS
 
     agent: MarketAgent
 
@@ -70,6 +72,11 @@ class Courier(CyclicBehaviour):  # type: ignore[misc]
         message: EncodedMessage | None = await self.queue.get()
         if message is not None and not self.is_killed():
             await self.agent.carry(message)
+
+
+def behaviour(name: str, *performatives: str, conditions: Mapping[str, str] = NO_CONDITIONS) -> type[Courier]:
+    """Return a behaviour by its name, with the messages that it takes."""
+    return type(name, (Courier,), {"performatives": performatives, "conditions": conditions})
 
 
 class UnmatchedMessages(Courier):

@@ -14,7 +14,6 @@ from typing import Final, Self
 
 from ramp.client.line import Line
 from ramp.control import answering
-from ramp.control.codec import verb_of
 from ramp.control.events import Done, Event, MarketRefusalCode, Refused, RequestShown, Submitted, Watching, refusal
 from ramp.control.requests import (
     Approve,
@@ -26,6 +25,7 @@ from ramp.control.requests import (
     Submit,
     UserCommand,
     Watch,
+    wire_name,
 )
 from ramp.errors import RampError, TransportError
 from ramp.model.instant import DAY, SECOND, Duration, Instant
@@ -178,7 +178,7 @@ class _SimulatedLine:
             case _ if isinstance(request, UserCommand):
                 yield self._ask(request)
             case _:
-                reason = f"a user's agent does not support {verb_of(request)!r}"
+                reason = f"a user's agent does not support {wire_name(type(request))!r}"
                 yield Refused(MarketRefusalCode.NOT_UNDERSTOOD, reason)
 
     @property

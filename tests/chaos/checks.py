@@ -54,7 +54,7 @@ def of_files(sites: Sequence[tuple[SwarmConfig, StateFolder]]) -> tuple[dict[str
     books = {name: live for _, each in sites for name, live in _books(each).items()}
     held = [each for live in books.values() for each in live]
     with LedgerStore.open(config.ledger_url or state.ledger) as ledger:
-        audit = ledger.audit() + ledger.contradictions()
+        audit = ledger.audit()
         total = sum(balance.posted for balance in ledger.balances())
         unsettled = [f"{order.order_id} is still reserved" for order in ledger.open_orders()]
         unsettled += [f"{transfer.transfer_id} is still in escrow" for transfer in ledger.pending()]

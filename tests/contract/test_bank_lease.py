@@ -114,7 +114,7 @@ def test_reads_and_writes_of_an_older_epoch_fail_and_change_nothing(opened: Call
         lambda: old.balance("alice"),
         lambda: old.order("o"),
         lambda: old.open_orders(),
-        lambda: old.contradictions(),
+        lambda: old.audit(),
         lambda: old.countersign("a", at=0, starts_at=1),
         lambda: old.expire_orders(10**18),
         lambda: old.deposit("more", "alice", 5, at=0),

@@ -9,7 +9,6 @@ import pytest
 from ledger_answers import amounts, end, fail, refusal_code
 
 from ramp.ledger.account import ISSUING_ACCOUNT, AccountKind
-from ramp.ledger.book import Book
 from ramp.ledger.evidence import EVIDENCE_LENGTH_MAX, Evidence, EvidenceKind
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders.order import ORDER_LINES_MAX, VOID_REMEMBERED_MAX, Order, OrderLine, OrderState
@@ -79,18 +78,18 @@ def test_all_lines_are_posted_once_the_last_one_is_countersigned(reserved: Ledge
 
 def test_repeats_give_the_order_as_it_stands_and_change_nothing(reserved: Ledger) -> None:
     once = reserved.countersign("a-1", at=20, starts_at=START)
-    entries = reserved.entries()
+    entries = reserved.snapshot()
     assert reserved.countersign("a-1", at=21, starts_at=START + 1) == once
     assert reserved.reserve_order("o-1", "alice", list(LINES), UNTIL, at=22, evidence="<again/>") == once
-    assert reserved.entries() == entries
+    assert reserved.snapshot() == entries
     reserved.countersign("a-2", at=23, starts_at=START)
     last = reserved.countersign("a-3", at=24, starts_at=START)
-    entries = reserved.entries()
+    entries = reserved.snapshot()
     for at in (25, UNTIL, UNTIL + 1):
         assert reserved.countersign("a-1", at=at, starts_at=START) == last
         assert reserved.reserve_order("o-1", "alice", LINES, UNTIL, at=at) == last
         assert reserved.void_order("o-1", "alice", UNTIL, at=at, code="unwanted", reason="") == last
-    assert reserved.entries() == entries
+    assert reserved.snapshot() == entries
     assert [one.kind for one in reserved.evidence("o-1")] == [EvidenceKind.ORDER]
 
 
@@ -101,9 +100,9 @@ def test_repeats_give_the_order_as_it_stands_and_change_nothing(reserved: Ledger
 def test_the_same_order_on_other_terms_is_refused(
     reserved: Ledger, user: str, lines: tuple[OrderLine, ...], until: int
 ) -> None:
-    before = reserved.entries()
+    before = reserved.snapshot()
     assert refusal_code(lambda: reserved.reserve_order("o-1", user, lines, until, at=11)) == "duplicate_differs"
-    assert reserved.entries() == before
+    assert reserved.snapshot() == before
 
 
 def test_the_overdraft_bears_an_order_to_the_last_minor_unit(funded: Ledger) -> None:
@@ -209,9 +208,9 @@ def test_an_agreement_belongs_to_one_order_for_good(reserved: Ledger, end: str) 
 def test_malformed_orders_are_refused_and_not_entered(
     funded: Ledger, order_id: str, user: str, line: OrderLine, until: int, at: int, code: str
 ) -> None:
-    before = funded.entries()
+    before = funded.snapshot()
     assert refusal_code(lambda: funded.reserve_order(order_id, user, [line], until, at=at)) == code
-    assert funded.entries() == before
+    assert funded.snapshot() == before
 
 
 def test_an_order_has_a_limited_number_of_lines(funded: Ledger) -> None:
@@ -234,12 +233,12 @@ def test_the_buyer_voids_the_whole_order(reserved: Ledger) -> None:
     assert reserved.evidence("o-1")[1:] == (Evidence("o-1", EvidenceKind.VOID, "<void/>", 20),)
     assert reserved.evidence("o-1", after=1) == reserved.evidence("o-1")[1:]
     assert reserved.evidence("o-1", after=2) == reserved.evidence("o-1", after=9) == ()
-    entries = reserved.entries()
+    entries = reserved.snapshot()
     assert reserved.void_order("o-1", "alice", UNTIL, at=21, code="other", reason="", evidence="<2/>") == voided
     assert reserved.countersign("a-2", at=22, starts_at=START) == voided
     assert reserved.reserve_order("o-1", "alice", LINES, UNTIL, at=23) == voided
     assert fail(reserved, "a-1", "hector", at=24, reason="") == voided
-    assert reserved.entries() == entries
+    assert reserved.snapshot() == entries
     assert len(reserved.evidence("o-1")) == 2
 
 
@@ -283,10 +282,10 @@ def test_a_remembered_void_is_its_users_alone(funded: Ledger) -> None:
 def test_a_void_for_which_no_order_can_come_is_not_remembered(funded: Ledger, user: str, until: int) -> None:
     funded.open_account("gone", AccountKind.USER, at=3)
     funded.close_account("gone", at=4)
-    before = funded.entries()
+    before = funded.snapshot()
     voided = funded.void_order("o-1", user, until, at=5, code="unwanted", reason="why", evidence="<void/>")
     assert voided == Order("o-1", user, (), until, 5, OrderState.VOIDED, 5, "unwanted", "why")
-    assert (funded.entries(), funded.order("o-1"), funded.evidence("o-1")) == (before, None, ())
+    assert (funded.snapshot(), funded.order("o-1"), funded.evidence("o-1")) == (before, None, ())
     again = funded.void_order("o-1", user, until, at=6, code="other", reason="")
     assert again.code == "other"  # nothing was kept of the first
 
@@ -368,9 +367,9 @@ def test_a_failed_resource_voids_the_whole_order(reserved: Ledger) -> None:
 
 @pytest.mark.parametrize(("agreement", "resource"), [("a-1", "kelvin"), ("a-1", "alice"), ("a-9", "hector")])
 def test_only_the_named_resource_fails_an_agreement(reserved: Ledger, agreement: str, resource: str) -> None:
-    before = reserved.entries()
+    before = reserved.snapshot()
     assert refusal_code(lambda: fail(reserved, agreement, resource, at=20, reason="")) == "unknown_transfer"
-    assert reserved.entries() == before
+    assert reserved.snapshot() == before
 
 
 def test_a_posted_agreement_whose_resource_fails_is_given_back_once(posted: Ledger) -> None:
@@ -481,7 +480,7 @@ def test_evidence_is_kept_in_the_order_in_which_it_came(funded: Ledger) -> None:
 @pytest.mark.parametrize("text", ["a\x00b", "\ud800", "x" * (EVIDENCE_LENGTH_MAX + 1)])
 def test_evidence_that_cannot_be_kept_stops_the_change(funded: Ledger, text: str) -> None:
     funded.reserve_order("o-1", "alice", LINES[:1], UNTIL, at=10)
-    before = funded.entries()
+    before = funded.snapshot()
     for call in (
         lambda: funded.deposit("d-2", "alice", 5, at=3, evidence=text),
         lambda: funded.reserve_order("o-2", "alice", LINES[1:], UNTIL, at=11, evidence=text),
@@ -491,7 +490,7 @@ def test_evidence_that_cannot_be_kept_stops_the_change(funded: Ledger, text: str
         lambda: end(funded, "a-1", at=11, evidence=text),
     ):
         assert refusal_code(call) == "malformed_value"
-    assert funded.entries() == before
+    assert funded.snapshot() == before
 
 
 def test_the_overview_lists_what_was_posted_in_order_of_posting(posted: Ledger) -> None:
@@ -543,24 +542,8 @@ def test_the_overview_comes_in_pages(posted: Ledger, limit: int) -> None:
 
 @pytest.mark.parametrize(("after", "limit", "since"), [(0, 0, None), (0, 10_001, None), (-1, 5, None), (0, 5, 1.5)])
 def test_pages_that_cannot_be_are_refused(funded: Ledger, after: int, limit: int, since: int | None) -> None:
+    assert funded.overview(None, None, limit=10_000) == funded.overview(None, None, limit=1)
     assert refusal_code(lambda: funded.overview(since, None, after=after, limit=limit)) == "malformed_value"
-
-
-def test_orders_can_be_made_again_from_their_entries(posted: Ledger) -> None:
-    fail(posted, "a-1", "hector", at=30, reason='say "no"')
-    reserve(posted, "o-2", 100_000)
-    posted.void_order("o-3", "alice", UNTIL, at=31, code="unwanted", reason="")
-    reserve(posted, "o-3", 5, at=32)
-    reserve(posted, "o-4", 6, at=33)
-    posted.reserve_order("o-5", "alice", [OrderLine("b-1", "hector", 5), OrderLine("b-2", "kelvin", 5)], 900, at=34)
-    posted.countersign("b-2", at=35, starts_at=START)
-    posted.expire_orders(900)
-    copy = Book(posted.entries())
-    assert copy.entries() == posted.entries()
-    assert copy.validate() == []
-    for order_id in ("o-1", "o-2", "o-3", "o-4", "o-5"):
-        assert copy.order(order_id) == posted.order(order_id)
-    assert copy.open_orders() == posted.open_orders()
 
 
 def test_orders_are_there_after_reopening(reopen: Callable[[], Ledger]) -> None:
@@ -581,5 +564,5 @@ def test_orders_are_there_after_reopening(reopen: Callable[[], Ledger]) -> None:
     assert after.reserve_order("o-3", "alice", [OrderLine("a-4", "hector", 1)], UNTIL, at=7).code == "unwanted"
     assert after.countersign("a-1", at=8, starts_at=START).state is OrderState.POSTED
     assert before.balance("hector").posted == 11
-    assert after.entries() == before.entries()
+    assert after.snapshot() == before.snapshot()
     assert after.audit() == []

@@ -424,8 +424,6 @@ class LedgerMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         if hasattr(self, "ledger"):
             assert self.ledger.audit() == []
-            copy = Book(self.ledger.entries())
-            assert copy.entries() == self.ledger.entries()
             if isinstance(self.ledger, LedgerStore):
                 self.ledger.close()
 

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from ramp.ledger import change_rules
 from ramp.ledger.contract_change import ChangeTerms, DecidedChange
-from ramp.ledger.entry import OrderEntered, TransferEntered
+from ramp.ledger.entry import Action, Entry
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders import order_rules
 from ramp.ledger.orders.order import Order, OrderState
@@ -169,7 +169,7 @@ def _late_vote_accepted() -> Context:
 
 
 def _refusal_forgotten() -> Context:
-    """An order that was refused or voided is reserved when it comes again."""
+    """An order that was refused or voided is said to be reserved when it comes again."""
 
     def make(original: Any) -> Any:
         def reserve_order(records: Records, wanted: Order, evidence: str) -> Order:
@@ -180,10 +180,7 @@ def _refusal_forgotten() -> Context:
             problem = order_rules._funds_problem(wanted, records.balances([wanted.user])[wanted.user].available)
             if problem is not None or wanted.entered_at >= wanted.valid_until:
                 return there
-            reopened = replace(wanted, countersigned=there.countersigned)
-            records.append(OrderEntered(reopened))
-            records.append(*(TransferEntered(each) for each in order_rules._transfers(reopened)))
-            return reopened
+            return replace(wanted, countersigned=there.countersigned)
 
         return reserve_order
 
@@ -357,11 +354,11 @@ def _beside_a_refund(more: Callable[[Transfer], Transfer]) -> Context:
 
     def make(original: Any) -> Any:
         def post_change(records: Records, terms: ChangeTerms, at: Instant, evidence: str) -> DecidedChange:
-            before = len(records.entries())
+            before = records.transfer(terms.agreement_id, TransferKind.REFUND)
             decided: DecidedChange = original(records, terms, at, evidence)
-            entered = records.entries()[-1]
-            if decided.is_terminal and len(records.entries()) > before and isinstance(entered, TransferEntered):
-                records.append(TransferEntered(more(entered.transfer)))
+            refund = records.transfer(terms.agreement_id, TransferKind.REFUND)
+            if before is None and refund is not None:
+                records.append(Entry(Action.ENTERED, more(refund)))
             return decided
 
         return post_change

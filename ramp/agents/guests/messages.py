@@ -18,16 +18,11 @@ from functools import cache
 from typing import Any, Final, Union
 
 import cattrs
-from cattrs.strategies import configure_tagged_union
 
 from ramp.model.instant import Instant
-from ramp.model.offer import Refusal, RefusalCode
-from ramp.model.slot import Reservation, Slot
 from ramp.protocol import events as ev
-from ramp.protocol.events import MachineInDoubt
-from ramp.protocol.pricing import PriceRefusal
 from ramp.runtime.guests.questions import ROWS, Question
-from ramp.runtime.record_json import new_converter
+from ramp.runtime.model_json import name_classes, strict_converter
 
 MESSAGE_BYTES_MAX: Final = 1_000_000
 """Maximum size of a message in bytes; documents with 256 units stay well below."""
@@ -37,8 +32,6 @@ ENTRIES_MAX: Final = 1_000
 
 LENGTH_BYTES: Final = 4
 """Size of the length field in bytes."""
-
-_TAG: Final = "type"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,75 +153,15 @@ def _read(text: bytes, kind: Any, object_hook: Callable[[dict[str, Any]], Any]) 
         raise NonsenseSaid(f"invalid message ({type(error).__name__})") from error
 
 
-# -- types -----------------------------------------------------------------------------------------------------------
-
-
 @cache  # takes a third of a second, and most agents need it never
 def _converter() -> cattrs.Converter:
-    converter = new_converter()
-    for kind in (int, str, bool):
-        converter.register_structure_hook(kind, _exactly(kind))
-    for code in (RefusalCode, Blame):  # they are texts, so the hook of texts would apply
-        converter.register_structure_hook(code, _member)
-    converter.register_structure_hook(float, _number)
-    _with_plain(converter, int | PriceRefusal, int)
-    _with_plain(converter, bool | None, type(None), bool)
-    _with_plain(converter, int | None, type(None), int)
-    _with_plain(converter, MachineInDoubt | None, type(None))
-    _with_plain(converter, Reservation | MachineInDoubt | None, type(None))
-    _with_plain(converter, Reservation | Refusal | None, type(None))
-    for union in (Slot | Refusal, Reservation | Refusal | MachineInDoubt, Question, _ANSWER):
-        configure_tagged_union(union, converter, tag_name=_TAG)
-    _as(converter, ev.Answer, _ANSWER)
-    for union in (FromGuest, ToGuest, FromGuest | ToGuest):
-        configure_tagged_union(union, converter, tag_name=_TAG)
+    converter = strict_converter()
+    name_classes(converter)
+    # of all answers only those that a guest gives
+    converter.register_structure_hook_func(
+        lambda kind: kind == ev.Answer, lambda value, _: converter.structure(value, _ANSWER)
+    )
     return converter
-
-
-def _exactly(kind: type) -> Any:
-    """Accept only values of exactly this type; cattrs would convert "12" to a number and anything to a text."""
-
-    def structure(value: Any, _: Any) -> Any:
-        if type(value) is not kind:
-            raise TypeError(f"got {type(value).__name__}, expected {kind.__name__}")
-        return value
-
-    return structure
-
-
-def _member(value: Any, kind: type[StrEnum]) -> StrEnum:
-    return kind(value)
-
-
-def _number(value: Any, _: Any) -> float:
-    if type(value) not in (int, float):
-        raise TypeError(f"got {type(value).__name__}, expected a number")
-    return float(value)
-
-
-def _as(converter: cattrs.Converter, union: Any, part: Any) -> None:
-    """Treat a union as the part of it that messages use."""
-    converter.register_unstructure_hook(union, lambda value: converter.unstructure(value, unstructure_as=part))
-    converter.register_structure_hook(union, lambda value, _: converter.structure(value, part))
-
-
-def _with_plain(converter: cattrs.Converter, union: Any, *simple: type) -> None:
-    """Encode values of simple types in a union as they are, and objects with the name of their class."""
-    classes = {each.__name__: each for each in union.__args__ if each not in simple}
-
-    def unstructure(value: Any) -> Any:
-        if type(value) in simple:
-            return value
-        return {_TAG: type(value).__name__, **converter.unstructure(value)}
-
-    def structure(value: Any, _: Any) -> Any:
-        if type(value) in simple:
-            return value
-        fields = dict(value)
-        return converter.structure(fields, classes[fields.pop(_TAG)])
-
-    converter.register_unstructure_hook(union, unstructure)
-    converter.register_structure_hook(union, structure)
 
 
 # -- dates and times of TOML in a plug-in's options ------------------------------------------------------------------

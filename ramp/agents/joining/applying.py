@@ -25,7 +25,7 @@ from ramp.runtime.clock import SystemClock
 from ramp.runtime.host import Ports
 from ramp.runtime.joining.accounts import AccountPlace, market_account
 from ramp.runtime.joining.invitations import Invitation
-from ramp.xmpp.behaviour import Courier
+from ramp.xmpp.behaviour import Courier, behaviour
 from ramp.xmpp.registering import NewAccount, register_account
 from ramp.xmpp.settings import TransportSettings
 
@@ -46,12 +46,6 @@ class NamelessNotary(PublicNotary):
         raise SealInvalid("cannot seal without a certificate")
 
 
-class EnrolmentAnswers(Courier):
-    """Applicant: answers of the enrolment office."""
-
-    performatives = (Performative.INFORM.value, Performative.REFUSE.value)
-
-
 class ApplicantAgent(PartyAgent):
     """Requests one certificate from a market's enrolment office, with an account from the market's keeper.
 
@@ -59,7 +53,9 @@ class ApplicantAgent(PartyAgent):
         answer: the office's answer, or a timeout.
     """
 
-    behaviours_served: ClassVar[tuple[type[Courier], ...]] = (EnrolmentAnswers,)
+    behaviours_served: ClassVar[tuple[type[Courier], ...]] = (
+        behaviour("EnrolmentAnswers", Performative.INFORM, Performative.REFUSE),
+    )
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         self.answer: asyncio.Future[QueryAnswered] = asyncio.get_running_loop().create_future()

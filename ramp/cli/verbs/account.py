@@ -12,10 +12,10 @@ from ramp.cli.connection import ask, open_market
 from ramp.cli.options import csv_option, example, market_options
 from ramp.cli.time_arguments import MomentType
 from ramp.cli.views.fields import AMOUNT, CREDITS, MOMENT, Field, Fields, address
-from ramp.cli.views.output import amount_text, moment_text, print_json, print_line
+from ramp.cli.views.output import amount_text, moment_text, print_json, print_line, waiting
 from ramp.cli.views.postings import AGREEMENT, DEPOSIT, reference
 from ramp.client import dialogues
-from ramp.client.jobs.job import deliveries, job_of
+from ramp.client.jobs.job import deliveries
 from ramp.client.market import Market
 from ramp.client.results import Account, short_name
 from ramp.model.contents import StatementLine
@@ -111,8 +111,8 @@ def _balance(market: Market, *, as_csv: bool, as_json: bool) -> None:
 
 def _statement(market: Market, since: Instant | None, until: Instant | None, *, as_csv: bool, as_json: bool) -> None:
     account = ask(market, dialogues.account(since or 0, until), "asking the bank")
-    jobs = [job_of(each, market.access.domain) for each in ask(market, dialogues.jobs(), "asking the resources")]
-    delivered = {agreement_id: job.delivery for agreement_id, job in deliveries(jobs).items()}
+    with waiting("asking the resources"):
+        delivered = {agreement_id: job.delivery for agreement_id, job in deliveries(market.jobs()).items()}
     lines = account.statement.lines
     fields = _lines(lines, delivered, market.access.domain)
     if as_json:

@@ -27,7 +27,6 @@ from ramp.client.dialogues import Dialogue
 from ramp.client.identifiers import shortened
 from ramp.client.results import short_name
 from ramp.client.swarm import status
-from ramp.ledger.interface import Ledger
 from ramp.model.contents import AccountLine, TradeLine
 from ramp.model.instant import Instant, iso
 from ramp.model.money import credits_text
@@ -171,10 +170,9 @@ def refund(agreement: str, reason: str, state: StateFolder, as_json: bool) -> No
 @json_option
 @click.pass_context
 def audit(ctx: click.Context, ledger: str | None, state: StateFolder, as_json: bool) -> None:
-    """Check every row of the bank's ledger, in two ways that share no code.
+    """Check every row of the bank's ledger, as the bank does at every start.
 
-    The database compares whole tables, as at every start of the bank. Then every entry is read in order. This takes
-    some seconds for 20 000 orders; the market may be running. Exit code 1 if the audit finds a fault.
+    This takes about a second for 20 000 orders; the market may be running. Exit code 1 if the audit finds a fault.
     """
     from ramp.doctor.examination import known_config
     from ramp.runtime.ledger.store import LedgerStore  # its imports take longer than other commands run
@@ -185,7 +183,7 @@ def audit(ctx: click.Context, ledger: str | None, state: StateFolder, as_json: b
         raise click.UsageError(f"ledger not found: {state.ledger}; give --state-dir, or --ledger of a database")
     with waiting("reading the ledger"), LedgerStore.open(location) as store:
         accounts = len(store.balances())
-        findings = list(dict.fromkeys(store.contradictions() + _walked(store)))
+        findings = store.audit()
     if as_json:
         print_json({"accounts": accounts, "findings": findings})
     else:
@@ -193,13 +191,6 @@ def audit(ctx: click.Context, ledger: str | None, state: StateFolder, as_json: b
             print_line(finding)
         click.echo(f"{count_text(accounts, 'account')}, {count_text(len(findings), 'finding')}")
     ctx.exit(1 if findings else 0)
-
-
-def _walked(store: Ledger) -> list[str]:
-    try:
-        return store.audit()
-    except (LookupError, ValueError, TypeError) as error:
-        return [f"cannot read a row: {error}"]
 
 
 def ask_keeper(state: StateFolder, dialogue: Dialogue[T]) -> T:

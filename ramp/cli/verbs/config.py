@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from ramp.cli.options import example, json_option, state_option
-from ramp.cli.views.output import amount_json, count_text, print_json, print_pairs, print_rows, say
+from ramp.cli.views.fields import AMOUNT, NUMBER, Field, Fields, Kind
+from ramp.cli.views.output import count_text, print_json, print_pairs, say
 from ramp.errors import ConfigurationError
 from ramp.model.instant import seconds
-from ramp.model.money import credits_text
 from ramp.runtime.shipped_swarms import DEFAULT_SWARM, find_config
 from ramp.runtime.state_folder import StateFolder
 
 if TYPE_CHECKING:
-    from ramp.runtime.configuration.values import ResourceConfig, SwarmConfig
+    from ramp.runtime.configuration.values import ResourceConfig, SwarmConfig, UserConfig
 
 
 @click.command(epilog=example("ramp config", "ramp config table2 --json", "ramp config --check my-market.toml"))
@@ -106,13 +106,8 @@ def _show(name: str | None, state: StateFolder, *, as_json: bool) -> None:
             ("Timing", ", ".join(f"{key} {value:g}" for key, value in _timing(loaded).items())),
         )
     )
-    print_rows(
-        ("User", "Opening deposit (credits)", "Overdraft (credits)"),
-        [(user.name, credits_text(user.deposit), credits_text(user.overdraft)) for user in loaded.users],
-        right=("Opening deposit (credits)", "Overdraft (credits)"),
-    )
-    columns = ("Resource", "Cores", "Start price", "Minimum price", "Rounds expected", "Pricing", "Plug-in", "Options")
-    print_rows(columns, [_resource_row(resource) for resource in loaded.resources], right=columns[1:5])
+    USERS.print_table(loaded.users)
+    RESOURCES.print_table(loaded.resources)
     click.echo("Prices are credits per core-hour")
 
 
@@ -143,27 +138,32 @@ def _guest_limits(loaded: SwarmConfig) -> dict[str, float]:
 
 
 def _timing(loaded: SwarmConfig) -> dict[str, float]:
-    from dataclasses import fields
-
     return {f"{entry.name}_s": seconds(getattr(loaded.timing, entry.name)) for entry in fields(loaded.timing)}
 
 
-def _resource_row(resource: ResourceConfig) -> tuple[object, ...]:
-    return (
-        resource.name,
-        resource.terms.cores,
-        resource.prices.start_price,
-        resource.prices.minimum_price,
-        resource.prices.rounds_expected,
-        resource.pricing,
-        resource.plugin,
-        ", ".join(f"{key} {value}" for key, value in resource.options.items()),
-    )
+def _options_text(resource: ResourceConfig) -> str:
+    return ", ".join(f"{key} {value}" for key, value in resource.options.items())
+
+
+USERS: Final[Fields[UserConfig]] = Fields(
+    Field("name", "User", lambda user: user.name),
+    Field("deposit", "Opening deposit (credits)", lambda user: user.deposit, AMOUNT),
+    Field("overdraft", "Overdraft (credits)", lambda user: user.overdraft, AMOUNT),
+)
+RESOURCES: Final[Fields[ResourceConfig]] = Fields(
+    Field("name", "Resource", lambda resource: resource.name),
+    Field("terms", "Cores", lambda resource: resource.terms, Kind(asdict, lambda terms: terms.cores, is_number=True)),
+    Field("start_price", "Start price", lambda resource: resource.prices.start_price, NUMBER),
+    Field("minimum_price", "Minimum price", lambda resource: resource.prices.minimum_price, NUMBER),
+    Field("rounds_expected", "Rounds expected", lambda resource: resource.prices.rounds_expected, NUMBER),
+    Field("pricing", "Pricing", lambda resource: resource.pricing),
+    Field("plugin", "Plug-in", lambda resource: resource.plugin),
+    Field("options", "Options", lambda resource: dict(resource.options), text=_options_text),
+    Field("isolation", "", lambda resource: resource.isolation.value),
+)
 
 
 def _object(loaded: SwarmConfig) -> dict[str, object]:
-    from dataclasses import asdict
-
     return {
         "path": str(loaded.path),
         "domain": loaded.domain,
@@ -188,26 +188,6 @@ def _object(loaded: SwarmConfig) -> dict[str, object]:
         "directories": list(loaded.directory_names),
         "resources_per_process": loaded.resources_per_process,
         "timing": _timing(loaded),
-        "users": [
-            {
-                "name": user.name,
-                "deposit": amount_json(user.deposit),
-                "overdraft": amount_json(user.overdraft),
-            }
-            for user in loaded.users
-        ],
-        "resources": [
-            {
-                "name": resource.name,
-                "plugin": resource.plugin,
-                "options": dict(resource.options),
-                "pricing": resource.pricing,
-                "isolation": resource.isolation.value,
-                "start_price": resource.prices.start_price,
-                "minimum_price": resource.prices.minimum_price,
-                "rounds_expected": resource.prices.rounds_expected,
-                "terms": asdict(resource.terms),
-            }
-            for resource in loaded.resources
-        ],
+        "users": [USERS.plain(user) for user in loaded.users],
+        "resources": [RESOURCES.plain(resource) for resource in loaded.resources],
     }

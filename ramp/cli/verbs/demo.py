@@ -5,11 +5,11 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 import click
 
@@ -18,8 +18,9 @@ from ramp.cli.options import example, json_option
 from ramp.cli.verbs.launch import launch_in_background, up_text
 from ramp.cli.verbs.machines import machine_object
 from ramp.cli.verbs.submit import follow, new_view
+from ramp.cli.views.fields import NUMBER, Field, Fields
 from ramp.cli.views.outcome_report import outcome_object, print_outcome
-from ramp.cli.views.output import amount_json, amount_text, print_json, print_line, print_rows, say, waiting
+from ramp.cli.views.output import amount_json, amount_text, print_json, print_line, say, waiting
 from ramp.client import dialogues
 from ramp.client.machine_state import MachineState
 from ramp.client.market import Market
@@ -89,10 +90,14 @@ class _ShownMachine:
     state: MachineState | None
     source: str | None
 
+    @classmethod
+    def of(cls, config: ResourceConfig, state: MachineState | None) -> Self:
+        return cls(config, state, None if state is None else state.source)
+
     @property
     def driven_by(self) -> str:
         words = TORUS_SOURCES if self.config.terms.torus else SOURCES
-        return "?" if self.source is None else words.get(self.source, self.source)
+        return "(did not answer in time)" if self.source is None else words.get(self.source, self.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,12 +170,9 @@ def _show(market: Market, config: SwarmConfig, state: StateFolder, as_json: bool
 
     with waiting("asking every machine"):
         states = market.machines([resource.name for resource in config.resources], MACHINES_LIMIT_S)
-    machines = []
-    for resource in config.resources:
-        found = states.get(resource.name)
-        machines.append(_ShownMachine(resource, found, None if found is None else found.source))
+    machines = [_ShownMachine.of(resource, states.get(resource.name)) for resource in config.resources]
     if not as_json:
-        _tell_machines(machines)
+        MACHINES.print_table(machines, title="Machines (running and queued jobs; prices in credits/core-hour)")
     before = ask(market, dialogues.account(), "asking the bank")
     clock = SystemClock()
     if not as_json:
@@ -191,32 +193,22 @@ def _show(market: Market, config: SwarmConfig, state: StateFolder, as_json: bool
     return _Shown(machines, before, after, ended, reports, late)
 
 
-def _tell_machines(machines: Sequence[_ShownMachine]) -> None:
-    columns = ("Resource", "Cores", "Busy", "Running", "Queued", "Start price", "Minimum price", "Queue driven by")
-    print_rows(
-        columns,
-        [
-            (
-                machine.config.name,
-                *(
-                    ("?",) * 4
-                    if machine.state is None
-                    else (
-                        machine.state.cores,
-                        f"{machine.state.load:.1%}",
-                        machine.state.running_total,
-                        machine.state.queued_total,
-                    )
-                ),
-                machine.config.prices.start_price,
-                machine.config.prices.minimum_price,
-                "(did not answer in time)" if machine.source is None else machine.driven_by,
-            )
-            for machine in machines
-        ],
-        right=columns[1:7],
-        title="Machines (running and queued jobs; prices in credits/core-hour)",
-    )
+def _known(found: Callable[[MachineState], object]) -> Callable[[_ShownMachine], object]:
+    """Return what a machine says of itself, or "?" where it did not answer in time."""
+    return lambda machine: "?" if machine.state is None else found(machine.state)
+
+
+MACHINES: Final[Fields[_ShownMachine]] = Fields(
+    Field("resource", "Resource", lambda machine: machine.config.name),
+    Field("", "Cores", _known(lambda state: state.cores), NUMBER),
+    Field("", "Busy", _known(lambda state: f"{state.load:.1%}"), NUMBER),
+    Field("", "Running", _known(lambda state: state.running_total), NUMBER),
+    Field("", "Queued", _known(lambda state: state.queued_total), NUMBER),
+    Field("start_price", "Start price", lambda machine: machine.config.prices.start_price, NUMBER),
+    Field("minimum_price", "Minimum price", lambda machine: machine.config.prices.minimum_price, NUMBER),
+    Field("source", "Queue driven by", lambda machine: machine.source, text=lambda machine: machine.driven_by),
+    Field("torus", "", lambda machine: machine.config.terms.torus),
+)
 
 
 def _sources_from_offers(
@@ -250,24 +242,13 @@ def _tell(market: Market, shown: _Shown) -> None:
 def _object(market: Market, shown: _Shown) -> dict[str, object]:
     return {
         **outcome_object(shown.ended.outcome, shown.ended.files, market.short),
-        "machines": [_machine_object(machine) for machine in shown.machines],
+        "machines": [machine_object(each.state) | MACHINES.plain(each) for each in shown.machines],
         "balances": {
             "account": shown.before.name,
             "before": amount_json(shown.before.balance),
             "after": amount_json(shown.after.balance),
         },
         "verified": [report.holds for report in shown.reports],
-    }
-
-
-def _machine_object(machine: _ShownMachine) -> dict[str, object]:
-    return {
-        "resource": machine.config.name,
-        **machine_object(machine.state),
-        "source": machine.source,
-        "start_price": machine.config.prices.start_price,
-        "minimum_price": machine.config.prices.minimum_price,
-        "torus": machine.config.terms.torus,
     }
 
 

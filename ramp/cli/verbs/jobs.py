@@ -12,20 +12,16 @@ from typing import Final
 import click
 
 from ramp.cli.completing import complete_ids
-from ramp.cli.connection import ask, open_market
+from ramp.cli.connection import open_market
 from ramp.cli.options import WholeNumber, example, file_type, market_options
 from ramp.cli.views.fields import DATETIME, NUMBER, PROSE, Field, Fields
-from ramp.cli.views.output import count_text, moment_text, print_json, print_line, say
-from ramp.client import dialogues
+from ramp.cli.views.output import count_text, moment_text, print_json, print_line, say, waiting
 from ramp.client.identifiers import shortened
 from ramp.client.jobs.files import JobFile
-from ramp.client.jobs.job import Job, job_of
-from ramp.client.jobs.work import work_of
+from ramp.client.jobs.job import Job
 from ramp.client.market import Market
-from ramp.control.events import JobStanding
 from ramp.model.contents.jobs import STDOUT
 from ramp.model.instant import from_datetime
-from ramp.runtime.identifiers import RandomIds
 from ramp.runtime.state_folder import StateFolder
 
 WAITED: Final = (
@@ -124,8 +120,10 @@ def launch(
     """
     environment = dict(_variable(each) for each in variables)
     market = open_market(state, user)
-    work = work_of(command, script=script, inputs=inputs, cores=cores, together=not apart, environment=environment)
-    found = _jobs(market, ask(market, dialogues.launch(any_id, work, RandomIds().new), f"launching on {any_id}"))
+    with waiting(f"launching on {any_id}"):
+        found = market.launch(
+            any_id, command, script=script, inputs=inputs, cores=cores, together=not apart, environment=environment
+        )
     if as_json:
         print_json([JOB.plain(each) for each in found])
         return
@@ -143,7 +141,8 @@ def _variable(given: str) -> tuple[str, str]:
 
 
 def _list(market: Market, *, as_json: bool) -> None:
-    found = _jobs(market, ask(market, dialogues.jobs(), "asking the resources"))
+    with waiting("asking the resources"):
+        found = market.jobs()
     if as_json:
         print_json([JOB.plain(each) for each in found])
         return
@@ -203,10 +202,8 @@ def jobs(
     wanted = STDOUT if follow and name is None and file_name is None else name if file_name is None else file_name
     market = open_market(state, user)
     asking = f"asking for {any_id}"
-    if cancel:
-        found = job_of(ask(market, dialogues.cancel_job(any_id), f"ending {any_id}"), market.access.domain)
-    else:
-        found = job_of(ask(market, dialogues.job(any_id), asking), market.access.domain)
+    with waiting(f"ending {any_id}" if cancel else asking):
+        found = market.cancel_job(any_id) if cancel else market.job(any_id)
     if follow and wanted is not None:
         _write(market.follow_job(found.job_id, wanted))
         found = market.job(found.job_id)
@@ -214,14 +211,19 @@ def jobs(
         found = _waited(market, found)
     if fetch is not None:
         paths = () if wanted is None else (wanted,)
-        saved = ask(market, dialogues.fetched(found.job_id, fetch, paths), asking)
+        with waiting(asking):
+            saved = market.fetch_job(found.job_id, fetch, *paths)
         print_line(f"Saved {count_text(len(saved), 'file')} in {fetch}")
     elif files:
-        _print_files(ask(market, dialogues.job_files(found.job_id), asking), as_json=as_json)
+        with waiting(asking):
+            listed = market.job_files(found.job_id)
+        _print_files(listed, as_json=as_json)
     elif follow:
         pass
     elif wanted is not None:
-        _write((ask(market, dialogues.job_output(found.job_id, wanted), asking),))
+        with waiting(asking):
+            output = market.job_output(found.job_id, wanted)
+        _write((output,))
     elif as_json:
         print_json(JOB.plain(found))
     else:
@@ -265,10 +267,6 @@ def _print_files(found: Sequence[JobFile], *, as_json: bool) -> None:
         print_json([FILES.plain(each) for each in found])
     else:
         FILES.print_table(found)
-
-
-def _jobs(market: Market, found: tuple[JobStanding, ...]) -> tuple[Job, ...]:
-    return tuple(job_of(each, market.access.domain) for each in found)
 
 
 def _moment(found: Job) -> str:

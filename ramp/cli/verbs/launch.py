@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from ramp.cli.options import example, json_option, state_option
-from ramp.cli.views.output import count_text, moment_text, print_json, print_line, print_rows, say, waiting
+from ramp.cli.views.fields import MOMENT, NUMBER, PROSE, Field, Fields
+from ramp.cli.views.output import count_text, print_json, print_line, say, waiting
 from ramp.cli.views.visible import console
 from ramp.client.access import running
 from ramp.client.launching import REGISTRATION_LIMIT_S, launch_detached, wait_registered
 from ramp.client.swarm import WAITING, OnEvent, check_none_is_up, status, stop
 from ramp.control.headline import ILL, headline, state_text
-from ramp.control.status import SwarmStatus, status_object
+from ramp.control.status import AgentStatus, SwarmStatus, status_object
 from ramp.errors import RampError
 from ramp.model.instant import from_iso
 from ramp.runtime.shipped_swarms import DEFAULT_SWARM, find_config
@@ -268,29 +269,23 @@ def _watch(state: StateFolder, as_json: bool) -> None:
         time.sleep(WATCH_S)
 
 
+AGENTS: Final[Fields[AgentStatus]] = Fields(
+    Field("", "Agent", lambda agent: agent.name),
+    Field("", "Role", lambda agent: agent.role),
+    Field("", "State", state_text, PROSE),
+    Field("", "Process", lambda agent: agent.pid, NUMBER),
+    Field("", "Restarts", lambda agent: agent.restarts, NUMBER),
+    Field("", "Clock (ms)", lambda agent: f"{agent.clock_offset_ms:+.0f}" if agent.clock_offset_ms else "", NUMBER),
+    Field("", "Since", lambda agent: from_iso(agent.since) if agent.since else None, MOMENT),
+    Field("", "Detail", lambda agent: "" if agent.state in ILL else agent.detail, PROSE),
+)
+
+
 def _show(found: SwarmStatus, state: StateFolder) -> None:
     print_line(up_text(found))
     if found.note:
         say(f"ramp: {found.note}")
-    columns = ("Agent", "Role", "State", "Process", "Restarts", "Clock (ms)", "Since", "Detail")
-    print_rows(
-        columns,
-        [
-            (
-                agent.name,
-                agent.role,
-                state_text(agent),
-                agent.pid,
-                agent.restarts,
-                f"{agent.clock_offset_ms:+.0f}" if agent.clock_offset_ms else "",
-                moment_text(from_iso(agent.since)) if agent.since else "",
-                "" if agent.state in ILL else agent.detail,
-            )
-            for agent in found.agents
-        ],
-        right=("Process", "Restarts", "Clock (ms)"),
-        wrap=("State", "Detail"),
-    )
+    AGENTS.print_table(found.agents)
     for agent in found.agents:
         if agent.clock_warning:
             say(f"ramp: warning: {agent.name}: {agent.clock_warning}")

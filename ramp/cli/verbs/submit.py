@@ -6,11 +6,10 @@ import contextlib
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import click
 
@@ -27,9 +26,10 @@ from ramp.cli.options import (
     market_options,
 )
 from ramp.cli.time_arguments import DurationType
-from ramp.cli.views.auction_view import AuctionView, LineView, LiveView
+from ramp.cli.views.auction_view import AuctionView, LineView, LiveView, unless_closed
+from ramp.cli.views.fields import AMOUNT, MOMENT, NUMBER, Field, Fields, address
 from ramp.cli.views.outcome_report import ShortName, charged_text, outcome_object, print_outcome
-from ramp.cli.views.output import moment_text, print_json, print_rows, say, silence_output
+from ramp.cli.views.output import print_json, say
 from ramp.client.identifiers import one_request
 from ramp.client.market import Market
 from ramp.client.request import combined, named_sites
@@ -38,6 +38,7 @@ from ramp.control.events import Event, RequestEnded, RequestStanding
 from ramp.errors import ConfigurationError, RampError
 from ramp.model import money
 from ramp.model.instant import Duration
+from ramp.model.offer import Offer
 from ramp.model.request import RequestForQuotation
 from ramp.model.sizes.moldable import as_offered
 from ramp.protocol.clock_comparison import offset_text
@@ -155,10 +156,10 @@ def _auction(
     for warning in request.warnings:
         say(f"ramp: warning: {warning}")
     market = open_market(state, user)
-    view = PipedView(new_view(market.short, as_json))
+    view = new_view(market.short, as_json)
     approve = AskAtTerminal(market.short, request) if options.approval is Approval.ASK else nobody_approves
     ended = follow(market, request, options, view, approve)
-    with view.unless_gone():
+    with unless_closed():
         report(market, ended, as_json)
     return EXIT_OF.get(ended.outcome.status, 1)
 
@@ -257,44 +258,6 @@ def new_view(short: ShortName, as_json: bool) -> AuctionView:
     return LiveView(short) if sys.stdout.isatty() else LineView(short)
 
 
-class PipedView(AuctionView):
-    """A view whose output may close: the rest is then not shown, and the request continues."""
-
-    def __init__(self, inner: AuctionView) -> None:
-        self._inner = inner
-        self._gone = False
-
-    def __enter__(self) -> Self:
-        self._inner.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with self.unless_gone():
-            self._inner.__exit__(kind, error, trace)
-
-    def show(self, event: Event) -> None:
-        with self.unless_gone():
-            self._inner.show(event)
-
-    def pause(self) -> None:
-        with self.unless_gone():
-            self._inner.pause()
-
-    @contextlib.contextmanager
-    def unless_gone(self) -> Iterator[None]:
-        """Discard output of the block once the reader has gone; say so once on standard error."""
-        try:
-            yield
-        except BrokenPipeError:
-            silence_output()
-            if not self._gone:
-                self._gone = True
-                with contextlib.suppress(OSError):
-                    say("ramp: the output was closed; the request continues, and the exit code gives its result")
-
-
 def report(market: Market, ended: RequestEnded, as_json: bool) -> None:
     """Print the result of a request."""
     outcome = ended.outcome
@@ -314,30 +277,27 @@ class AskAtTerminal:
         self._request = request
 
     def __call__(self, asked: ApprovalAsked) -> bool:
-        print_rows(
-            ("Unit", "Resource", "Start", "End", "Cores", "Price", "Cost", "Meets request"),
-            [
-                (
-                    offer.unit,
-                    self._short(offer.resource),
-                    moment_text(offer.start),
-                    moment_text(offer.end),
-                    charged_text(
-                        BoughtUnit(offer.unit, offer, as_offered(self._request.unit(offer.unit), offer).cores.total)
-                    ),
-                    offer.cpu_hour_cost,
-                    money.credits_text(cost),
-                    "yes" if meets_request else "no",
-                )
-                for offer, meets_request, cost in zip(asked.offers, asked.meets, asked.costs, strict=True)
-            ],
-            right=("Unit", "Cores", "Price", "Cost"),
-            title="Offers (price in credits/core-hour, cost in credits)",
-            error=True,
-        )
+        offers = list(zip(asked.offers, asked.meets, asked.costs, strict=True))
+        self._fields().print_table(offers, title="Offers (price in credits/core-hour, cost in credits)", error=True)
         total = money.credits_text(sum(asked.costs))
         try:
             return click.confirm(f"Buy for {total} credits?", default=False, err=True)
         except click.Abort:
             say("")
             return False
+
+    def _fields(self) -> Fields[tuple[Offer, bool, int]]:
+        return Fields(
+            Field("", "Unit", lambda each: each[0].unit, NUMBER),
+            Field("", "Resource", lambda each: each[0].resource, address(self._short)),
+            Field("", "Start", lambda each: each[0].start, MOMENT),
+            Field("", "End", lambda each: each[0].end, MOMENT),
+            Field("", "Cores", lambda each: self._cores_text(each[0]), NUMBER),
+            Field("", "Price", lambda each: each[0].cpu_hour_cost, NUMBER),
+            Field("", "Cost", lambda each: each[2], AMOUNT),
+            Field("", "Meets request", lambda each: "yes" if each[1] else "no"),
+        )
+
+    def _cores_text(self, offer: Offer) -> str:
+        asked = as_offered(self._request.unit(offer.unit), offer).cores.total
+        return charged_text(BoughtUnit(offer.unit, offer, asked))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Self
 import click
 
 from ramp.cli.views.outcome_report import ShortName, reasons_text
-from ramp.cli.views.output import count_text, duration_text, new_table, price_text
+from ramp.cli.views.output import count_text, duration_text, new_table, price_text, say, silence_output
 from ramp.cli.views.visible import console
 from ramp.control.events import Event, Refused, RequestEnded, Submitted
 from ramp.protocol.progress import RoundClosed, RoundOpened, UnitAdvanced
@@ -95,6 +96,16 @@ def _lines(event: Event, short: ShortName) -> Iterator[str]:
             yield f"unit {event.unit}: {_stage_text(event.stage, event.resource, event.detail, short)}"
 
 
+@contextmanager
+def unless_closed() -> Iterator[None]:
+    """Let the reader of the output go away: the rest is not shown, which is said once on standard error."""
+    try:
+        yield
+    except BrokenPipeError:
+        silence_output()
+        say("ramp: the output was closed; the request continues, and the exit code gives its result")
+
+
 class AuctionView:
     """Shows nothing of an auction; a context manager."""
 
@@ -120,8 +131,9 @@ class LineView(AuctionView):
         self._short = short
 
     def show(self, event: Event) -> None:
-        for line in _lines(event, self._short):
-            click.echo(line)
+        with unless_closed():
+            for line in _lines(event, self._short):
+                click.echo(line)
 
 
 class LiveView(AuctionView):

@@ -6,7 +6,6 @@ The archive is read from its file, because the User Agent does not load it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -87,11 +86,19 @@ class PastRequests:
                 if back is not None:
                     state = "lost" if back.cause else "cancelled"
                 word = moved.get(agreement_id)
-                last = _converter().structure(word, SlotMoved) if word else None
-                standing = self._standing(agreement, state, last, amended.get(agreement_id, ()))
-                if back is not None:
-                    standing = replace(standing, refunded=back.refund, cause=back.cause)
-                found.append(standing)
+                found.append(
+                    AgreementStanding(
+                        agreement,
+                        state,
+                        file=_existing(self._state.agreement(self._user, agreement_id)),
+                        payment_file=_existing(self._state.payment(self._user, agreement_id)),
+                        archived=True,
+                        moved=_converter().structure(word, SlotMoved) if word else None,
+                        amendments=amended.get(agreement_id, ()),
+                        refunded=0 if back is None else back.refund,
+                        cause="" if back is None else back.cause,
+                    )
+                )
         return tuple(found)
 
     def _amended(self) -> dict[str, tuple[ContractChange, ...]]:
@@ -107,20 +114,6 @@ class PastRequests:
             if (key, amendment.number) in posted and amendment not in found.get(key, ()):
                 found[key] = (*found.get(key, ()), amendment)
         return found
-
-    def _standing(
-        self, agreement: Agreement, state: str, moved: SlotMoved | None, amendments: tuple[ContractChange, ...]
-    ) -> AgreementStanding:
-        agreement_id = agreement.agreement_id
-        return AgreementStanding(
-            agreement,
-            state,
-            file=_existing(self._state.agreement(self._user, agreement_id)),
-            payment_file=_existing(self._state.payment(self._user, agreement_id)),
-            archived=True,
-            amendments=amendments,
-            moved=moved,
-        )
 
 
 _converter = cache(model_converter)

@@ -17,14 +17,7 @@ from typing import Final
 from ramp.ledger import change_rules
 from ramp.ledger.account import Account, AccountKind
 from ramp.ledger.contract_change import ChangeTerms, DecidedChange, Grounds
-from ramp.ledger.entry import (
-    AgreementCountersigned,
-    Entry,
-    OrderEntered,
-    OrderSettled,
-    TransferEntered,
-    TransferSettled,
-)
+from ramp.ledger.entry import Action, Countersignature, Entry
 from ramp.ledger.evidence import EvidenceKind
 from ramp.ledger.orders.order import ORDER_LINES_MAX, VOID_REMEMBERED_MAX, Order, OrderLine, OrderState, RememberedVoid
 from ramp.ledger.payment_rules import Problem, store_evidence
@@ -81,7 +74,7 @@ def reserve_order(records: Records, wanted: Order, evidence: str) -> Order:
                 reason=one_line(reason, TEXT_LENGTH_MAX),
             )
     reserved = _transfers(entered) if entered.state is OrderState.RESERVED else ()
-    records.append(OrderEntered(entered), *(TransferEntered(transfer) for transfer in reserved))
+    records.append(Entry(Action.ENTERED, entered), *(Entry(Action.ENTERED, transfer) for transfer in reserved))
     store_evidence(records, EvidenceKind.ORDER, entered.order_id, evidence, at)
     return entered
 
@@ -106,7 +99,7 @@ def countersign(records: Records, agreement_id: str, at: Instant, starts_at: Ins
             store_evidence(records, EvidenceKind.VOID, order.order_id, evidence, at)
             return order
     order = replace(order, countersigned=tuple(line.agreement_id for line in order.lines if line.agreement_id in there))
-    entries: list[Entry] = [AgreementCountersigned(agreement_id, at, starts_at)]
+    entries = [Entry(Action.COUNTERSIGNED, Countersignature(agreement_id, at, starts_at))]
     if len(order.countersigned) == len(order.lines):
         order = replace(order, state=OrderState.POSTED, settled_at=at)
         entries.extend(_settlement(records, order))
@@ -310,12 +303,12 @@ def _remembered(records: Records, order_id: str, user: str, at: Instant) -> Reme
 def _settlement(records: Records, order: Order) -> list[Entry]:
     """Return the entries that settle a reserved order and its transfers."""
     records.balances(_accounts(order))  # keeps them from changing meanwhile
-    entries: list[Entry] = [OrderSettled(order)]
+    entries = [Entry(Action.SETTLED, order)]
     for transfer in _transfers(order):
         if order.state is OrderState.POSTED:
-            entries.append(TransferSettled(replace(transfer, posted_at=order.settled_at)))
+            entries.append(Entry(Action.SETTLED, replace(transfer, posted_at=order.settled_at)))
         else:
-            entries.append(TransferSettled(replace(transfer, voided_at=order.settled_at)))
+            entries.append(Entry(Action.SETTLED, replace(transfer, voided_at=order.settled_at)))
     return entries
 
 

@@ -22,13 +22,14 @@ from ramp.model.agreement import Agreement, Signable, Signed
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.seal import Role, Seal
 from ramp.rfql import agreements, documents, slots
+from ramp.rfql.record import INSTANT
 from ramp.rfql.signing import certificates, seals
 from ramp.rfql.signing.certificates import PrivateKey
+from ramp.rfql.signing.passed_on import NO_PROOFS
 from ramp.rfql.signing.signature import check_profile, sign_text, signature_of, verify_bytes
 from ramp.rfql.signing.trust import CertifiedParty, Trust, no_pin, none_revoked
 from ramp.rfql.xml import schema
 from ramp.rfql.xml.parser import Element, check_size, parse_wire, root_name
-from ramp.rfql.xml.record import INSTANT
 
 CLOCK_SKEW: Final[Duration] = 5 * MINUTE
 """Maximum lead of a signer's clock; certificates reach back as far before their issue."""
@@ -73,10 +74,7 @@ def verify_document(document: str, trust: Trust, now: Instant, passed: list[str]
     """
     told = passed if passed is not None else []
     sealed = PublicNotary(trust, passed)
-
-    def opener(text: str) -> Message:
-        return sealed.open(text, now)
-
+    proofs = replace(NO_PROOFS, open=lambda text: sealed.open(text, now))
     root = parse_wire(document)
     if root.tag not in agreements.SIGNABLE:
         raise DocumentError(f"root element {root.tag} is no signable document")
@@ -85,7 +83,7 @@ def verify_document(document: str, trust: Trust, now: Instant, passed: list[str]
     if inner_tag is None:
         content, outer = _verify_level(root, document.encode(), 1, trust, now, told)
         schema.check(content)
-        body = agreements.read_body(content, opener)
+        body = agreements.read_body(content, proofs)
         signer = Signed(body).next_signer
         _check_party(outer, signer, Role.USER if signer == body.user else Role.RESOURCE, told)
         return Verified(body, (_signature(outer, body.issued_at),))
@@ -96,7 +94,7 @@ def verify_document(document: str, trust: Trust, now: Instant, passed: list[str]
     assert inner_element is not None, "the schema requires it"
     inner_bytes = etree.tostring(inner_element, with_tail=False)
     inner_content, inner = _verify_level(inner_element, inner_bytes, 1, trust, now, told)
-    body = agreements.read_body(inner_content, opener)
+    body = agreements.read_body(inner_content, proofs)
     if isinstance(body, Agreement):
         told.append("request, offer and cost agree with one another")
     elif body.is_failure:

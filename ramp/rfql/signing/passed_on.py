@@ -1,15 +1,17 @@
-"""Sealed messages within other documents: as escaped text, to stay byte for byte as they were.
+"""Signed documents and sealed messages within other documents: as escaped text, to stay byte for byte as they were.
 
-They are opened in full like messages to us, but their addressee is the original one.
+A sealed one is opened in full like a message to us, but its addressee is the original one (schemas/proof.xsd).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeVar
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
 
 from ramp.errors import DocumentError, SealInvalid
 from ramp.model.acl import Message
+from ramp.model.agreement import Signed
 from ramp.model.seal import Seal
 from ramp.rfql.signing import seals
 from ramp.rfql.xml import markup
@@ -17,10 +19,50 @@ from ramp.rfql.xml.namespaces import MARKET
 from ramp.rfql.xml.parser import Element
 
 SEALED: Final = "SealedMessage"
-Opener = Callable[[str], Message]
-"""Reads a sealed text and checks its seal, or raises `DocumentError`."""
+SIGNED: Final = "SignedDocument"
 
 Kind = TypeVar("Kind")
+
+
+@dataclass(frozen=True, slots=True)
+class Proofs:
+    """Checks the documents that another one passes on; each raises `DocumentError` if one does not hold.
+
+    Attributes:
+        verify: reads a signed document.
+        open: reads a sealed message.
+    """
+
+    verify: Callable[[str], Signed]
+    open: Callable[[str], Message]
+
+
+def _nothing_to_check(_text: str) -> Any:
+    raise DocumentError("this document cannot pass on another one")
+
+
+NO_PROOFS: Final = Proofs(_nothing_to_check, _nothing_to_check)
+"""For documents that pass nothing on."""
+
+
+def write_signed(signed: Signed) -> str:
+    """Write the element that passes on a signed document.
+
+    Raises:
+        DocumentError: if it is not signed.
+    """
+    if not signed.document:
+        raise DocumentError(f"{type(signed.body).__name__} is not signed")
+    return f"<{SIGNED}>{markup.escape_text(signed.document)}</{SIGNED}>"
+
+
+def read_signed(element: Element, proofs: Proofs) -> Signed:
+    """Read a `SignedDocument`.
+
+    Raises:
+        DocumentError: if its signatures do not hold.
+    """
+    return proofs.verify(element.text or "")
 
 
 def write_sealed(seal: Seal) -> str:
@@ -34,13 +76,13 @@ def write_sealed(seal: Seal) -> str:
     return f"<{SEALED}>{markup.escape_text(seal.text)}</{SEALED}>"
 
 
-def read_sealed(element: Element, kind: type[Kind], opener: Opener) -> tuple[Kind, Seal]:
+def read_sealed(element: Element, kind: type[Kind], proofs: Proofs) -> tuple[Kind, Seal]:
     """Read the `SealedMessage` in an element, and its seal.
 
     Args:
         element: the element around it.
         kind: required content.
-        opener: checks the seal.
+        proofs: checks the seal.
 
     Raises:
         DocumentError: if the seal does not hold, or the content is of another kind.
@@ -50,7 +92,7 @@ def read_sealed(element: Element, kind: type[Kind], opener: Opener) -> tuple[Kin
     document = seals.parse(text).document
     if document != kind.__name__:
         raise SealInvalid(f"wrong document in the sealed message: got a {document}, expected a {kind.__name__}")
-    message = opener(text)
+    message = proofs.open(text)
     if not isinstance(message.content, kind) or message.seal is None:
         raise SealInvalid(f"the sealed message contains no {kind.__name__}")
     return message.content, message.seal

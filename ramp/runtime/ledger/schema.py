@@ -16,6 +16,7 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     Connection,
+    Dialect,
     Engine,
     ForeignKey,
     Index,
@@ -23,6 +24,7 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    TypeDecorator,
     UniqueConstraint,
     create_engine,
     event,
@@ -36,6 +38,12 @@ from sqlalchemy import (
 from sqlalchemy.engine import URL, make_url
 
 from ramp.errors import ConfigurationError, check_version
+from ramp.ledger.account import AccountKind
+from ramp.ledger.contract_change import Grounds
+from ramp.ledger.entry import Action
+from ramp.ledger.evidence import EvidenceKind
+from ramp.ledger.orders.order import OrderState
+from ramp.ledger.transfer import TransferKind
 from ramp.runtime.ledger.schema_version import SCHEMA_VERSION
 
 LOCK_PAUSE_S: Final = 0.01
@@ -51,14 +59,34 @@ _SCHEMA_LOCK: Final = 0x52414D50
 """Key of the PostgreSQL advisory lock for the creation of tables (RAMP in ASCII)."""
 
 
-class Action(StrEnum):
-    """Kind of an entry in the `entries` table."""
+class _Word(TypeDecorator[StrEnum]):
+    """A word of an enumeration as text."""
 
-    OPENED = "opened"
-    CLOSED = "closed"
-    ENTERED = "entered"
-    SETTLED = "settled"
-    COUNTERSIGNED = "countersigned"
+    impl = Text
+    cache_ok = True
+
+    def __init__(self, words: type[StrEnum]) -> None:
+        super().__init__()
+        self.words = words
+
+    def process_bind_param(self, value: StrEnum | None, dialect: Dialect) -> str | None:
+        return None if value is None else str(value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> StrEnum | None:
+        return None if value is None else self.words(value)
+
+
+class _Reference(TypeDecorator[str]):
+    """The key of another row; NULL is read as an empty text."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        return value or None
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> str:
+        return value or ""
 
 
 _METADATA = MetaData()
@@ -72,7 +100,7 @@ ACCOUNTS = Table(
     "accounts",
     _METADATA,
     Column("account_id", Text, primary_key=True),
-    Column("kind", Text, nullable=False),
+    Column("kind", _Word(AccountKind), nullable=False),
     Column("credit_limit", _BIG, CheckConstraint("credit_limit >= 0"), nullable=False),
     Column("opened_at", _BIG, nullable=False),
     Column("closed_at", _BIG),
@@ -88,10 +116,15 @@ ORDERS = Table(
     "orders",
     _METADATA,
     Column("order_id", Text, primary_key=True),
-    Column("user_account", Text, nullable=False),  # a refused order may name an unknown account
+    Column("user_account", Text, key="user", nullable=False),  # a refused order may name an unknown account
     Column("valid_until", _BIG, nullable=False),
     Column("entered_at", _BIG, nullable=False),
-    Column("state", Text, CheckConstraint("state IN ('reserved', 'posted', 'voided', 'refused')"), nullable=False),
+    Column(
+        "state",
+        _Word(OrderState),
+        CheckConstraint("state IN ('reserved', 'posted', 'voided', 'refused')"),
+        nullable=False,
+    ),
     Column("settled_at", _BIG),
     Column("code", Text, nullable=False),
     Column("reason", Text, nullable=False),
@@ -125,12 +158,12 @@ TRANSFERS = Table(
     Column("credit_account", Text, ForeignKey("accounts.account_id"), nullable=False),
     Column("amount", _BIG, CheckConstraint("amount > 0"), nullable=False),
     Column("agreement_id", Text, nullable=False),
-    Column("kind", Text, nullable=False),
+    Column("kind", _Word(TransferKind), nullable=False),
     Column("entered_at", _BIG, nullable=False),
     Column("posted_at", _BIG),
     Column("voided_at", _BIG),
     Column("memo", Text, nullable=False),
-    Column("order_id", Text, ForeignKey("orders.order_id")),
+    Column("order_id", _Reference, ForeignKey("orders.order_id")),
     UniqueConstraint("agreement_id", "kind", name="one_transfer_for_a_key"),
     CheckConstraint("debit_account <> credit_account", name="two_accounts"),
     CheckConstraint("posted_at IS NULL OR voided_at IS NULL", name="posted_or_voided"),
@@ -143,7 +176,7 @@ ENTRIES = Table(
     "entries",
     _METADATA,
     Column("entry_number", _BIG, primary_key=True, autoincrement=True),
-    Column("action", Text, nullable=False),
+    Column("action", _Word(Action), nullable=False),
     Column("account_id", Text, ForeignKey("accounts.account_id")),
     Column("transfer_id", Text, ForeignKey("transfers.transfer_id")),
     Column("order_id", Text, ForeignKey("orders.order_id")),
@@ -166,7 +199,7 @@ EVIDENCE = Table(
     _METADATA,
     Column("evidence_number", _BIG, primary_key=True, autoincrement=True),
     Column("reference", Text, nullable=False, index=True),
-    Column("kind", Text, nullable=False),
+    Column("kind", _Word(EvidenceKind), nullable=False),
     Column("text", Text, nullable=False),
     Column("at", _BIG, nullable=False),
 )
@@ -176,7 +209,7 @@ CHANGES = Table(
     _METADATA,
     Column("agreement_id", Text, primary_key=True),
     Column("number", Integer, CheckConstraint("number >= 0"), primary_key=True, autoincrement=False),  # 0: its end
-    Column("grounds", Text, nullable=False),
+    Column("grounds", _Word(Grounds), nullable=False),
     Column("digest", Text, nullable=False),
     Column("amount", _BIG, nullable=False),
     Column("decided_at", _BIG, nullable=False),
@@ -191,7 +224,7 @@ REMEMBERED_VOIDS = Table(
     "remembered_voids",
     _METADATA,
     Column("order_id", Text, primary_key=True),
-    Column("user_account", Text, ForeignKey("accounts.account_id"), primary_key=True),
+    Column("user_account", Text, ForeignKey("accounts.account_id"), key="user", primary_key=True),
     Column("valid_until", _BIG, nullable=False, index=True),
     Column("voided_at", _BIG, nullable=False),
     Column("code", Text, nullable=False),

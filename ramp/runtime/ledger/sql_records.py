@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from itertools import groupby
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
     Row,
+    Select,
+    Table,
+    Text,
+    TypeDecorator,
     Update,
     and_,
     bindparam,
@@ -20,26 +24,27 @@ from sqlalchemy import (
     not_,
     or_,
     select,
+    type_coerce,
     update,
 )
 
 from ramp.errors import LedgerCorrupt
-from ramp.ledger.account import Account, AccountKind, Balance
-from ramp.ledger.contract_change import DecidedChange, Grounds
-from ramp.ledger.entry import (
-    AccountClosed,
-    AccountOpened,
-    AgreementCountersigned,
-    Entry,
-    OrderEntered,
-    OrderSettled,
-    TransferEntered,
-    TransferSettled,
-    balance_changes,
-)
-from ramp.ledger.evidence import Evidence, EvidenceKind
-from ramp.ledger.orders.order import Order, OrderLine, OrderState, RememberedVoid
+from ramp.ledger.account import Account, Balance
+from ramp.ledger.contract_change import DecidedChange
+from ramp.ledger.entry import Action, Entry, balance_changes
+from ramp.ledger.evidence import Evidence
+from ramp.ledger.orders.order import Order, OrderLine, RememberedVoid
 from ramp.ledger.overview import Total
+from ramp.ledger.snapshot import (
+    AccountRow,
+    ChangeRow,
+    EntryRow,
+    LineRow,
+    OrderRow,
+    Snapshot,
+    TransferRow,
+    entry_row,
+)
 from ramp.ledger.transfer import Transfer, TransferKind, transfer_id_of
 from ramp.model.instant import Instant
 from ramp.runtime.ledger.schema import (
@@ -54,10 +59,10 @@ from ramp.runtime.ledger.schema import (
     ORDERS,
     REMEMBERED_VOIDS,
     TRANSFERS,
-    Action,
 )
 
-Kind = TypeVar("Kind", bound=Entry)
+_TRANSFER_END: Final = ("posted_at", "voided_at")
+_ORDER_END: Final = ("state", "settled_at", "code", "reason")
 
 # The statements of every order are built once: building them takes longer than SQLite takes to run them.
 _ACCOUNTS_OF: Final = (
@@ -76,12 +81,12 @@ _SETTLE_TRANSFER: Final = (
     update(TRANSFERS)
     .where(TRANSFERS.c.transfer_id == bindparam("wanted_id"))
     .where(TRANSFERS.c.posted_at.is_(None), TRANSFERS.c.voided_at.is_(None))
-    .values(posted_at=bindparam("posted_then"), voided_at=bindparam("voided_then"))
+    .values({name: bindparam(f"{name}_then") for name in _TRANSFER_END})
 )
 _SETTLE_ORDER: Final = (
     update(ORDERS)
     .where(ORDERS.c.order_id == bindparam("wanted_id"), IS_RESERVED)
-    .values({name: bindparam(f"{name}_then") for name in ("state", "settled_at", "code", "reason")})
+    .values({name: bindparam(f"{name}_then") for name in _ORDER_END})
 )
 _ORDER_ID_OF: Final = select(TRANSFERS.c.order_id).where(TRANSFERS.c.transfer_id == bindparam("wanted_id"))
 _LINE_OF: Final = and_(
@@ -105,7 +110,7 @@ _ORDER_OF: Final = _ORDERS.where(ORDERS.c.order_id == _ORDER_ID_OF.scalar_subque
 _VOIDS_OF: Final = (
     select(REMEMBERED_VOIDS)
     .where(REMEMBERED_VOIDS.c.order_id == bindparam("wanted_id"))
-    .order_by(REMEMBERED_VOIDS.c.user_account)
+    .order_by(REMEMBERED_VOIDS.c.user)
 )
 _CHANGES_OF: Final = select(CHANGES).where(CHANGES.c.agreement_id == bindparam("wanted_id")).order_by(CHANGES.c.number)
 _NEXT_DEADLINE: Final = select(func.min(ORDERS.c.valid_until)).where(IS_RESERVED)
@@ -137,11 +142,11 @@ class Tables:
         else:
             query = _ACCOUNTS_LOCKED if self._writing else _ACCOUNTS_OF
             rows = self._connection.execute(query, {"account_ids": sorted(set(account_ids))})
-        return {row.account_id: Balance(account_of(row), row.posted, row.reserved) for row in rows}
+        return {row.account_id: Balance(Account(*row[:-2]), row.posted, row.reserved) for row in rows}
 
     def transfer(self, agreement_id: str, kind: TransferKind) -> Transfer | None:
         row = self._connection.execute(_TRANSFER_OF, {"wanted_id": transfer_id_of(agreement_id, kind)}).one_or_none()
-        return None if row is None else transfer_of(row)
+        return None if row is None else Transfer(*row)
 
     def pending(self, account_id: str | None = None) -> Sequence[Transfer]:
         query = (
@@ -152,7 +157,7 @@ class Tables:
         )
         if account_id is not None:
             query = query.where(or_(TRANSFERS.c.debit_account == account_id, TRANSFERS.c.credit_account == account_id))
-        return [transfer_of(row) for row in self._connection.execute(query)]
+        return [Transfer(*row) for row in self._connection.execute(query)]
 
     def posted(self, account_id: str, since: Instant | None, until: Instant | None) -> Sequence[Transfer]:
         # The last entry of a posted transfer is its posting.
@@ -163,7 +168,7 @@ class Tables:
             .where(*_posted_within(since, until))
             .order_by(TRANSFERS.c.posted_at, posting.scalar_subquery())
         )
-        return [transfer_of(row) for row in self._connection.execute(query)]
+        return [Transfer(*row) for row in self._connection.execute(query)]
 
     def posted_before(self, account_id: str, since: Instant) -> int:
         total = 0
@@ -186,7 +191,7 @@ class Tables:
             .order_by(ENTRIES.c.entry_number)
             .limit(limit)
         )
-        return [(row.entry_number, transfer_of(row)) for row in self._connection.execute(query)]
+        return [(row.entry_number, Transfer(*row[1:])) for row in self._connection.execute(query)]
 
     def totals(self, since: Instant | None, until: Instant | None) -> Mapping[TransferKind, Total]:
         query = (
@@ -194,7 +199,7 @@ class Tables:
             .where(*_posted_within(since, until))
             .group_by(TRANSFERS.c.kind)
         )
-        return {TransferKind(row.kind): Total(row.number, int(row.amount)) for row in self._connection.execute(query)}
+        return {row.kind: Total(row.number, int(row.amount)) for row in self._connection.execute(query)}
 
     def order(self, order_id: str) -> Order | None:
         return next(iter(orders_of(self._connection.execute(_ORDER, {"wanted_id": order_id}))), None)
@@ -210,7 +215,7 @@ class Tables:
             .order_by(ENTRIES.c.entry_number, ORDER_LINES.c.line_number)
         )
         if user is not None:
-            query = query.where(ORDERS.c.user_account == user)
+            query = query.where(ORDERS.c.user == user)
         if due is not None:
             query = query.where(ORDERS.c.valid_until <= due)
         return orders_of(self._connection.execute(query))
@@ -226,12 +231,10 @@ class Tables:
         return [RememberedVoid(*row) for row in self._connection.execute(_VOIDS_OF, {"wanted_id": order_id})]
 
     def remember_void(self, void: RememberedVoid) -> None:
-        values = asdict(void)
-        values["user_account"] = values.pop("user")
-        self._connection.execute(insert(REMEMBERED_VOIDS), values)
+        self._connection.execute(insert(REMEMBERED_VOIDS), asdict(void))
 
     def forget_void(self, order_id: str, user: str) -> None:
-        of_user = (REMEMBERED_VOIDS.c.order_id == order_id, REMEMBERED_VOIDS.c.user_account == user)
+        of_user = (REMEMBERED_VOIDS.c.order_id == order_id, REMEMBERED_VOIDS.c.user == user)
         self._connection.execute(REMEMBERED_VOIDS.delete().where(*of_user))
 
     def forget_voids(self, now: Instant) -> None:
@@ -240,65 +243,33 @@ class Tables:
     def evidence(self, reference: str, after: int) -> Sequence[Evidence]:
         query = select(EVIDENCE).where(EVIDENCE.c.reference == reference).order_by(EVIDENCE.c.evidence_number)
         query = query.offset(after) if after else query
-        return [
-            Evidence(row.reference, EvidenceKind(row.kind), row.text, row.at) for row in self._connection.execute(query)
-        ]
+        return [Evidence(*row[1:]) for row in self._connection.execute(query)]
 
     def add_evidence(self, evidence: Evidence) -> None:
-        self._connection.execute(_ENTER_EVIDENCE, asdict(evidence) | {"kind": str(evidence.kind)})
+        self._connection.execute(_ENTER_EVIDENCE, asdict(evidence))
 
     def changes(self, agreement_id: str) -> tuple[DecidedChange, ...]:
         rows = self._connection.execute(_CHANGES_OF, {"wanted_id": agreement_id})
-        return tuple(replace(DecidedChange(*row), grounds=Grounds(row.grounds)) for row in rows)
+        return tuple(DecidedChange(*row) for row in rows)
 
     def add_change(self, decided: DecidedChange) -> None:
-        self._connection.execute(insert(CHANGES), asdict(decided) | {"grounds": str(decided.grounds)})
+        self._connection.execute(insert(CHANGES), asdict(decided))
 
-    def entries(self) -> Sequence[Entry]:
+    def snapshot(self) -> Snapshot:
         execute = self._connection.execute
-        accounts = {row.account_id: account_of(row) for row in execute(select(ACCOUNTS))}
-        transfers = {row.transfer_id: transfer_of(row) for row in execute(select(TRANSFERS))}
-        orders = {
-            order.order_id: order
-            for order in orders_of(execute(_ORDERS.order_by(ORDERS.c.order_id, ORDER_LINES.c.line_number)))
-        }
-        countersigned = {
-            transfer_id_of(row.agreement_id, TransferKind.PAYMENT): AgreementCountersigned(
-                row.agreement_id, row.countersigned_at, row.starts_at
-            )
-            for row in execute(select(ORDER_LINES).where(ORDER_LINES.c.countersigned_at.is_not(None)))
-        }
-        rows = execute(select(ENTRIES).order_by(ENTRIES.c.entry_number)).all()
-        settled = {row.order_id or row.transfer_id for row in rows if row.action == Action.SETTLED}
-        entries: list[Entry] = []
-        for row in rows:
-            match Action(row.action):
-                case Action.OPENED:
-                    entries.append(AccountOpened(replace(accounts[row.account_id], closed_at=None)))
-                case Action.CLOSED:
-                    entries.append(AccountClosed(accounts[row.account_id]))
-                case Action.ENTERED if row.order_id is not None:
-                    order = orders[row.order_id]
-                    if row.order_id in settled:
-                        order = replace(order, state=OrderState.RESERVED, settled_at=None, code="", reason="")
-                    entries.append(OrderEntered(replace(order, countersigned=())))
-                case Action.ENTERED:
-                    transfer = transfers[row.transfer_id]
-                    if row.transfer_id in settled:
-                        transfer = replace(transfer, posted_at=None, voided_at=None)
-                    entries.append(TransferEntered(transfer))
-                case Action.SETTLED if row.order_id is not None:
-                    entries.append(OrderSettled(orders[row.order_id]))
-                case Action.SETTLED:
-                    entries.append(TransferSettled(transfers[row.transfer_id]))
-                case Action.COUNTERSIGNED:
-                    entries.append(countersigned[row.transfer_id])
-        return entries
+        return Snapshot(
+            accounts=tuple(map(AccountRow._make, execute(_columns(ACCOUNTS, AccountRow)))),
+            orders=tuple(map(OrderRow._make, execute(_columns(ORDERS, OrderRow)))),
+            lines=tuple(map(LineRow._make, execute(_columns(ORDER_LINES, LineRow)))),
+            transfers=tuple(map(TransferRow._make, execute(_columns(TRANSFERS, TransferRow)))),
+            changes=tuple(map(ChangeRow._make, execute(_columns(CHANGES, ChangeRow)))),
+            entries=tuple(map(EntryRow._make, execute(_columns(ENTRIES, EntryRow)))),
+        )
 
     def append(self, *entries: Entry) -> None:
-        for _, alike in groupby(entries, key=type):
-            self._write_contents(list(alike))
-        self._connection.execute(_ENTER_ENTRY, [entry_row(entry) for entry in entries])
+        for (action, kind), alike in groupby(entries, key=lambda entry: (entry.action, type(entry.subject))):
+            self._write_contents(action, kind, [entry.subject for entry in alike])
+        self._connection.execute(_ENTER_ENTRY, [_entry_values(entry) for entry in entries])
         changes: dict[str, dict[str, Any]] = {}
         for change in (change for entry in entries for change in balance_changes(entry)):
             of_account = changes.setdefault(
@@ -308,40 +279,31 @@ class Tables:
             of_account["reserved_change"] += change.reserved
         self._update(_CHANGE_BALANCE, [values for _, values in sorted(changes.items())])
 
-    def _write_contents(self, entries: list[Entry]) -> None:
-        """Write entries of one type, in one statement for each table."""
+    def _write_contents(self, action: Action, kind: type, subjects: list[Any]) -> None:
+        """Write the subjects of entries of one kind, in one statement for each table."""
         execute = self._connection.execute
-        match entries[0]:
-            case AccountOpened():
-                execute(
-                    insert(ACCOUNTS),
-                    [asdict(one.account) | {"kind": str(one.account.kind)} for one in _of(AccountOpened, entries)],
-                )
-            case AccountClosed():
-                closed = [
-                    {"wanted_id": one.account.account_id, "closed_then": one.account.closed_at}
-                    for one in _of(AccountClosed, entries)
-                ]
+        match action:
+            case Action.OPENED:
+                execute(insert(ACCOUNTS), [asdict(account) for account in subjects])
+            case Action.CLOSED:
+                closed = [{"wanted_id": each.account_id, "closed_then": each.closed_at} for each in subjects]
                 self._update(_CLOSE_ACCOUNT, closed)
-            case TransferEntered():
-                execute(_ENTER_TRANSFER, [transfer_row(one.transfer) for one in _of(TransferEntered, entries)])
-            case TransferSettled():
-                self._update(_SETTLE_TRANSFER, [transfer_end(one.transfer) for one in _of(TransferSettled, entries)])
-            case OrderEntered():
-                orders = [one.order for one in _of(OrderEntered, entries)]
-                execute(_ENTER_ORDER, [order_row(order) for order in orders])
-                if lines := [row for order in orders for row in line_rows(order)]:
+            case Action.ENTERED if kind is Order:
+                execute(_ENTER_ORDER, [_values(ORDERS, order) for order in subjects])
+                if lines := [row for order in subjects for row in _line_values(order)]:
                     execute(_ENTER_LINE, lines)
-            case OrderSettled():
-                self._update(_SETTLE_ORDER, [order_end(one.order) for one in _of(OrderSettled, entries)])
-            case AgreementCountersigned():
-                self._update(
-                    _COUNTERSIGN,
-                    [
-                        line_key(one.agreement_id) | {"countersigned_then": one.at, "starts_then": one.starts_at}
-                        for one in _of(AgreementCountersigned, entries)
-                    ],
-                )
+            case Action.ENTERED:
+                execute(_ENTER_TRANSFER, [_values(TRANSFERS, transfer) for transfer in subjects])
+            case Action.SETTLED if kind is Order:
+                self._update(_SETTLE_ORDER, [_end(order.order_id, order, _ORDER_END) for order in subjects])
+            case Action.SETTLED:
+                self._update(_SETTLE_TRANSFER, [_end(each.transfer_id, each, _TRANSFER_END) for each in subjects])
+            case Action.COUNTERSIGNED:
+                signed = [
+                    line_key(each.agreement_id) | {"countersigned_then": each.at, "starts_then": each.starts_at}
+                    for each in subjects
+                ]
+                self._update(_COUNTERSIGN, signed)
 
     def certificate(self, account_id: str) -> str | None:
         query = select(CERTIFICATES.c.pem).where(CERTIFICATES.c.account_id == account_id)
@@ -371,12 +333,6 @@ class Tables:
             raise LedgerCorrupt(f"{updated} rows instead of {len(rows)} matched {statement}")
 
 
-def _of(kind: type[Kind], entries: list[Entry]) -> Iterator[Kind]:
-    for entry in entries:
-        assert isinstance(entry, kind)
-        yield entry
-
-
 def _posted_within(since: Instant | None, until: Instant | None) -> list[ColumnElement[bool]]:
     within: list[ColumnElement[bool]] = [TRANSFERS.c.posted_at.is_not(None)]
     if since is not None:
@@ -384,42 +340,6 @@ def _posted_within(since: Instant | None, until: Instant | None) -> list[ColumnE
     if until is not None:
         within.append(TRANSFERS.c.posted_at <= until)
     return within
-
-
-def account_of(row: Row[Any]) -> Account:
-    """Return the account of a row."""
-    return Account(row.account_id, AccountKind(row.kind), row.credit_limit, row.opened_at, row.closed_at)
-
-
-def transfer_of(row: Row[Any]) -> Transfer:
-    """Return the transfer of a row."""
-    return Transfer(
-        transfer_id=row.transfer_id,
-        debit_account=row.debit_account,
-        credit_account=row.credit_account,
-        amount=row.amount,
-        agreement_id=row.agreement_id,
-        kind=TransferKind(row.kind),
-        entered_at=row.entered_at,
-        posted_at=row.posted_at,
-        voided_at=row.voided_at,
-        memo=row.memo,
-        order_id=row.order_id or "",
-    )
-
-
-def transfer_row(transfer: Transfer) -> dict[str, Any]:
-    """Return the row of a new transfer."""
-    return asdict(transfer) | {"kind": str(transfer.kind), "order_id": transfer.order_id or None}
-
-
-def transfer_end(transfer: Transfer) -> dict[str, Any]:
-    """Return the parameters that settle a transfer."""
-    return {
-        "wanted_id": transfer.transfer_id,
-        "posted_then": transfer.posted_at,
-        "voided_then": transfer.voided_at,
-    }
 
 
 def orders_of(rows: Iterable[Row[Any]]) -> list[Order]:
@@ -432,13 +352,13 @@ def _order_of(rows: list[Row[Any]]) -> Order:
     lines = [row for row in rows if row.line_number is not None]
     return Order(
         order_id=first.order_id,
-        user=first.user_account,
+        user=first.user,
         lines=tuple(
             OrderLine(row.agreement_id, row.resource, row.cost, row.offer_id, row.amends, row.becomes) for row in lines
         ),
         valid_until=first.valid_until,
         entered_at=first.entered_at,
-        state=OrderState(first.state),
+        state=first.state,
         settled_at=first.settled_at,
         code=first.code,
         reason=first.reason,
@@ -446,37 +366,20 @@ def _order_of(rows: list[Row[Any]]) -> Order:
     )
 
 
-def order_row(order: Order) -> dict[str, Any]:
-    """Return the row of a new order."""
-    return {
-        "order_id": order.order_id,
-        "user_account": order.user,
-        "valid_until": order.valid_until,
-        "entered_at": order.entered_at,
-        "state": str(order.state),
-        "settled_at": order.settled_at,
-        "code": order.code,
-        "reason": order.reason,
-    }
+def _values(table: Table, record: object) -> dict[str, Any]:
+    return {column.key: getattr(record, column.key) for column in table.c}
 
 
-def order_end(order: Order) -> dict[str, Any]:
-    """Return the parameters that settle an order."""
-    return {
-        "wanted_id": order.order_id,
-        "state_then": str(order.state),
-        "settled_at_then": order.settled_at,
-        "code_then": order.code,
-        "reason_then": order.reason,
-    }
-
-
-def line_rows(order: Order) -> list[dict[str, Any]]:
-    """Return the rows of an order's lines."""
+def _line_values(order: Order) -> list[dict[str, Any]]:
     return [
         {"order_id": order.order_id, "line_number": number, **asdict(line)}
         for number, line in enumerate(order.lines, start=1)
     ]
+
+
+def _end(name: str, record: object, changed: Iterable[str]) -> dict[str, Any]:
+    """Return the parameters of a statement that settles a record."""
+    return {"wanted_id": name} | {f"{column}_then": getattr(record, column) for column in changed}
 
 
 def line_key(agreement_id: str) -> dict[str, Any]:
@@ -484,22 +387,13 @@ def line_key(agreement_id: str) -> dict[str, Any]:
     return {"wanted_id": transfer_id_of(agreement_id, TransferKind.PAYMENT), "wanted_agreement": agreement_id}
 
 
-def entry_row(entry: Entry) -> dict[str, Any]:
-    """Return the row of an entry."""
-    row: dict[str, Any] = dict.fromkeys(("account_id", "transfer_id", "order_id"))
-    match entry:
-        case AccountOpened(account):
-            return row | {"action": str(Action.OPENED), "account_id": account.account_id}
-        case AccountClosed(account):
-            return row | {"action": str(Action.CLOSED), "account_id": account.account_id}
-        case TransferEntered(transfer):
-            return row | {"action": str(Action.ENTERED), "transfer_id": transfer.transfer_id}
-        case TransferSettled(transfer):
-            return row | {"action": str(Action.SETTLED), "transfer_id": transfer.transfer_id}
-        case OrderEntered(order):
-            return row | {"action": str(Action.ENTERED), "order_id": order.order_id}
-        case OrderSettled(order):
-            return row | {"action": str(Action.SETTLED), "order_id": order.order_id}
-        case AgreementCountersigned(agreement_id):
-            payment = transfer_id_of(agreement_id, TransferKind.PAYMENT)
-            return row | {"action": str(Action.COUNTERSIGNED), "transfer_id": payment}
+def _entry_values(entry: Entry) -> dict[str, Any]:
+    values = entry_row(0, entry)._asdict()
+    del values["entry_number"]  # the database numbers them
+    return values
+
+
+def _columns(table: Table, row: Any) -> Select[Any]:
+    """Select the columns of a row as the database stores them: an audit reads whatever is there."""
+    columns = (table.c[name] for name in row._fields)
+    return select(*(type_coerce(each, Text) if isinstance(each.type, TypeDecorator) else each for each in columns))

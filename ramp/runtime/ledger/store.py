@@ -24,10 +24,9 @@ from sqlalchemy import Connection, Engine, exc
 
 from ramp.errors import LedgerCorrupt, LedgerUnavailable
 from ramp.ledger.account import ISSUER
-from ramp.ledger.entry import AccountOpened
+from ramp.ledger.entry import Action, Entry
 from ramp.ledger.interface import Answer, Ledger
 from ramp.ledger.records import Records
-from ramp.runtime.ledger.audit import contradictions
 from ramp.runtime.ledger.schema import create_tables, open_engine, writing_engine
 from ramp.runtime.ledger.sql_records import Tables
 
@@ -78,14 +77,6 @@ class LedgerStore(Ledger):
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def contradictions(self) -> list[str]:
-        """Return the findings of `ramp.runtime.ledger.audit`, much faster than `audit`: the database compares the rows.
-
-        Raises:
-            LedgerUnavailable: the database does not answer, or its file is damaged.
-        """
-        return self._attempt(self._engine, contradictions)
-
     def _read(self, work: Callable[[Records], Answer]) -> Answer:
         return self._attempt(self._engine, lambda connection: work(Tables(connection, writing=False)))
 
@@ -114,4 +105,4 @@ def _may_succeed_later(error: exc.DBAPIError) -> bool:
 
 def _open_issuing_account(records: Records) -> None:
     if not records.balances([ISSUER.account_id]):
-        records.append(AccountOpened(ISSUER))
+        records.append(Entry(Action.OPENED, ISSUER))

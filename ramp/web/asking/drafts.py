@@ -8,8 +8,9 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import Final
 
-from ramp.control.codec import findings_of, strict_converter
+from ramp.control.codec import findings_of
 from ramp.runtime.atomic_writes import write_whole
+from ramp.runtime.model_json import strict_converter
 from ramp.web.asking.draft import Draft
 
 DRAFTS_MAX: Final = 200

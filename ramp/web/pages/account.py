@@ -20,14 +20,6 @@ SINCE: Final = "-30d"
 ASKED_AGAIN_S: Final = 2.0
 """Minimum seconds between two queries to the bank."""
 
-COLUMNS = (
-    Column("at", "Time"),
-    Column("kind", "Type"),
-    Column("who", "Counterparty"),
-    Column("amount", "Amount (credits)", right=True),
-    Column("balance", "Balance (credits)", right=True),
-)
-
 
 async def build(visit: Visit) -> None:
     """Fill the page."""
@@ -62,15 +54,19 @@ def _draw(visit: Visit, found: Account) -> None:
             ui.echart(charts.balance_chart(points, visit.dark)).style("height: 15rem").props(
                 'role="img" aria-label="Balance over time, as in the table below"'
             )
-        rows = [
-            {
-                "id": number,
-                "at": visit.moment(each.at),
-                "kind": each.kind,
-                "who": visit.market().short(each.counterparty),
-                "amount": f"{'+' if each.amount > 0 else ''}{credits_text(each.amount)}",
-                "balance": credits_text(each.balance),
-            }
-            for number, each in reversed(list(enumerate(found.postings)))
-        ]
-        table(COLUMNS, rows, "id", empty="No transactions.")
+        table(
+            (
+                Column("Time", lambda each: visit.moment(each.at)),
+                Column("Type", lambda each: each.kind),
+                Column("Counterparty", lambda each: visit.market().short(each.counterparty)),
+                Column("Amount (credits)", lambda each: signed_text(each.amount), right=True),
+                Column("Balance (credits)", lambda each: credits_text(each.balance), right=True),
+            ),
+            reversed(found.postings),
+            empty="No transactions.",
+        )
+
+
+def signed_text(amount: int) -> str:
+    """Return an amount with its sign."""
+    return f"{'+' if amount > 0 else ''}{credits_text(amount)}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
 
 from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
@@ -12,8 +13,9 @@ from ramp.client import dialogues
 from ramp.errors import RampError
 from ramp.model.instant import to_datetime, with_local_times
 from ramp.model.money import credits_text, price_number
+from ramp.model.offer import Offer
 from ramp.protocol.outcome import RequestStatus
-from ramp.web.live.story import MOMENTS_MAX, STAGES, AuctionStory, Moment, duration_ms
+from ramp.web.live.story import MOMENTS_MAX, STAGES, AuctionStory, Moment, Reason, Round, duration_ms
 from ramp.web.pages import charts, frame
 from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.row_tables import Column, table
@@ -22,34 +24,46 @@ from ramp.web.pages.visit import Visit
 CHARTS_MAX: Final = 8
 """Maximum number of charts; the table has all units."""
 
-ROUNDS = (
-    Column("round", "Round"),
-    Column("unit", "Unit", right=True),
-    Column("asked", "Asking price (credits/core-hour)", right=True),
-    Column("offers", "Offers", right=True),
-    Column("best", "Best offer"),
-    Column("refused", "Refused", right=True),
-    Column("took", "Duration (ms)", right=True),
-)
-REFUSALS = (
-    Column("unit", "Unit", right=True),
-    Column("code", "Reason"),
-    Column("count", "Resources", right=True),
-    Column("passing", "Nearest acceptable value"),
-)
-BOUGHT = (
-    Column("unit", "Unit", right=True),
-    Column("resource", "Resource"),
-    Column("start", "Start"),
-    Column("end", "End"),
-    Column("cores", "Cores", right=True),
-    Column("price", "Price (credits/core-hour)", right=True),
-    Column("cost", "Cost (credits)", right=True),
-    Column("reservation", "Reservation"),
-)
-
 MOMENT_COLOURS: Final = {"settled": "ramp-good", "failed": "ramp-bad", "voided": "ramp-bad", "refused": "ramp-wait"}
 """Styles of stages of a unit."""
+
+
+class _RoundRow(NamedTuple):
+    """A unit in a round, of which only the asking price is known until the round is closed."""
+
+    round: Round
+    unit: int
+    asked: int
+
+    def offers(self) -> int | None:
+        record = self.round.record
+        return None if record is None else sum(offer.unit == self.unit for offer in record.offers)
+
+    def refused(self) -> int | None:
+        record = self.round.record
+        return None if record is None else sum(entry.refusal.unit == self.unit for entry in record.refusals)
+
+    def took(self) -> int | None:
+        record = self.round.record
+        return None if record is None else duration_ms(record.duration)
+
+    def best(self, short: Callable[[str], str]) -> str:
+        if self.round.record is None:
+            return f"waiting for {self.round.resources} resources"
+        best = self.round.best.get(self.unit)
+        return "none" if best is None else f"{best.cpu_hour_cost} by {short(best.resource)}"
+
+
+class _Slot(NamedTuple):
+    """A slot that is offered or bought."""
+
+    offer: Offer
+    cores: object
+    price: object
+    cost: int
+    remark: str = ""
+    reservation_id: str = ""
+    agreement_id: str = ""
 
 
 class AuctionPage:
@@ -88,10 +102,28 @@ class AuctionPage:
                     "display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 1rem"
                 )
             )
-            self._rounds = table(ROUNDS, [], "key", empty="No rounds yet.")
+            self._rounds = table(
+                (
+                    Column("Round", lambda row: row.round.name),
+                    Column("Unit", lambda row: row.unit, right=True),
+                    Column("Asking price (credits/core-hour)", lambda row: row.asked, right=True),
+                    Column("Offers", _RoundRow.offers, right=True),
+                    Column("Best offer", lambda row: row.best(self._short)),
+                    Column("Refused", _RoundRow.refused, right=True),
+                    Column("Duration (ms)", _RoundRow.took, right=True),
+                ),
+                empty="No rounds yet.",
+            )
         with frame.card():
             frame.subheading("Refusals of the last round")
-            self._refusals = table(REFUSALS, [], "key")
+            self._refusals = table(
+                (
+                    Column("Unit", lambda each: each.unit, right=True),
+                    Column("Reason", lambda each: each.code.replace("_", " ")),
+                    Column("Resources", lambda each: each.count, right=True),
+                    Column("Nearest acceptable value", self._passing_text),
+                )
+            )
         with frame.card():
             frame.subheading("Purchase")
             self._nothing = ui.label().classes("ramp-quiet")
@@ -111,22 +143,18 @@ class AuctionPage:
 
     def _draw_rounds(self) -> None:
         self._draw_charts()
-        self._rounds.show(self._round_rows())
-        rows = [
-            {
-                "key": f"{each.unit} {each.code}",
-                "unit": each.unit,
-                "code": each.code.replace("_", " "),
-                "count": each.count,
-                "passing": "; ".join(
-                    f"{self._short(who)}: {with_local_times(value, self._visit.zone, up=True)}"
-                    for who, value in each.passing
-                )
-                + (f" and {each.more} more" if each.more else ""),
-            }
-            for each in self._story.reasons()
-        ]
-        self._refusals.show(rows)
+        self._rounds.show(
+            _RoundRow(each, unit, asked)
+            for _, each in sorted(self._story.rounds.items())
+            for unit, asked in sorted(each.asked.items())
+        )
+        self._refusals.show(self._story.reasons())
+
+    def _passing_text(self, reason: Reason) -> str:
+        passing = "; ".join(
+            f"{self._short(who)}: {with_local_times(value, self._visit.zone, up=True)}" for who, value in reason.passing
+        )
+        return passing + (f" and {reason.more} more" if reason.more else "")
 
     def _draw_charts(self) -> None:
         for unit in self._story.units[:CHARTS_MAX]:
@@ -142,26 +170,6 @@ class AuctionPage:
                     )
             else:
                 charts.redraw(drawn, options)
-
-    def _round_rows(self) -> list[dict[str, object]]:
-        rows: list[dict[str, object]] = []
-        for number in sorted(self._story.rounds):
-            each = self._story.rounds[number]
-            record = each.record
-            for unit, price in sorted(each.asked.items()):
-                row: dict[str, object] = {"key": f"{number} {unit}", "round": each.name, "unit": unit, "asked": price}
-                if record is None:
-                    row |= {"best": f"waiting for {each.resources} resources"}
-                else:
-                    best = each.best.get(unit)
-                    row |= {
-                        "offers": sum(offer.unit == unit for offer in record.offers),
-                        "refused": sum(entry.refusal.unit == unit for entry in record.refusals),
-                        "best": "none" if best is None else f"{best.cpu_hour_cost} by {self._short(best.resource)}",
-                        "took": duration_ms(record.duration),
-                    }
-                rows.append(row)
-        return rows
 
     def _draw_moments(self) -> None:
         ended = self._story.outcome
@@ -200,19 +208,15 @@ class AuctionPage:
             return
         with self._asked:
             frame.subheading("Your approval is required")
-            rows = [
-                {
-                    "unit": offer.unit,
-                    "resource": self._short(offer.resource) + ("" if meets else " (does not meet the request)"),
-                    "start": self._visit.moment(to_datetime(offer.start)),
-                    "end": self._visit.moment(to_datetime(offer.end)),
-                    "cores": offer.cores,
-                    "price": offer.cpu_hour_cost,
-                    "cost": credits_text(cost),
-                }
-                for offer, meets, cost in zip(asked.offers, asked.meets, asked.costs, strict=True)
-            ]
-            table(BOUGHT[:-1], rows, "unit")
+            self._draw_slots(
+                [
+                    _Slot(
+                        offer, offer.cores, offer.cpu_hour_cost, cost, "" if meets else " (does not meet the request)"
+                    )
+                    for offer, meets, cost in zip(asked.offers, asked.meets, asked.costs, strict=True)
+                ],
+                bought=False,
+            )
             ui.label(f"Total: {credits_text(sum(asked.costs))} credits.").classes("q-my-sm")
             with ui.element("div").classes("row").style("gap: .6rem"):
                 feed, request_id = self._visit.feed(), self._story.request_id
@@ -234,24 +238,18 @@ class AuctionPage:
             if outcome.reason:
                 ui.label(outcome.reason)
             if outcome.units:
-                rows = [
-                    {
-                        "unit": each.unit,
-                        "resource": self._short(each.offer.resource),
-                        "start": self._visit.moment(to_datetime(each.offer.start)),
-                        "end": self._visit.moment(to_datetime(each.offer.end)),
-                        "cores": f"{each.offer.cores} ({each.cores_asked} requested)"
-                        if each.charges_more
-                        else each.offer.cores,
-                        "price": price_number(each.price_paid),
-                        "cost": credits_text(each.cost),
-                        "reservation": each.reservation_id,
-                        "id": each.agreement_id,
-                    }
+                slots = [
+                    _Slot(
+                        each.offer,
+                        f"{each.offer.cores} ({each.cores_asked} requested)" if each.charges_more else each.offer.cores,
+                        price_number(each.price_paid),
+                        each.cost,
+                        reservation_id=each.reservation_id,
+                        agreement_id=each.agreement_id,
+                    )
                     for each in outcome.units
                 ]
-                drawn = table(BOUGHT if outcome.cost else BOUGHT[:-1], rows, "unit")
-                drawn.link("reservation", "/reservations/")
+                self._draw_slots(slots, bought=bool(outcome.cost))
                 total = credits_text(sum(each.cost for each in outcome.units))
                 ui.label(f"Total: {total} credits").classes("text-weight-medium")
                 if self.returned:
@@ -259,6 +257,19 @@ class AuctionPage:
                     ui.label(f"Returned since: {credits_text(self.returned)} credits; cost: {left} credits")
             if outcome.status is RequestStatus.QUOTED:
                 ui.link("Back to the form", "/ask")
+
+    def _draw_slots(self, slots: Sequence[_Slot], *, bought: bool) -> None:
+        columns = (
+            Column("Unit", lambda slot: slot.offer.unit, right=True),
+            Column("Resource", lambda slot: self._short(slot.offer.resource) + slot.remark),
+            Column("Start", lambda slot: self._visit.moment(to_datetime(slot.offer.start))),
+            Column("End", lambda slot: self._visit.moment(to_datetime(slot.offer.end))),
+            Column("Cores", lambda slot: slot.cores, right=True),
+            Column("Price (credits/core-hour)", lambda slot: slot.price, right=True),
+            Column("Cost (credits)", lambda slot: credits_text(slot.cost), right=True),
+            Column("Reservation", lambda slot: slot.reservation_id, link="/reservations/"),
+        )
+        table(columns if bought else columns[:-1], slots, key=lambda slot: slot.agreement_id or slot.offer.unit)
 
     async def _withdraw_it(self) -> None:
         try:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from nicegui import ui
 
@@ -13,7 +14,7 @@ from ramp.client.machine_state import MachineState
 from ramp.client.swarm import status
 from ramp.control.headline import state_text
 from ramp.errors import RampError
-from ramp.model.contents import MarketOverview
+from ramp.model.contents import AccountLine, MarketOverview
 from ramp.model.instant import HOUR, to_datetime
 from ramp.model.money import credits_text
 from ramp.runtime.clock import SystemClock
@@ -23,39 +24,6 @@ from ramp.web.pages.visit import Visit
 
 TRADES_SINCE = 24 * HOUR
 """Period of the trades; `ramp bank overview` has all."""
-
-ACCOUNTS = (
-    Column("name", "Account"),
-    Column("balance", "Balance (credits)", right=True),
-    Column("reserved", "Reserved (credits)", right=True),
-    Column("overdraft", "Overdraft (credits)", right=True),
-)
-TRADES = (
-    Column("at", "Time"),
-    Column("kind", "Type"),
-    Column("debtor", "From"),
-    Column("creditor", "To"),
-    Column("amount", "Credits", right=True),
-)
-AGENTS = (
-    Column("name", "Agent"),
-    Column("role", "Role"),
-    Column("state", "State"),
-    Column("restarts", "Restarts", right=True),
-    Column("since", "Since"),
-)
-MACHINES = (
-    Column("name", "Machine"),
-    Column("cores", "Cores", right=True),
-    Column("busy", "In use (%)", right=True),
-    Column("running", "Running jobs", right=True),
-    Column("waiting", "Waiting jobs", right=True),
-    Column("sold", "Reservations sold", right=True),
-    Column("held", "Reservations held", right=True),
-    Column("price", "Start price (credits/core-hour)", right=True),
-    Column("state", "Agent"),
-    Column("source", "Queue data"),
-)
 
 LOOK_AGAIN_S: Final = 10.0
 """Seconds between two queries to the machines."""
@@ -79,30 +47,32 @@ def _build_bank(visit: Visit, found: MarketOverview, domain: str) -> None:
 
     with frame.card():
         frame.subheading("Accounts")
-        rows = [
-            {
-                "name": short(each.account),
-                "balance": credits_text(each.balance),
-                "reserved": credits_text(each.reserved),
-                "overdraft": credits_text(each.credit_limit) if each.is_limited else "no limit",
-            }
-            for each in found.accounts
-        ]
-        table(ACCOUNTS, rows, "name")
+        table(
+            (
+                Column("Account", lambda each: short(each.account)),
+                Column("Balance (credits)", lambda each: credits_text(each.balance), right=True),
+                Column("Reserved (credits)", lambda each: credits_text(each.reserved), right=True),
+                Column("Overdraft (credits)", _overdraft_text, right=True),
+            ),
+            found.accounts,
+        )
     with frame.card():
         frame.subheading("Transactions of the last 24 hours")
-        rows = [
-            {
-                "at": visit.moment(to_datetime(each.posted_at)),
-                "kind": each.kind,
-                "debtor": short(each.debit_account),
-                "creditor": short(each.credit_account),
-                "amount": credits_text(each.amount),
-                "id": each.transfer_id,
-            }
-            for each in reversed(found.trades)
-        ]
-        table(TRADES, rows, "id", empty="No transactions.")
+        table(
+            (
+                Column("Time", lambda each: visit.moment(to_datetime(each.posted_at))),
+                Column("Type", lambda each: each.kind),
+                Column("From", lambda each: short(each.debit_account)),
+                Column("To", lambda each: short(each.credit_account)),
+                Column("Credits", lambda each: credits_text(each.amount), right=True),
+            ),
+            reversed(found.trades),
+            empty="No transactions.",
+        )
+
+
+def _overdraft_text(account: AccountLine) -> str:
+    return credits_text(account.credit_limit) if account.is_limited else "no limit"
 
 
 async def _build_machines(visit: Visit) -> None:
@@ -111,8 +81,22 @@ async def _build_machines(visit: Visit) -> None:
         told = frame.waiting("Loading the machines…")
         room = ui.element("div").classes("full-width")
         with room:
-            drawn = table(MACHINES, [], "name", empty="No sellers.")
-            drawn.link("name", "/machines/")
+            drawn = table(
+                (
+                    Column("Machine", lambda seller: seller.name, link="/machines/"),
+                    Column("Cores", _of(lambda machine: machine.cores), right=True),
+                    Column("In use (%)", _of(_busy_per_cent), right=True),
+                    Column("Running jobs", _of(lambda machine: machine.running_total), right=True),
+                    Column("Waiting jobs", _of(lambda machine: machine.queued_total), right=True),
+                    Column("Reservations sold", _of(lambda machine: _slots(machine, firm=True)), right=True),
+                    Column("Reservations held", _of(lambda machine: _slots(machine, firm=False)), right=True),
+                    Column("Start price (credits/core-hour)", _of(lambda machine: machine.start_price), right=True),
+                    Column("Agent", lambda seller: seller.agent),
+                    Column("Queue data", _of(lambda machine: machine.source, "(no answer)")),
+                ),
+                key=lambda seller: seller.name,
+                empty="No sellers.",
+            )
         room.set_visibility(False)
 
     async def look() -> None:
@@ -122,35 +106,30 @@ async def _build_machines(visit: Visit) -> None:
         names = sorted({*sellers, *levels.machines})
         room.set_visibility(True)
         told.set_text(f"{len(levels.machines)} of {len(names)} machines answered")
-        drawn.show(
-            [machine_row(name, sellers.get(name, "at another site"), levels.machines.get(name)) for name in names]
-        )
+        drawn.show(_Seller(name, sellers.get(name, "at another site"), levels.machines.get(name)) for name in names)
 
     await look()
     ui.timer(LOOK_AGAIN_S, visit.one_at_a_time(look), immediate=False)
 
 
-def machine_row(name: str, agent: str, machine: MachineState | None) -> dict[str, object]:
-    """Return a row of the table of machines; unknown values stay empty.
+class _Seller(NamedTuple):
+    """A seller, the state of its agent, and its machine's answer."""
 
-    Args:
-        name: of its resource.
-        agent: state of the resource's agent.
-        machine: its answer, or None.
-    """
-    row: dict[str, object] = {"id": name, "name": name, "state": agent}
-    if machine is None:
-        return row | {"source": "(no answer)"}
-    return row | {
-        "cores": machine.cores,
-        "busy": 100 * machine.cores_busy // max(machine.cores, 1),
-        "running": machine.running_total,
-        "waiting": machine.queued_total,
-        "sold": sum(each.firm for each in machine.reservations),
-        "held": sum(not each.firm for each in machine.reservations),
-        "price": machine.start_price,
-        "source": machine.source,
-    }
+    name: str
+    agent: str
+    machine: MachineState | None
+
+
+def _of(value: Callable[[MachineState], object], unknown: object = None) -> Callable[[_Seller], object]:
+    return lambda seller: unknown if seller.machine is None else value(seller.machine)
+
+
+def _busy_per_cent(machine: MachineState) -> int:
+    return 100 * machine.cores_busy // max(machine.cores, 1)
+
+
+def _slots(machine: MachineState, *, firm: bool) -> int:
+    return sum(each.firm == firm for each in machine.reservations)
 
 
 def _build_agents(visit: Visit) -> None:
@@ -161,18 +140,18 @@ def _build_agents(visit: Visit) -> None:
         except RampError as error:
             frame.problem(error)
             return
-        rows = [
-            {
-                "name": each.name,
-                "role": each.role,
-                "state": state_text(each),
-                "restarts": each.restarts,
-                "since": since_text(visit, each.since),
-            }
-            for each in (found.agents if found is not None else ())
-        ]
-        ui.label(f"{len(rows)} agents").classes("ramp-quiet")
-        table(AGENTS, rows, "name")
+        agents = found.agents if found is not None else ()
+        ui.label(f"{len(agents)} agents").classes("ramp-quiet")
+        table(
+            (
+                Column("Agent", lambda each: each.name),
+                Column("Role", lambda each: each.role),
+                Column("State", state_text),
+                Column("Restarts", lambda each: each.restarts, right=True),
+                Column("Since", lambda each: since_text(visit, each.since)),
+            ),
+            agents,
+        )
 
 
 def since_text(visit: Visit, moment: str) -> str:

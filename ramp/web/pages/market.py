@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from ramp.client.machine_state import MachineState
+from ramp.client.results import Resource
 from ramp.errors import RampError
 from ramp.runtime.clock import SystemClock
 from ramp.web.pages import frame
 from ramp.web.pages.row_tables import Column, table
 from ramp.web.pages.visit import Visit
-
-COLUMNS = (
-    Column("name", "Resource"),
-    Column("cores", "Cores", right=True),
-    Column("free", "Free cores", right=True),
-    Column("queue", "Waiting jobs", right=True),
-    Column("price", "Start price (credits/core-hour)", right=True),
-    Column("what", "Architecture"),
-)
 
 
 async def build(visit: Visit) -> None:
@@ -30,21 +25,30 @@ async def build(visit: Visit) -> None:
             return
         finally:
             asking.delete()
-        rows = []
-        prices: dict[str, int] = {}
-        for each in found:
-            machine = each.machine
-            row: dict[str, object] = {"id": each.name, "name": each.name + (" (draining)" if each.draining else "")}
-            if machine is not None:
-                if machine.start_price is not None:
-                    prices[each.name] = machine.start_price
-                row |= {
-                    "cores": machine.cores,
-                    "free": f"{machine.cores_free} ({100 * machine.cores_free // max(machine.cores, 1)} %)",
-                    "queue": machine.queued_total,
-                    "price": machine.start_price,
-                    "what": machine.architecture,
-                }
-            rows.append(row)
+        machines = {each.name: each.machine for each in found if each.machine is not None}
+        prices = {name: each.start_price for name, each in machines.items() if each.start_price is not None}
         visit.site.prices.start_prices(prices, SystemClock().now())
-        table(COLUMNS, rows, "name", empty="No sellers.").link("name", "/machines/")
+        table(
+            (
+                Column(
+                    "Resource", lambda each: each.name + (" (draining)" if each.draining else ""), link="/machines/"
+                ),
+                Column("Cores", _of(lambda machine: machine.cores), right=True),
+                Column("Free cores", _of(_free_text), right=True),
+                Column("Waiting jobs", _of(lambda machine: machine.queued_total), right=True),
+                Column("Start price (credits/core-hour)", _of(lambda machine: machine.start_price), right=True),
+                Column("Architecture", _of(lambda machine: machine.architecture)),
+            ),
+            found,
+            key=lambda each: each.name,
+            empty="No sellers.",
+        )
+
+
+def _of(value: Callable[[MachineState], object]) -> Callable[[Resource], object]:
+    """Return a value of a seller's machine, None if it has not answered."""
+    return lambda each: None if each.machine is None else value(each.machine)
+
+
+def _free_text(machine: MachineState) -> str:
+    return f"{machine.cores_free} ({100 * machine.cores_free // max(machine.cores, 1)} %)"

@@ -8,18 +8,11 @@ from ramp.control.events import RequestStanding
 from ramp.errors import RampError
 from ramp.model.instant import to_datetime
 from ramp.model.money import credits_text
+from ramp.web.live.story import AuctionStory
 from ramp.web.pages import frame
 from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.row_tables import Column, table
 from ramp.web.pages.visit import Visit
-
-COLUMNS = (
-    Column("request", "Request"),
-    Column("at", "Submitted"),
-    Column("units", "Units", right=True),
-    Column("stage", "Status"),
-    Column("cost", "Paid (credits)", right=True),
-)
 
 
 async def build(visit: Visit) -> None:
@@ -27,8 +20,17 @@ async def build(visit: Visit) -> None:
     frame.heading("Your requests")
     feed = visit.feed()
     with frame.card():
-        drawn = table(COLUMNS, [], "id", empty="No requests yet.")
-        drawn.link("request", "/requests/")
+        drawn = table(
+            (
+                Column("Request", lambda each: visit.short_id(each.request_id), link="/requests/"),
+                Column("Submitted", lambda each: visit.moment(to_datetime(each.started_at))),
+                Column("Units", lambda each: each.units, right=True),
+                Column("Status", lambda each: _stage_text(each, feed.story(each.request_id))),
+                Column("Paid (credits)", _cost_text, right=True),
+            ),
+            key=lambda each: each.request_id,
+            empty="No requests yet.",
+        )
         older = ui.button("Show older requests").props("flat no-caps")
     trouble = ui.label().props('role="alert"').classes("ramp-bad")
     earlier: list[RequestStanding] = []
@@ -46,9 +48,7 @@ async def build(visit: Visit) -> None:
 
     def show(latest: list[RequestStanding]) -> None:
         kept = {each.request_id for each in latest}
-        drawn.show(
-            [_row(visit, each) for each in (*latest, *(each for each in earlier if each.request_id not in kept))]
-        )
+        drawn.show((*latest, *(each for each in earlier if each.request_id not in kept)))
         older.set_visibility(feed.standings.more and not earlier)
 
     async def look() -> None:
@@ -69,20 +69,12 @@ async def build(visit: Visit) -> None:
     await look()
 
 
-def _row(visit: Visit, standing: RequestStanding) -> dict[str, object]:
+def _stage_text(standing: RequestStanding, story: AuctionStory | None) -> str:
     outcome = standing.outcome
-    story = visit.feed().story(standing.request_id)
-    stage = outcome.status.replace("_", " ") if outcome is not None else standing.stage
-    if outcome is None and story is not None:
-        stage = story.stage
-    return {
-        "id": standing.request_id,
-        "request": visit.short_id(standing.request_id),
-        "at": visit.moment(to_datetime(standing.started_at)),
-        "units": standing.units,
-        "stage": f"{stage}: {outcome.reason}" if outcome is not None and outcome.reason else stage,
-        "cost": _cost_text(standing),
-    }
+    if outcome is None:
+        return standing.stage if story is None else story.stage
+    stage = outcome.status.replace("_", " ")
+    return f"{stage}: {outcome.reason}" if outcome.reason else stage
 
 
 def _cost_text(standing: RequestStanding) -> str:

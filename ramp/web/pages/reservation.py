@@ -10,7 +10,6 @@ from typing import Final
 
 from nicegui import run, ui
 
-from ramp.client.jobs.job import Job
 from ramp.client.results import Reservation
 from ramp.errors import ConfigurationError, RampError
 from ramp.model.instant import to_datetime
@@ -35,17 +34,6 @@ DOWNLOAD_BYTES_MAX: Final = 16 * 1024 * 1024
 
 JOBS_S: Final = 5.0
 """Seconds between two queries for jobs."""
-
-JOBS = (
-    Column("jobs", "Job"),
-    Column("command", "Command"),
-    Column("state", "State"),
-    Column("started", "Started"),
-    Column("exit", "Exit code", right=True),
-    Column("delivery", "Slot"),
-)
-
-FILES = (Column("path", "File"), Column("size", "Bytes", right=True), Column("changed", "Changed"))
 
 
 class ReservationPage:
@@ -179,7 +167,18 @@ class ReservationPage:
         ui.label("The job starts with the reservation, under your account at the site.").classes(
             "ramp-quiet text-caption"
         )
-        self._jobs = table(JOBS, [], "id", empty="No jobs yet.")
+        self._jobs = table(
+            (
+                Column("Job", lambda job: self._visit.short_id(job.job_id)),
+                Column("Command", lambda job: shlex.join(job.command)),
+                Column("State", lambda job: f"{job.state}: {job.detail}" if job.detail else job.state),
+                Column("Started", lambda job: "" if job.started is None else self._visit.moment(job.started)),
+                Column("Exit code", lambda job: job.exit_code, right=True),
+                Column("Slot", lambda job: job.delivery.replace("_", " ")),
+            ),
+            key=lambda job: job.job_id,
+            empty="No jobs yet.",
+        )
         self._jobs.drawn.on("rowClick", lambda event: self._visit.soon(self._show_output(str(event.args[1]["id"]))))
         self._output = ui.element("div").classes("full-width")
         refresher = Refresher(self._visit.one_at_a_time(self._look_at_jobs), 0.2)
@@ -197,19 +196,8 @@ class ReservationPage:
         await self._look_at_jobs()
 
     async def _look_at_jobs(self) -> None:
-        found = [job for job in await self._visit.market().jobs() if job.agreement_id == self._bought.agreement_id]
-        self._jobs.show([self._job_row(job) for job in found])
-
-    def _job_row(self, job: Job) -> dict[str, object]:
-        return {
-            "id": job.job_id,
-            "job": self._visit.short_id(job.job_id),
-            "command": shlex.join(job.command),
-            "state": f"{job.state}: {job.detail}" if job.detail else job.state,
-            "started": "" if job.started is None else self._visit.moment(job.started),
-            "exit": "" if job.exit_code is None else job.exit_code,
-            "delivery": job.delivery.replace("_", " "),
-        }
+        found = await self._visit.market().jobs()
+        self._jobs.show(job for job in found if job.agreement_id == self._bought.agreement_id)
 
     async def _show_output(self, job_id: str) -> None:
         try:
@@ -225,13 +213,19 @@ class ReservationPage:
             with ui.element("pre").classes("ramp-output").props("tabindex=0"):
                 ui.label(text[-OUTPUT_SHOWN:])
             ui.label("Files of the job; click one to download it").classes("text-weight-medium")
-            rows = [
-                {"path": each.path, "size": each.size, "changed": self._visit.moment(each.changed)} for each in files
-            ]
             sizes = {each.path: each.size for each in files}
-            listed = table(FILES, rows, "path", empty="No files.")
+            listed = table(
+                (
+                    Column("File", lambda each: each.path),
+                    Column("Bytes", lambda each: each.size, right=True),
+                    Column("Changed", lambda each: self._visit.moment(each.changed)),
+                ),
+                files,
+                key=lambda each: each.path,
+                empty="No files.",
+            )
             listed.drawn.on(
-                "rowClick", lambda event: self._visit.soon(self._download(job_id, str(event.args[1]["path"]), sizes))
+                "rowClick", lambda event: self._visit.soon(self._download(job_id, str(event.args[1]["id"]), sizes))
             )
 
     async def _download(self, job_id: str, path: str, sizes: Mapping[str, int]) -> None:

@@ -26,16 +26,6 @@ DAY_SLOTS_MAX: Final = 12
 ASKED_AGAIN_S: Final = 2.0
 """Minimum seconds between two queries to the agent."""
 
-COLUMNS = (
-    Column("reservation", "Reservation"),
-    Column("when", "Status"),
-    Column("resource", "Resource"),
-    Column("start", "Start"),
-    Column("end", "End"),
-    Column("cores", "Cores", right=True),
-    Column("cost", "Cost (credits)", right=True),
-)
-
 
 def standing(each: Reservation, now: datetime) -> str:
     """Return the state of a reservation; active ones are upcoming, running or past."""
@@ -54,13 +44,24 @@ async def build(visit: Visit) -> None:
         calendar = ui.element("div").classes("ramp-calendar")
     with frame.card():
         frame.subheading("All reservations")
-        drawn = table(COLUMNS, [], "id", empty="No reservations yet.")
-        drawn.link("reservation", "/reservations/")
+        drawn = table(
+            (
+                Column("Reservation", lambda each: each.reservation_id, link="/reservations/"),
+                Column("Status", lambda each: standing(each, to_datetime(SystemClock().now()))),
+                Column("Resource", lambda each: each.resource),
+                Column("Start", lambda each: visit.moment(each.start)),
+                Column("End", lambda each: visit.moment(each.end)),
+                Column("Cores", lambda each: each.cores, right=True),
+                Column("Cost (credits)", lambda each: credits_text(each.cost), right=True),
+            ),
+            key=lambda each: each.agreement_id,
+            empty="No reservations yet.",
+        )
 
     async def look() -> None:
         found = await visit.market().reservations(everything=True)
         now = to_datetime(SystemClock().now())
-        drawn.show([_row(visit, each, now) for each in reversed(found)])
+        drawn.show(reversed(found))
         calendar.clear()
         with calendar:
             _draw_calendar(visit, found, now)
@@ -69,19 +70,6 @@ async def build(visit: Visit) -> None:
     visit.until_gone(visit.feed().listen_to_ends(refresher.changed))
     ui.timer(60.0, refresher.changed)  # slots begin and end
     await look()
-
-
-def _row(visit: Visit, each: Reservation, now: datetime) -> dict[str, object]:
-    return {
-        "id": each.agreement_id,
-        "reservation": each.reservation_id,
-        "when": standing(each, now),
-        "resource": each.resource,
-        "start": visit.moment(each.start),
-        "end": visit.moment(each.end),
-        "cores": each.cores,
-        "cost": credits_text(each.cost),
-    }
 
 
 def _draw_calendar(visit: Visit, found: Sequence[Reservation], now: datetime) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from nicegui import ui
 
 from ramp.client.request import moment_given
 from ramp.client.results import Reservation, Resized
 from ramp.errors import ConfigurationError, RampError
-from ramp.model.instant import SECOND, to_datetime
+from ramp.model.instant import SECOND, Instant, to_datetime
 from ramp.model.money import credits_text
 from ramp.protocol.outcome import ChangeOutcome
 from ramp.runtime.clock import SystemClock
@@ -19,14 +19,6 @@ from ramp.web.pages import frame
 from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.row_tables import Column, table
 from ramp.web.pages.visit import Visit
-
-CHAIN: Final = (
-    Column("number", "Amendment"),
-    Column("cores", "Cores", right=True),
-    Column("money", "Credits", right=True),
-    Column("until", "Until"),
-    Column("since", "Since"),
-)
 
 COUNTED_S: Final = 1.0
 """Seconds between two updates of the time until a change takes effect."""
@@ -62,7 +54,16 @@ class SizeCard:
         self._answer = ui.element("div").classes("column full-width q-my-sm").style("gap: .6rem")
         self._answer.props('aria-live="polite"')
         self._going = ui.label().props('role="status"').classes("ramp-wait text-weight-medium full-width")
-        self._chain = table(CHAIN, [], "number", empty="No changes of size.")
+        self._chain = table(
+            (
+                Column("Amendment", lambda size: size.number),
+                Column("Cores", lambda size: size.cores, right=True),
+                Column("Credits", lambda size: size.money, right=True),
+                Column("Until", lambda size: self._visit.moment(to_datetime(size.until))),
+                Column("Since", lambda size: size.since and self._visit.moment(to_datetime(size.since))),
+            ),
+            empty="No changes of size.",
+        )
         self.show(self._bought)
         refresher = Refresher(self._look)
         feed = self._visit.feed()
@@ -76,7 +77,7 @@ class SizeCard:
         self._form.set_visibility(bought.state == "active" and now < bought.end)
         self._cores.set_value(bought.cores)
         self._until.set_value("")
-        self._chain.show(_chain_rows(self._visit, bought))
+        self._chain.show(_sizes(bought))
 
     # -- asking --------------------------------------------------------------------------------------------------
 
@@ -184,26 +185,28 @@ class SizeCard:
         await self._on_changed()
 
 
-def _chain_rows(visit: Visit, bought: Reservation) -> list[dict[str, object]]:
+class _Size(NamedTuple):
+    """A size of the slot; `since` is None for the original one."""
+
+    number: str
+    cores: int
+    money: str
+    until: Instant
+    since: Instant | None = None
+
+
+def _sizes(bought: Reservation) -> list[_Size]:
     """Return the sizes of the slot, the original first; empty without changes."""
-    offer = bought.standing.agreement.offer
-    rows: list[dict[str, object]] = [
-        {
-            "number": each.number,
-            "since": visit.moment(to_datetime(each.effective_at)),
-            "cores": each.cores,
-            "until": visit.moment(to_datetime(each.until)),
-            "money": f"-{credits_text(each.charge)}" if each.charge else f"+{credits_text(each.refund)}",
-        }
+    changes = [
+        _Size(
+            str(each.number),
+            each.cores,
+            f"-{credits_text(each.charge)}" if each.charge else f"+{credits_text(each.refund)}",
+            each.until,
+            each.effective_at,
+        )
         for each in bought.standing.amendments
     ]
-    if not rows:
-        return []
-    first: dict[str, object] = {
-        "number": "original",
-        "since": "",
-        "cores": offer.cores,
-        "until": visit.moment(to_datetime(offer.end)),
-        "money": f"-{credits_text(bought.standing.agreement.cost)}",
-    }
-    return [first, *rows]
+    agreement = bought.standing.agreement
+    original = _Size("original", agreement.offer.cores, f"-{credits_text(agreement.cost)}", agreement.offer.end)
+    return [original, *changes] if changes else []

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from nicegui import ui
 
@@ -14,47 +14,59 @@ ROWS: Final = 25
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its key in the rows, its heading with the unit, and whether it holds numbers."""
+    """A column.
 
-    key: str
+    Attributes:
+        label: its heading, with the unit.
+        value: the value of an item in it; None for an unknown one.
+        right: whether it holds numbers.
+        link: path that its values link to, followed by the item's key; empty for none.
+    """
+
     label: str
+    value: Callable[[Any], object]
     right: bool = False
+    link: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class RowTable:
     """A table and the note that replaces it while it has no rows."""
 
+    columns: Sequence[Column]
+    key: Callable[[Any], object] | None
     drawn: ui.table
     note: ui.label
 
-    def show(self, rows: Sequence[Mapping[str, object]]) -> None:
+    def show(self, items: Iterable[object]) -> None:
+        """Show a row for each item."""
+        rows = tuple(
+            {"id": number if self.key is None else self.key(item)}
+            | {f"c{at}": column.value(item) for at, column in enumerate(self.columns)}
+            for number, item in enumerate(items)
+        )
         # NiceGUI wraps lists and dicts to hear of changes in them, which costs more than the rows do; not so a tuple
-        self.drawn.rows = cast("list[dict[str, object]]", tuple(dict(row) for row in rows))
+        self.drawn.rows = cast("list[dict[str, object]]", rows)
         few = len(rows) <= ROWS
         self.drawn.props("hide-pagination" if few else "", remove="" if few else "hide-pagination")
         self.drawn.update()
         self.drawn.set_visibility(bool(rows))
         self.note.set_visibility(not rows)
 
-    def link(self, column: str, path: str) -> None:
-        """Turn the values of a column into links to `path` followed by the row's `id`."""
-        self.drawn.add_slot(
-            f"body-cell-{column}",
-            f'<q-td :props="props"><a :href="\'{path}\' + encodeURIComponent(props.row.id)">'
-            "{{ props.value }}</a></q-td>",
-        )
-
 
 def table(
-    columns: Sequence[Column], rows: Sequence[Mapping[str, object]], key: str, *, empty: str = "None."
+    columns: Sequence[Column],
+    items: Iterable[object] = (),
+    *,
+    key: Callable[[Any], object] | None = None,
+    empty: str = "None.",
 ) -> RowTable:
     """Draw a table.
 
     Args:
         columns: from left to right.
-        rows: values by column.
-        key: column that identifies a row.
+        items: one for each row.
+        key: identifies an item; its place if not given.
         empty: note for no rows.
     """
     note = ui.label(empty).classes("ramp-quiet")
@@ -62,19 +74,26 @@ def table(
         drawn = ui.table(
             columns=[
                 {
-                    "name": each.key,
+                    "name": f"c{at}",
                     "label": each.label,
-                    "field": each.key,
+                    "field": f"c{at}",
                     "align": "right" if each.right else "left",
                     "sortable": True,
                 }
-                for each in columns
+                for at, each in enumerate(columns)
             ],
             rows=[],
-            row_key=key,
+            row_key="id",
             pagination=ROWS,
         )
     drawn.classes("full-width ramp-number").props("dense")
-    found = RowTable(drawn, note)
-    found.show(rows)
+    for number, path in enumerate(each.link for each in columns):
+        if path:
+            drawn.add_slot(
+                f"body-cell-c{number}",
+                f'<q-td :props="props"><a :href="\'{path}\' + encodeURIComponent(props.row.id)">'
+                "{{ props.value }}</a></q-td>",
+            )
+    found = RowTable(columns, key, drawn, note)
+    found.show(items)
     return found

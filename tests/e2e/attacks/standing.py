@@ -56,7 +56,7 @@ def restarts(market: Market) -> dict[str, int]:
 def standing(market: Market) -> Standing:
     """How a market stands now."""
     with LedgerStore.open(market.state.ledger) as ledger:
-        findings, entries = tuple(ledger.audit()), len(ledger.entries())
+        findings, entries = tuple(ledger.audit()), len(ledger.snapshot().entries)
         balances = {each.account.account_id: (each.posted, each.reserved) for each in ledger.balances()}
         orders = tuple(order.order_id for order in ledger.open_orders())
     reserved = {

@@ -8,8 +8,8 @@ from typing import Any
 from swarm_market import Market, until
 
 from ramp.ledger.account import ISSUING_ACCOUNT
-from ramp.ledger.transfer import TransferKind, TransferState, agreement_of
-from ramp.ledger.validation import additions, final_transfers
+from ramp.ledger.transfer import TransferKind
+from ramp.model.agreement import CHANGE_MARK
 from ramp.model.money import MINOR_UNITS_PER_CREDIT
 from ramp.model.slot import Reservation
 from ramp.runtime.clock import SystemClock
@@ -59,16 +59,17 @@ class Books:
     def paid(self) -> dict[str, int]:
         """Agreements that are paid and not refunded, with what was paid for them and for what was added."""
         with LedgerStore.open(self.config.ledger_url or self._market.state.ledger) as ledger:
-            entries = ledger.entries()
-        added = additions(entries)
+            rows = ledger.snapshot()
         standing: Counter[str] = Counter()
-        for each in final_transfers(entries):
-            if each.state is not TransferState.POSTED:
-                continue
-            if each.kind is TransferKind.PAYMENT:
-                standing[added.get(each.transfer_id, each.agreement_id)] += each.amount
-            elif each.kind is TransferKind.REFUND:
-                standing[agreement_of(each)] -= each.amount
+        for each in rows.transfers:
+            if (
+                each.kind == TransferKind.PAYMENT
+                and each.posted_at is not None
+                and CHANGE_MARK not in each.agreement_id
+            ):
+                standing[each.agreement_id] += each.amount
+        for change in rows.changes:
+            standing[change.agreement_id] += change.amount
         return {agreement_id: amount for agreement_id, amount in standing.items() if amount}
 
     def agreements(self) -> list[dict[str, Any]]:

@@ -54,7 +54,7 @@ def sizes(market: OneProcess) -> dict[str, int]:
         found[f"{name}.journal"] = len(journal.records()) if journal is not None else 0
     ledger = market.agents["bank"].host.ports.ledger
     assert ledger is not None
-    found["ledger"] = len(ledger.ledger.entries())
+    found["ledger"] = len(ledger.ledger.snapshot().entries)
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,7 +60,8 @@ def added(folder: Path, mapped: str) -> MarketChanged:
     clock = SystemClock()
     KeyStore(state.keys).create_ca(clock.now(), market="a market")
     overlay = new_overlay(path.read_text(), path)
-    changing = Changing(Up(), overlay.config(path), overlay, state, clock)
+    agents: Any = Up()
+    changing = Changing(agents, overlay.config(path), overlay, state, clock)
     return asyncio.run(changing.perform(AddUser("carol", 500_000), "somebody"))
 
 

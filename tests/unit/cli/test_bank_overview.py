@@ -121,12 +121,12 @@ def test_a_balance_changed_by_hand_is_told_with_its_account(state: Path, capsys:
     }
 
 
-def test_a_row_that_cannot_be_read_is_a_finding(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_entry_of_an_unknown_action_is_a_finding(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
     change(state, "UPDATE entries SET action = 'eaten' WHERE transfer_id IS NOT NULL")
     assert main(["bank", "audit", "--state-dir", str(state)]) == 1
     told = capsys.readouterr().out
-    assert "deposit:d-1 (5000 minor units from market to alice) contradicts itself or its entries" in told
-    assert "cannot read a row: 'eaten' is not a valid Action" in told
+    assert "deposit:d-1 (5000 minor units from market to alice) was never entered" in told
+    assert "(eaten) is of nothing that the ledger has" in told
 
 
 def test_the_ledger_that_the_configuration_names_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from unittest.mock import patch
 
 import pytest
 
 from ramp.errors import LedgerRefusal
 from ramp.ledger.account import ISSUER, AccountKind
 from ramp.ledger.book import Book
-from ramp.ledger.entry import AccountOpened
 from ramp.ledger.evidence import EVIDENCE_LENGTH_MAX
 from ramp.ledger.refusals import (
     IDENTIFIER_LENGTH_MAX,
@@ -76,7 +76,8 @@ def test_what_cannot_be_printed_becomes_one_question_mark() -> None:
 
 
 def test_all_that_may_be_issued_can_be_and_no_more() -> None:
-    book = Book([AccountOpened(replace(ISSUER, credit_limit=100))])
+    with patch("ramp.ledger.book.ISSUER", replace(ISSUER, credit_limit=100)):
+        book = Book()
     book.open_account("alice", AccountKind.USER, at=1)
     with pytest.raises(LedgerRefusal) as refused:
         book.deposit("d-1", "alice", 101, at=2)

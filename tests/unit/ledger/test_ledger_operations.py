@@ -5,12 +5,10 @@ from __future__ import annotations
 import pytest
 from ledger_answers import end, fail
 
-from ramp.errors import LedgerRefusal
 from ramp.ledger.account import AccountKind
 from ramp.ledger.book import Book
 from ramp.ledger.orders.order import OrderLine
 from ramp.ledger.transfer import TransferKind
-from ramp.model.instant import iso
 
 UNTIL, START = 1_000, 5_000
 
@@ -43,15 +41,6 @@ def test_what_is_done_without_a_signed_message_leaves_none(book: Book) -> None:
         assert book.evidence(reference) == ()
 
 
-def test_a_buyer_alone_counts_only_where_it_is_said(book: Book) -> None:
-    """A refund on the word of both is given after the start too, and that is what is meant if nothing is said."""
-    reserve(book, 1)
-    book.countersign("a-1", at=20, starts_at=START)
-    with pytest.raises(LedgerRefusal, match=f"the start of a-1 was at {iso(START)}: "):
-        end(book, "a-1", at=START, alone=True)
-    assert end(book, "a-1", at=START).is_posted
-
-
 def test_the_overview_begins_with_the_first_transfer_and_has_500_on_a_page() -> None:
     book = Book()
     book.open_account("alice", AccountKind.USER, at=1)
@@ -82,11 +71,3 @@ def test_what_nobody_has_written_down_has_no_memo(book: Book) -> None:
     assert refund is not None
     assert refund.memo == ""
     assert book.deposit("d-9", "alice", 1, at=40).memo == ""
-
-
-def test_an_order_has_no_line_for_an_agreement_of_another(book: Book) -> None:
-    reserve(book, 1)
-    order = book.order("o-1")
-    assert order is not None
-    assert order.line("a-1") == OrderLine("a-1", "hector", 100)
-    assert order.line("a-2") is None

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-from lxml import etree
 
-from ramp.errors import ConfigurationError, RemoteProtocolError, RuleFailed
+from ramp.errors import RemoteProtocolError, RuleFailed
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.called_terms import bound
@@ -19,15 +17,14 @@ from ramp.model.instant import HOUR, MINUTE
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.price_paid import SECOND_PRICE
 from ramp.model.request import RequestForQuotation, RequestUnit, TorusTerms, TotalCores
-from ramp.model.seal import Role, Seal
+from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus
-from ramp.protocol.progress import RequestEnded, RoundClosed
-from ramp.protocol.records import RequestStarted
+from ramp.protocol.progress import RoundClosed
 from ramp.protocol.rules.auction_rule import AuctionRule, Bidding, Price, UnitBids
 from ramp.protocol.rules.checked_rule import CheckedRule, RuleFault
-from ramp.protocol.rules.paid_prices import RUNNER_UP_BYTES_MAX, passed_on_bytes
+from ramp.protocol.rules.paid_prices import RUNNER_UP_BYTES_MAX
 from ramp.protocol.rules.rule_book import RuleBook
 from ramp.protocol.timing import Timing
 from ramp.protocol.user.party import UserParty
@@ -118,37 +115,6 @@ def sent(effects: list[Any], kind: type) -> list[Any]:
 # -- what is called for --------------------------------------------------------------------------------------------
 
 
-def test_the_papers_calls_say_nothing_new() -> None:
-    buyer = Buyer()
-    assert {call.rule for call in buyer.called()} == {""}
-    buyer.offer("res1", 60, seal=False)
-    buyer.offer("res2", 50, seal=False)
-    (again, *_) = sent(buyer.offer("res3", None, seal=False), c.CallForProposals)
-    assert (again.round_number, again.request.units[0].cpu_hour_cost) == (2, 50)
-    assert [(bid.resource, bid.cpu_hour_cost) for bid in again.bids] == [("res1", 60), ("res2", 50)]
-
-
-@pytest.mark.parametrize("name", ["sealed-first-price", SECOND_PRICE])
-def test_a_sealed_auction_has_one_round_at_the_users_price(name: str) -> None:
-    buyer = Buyer(name, rounds=5)
-    calls = buyer.called()
-    assert [call.request.units[0].cpu_hour_cost for call in calls] == [70, 70, 70]
-    assert {call.rule for call in calls} == {SECOND_PRICE if name == SECOND_PRICE else ""}
-    buyer.offer("res1", 60)
-    buyer.offer("res2", 50)
-    effects = buyer.offer("res3", 55)
-    assert sent(effects, c.CallForProposals) == []
-    assert [each.offer_id for each in sent(effects, c.Acceptance)] == ["offer-res2"]
-
-
-@pytest.mark.parametrize("name", ["sealed-first-price", SECOND_PRICE])
-def test_the_extra_round_of_a_sealed_auction_shows_no_bids_and_asks_for_what_is_unmet_only(name: str) -> None:
-    buyer = Buyer(name, approval=ev.Approval.BEST_OFFER)
-    calls = sent(buyer.bids(None, None, None), c.CallForProposals)
-    assert calls
-    assert all(call.best_offer and call.bids == () for call in calls)
-
-
 def test_no_bid_of_the_extra_round_undercuts_a_sealed_one() -> None:
     buyer = Buyer(SECOND_PRICE, approval=ev.Approval.BEST_OFFER, units=2)
     buyer.called()
@@ -169,29 +135,7 @@ def test_unsigned_offers_are_not_taken_where_the_winner_is_shown_them() -> None:
         buyer.offer("res1", 50, role=Role.USER)
 
 
-class TheFirst(AuctionRule):
-    def winners(self, bids: UnitBids) -> Sequence[Offer]:
-        return bids.offers[:1]
-
-
-def test_who_is_passed_over_is_not_told_that_the_request_has_ended() -> None:
-    buyer = Buyer("first", rules=lambda _: TheFirst())
-    told = sent(buyer.bids(60, 50, 55), c.Rejection)
-    assert {(each.offer_id, each.reason == REQUEST_ENDED) for each in told} == {
-        ("offer-res1", False),
-        ("offer-res3", False),
-    }
-    assert buyer.outcome is None
-
-
 # -- what is paid --------------------------------------------------------------------------------------------------
-
-
-def test_first_price_is_paid_as_offered_with_nothing_new_in_the_agreement() -> None:
-    buyer = Buyer("sealed-first-price")
-    buyer.bids(60, 50, 55)
-    buyer.grant("res2")
-    assert (buyer.agreement.cost, buyer.agreement.price) == (50 * 16 * 100, None)
 
 
 def test_second_price_is_that_of_the_next_offer_which_the_agreement_shows() -> None:
@@ -202,16 +146,6 @@ def test_second_price_is_that_of_the_next_offer_which_the_agreement_shows() -> N
     assert (agreement.offer.cpu_hour_cost, agreement.cost) == (50, 55 * 16 * 100)
     assert agreement.price.runner_up == buyer.answering(offer_of("res3", 55))
     assert agreement.price.seal.signer == "res3"
-
-
-def test_an_offer_that_is_called_like_anothers_does_not_spoil_its_seal() -> None:
-    buyer = Buyer(SECOND_PRICE)
-    buyer.called()
-    buyer.offer("res3", 55)
-    buyer.offer("res2", 50)
-    buyer.hear("res1", c.Proposal("r1", 1, (offer_of("res1", 60, offer_id="offer-res3"),)))
-    buyer.grant("res2")
-    assert (buyer.agreement.price.runner_up.resource, buyer.agreement.price.seal.signer) == ("res3", "res3")
 
 
 def refused_by_buyer(effects: list[Any]) -> str:
@@ -286,45 +220,6 @@ def test_a_paper_auctions_offers_say_nothing_new(resource: Any) -> None:
         assert [(bool(offer.asked), bool(offer.terms)) for offer in proposal.offers] == [(says, says)]
 
 
-def test_a_quotation_where_the_rule_has_failed_is_at_the_price_offered() -> None:
-    answers = iter((Price(55 * 1600), Price(1)))
-    options = {"quote_only": True, "rules": lambda _: Misbehaving("price", lambda _: next(answers))}
-    buyer = Buyer("bad", **options)
-    buyer.bids(60, 50, 55)
-    assert (buyer.outcome.status, buyer.outcome.units[0].cost) == (RequestStatus.QUOTED, 50 * 1600)
-
-
-def test_a_single_bidder_is_paid_the_cap() -> None:
-    buyer = Buyer(SECOND_PRICE)
-    buyer.bids(None, 50, None)
-    buyer.grant("res2")
-    assert (buyer.agreement.cost, buyer.agreement.price.runner_up) == (70 * 16 * 100, None)
-
-
-def test_after_a_refused_hold_the_next_offer_that_remains_sets_the_price() -> None:
-    buyer = Buyer(SECOND_PRICE)
-    buyer.bids(60, 50, 55)
-    buyer.hear("res2", c.HoldRefused("r1", "offer-res2", RefusalCode.SLOT_TAKEN))
-    buyer.grant("res3")
-    assert (buyer.agreement.resource, buyer.agreement.cost) == ("res3", 60 * 16 * 100)
-    other = Buyer(SECOND_PRICE)
-    other.bids(None, 50, 55)
-    other.hear("res2", c.HoldRefused("r1", "offer-res2", RefusalCode.SLOT_TAKEN))
-    other.grant("res3")
-    assert (other.agreement.cost, other.agreement.price.runner_up) == (70 * 16 * 100, None)
-
-
-def test_an_offer_that_has_lapsed_sets_no_price() -> None:
-    buyer = Buyer(SECOND_PRICE)
-    buyer.called()
-    short = c.Proposal("r1", 1, (offer_of("res3", 55, valid_for=1),))
-    buyer.hear("res3", short)
-    buyer.offer("res1", 60)
-    buyer.offer("res2", 50)
-    buyer.grant("res2", now=2)
-    assert buyer.agreement.cost == 60 * 16 * 100
-
-
 def test_the_limit_is_on_what_is_paid_not_on_what_is_offered() -> None:
     buyer = Buyer(SECOND_PRICE, max_cost=54 * 16 * 100)
     buyer.bids(60, 50, 55)
@@ -332,19 +227,6 @@ def test_the_limit_is_on_what_is_paid_not_on_what_is_offered() -> None:
     assert "880.00 credits together" in buyer.outcome.reason
     told = sent(buyer.effects, c.Rejection)
     assert {each.reason for each in told} == {REQUEST_ENDED}, "sellers learn neither the limit nor a price"
-
-
-def test_a_quotation_shows_what_would_be_paid() -> None:
-    buyer = Buyer(SECOND_PRICE, quote_only=True)
-    buyer.bids(60, 50, 55)
-    (unit,) = buyer.outcome.units
-    assert (unit.offer.cpu_hour_cost, unit.cost, buyer.outcome.rule) == (50, 55 * 16 * 100, SECOND_PRICE)
-
-
-def test_the_owner_is_asked_about_what_would_be_paid() -> None:
-    buyer = Buyer(SECOND_PRICE, approval=ev.Approval.ASK)
-    asked = [effect.progress for effect in buyer.bids(60, 50, 55) if isinstance(effect, fx.Report)][-1]
-    assert (asked.costs, asked.offers[0].cpu_hour_cost) == ((55 * 16 * 100,), 50)
 
 
 def test_an_offer_is_not_bought_for_more_than_the_owner_was_shown() -> None:
@@ -359,17 +241,6 @@ def test_an_offer_is_not_bought_for_more_than_the_owner_was_shown() -> None:
     buyer.hear("res2", c.HoldCancelled("r1", "offer-res2"), now=2 * MINUTE)
     assert buyer.outcome.status is RequestStatus.REJECTED
     assert buyer.outcome.reason == "the price has risen since approval"
-
-
-@pytest.mark.parametrize("passed_over", [False, True])
-def test_what_the_owner_was_shown_holds_for_that_offer_only(passed_over: bool) -> None:
-    buyer = Buyer(SECOND_PRICE, approval=ev.Approval.ASK)
-    buyer.bids(60, 50, 55)
-    buyer.party.handle(ev.OffersApproved("r1", True), MINUTE)
-    if passed_over:
-        buyer.hear("res2", c.HoldRefused("r1", "offer-res2", RefusalCode.SLOT_TAKEN), now=MINUTE)
-    buyer.grant("res3" if passed_over else "res2", MINUTE)
-    assert buyer.agreement.cost == (60 if passed_over else 55) * 16 * 100
 
 
 def test_second_price_makes_the_truth_the_best_bid() -> None:
@@ -395,41 +266,6 @@ def test_second_price_makes_the_truth_the_best_bid() -> None:
         assert truth >= other, (need, bid, others)
         lies += truth > other
     assert lies > 0  # a rule that pays everybody alike would pass the rest
-
-
-def test_first_price_does_not() -> None:
-    """The reason for the other: whoever bids its need by first price earns nothing."""
-    bids = UnitBids(UNIT, 70, (offer_of("res1", 40), offer_of("res2", 60)))
-    rule = CheckedRule("sealed-first-price", RULES.find("sealed-first-price"))
-    assert rule.price(bids, bids.offers[0], bids.offers[1:]).cost == bids.offers[0].cost
-
-
-# -- which rule ----------------------------------------------------------------------------------------------------
-
-
-def test_the_rule_is_on_record_and_the_agents_default_too() -> None:
-    for buyer in (Buyer(SECOND_PRICE), Buyer(default_rule=SECOND_PRICE)):
-        (started,) = [e.record for e in buyer.begun if isinstance(e, fx.Persist)]
-        assert isinstance(started, RequestStarted)
-        assert started.options.rule == SECOND_PRICE
-    assert Buyer("open-rounds", default_rule=SECOND_PRICE).party.purchases["r1"].options.rule == "open-rounds"
-
-
-def test_a_rule_that_nobody_knows_ends_the_request_before_anything_is_said() -> None:
-    buyer = Buyer("secondprice")
-    (report,) = buyer.begun
-    assert isinstance(report, fx.Report)
-    assert isinstance(report.progress, RequestEnded)
-    outcome = report.progress.outcome
-    assert (outcome.status, outcome.code) == (RequestStatus.FAILED, RuleFault.UNKNOWN)
-    assert "did you mean 'second-price'" in outcome.reason
-
-
-def test_what_is_no_rule_is_not_taken() -> None:
-    with pytest.raises(ConfigurationError, match="is not an AuctionRule"):
-        RULES.find("simulation.market.specs:UserSpec")
-    with pytest.raises(ConfigurationError, match="unknown auction rule 'second'"):
-        RULES.find("second")
 
 
 # -- guests --------------------------------------------------------------------------------------------------------
@@ -563,46 +399,11 @@ def test_a_rule_that_fails_ends_its_auction_with_a_code_and_nothing_else(
     assert sent(buyer.party.handle(again, 1), c.DirectoryQuery)
 
 
-def test_a_rule_whose_module_ends_the_program_ends_its_request_only(tmp_path: Path) -> None:
-    place = tmp_path / "leaving.py"
-    place.write_text("raise SystemExit('\\x1b[2J' + 'gone ' * 9_999)\n")
-    buyer = Buyer(f"{place}:Rule")
-    assert (buyer.refused.status, buyer.refused.code) == (RequestStatus.FAILED, RuleFault.UNKNOWN)
-    assert "SystemExit: ?[2Jgone" in buyer.refused.reason
-    assert len(buyer.refused.reason) < 1_000
-
-
-def test_a_rule_that_does_not_say_what_it_is_fails() -> None:
-    class Torn(AuctionRule):
-        @property
-        def sealed(self) -> bool:  # type: ignore[override]
-            raise SystemExit(1)
-
-    buyer = Buyer("torn", rules=lambda _: Torn())
-    assert (buyer.refused.status, buyer.refused.code) == (RequestStatus.FAILED, RuleFault.RAISED)
-    assert ": sealed: " in buyer.refused.reason
-
-    class Vague(AuctionRule):
-        @property
-        def pays_offer(self) -> bool:  # type: ignore[override]
-            raise SystemExit(1)
-
-    assert ": pays_offer: " in Buyer("vague", rules=lambda _: Vague()).refused.reason
-
-
 @pytest.mark.parametrize(("named", "shown"), [(offer_of("res9", 10), "'offer-res9'"), (17, "17")])
 def test_what_was_not_offered_is_named(named: Any, shown: str) -> None:
     buyer = Buyer("bad", rules=lambda _: Misbehaving("winners", (named,)))
     buyer.bids(60, 50, 55)
     assert f"winner {shown} was not offered" in buyer.outcome.reason
-
-
-def test_a_rule_may_ask_for_nothing_and_pay_what_is_offered_or_the_cap() -> None:
-    """The ends of what is right belong to it."""
-    bids = UnitBids(UNIT, 70, (offer_of("res1", 50),))
-    assert CheckedRule("free", Misbehaving("next_asks", {1: 0})).next_asks(Bidding(1, 3, (bids,))) == {1: 0}
-    for cost in (80_000, 112_000):  # 16 cores for an hour at 50, and at the cap of 70
-        assert CheckedRule("paid", Misbehaving("price", Price(cost))).price(bids, bids.offers[0], ()) == Price(cost)
 
 
 def test_a_rule_that_says_no_price_pays_what_is_offered() -> None:
@@ -622,52 +423,6 @@ def test_a_rule_may_name_an_offer_by_one_that_is_equal_to_it() -> None:
 
     offers = tuple(offer_of(each, 50) for each in SELLERS)
     assert CheckedRule("copying", Copying()).winners(UnitBids(UNIT, 70, offers)) == offers[::-1]
-
-
-def test_a_rule_that_raises_is_told_by_the_method_and_what_it_says_is_cut() -> None:
-    class Raising(AuctionRule):
-        pays_offer = False
-
-        def price(self, bids: UnitBids, winner: Offer, remaining: Any) -> Price:
-            if not remaining:
-                raise ValueError("no idea")
-            return "seventy " * 50  # type: ignore[return-value]
-
-    rule, offer = CheckedRule("raising", Raising()), offer_of("res1", 50)
-    bids = UnitBids(UNIT, 70, (offer,))
-    with pytest.raises(RuleFailed, match=r"price: .*no idea"):
-        rule.price(bids, offer, ())
-    with pytest.raises(RuleFailed, match=r"must be a Price in minor units, got 'seventy ") as caught:
-        rule.price(bids, offer, (offer,))
-    assert len(str(caught.value)) < 200
-
-
-@pytest.mark.parametrize("text", ["plain", "a & b < c > d", "a\rb", "&#13;\r&amp;"])
-def test_a_proposal_is_as_long_as_an_xml_writer_makes_it(text: str) -> None:
-    """Within the agreement, and with that within the commitment; lxml writes both."""
-    once = written_by_lxml(text)
-    assert passed_on_bytes(Seal("res1", Role.RESOURCE, "alice", "r1", 0, text)) == len(written_by_lxml(once))
-
-
-def written_by_lxml(text: str) -> str:
-    element = etree.Element("t")
-    element.text = text
-    return etree.tostring(element, encoding="unicode").removeprefix("<t>").removesuffix("</t>")
-
-
-def test_a_rule_at_a_place_goes_by_its_own_name() -> None:
-    """Who is called hears the name, and has no such file."""
-    buyer = Buyer("rules/mine.py:Mine", rules=lambda _: Misbehaving("", None))
-    assert {call.rule for call in buyer.called()} == {"Mine"}
-
-
-def test_a_rule_that_fails_when_slots_are_held_lets_them_go() -> None:
-    answers = iter((Price(90_000), Price(1)))  # the first for the owner's limit, the second for the agreement
-    buyer = Buyer("bad", rules=lambda _: Misbehaving("price", lambda _: next(answers)))
-    buyer.bids(60, 50, 55)
-    assert [each.offer_id for each in sent(buyer.grant("res2"), c.HoldCancelled)] == ["offer-res2"]
-    buyer.hear("res2", c.HoldCancelled("r1", "offer-res2"))
-    assert (buyer.outcome.status, buyer.outcome.code) == (RequestStatus.FAILED, RuleFault.WRONG_PRICE)
 
 
 def test_a_rule_without_end_is_ended() -> None:

@@ -1,15 +1,33 @@
-"""One heap of timers for all conversations of a party: which of them act, when, and what a bug in one does."""
+"""The registry of conversations: deadlines, retention, and the machines' tables."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from itertools import pairwise
+from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ramp.model.instant import Duration, Instant
-from ramp.protocol.conversations import STALE_MAX, Conversations, Registry
+from ramp.errors import ProtocolError
+from ramp.model.agreement import ORDER_VALIDITY_MAX
+from ramp.model.instant import HOUR, MINUTE, SECOND, Duration, Instant
+from ramp.protocol.conversations import (
+    ARCHIVE_PAUSE,
+    RETENTION_MIN,
+    STALE_MAX,
+    Conversations,
+    Registry,
+    Retention,
+    least_retention,
+)
 from ramp.protocol.effects import Effect, ForgetSlots, TakeUpAgain
+from ramp.protocol.machine import StateMachine
+from ramp.protocol.timing import Timing
+from ramp.protocol.transition_tables import AUCTION, TABLES, AuctionState, mermaid
+from ramp.rfql.codec import SEAL_AGE_MAX
 
 BUG = ValueError("a bug")
 
@@ -54,75 +72,12 @@ def names(effects: list[Effect]) -> list[str]:
     return [each.keys[0] for each in effects if isinstance(each, ForgetSlots)]
 
 
-def test_each_acts_at_its_deadline_the_earliest_first_and_the_first_armed_of_equals() -> None:
-    registry, _ = registry_of(Waiting("late", [9]), Waiting("b", [5]), Waiting("a", [5]), Waiting("never", []))
-    assert registry.deadline == 5
-    assert registry.tick(4) == []
-    assert names(registry.tick(9)) == ["b", "a", "late"]
-    assert registry.deadline is None
-
-
-def test_a_conversation_that_is_due_again_acts_once_a_tick() -> None:
-    one = Waiting("one", [1, 2, 3])
-    registry, _ = registry_of(one)
-    assert names(registry.tick(10)) == ["one"]
-    assert registry.deadline == 2
-
-
-def test_only_the_last_deadline_counts_and_none_after_it_is_dropped() -> None:
-    one, other = Waiting("one", [5]), Waiting("other", [7])
-    registry, group = registry_of(one, other)
-    one.deadlines = [8]
-    group.act("one", one.start, 0)
-    assert (registry.deadline, names(registry.tick(7))) == (7, ["other"])
-    assert group.drop("one") is one
-    assert (registry.deadline, registry.tick(8)) == (None, [])
-    assert "one" not in group
-
-
-def test_a_bug_stays_in_its_conversation_which_is_not_armed_any_more() -> None:
-    registry, _ = registry_of(Waiting("broken", [5], raises=True), Waiting("sound", [5]))
-    again, done = registry.tick(5)
-    assert (again, names([done])) == (TakeUpAgain("broken", BUG), ["sound"])
-    assert registry.deadline is None
-
-
 def test_what_is_named_otherwise_is_resumed_under_that_name() -> None:
     registry = Registry()
     group: Conversations[Waiting] = Conversations(registry, lambda each: f"offer of {each.name}")
     one = group.add("one", Waiting("one", [5], raises=True))
     group.act("one", one.start, 0)
     assert registry.tick(5) == [TakeUpAgain("offer of one", BUG)]
-
-
-def test_after_an_action_the_party_has_its_say_and_may_end_the_conversation() -> None:
-    registry = Registry()
-
-    def followed(one: Waiting, effects: list[Effect], now: Instant) -> list[Effect]:
-        group.drop(one.name)
-        return [*effects, ForgetSlots((f"followed at {now}",))]
-
-    group: Conversations[Waiting] = Conversations(registry, followed=followed)
-    one = group.add("one", Waiting("one", [5]))
-    assert names(group.act("one", one.start, 3)) == ["followed at 3"]
-    assert (len(group), registry.deadline) == (0, None)
-
-
-def test_tasks_act_after_the_conversations_and_have_deadlines_of_their_own() -> None:
-    registry, _ = registry_of(Waiting("one", [5]))
-    task = Waiting("task", [3, 5])
-    registry.task(task, task.on_timer)
-    assert (registry.deadline, names(registry.tick(3))) == (3, ["task"])
-    assert names(registry.tick(5)) == ["one", "task"]
-
-
-def test_a_step_of_the_clock_moves_all() -> None:
-    registry, _ = registry_of(Waiting("one", [5]), Waiting("two", [6]))
-    task = Waiting("task", [7])
-    registry.task(task, task.on_timer)
-    registry.clock_set(100)
-    assert (registry.deadline, names(registry.tick(106))) == (105, ["one", "two"])
-    assert registry.deadline == 107
 
 
 def test_replaced_alarms_do_not_pile_up() -> None:
@@ -146,3 +101,87 @@ def test_who_acts_is_as_if_all_were_looked_at_each_time(plans: list[list[int]], 
             left[name].pop(0)
         assert registry.deadline == min((plan[0] for plan in left.values() if plan), default=None)
     assert len(group) == len(plans)
+
+
+TIMING = Timing(retention=HOUR)
+
+
+def test_the_standard_outlasts_everything_that_peers_may_say() -> None:
+    timing = Timing()
+    longest = max(ORDER_VALIDITY_MAX, SEAL_AGE_MAX, timing.offer_validity, timing.agreement_validity)
+    assert longest + timing.message_age <= RETENTION_MIN
+    assert timing.retention >= least_retention(timing) >= RETENTION_MIN
+
+
+def test_nothing_is_forgotten_while_a_message_of_it_is_believed() -> None:
+    """The two clocks may be apart by as much as a message may be old."""
+    assert least_retention(Timing(message_age=5 * HOUR)) == 10 * HOUR
+
+
+def test_nothing_goes_early_and_all_goes_in_batches() -> None:
+    """Against a plain list: whatever is told, it is told once, after its time and within a pause of it."""
+    random = Random(5)
+    kept, ends, told = Retention(TIMING), {}, {}
+    for now in range(0, 6 * HOUR, 10 * SECOND):
+        if now < 3 * HOUR and random.random() < 0.3:
+            reference = f"r{random.randrange(200)}"
+            if reference not in told:
+                ends[reference] = max(ends.get(reference, 0), now + random.randrange(HOUR))
+                kept.keep(reference, ends[reference])
+        if kept.deadline is not None and now >= kept.deadline:
+            for reference in kept.due(now):
+                assert reference not in told
+                told[reference] = now
+    assert told.keys() == ends.keys()
+    assert all(0 <= now - ends[reference] - HOUR <= ARCHIVE_PAUSE + 10 * SECOND for reference, now in told.items())
+    batches = sorted(set(told.values()))
+    assert all(later - earlier >= ARCHIVE_PAUSE for earlier, later in pairwise(batches))
+    assert (len(kept), kept.deadline, kept.due(7 * HOUR)) == (0, None, [])
+
+
+def test_what_goes_on_after_all_is_not_told() -> None:
+    kept = Retention(TIMING)
+    kept.keep("a", 0)
+    kept.keep("b", 0)
+    kept.drop("a")
+    kept.keep("b", MINUTE)
+    kept.keep("b", 0)  # an earlier end changes nothing
+    assert kept.deadline == HOUR + MINUTE
+    assert kept.due(HOUR) == []
+    assert kept.due(HOUR + MINUTE) == ["b"]
+
+
+def test_a_clock_set_back_does_not_stop_the_archiving() -> None:
+    kept = Retention(TIMING)
+    kept.keep("a", 0)
+    assert kept.due(10 * HOUR) == ["a"]
+    kept.clock_set(-9 * HOUR)
+    kept.keep("b", 0)
+    assert kept.deadline == HOUR + ARCHIVE_PAUSE
+
+
+@pytest.mark.parametrize("name", sorted(TABLES))
+def test_the_diagram_has_every_transition_and_no_other(name: str) -> None:
+    drawn = set()
+    for line in mermaid(name).splitlines()[1:]:
+        match = re.fullmatch(r"    (\w+) --> (\w+): (.+)", line)
+        assert match
+        drawn |= {(match[1], stimulus, match[2]) for stimulus in match[3].split(" / ")}
+    assert drawn == {(move.state.value, move.stimulus, move.next_state.value) for move in TABLES[name]}
+
+
+class _Again(StateMachine[AuctionState]):
+    def again(self, state: AuctionState) -> None:
+        self._resume(state)
+
+
+def test_a_machine_resumes_only_once_and_only_in_a_state_of_its_table() -> None:
+    again = _Again("r1", AUCTION, AuctionState.NEW)
+    with pytest.raises(ProtocolError, match="_Again cannot resume as new from new"):
+        again.again(AuctionState.NEW)
+    again.again(AuctionState.BIDDING)
+    assert again.state is AuctionState.BIDDING
+    with pytest.raises(ProtocolError, match="_Again cannot resume as closed from bidding") as caught:
+        again.again(AuctionState.CLOSED)
+    assert caught.value.story == ("resumed as bidding",)
+    assert again.state is AuctionState.BIDDING

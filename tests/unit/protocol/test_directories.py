@@ -9,10 +9,10 @@ import pytest
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
-from ramp.model.instant import MINUTE, SECOND
+from ramp.model.instant import SECOND
 from ramp.model.machine_terms.static_needs import StaticNeeds
 from ramp.model.seal import Role
-from ramp.model.services import DRAINING_SERVICE, RESOURCE_SERVICE
+from ramp.model.services import RESOURCE_SERVICE
 from ramp.model.slot import StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
@@ -41,38 +41,6 @@ def listing(*names: str, more: bool = False) -> c.DirectoryListing:
     return c.DirectoryListing("r1", RESOURCE_SERVICE, names, more=more)
 
 
-def test_a_silent_directory_is_passed_over_at_the_first_retransmission() -> None:
-    search = discovery(Directories(TWO))
-    assert [name for name, _ in sent(search.start(0))] == ["first"]
-    assert [name for name, _ in sent(search.tick(SECOND))] == ["second"]
-    search.on_listing(listing("res"), SECOND)
-    assert search.is_complete
-    assert search.names == ("res",)
-
-
-def test_the_next_search_begins_with_the_one_that_answered() -> None:
-    directories = Directories(TWO)
-    search = discovery(directories)
-    search.start(0)
-    search.tick(SECOND)
-    search.on_listing(listing("res"), SECOND)
-    assert [name for name, _ in sent(discovery(directories, "r2").start(MINUTE))] == ["second"]
-
-
-def test_who_was_struck_out_is_found_no_more_whatever_it_stated() -> None:
-    index, need = TermsIndex(), StaticNeeds(cores=32)
-    stated = {"large": StaticTerms(64), "small": StaticTerms(16), "silent": None}
-    for name, terms in stated.items():
-        index.put(name, terms)
-    fit, unfit = index.meeting((need,))
-    assert (sorted(index.names(fit)), list(index.names(unfit))) == (["large", "silent"], ["small"])
-    for name in stated:
-        index.remove(name)
-    assert (index.meeting((need,)), len(index)) == ((0, 0), 0)
-    index.put("next", None)  # in a place that was somebody's
-    assert list(index.names(index.meeting((need,))[0])) == ["next"]
-
-
 def test_a_set_of_machines_names_each_of_them() -> None:
     index, names = TermsIndex(), [f"machine-{number}" for number in range(40)]
     for name in names:
@@ -80,22 +48,6 @@ def test_a_set_of_machines_names_each_of_them() -> None:
     for chosen in ([0], [7], [8], [15, 16], [3, 4, 5, 31], [39], list(range(40))):
         assert sorted(index.names(sum(1 << place for place in chosen))) == sorted(names[place] for place in chosen)
     assert list(index.names(0)) == []
-
-
-def test_each_of_several_directories_has_its_turn() -> None:
-    directories = Directories(("first", "second", "third"))
-    asked = [directories.preferred]
-    for _ in range(3):
-        asked.append(directories.pass_over(asked[-1]))
-    assert asked == ["first", "second", "third", "first"]
-
-
-def test_searches_that_find_out_together_pass_it_over_once() -> None:
-    directories = Directories(TWO)
-    searches = [discovery(directories, f"r{number}") for number in range(2)]
-    for search in searches:
-        search.start(0)
-    assert [name for search in searches for name, _ in sent(search.tick(SECOND))] == ["second", "second"]
 
 
 def test_a_directory_lost_between_two_pages_is_no_loss() -> None:
@@ -109,51 +61,9 @@ def test_a_directory_lost_between_two_pages_is_no_loss() -> None:
     assert search.names == ("a", "b", "c")
 
 
-def test_one_that_says_there_is_nobody_is_not_the_last_word() -> None:
-    search = discovery(Directories(TWO))
-    search.start(0)
-    search.on_listing(listing(), 0)
-    assert [name for name, _ in sent(search.tick(SECOND))] == ["second"]
-    search.on_listing(listing("res"), SECOND)
-    assert search.is_complete
-
-
-def test_with_one_directory_that_one_is_asked_again() -> None:
-    search = discovery(Directories(("only",)))
-    search.start(0)
-    assert [name for name, _ in sent(search.tick(SECOND))] == ["only"]
-
-
 def test_there_is_always_one() -> None:
     with pytest.raises(ValueError, match="at least one"):
         Directories(())
-
-
-def test_a_resource_is_entered_in_all_and_leaves_all() -> None:
-    entry = DirectoryEntry("res", TWO, Timing(), draining=True)
-    lease = Timing().lease
-    assert sent(entry.renew(100)) == [
-        ("first", c.Registration(RESOURCE_SERVICE, lease, 100)),
-        ("second", c.Registration(RESOURCE_SERVICE, lease, 100)),
-        ("first", c.Registration(DRAINING_SERVICE, lease, 101)),
-        ("second", c.Registration(DRAINING_SERVICE, lease, 101)),
-    ]
-    assert sent(entry.leave(200)) == [
-        ("first", c.Deregistration(DRAINING_SERVICE, 200)),
-        ("second", c.Deregistration(DRAINING_SERVICE, 200)),
-        ("first", c.Deregistration(RESOURCE_SERVICE, 201)),
-        ("second", c.Deregistration(RESOURCE_SERVICE, 201)),
-    ]
-
-
-def test_a_number_that_one_invents_does_not_matter_at_the_other(seal: Any) -> None:
-    entry = DirectoryEntry("res", TWO, Timing())
-    entry.renew(100)
-    entry.entered(seal("first", "res", c.Registered(RESOURCE_SERVICE, 2**62), Role.DIRECTORY), 2**62)
-    assert sent(entry.renew(200)) == [
-        ("first", c.Registration(RESOURCE_SERVICE, Timing().lease, 2**62 + 1)),
-        ("second", c.Registration(RESOURCE_SERVICE, Timing().lease, 200)),
-    ]
 
 
 @pytest.fixture
@@ -189,22 +99,6 @@ def test_a_machine_whose_terms_change_is_there_once() -> None:
         index.put("res1", StaticTerms(cores))
     met, unmet = index.meeting((StaticNeeds(cores=100),))
     assert (list(index.names(met)), list(index.names(unmet)), len(index)) == (["res1"], [], 1)
-
-
-def test_who_comes_takes_the_place_of_who_has_gone() -> None:
-    """Else a directory would grow with everyone who ever registered."""
-    index = TermsIndex()
-    for number in range(100):
-        index.put(f"machine-{number}", StaticTerms(64))
-        assert index.place(f"machine-{number}") == 0
-        index.remove(f"machine-{number}")
-
-
-def test_what_nobody_has_is_met_by_nobody_whatever_stands_at_the_first_place() -> None:
-    index = TermsIndex()
-    index.put("res1", StaticTerms(64, architecture="x86_64"))
-    met, _ = index.meeting((StaticNeeds(cores=1, architecture="sparc"),))
-    assert list(index.names(met)) == []
 
 
 def test_what_is_stated_for_the_first_time_is_not_taken_for_another_since_something_is_stated_no_more() -> None:

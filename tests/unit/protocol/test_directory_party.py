@@ -1,39 +1,27 @@
-"""The directory: leases, numbers that only go up, pages, and a restart with those who were known."""
+"""The directory: leases, captured messages, restarts, pages, and whom it names for which need."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from example_counts import examples
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
+from ramp.model.contents import DirectoryListing, UnfitAgent
 from ramp.model.instant import MINUTE, SECOND
+from ramp.model.machine_terms.static_needs import StaticNeeds
 from ramp.model.seal import Role
-from ramp.protocol.directory import party
+from ramp.model.services import RESOURCE_SERVICE
+from ramp.model.slot import StaticTerms
+from ramp.protocol.directory.discovery import PAGES_MAX, ListingPages
+from ramp.protocol.directory.listed import Listed
 from ramp.protocol.directory.party import KnownAgent
+from ramp.protocol.directory.terms_index import TermsIndex
 from ramp.protocol.timing import Timing
 
 LEASE = 15 * SECOND
 SERVICE = "resource-trader"
-
-
-def test_who_registers_is_listed_until_the_lease_ends(directory: Any) -> None:
-    assert directory.register("res", 7) == c.Registered(SERVICE, 7)
-    assert directory.names(LEASE - 1).names == ("res",)
-    assert directory.names(LEASE).names == ()
-
-
-def test_no_more_are_listed_than_memory_is_meant_for(directory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(party, "REGISTRATIONS_MAX", 2)
-    for name in ("res1", "res2", "res3"):
-        directory.register(name)
-    assert directory.names().names == ("res1", "res2")
-    directory.register("res1", 2, now=LEASE - 1)
-    assert directory.names(LEASE).names == ("res1",)  # who is listed renews as ever
 
 
 def test_a_heartbeat_renews_the_lease(directory: Any) -> None:
@@ -69,12 +57,6 @@ def test_after_a_withdrawal_a_captured_registration_lists_nobody(directory: Any)
     assert directory.names().names == ("res",)
 
 
-def test_who_is_unknown_cannot_be_struck_out_in_advance(directory: Any) -> None:
-    directory.deregister("res", 10**9)
-    directory.register("res", 1)
-    assert directory.names().names == ("res",)
-
-
 @pytest.mark.parametrize("role", sorted(set(Role) - {Role.RESOURCE}))
 def test_only_resources_register(directory: Any, role: Role) -> None:
     with pytest.raises(RemoteProtocolError, match="must come from a resource"):
@@ -90,56 +72,6 @@ def test_services_are_a_fixed_list(directory: Any) -> None:
     assert listing.names == ()
 
 
-def test_nobody_is_listed_for_ever(directory: Any) -> None:
-    directory.register("res", 1, lease=10**15)
-    assert directory.names(10 * MINUTE - 1).names == ("res",)
-    assert directory.names(10 * MINUTE).names == ()
-
-
-def test_a_listing_comes_in_pages_of_500(directory: Any) -> None:
-    names = sorted(f"r{number}" for number in range(1_201))
-    for name in names:
-        directory.register(name)
-    found: list[str] = []
-    sizes = []
-    more = []
-    for _ in range(3):
-        page = directory.names(after=found[-1] if found else "")
-        found += page.names
-        sizes.append(len(page.names))
-        more.append(page.more)
-    assert (found, sizes, more) == (names, [500, 500, 201], [True, True, False])
-
-
-def test_a_full_last_page_says_that_it_is_the_last(directory: Any) -> None:
-    for number in range(500):
-        directory.register(f"r{number}")
-    assert not directory.names().more
-
-
-def test_the_page_behind_a_name_that_has_left_goes_on_there(directory: Any) -> None:
-    for name in ("a", "b", "c"):
-        directory.register(name)
-    directory.deregister("b", 2)
-    assert directory.names(after="b").names == ("c",)
-
-
-def test_a_restarted_directory_begins_with_those_it_knew(directory: Any, directory_with: Any) -> None:
-    directory.register("b", 5)
-    directory.register("a", 9)
-    directory.register("gone", 1)
-    directory.deregister("gone", 2)
-    known = directory.party.registered
-    assert known == (KnownAgent(SERVICE, "a", 9), KnownAgent(SERVICE, "b", 5))
-    again = directory_with([*known, KnownAgent("printer", "p", 1)])
-    again.party.start(MINUTE)
-    assert again.names(MINUTE).names == ("a", "b")
-    assert again.register("b", 5, now=MINUTE) == c.Registered(SERVICE, 5)
-    again.deregister("a", 9, now=MINUTE)  # captured in its earlier life
-    assert again.names(MINUTE + Timing().lease - 1).names == ("a", "b")
-    assert again.names(MINUTE + Timing().lease).names == ()
-
-
 def test_a_directory_that_comes_back_from_its_journal_begins_with_those_it_knew(directory_with: Any) -> None:
     again = directory_with([KnownAgent(SERVICE, "a", 9)])
     assert again.party.recover((), MINUTE) == []
@@ -147,63 +79,81 @@ def test_a_directory_that_comes_back_from_its_journal_begins_with_those_it_knew(
     assert again.names(MINUTE + Timing().lease).names == ()
 
 
-def test_all_whose_leases_have_run_out_go_together(directory: Any) -> None:
-    """Also behind one who has shortened its lease meanwhile."""
-    directory.register("a", 1)
-    directory.register("a", 2, lease=10 * SECOND)
-    directory.register("b", 1, now=SECOND)
-    directory.party.tick(LEASE + SECOND)
-    assert directory.party.registered == ()
-    assert directory.party.deadline is None
+SMALL, LARGE = StaticTerms(8, operating_system="LINUX"), StaticTerms(1024, operating_system="LINUX")
+NEED = StaticNeeds(64)
 
 
-def test_changes_count_names_and_not_heartbeats(directory: Any) -> None:
-    """Its memory is written when this changes."""
-    for number in range(1, 50):
-        directory.register("res", number, now=number)
-    assert directory.party.changes == 1
-    directory.deregister("res", 50, now=50)
-    assert directory.party.changes == 2
+def enter(directory: Any, name: str, terms: StaticTerms | None, number: int = 1) -> None:
+    stated = () if terms is None else (terms,)
+    directory.hear(name, c.Registration(RESOURCE_SERVICE, LEASE, number, stated), role=Role.RESOURCE)
 
 
-AGENTS = st.sampled_from(["a", "b", "c"])
-STEPS = st.lists(
-    st.one_of(
-        st.tuples(st.just("register"), AGENTS, st.integers(0, 8), st.integers(1, 12)),
-        st.tuples(st.just("deregister"), AGENTS, st.integers(0, 8)),
-        st.tuples(st.just("wait"), st.integers(1, 6)),
-        st.tuples(st.just("tick")),
-    ),
-    max_size=40,
-)
+def asked(directory: Any, *needs: StaticNeeds, after: str = "", service: str = RESOURCE_SERVICE) -> Any:
+    (sent,) = directory.hear("alice", c.DirectoryQuery("q", service, after, needs))
+    return sent.message.content
 
 
-@settings(max_examples=examples(600))
-@given(steps=STEPS)
-def test_any_history_agrees_with_the_rules_read_out_of_a_table(parties: Any, steps: Any) -> None:
-    """The model keeps of each agent the highest number and the end of its lease, and looks at all of them each time."""
-    directory = parties["directory"]()
-    highest: dict[str, int] = {}
-    until: dict[str, int] = {}
-    now = 0
-    for step in steps:
-        match step:
-            case ("register", name, number, lease):
-                if name not in highest or number > highest[name]:
-                    highest[name], until[name] = number, now + lease
-                assert directory.register(name, number, now, lease).number == highest[name]
-            case ("deregister", name, number):
-                if name in highest and number > highest[name]:
-                    highest[name], until[name] = number, 0
-                directory.deregister(name, number, now)
-            case ("wait", time):
-                now += time
-            case _:
-                directory.party.tick(now)
-        listed = tuple(sorted(name for name, end in until.items() if end > now))
-        assert directory.names(now).names == listed
-        directory.party.tick(now)
-        known = directory.party.registered
-        assert [(each.name, each.number) for each in known] == [(name, highest[name]) for name in listed]
-        if listed:
-            assert directory.party.deadline <= min(until[name] for name in listed)
+def test_the_latest_word_counts_and_a_captured_one_does_not(directory: Any) -> None:
+    enter(directory, "res", SMALL, 1)
+    enter(directory, "res", LARGE, 2)
+    assert asked(directory, NEED).names == ("res",)
+    enter(directory, "res", SMALL, 1)
+    assert asked(directory, NEED).names == ("res",)
+    enter(directory, "res", SMALL, 3)
+    assert asked(directory, NEED).names == ()
+    enter(directory, "res", None, 4)
+    assert asked(directory, NEED).names == ("res",)
+    directory.deregister("res", 5)
+    assert asked(directory, NEED) == c.DirectoryListing("q", RESOURCE_SERVICE, ())
+    enter(directory, "res", SMALL, 6)
+    assert [each.name for each in asked(directory, NEED).unfit] == ["res"]
+
+
+NEEDS = (StaticNeeds(cores=64),)
+
+
+@pytest.mark.parametrize("others", [0, 100])
+def test_pages_by_need_name_everyone_once_and_the_last_says_so(others: int) -> None:
+    """With many others few fit, which is looked for in another way; the answer is the same."""
+    listed = Listed()
+    for name in ("a1", "b1", "c1", "d1"):
+        listed.add(name, StaticTerms(64))
+    for number in range(others):
+        listed.add(f"small-{number}", StaticTerms(16))
+    assert listed.page_by_need(NEEDS, "", 2, 0) == (("a1", "b1"), True, ())
+    assert listed.page_by_need(NEEDS, "b1", 2, 0) == (("c1", "d1"), False, ())
+
+
+def test_who_does_not_fit_is_told_whatever_it_is_called() -> None:
+    listed = Listed()
+    listed.add("1st@west.example", StaticTerms(16))
+    _, _, unfit = listed.page_by_need(NEEDS, "", 5, 5)
+    assert [each.name for each in unfit] == ["1st@west.example"]
+
+
+def test_words_that_nobody_states_any_more_are_forgotten() -> None:
+    """Else a directory would grow with every architecture that somebody ever invented."""
+    index, need = TermsIndex(), StaticNeeds(cores=1, architecture="x86_64")
+    for name in ("res1", "res2"):
+        index.put(name, StaticTerms(64, architecture="x86_64"))
+    index.remove("res1")
+    assert list(index.names(index.meeting((need,))[0])) == ["res2"]
+    index.remove("res2")
+    assert index._words == {}
+
+
+def test_a_listing_ends_with_its_last_page_or_when_there_are_too_many() -> None:
+    pages = ListingPages()
+    for number in range(1, PAGES_MAX + 1):
+        assert not pages.complete
+        assert pages.add(DirectoryListing("q", "resource-trader", (f"m{number:06}",), True))
+    assert pages.complete
+
+
+def test_a_page_that_begins_where_the_last_one_ended_is_none_of_the_listing() -> None:
+    pages = ListingPages()
+    first = (UnfitAgent("x1", (StaticTerms(16),)),)
+    assert pages.add(DirectoryListing("q", "resource-trader", ("a1", "b1"), True, first))
+    assert not pages.add(DirectoryListing("q", "resource-trader", ("b1", "c1"), True))
+    assert pages.add(DirectoryListing("q", "resource-trader", ("c1",), False))
+    assert (pages.names, dict(pages.unfit)) == (("a1", "b1", "c1"), {"x1": StaticTerms(16)})

@@ -5,6 +5,7 @@ The slot begins after an hour and lasts one; `test_jobs_of_resources.py` tells w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +17,7 @@ from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.records import JobCancelAsked
+from ramp.protocol.records import JobCancelAsked, SlotFailed
 from ramp.protocol.resource.jobs.job_desk import READS_MAX, WAITING_MAX
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 
@@ -29,9 +30,9 @@ CANCELLATION = c.JobCancellation("job-1", "a1")
 class Seller:
     """A resource that has sold its slot to alice, with everything that it has on record."""
 
-    def __init__(self, make: Any) -> None:
+    def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
-        self.one = make(TERMS)
+        self.one = make()
         self.journal: list[Any] = []
         offer, effects = self.one.hold()
         self.noted(effects)
@@ -48,11 +49,14 @@ class Seller:
     def seen(self, answer: Any, now: int) -> list[fx.Effect]:
         return self.noted(list(self.one.party.handle(ev.JobSeen("job-1", answer), now)))
 
+    def told(self, event: ev.SlotsTended, now: int) -> list[fx.Effect]:
+        return self.noted(list(self.one.party.handle(event, now)))
+
     def tick(self, now: int) -> list[fx.Effect]:
         return self.noted(list(self.one.party.tick(now)))
 
     def restart(self, now: int) -> list[fx.Effect]:
-        self.one = self._make(TERMS)
+        self.one = self._make()
         return self.noted(list(self.one.party.recover(self.journal, now)))
 
     @property
@@ -69,7 +73,15 @@ class Seller:
 
 @pytest.fixture
 def seller(launching_resource: Any) -> Seller:
-    return Seller(launching_resource)
+    return Seller(lambda: launching_resource(TERMS))
+
+
+@pytest.fixture
+def in_batch_system(launching_resource: Any) -> Seller:
+    """One whose site says what it sees of the reservation, with a job ordered."""
+    found = Seller(lambda: launching_resource(replace(TERMS, executor="slurm")))
+    found.hears(ORDER)
+    return found
 
 
 def asked(effects: list[fx.Effect]) -> list[type]:
@@ -102,119 +114,12 @@ def test_a_job_finds_its_slot_in_its_environment(seller: Seller) -> None:
     assert submit.job.queue_key == ""
 
 
-def test_a_job_ends_with_its_slot_as_that_is_now(seller: Seller) -> None:
-    (participant,) = seller.one.party.participants.values()
-    participant.size = 8, HOUR + 30 * MINUTE
-    (submit,) = [each for each in seller.hears(replace(ORDER, cores=8)) if isinstance(each, fx.SubmitJob)]
-    assert submit.job.end_at == HOUR + 30 * MINUTE
-
-
-@pytest.mark.parametrize(
-    ("begin_at", "now", "due"),
-    [(0, 0, HOUR), (HOUR + MINUTE, 0, HOUR + MINUTE), (0, HOUR + 2 * MINUTE, HOUR + 2 * MINUTE)],
-    ids=["with its slot", "later than its slot", "ordered late"],
-)
-def test_a_job_is_due_when_slot_order_and_buyer_allow(seller: Seller, begin_at: int, now: int, due: int) -> None:
-    seller.hears(replace(ORDER, begin_at=begin_at), now)
-    assert seller.status.due_at == due
-
-
-def test_an_ended_job_is_told_alike_after_a_restart(seller: Seller) -> None:
-    seller.hears(ORDER)
-    seller.seen(ev.JobSight(JobState.DONE, "4711", 16, HOUR + SECOND, HOUR + MINUTE, 3, "exit code 3"), HOUR + MINUTE)
-    before = seller.status
-    assert before == c.JobStatus(
-        "job-1", "a1", JobState.DONE, "local", "alice1", HOUR, Delivery.ON_TIME, "4711", 16, HOUR + SECOND,
-        HOUR + MINUTE, 3, "exit code 3",
-    )  # fmt: skip
-    assert asked(seller.restart(HOUR + 2 * MINUTE)) == []
-    assert seller.status == before
-    assert seller.deadline is None
-
-
-def test_looks_at_a_job_are_as_far_away_as_before_when_the_clock_is_set(seller: Seller) -> None:
-    seller.hears(ORDER)
-    seller.seen(ev.MachineInDoubt("it does not answer"), 1)
-    due = seller.deadline
-    assert due is not None
-    seller.one.party.clock_set(-HOUR // 2)
-    assert seller.deadline == due - HOUR // 2
-    assert asked(seller.tick(due - HOUR // 2)) == [fx.LookUpJob]
-
-
 def test_a_buyer_who_cancels_does_not_wait_for_the_answer_to_an_earlier_question(seller: Seller) -> None:
     seller.hears(ORDER)  # the launcher has not answered
     effects = seller.hears(CANCELLATION, 1)
     assert (recorded(effects), asked(effects)) == ([JobCancelAsked], [fx.CancelJob])
     effects = seller.hears(CANCELLATION, 2)  # once more: on record already, but asked again
     assert (recorded(effects), asked(effects)) == ([], [fx.CancelJob])
-
-
-def test_a_cancelled_job_that_the_launcher_never_had_was_never_started(seller: Seller) -> None:
-    seller.hears(ORDER)
-    seller.hears(CANCELLATION, 1)
-    seller.seen(None, 2)
-    assert (seller.status.state, seller.status.detail) == (JobState.CANCELLED, "the job never started")
-
-
-def test_a_job_that_is_lost_after_its_slot_is_not_launched_again(seller: Seller) -> None:
-    seller.hears(ORDER)
-    seller.seen(ev.JobSight(JobState.QUEUED, "1"), 1)
-    assert asked(seller.seen(None, 2 * HOUR)) == []
-    assert (seller.status.state, seller.status.detail) == (JobState.FAILED, "the site no longer knows the job")
-
-
-def test_a_launcher_that_does_not_know_what_it_was_given_is_in_doubt_till_the_slots_end(seller: Seller) -> None:
-    """Only what is known not to run shows at its limit (5 min) that the slot was not delivered."""
-    seller.hears(ORDER)
-    seller.seen(ev.JobSight(JobState.QUEUED, "1"), 1)
-    assert asked(seller.seen(None, HOUR + 6 * MINUTE)) == [fx.SubmitJob]
-    seller.seen(None, HOUR + 6 * MINUTE)
-    assert (seller.status.delivery, seller.status.state) == (Delivery.PENDING, JobState.QUEUED)
-    assert seller.status.detail == "the job was submitted, but the site does not know it"
-
-
-def test_looks_at_a_job_grow_rarer(seller: Seller) -> None:
-    """After 2 s, then half as long again each time, up to a minute."""
-    seller.hears(ORDER, HOUR)
-    seller.seen(ev.JobSight(JobState.RUNNING, "1", 16, HOUR), HOUR)
-    pauses = []
-    now = HOUR
-    for _ in range(12):
-        assert seller.deadline is not None
-        pauses.append(seller.deadline - now)
-        now = seller.deadline
-        assert asked(seller.tick(now)) == [fx.LookUpJob]
-        seller.seen(ev.JobSight(JobState.RUNNING, "1", 16, HOUR), now)
-    assert pauses[:4] == [2 * SECOND, 3 * SECOND, 4 * SECOND + SECOND // 2, 6 * SECOND + 3 * SECOND // 4]
-    assert pauses[-2:] == [MINUTE, MINUTE]
-
-
-def test_a_job_that_waits_for_its_time_is_looked_at_then(seller: Seller) -> None:
-    seller.hears(ORDER)
-    seller.seen(ev.JobSight(JobState.QUEUED, "1"), 1)
-    assert seller.deadline == HOUR + 2 * SECOND
-    assert asked(seller.tick(HOUR + 2 * SECOND - 1)) == []
-
-
-def test_a_job_that_is_late_is_looked_at_at_its_limit(seller: Seller) -> None:
-    now = HOUR
-    seller.hears(ORDER, now)
-    for _ in range(20):
-        seller.seen(ev.JobSight(JobState.QUEUED, "1"), now)
-        assert seller.deadline is not None
-        now = seller.deadline
-        if now >= HOUR + 5 * MINUTE:
-            break
-        seller.tick(now)
-    assert now == HOUR + 5 * MINUTE
-
-
-def test_what_runs_does_not_wait_again(seller: Seller) -> None:
-    seller.hears(ORDER)
-    seller.seen(ev.JobSight(JobState.RUNNING, "1", 16, HOUR), HOUR)
-    assert seller.seen(ev.JobSight(JobState.QUEUED, "1"), HOUR + 1) == []
-    assert (seller.status.state, seller.status.started_at) == (JobState.RUNNING, HOUR)
 
 
 def test_questions_that_wait_for_the_launcher_are_bounded(seller: Seller) -> None:
@@ -241,20 +146,6 @@ def test_pieces_of_output_that_are_read_are_bounded_and_the_oldest_go_first(sell
     assert told(reads[0]) == told("read-of-another-life") == []
     assert [[each.offset for each in told(call_id)] for call_id in reads[1:]] == [[n] for n in range(1, READS_MAX + 1)]
     assert told(reads[1]) == []
-
-
-def test_a_job_nobody_knows_of_after_its_slot_is_told_with_the_reason(seller: Seller) -> None:
-    seller.hears(ORDER)
-    seller.seen(ev.MachineInDoubt("the batch system is down"), 1)
-    seller.tick(2 * HOUR + 2 * MINUTE)
-    assert seller.status.state is JobState.FAILED
-    assert seller.status.detail == ("the slot is over, and the result of the job is unknown: the batch system is down")
-
-
-def test_every_job_of_a_slot_is_taken_up_again(seller: Seller) -> None:
-    seller.hears(replace(ORDER, cores=8))
-    seller.hears(replace(ORDER, job_id="job-2", cores=8))
-    assert asked(seller.restart(MINUTE)) == [fx.LookUpJob, fx.LookUpJob]
 
 
 def test_a_slot_that_shall_shrink_waits_for_jobs_that_need_it(seller: Seller) -> None:
@@ -289,3 +180,45 @@ def test_jobs_that_together_need_what_was_added_wait_until_it_is_paid(seller: Se
         seller.one.party.handle(ev.JobSeen(name, ev.JobSight(JobState.DONE, "1", cores, now, now, 0)), now)
     (submit,) = [each for each in seller.hears(replace(ORDER, cores=15), now) if isinstance(each, fx.SubmitJob)]
     assert submit.job.begin_at == now  # what has ended needs none
+
+
+# -- in a batch system: what the site sees of the reservation decides, and never the fate of a job --------------------
+
+IN_ORDER = ev.SlotsTended(seen=("offer-res-1",))
+
+FATES = [
+    ev.JobSight(JobState.FAILED, "1", 0, None, None, None, "cancelled by its owner"),
+    ev.JobSight(JobState.RUNNING, "1", 1, HOUR),
+    ev.JobSight(JobState.QUEUED, "1"),
+    ev.MachineInDoubt("every look takes 20 s"),
+    None,
+]
+
+
+@pytest.mark.parametrize("fate", FATES)
+def test_whatever_becomes_of_a_job_its_slot_was_delivered_if_the_site_saw_it(
+    in_batch_system: Seller, fate: Any
+) -> None:
+    effects = [*in_batch_system.seen(fate, HOUR + 1), *in_batch_system.told(IN_ORDER, HOUR + 15 * SECOND)]
+    for now in (HOUR + 6 * MINUTE, 2 * HOUR, 2 * HOUR + 3 * MINUTE):
+        effects += [*in_batch_system.seen(fate, now), *in_batch_system.tick(now)]
+    assert SlotFailed not in recorded(effects)
+    assert in_batch_system.status.delivery is Delivery.ON_TIME
+    assert in_batch_system.status.state.is_final or isinstance(fate, ev.JobSight)
+    in_batch_system.restart(3 * HOUR)
+    assert in_batch_system.status.delivery is Delivery.ON_TIME or not in_batch_system.status.state.is_final
+
+
+@pytest.mark.parametrize("fate", FATES)
+def test_without_any_look_at_the_slot_the_delivery_is_unknown_and_the_money_stays(
+    in_batch_system: Seller, fate: Any
+) -> None:
+    effects = in_batch_system.told(IN_ORDER, HOUR - MINUTE)  # before the slot
+    effects += in_batch_system.told(ev.SlotsTended(), HOUR + MINUTE)  # the machine could not be asked
+    for now in (HOUR + 6 * MINUTE, 2 * HOUR, 2 * HOUR + 3 * MINUTE):
+        effects += [*in_batch_system.seen(fate, now), *in_batch_system.tick(now)]
+    effects += in_batch_system.told(IN_ORDER, 2 * HOUR + 4 * MINUTE)  # after the slot
+    effects += in_batch_system.tick(2 * HOUR + 5 * MINUTE)
+    assert SlotFailed not in recorded(effects)
+    open_ = isinstance(fate, ev.JobSight) and not fate.state.is_final
+    assert in_batch_system.status.delivery is (Delivery.PENDING if open_ else Delivery.UNKNOWN)

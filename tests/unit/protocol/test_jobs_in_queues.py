@@ -10,7 +10,7 @@ import pytest
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.contents.jobs import Delivery, JobState
-from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso, iso
+from ramp.model.instant import HOUR, MINUTE, SECOND, iso
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.seal import Role
 from ramp.model.slot import Reservation, Slot, StaticTerms
@@ -125,25 +125,6 @@ def test_what_is_ordered_before_the_start_runs_once_in_that_very_job_when_it_has
     market.world.finish()
 
 
-def test_all_that_waits_for_a_start_is_submitted_then(market: Market) -> None:
-    market.orders("job-1")
-    market.orders("job-2")
-    market.starts()
-    assert market.launcher.launches == {"job-1": 1, "job-2": 1}
-
-
-def test_a_queue_that_loses_its_job_before_its_time_has_not_delivered(market: Market) -> None:
-    market.orders()
-    before = market.world.now
-    market.machine.gone = True
-    market.world.run(limit=MINUTE)
-    status = market.status()
-    assert (status.state, status.delivery) == (JobState.FAILED, Delivery.UNDELIVERED)
-    told = "not delivered: the queued job had not started by "
-    assert status.detail.startswith(told)
-    assert before < from_iso(status.detail.removeprefix(told)) < before + MINUTE  # and not by a time still to come
-
-
 def test_what_has_not_started_has_no_output(market: Market) -> None:
     market.orders()
     query = c.JobOutputQuery("job-1", market.agreement_id, "stdout", 0)
@@ -161,12 +142,6 @@ def test_what_is_ordered_after_the_start_begins_at_once(market: Market) -> None:
     assert market.launcher.launches == {"job-1": 1}
     status = market.job().status()
     assert (status.delivery, status.due_at < LATEST) == (Delivery.ON_TIME, True)
-
-
-def test_what_its_buyer_wants_later_waits_till_then(market: Market) -> None:
-    market.orders(begin_at=LATEST + 20 * MINUTE)
-    market.starts()
-    assert market.job().to_run.begin_at == LATEST + 20 * MINUTE
 
 
 def test_a_start_that_comes_too_late_is_not_delivered_and_costs_nothing(market: Market) -> None:

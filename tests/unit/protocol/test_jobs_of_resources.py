@@ -9,15 +9,11 @@ from typing import Any
 
 import pytest
 
-from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
-from ramp.model.acl import Message, Performative
+from ramp.model.acl import Performative
 from ramp.model.agreement import Signed
 from ramp.model.contents.jobs import (
-    ARCHIVE_BYTES_MAX,
     INPUT_BYTES_MAX,
-    INPUTS,
-    OUTPUT_CHUNK_BYTES,
     Delivery,
     JobState,
 )
@@ -25,8 +21,7 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.records import JobEnded, JobTaken, SlotFailed, SlotReleased
-from ramp.protocol.resource.jobs.job_desk import JOBS_A_SLOT_MAX
+from ramp.protocol.records import JobEnded, SlotFailed, SlotReleased
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 
 TERMS = LaunchTerms("local", {"alice": "alice1"}, grace=10 * SECOND, delivery_limit=5 * MINUTE)
@@ -75,30 +70,6 @@ def status(one: Any, now: int = 0) -> c.JobStatus:
 # -- whose orders are taken ------------------------------------------------------------------------------------------
 
 
-def test_an_order_is_on_record_before_it_is_launched_and_answered_when_the_launcher_has_it(seller: Any) -> None:
-    effects = ordered(seller)
-    assert [type(each) for each in effects] == [fx.Persist, fx.SubmitJob]
-    (taken,) = records(effects)
-    assert isinstance(taken, JobTaken)
-    assert (taken.account, taken.due_at, taken.seal.signer) == ("alice1", HOUR, "alice")
-    job = next(each.job for each in effects if isinstance(each, fx.SubmitJob))
-    assert (job.reservation_id, job.end_at, job.cores) == ("R-offer-res-1", 2 * HOUR, 16)
-    told = seen(seller, ev.JobSight(JobState.QUEUED, "4711"), 1)
-    (answer,) = [each.message for each in told if isinstance(each, fx.Send)]
-    assert answer.performative is Performative.AGREE
-    assert answer.content.state is JobState.QUEUED
-    assert answer.in_reply_to == "w"
-
-
-def test_a_job_is_told_of_its_slot_and_of_the_units_that_start_with_it(seller: Any) -> None:
-    peers = (c.JobPeer(1, "res", "R-offer-res-1", 16), c.JobPeer(2, "other", "X-7", 8))
-    (submit,) = [each for each in ordered(seller, replace(ORDER, peers=peers)) if isinstance(each, fx.SubmitJob)]
-    told = dict(submit.job.environment)
-    assert (told["RAMP_UNIT"], told["RAMP_UNITS"]) == ("1", "2")
-    assert told["RAMP_PEERS"] == "1=res/R-offer-res-1 2=other/X-7"
-    assert (told["RAMP_START"], told["RAMP_END"]) == ("1970-01-01T01:00:00Z", "1970-01-01T02:00:00Z")
-
-
 def test_the_same_order_again_launches_nothing_again(seller: Any) -> None:
     ordered(seller)
     again = ordered(seller)
@@ -115,12 +86,6 @@ def test_orders_of_others_and_of_what_is_not_sold_are_refused(seller: Any, launc
     offer, _ = held.hold()
     held.commit(offer)
     assert refused(ordered(held)).code == "not_active"
-
-
-def test_an_order_of_long_ago_is_not_taken(seller: Any, seal_message: Any) -> None:
-    message = Message(Performative.REQUEST, "alice", "res", "r1", ORDER, reply_with="w")
-    with pytest.raises(RemoteProtocolError, match="apart"):
-        seller.take(seal_message(message), 6 * MINUTE)
 
 
 BEYOND: list[tuple[Callable[[c.JobOrder], c.JobOrder], str]] = [
@@ -147,11 +112,6 @@ def staged(size: int) -> c.JobInput:
 def test_what_is_beyond_the_limits_is_refused(seller: Any, changed: Any, code: str) -> None:
     assert refused(ordered(seller, changed(ORDER))).code == code
     assert asked(ordered(seller, replace(ORDER, inputs=(staged(INPUT_BYTES_MAX),)))) == [fx.SubmitJob]
-
-
-def test_a_slot_that_is_over_takes_no_job(seller: Any) -> None:
-    assert refused(ordered(seller, now=2 * HOUR)).code == "slot_over"
-    assert asked(ordered(seller, now=2 * HOUR - 1)) == [fx.SubmitJob]
 
 
 def test_a_slot_takes_so_many_jobs(seller: Any) -> None:
@@ -196,18 +156,6 @@ def test_what_the_launcher_has_lost_once_it_ran_is_not_launched_again(seller: An
     assert status(seller).state is JobState.FAILED
 
 
-def test_a_waiting_job_that_the_launcher_has_lost_is_launched_again(seller: Any) -> None:
-    """As when a batch system is killed before it has written down what it was given."""
-    ordered(seller)
-    seen(seller, ev.JobSight(JobState.QUEUED, "1"), 1)
-    assert asked(seen(seller, None, 2)) == [fx.SubmitJob]
-    assert asked(seen(seller, None, 3)) == []  # lost at once: again only after a pause
-    due = next(seller.party.jobs.jobs_of("offer-res-1")).deadline
-    assert asked(list(seller.party.tick(due))) == [fx.LookUpJob]
-    seen(seller, ev.JobSight(JobState.QUEUED, "2"), due)
-    assert status(seller).state is JobState.QUEUED
-
-
 def test_a_launcher_in_doubt_is_asked_again_and_its_buyer_hears_why(seller: Any) -> None:
     ordered(seller)
     told = seen(seller, ev.MachineInDoubt("sbatch does not answer"), SECOND)
@@ -216,14 +164,6 @@ def test_a_launcher_in_doubt_is_asked_again_and_its_buyer_hears_why(seller: Any)
     due = next(seller.party.jobs.jobs_of("offer-res-1")).deadline
     assert asked(list(seller.party.tick(due))) == [fx.LookUpJob]
     assert asked(seen(seller, None, due)) == [fx.SubmitJob]
-
-
-def test_one_question_at_a_time(seller: Any) -> None:
-    ordered(seller)
-    query = c.JobQuery("job-1", "a1")
-    assert asked(seller.hear("alice", query, 1)) == []
-    assert len(contents(seen(seller, ev.JobSight(JobState.QUEUED), 2))) == 2
-    assert asked(seller.hear("alice", query, 3)) == [fx.LookUpJob]
 
 
 # -- what buyers ask -------------------------------------------------------------------------------------------------
@@ -244,13 +184,6 @@ def test_a_question_is_answered_with_what_the_launcher_has_just_seen(seller: Any
     assert contents(seller.hear("alice", c.JobQuery("job-1", "a1"), HOUR + 2 * MINUTE)) == [answer]
 
 
-def test_unknown_jobs_are_refused(seller: Any) -> None:
-    for word in (c.JobQuery("j", "a1"), c.JobCancellation("j", "a1"), c.JobOutputQuery("j", "a1", "stdout", 0)):
-        assert refused(seller.hear("alice", word, 1)).code == "unknown_job"
-    ordered(seller)
-    assert refused(seller.hear("mallory", c.JobCancellation("job-1", "a1"), 1)).code == "unknown_agreement"
-
-
 def test_a_job_belongs_to_one_slot(launching_resource: Any) -> None:
     one = launching_resource(TERMS)
     one.sell()
@@ -265,22 +198,6 @@ def test_a_buyer_whose_account_was_taken_away_launches_nothing_more(launching_re
     again.party.recover(written, MINUTE)
     refusal = refused(ordered(again, replace(ORDER, job_id="job-2"), MINUTE))
     assert (refusal.code, "alice" in refusal.detail) == ("no_account", True)
-
-
-def test_a_resource_that_launches_no_more_still_tells_of_its_jobs(launching_resource: Any, resource: Any) -> None:
-    written = life(launching_resource(TERMS), submitted=True)
-    resource.party.recover(written, MINUTE)
-    assert (status(resource).job_id, status(resource).executor) == ("job-1", "none")
-
-
-def test_a_bug_in_a_job_stays_in_its_slot(seller: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: Any) -> list[fx.Effect]:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(seller.party.jobs, "on_message", broken)
-    (effect,) = ordered(seller)
-    assert isinstance(effect, fx.TakeUpAgain)
-    assert effect.reference == "offer-res-1"
 
 
 def test_a_cancelled_job_ends_also_after_a_restart(launching_resource: Any, restarted: Any) -> None:
@@ -307,13 +224,6 @@ def test_output_is_passed_on_piece_by_piece(seller: Any) -> None:
     assert refused(told).code == "no_file"
 
 
-@pytest.mark.parametrize("name", ["../run", "/etc/passwd", "a/../../x", "a//b", "", "a\nb", "\x1b[2J", "a" * 1001])
-def test_a_file_outside_of_the_folder_is_refused_without_asking_the_site(seller: Any, name: str) -> None:
-    ordered(seller)
-    found = refused(seller.hear("alice", c.JobOutputQuery("job-1", "a1", name, 0), 1))
-    assert (found.code, "invalid file name" in found.detail) == ("no_file", True)
-
-
 @pytest.mark.parametrize("name", [".", "out/a b", "ünï", ".hidden", "./stdout", "a..b"])
 def test_any_file_inside_is_asked_for(seller: Any, name: str) -> None:
     ordered(seller)
@@ -321,103 +231,7 @@ def test_any_file_inside_is_asked_for(seller: Any, name: str) -> None:
     assert read.name == name
 
 
-PIECE = c.JobInputPiece("job-2", "a1", 0, "YWJj")
-
-
-def sent_inputs(one: Any, piece: c.JobInputPiece = PIECE, now: int = 0, user: str = "alice") -> list[fx.Effect]:
-    return one.hear(user, piece, now, performative=Performative.REQUEST)
-
-
-def test_inputs_are_kept_for_the_account_of_the_buyer_before_the_order(seller: Any) -> None:
-    (stage,) = sent_inputs(seller)
-    assert isinstance(stage, fx.StageJobInput)
-    assert (stage.job.job_id, stage.job.account, stage.offset, stage.data) == ("job-2", "alice1", 0, "YWJj")
-    told = seller.party.handle(ev.JobFileRead(stage.call_id, "", 3, False), 1)
-    assert contents(told) == [c.JobOutput("job-2", "a1", INPUTS, 0, 3, False, "")]
-    (submitted,) = [
-        each
-        for each in ordered(seller, replace(ORDER, job_id="job-2", archive="0" * 64))
-        if isinstance(each, fx.SubmitJob)
-    ]
-    assert submitted.job.archive == "0" * 64
-    assert refused(sent_inputs(seller)).code == "other_job"
-
-
-@pytest.mark.parametrize(
-    ("piece", "code"),
-    [
-        (replace(PIECE, agreement_id="a2"), "unknown_agreement"),
-        (replace(PIECE, job_id="../x"), "beyond_limits"),
-        (replace(PIECE, data=""), "beyond_limits"),
-        (replace(PIECE, data="!"), "beyond_limits"),
-        (replace(PIECE, data="ü"), "beyond_limits"),
-        (replace(PIECE, data=base64.b64encode(bytes(OUTPUT_CHUNK_BYTES + 1)).decode()), "beyond_limits"),
-        (replace(PIECE, offset=ARCHIVE_BYTES_MAX - 2), "beyond_limits"),
-        (replace(PIECE, offset=-1), "beyond_limits"),
-    ],
-)
-def test_inputs_beyond_the_limits_are_refused(seller: Any, piece: c.JobInputPiece, code: str) -> None:
-    assert refused(sent_inputs(seller, piece)).code == code
-
-
-def test_inputs_of_jobs_that_are_never_ordered_count_as_jobs(seller: Any) -> None:
-    for number in range(JOBS_A_SLOT_MAX):
-        assert asked(sent_inputs(seller, replace(PIECE, job_id=f"staged-{number}"))) == [fx.StageJobInput]
-    assert refused(sent_inputs(seller)).code == "too_many_jobs"
-    assert refused(ordered(seller)).code == "too_many_jobs"
-    assert asked(ordered(seller, replace(ORDER, job_id="staged-0"))) == [fx.SubmitJob]
-
-
-def test_inputs_are_kept_only_while_the_slot_lasts(seller: Any) -> None:
-    assert refused(sent_inputs(seller, now=2 * HOUR)).code == "slot_over"
-
-
-VARIABLE = c.JobVariable("OMP_NUM_THREADS", "8")
-
-
-def test_variables_of_an_order_are_the_jobs(seller: Any) -> None:
-    (submitted,) = [
-        each for each in ordered(seller, replace(ORDER, variables=(VARIABLE,))) if isinstance(each, fx.SubmitJob)
-    ]
-    environment = dict(submitted.job.environment)
-    assert (environment["OMP_NUM_THREADS"], environment["RAMP_JOB"]) == ("8", "job-1")
-
-
-@pytest.mark.parametrize(
-    "variables",
-    [
-        (c.JobVariable("RAMP_JOB", "other"),),
-        (c.JobVariable("", "x"),),
-        (c.JobVariable("A=B", "x"),),
-        (c.JobVariable("ü", "x"),),
-        (VARIABLE, VARIABLE),
-        (c.JobVariable("A", "a\0b"),),
-        (c.JobVariable("A", "a" * 4001),),
-        tuple(c.JobVariable(f"A{number}", "") for number in range(101)),
-    ],
-)
-def test_wrong_variables_are_refused(seller: Any, variables: tuple[c.JobVariable, ...]) -> None:
-    assert refused(ordered(seller, replace(ORDER, variables=variables))).code == "beyond_limits"
-
-
 # -- delivery --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("due", "delivery"),
-    [
-        (2 * HOUR - 5 * MINUTE, Delivery.UNDELIVERED),
-        (2 * HOUR - 5 * MINUTE + 1, Delivery.UNKNOWN),
-        (2 * HOUR - 1, Delivery.UNKNOWN),
-    ],
-)
-def test_a_job_for_the_last_moment_of_a_slot_gets_nothing_back(seller: Any, due: int, delivery: Delivery) -> None:
-    """Before: nobody can start a job a microsecond before the slot's end, and the whole price went back."""
-    ordered(seller, replace(ORDER, begin_at=due))
-    told = seen(seller, ev.JobSight(JobState.FAILED, detail="its latest start had passed"), 2 * HOUR)
-    assert status(seller).delivery is delivery
-    failed = [each for each in contents(told) if isinstance(each, Signed)]
-    assert bool(failed) is (delivery is Delivery.UNDELIVERED)
 
 
 @pytest.mark.parametrize(("due", "lost"), [(HOUR + HOUR // 2, True), (HOUR + HOUR // 2 + 1, False)])
@@ -436,12 +250,6 @@ def test_the_start_is_measured_against_the_slot(seller: Any, late: int, delivery
     ordered(seller)
     seen(seller, ev.JobSight(JobState.RUNNING, "", 16, HOUR + late), HOUR + MINUTE)
     assert status(seller).delivery is delivery
-
-
-def test_a_job_that_is_ordered_late_is_due_then(seller: Any) -> None:
-    now = HOUR + 30 * MINUTE
-    ordered(seller, now=now)
-    assert status(seller).due_at == now
 
 
 NEVER_STARTED = ev.JobSight(JobState.FAILED, detail="the account is locked")
@@ -475,30 +283,6 @@ def test_a_job_that_the_launcher_is_silent_about_is_undelivered_at_the_slots_end
     assert SlotFailed in [type(each) for each in records(effects)]
 
 
-def test_a_failure_before_the_slot_alone_shows_nothing(seller: Any) -> None:
-    """The agent was down while the slot lasted, and knows only that a job could not be looked up before."""
-    ordered(seller)
-    seen(seller, ev.MachineInDoubt("down"), 1)
-    effects = seen(seller, None, 2 * HOUR)
-    assert SlotFailed not in [type(each) for each in records(effects)]
-    assert status(seller).delivery is Delivery.UNKNOWN
-
-
-@pytest.mark.parametrize("sight", [
-    ev.JobSight(JobState.FAILED, "", 16, HOUR, HOUR + 1, -9, "killed"),
-    ev.JobSight(JobState.RUNNING, "", 1, HOUR),
-    ev.JobSight(JobState.RUNNING, "", 0, HOUR),
-])  # fmt: skip
-def test_once_its_start_is_confirmed_what_becomes_of_a_job_is_its_buyers_affair(seller: Any, sight: Any) -> None:
-    ordered(seller)
-    seen(seller, sight, HOUR + MINUTE)
-    assert status(seller).delivery is Delivery.ON_TIME
-    for now in (HOUR + 2 * MINUTE, 2 * HOUR, 2 * HOUR + 3 * MINUTE):
-        effects = [*seen(seller, ev.MachineInDoubt("down"), now), *seller.party.tick(now)]
-        assert SlotFailed not in [type(each) for each in records(effects)]
-    assert status(seller).delivery is Delivery.ON_TIME
-
-
 def test_a_slot_on_which_a_job_has_run_was_delivered(seller: Any) -> None:
     ordered(seller)
     seen(seller, ev.JobSight(JobState.DONE, "", 16, HOUR, HOUR + 1, 0), HOUR + 1)
@@ -506,14 +290,6 @@ def test_a_slot_on_which_a_job_has_run_was_delivered(seller: Any) -> None:
     effects = seen(seller, NEVER_STARTED, HOUR + 7 * MINUTE, "job-2")
     assert SlotFailed not in [type(each) for each in records(effects)]
     assert seller.party.participants["offer-res-1"].state == "sold"
-
-
-def test_a_job_that_its_buyer_has_cancelled_shows_nothing(seller: Any) -> None:
-    ordered(seller)
-    seen(seller, ev.JobSight(JobState.QUEUED), 1)
-    seller.hear("alice", c.JobCancellation("job-1", "a1"), 2)
-    effects = seen(seller, ev.JobSight(JobState.QUEUED), HOUR + 6 * MINUTE)
-    assert SlotFailed not in [type(each) for each in records(effects)]
 
 
 def test_a_failed_slot_is_claimed_back_after_a_restart_however_far_it_had_come(
@@ -527,31 +303,3 @@ def test_a_failed_slot_is_claimed_back_after_a_restart_however_far_it_had_come(
         again, effects = restarted([*written, *known], HOUR + 6 * MINUTE)
         assert again.party.participants["offer-res-1"].state == "ending"
         assert "bank" in [each.message.receiver for each in effects if isinstance(each, fx.Send)]
-
-
-def test_a_machine_may_say_itself_that_a_sold_slot_is_lost(seller: Any) -> None:
-    ordered(seller)
-    seen(seller, ev.JobSight(JobState.QUEUED), 1)
-    effects = seller.party.handle(ev.SlotsTended((("offer-res-1", "node n3 is down"),)), 2)
-    assert [type(each) for each in contents(effects)] == [Signed, Signed]
-    assert fx.CancelJob in asked(effects)
-    assert seller.party.handle(ev.SlotsTended((("offer-res-1", "again"),)), 3) == []
-    assert seller.party.handle(ev.SlotsTended((("nothing", "of ours"),)), 3) == []
-
-
-def test_jobs_end_with_a_slot_that_is_given_back(seller: Any) -> None:
-    ordered(seller)
-    seen(seller, ev.JobSight(JobState.QUEUED), 1)
-    effects = seller.hear("bank", c.ChangePosted("a1", 0, "t2", -5), 2)
-    assert asked(effects) == [fx.CancelJob]
-
-
-def test_a_job_nobody_knows_of_is_given_up_after_its_slot(seller: Any) -> None:
-    ordered(seller)
-    seen(seller, ev.JobSight(JobState.RUNNING, "", 16, HOUR), HOUR)
-    now = 2 * HOUR + 2 * MINUTE
-    seller.party.tick(now - 1)
-    assert status(seller).state is JobState.RUNNING
-    seller.party.tick(now + MINUTE)
-    assert status(seller).state is JobState.FAILED
-    assert status(seller).delivery is Delivery.ON_TIME

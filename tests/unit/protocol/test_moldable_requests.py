@@ -10,17 +10,15 @@ import pytest
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.instant import HOUR, SECOND
-from ramp.model.offer import Offer, Refusal, RefusalCode
+from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import MoldableTerms, RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.slot import Slot, StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.outcome import ResourceRefusal
 from ramp.protocol.progress import RoundClosed
-from ramp.protocol.records import HoldIntended
 from ramp.protocol.resource.seller import PriceRange, Seller
 from ramp.protocol.timing import Timing
-from ramp.protocol.user.evaluator import misfits
 from simulation.market.counted_ids import CountedIds
 
 LAW = "amdahl:0.5"
@@ -58,13 +56,6 @@ def answer(effects: list[Any]) -> c.Proposal:
     return send.message.content
 
 
-def test_the_machine_is_asked_for_fixed_sizes(seller: Any) -> None:
-    _, asked = ask(seller)
-    assert [(each.cores.total, each.wall_time, each.moldable) for each in asked.units] == [
-        (size, time, None) for size, time in TIMES.items()
-    ]
-
-
 def test_of_several_sizes_the_cheapest_is_offered_and_of_those_the_one_that_ends_first(seller: Any) -> None:
     _, asked = ask(seller)
     (priced,) = seller.on_quoted(asked.call_id, slots(asked.units), 0)
@@ -77,42 +68,11 @@ def test_of_several_sizes_the_cheapest_is_offered_and_of_those_the_one_that_ends
     assert found.refusals == ()
 
 
-def test_a_size_that_is_taken_leaves_the_others(seller: Any) -> None:
-    _, asked = ask(seller)
-    taken = Refusal(1, RefusalCode.CORES_TAKEN)
-    large = slots(asked.units)
-    seller.on_quoted(asked.call_id, [large[0], taken, taken], 0)
-    found = answer(seller.on_priced(asked.call_id, [60], 0))
-    assert [offer.cores for offer in found.offers] == [16]
-    assert found.refusals == ()
-
-
 def test_a_unit_with_no_size_is_refused_once(seller: Any) -> None:
     _, asked = ask(seller)
     refused = [Refusal(1, code) for code in (RefusalCode.WINDOW_PASSED, RefusalCode.CORES_TAKEN, RefusalCode.TORUS)]
     found = answer(seller.on_quoted(asked.call_id, refused, 0))
     assert [each.code for each in found.refusals] == [RefusalCode.CORES_TAKEN]  # it alone may pass later
-
-
-def test_sizes_above_the_machine_are_not_asked_for(seller: Any) -> None:
-    cores = seller.cores
-    unit = replace(UNIT, moldable=MoldableTerms(16, cores * 4, LAW))
-    _, asked = ask(seller, unit)
-    assert max(each.cores.total for each in asked.units) <= cores
-
-
-def test_the_machine_holds_the_size_that_was_offered(resource: Any) -> None:
-    """The record has the unit as it was called for; the machine never hears of a choice."""
-    fixed = replace(UNIT, moldable=MoldableTerms(32, 32, LAW), cores=TotalCores(32))
-    effects = resource.hear("alice", c.CallForProposals("r1", 1, RequestForQuotation((fixed,))))
-    offer = answer(effects).offers[0]
-    effects = resource.hear("alice", c.Acceptance("r1", offer.offer_id))
-    (intended,) = [
-        each.record for each in effects if isinstance(each, fx.Persist) and isinstance(each.record, HoldIntended)
-    ]
-    (held,) = [each for each in effects if isinstance(each, fx.HoldSlot)]
-    assert intended.unit == fixed
-    assert (held.unit.cores, held.unit.wall_time, held.unit.moldable) == (TotalCores(32), HOUR, None)
 
 
 def rounds_of(effects: list[Any]) -> list[Any]:
@@ -153,27 +113,3 @@ def test_an_offer_that_costs_more_than_the_run_may_is_a_coded_refusal(alice: Any
             "cost too high: got 1 136.00 credits for 16 cores, "
             "expected at most 1 120.00 (16 cores asked at 70 credits/core-hour)"
         )
-
-
-def test_offers_of_different_sizes_compare_by_their_cost_and_the_next_round_asks_it(alice: Any) -> None:
-    alice.command(ev.RequestSubmitted("r1", RequestForQuotation((UNIT,)), ev.AuctionOptions(rounds=2)), 0)
-    alice.hear("directory", c.DirectoryListing("r1", "resource-trader", ("res1", "res2")))
-    small = replace(alice.offer("res1", 60), cores=16, start=HOUR, end=2 * HOUR)  # 960 credits
-    large = replace(alice.offer("res2", 17), cores=64, start=HOUR, end=HOUR + TIMES[64])  # 1 040.25: a lower price
-    alice.hear("res2", c.Proposal("r1", 1, (large,)))
-    effects = alice.hear("res1", c.Proposal("r1", 1, (small,)))
-    calls = [each.message.content for each in effects if isinstance(each, fx.Send)]
-    asked = [each for each in calls if isinstance(each, c.CallForProposals)]
-    assert {each.request.units[0].cpu_hour_cost for each in asked} == {60}
-    assert {bid.resource: bid.cpu_hour_cost for bid in asked[0].bids} == {"res1": 60, "res2": 66}  # 1040.25 / 16
-
-
-def test_an_offer_for_a_unit_of_fixed_size_hides_no_misfit_behind_it() -> None:
-    """Sixteen cores take an hour; half of that is against the law."""
-    fixed = replace(UNIT, number=2, moldable=None)
-    offers = [
-        Offer("o2", "r1", 2, "res", 50, HOUR, 2 * HOUR, 16, 0.5, HOUR),
-        Offer("o1", "r1", 1, "res", 50, HOUR, HOUR + HOUR // 2, 16, 0.5, HOUR),
-    ]
-    found = misfits(offers, {1: UNIT, 2: fixed}, best_offers=False)
-    assert [(each.unit, each.code) for each in found] == [(1, RefusalCode.SIZE_AGAINST_LAW)]

@@ -15,10 +15,9 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.seal import Role
-from ramp.model.slot import Reservation, Slot
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.records import AgreementPaid, AgreementReceived, HoldIntended, HoldMade, SlotReleased
+from ramp.protocol.records import AgreementPaid, AgreementReceived, HoldIntended, HoldMade
 from ramp.protocol.resource.slots import kept_participants as resource_party
 from ramp.protocol.timing import Timing
 
@@ -38,24 +37,6 @@ def test_a_call_that_rests_is_answered_from_the_start_when_it_comes_again(resour
     assert [type(each) for each in called()] == [fx.QuoteSlots]
 
 
-def test_a_repeated_call_gets_the_same_answer(resource: Any) -> None:
-    assert resource.call() == resource.call()
-
-
-def test_a_new_round_gets_a_new_offer_unless_the_own_one_stands(resource: Any) -> None:
-    first = resource.call(1, 70)
-    assert first.content.offers[0].cpu_hour_cost == 65
-    standing = resource.call(2, 65)
-    assert standing.performative is Performative.REFUSE
-    assert standing.content.refusals[0].code is RefusalCode.OWN_OFFER_STANDS
-    assert resource.call(3, 60).content.offers[0].cpu_hour_cost == 55
-
-
-def test_another_request_of_the_user_knows_nothing_of_the_first(resource: Any) -> None:
-    resource.call(1, 70)
-    assert resource.call(1, 65, request_id="r2").content.offers[0].cpu_hour_cost == 60
-
-
 # -- voting ----------------------------------------------------------------------------------------------------------
 
 
@@ -63,20 +44,6 @@ def test_the_vote_is_durable_before_it_leaves(resource: Any) -> None:
     _, effects = resource.hold()
     kinds = [type(effect.record if isinstance(effect, fx.Persist) else effect) for effect in effects]
     assert kinds == [HoldIntended, fx.HoldSlot, HoldMade, fx.Send]
-
-
-def test_the_seal_on_which_a_hold_rests_is_kept(resource: Any, written: Any) -> None:
-    _, effects = resource.hold()
-    intended = written(effects)[0]
-    assert (intended.seal.signer, intended.seal.role, intended.seal.receiver) == ("alice", Role.USER, "res")
-
-
-def test_what_a_buyer_is_told_of_its_offer_answers_that_offer(resource: Any) -> None:
-    offer, voted = resource.hold()
-    effects = [*voted, *resource.commit(offer), *resource.hear("bank", c.PaymentMade("a1", "t1", offer.cost))]
-    told = [each.message for each in effects if isinstance(each, fx.Send) and each.message.receiver == "alice"]
-    assert [type(each.content) for each in told] == [c.HoldGranted, c.Confirmed, c.Settled]
-    assert {(each.in_reply_to, each.conversation_id) for each in told} == {(offer.offer_id, "r1")}
 
 
 def test_a_rejected_offer_cannot_be_accepted(resource: Any, said: Any) -> None:
@@ -112,62 +79,12 @@ def test_an_offer_is_good_only_for_whom_it_was_made(resource: Any, said: Any) ->
     assert refused.code is RefusalCode.UNKNOWN_OFFER
 
 
-def test_a_repeated_acceptance_gets_the_same_vote(resource: Any, said: Any) -> None:
-    offer, effects = resource.hold()
-    (again,) = said(resource.hear("alice", c.Acceptance("r1", offer.offer_id)))
-    assert again == said(effects)[-1]
-    assert isinstance(again, c.HoldGranted)
-
-
-@pytest.mark.parametrize(("left", "told"), [(SECOND, SECOND), (1, 1), (0, 0), (-SECOND, 0)])
-def test_a_hold_is_granted_for_what_is_left_of_it(resource: Any, said: Any, left: int, told: int) -> None:
-    """Also when its end has come and nobody has looked at the clock yet."""
-    offer, _ = resource.hold()
-    (again,) = said(resource.hear("alice", c.Acceptance("r1", offer.offer_id), Timing().hold_time - left))
-    assert (type(again), again.hold_for) == (c.HoldGranted, told)
-
-
 def test_a_hold_is_let_go_by_its_user_only(resource: Any) -> None:
     offer, _ = resource.hold()
     with pytest.raises(RemoteProtocolError, match="another user"):
         resource.hear("mallory", c.HoldCancelled("r1", offer.offer_id))
     assert resource.state(offer) == "held"
     assert fx.ReleaseSlot(offer.offer_id) in resource.hear("alice", c.HoldCancelled("r1", offer.offer_id))
-
-
-def test_a_machine_that_was_in_doubt_and_answers_after_all_keeps_the_slot(resource: Any) -> None:
-    """Its answer comes when the slot has been looked up and voted for: it must not be given back."""
-    offer = resource.call().content.offers[0]
-    resource.answered = lambda effects, now: effects  # from here on the machine answers when the test says so
-    resource.hear("alice", c.Acceptance("r1", offer.offer_id))
-    held = Reservation(offer.offer_id, "R-1", Slot(HOUR, 2 * HOUR, 16, 0.5), False, MINUTE)
-    resource.party.handle(ev.SlotHeld(offer.offer_id, ev.MachineInDoubt("no answer")), SECOND)
-    assert fx.LookUpSlot(offer.offer_id) in resource.party.tick(2 * SECOND)
-    resource.party.handle(ev.SlotLookedUp(offer.offer_id, held), 2 * SECOND)
-    assert resource.state(offer) == "held"
-    assert resource.party.handle(ev.SlotHeld(offer.offer_id, held), 3 * SECOND) == []
-    assert resource.state(offer) == "held"
-    resource.hear("alice", c.HoldCancelled("r1", offer.offer_id), 4 * SECOND)
-    again = resource.party.handle(ev.SlotHeld(offer.offer_id, held), 5 * SECOND)
-    assert again == [fx.ReleaseSlot(offer.offer_id)]
-
-
-@pytest.mark.parametrize("kept", [True, False])
-def test_an_answer_to_an_older_question_disturbs_no_confirmation(resource: Any, kept: bool) -> None:
-    """While the machine was asked what it has, it said that it holds the slot, and was asked to make it firm."""
-    offer = resource.call().content.offers[0]
-    resource.answered = lambda effects, now: effects
-    resource.hear("alice", c.Acceptance("r1", offer.offer_id))
-    held = Reservation(offer.offer_id, f"R-{offer.offer_id}", Slot(HOUR, 2 * HOUR, 16, 0.5), False, MINUTE)
-    resource.party.handle(ev.SlotHeld(offer.offer_id, ev.MachineInDoubt("no answer")), SECOND)
-    assert fx.LookUpSlot(offer.offer_id) in resource.party.tick(2 * SECOND)
-    resource.party.handle(ev.SlotHeld(offer.offer_id, held), 2 * SECOND)
-    assert fx.ConfirmSlot(offer.offer_id) in resource.commit(offer, 3 * SECOND)
-    assert resource.party.handle(ev.SlotLookedUp(offer.offer_id, held if kept else None), 4 * SECOND) == []
-    assert resource.party.participants[offer.offer_id].deadline is None  # nothing is looked up once more
-    firm = Reservation(offer.offer_id, held.reservation_id, held.slot, True, None)
-    resource.party.handle(ev.SlotConfirmed(offer.offer_id, firm), 5 * SECOND)
-    assert resource.state(offer) == "settling"
 
 
 def test_what_the_machine_has_of_a_slot_that_was_let_go_meanwhile_is_not_asked_again(resource: Any) -> None:
@@ -179,13 +96,6 @@ def test_what_the_machine_has_of_a_slot_that_was_let_go_meanwhile_is_not_asked_a
     resource.hear("alice", c.HoldCancelled("r1", offer.offer_id), 3 * SECOND)
     assert resource.party.handle(ev.SlotLookedUp(offer.offer_id, ev.MachineInDoubt("down")), 4 * SECOND) == []
     assert resource.party.participants[offer.offer_id].deadline is None
-
-
-def test_two_holds_that_run_out_together_are_both_given_back(resource: Any) -> None:
-    offers = [resource.hold(request_id)[0] for request_id in ("r1", "r2")]
-    effects = resource.party.tick(Timing().hold_time)
-    assert all(fx.ReleaseSlot(offer.offer_id) in effects for offer in offers)
-    assert [resource.state(offer) for offer in offers] == ["released", "released"]
 
 
 # -- the agreement and the bank's vote -------------------------------------------------------------------------------
@@ -233,13 +143,6 @@ def test_the_agreements_unit_is_that_of_the_call(resource: Any, said: Any, chang
     unit = replace(resource.agreement(offer).request, **change)
     told = rejected(resource, said, offer, resource.commitment(resource.agreement(offer, request=unit)))
     assert told == "the unit differs from what was agreed"
-
-
-def test_the_users_own_price_limit_may_stand_in_the_agreement(resource: Any) -> None:
-    offer, _ = resource.hold()
-    unit = replace(resource.agreement(offer).request, cpu_hour_cost=99)
-    resource.commit(offer, request=unit)
-    assert resource.state(offer) == "settling"
 
 
 LINE = c.OrderLine("a1", "res", 104_000, "offer-res-1")
@@ -410,51 +313,12 @@ def test_no_slot_is_handed_over_before_the_banks_signed_payment(resource: Any, s
     assert settled.payment_seal == paid.payment_seal
 
 
-def test_a_void_releases_a_slot_that_is_firm_and_not_paid(resource: Any, said: Any, written: Any) -> None:
-    offer, _ = resource.hold()
-    resource.commit(offer)
-    effects = resource.hear("bank", c.PaymentRefused("a1", "withdrawn", "the buyer waited too long"))
-    (released,) = written(effects)
-    assert (type(released), released.seal.signer) == (SlotReleased, "bank")
-    assert fx.ReleaseSlot(offer.offer_id) in effects
-    assert [type(each) for each in said(effects)] == [Signed]
-
-
 def test_a_buyer_who_lets_a_firm_slot_go_makes_the_resource_ask_the_bank(resource: Any, said: Any) -> None:
     offer, _ = resource.hold()
     resource.commit(offer)
     (asked,) = said(resource.hear("alice", c.HoldCancelled("r1", offer.offer_id)))
     assert isinstance(asked, Signed)
     assert resource.state(offer) == "settling"
-
-
-def test_at_the_slots_start_the_bank_is_asked_once(resource: Any, said: Any) -> None:
-    """From then on it refunds no more on the buyer's word alone, and its answer is final."""
-    offer = resource.sell()
-    asked = asked_at(resource, said, until=3 * HOUR, answer=offer)
-    assert asked == [HOUR]
-
-
-def asked_at(resource: Any, said: Any, until: int, answer: Any) -> list[int]:
-    """When the bank is asked about the sale; it answers at once that it stands."""
-    asked = []
-    now = 0
-    while resource.party.deadline is not None and resource.party.deadline <= until:
-        now = resource.party.deadline
-        if c.PaymentQuery("a1") in said(resource.party.tick(now)):
-            asked.append(now)
-            resource.hear("bank", c.PaymentMade("a1", "t1", answer.cost), now)
-    return asked
-
-
-def test_a_bank_whose_clock_is_behind_is_asked_when_the_slot_begins_there(
-    resource: Any, said: Any, seal_message: Any
-) -> None:
-    offer, _ = resource.hold()
-    resource.commit(offer)
-    paid = Message(Performative.AGREE, "bank", "res", "r1", c.PaymentMade("a1", "t1", offer.cost))
-    resource.take(seal_message(paid, at=-4 * MINUTE), 0)
-    assert asked_at(resource, said, until=2 * HOUR, answer=offer)[0] == HOUR + 4 * MINUTE
 
 
 def test_after_a_restart_the_bank_is_asked_at_once(resource: Any, said: Any, restarted_resource: Any) -> None:
@@ -505,13 +369,6 @@ def test_a_cancellation_bears_the_buyers_signature_and_no_other(resource: Any, s
         resource.hear("alice", replace(cancellation(offer), signers=signers))
 
 
-def test_a_slot_that_has_begun_is_not_given_back(resource: Any, said: Any) -> None:
-    offer = resource.sell()
-    (refused,) = said(resource.hear("alice", cancellation(offer), offer.start))
-    assert (type(refused), refused.code) == (c.ChangeRefused, "started")
-    assert resource.state(offer) == "sold"
-
-
 def test_a_slot_is_released_on_the_banks_word_only(resource: Any, said: Any) -> None:
     offer = resource.sell()
     effects = resource.hear("alice", cancellation(offer))
@@ -525,28 +382,6 @@ def test_a_slot_is_released_on_the_banks_word_only(resource: Any, said: Any) -> 
     assert fx.ReleaseSlot(offer.offer_id) in effects
 
 
-def test_the_banks_word_on_which_a_sold_slot_was_given_back_is_on_record(resource: Any, written: Any) -> None:
-    offer = resource.sell()
-    resource.hear("alice", cancellation(offer))
-    (released,) = written(resource.hear("bank", c.ChangePosted("a1", 0, "t2", -offer.cost)))
-    assert (type(released), released.seal.signer, released.seal.receiver) == (SlotReleased, "bank", "res")
-    assert (released.agreement_id, released.refund) == ("a1", offer.cost)
-
-
-def test_every_copy_of_a_message_after_the_end_gets_the_last_answer(resource: Any, said: Any) -> None:
-    offer = resource.sell()
-    resource.hear("alice", cancellation(offer))
-    resource.hear("bank", c.ChangePosted("a1", 0, "t2", -offer.cost))
-    assert said(resource.hear("alice", cancellation(offer))) == [
-        c.ChangeRefused("a1", 0, "not_active", "the slot is released")
-    ]
-    assert said(resource.hear("bank", c.ChangePosted("a1", 0, "t2", -offer.cost))) == []
-    (failed,) = said(resource.commit(offer))
-    assert failed.body.code is RefusalCode.CANCELLED
-    (refused,) = said(resource.hear("alice", c.Acceptance("r1", offer.offer_id)))
-    assert (type(refused), refused.code) == (c.HoldRefused, RefusalCode.CANCELLED)
-
-
 # -- quotas ----------------------------------------------------------------------------------------------------------
 
 
@@ -556,52 +391,6 @@ def granted(said: Any, effects: list[Any]) -> bool:
         assert answer.code is RefusalCode.QUOTA
         assert "expected at most" in answer.detail or "unpaid slots of one buyer" in answer.detail
     return isinstance(answer, c.HoldGranted)
-
-
-def test_one_buyer_holds_only_so_many_slots(resource_with: Any, said: Any) -> None:
-    resource = resource_with(holds_max=3, cores_share_max=1.0)
-    answers = [granted(said, resource.hold(f"r{number}", cores=1)[1]) for number in range(5)]
-    assert answers == [True, True, True, False, False]
-    assert granted(said, resource.hold("r9", user="mallory", cores=1)[1])  # the quota is each buyer's own
-
-
-def test_one_buyer_holds_only_so_many_cores(resource_with: Any, said: Any) -> None:
-    resource = resource_with(cores_share_max=0.5)  # of 64
-    answers = [granted(said, resource.hold(f"r{n}", cores=cores)[1]) for n, cores in enumerate((16, 15, 2, 1, 1))]
-    assert answers == [True, True, False, True, False]
-
-
-def test_the_first_slot_may_be_the_whole_machine(resource_with: Any, said: Any) -> None:
-    resource = resource_with(cores_share_max=0.01)
-    assert granted(said, resource.hold("r1", cores=64)[1])
-    assert not granted(said, resource.hold("r2", cores=1)[1])
-
-
-def test_a_confirmed_unpaid_slot_counts_and_a_paid_one_does_not(resource_with: Any, said: Any) -> None:
-    resource = resource_with(holds_max=1)
-    offer, _ = resource.hold("r1")
-    resource.commit(offer)
-    assert not granted(said, resource.hold("r2")[1])
-    resource.hear("bank", c.PaymentMade("a1", "t1", offer.cost))
-    assert granted(said, resource.hold("r3")[1])
-
-
-def test_a_slot_let_go_or_run_out_counts_no_more(resource_with: Any, said: Any) -> None:
-    resource = resource_with(holds_max=1)
-    offer, _ = resource.hold("r1")
-    resource.hear("alice", c.HoldCancelled("r1", offer.offer_id))
-    offer, effects = resource.hold("r2")
-    assert granted(said, effects)
-    resource.party.tick(Timing().hold_time)
-    assert resource.state(offer) == "released"
-    assert granted(said, resource.hold("r3", now=Timing().hold_time)[1])
-
-
-def test_the_quota_outlives_a_restart(resource: Any, restarted_resource: Any, said: Any, written: Any) -> None:
-    _, effects = resource.hold("r1", cores=32)
-    again, _ = restarted_resource(written(effects), SECOND)
-    again.party._seller._ids.new("offer")  # ids go on where they were
-    assert not granted(said, again.hold("r2", cores=1, now=SECOND)[1])
 
 
 # -- what is over ------------------------------------------------------------------------------------------------------
@@ -623,23 +412,6 @@ def test_what_the_machine_has_not_given_back_yet_stays_and_keeps_nothing_else(re
     assert archived(resource.party.tick(2 * over)) == offers[:1]
 
 
-def test_of_what_is_released_the_oldest_goes_first_and_of_what_is_promised_nothing(
-    resource: Any, said: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whoever lets holds go all the time fills no memory."""
-    monkeypatch.setattr(resource_party, "RELEASED_MAX", 2)
-    held = [resource.hold(f"h{number}", cores=1)[0] for number in range(4)]
-    sold = resource.hold("r1", cores=16)[0]
-    resource.commit(sold)
-    resource.hear("bank", c.PaymentMade("a1", "t1", sold.cost))
-    for offer in held[:3]:
-        resource.hear("alice", c.HoldCancelled(offer.request_id, offer.offer_id))
-    assert [resource.state(offer) for offer in (*held[1:], sold)] == ["released", "released", "held", "sold"]
-    (refused,) = said(resource.hear("alice", c.Acceptance("h0", held[0].offer_id)))
-    assert refused.code is RefusalCode.UNKNOWN_OFFER
-    assert said(resource.hear("alice", cancellation(sold)))  # it is still known under its agreement
-
-
 def test_a_sale_that_was_released_and_forgotten_is_not_known_under_its_agreement(
     resource: Any, said: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -654,19 +426,6 @@ def test_a_sale_that_was_released_and_forgotten_is_not_known_under_its_agreement
     assert resource.state(third) == "settling"
 
 
-def test_what_is_over_goes_when_its_time_has_come_and_not_at_the_next_heartbeat(resource: Any) -> None:
-    resource.party.start(0)
-    offer, _ = resource.hold()
-    ended = SECOND + 1
-    resource.hear("alice", c.HoldCancelled("r1", offer.offer_id), ended)
-    resource.party.handle(ev.SlotFreed(offer.offer_id, None), ended)
-    now = ended
-    while not archived(resource.party.tick(now)):
-        assert now <= ended + Timing().retention
-        now = resource.party.deadline
-    assert now == ended + Timing().retention
-
-
 def test_a_sale_stays_at_hand_until_the_bank_has_said_that_it_stands(resource: Any) -> None:
     offer = resource.sell()
     resource.party.tick(offer.start)
@@ -677,11 +436,6 @@ def test_a_sale_stays_at_hand_until_the_bank_has_said_that_it_stands(resource: A
 
 
 # -- the rest --------------------------------------------------------------------------------------------------------
-
-
-def test_what_is_nothing_for_a_resource_is_the_peers_fault(resource: Any) -> None:
-    with pytest.raises(RemoteProtocolError, match="Confirmed is not a message for a resource"):
-        resource.hear("res1", c.Confirmed("a1", "o"))
 
 
 def test_registrations_are_numbered_upwards_and_above_what_the_directory_knows(resource: Any, said: Any) -> None:

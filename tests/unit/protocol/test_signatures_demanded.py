@@ -31,12 +31,6 @@ def test_the_bank_pays_for_no_other_signatures_than_both(signers: tuple[str, ...
     assert (bank.posted("res1"), bank.posted("alice"), bank.reserved()) == (0, 200_000, 0)
 
 
-def test_the_bank_pays_for_both(bank: Any) -> None:
-    bank.order()
-    bank.countersign(bank.line(), signers=BOTH)
-    assert (bank.posted("res1"), bank.posted("alice"), bank.reserved()) == (96_000, 104_000, 0)
-
-
 @pytest.mark.parametrize("sender", ["alice", "res1"])
 @pytest.mark.parametrize("signers", SIGNERS)
 def test_the_bank_refunds_on_both_signatures_or_the_buyers_own(

@@ -107,20 +107,6 @@ def test_a_machine_is_told_at_once_of_a_sale_and_every_so_often_until_the_slot_e
     assert tending.tick(100 * SECOND) == [TendSlots(())]
 
 
-def test_what_is_released_or_was_never_sold_is_not_told() -> None:
-    tending = _tending()
-    tending.opened(tended=True)
-    sale = _sale("o1")
-    sale.state = S.SETTLING
-    tending.kept(sale)  # type: ignore[arg-type]
-    assert tending.tick(0) == [TendSlots(())]
-    sale.state = S.SOLD
-    tending.kept(sale)  # type: ignore[arg-type]
-    sale.state = S.ENDING
-    tending.kept(sale)  # type: ignore[arg-type]
-    assert tending.tick(SECOND) == [TendSlots(())]
-
-
 def test_a_machine_that_is_not_tended_is_asked_for_its_sold_slots_with_the_heartbeats() -> None:
     tending = _tending()
     tending.kept(_sale("o1", end=DAY))  # type: ignore[arg-type]
@@ -147,15 +133,6 @@ def test_a_sold_slot_that_its_machine_has_forgotten_is_paid_back(resource: Any) 
     assert all(isinstance(each.content, Signed) for each in told)
 
 
-def test_a_machine_that_is_opened_again_is_told_again() -> None:
-    tending = _tending()
-    tending.opened(tended=True)
-    tending.kept(_sale("o1"))  # type: ignore[arg-type]
-    tending.tick(SECOND)
-    tending.opened(tended=True)
-    assert tending.tick(SECOND + 1) == [TendSlots((("o1", "alice1"),))]
-
-
 def _moved(end: int = 100 * SECOND) -> tuple[Tending, Message]:
     """A sold slot that was moved at 5, and what its buyer is told of it."""
     tending = _tending()
@@ -169,16 +146,6 @@ def _answer(said: Message, content: Content, sender: str = "alice@market", role:
     seal = None if role is None else Seal(sender, role, "res1", "r1", 0, "text")
     performative = Performative.NOT_UNDERSTOOD if isinstance(content, NotUnderstood) else Performative.CONFIRM
     return Message(performative, sender, "res1", "r1", content, in_reply_to=said.reply_with, seal=seal)
-
-
-def test_a_buyer_is_told_of_a_move_once_however_often_the_machine_says_it() -> None:
-    tending, said = _moved()
-    assert (said.receiver, said.content) == ("alice@market", SlotMoved("agreement-o1", "R", "n[2-3]", 5))
-    again = [("o1", SlotMove("n[2-3]", 5)), ("o1", SlotMove("n9", 4)), ("o7", SlotMove("n1", 9))]
-    assert tending.moved(again, 2 * SECOND) == []
-    heard = SlotMoveHeard("agreement-o1", 5)
-    tending.answered(_answer(said, heard), heard, 3 * SECOND)
-    assert tending.registry.deadline is None
 
 
 def test_a_buyer_is_told_of_another_reservation_which_its_later_jobs_use_too(launching_resource: Any) -> None:
@@ -201,16 +168,6 @@ def test_only_the_buyers_own_word_on_the_last_move_ends_the_telling() -> None:
         tending.answered(_answer(said, other), other, SECOND)
     assert tending.registry.deadline is not None
     assert tending.tick(tending.registry.deadline) == [Send(said)]
-
-
-def test_a_buyer_whose_program_does_not_know_the_message_is_told_no_more() -> None:
-    tending, said = _moved()
-    unknown = NotUnderstood("SlotMoved is no document")
-    tending.answered(_answer(said, unknown, "bob@market", role=None), unknown, SECOND)
-    tending.answered(_answer(replace(said, reply_with="another"), unknown, role=None), unknown, SECOND)
-    assert tending.registry.deadline is not None
-    tending.answered(_answer(said, unknown, role=None), unknown, SECOND)
-    assert tending.registry.deadline is None
 
 
 def test_a_silent_buyer_is_told_ever_more_seldom_until_the_slot_ends() -> None:
@@ -240,30 +197,6 @@ def test_each_move_is_told_and_ended_by_itself() -> None:
     tending.answered(_answer(first, unknown, role=None), unknown, SECOND)
     assert tending.registry.deadline is not None
     assert tending.tick(tending.registry.deadline) == [Send(second)]
-
-
-def test_a_move_at_the_slots_end_is_no_news() -> None:
-    tending = _tending()
-    tending.kept(_sale("o1", end=9 * SECOND))  # type: ignore[arg-type]
-    assert tending.moved([("o1", SlotMove("n1", 5))], 9 * SECOND) == []
-    assert len(tending.moved([("o1", SlotMove("n1", 5))], 9 * SECOND - 1)) == 1
-
-
-def test_a_machine_is_told_again_at_the_very_instant() -> None:
-    tending = _tending()
-    tending.opened(tended=True)
-    tending.kept(_sale("o1"))  # type: ignore[arg-type]
-    told = tending.tick(SECOND)
-    assert tending.registry.deadline == SECOND + TEND_EVERY
-    assert tending.tick(SECOND + TEND_EVERY - 1) == []
-    assert tending.tick(SECOND + TEND_EVERY) == told
-
-
-def test_where_nobody_has_an_account_the_machine_is_told_of_none() -> None:
-    tending = _Tending(None)
-    tending.opened(tended=True)
-    tending.kept(_sale("o1"))  # type: ignore[arg-type]
-    assert tending.tick(SECOND) == [TendSlots((("o1", ""),))]
 
 
 def test_a_resource_that_launches_tells_its_machine_of_whose_account_a_sold_slot_is(launching_resource: Any) -> None:

@@ -1,60 +1,16 @@
-"""Retransmission: time-outs after RFC 6298, pauses that double up to the longest, samples after Karn."""
+"""Retransmission: time-outs after RFC 6298, samples after Karn, and which calls of a round are sent again."""
 
 from __future__ import annotations
 
 from ramp.model.agreement import ORDER_VALIDITY_MAX
 from ramp.model.instant import MILLISECOND, SECOND
-from ramp.protocol.timing import Pace, Retry, Timing, earliest
+from ramp.protocol.timing import Pace, Retry, Timing
+from ramp.protocol.user.calls import Calls
 from ramp.runtime.ledger.bank_ledger import NONCE_LIFETIME
 
 
 def pace(**limits: int) -> Pace:
     return Pace(Timing(**limits))
-
-
-def test_pauses_double_up_to_the_longest() -> None:
-    retry = Retry(pace(retry_first=SECOND, retry_longest=5 * SECOND))
-    assert not retry.is_due(10**15)
-    retry.begin(0)
-    sent = []
-    for now in range(0, 30 * SECOND, SECOND // 2):
-        if retry.is_due(now):
-            sent.append(now // SECOND)
-            retry.again(now)
-    assert sent == [1, 3, 7, 12, 17, 22, 27]
-    retry.stop()
-    assert retry.due is None
-    assert not retry.is_due(10**15)
-
-
-def test_what_is_not_done_yet_is_asked_for_ever_more_seldom_and_measures_nothing() -> None:
-    shared = pace(retry_first=SECOND, retry_longest=15 * SECOND)
-    retry = Retry(shared, longest=3 * SECOND)
-    retry.begin(0)
-    assert retry.due == SECOND
-    pauses = []
-    for _ in range(3):
-        now = retry.due
-        assert now is not None
-        retry.again(now)
-        assert retry.due is not None
-        pauses.append(retry.due - now)
-    assert pauses == [2 * SECOND, 3 * SECOND, 3 * SECOND]
-    retry.answered(9 * SECOND)
-    assert shared.pause == SECOND  # as before the first measurement
-
-
-def test_beginning_again_starts_with_the_first_pause() -> None:
-    retry = Retry(pace(retry_first=SECOND))
-    retry.begin(0)
-    retry.again(SECOND)
-    retry.begin(10 * SECOND)
-    assert retry.due == 11 * SECOND
-
-
-def test_before_the_first_answer_the_pause_is_the_first() -> None:
-    """RFC 6298, 2.1: one second until a round trip has been measured."""
-    assert pace().pause == SECOND
 
 
 def test_the_pause_follows_the_round_trips_as_rfc_6298_says() -> None:
@@ -68,35 +24,12 @@ def test_the_pause_follows_the_round_trips_as_rfc_6298_says() -> None:
     assert measured.pause == (900 + 4 * 375) * MILLISECOND
 
 
-def test_the_pause_stays_between_the_first_and_the_longest() -> None:
-    measured = pace(retry_first=SECOND, retry_longest=15 * SECOND)
-    measured.observe(2 * MILLISECOND)
-    assert measured.pause == SECOND
-    measured.observe(60 * SECOND)
-    assert measured.pause == 15 * SECOND
-
-
 def test_slow_answers_leave_time_to_vote_again() -> None:
     measured = pace(vote_limit=8 * SECOND)
     assert measured.vote_limit == 8 * SECOND
     measured.observe(3 * SECOND)  # a pause of 9 s
     assert measured.vote_limit == 18 * SECOND
     assert measured.vote_limit < Timing().hold_time
-
-
-def test_an_answer_to_something_sent_twice_is_no_measurement() -> None:
-    """Karn's algorithm (RFC 6298, 3): nobody knows which of the two was answered."""
-    shared = pace()
-    retry = Retry(shared)
-    retry.begin(0)
-    retry.again(SECOND)
-    retry.answered(5 * SECOND)
-    assert shared.pause == SECOND
-    retry.begin(10 * SECOND)
-    retry.answered(12 * SECOND)
-    assert shared.pause == 6 * SECOND  # 2 s + 4 * 1 s
-    retry.begin(20 * SECOND)
-    assert retry.due == 26 * SECOND
 
 
 def test_an_answer_that_nobody_waits_for_is_no_measurement() -> None:
@@ -136,7 +69,31 @@ def test_the_limits_fit_one_another() -> None:
     assert timing.message_age < NONCE_LIFETIME  # a nonce is remembered as long as its query could be taken again
 
 
-def test_earliest() -> None:
-    assert earliest() is None
-    assert earliest(None, None) is None
-    assert earliest(None, 5, 3) == 3
+NAMES = tuple("abcdefghij")
+
+
+def new_calls(names: tuple[str, ...] = NAMES, pace: Pace | None = None) -> Calls:
+    return Calls(pace or Pace(Timing()), names, 0)
+
+
+def test_a_time_out_sends_a_few_again_and_doubles_the_pause() -> None:
+    """RFC 6298, 5.4 and 5.5."""
+    calls = new_calls()
+    sent, due = [], []
+    while sum(map(len, sent)) < 14:
+        due.append(calls.due)
+        sent.append(calls.time_out(calls.due))
+    assert due == [SECOND, 3 * SECOND, 7 * SECOND]
+    assert sent == [["j", "i"], ["h", "g", "f", "e"], ["d", "c", "b", "a", "j", "i", "h", "g"]]
+    assert calls.sent_again == 14
+
+
+def test_answers_to_calls_sent_once_are_only_late() -> None:
+    """F-RTO (RFC 5682): the time-out was spurious, so that nothing more is sent again."""
+    calls = new_calls()
+    assert calls.time_out(SECOND) == ["j", "i"]
+    assert calls.answered("a", 1200 * MILLISECOND) == []
+    assert calls.answered("j", 1300 * MILLISECOND) == []  # the first call's answer, as far as anybody knows
+    for name in "bcdefghi":
+        assert calls.answered(name, 2 * SECOND) == []
+    assert calls.sent_again == 2

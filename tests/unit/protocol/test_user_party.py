@@ -240,6 +240,13 @@ def test_a_refused_commitment_is_worth_no_claim(alice: Any) -> None:
     assert alice.party.agreement_state(agreement.agreement_id) == "active"
 
 
+def test_who_has_confirmed_can_refuse_no_more(alice: Any) -> None:
+    alice.committed()
+    agreement = alice.confirmation.agreements[0]
+    alice.hear("res1", c.Confirmed(agreement.agreement_id, agreement.offer.offer_id))
+    assert alice.hear("res1", c.HoldRefused("r1", "offer-res1-1", RefusalCode.HOLD_EXPIRED)) == []
+
+
 def test_another_resources_refusal_stops_nothing(alice: Any) -> None:
     alice.committed()
     with pytest.raises(RemoteProtocolError, match="res2 may not speak for res1"):

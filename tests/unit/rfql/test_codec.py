@@ -14,9 +14,9 @@ from ramp.model.instant import DAY, MILLISECOND, Instant, from_iso, iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.rfql import agreements, codec, documents
+from ramp.rfql.documents import Verifier
 from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.signing.notary import XmlNotary
-from ramp.rfql.signing.proofs import Verifier
 from ramp.rfql.signing.signature import sign_text
 from ramp.rfql.xml.parser import DOCUMENT_BYTES_MAX
 from ramp.runtime.keys.store import KeyStore

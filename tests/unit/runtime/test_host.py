@@ -337,11 +337,11 @@ def test_a_plug_in_that_fails_refuses_quotes_and_leaves_the_rest_in_doubt() -> N
 
 def test_an_order_of_somebody_without_an_account_leaves_no_trace() -> None:
     accounts = Accounts()
-    entries = accounts.ledger.entries()
+    entries = accounts.ledger.snapshot()
     refused = accounts.books.answer(fx.ReserveFunds("c", "o9", "mallory", (OrderLine("a9", "res", 5),), 100, "x"), 10)
     assert isinstance(refused, said.OrderStands)
     assert (refused.order, refused.code) == (None, "unknown_account")
-    assert accounts.ledger.entries() == entries
+    assert accounts.ledger.snapshot() == entries
     assert accounts.ledger.order("o9") is None
 
 

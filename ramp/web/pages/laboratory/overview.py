@@ -24,15 +24,6 @@ MODES: Final = {"": "default of the experiment", "simulated": "in virtual time",
 WORDS: Final = {"rule": "Auction rule", "pricing": "Pricing strategy", "swarm": "Market", "log": "Workload log"}
 """Options whose values are names, with their labels in the form."""
 
-RESULTS: Final = (
-    Column("id", "Experiment"),
-    *(Column(verdict, verdict, right=True) for verdict in VERDICTS),
-    Column("version", "Version"),
-    Column("took", "Duration (s)", right=True),
-    Column("written", "Written"),
-)
-TRACES: Final = (Column("id", "Trace"), Column("size", "Size (kB)", right=True), Column("written", "Written"))
-
 
 async def build(visit: Visit) -> None:
     """Fill the page."""
@@ -54,29 +45,39 @@ async def build(visit: Visit) -> None:
 def _draw_shelf(visit: Visit) -> None:
     folder = visit.site.results
 
-    results = [
-        {
-            "id": name,
-            **result.summary["verdicts"],
-            "version": result.version,
-            "took": result.summary["wall_s"],
-            "written": visit.moment(modified_at(folder / name / SUMMARY_FILE)),
-        }
-        for name in experiments_in(folder)
-        for result in [read_result(folder, name)]
-    ]
-    traces = [
-        {"id": path.name, "size": -(-path.stat().st_size // 1000), "written": visit.moment(modified_at(path))}
-        for path in sorted(folder.glob(f"*{TRACE_SUFFIX}"))
-    ]
+    results = [read_result(folder, name) for name in experiments_in(folder)]
     with frame.card():
         frame.subheading("Results")
         nothing = f"No results yet. `ramp experiment run NAME --out {folder}` writes them."
-        table(RESULTS, results, "id", empty=nothing).link("id", "/laboratory/")
+        table(
+            (
+                Column("Experiment", lambda result: result.path.name, link="/laboratory/"),
+                *(_verdict_column(verdict) for verdict in VERDICTS),
+                Column("Version", lambda result: result.version),
+                Column("Duration (s)", lambda result: result.summary["wall_s"], right=True),
+                Column("Written", lambda result: visit.moment(modified_at(result.path / SUMMARY_FILE))),
+            ),
+            results,
+            key=lambda result: result.path.name,
+            empty=nothing,
+        )
     with frame.card():
         frame.subheading("Traces of simulations")
         nothing = f"No traces yet. `ramp simulate ... --trace {folder}/NAME.jsonl` writes one."
-        table(TRACES, traces, "id", empty=nothing).link("id", "/laboratory/traces/")
+        table(
+            (
+                Column("Trace", lambda path: path.name, link="/laboratory/traces/"),
+                Column("Size (kB)", lambda path: -(-path.stat().st_size // 1000), right=True),
+                Column("Written", lambda path: visit.moment(modified_at(path))),
+            ),
+            sorted(folder.glob(f"*{TRACE_SUFFIX}")),
+            key=lambda path: path.name,
+            empty=nothing,
+        )
+
+
+def _verdict_column(verdict: str) -> Column:
+    return Column(verdict, lambda result: result.summary["verdicts"].get(verdict), right=True)
 
 
 class _RunCard:

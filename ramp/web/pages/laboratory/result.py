@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -12,16 +13,6 @@ from ramp.web.laboratory.results import PICTURE, TABLE, Result, read_result, rea
 from ramp.web.pages import frame
 from ramp.web.pages.row_tables import Column, table
 from ramp.web.pages.visit import Visit
-
-ROWS: Final = (
-    Column("what", "Statement"),
-    Column("paper", "Paper", right=True),
-    Column("ours", "Ours", right=True),
-    Column("unit", "Unit"),
-    Column("agrees_if", "Agrees if"),
-    Column("verdict", "Verdict"),
-    Column("why", "Reason"),
-)
 
 VERDICT_CELL: Final = """<q-td :props="props"><span :class="props.value.startsWith('agrees') ? 'ramp-good'
  : props.value.startsWith('DIFFERS') ? 'ramp-bad' : 'ramp-quiet'">{{ props.value }}</span></q-td>"""
@@ -71,22 +62,29 @@ def _draw_picture(result: Result, name: str) -> None:
 
 
 def _draw_rows(rows: Sequence[Mapping[str, Any]]) -> None:
-    told = [{**row, "id": number, "ours": round(row["ours"], 4)} for number, row in enumerate(rows)]
-    drawn = table(ROWS, told, "id").drawn
+    columns = (
+        Column("Statement", itemgetter("what")),
+        Column("Paper", itemgetter("paper"), right=True),
+        Column("Ours", lambda row: round(row["ours"], 4), right=True),
+        Column("Unit", itemgetter("unit")),
+        Column("Agrees if", itemgetter("agrees_if")),
+        Column("Verdict", itemgetter("verdict")),
+        Column("Reason", itemgetter("why")),
+    )
+    drawn = table(columns, rows).drawn
     drawn.props("wrap-cells").classes("ramp-compared")
-    drawn.add_slot("body-cell-verdict", VERDICT_CELL)
+    drawn.add_slot("body-cell-c5", VERDICT_CELL)
 
 
 def _draw_table(result: Result, name: str, place: ui.element) -> None:
     headings, rows, complete = read_table(result, name)
     columns = [
-        Column(f"c{at}", heading, right=not any(isinstance(row[at], str) for row in rows))
+        Column(heading, itemgetter(at), right=not any(isinstance(row[at], str) for row in rows))
         for at, heading in enumerate(headings)
     ]
-    cells = [{"id": number, **{f"c{at}": cell for at, cell in enumerate(row)}} for number, row in enumerate(rows)]
     place.clear()
     with place:
         if not complete:
             ui.label(f"The first {len(rows)} rows; download the file for all.").classes("ramp-quiet")
-        table(columns, cells, "id", empty="No rows.")
+        table(columns, rows, empty="No rows.")
         ui.link(f"Download {name}", _address(result, name)).props("download")

@@ -16,7 +16,7 @@ from ramp.web.pages import frame
 from ramp.web.pages.charts import Options, redraw
 from ramp.web.pages.machines.charts import core_chart, load_chart
 from ramp.web.pages.machines.places import PlacesView
-from ramp.web.pages.row_tables import Column, table
+from ramp.web.pages.row_tables import Column, RowTable, table
 from ramp.web.pages.visit import Visit
 
 HORIZON: Final = timedelta(hours=24)
@@ -31,21 +31,6 @@ STEP_H: Final = 0.5
 NOTE: Final = (
     "Drag to turn, scroll to zoom, click a box to show its cables. Framed boxes are sold (solid) or held (pale) by the"
     " market, now or later. Waiting jobs get their places when they start."
-)
-
-JOBS: Final = (
-    Column("name", "Job"),
-    Column("cores", "Cores", right=True),
-    Column("submitted", "Submitted"),
-    Column("start", "Start"),
-    Column("end", "Expected end"),
-)
-SLOTS: Final = (
-    Column("name", "Reservation"),
-    Column("state", "State"),
-    Column("cores", "Cores", right=True),
-    Column("start", "Start"),
-    Column("end", "End"),
 )
 
 
@@ -82,13 +67,22 @@ class MachinePage:
             self._build_places()
         with frame.card():
             frame.subheading("Running jobs")
-            self._running = table(JOBS, [], "name")
+            self._running = self._job_table()
         with frame.card():
             frame.subheading("Waiting jobs with planned times")
-            self._waiting = table(JOBS, [], "name")
+            self._waiting = self._job_table()
         with frame.card():
             frame.subheading("Reservations of the market")
-            self._slots = table(SLOTS, [], "name")
+            when = self._visit.moment
+            self._slots = table(
+                (
+                    Column("Reservation", lambda each: each.reservation_id),
+                    Column("State", lambda each: "sold" if each.firm else "held"),
+                    Column("Cores", lambda each: each.cores, right=True),
+                    Column("Start", lambda each: when(each.start)),
+                    Column("End", lambda each: when(each.end)),
+                )
+            )
         self.show(state)
         ui.timer(LOOK_AGAIN_S, self._visit.one_at_a_time(self._look))
 
@@ -139,7 +133,21 @@ class MachinePage:
             else:
                 if drawn is not None:
                     self._places.show(drawn, state.time)
-        self._show_tables(state)
+        self._running.show(state.running)
+        self._waiting.show(state.queued)
+        self._slots.show(state.reservations)
+
+    def _job_table(self) -> RowTable:
+        when = self._visit.moment
+        return table(
+            (
+                Column("Job", lambda each: str(each.job)),
+                Column("Cores", lambda each: each.cores, right=True),
+                Column("Submitted", lambda each: when(each.submitted)),
+                Column("Start", lambda each: when(each.start)),
+                Column("Expected end", lambda each: when(each.end)),
+            )
+        )
 
     def _described(self, state: MachineState) -> list[tuple[str, str]]:
         price = "unknown" if state.start_price is None else f"{state.start_price} credits/core-hour"
@@ -151,34 +159,6 @@ class MachinePage:
             ("System", f"{state.operating_system or 'unknown'}, {state.architecture or 'unknown'}"),
             ("Queue data", state.source),
         ]
-
-    def _show_tables(self, state: MachineState) -> None:
-        when = self._visit.moment
-        for drawn, jobs in ((self._running, state.running), (self._waiting, state.queued)):
-            drawn.show(
-                [
-                    {
-                        "name": str(each.job),
-                        "cores": each.cores,
-                        "submitted": when(each.submitted),
-                        "start": when(each.start),
-                        "end": when(each.end),
-                    }
-                    for each in jobs
-                ]
-            )
-        self._slots.show(
-            [
-                {
-                    "name": each.reservation_id,
-                    "state": "sold" if each.firm else "held",
-                    "cores": each.cores,
-                    "start": when(each.start),
-                    "end": when(each.end),
-                }
-                for each in state.reservations
-            ]
-        )
 
 
 class Places:

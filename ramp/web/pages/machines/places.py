@@ -16,15 +16,6 @@ from ramp.web.pages.visit import Visit
 NOTHING: Final = "none"
 """The choice of no cables."""
 
-OCCUPANTS: Final = (
-    Column("name", "Job or reservation"),
-    Column("kind", "Kind"),
-    Column("units", "Units", right=True),
-    Column("connection", "Connection"),
-    Column("cables", "Cables", right=True),
-    Column("end", "Expected end"),
-)
-
 
 class PlacesView:
     """Draws places at a moment.
@@ -39,12 +30,21 @@ class PlacesView:
     def __init__(self, visit: Visit, drawn: TorusMap, end_text: Callable[[datetime], str], note: str) -> None:
         self._drawn = drawn
         self._moment: datetime | None = None
-        self._end_text = end_text
         self._choice = ui.select([NOTHING], value=NOTHING, label="Cables of", on_change=self._draw)
         self._choice.style("width: 14rem; max-width: 100%")
         self._scene = MachineScene(drawn, visit, self._clicked)
         ui.label(note).classes("ramp-quiet")
-        self._table = table(OCCUPANTS, [], "name", empty="All units are free.")
+        self._table = table(
+            (
+                Column("Job or reservation", lambda each: each.name),
+                Column("Kind", lambda each: KINDS[each.kind]),
+                Column("Units", lambda each: len(each.places), right=True),
+                Column("Connection", lambda each: ", ".join(each.connection) or "-"),
+                Column("Cables", lambda each: len(self._drawn.wires(each)), right=True),
+                Column("Expected end", lambda each: "unknown" if each.end is None else end_text(each.end)),
+            ),
+            empty="All units are free.",
+        )
 
     def show(self, drawn: TorusMap, moment: datetime) -> None:
         self._drawn, self._moment = drawn, moment
@@ -61,17 +61,4 @@ class PlacesView:
         if moment is None:
             return
         self._scene.show(self._drawn, moment, "" if self._choice.value == NOTHING else str(self._choice.value))
-        self._table.show(
-            [
-                {
-                    "name": each.name,
-                    "kind": KINDS[each.kind],
-                    "units": len(each.places),
-                    "connection": ", ".join(each.connection) or "-",
-                    "cables": len(self._drawn.wires(each)),
-                    "end": "unknown" if each.end is None else self._end_text(each.end),
-                }
-                for each in self._drawn.occupants
-                if each.has_at(moment)
-            ]
-        )
+        self._table.show(each for each in self._drawn.occupants if each.has_at(moment))

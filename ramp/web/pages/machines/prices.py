@@ -21,16 +21,6 @@ from ramp.web.pages.visit import Visit
 LOOK_AGAIN_S: Final = 5.0
 """Seconds between two checks for new prices."""
 
-LATEST: Final = (
-    Column("at", "Time"),
-    Column("resource", "Resource"),
-    Column("price", "Credits/core-hour", right=True),
-    Column("round", "Round", right=True),
-    Column("unit", "Unit", right=True),
-    Column("request", "Request"),
-)
-ROUNDS: Final = LATEST[1:5]
-
 LATEST_MAX: Final = 200
 """Latest prices in the table."""
 
@@ -73,7 +63,7 @@ class PricesPage:
         self._behind.set_visibility(False)
         with frame.card():
             frame.subheading(f"The latest {LATEST_MAX} prices")
-            self._latest = table(LATEST, [], "id", empty="No prices yet.")
+            self._latest = table(self._columns(), empty="No prices yet.")
         self._look()
         ui.timer(LOOK_AGAIN_S, self._look)
 
@@ -85,18 +75,18 @@ class PricesPage:
         self._points = points
         self._series = price_series(points)
         redraw(self._chart, price_chart(self._series, self._visit.dark))
-        self._latest.show([self._row(number, each) for number, each in enumerate(reversed(points[-LATEST_MAX:]))])
+        self._latest.show(reversed(points[-LATEST_MAX:]))
 
-    def _row(self, number: int, point: PricePoint) -> dict[str, object]:
-        return {
-            "id": number,
-            "at": self._visit.moment(to_datetime(point.at)),
-            "resource": point.resource,
-            "price": point.price,
-            "round": point.round_number or "start price",
-            "unit": point.unit or "",
-            "request": self._visit.short_id(point.request_id) if point.request_id else "",
-        }
+    def _columns(self) -> tuple[Column, ...]:
+        short_id = self._visit.short_id
+        return (
+            Column("Time", lambda point: self._visit.moment(to_datetime(point.at))),
+            Column("Resource", lambda point: point.resource),
+            Column("Credits/core-hour", lambda point: point.price, right=True),
+            Column("Round", lambda point: point.round_number or "start price", right=True),
+            Column("Unit", lambda point: point.unit or "", right=True),
+            Column("Request", lambda point: short_id(point.request_id) if point.request_id else ""),
+        )
 
     def _clicked(self, event: EChartPointClickEventArguments) -> None:
         points = self._series.get(event.series_name, [])
@@ -114,5 +104,5 @@ class PricesPage:
                 f"{point.resource} offered {point.price} credits/core-hour in round {point.round_number}"
                 f" for unit {point.unit}, {self._visit.moment(to_datetime(point.at))}."
             )
-            table(ROUNDS, [self._row(number, each) for number, each in enumerate(behind)], "id")
+            table(self._columns()[1:5], behind)
             ui.link("Full auction", f"/requests/{point.request_id}")

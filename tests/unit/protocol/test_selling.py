@@ -1,0 +1,181 @@
+"""What a resource does beside selling: its own book, slots that end by themselves, draining, questions of buyers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ramp.model import contents as c
+from ramp.model.acl import Performative
+from ramp.model.agreement import ContractChange, Signed
+from ramp.model.instant import HOUR
+from ramp.model.offer import RefusalCode
+from ramp.model.services import DRAINING_SERVICE, RESOURCE_SERVICE
+from ramp.protocol import effects as fx
+from ramp.protocol import events as ev
+from ramp.protocol.resource import machine_queries
+from ramp.protocol.resource.quotas import Booked
+from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange
+from ramp.protocol.user.final_refusals import FOR_GOOD
+
+INSTANTS = st.integers(0, 8)
+SLOTS = st.lists(st.tuples(INSTANTS, st.integers(1, 4), st.integers(1, 9)), max_size=8)
+
+
+@given(SLOTS, INSTANTS, st.integers(1, 4), st.integers(1, 9))
+def test_a_slot_fits_where_it_fits_at_every_instant(slots: Any, start: int, length: int, cores: int) -> None:
+    booked = Booked(12)
+    for number, (begin, lasting, wanted) in enumerate(slots):
+        booked.put(str(number), begin, begin + lasting, wanted)
+    taken = [sum(c for b, n, c in slots if b <= at < b + n) for at in range(start, start + length)]
+    assert bool(booked.problem(start, start + length, cores)) == (max(taken) + cores > 12)
+
+
+def test_a_release_under_an_agreement_names_it(resource: Any, written: Any) -> None:
+    offer, _ = resource.hold()
+    resource.commit(offer)
+    (released,) = written(resource.hear("bank", c.PaymentRefused("a1", "withdrawn", "no longer")))
+    assert released.agreement_id == "a1"
+
+
+def test_a_hold_that_is_let_go_when_it_is_paid_for_stays_sold(resource: Any, said: Any) -> None:
+    """It ends by a cancellation, which is signed."""
+    offer = resource.sell()
+    assert said(resource.hear("alice", c.HoldCancelled("r1", offer.offer_id), HOUR // 2)) == []
+    assert resource.state(offer) == "sold"
+
+
+def cancellation(offer: Any) -> Signed:
+    return Signed(ContractChange("a1", 0, offer.offer_id, "alice", "res", "bank", 1, reason="no"), ("alice",), "text")
+
+
+def test_a_payment_that_is_refused_ends_a_cancellation_as_well(resource: Any, said: Any) -> None:
+    """Nothing was paid, so nothing is refunded, and the buyer hears that there is nothing to cancel."""
+    offer, _ = resource.hold()
+    resource.commit(offer)
+    assert said(resource.hear("alice", cancellation(offer), 1)) == []
+    answers = said(resource.hear("bank", c.PaymentRefused("a1", "withdrawn"), 2))
+    assert [(type(each), each.number, each.code) for each in answers] == [(c.ChangeRefused, 0, "not_active")]
+
+
+def test_a_hold_that_nobody_confirms_is_over_and_says_why(resource: Any, said: Any) -> None:
+    offer, _ = resource.hold()
+    participant = resource.party.participants[offer.offer_id]
+    assert participant.on_timer(participant.until - 1) == []
+    assert any(isinstance(each, fx.ReleaseSlot) for each in participant.on_timer(participant.until))
+    (refused,) = said(resource.hear("alice", c.Acceptance("r1", offer.offer_id)))
+    assert refused.code is RefusalCode.HOLD_EXPIRED
+
+
+def test_a_slot_is_being_released_until_the_machine_has_said_so(resource: Any) -> None:
+    offer, _ = resource.hold()
+    assert not resource.party.is_releasing(offer.offer_id)
+    resource.hear("alice", c.HoldCancelled("r1", offer.offer_id))
+    assert resource.party.is_releasing(offer.offer_id)
+    assert resource.party.has_open_participants
+    resource.party.handle(ev.SlotFreed(offer.offer_id, None), 1)
+    assert not resource.party.is_releasing(offer.offer_id)
+    assert not resource.party.has_open_participants
+
+
+def test_what_is_asked_of_an_unknown_slot_is_refused_by_name(resource: Any) -> None:
+    body = ContractChange("a7", 0, "o7", "alice", "res", "bank", 1, reason="no")
+    (sent,) = resource.hear("alice", Signed(body, ("alice",), "text"), conversation="r7")
+    refused = sent.message.content
+    assert (refused.agreement_id, refused.code) == ("a7", "unknown_agreement")
+    assert refused.detail
+    assert (sent.message.in_reply_to, sent.message.conversation_id) == ("w", "r7")
+    (sent,) = resource.hear("alice", c.Acceptance("r7", "o7"), conversation="r7")
+    assert (sent.message.in_reply_to, sent.message.conversation_id) == ("w", "r7")
+
+
+PRICES = PriceRange(70, 20, 4)
+
+
+def words(effects: list[fx.Effect]) -> list[tuple[Performative, str]]:
+    sent = [each.message for each in effects if isinstance(each, fx.Send)]
+    return [(each.performative, each.content.service) for each in sent if hasattr(each.content, "service")]
+
+
+def test_every_unit_of_a_call_is_refused_with_the_code(resource: Any) -> None:
+    resource.party.set_selling(PRICES, draining=True, now=0)
+    answer = resource.call()
+    assert answer.performative is Performative.REFUSE
+    assert [(each.code, each.detail) for each in answer.content.refusals] == [(RefusalCode.DRAINING, DRAINING_DETAIL)]
+    assert RefusalCode.DRAINING in FOR_GOOD, "nobody calls it again in that auction"
+
+
+def test_an_offer_made_before_cannot_be_accepted_any_more(resource: Any, said: Any) -> None:
+    offer = resource.call().content.offers[0]
+    resource.party.set_selling(PRICES, draining=True, now=0)
+    (refused,) = said(resource.hear("alice", c.Acceptance("r1", offer.offer_id)))
+    assert (type(refused), refused.code, refused.detail) == (c.HoldRefused, RefusalCode.DRAINING, DRAINING_DETAIL)
+
+
+def test_the_directory_is_told_at_once_and_by_every_heartbeat(resource: Any) -> None:
+    now = resource.party.deadline or 0
+    both = [(Performative.SUBSCRIBE, RESOURCE_SERVICE), (Performative.SUBSCRIBE, DRAINING_SERVICE)]
+    assert words(resource.party.set_selling(PRICES, draining=True, now=now)) == both
+    assert words(resource.party.set_selling(PRICES, draining=True, now=now)) == []
+    assert words(resource.party.tick(resource.party.deadline)) == both
+    assert words(resource.party.set_selling(PRICES, draining=False, now=now)) == [
+        (Performative.CANCEL, DRAINING_SERVICE)
+    ]
+    assert words(resource.party.tick(resource.party.deadline)) == both[:1]
+
+
+def test_who_leaves_while_it_drains_leaves_both_lists(resource: Any) -> None:
+    resource.party.set_selling(PRICES, draining=True, now=0)
+    assert words(resource.party.leave(0)) == [
+        (Performative.CANCEL, DRAINING_SERVICE),
+        (Performative.CANCEL, RESOURCE_SERVICE),
+    ]
+
+
+def test_it_sells_again_at_the_prices_that_are_set(resource: Any) -> None:
+    resource.party.set_selling(PRICES, draining=True, now=0)
+    resource.party.set_selling(PriceRange(50, 40, 1), draining=False, now=0)
+    assert resource.call(1, 60).content.offers[0].cpu_hour_cost >= 40
+    resource.party.set_selling(PriceRange(500, 400, 1), draining=False, now=0)
+    refusal = resource.call(1, 60, request_id="r2").content.refusals[0]
+    assert (refusal.code, refusal.nearest) == (RefusalCode.PRICE, "400 credits/core-hour")
+
+
+def ask(resource: Any, buyer: str, query_id: str = "q", horizon: int = HOUR) -> list[fx.Effect]:
+    return list(resource.hear(buyer, c.MachineQuery(query_id, horizon), performative=Performative.QUERY_REF))
+
+
+def answer(resource: Any, asked: list[fx.Effect], load: float) -> list[tuple[str, str, float]]:
+    """Who is told what, once the machine has answered one question."""
+    (question,) = asked
+    assert isinstance(question, fx.DescribeMachine)
+    effects = resource.party.handle(ev.MachineDescribed(question.call_id, json.dumps({"load": load})), 0)
+    told = [each.message for each in effects]
+    assert all(each.in_reply_to == "w" and each.performative is Performative.INFORM for each in told)
+    return [(each.receiver, each.content.query_id, json.loads(each.content.snapshot)["load"]) for each in told]
+
+
+@pytest.mark.parametrize("draining", [False, True])
+def test_buyers_are_told_whether_it_is_draining(resource: Any, draining: bool) -> None:
+    resource.party.set_selling(PriceRange(60, 20), draining=draining, now=0)
+    asked = ask(resource, "alice")
+    effects = resource.party.handle(ev.MachineDescribed(asked[0].call_id, "{}"), 0)  # type: ignore[union-attr]
+    (status,) = [each.message.content for each in effects]
+    assert json.loads(status.snapshot).get("draining") is (True if draining else None)
+
+
+def test_of_too_many_questions_the_oldest_is_given_up(resource: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_queries, "DESCRIBING_MAX", 2)
+    asked = [ask(resource, "alice", f"q{number}") for number in range(3)]
+    assert [answer(resource, each, 0.5) for each in asked] == [[], [("alice", "q1", 0.5)], [("alice", "q2", 0.5)]]
+
+
+def test_what_drives_the_queue_is_said_when_the_machine_has_been_opened(resource: Any) -> None:
+    """A guest's plug-in is opened later than its agent begins."""
+    assert (resource.party.source, resource.call().content.offers[0].source) == ("synthetic", "synthetic")
+    assert resource.party.handle(ev.MachineOpened("live"), 0) == []
+    assert (resource.party.source, resource.call(2, 60).content.offers[0].source) == ("live", "live")
