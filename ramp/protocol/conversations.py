@@ -25,7 +25,7 @@ pays an agreement id once. Ids are random, so none occurs twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from heapq import heapify, heappop, heappush
 from typing import Final, Protocol, TypeVar
@@ -33,7 +33,6 @@ from typing import Final, Protocol, TypeVar
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.protocol.effects import Effect
 from ramp.protocol.faults import guarded
-from ramp.protocol.records import Record
 from ramp.protocol.timing import Timing, moved
 
 
@@ -244,34 +243,6 @@ class Conversations(Mapping[str, C]):
         for key, conversation in self._open.items():
             conversation.clock_set(by)
             self.arm(key)
-
-
-class ConversingParty:
-    """What parties with a registry have in common (see `ramp.protocol.party.Party`)."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.registry = Registry()
-
-    @property
-    def deadline(self) -> Instant | None:
-        return self.registry.deadline
-
-    def start(self, now: Instant) -> list[Effect]:
-        """Start without any earlier records."""
-        return []
-
-    def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
-        """Resume from the journal; start afresh without one."""
-        return self.start(now)
-
-    def tick(self, now: Instant) -> list[Effect]:
-        """Let everything act whose deadline has passed."""
-        return self.registry.tick(now)
-
-    def clock_set(self, by: Duration) -> None:
-        """Take a step of the wall clock."""
-        self.registry.clock_set(by)
 
 
 RETENTION_MIN: Duration = 20 * MINUTE

@@ -34,7 +34,6 @@ from ramp.model.ports import Notary
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.enrolment.authority import AskAuthority
-from ramp.protocol.faults import Recoverable
 from ramp.protocol.party import Party
 from ramp.protocol.progress import Progress
 from ramp.protocol.records import Record
@@ -284,8 +283,6 @@ class Host:
         if self.ports.fault is None:
             raise error
         self.ports.fault(reference, error)
-        if not isinstance(self.party, Recoverable):
-            return
         if reference in self._taken_up:
             self.party.forget(reference)
             return

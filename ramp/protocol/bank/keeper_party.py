@@ -18,14 +18,14 @@ from ramp.model.contents import (
 )
 from ramp.model.instant import Instant
 from ramp.model.seal import Role
-from ramp.protocol.conversations import ConversingParty
 from ramp.protocol.effects import Effect
 from ramp.protocol.events import DepositOrdered, Event, MessageReceived, OverviewAsked, RefundOrdered
+from ramp.protocol.party import Party
 from ramp.protocol.questions import Questions
 from ramp.protocol.timing import Pace, Timing
 
 
-class KeeperParty(ConversingParty):
+class KeeperParty(Party):
     """Everything the keeper's agent does."""
 
     def __init__(self, name: str, *, bank: str, timing: Timing) -> None:

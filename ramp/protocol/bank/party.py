@@ -20,7 +20,6 @@ from ramp.model.contents import (
     ChangeRefused,
     ClockQuery,
     ClockReading,
-    Content,
     DepositMade,
     DepositOrder,
     MarketOverview,
@@ -45,10 +44,11 @@ from ramp.protocol.bank import changes
 from ramp.protocol.bank.answers import agreement_answer, agreement_of, announcements, order_answer
 from ramp.protocol.bank.changes import BAD_SIGNATURE, BAD_TERMS
 from ramp.protocol.belief import sealed_lately
-from ramp.protocol.conversations import Conversations, ConversingParty
+from ramp.protocol.conversations import Conversations
 from ramp.protocol.effects import Effect, Send, reply
 from ramp.protocol.events import ChangeDecided, Event, MessageReceived, OrderFate, OrderStanding
 from ramp.protocol.faults import guarded
+from ramp.protocol.party import Party
 from ramp.protocol.progress import KeeperOrdered
 from ramp.protocol.records import Record
 from ramp.protocol.timing import Timing
@@ -72,7 +72,7 @@ class OrderEnd:
         """Do nothing: the end of an order is a signed date."""
 
 
-class BankParty(ConversingParty):
+class BankParty(Party):
     """Everything the Banking Agent does."""
 
     def __init__(self, name: str, *, timing: Timing) -> None:
@@ -99,9 +99,6 @@ class BankParty(ConversingParty):
         """Load the open orders from the ledger again; unanswered parties repeat their questions."""
         self._asked.clear()
         return [fx.SweepOrders()]
-
-    def forget(self, reference: str) -> None:
-        """Do nothing: the ledger keeps every order."""
 
     def _on_event(self, event: Event, now: Instant) -> list[Effect]:
         match event:
@@ -343,9 +340,6 @@ class BankParty(ConversingParty):
 
     def _refuse(self, message: Message, agreement_id: str, code: str, detail: str) -> Send:
         return reply(message, Performative.REFUSE, PaymentRefused(agreement_id, code, detail))
-
-    def _inform(self, receiver: str, conversation_id: str, content: Content) -> Send:
-        return Send(Message(Performative.INFORM, self.name, receiver, conversation_id, content))
 
 
 def _ordered(call_id: str, order: DepositOrder | OverviewQuery, evidence: str) -> Effect:

@@ -24,10 +24,11 @@ from ramp.model.machine_terms.static_needs import StaticNeeds
 from ramp.model.services import ROLE_OF_SERVICE
 from ramp.model.slot import StaticTerms
 from ramp.protocol.belief import sealed_lately
-from ramp.protocol.conversations import Conversations, ConversingParty
+from ramp.protocol.conversations import Conversations
 from ramp.protocol.directory.listed import Listed
 from ramp.protocol.effects import Effect, reply
 from ramp.protocol.events import Event, MessageReceived
+from ramp.protocol.party import Party
 from ramp.protocol.timing import Timing, moved
 
 LEASE_MAX: Duration = 10 * MINUTE
@@ -80,7 +81,7 @@ class KnownAgent:
     number: int
 
 
-class DirectoryParty(ConversingParty):
+class DirectoryParty(Party):
     """Everything the directory agent does.
 
     After a restart it lists the agents registered before, for one lease. If it waited for heartbeats, the first

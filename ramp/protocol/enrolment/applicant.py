@@ -7,14 +7,14 @@ from ramp.model.acl import Performative
 from ramp.model.contents import EnrolmentGranted, EnrolmentRequest, NotUnderstood, RequestRefused
 from ramp.model.instant import Instant
 from ramp.model.seal import Role
-from ramp.protocol.conversations import ConversingParty
 from ramp.protocol.effects import Effect
 from ramp.protocol.events import Event, MessageReceived
+from ramp.protocol.party import Party
 from ramp.protocol.questions import Questions
 from ramp.protocol.timing import Pace, Timing
 
 
-class Applicant(ConversingParty):
+class Applicant(Party):
     """Asks for one certificate; reports the answer as `QueryAnswered`, with None if it got no answer.
 
     Args:

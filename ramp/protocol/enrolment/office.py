@@ -19,10 +19,11 @@ from ramp.model.contents import (
     RevocationQuery,
 )
 from ramp.model.instant import MINUTE, SECOND, Duration, Instant
-from ramp.protocol.conversations import Alarm, ConversingParty
+from ramp.protocol.conversations import Alarm
 from ramp.protocol.effects import Effect, Report, Send, reply
 from ramp.protocol.enrolment.authority import JudgeRequest, ReadRevocations, RequestJudged, RevocationsRead
 from ramp.protocol.events import Event, MessageReceived
+from ramp.protocol.party import Party
 from ramp.protocol.progress import EnrolmentAnswered
 
 LOOK: Final[Duration] = 2 * SECOND
@@ -68,7 +69,7 @@ class Attempts:
             self._begun += by
 
 
-class EnrolmentOffice(ConversingParty):
+class EnrolmentOffice(Party):
     """Everything the enrolment office does.
 
     Args:

@@ -10,17 +10,18 @@ from ramp.model.contents import RevocationNotice, RevocationQuery
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.model.seal import Role
 from ramp.protocol.belief import said_by
-from ramp.protocol.conversations import Alarm, ConversingParty
+from ramp.protocol.conversations import Alarm
 from ramp.protocol.effects import Effect, Report, Send
 from ramp.protocol.enrolment.authority import KeepRevocations, RevocationsKept
 from ramp.protocol.events import Event, MessageReceived
+from ramp.protocol.party import Party
 from ramp.protocol.progress import MembershipEnded, RevocationsFollowed
 
 ASK_AGAIN: Final[Duration] = 10 * SECOND
 """Pause before an unanswered question is asked again."""
 
 
-class RevocationWatch(ConversingParty):
+class RevocationWatch(Party):
     """Follows the revocation list for one agent.
 
     Args:

@@ -37,7 +37,7 @@ from ramp.model.seal import Role
 from ramp.model.slot import Slot
 from ramp.protocol.belief import said_by, sealed_by, sealed_lately
 from ramp.protocol.clock_comparison import ClockComparison
-from ramp.protocol.conversations import ConversingParty, Retention
+from ramp.protocol.conversations import Retention
 from ramp.protocol.effects import Archive, Effect, ForgetSlots, Send
 from ramp.protocol.events import (
     AccountAsked,
@@ -58,6 +58,7 @@ from ramp.protocol.events import (
     SlotsTended,
 )
 from ramp.protocol.faults import guarded
+from ramp.protocol.party import Party
 from ramp.protocol.progress import ClockCompared
 from ramp.protocol.questions import Questions
 from ramp.protocol.records import HoldIntended, ParticipantRecord, Record, SizeRecord, SlotJobRecord, reference_of
@@ -79,7 +80,7 @@ BankWord = PaymentMade | PaymentRefused | ChangePosted | ChangeRefused
 """Messages of the bank about what the resource has sold."""
 
 
-class ResourceParty(ConversingParty):
+class ResourceParty(Party):
     """Everything one Resource Agent does.
 
     Args:

@@ -33,7 +33,7 @@ from ramp.model.probable_start import request_problem
 from ramp.model.seal import Role
 from ramp.protocol.belief import sealed_by
 from ramp.protocol.clock_comparison import ClockComparison
-from ramp.protocol.conversations import Conversations, ConversingParty
+from ramp.protocol.conversations import Conversations
 from ramp.protocol.directory.discovery import Directories, ListingPages
 from ramp.protocol.effects import Effect, Report
 from ramp.protocol.events import (
@@ -51,6 +51,7 @@ from ramp.protocol.events import (
 )
 from ramp.protocol.faults import guarded
 from ramp.protocol.outcome import RequestOutcome, RequestStatus
+from ramp.protocol.party import Party
 from ramp.protocol.progress import ClockCompared, RecordsMissing, RequestEnded
 from ramp.protocol.questions import Questions
 from ramp.protocol.records import (
@@ -77,7 +78,7 @@ from ramp.protocol.user.purchase import Purchase
 from ramp.protocol.user.voting import cancel_hold
 
 
-class UserParty(ConversingParty):
+class UserParty(Party):
     """Everything one User Agent does."""
 
     def __init__(

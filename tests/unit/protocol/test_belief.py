@@ -234,7 +234,7 @@ def fingerprint(one: Any) -> Any:
                 len(party._tending._notices),
                 [each.deadline for each in party._tending._notices.values()],
                 party.sizes.open,
-                party.sizes.deadline,
+                [each.deadline for each in party.sizes._open.values()],
             )
         case "alice":
             requests = {key: (each.stage, each.deadline) for key, each in party.purchases.items()}

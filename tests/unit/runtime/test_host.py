@@ -34,6 +34,7 @@ from ramp.model.slot import Slot
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol import events as said
+from ramp.protocol.party import Party
 from ramp.protocol.records import SlotReleased
 from ramp.protocol.timing import Timing
 from ramp.runtime.guests.guarded import GuardedPlugin
@@ -48,13 +49,13 @@ OFFER = Offer("o1", "r1", 1, "res", 60, HOUR, 2 * HOUR, 16, 0.5, HOUR)
 RECORD = SlotReleased("o1", "", RefusalCode.CANCELLED, "", 0, None, 1)
 
 
-class Scripted:
+class Scripted(Party):
     """A party that returns prepared effects and remembers what it was told."""
 
-    name = "me"
-    deadline: int | None = None
+    deadline: int | None = None  # type: ignore[assignment]
 
     def __init__(self, *answers: list[fx.Effect] | Exception) -> None:
+        super().__init__("me")
         self.answers = list(answers)
         self.events: list[ev.Event] = []
 

@@ -33,15 +33,15 @@ from ramp.model.contents import (
     OrderWithdrawal,
     PaymentOrder,
 )
-from ramp.model.instant import Instant
+from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import order_line
 from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Report, SaveAgreement, Send
-from ramp.protocol.machine import PatientMachine
+from ramp.protocol.machine import StateMachine
 from ramp.protocol.outcome import CancellationOutcome, ChangeOutcome
 from ramp.protocol.progress import ChangeAdvanced
-from ramp.protocol.timing import Pace
+from ramp.protocol.timing import Pace, Retry, earliest, moved
 from ramp.protocol.transition_tables import BUYER_CHANGE, BuyerChangeState
 
 S = BuyerChangeState
@@ -83,7 +83,7 @@ def check_proof(body: ContractChange, proof: ChangeDone) -> None:
         raise RemoteProtocolError("the proof lacks the bank's statement of posting")
 
 
-class BuyerChange(PatientMachine[BuyerChangeState]):
+class BuyerChange(StateMachine[BuyerChangeState]):
     """One change, or one order that pays for several.
 
     Args:
@@ -102,7 +102,10 @@ class BuyerChange(PatientMachine[BuyerChangeState]):
         failure: Signed | None = None,
     ) -> None:
         body, agreement = lines[0]
-        super().__init__(body.order_id or agreement.request_id, BUYER_CHANGE, S.NEW, pace)
+        super().__init__(body.order_id or agreement.request_id, BUYER_CHANGE, S.NEW)
+        self._pace = pace
+        self._retry = Retry(pace)
+        self._limit: Instant | None = None
         self.outcomes: tuple[tuple[Outcome, Seal], ...] = ()
         self._first = body
         self._failure = failure
@@ -159,9 +162,9 @@ class BuyerChange(PatientMachine[BuyerChangeState]):
 
     def on_timer(self, now: Instant) -> list[Effect]:
         """Send again, or turn to the bank if an answer takes too long."""
-        if not self._is_out_of_patience(now):
-            return self._ask_again(now)
         body = self._first
+        if self._limit is None or now < self._limit:
+            return self._ask_again(now)
         if not body.grows:
             detail = f"{body.resource} has not posted the amendment in time"
             return self._turn_to_bank("no_answer", detail, "deadline", now)
@@ -300,7 +303,9 @@ class BuyerChange(PatientMachine[BuyerChangeState]):
 
     def _end(self, stimulus: str, seal: Seal, now: Instant, refund: int = 0) -> None:
         self._enter(S.ENDED, stimulus)
-        self._is_answered(now)
+        self._retry.answered(now)
+        self._limit = None
+        self._arm()
         done = stimulus == POSTED
         self.outcomes = tuple((self._outcome(body, refund, done=done), seal) for body in self.changes)
 
@@ -313,6 +318,30 @@ class BuyerChange(PatientMachine[BuyerChangeState]):
         charge = body.charge if done else 0
         size = (body.cores, body.until, body.effective_at)
         return ChangeOutcome(body.agreement_id, body.number, done, *size, refund, code, detail, charge)
+
+    # -- asking again --------------------------------------------------------------------------------------------
+
+    def clock_set(self, by: Duration) -> None:
+        self._retry.clock_set(by)
+        self._limit = moved(self._limit, by)
+        self._arm()
+
+    def _ask(self, limit: Duration | None, now: Instant) -> list[Effect]:
+        """Ask for the first time and wait at least this long for an answer; None waits without limit."""
+        self._limit = None if limit is None else now + self._pace.patience(limit)
+        self._retry.begin(now)
+        self._arm()
+        return self._say()
+
+    def _ask_again(self, now: Instant) -> list[Effect]:
+        if not self._retry.is_due(now):
+            return []
+        self._retry.again(now)
+        self._arm()
+        return self._say()
+
+    def _arm(self) -> None:
+        self.deadline = earliest(self._limit, self._retry.due)
 
     # -- what is said --------------------------------------------------------------------------------------------
 
