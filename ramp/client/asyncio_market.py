@@ -44,7 +44,7 @@ from ramp.model.contents.jobs import STDOUT
 from ramp.model.instant import HOUR
 from ramp.model.request import NUMBER_MAX
 from ramp.options import Bounds, checked
-from ramp.protocol.amending.asking import AgreementResized
+from ramp.protocol.events import AgreementResized
 from ramp.runtime.identifiers import RandomIds
 
 MACHINES_LIMIT_S: Final = 25.0

@@ -18,8 +18,15 @@ from ramp.model.contents import AccountStatement, StatementLine
 from ramp.model.instant import to_datetime
 from ramp.model.offer import Offer
 from ramp.model.shortcoming import site_of
-from ramp.protocol.amending.asking import QUOTED, AmendmentOutcome
-from ramp.protocol.outcome import BoughtUnit, CancellationOutcome, RequestOutcome, RequestStatus, RoundRecord
+from ramp.protocol.outcome import (
+    QUOTED,
+    BoughtUnit,
+    CancellationOutcome,
+    ChangeOutcome,
+    RequestOutcome,
+    RequestStatus,
+    RoundRecord,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,7 +353,7 @@ def cancelled_of(outcome: CancellationOutcome, request_id: str) -> Cancelled:
     )
 
 
-def resized_of(outcome: AmendmentOutcome) -> Resized:
+def resized_of(outcome: ChangeOutcome) -> Resized:
     """Convert the result of a resize for programs."""
     quoted = outcome.code == QUOTED
     return Resized(

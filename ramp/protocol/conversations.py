@@ -33,19 +33,23 @@ from typing import Final, Protocol, TypeVar
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.protocol.effects import Effect
 from ramp.protocol.faults import guarded
-from ramp.protocol.timing import Timing
+from ramp.protocol.timing import Timing, moved
 
 
-class Timed(Protocol):
+class Remembering(Protocol):
+    """A part of a party that remembers times."""
+
+    def clock_set(self, by: Duration) -> None:
+        """Move what is measured from now on with the clock; dates stay."""
+        ...
+
+
+class Timed(Remembering, Protocol):
     """A part of a party that has a deadline."""
 
     @property
     def deadline(self) -> Instant | None:
         """When to act; None while only an event can change something."""
-        ...
-
-    def clock_set(self, by: Duration) -> None:
-        """Move what is measured from now on with the clock; dates stay."""
         ...
 
 
@@ -72,6 +76,7 @@ class Registry:
     def __init__(self) -> None:
         self._groups: list[Conversations[Conversation]] = []
         self._tasks: list[tuple[Timed, Callable[[Instant], list[Effect]]]] = []
+        self._others: list[Remembering] = []
         self._queue: list[tuple[Instant, int, Conversations[Conversation], str]] = []
         self._armed = 0
 
@@ -92,6 +97,10 @@ class Registry:
         """Add a task that never ends, such as renewing a registration, which acts at a part's deadline."""
         self._tasks.append((part, on_timer))
 
+    def follow(self, part: Remembering) -> None:
+        """Pass on steps of the clock to a part that never acts by itself."""
+        self._others.append(part)
+
     def tick(self, now: Instant) -> list[Effect]:
         """Let every conversation and task act whose deadline has passed, once each, the earliest first."""
         due: list[tuple[int, Conversations[Conversation], str]] = []
@@ -111,7 +120,7 @@ class Registry:
         self._queue.clear()
         for group in self._groups:
             group.clock_set(by)
-        for part, _ in self._tasks:
+        for part in (*(part for part, _ in self._tasks), *self._others):
             part.clock_set(by)
 
     def enrol(self, group: Conversations[C]) -> None:
@@ -126,6 +135,22 @@ class Registry:
         self._armed += 1
         heappush(self._queue, (deadline, self._armed, group, key))  # type: ignore[misc]
         return self._armed
+
+
+class Alarm:
+    """The deadline of a task, which the task sets itself.
+
+    Args:
+        is_date: whether it stays if the clock is set.
+    """
+
+    def __init__(self, *, is_date: bool = False) -> None:
+        self.deadline: Instant | None = None
+        self._is_date = is_date
+
+    def clock_set(self, by: Duration) -> None:
+        if not self._is_date:
+            self.deadline = moved(self.deadline, by)
 
 
 class Conversations(Mapping[str, C]):
@@ -221,14 +246,6 @@ class Conversations(Mapping[str, C]):
         for key, conversation in self._open.items():
             conversation.clock_set(by)
             self.arm(key)
-
-
-class ConversingParty(Registry):
-    """The base of parties, which are the registries of their conversations (see `ramp.protocol.party.Party`)."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self.name = name
 
 
 RETENTION_MIN: Duration = 20 * MINUTE

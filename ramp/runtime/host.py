@@ -34,7 +34,6 @@ from ramp.model.ports import Notary
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.enrolment.authority import AskAuthority
-from ramp.protocol.faults import Recoverable
 from ramp.protocol.party import Party
 from ramp.protocol.progress import Progress
 from ramp.protocol.records import Record
@@ -301,8 +300,6 @@ class Host:
         if self.ports.fault is None:
             raise error
         self.ports.fault(reference, error)
-        if not isinstance(self.party, Recoverable):
-            return
         if reference in self._taken_up:
             self.party.forget(reference)
             return
@@ -340,7 +337,7 @@ class Host:
         return self.ports.notary.seal(message, now)
 
     def _bearing_own_signature(self, signed: Signed, now: Instant) -> Signed:
-        if self.name in signed.signers:
+        if self.name in signed.signers or not signed.next_signer:
             return signed
         known = self._signatures.get(signed.body.agreement_id)
         if known is not None and known[0] == signed:

@@ -32,8 +32,8 @@ from ramp.plugins.answers import (
 from ramp.plugins.interface import NOT_RESIZABLE
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.amending.asking import ResizeSlot, SlotResized
-from ramp.protocol.events import MachineInDoubt
+from ramp.protocol.effects import ResizeSlot
+from ramp.protocol.events import MachineInDoubt, SlotResized
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
 from ramp.text import one_line
 

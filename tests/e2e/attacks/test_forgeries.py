@@ -14,14 +14,12 @@ import pytest
 from ramp.model.acl import CONTENT_OF, SEALED, Performative
 from ramp.model.contents import (
     AccountQuery,
-    AccountQueryRefused,
     AccountStatement,
     ChangePosted,
     ChangeRefused,
     Confirmed,
     DepositOrder,
     Deregistration,
-    Failed,
     HoldCancelled,
     MarketOverview,
     OrderLine,
@@ -33,9 +31,9 @@ from ramp.model.contents import (
     PaymentOrder,
     PaymentRefused,
     Registration,
+    RequestRefused,
 )
 from ramp.model.instant import MINUTE
-from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
 from ramp.model.services import RESOURCE_SERVICE
 from ramp.rfql.signing import seals
@@ -81,7 +79,6 @@ class Facts:
 
 def before_the_payment(facts):
     """The ledger has posted, and the bank has told nobody: small1 has a firm slot, and waits to be paid."""
-    failed = Failed(facts.agreement, facts.offer, RefusalCode.SLOT_TAKEN)
     return [
         ("bank", "small1", P.AGREE, facts.transfer, facts.order),
         ("bank", "small1", P.REFUSE, PaymentRefused(facts.agreement, "expired"), facts.order),
@@ -89,7 +86,6 @@ def before_the_payment(facts):
         ("bank", "small1", P.AGREE, ChangePosted(facts.agreement, 0, "refund", -facts.cost), facts.order),
         ("bank", "small1", P.REFUSE, ChangeRefused(facts.agreement, 0, "started"), facts.order),
         ("alice", "small1", P.CANCEL, HoldCancelled(facts.request, facts.offer), facts.request),
-        ("small1", "alice", P.FAILURE, failed, facts.request),
         ("small1", "alice", P.REFUSE, ChangeRefused(facts.agreement, 0, "not_active"), facts.request),
         ("bank", "alice", P.INFORM, OrderVoided(facts.order, "resource_failed", "", (facts.line,)), facts.request),
         ("bank", "alice", P.INFORM, ChangePosted(facts.agreement, 0, "refund", -facts.cost), facts.request),
@@ -100,9 +96,7 @@ def before_the_agreement(facts):
     """Small1 has acknowledged the agreement and not brought it to the bank, which has the money set aside."""
     rival_line = OrderLine(facts.agreement, "rival@localhost", facts.cost, facts.offer)
     withdrawal = OrderWithdrawal(facts.order, facts.valid_until, "I no longer want it")
-    failed = Failed(facts.agreement, facts.offer, RefusalCode.SLOT_TAKEN)
     return [
-        ("small1", "bank", P.FAILURE, failed, facts.request),
         ("alice", "bank", P.REQUEST, withdrawal, facts.request),
         ("alice", "bank", P.REQUEST, PaymentOrder(facts.order, (rival_line,), facts.valid_until), facts.request),
         ("alice", "bank", P.REQUEST, PaymentOrder(fresh("order"), (rival_line,), facts.valid_until), facts.request),
@@ -112,7 +106,6 @@ def before_the_agreement(facts):
         ("bank", "alice", P.INFORM, OrderVoided(facts.order, "expired"), facts.request),
         ("bank", "alice", P.INFORM, OrderPosted(facts.order, (facts.transfer,)), facts.request),
         ("small1", "alice", P.CONFIRM, Confirmed(facts.agreement, facts.offer), facts.request),
-        ("small1", "alice", P.FAILURE, failed, facts.request),
         ("small1", "directory", P.CANCEL, Deregistration(RESOURCE_SERVICE, FAR), "small1@localhost"),
         ("nobody", "directory", P.SUBSCRIBE, Registration(RESOURCE_SERVICE, MINUTE, 1), "nobody@localhost"),
     ]
@@ -170,7 +163,7 @@ async def test_nothing_forged_is_believed(market, gang, pause):
     mallory = gang["mallory"]
     # a true seal of the bank's, to move about: its answer to somebody's own query
     await mallory.say(P.QUERY_REF, "bank", AccountQuery(fresh("nonce"), mallory.name), own := fresh("query"))
-    captured = seals.parse((await mallory.answer(own, AccountQueryRefused)).seal.text)
+    captured = seals.parse((await mallory.answer(own, RequestRefused)).seal.text)
     KeyStore(market.state.keys).issue("nobody@localhost", Role.RESOURCE, mallory.now)
     hours = 1 + 2 * list(PAUSES).index(pause)
     async with stopped_purchase(market, role, act, f"request-{pause}", hours) as agreement:

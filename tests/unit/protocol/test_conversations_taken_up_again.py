@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 from ramp.model import contents as c
+from ramp.model.agreement import Signed
 from ramp.model.instant import SECOND
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import CancellationEnded, QueryAnswered, RecordsMissing, RequestEnded
-from ramp.protocol.records import AcceptanceAsked, CommitDecided, FundsAsked, RefundClaimed, RequestStarted
+from ramp.protocol.records import AcceptanceAsked, CancellationStarted, CommitDecided, FundsAsked, RequestStarted
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.slots import kept_participants as party
 from ramp.protocol.user.changing.desk import AGENT_FAILED
@@ -172,11 +173,11 @@ def test_a_restart_takes_every_request_and_every_claim_up_again(alice: Any, said
     claiming(alice)
     journal = [renamed(record, number) for record in alice.journal for number in (1, 2)]
     again, effects = restarted_user(journal, SECOND)
-    claims = [each.failed.agreement_id for each in said(effects) if isinstance(each, c.RefundClaim)]
+    claims = [each.body.agreement_id for each in said(effects) if isinstance(each, Signed)]
     assert claims == ["agreement-alice-1", "agreement-alice-2"]
-    without = [each for each in journal if not isinstance(each, RefundClaimed)]
+    without = [each for each in journal if not isinstance(each, CancellationStarted)]
     again, effects = restarted_user(without, SECOND)  # it went down before they were on record
-    claims = [each.failed.agreement_id for each in said(effects) if isinstance(each, c.RefundClaim)]
+    claims = [each.body.agreement_id for each in said(effects) if isinstance(each, Signed)]
     assert claims == ["agreement-alice-1", "agreement-alice-2"]
     assert set(again.party.purchases) == {"r1", "r2"}
 

@@ -66,8 +66,8 @@ def test_only_payments_that_nothing_mentions_and_nobody_refunded_are_unknown() -
 
 def test_a_copy_of_a_query_is_refused_and_the_answer_awaited(alice: Any) -> None:
     alice.command(ev.AccountAsked("q", None, None))
-    assert alice.hear("bank", c.AccountQueryRefused("q", "replayed")) == []
-    refused = c.AccountQueryRefused("q", "unknown_account")
+    assert alice.hear("bank", c.RequestRefused("q", "replayed")) == []
+    refused = c.RequestRefused("q", "unknown_account")
     assert answers(alice.hear("bank", refused)) == [QueryAnswered("q", refused)]
 
 

@@ -20,11 +20,11 @@ from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import CancellationEnded
 from ramp.protocol.records import (
+    CancellationStarted,
     CommitDecided,
     FailureTold,
     FundsAsked,
     OrderClosed,
-    RefundClaimed,
     UnitSettled,
     VoidAsked,
 )
@@ -312,9 +312,8 @@ def test_failed_before_posting_but_posted_all_the_same_is_claimed(alice: Any, sa
     alice.committed()
     alice.hear("res1", alice.failed())
     effects = alice.hear("bank", posted(alice))
-    assert RefundClaimed in types(written(effects))
-    (claim,) = [each for each in said(effects) if isinstance(each, c.RefundClaim)]
-    assert (claim.failed, claim.failed_seal.signer) == (alice.failed(), "res1")
+    assert CancellationStarted in types(written(effects))
+    assert [each for each in said(effects) if isinstance(each, Signed)] == [alice.failed()]
     assert alice.outcome.status is RequestStatus.FAILED
     (unit,) = alice.outcome.units
     assert alice.party.agreement_state(unit.agreement_id) == "cancelling"
@@ -349,11 +348,11 @@ def test_a_slot_that_is_paid_back_unasked_is_its_sellers_loss(alice: Any) -> Non
 def test_failed_after_posting_is_claimed(alice: Any, said: Any) -> None:
     agreement_id = alice.bought()
     effects = alice.hear("res1", alice.failed())
-    assert types(said(effects)) == [c.RefundClaim]
+    assert said(effects) == [alice.failed()]
     assert alice.party.agreement_state(agreement_id) == "cancelling"
     assert alice.hear("res1", alice.failed()) == []  # a copy
-    with pytest.raises(RemoteProtocolError, match="res2 may not speak for res1"):
-        alice.hear("res2", alice.failed())
+    with pytest.raises(RemoteProtocolError, match="res1 has not signed that it fails"):
+        alice.hear("res2", replace(alice.failed(), signers=("res2",)))
 
 
 # -- restarts --------------------------------------------------------------------------------------------------------
@@ -472,7 +471,8 @@ def test_cut_anywhere_the_journal_never_pays_and_forgets(
         assert again.outcome is not None
         bought = [unit.agreement_id for unit in again.outcome.units]
         assert bought == ([agreement.agreement_id] if is_posted else [])
-        failed = any(isinstance(e, FailureTold) and e.failed.agreement_id == agreement.agreement_id for e in prefix)
+        told = [each.failure.body.agreement_id for each in prefix if isinstance(each, FailureTold)]
+        failed = agreement.agreement_id in told
         if failed and is_posted:
             assert state != "active", (cut, prefix[-1])
 
@@ -506,9 +506,9 @@ def test_an_unfinished_claim_is_taken_up_again(alice: Any, said: Any, restarted_
     for cut in range(len(alice.journal)):
         if isinstance(alice.journal[cut], OrderClosed):
             _, effects = restarted_user(alice.journal[: cut + 1], SECOND)
-            assert c.RefundClaim in types(said(effects))
+            assert Signed in types(said(effects))
     _, effects = restarted_user(alice.journal, SECOND)
-    assert types(said(effects)) == [c.RefundClaim]
+    assert types(said(effects)) == [Signed]
 
 
 # -- cancellations ---------------------------------------------------------------------------------------------------

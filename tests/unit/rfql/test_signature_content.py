@@ -18,8 +18,9 @@ from ramp.errors import (
     SignerUnknown,
 )
 from ramp.model import instant
-from ramp.model.agreement import Agreement, ContractChange, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed, end_of
 from ramp.model.instant import DAY, HOUR, SECOND, Instant
+from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
 from ramp.rfql import agreements
 from ramp.rfql.signing.notary import XmlNotary
@@ -329,6 +330,33 @@ def test_notary_signs_only_in_its_own_name(
         user_notary.sign(countersigned, now)
     with pytest.raises(SignatureInvalid, match="may not sign for thunder1"):
         user_notary.sign(user_notary.sign(Signed(agreement), now), now)
+
+
+def test_a_resource_alone_signs_that_it_has_failed(
+    resource_notary: XmlNotary,
+    user_notary: XmlNotary,
+    verifier: XmlNotary,
+    store: KeyStore,
+    agreement: Agreement,
+    now: Instant,
+) -> None:
+    failure = end_of(agreement, "it burns", now, RefusalCode.PLUGIN_FAILED)
+    signed = resource_notary.sign(Signed(failure), now)
+    assert verifier.verify(signed.document, now) == signed
+    assert (signed.body, signed.signers, signed.next_signer) == (failure, (RESOURCE,), "")
+    with pytest.raises(SignatureInvalid, match=f"may not sign for {RESOURCE}"):
+        user_notary.sign(Signed(failure), now)
+    with pytest.raises(SignatureInvalid, match="no further signature"):
+        user_notary.sign(signed, now)
+    by_user = sign_text(agreements.write_body(failure), *store.identity(USER))
+    with pytest.raises(SignerUnknown, match=f"got '{USER}', expected '{RESOURCE}'"):
+        verifier.verify(by_user, now)
+    wrapped = sign_text(agreements.wrap(by_user, failure, now), *store.identity(RESOURCE))
+    with pytest.raises(DocumentError, match="alone signs that it has failed"):
+        verifier.verify(wrapped, now)
+    cancellation = sign_text(agreements.write_body(end_of(agreement, "it burns", now)), *store.identity(RESOURCE))
+    with pytest.raises(SignerUnknown, match=f"got '{RESOURCE}', expected '{USER}'"):
+        verifier.verify(cancellation, now)
 
 
 def test_notary_does_not_sign_with_an_expired_certificate(
