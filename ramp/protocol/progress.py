@@ -188,9 +188,10 @@ class SlotLost:
 
 @dataclass(frozen=True, slots=True)
 class KeeperOrdered:
-    """The bank has carried out an order of the market's keeper; for the bank's log."""
+    """The bank has carried out an order of the market's keeper, a deposit or a refund; for the bank's log."""
 
     keeper: str
+    kind: str
     what: str
 
 

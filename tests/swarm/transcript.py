@@ -383,8 +383,8 @@ def _progress(progress: pr.Progress) -> str:
             return f"reports {changed.agreement_id} not changed: {_coded(changed.code, changed.detail)}"
         case pr.UnitMoved():
             return f"reports {progress.agreement_id} of {progress.resource} moved to {progress.placement}"
-        case pr.KeeperOrdered(keeper, what):
-            return f"obeys {keeper}: {what}"
+        case pr.KeeperOrdered(keeper, kind, what):
+            return f"obeys {keeper}: {kind} of {what}"
         case pr.QueryAnswered(answer=None, query_id=query_id):
             return f"reports no answer to {query_id}"
         case pr.QueryAnswered(answer=answer) if answer is not None:

@@ -22,6 +22,7 @@ from ramp.model.contents import (
     Unverified,
 )
 from ramp.model.instant import Instant
+from ramp.model.money import credits_text
 from ramp.model.seal import Role
 from ramp.model.sizes.amended import order_line
 from ramp.protocol.belief import sealed_lately
@@ -151,8 +152,8 @@ def decided(found: ChangeDecided, message: Message, bank: str) -> list[Effect]:
         others = [name for name in (found.user, found.resource) if name != message.sender]
         effects += [Send(Message(Performative.INFORM, bank, name, message.conversation_id, posted)) for name in others]
     if order is not None:
-        what = f"refund of {order.agreement_id}: {posted.refund} minor units to {found.user} ({order.reason})"
-        effects.append(Report(KeeperOrdered(message.sender, what)))
+        what = f"{credits_text(posted.refund)} credits of {order.agreement_id} to {found.user} ({order.reason})"
+        effects.append(Report(KeeperOrdered(message.sender, "refund", what)))
     return effects
 
 

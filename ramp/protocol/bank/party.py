@@ -34,6 +34,7 @@ from ramp.model.contents import (
     Unverified,
 )
 from ramp.model.instant import HOUR, MINUTE, Duration, Instant
+from ramp.model.money import credits_text
 from ramp.model.price_paid import price_problem
 from ramp.model.probable_start import QUEUE_WAIT_MAX, probable_start_problem
 from ramp.model.seal import Role
@@ -297,8 +298,8 @@ class BankParty(Party):
             return [reply(message, Performative.REFUSE, refused)]
         made = DepositMade(posted.deposit_id, posted.transfer_id, posted.amount)
         assert isinstance(message.content, DepositOrder)
-        what = f"deposit {posted.deposit_id}: {posted.amount} minor units to {message.content.account}"
-        return [fx.Report(KeeperOrdered(message.sender, what)), reply(message, Performative.AGREE, made)]
+        what = f"{credits_text(posted.amount)} credits to {message.content.account} ({posted.deposit_id})"
+        return [fx.Report(KeeperOrdered(message.sender, "deposit", what)), reply(message, Performative.AGREE, made)]
 
     def _on_account_looked_up(self, found: said.AccountLookedUp, now: Instant) -> list[Effect]:
         message = self._asked.pop(found.call_id)
