@@ -114,7 +114,7 @@ mutants: $(STAMP) ## changes in the machines that no test notices (MUTANTS="ramp
 	$(BIN)/python -m pip install --quiet --editable . --group mutation
 	$(BIN)/python -m tests.mutation $(MUTANTS)
 
-bench: $(STAMP)  ## the project's benchmarks (BENCH="ledger xmpp": these only; BENCH=--quick: those that take seconds)
+bench: $(STAMP)  ## the project's benchmarks (BENCH="ledger messages": these only; BENCH=--quick: those that take seconds)
 	$(BIN)/python -m tests.bench $(BENCH)
 
 clean:           ## remove the environment and caches

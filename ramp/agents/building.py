@@ -128,7 +128,7 @@ class PartyBuilder:
 
     def _bank(self, name: str) -> PartyAgent:
         party = self._market.bank_party()
-        if not self.config.redundancy.banks.standby:
+        if not self.config.banks.standby:
             return self._agent(BankingAgent, name, party, {"ledger": BankLedger(self._audited_ledger(None))})
         lease = self.leases[name]
         books = {"ledger": BankLedger(self._audited_ledger(lease))}
@@ -138,12 +138,12 @@ class PartyBuilder:
     def bank_lease(self, name: str) -> BankLease | None:
         """Return the lease that a redundant bank must take before it is built; None for all other agents."""
         config = self.config
-        if name not in config.bank_names or not config.redundancy.banks.standby:
+        if name not in config.bank_names or not config.banks.standby:
             return None
         from ramp.runtime.ledger.bank_lease import BankLease  # imports sqlalchemy, as below
 
         if name not in self.leases:
-            self.leases[name] = BankLease(config.ledger_url, name, duration=config.redundancy.banks.lease)
+            self.leases[name] = BankLease(config.ledger, name, duration=config.banks.lease)
         return self.leases[name]
 
     def _audited_ledger(self, lease: BankLease | None) -> LedgerStore:
@@ -153,12 +153,12 @@ class PartyBuilder:
             StateDamaged: the books are inconsistent; names the account or transfer.
             StorageFailed: the ledger cannot be written.
         """
-        if not self.config.ledger_url:
+        if not self.config.ledger:
             check_room(self.state.path)
         from ramp.runtime.ledger.bank_lease import FencedLedger
         from ramp.runtime.ledger.store import LedgerStore  # imports sqlalchemy, which only the bank needs
 
-        location = self.config.ledger_url or self.state.ledger
+        location = self.config.ledger or self.state.ledger
         ledger = LedgerStore.open(location) if lease is None else FencedLedger.under(lease, str(location))
         try:
             audit(ledger, self.state.ledger)

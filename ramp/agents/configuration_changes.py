@@ -21,8 +21,7 @@ from ramp.control.market_changes import (
     MarketChanged,
     OwnerRequest,
     Reload,
-    RemoveResource,
-    RemoveUser,
+    RemoveParty,
     RenewKeys,
     RestartAgent,
     SetResource,
@@ -91,10 +90,8 @@ class Changing:
                     return await self._add_user(request, who)
                 case AddResource(definition):
                     return await self._add_resource(definition, who)
-                case RemoveUser(name, forced):
-                    return await self._remove(name, Role.USER, who, forced=forced)
-                case RemoveResource(name, forced):
-                    return await self._remove(name, Role.RESOURCE, who, forced=forced)
+                case RemoveParty(name, role, forced):
+                    return await self._remove(name, Role(role), who, forced=forced)
                 case DrainResource(name, draining):
                     return await self._drain(name, draining, who)
                 case SetResource():

@@ -168,9 +168,7 @@ class JobLauncher:
         command, options, root = self._command(question.job.account)
         how = self.settings
         given = {name: os.environ[name] for name in how.environment if name in os.environ}
-        text = question_text(
-            question, how.executor, root, {**given, **how.variables}, how.psij_python, how.acting.python
-        )
+        text = question_text(question, how.executor, root, {**given, **how.variables}, how.psij_python)
         return await self._output_of(command, text, ENVIRONMENT, options)
 
     async def _output_of(

@@ -388,7 +388,7 @@ class BankingAgent(PartyAgent):
 
     def watch(self, progress: Progress) -> None:
         if isinstance(progress, KeeperOrdered):
-            record(str(self.jid), "deposit", f"on the order of {progress.keeper}: {progress.what}")
+            record(str(self.jid), progress.kind, f"on the order of {progress.keeper}: {progress.what}")
 
 
 class RelievedBankingAgent(BankingAgent):

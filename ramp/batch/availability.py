@@ -265,7 +265,6 @@ class Availability:
         return tuple((self._nodes[number].name, chosen[number]) for number in sorted(chosen))
 
     def _filled(self, backlog: int) -> Instant:
-        """Return until when jobs that wait without a plan fill all free cores."""
         if backlog <= 0:
             return self._begin
         left = backlog

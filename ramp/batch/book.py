@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +20,7 @@ from ramp.errors import StorageFailed
 from ramp.model.instant import Instant
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.slot import Reservation, Slot
-from ramp.runtime.sqlite_file import connect, damage_named, is_new, transaction
+from ramp.runtime.sqlite_file import open_file, reading, transaction
 from ramp.runtime.storage_errors import storing
 
 BOOK_VERSION: Final = 1
@@ -48,7 +47,6 @@ CREATE TABLE hold (
 """
 
 _WHAT: Final = "book of holds"
-_BROKEN: Final = "invalid or damaged book of holds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +131,7 @@ class HoldBook:
         if folder is not None:
             with storing(folder):
                 folder.mkdir(parents=True, exist_ok=True)
-        self._connection = connect(self.path, _WHAT)
-        try:
-            _make_or_check(self._connection, self.path)
-        except BaseException:
-            self._connection.close()
-            raise
+        self._connection = open_file(self.path, _WHAT, BOOK_VERSION, (_SCHEMA,))
 
     def close(self) -> None:
         self._connection.close()
@@ -219,13 +212,7 @@ class HoldBook:
             self._connection.execute(sql, values)
 
     def _select(self, condition: str, *values: Any) -> list[Entry]:
-        sql = f"SELECT {_COLUMNS} FROM hold {condition} ORDER BY number"  # noqa: S608
-        with storing(self.path):
-            rows = self._connection.execute(sql, values).fetchall()
-        try:
-            return [_entry(row) for row in rows]
-        except (ValueError, TypeError, KeyError) as error:
-            raise StorageFailed(f"a row of the book of holds cannot be read: {error}", path=self.path) from error
+        return _selected(self._connection, self.path, condition, *values)
 
 
 def book_path(folder: Path, resource: str) -> Path:
@@ -241,28 +228,18 @@ def read_book(path: Path) -> tuple[Entry, ...]:
         StateDamaged: if it is no book, or broken.
         WrongVersion: if it is of another version.
     """
-    book = HoldBook.__new__(HoldBook)
-    book.path = path
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as book._connection:  # noqa: SLF001
-        with (
-            storing(path),
-            damage_named(path, _BROKEN),
-            closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as file,
-        ):
-            file.backup(book._connection)  # noqa: SLF001
-        _make_or_check(book._connection, path)  # noqa: SLF001
-        return tuple(book._select(""))  # noqa: SLF001
+    with reading(path, _WHAT, BOOK_VERSION) as connection:
+        return () if connection is None else tuple(_selected(connection, path, ""))
 
 
-def _make_or_check(connection: sqlite3.Connection, path: Path) -> None:
-    """Make the table of an empty file; another process may do so at the same time."""
-    with storing(path), damage_named(path, _BROKEN):
-        if not is_new(connection, path, _WHAT, BOOK_VERSION):
-            return
-        with transaction(connection):
-            if is_new(connection, path, _WHAT, BOOK_VERSION):
-                connection.execute(_SCHEMA)
-                connection.execute(f"PRAGMA user_version={BOOK_VERSION}")
+def _selected(connection: sqlite3.Connection, path: Path, condition: str, *values: Any) -> list[Entry]:
+    sql = f"SELECT {_COLUMNS} FROM hold {condition} ORDER BY number"  # noqa: S608
+    with storing(path):
+        rows = connection.execute(sql, values).fetchall()
+    try:
+        return [_entry(row) for row in rows]
+    except (ValueError, TypeError, KeyError) as error:
+        raise StorageFailed(f"a row of the book of holds cannot be read: {error}", path=path) from error
 
 
 def _by_start(entry: Entry) -> tuple[Instant, Instant, str]:

@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pwd
 import selectors
+import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import IO, Any, Final, Generic, Protocol, TypeVar
 
-from ramp.errors import CommandFailed, command_error
+from ramp.errors import CommandFailed, ConfigurationError, command_error
 from ramp.text import one_line
 
 Answer = TypeVar("Answer")
@@ -104,7 +107,8 @@ class CommandRunner:
     """Runs commands on this computer; a `Runner`.
 
     Attributes:
-        environment: variables besides those of `clean_environment` (`SLURM_CONF`, `SGE_ROOT`).
+        environment: variables besides those of `clean_environment` (`SLURM_CONF`, `SGE_ROOT`); `PATH` is a folder of
+            commands.
         time_limit_s: seconds that a command may take.
         output_limit: bytes that it may print, on either stream.
         process: further arguments for its process (`user`, `group`).
@@ -141,9 +145,44 @@ class CommandRunner:
 
 
 def clean_environment(more: Mapping[str, str]) -> dict[str, str]:
-    """Return a command's environment: UTC, the C locale and `more`, without the caller's preferences."""
-    path = os.environ.get("PATH", os.defpath)
-    return {"PATH": path, "HOME": os.environ.get("HOME", "/"), "TZ": "UTC", "LC_ALL": "C", **more}
+    """Return a command's environment: UTC, the C locale and `more`, whose PATH precedes the caller's."""
+    folders = (more.get("PATH", ""), os.environ.get("PATH", os.defpath))
+    path = os.pathsep.join(filter(None, folders))
+    return {"HOME": os.environ.get("HOME", "/"), "TZ": "UTC", "LC_ALL": "C", **more, "PATH": path}
+
+
+def own_account() -> str:
+    """Return the account of this process."""
+    return pwd.getpwuid(os.geteuid()).pw_name
+
+
+def market_account(name: str, resource: str) -> str:
+    """Return the account that holds belong to: the configured one, else this process's.
+
+    Raises:
+        ConfigurationError: if it does not exist.
+    """
+    account = name or own_account()
+    try:
+        pwd.getpwnam(account)
+    except KeyError:
+        right = "an account of this computer"
+        raise ConfigurationError(f"got {account!r}, expected {right}", key=f"{resource}.market_user") from None
+    return account
+
+
+def check_installed(commands: Sequence[str], variables: Mapping[str, str], package: str, resource: str) -> None:
+    """Check that a runner with these variables finds commands: in the folder PATH, if that is among them.
+
+    Raises:
+        ConfigurationError: naming the first that it does not find.
+    """
+    folder = Path(variables.get("PATH", ""))
+    for command in (str(folder / each) for each in commands):
+        if shutil.which(command) is None:
+            raise ConfigurationError(
+                f"command {command} not found; install {package}'s commands on this computer", key=resource
+            )
 
 
 class _Limit(Exception):
@@ -203,7 +242,6 @@ def _feed(waiting: selectors.BaseSelector, pipe: IO[bytes], left: bytes) -> byte
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a command and its children, and close its pipes."""
     if process.poll() is None:
         with contextlib.suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)

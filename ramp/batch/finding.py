@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 
 from ramp.options import read_options
@@ -26,23 +25,15 @@ def finding_variables(resource: ResourceConfig) -> Mapping[str, str]:
         queue = read_options(options, QueueBoundOptions, within=within)
         system, options, within = queue.system, queue.queue, f"{within}.queue"
     if system == "slurm":
-        from ramp.batch.slurm.finding import CONF_VARIABLE
-        from ramp.batch.slurm.held_jobs import SlurmQueueOptions
-        from ramp.batch.slurm.plugin import SlurmOptions
+        from ramp.batch.slurm.finding import cluster_variables
+        from ramp.batch.slurm.plugin import ClusterOptions, SlurmOptions
 
-        kind: type[SlurmOptions | SlurmQueueOptions] = SlurmQueueOptions if held else SlurmOptions
-        conf = read_options(options, kind, within=within).conf
-        conf = conf or os.environ.get(CONF_VARIABLE, "")  # as the plug-in looks for it
-        return {CONF_VARIABLE: conf} if conf else {}
+        read = read_options(options, ClusterOptions if held else SlurmOptions, within=within)
+        return cluster_variables(read.conf)  # as the plug-in looks for it
     if system == "gridengine":
-        from ramp.batch.gridengine.held_jobs import GridEngineQueueOptions, variables_of
+        from ramp.batch.gridengine.held_jobs import GridEngineQueueOptions
         from ramp.batch.gridengine.plugin import GridEngineOptions, environment_of
 
-        if held:
-            found = read_options(options, GridEngineQueueOptions, within=within)
-            variables, commands = variables_of(found, resource.name), found.commands
-        else:
-            reserved = read_options(options, GridEngineOptions, within=within)
-            variables, commands = environment_of(reserved, resource.name), reserved.commands
-        return {**variables, "PATH": commands} if commands else variables
+        kind = GridEngineQueueOptions if held else GridEngineOptions
+        return environment_of(read_options(options, kind, within=within), resource.name)
     return {}

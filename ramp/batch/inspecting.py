@@ -21,8 +21,8 @@ from ramp.model.instant import MINUTE, Instant, iso
 from ramp.plugins.interface import PluginSettings
 
 INSPECTED: Final[Mapping[str, str]] = {
-    "slurm": "ramp.batch.slurm.inspection",
-    "gridengine": "ramp.batch.gridengine.inspection",
+    "slurm": "ramp.batch.slurm.plugin",
+    "gridengine": "ramp.batch.gridengine.plugin",
     "queue-bound": "ramp.batch.waiting.inspection",
 }
 """Modules that inspect the systems of plug-ins."""
@@ -198,7 +198,6 @@ def of_book(
 def _orphan(
     reservation: SystemReservation, entry: Entry | None, system: BatchSystem, jobs: Sequence[str]
 ) -> tuple[str, str]:
-    """Describe a reservation without an owner, and the remedy."""
     why = "no agreement covers it" if entry is None else "its hold or agreement is over"
     says = f"{system.name} has the reservation {reservation.name}, and {why}"
     if entry is None and jobs:

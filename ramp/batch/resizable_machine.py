@@ -116,7 +116,6 @@ class ResizableBatchMachine(BatchMachine):
     def _planned(
         self, entry: Entry, cores: int, until: Instant, picture: SystemSnapshot, now: Instant
     ) -> SmallerSlot | str:
-        """Return the slot's new cores, or the reason why they cannot be had."""
         assert entry.slot is not None
         slot = entry.slot
         several = len(entry.parts) > 1 or cores > slot.cores
@@ -163,7 +162,6 @@ class ResizableBatchMachine(BatchMachine):
     def _longer(
         self, slot: Slot, parts: Parts, until: Instant, limits: Limits, inside: list[RunningJob], now: Instant
     ) -> str:
-        """Say why a slot cannot keep these cores for longer; empty if it can."""
         if until > self.for_sale.latest_end(now):
             return f"nothing is for sale after {iso(self.for_sale.latest_end(now))}"
         longest = min(self.for_sale.longest, self.for_sale.longest if limits.longest is None else limits.longest)
@@ -187,7 +185,6 @@ def _refused(entry: Entry, detail: str) -> Refusal:
 
 
 def _outside(entry: Entry, picture: SystemSnapshot) -> list[RunningJob]:
-    """Return jobs of a slot that use nodes outside it."""
     own = {name for name, _ in entry.parts}
     return [
         job

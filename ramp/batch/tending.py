@@ -110,7 +110,6 @@ class SoldSlots:
         there: Mapping[str, SystemReservation],
         now: Instant,
     ) -> str:
-        """Look after one slot; return why it is lost, empty if it is not yet."""
         entry = self.book.entry(key)
         if entry is not None and entry.stands(now) and not entry.live(now):
             return ""  # it has ended

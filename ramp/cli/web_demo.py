@@ -6,7 +6,6 @@ import os
 import random
 import tempfile
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -62,7 +61,7 @@ def demo(open_it: bool, port: int, name: str, seed: int) -> None:
     check_installed()
     address = served_address("127.0.0.1", port)
     config = load_config(find_config(name))
-    buyers = _Buyers(seed)
+    ended, buyers = threading.Event(), []
     # after a second Ctrl-C ending processes may still use the folder
     folder = tempfile.TemporaryDirectory(prefix="ramp-web-demo-", ignore_cleanup_errors=True)
     with interrupted_by(*CLOSED), folder as path:
@@ -70,33 +69,17 @@ def demo(open_it: bool, port: int, name: str, seed: int) -> None:
         try:
             found = launch_in_background(config, state, parent=os.getpid())
             say(up_text(found))
-            buyers.begin(state, found.names("user"))
+            for user in found.names("user"):
+                drawn = random.Random(f"{seed} {user}")
+                buyers.append(threading.Thread(target=_buy, args=(state, user, drawn, ended), daemon=True))
+                buyers[-1].start()
             serve_pages(state, address, open_it)
         finally:
-            buyers.ended.set()
+            ended.set()
             with waiting("stopping the market"):
                 stop(state)
-            buyers.wait()  # their last requests ended with the market
-
-
-class _Buyers:
-    """Submit requests of each user, each in its own thread."""
-
-    def __init__(self, seed: int) -> None:
-        self.ended = threading.Event()
-        self._seed = seed
-        self._threads: list[threading.Thread] = []
-
-    def begin(self, state: StateFolder, users: Sequence[str]) -> None:
-        for user in users:
-            drawn = random.Random(f"{self._seed} {user}")
-            self._threads.append(threading.Thread(target=_buy, args=(state, user, drawn, self.ended), daemon=True))
-            self._threads[-1].start()
-
-    def wait(self) -> None:
-        """Wait briefly for the threads; they end with the program anyway."""
-        for each in self._threads:
-            each.join(BUYER_END_S)
+            for buyer in buyers:  # their last requests ended with the market
+                buyer.join(BUYER_END_S)
 
 
 def _buy(state: StateFolder, user: str, drawn: random.Random, ended: threading.Event) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -19,7 +20,7 @@ from ramp.client.jobs.work import work_of
 from ramp.client.line import refused
 from ramp.client.machine_state import MachineState
 from ramp.client.request import Count, Requestable, length_given, moment_given
-from ramp.client.results import Account, Cancelled, Purchase, Reservation, Resized, Resource, with_machines
+from ramp.client.results import Account, Cancelled, Purchase, Reservation, Resized, Resource
 from ramp.client.submission import (
     ROUND_TIME,
     ROUNDS,
@@ -43,7 +44,7 @@ from ramp.model.contents.jobs import STDOUT
 from ramp.model.instant import HOUR
 from ramp.model.request import NUMBER_MAX
 from ramp.options import Bounds, checked
-from ramp.protocol.amending.asking import AgreementResized
+from ramp.protocol.events import AgreementResized
 from ramp.runtime.identifiers import RandomIds
 
 MACHINES_LIMIT_S: Final = 25.0
@@ -404,7 +405,10 @@ class AsyncMarket(MarketUser):
         `Resource.machine` is None where the machine does not answer in time.
         """
         found = await self.ask(dialogues.resources(self.access.domain, draining_too=True))
-        return with_machines(found, await self.machines([each.address for each in found])) if machines else found
+        if not machines:
+            return found
+        states = await self.machines([each.address for each in found])
+        return tuple(replace(each, machine=states.get(each.address)) for each in found)
 
     async def machine(self, resource: str, horizon: str | timedelta = "24h") -> MachineState:
         """Return the state of a resource's machine, and its projected load over a horizon."""

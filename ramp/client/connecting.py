@@ -20,8 +20,7 @@ from ramp.control.market_changes import (
     MarketChanged,
     OwnerRequest,
     Reload,
-    RemoveResource,
-    RemoveUser,
+    RemoveParty,
     RenewKeys,
     RestartAgent,
     SetResource,
@@ -80,7 +79,7 @@ class MarketOperator:
         Raises:
             MarketRefused: `still_open` while a request runs or a reservation is not over.
         """
-        return self.change(RemoveUser(name, force))
+        return self.change(RemoveParty(name, "user", force))
 
     def add_resource(self, definition: str) -> MarketChanged:
         """Add a resource from TOML: one `[[resources]]`, with `[machines.NAME]` for a new machine."""
@@ -100,7 +99,7 @@ class MarketOperator:
         Raises:
             MarketRefused: `still_open` while slots that it sold or holds are not over.
         """
-        return self.change(RemoveResource(name, force))
+        return self.change(RemoveParty(name, "resource", force))
 
     def set_resource(
         self,

@@ -54,9 +54,9 @@ from ramp.model.instant import DURATION_END, SECOND, Duration, Instant, local_is
 from ramp.model.request import NUMBER_MAX
 from ramp.model.services import DRAINING_SERVICE
 from ramp.protocol import events as ev
-from ramp.protocol.amending.asking import AgreementResized
+from ramp.protocol.events import AgreementResized
 from ramp.protocol.outcome import ALREADY_CANCELLED, RequestOutcome, RequestStatus
-from ramp.protocol.progress import AmendmentEnded, CancellationEnded
+from ramp.protocol.progress import CancellationEnded, ChangeEnded
 
 OPEN_STATES = ("settling", "active", "cancelling")
 """States of agreements that still mean something; the others are history."""
@@ -211,7 +211,7 @@ def resize_together(any_ids: Sequence[str], wish: AgreementResized) -> Dialogue[
     ended = yield replace(wish, agreement_id=first, together=tuple(others))
     if others:
         return tuple(map(results.resized_of, _expected(ended, ChangesEnded).outcomes))
-    return (results.resized_of(_expected(ended, AmendmentEnded).outcome),)
+    return (results.resized_of(_expected(ended, ChangeEnded).outcome),)
 
 
 def jobs() -> Dialogue[tuple[JobStanding, ...]]:

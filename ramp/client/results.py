@@ -6,8 +6,8 @@ people. Prices are whole credits per core-hour. Every result keeps the model's o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -18,8 +18,15 @@ from ramp.model.contents import AccountStatement, StatementLine
 from ramp.model.instant import to_datetime
 from ramp.model.offer import Offer
 from ramp.model.shortcoming import site_of
-from ramp.protocol.amending.asking import QUOTED, AmendmentOutcome
-from ramp.protocol.outcome import BoughtUnit, CancellationOutcome, RequestOutcome, RequestStatus, RoundRecord
+from ramp.protocol.outcome import (
+    QUOTED,
+    BoughtUnit,
+    CancellationOutcome,
+    ChangeOutcome,
+    RequestOutcome,
+    RequestStatus,
+    RoundRecord,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,11 +264,6 @@ def short_name(address: str, domain: str) -> str:
     return address.removesuffix(f"@{domain}") if domain else address
 
 
-def with_machines(found: Sequence[Resource], states: Mapping[str, MachineState]) -> tuple[Resource, ...]:
-    """Add the state of their machines to resources; None where the machine did not answer."""
-    return tuple(replace(each, machine=states.get(each.address)) for each in found)
-
-
 def unit_of(bought: BoughtUnit, domain: str) -> Unit:
     """Convert a bought unit for programs."""
     offer: Offer = bought.offer
@@ -351,7 +353,7 @@ def cancelled_of(outcome: CancellationOutcome, request_id: str) -> Cancelled:
     )
 
 
-def resized_of(outcome: AmendmentOutcome) -> Resized:
+def resized_of(outcome: ChangeOutcome) -> Resized:
     """Convert the result of a resize for programs."""
     quoted = outcome.code == QUOTED
     return Resized(

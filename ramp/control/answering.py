@@ -29,19 +29,16 @@ from ramp.control.events import (
 from ramp.control.requests import KeeperRequest, Submit, UserCommand
 from ramp.errors import ConfigurationError
 from ramp.model.contents import (
-    AccountQueryRefused,
-    EnrolmentDenied,
     EnrolmentGranted,
     JobRefused,
     JobStatus,
-    KeeperRefused,
     NotUnderstood,
+    RequestRefused,
 )
 from ramp.model.contents.jobs import limits_problem
 from ramp.model.instant import MILLISECOND, SECOND
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
-from ramp.protocol.amending.asking import AgreementResized
 from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.rules.checked_rule import ROUNDS_MAX
@@ -117,11 +114,11 @@ class Asked:
         match found:
             case [pr.QueryAnswered() as answered]:
                 return answer(answered)
-            case [pr.CancellationEnded() | pr.AmendmentEnded() as ended]:
+            case [pr.CancellationEnded() | pr.ChangeEnded() as ended]:
                 return ended
             case []:
                 return Done()
-        return ChangesEnded(tuple(each.outcome for each in found if isinstance(each, pr.AmendmentEnded)))
+        return ChangesEnded(tuple(each.outcome for each in found if isinstance(each, pr.ChangeEnded)))
 
 
 def asked(request: UserCommand | KeeperRequest, new_id: Callable[[str], str], domain: str) -> Asked:
@@ -136,9 +133,9 @@ def asked(request: UserCommand | KeeperRequest, new_id: Callable[[str], str], do
         case ev.AgreementCancelled(agreement_id, reason):
             given = replace(request, reason=reason or "cancelled by the user")
             return Asked(given, ((pr.CancellationEnded, agreement_id),))
-        case AgreementResized(agreement_id):
+        case ev.AgreementResized(agreement_id):
             changed = dict.fromkeys((agreement_id, *request.together))
-            return Asked(request, tuple((pr.AmendmentEnded, each) for each in changed))
+            return Asked(request, tuple((pr.ChangeEnded, each) for each in changed))
         case ev.JobSubmitted(order):
             problem = limits_problem(order)
             if problem:
@@ -162,7 +159,7 @@ def _subject(progress: pr.Progress) -> str:
     match progress:
         case pr.QueryAnswered(query_id):
             return query_id
-        case pr.CancellationEnded(outcome) | pr.AmendmentEnded(outcome):
+        case pr.CancellationEnded(outcome) | pr.ChangeEnded(outcome):
             return outcome.agreement_id
         case _:
             return ""
@@ -178,13 +175,13 @@ def answer(answered: pr.QueryAnswered) -> Event:
     found = answered.answer
     if found is None:
         return Refused(MarketRefusalCode.NO_ANSWER, "no answer; check with `ramp ps` that the agent is up")
-    if isinstance(found, AccountQueryRefused | KeeperRefused):
+    if isinstance(found, RequestRefused):
         return Refused(MarketRefusalCode.BANK_REFUSED, f"the bank refuses: {found.detail or found.code}")
     if isinstance(found, JobRefused):
         return Refused(MarketRefusalCode.JOB_REFUSED, f"{found.code}: {found.detail}")
     if isinstance(found, NotUnderstood):
         return Refused(MarketRefusalCode.NOT_UNDERSTOOD, found.reason)
-    assert not isinstance(found, EnrolmentGranted | EnrolmentDenied), "only the owner of an agent asks this"
+    assert not isinstance(found, EnrolmentGranted), "only the owner of an agent asks this"
     return found
 
 

@@ -29,13 +29,12 @@ from ramp.model.contents import (
     SlotMoved,
 )
 from ramp.model.instant import Instant
-from ramp.protocol.amending.asking import AmendmentOutcome
-from ramp.protocol.outcome import RequestOutcome
+from ramp.protocol.outcome import ChangeOutcome, RequestOutcome
 from ramp.protocol.progress import (
-    AmendmentAdvanced,
-    AmendmentEnded,
     ApprovalAsked,
     CancellationEnded,
+    ChangeAdvanced,
+    ChangeEnded,
     ClockCompared,
     RoundClosed,
     RoundOpened,
@@ -240,7 +239,7 @@ def by_request(bought: Iterable[AgreementStanding]) -> dict[str, tuple[int, int]
 class ChangesEnded:
     """The results of a joint resize of several slots: all are done, or none."""
 
-    outcomes: tuple[AmendmentOutcome, ...]
+    outcomes: tuple[ChangeOutcome, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +304,7 @@ Progress = (
     | UnitAdvanced
     | UnitMoved
     | ClockCompared
-    | AmendmentAdvanced
+    | ChangeAdvanced
 )
 """Events of a running request."""
 
@@ -313,7 +312,7 @@ Last = (
     Welcome
     | RequestEnded
     | CancellationEnded
-    | AmendmentEnded
+    | ChangeEnded
     | ChangesEnded
     | RequestsListed
     | RequestShown

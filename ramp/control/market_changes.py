@@ -6,7 +6,7 @@ Amounts are integers of minor units, prices whole credits per core hour. A name 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 CERTIFICATE_DAYS: Final = 365
 """Default validity of a renewed certificate, in days."""
@@ -22,10 +22,14 @@ class AddUser:
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveUser:
-    """Remove a user: its agent ends, its certificates are revoked; refused while something is open, unless forced."""
+class RemoveParty:
+    """Remove a user or a resource: its agent ends, its certificates are revoked.
+
+    It is refused while something of the party is open, unless forced.
+    """
 
     name: str
+    role: Literal["user", "resource"]
     forced: bool = False
 
 
@@ -42,14 +46,6 @@ class DrainResource:
 
     name: str
     draining: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class RemoveResource:
-    """Remove a resource, as a user; refused while slots that it sold or holds are not over, unless forced."""
-
-    name: str
-    forced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +107,5 @@ class MarketChanged:
     done: bool = True
 
 
-OwnerRequest = (
-    AddUser
-    | RemoveUser
-    | AddResource
-    | DrainResource
-    | RemoveResource
-    | SetResource
-    | RenewKeys
-    | RestartAgent
-    | Reload
-)
+OwnerRequest = AddUser | RemoveParty | AddResource | DrainResource | SetResource | RenewKeys | RestartAgent | Reload
 """Requests of the market's owner to its supervisor."""

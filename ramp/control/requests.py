@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final, get_args
 
 from ramp.control.market_changes import OwnerRequest
-from ramp.protocol.amending.asking import AgreementResized
 from ramp.protocol.events import (
     AccountAsked,
     AgreementCancelled,
+    AgreementResized,
     AuctionOptions,
     DepositOrdered,
     JobAsked,

@@ -103,14 +103,14 @@ def server(config: SwarmConfig | None, found: SwarmStatus | None) -> Iterator[Re
 
 def ledger(config: SwarmConfig | None) -> Iterator[Remark]:
     """Check that a ledger in a database server is reachable; the bank audits a file at each start."""
-    if config is None or not config.ledger_url:
+    if config is None or not config.ledger:
         return
     from sqlalchemy import exc
 
     from ramp.runtime.ledger.schema import open_engine  # with the bank's own driver
 
     try:
-        engine = open_engine(config.ledger_url)
+        engine = open_engine(config.ledger)
         with engine.connect():
             yield Remark("server", engine.url.render_as_string(hide_password=True), "the ledger's database answers")
     except exc.SQLAlchemyError as error:

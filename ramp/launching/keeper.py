@@ -278,11 +278,9 @@ class Keeper:
         return self._status is not None and os.WIFSIGNALED(self._status)
 
     def _account(self) -> dict[str, Any]:
-        """Return the options of a worker's process."""
         return {"cwd": "/", "env": ENVIRONMENT, "start_new_session": True, **self.task.process}
 
     def _complaint(self) -> str:
-        """Return why the worker could not run the command; empty if it could."""
         assert self._worker is not None
         assert self._worker.stdout is not None
         with contextlib.suppress(ValueError, OSError, KeyError, TypeError):

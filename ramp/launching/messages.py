@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ramp.errors import wrong_version
-from ramp.launching import psij_jobs, queue_jobs
+from ramp.launching import psij_jobs
 from ramp.launching.configuration import BATCH_SYSTEMS
 from ramp.model.contents.jobs import OUTPUT_CHUNK_BYTES, JobState
 from ramp.protocol import effects as fx
@@ -40,7 +40,6 @@ def question_text(
     root: str,
     variables: Mapping[str, str],
     psij_python: str = "",
-    python: str = "",
 ) -> bytes:
     """Encode a question for the worker.
 
@@ -50,7 +49,6 @@ def question_text(
         root: folder of the job folders; empty for the account's own.
         variables: environment of the batch system's commands; its `PATH` precedes the usual folders.
         psij_python: full path of an interpreter with PSI/J for a batch system; else empty.
-        python: full path of any interpreter, for jobs in a job of a queue.
     """
     job = question.job
     plain: dict[str, Any] = {
@@ -62,7 +60,6 @@ def question_text(
     }
     if job.queue_key and executor in BATCH_SYSTEMS:
         plain["job"]["queue_key"] = job.queue_key
-        plain |= {"psij_python": python, "program": Path(queue_jobs.__file__).read_text("utf-8")}
     elif psij_python:
         plain |= {"psij_python": psij_python, "program": Path(psij_jobs.__file__).read_text("utf-8")}
     if isinstance(question, fx.ReadJobFile):

@@ -1,7 +1,7 @@
 """The script of a job in a queue: it runs the buyer's orders for the bought duration.
 
 The job is submitted before its buyer orders anything. Its script keeps the cores and checks each second for orders,
-which the worker leaves in a folder (`queue_jobs.py`). It runs each order once, as soon as it may begin, and ends
+which the worker leaves in a folder (`worker.py`). It runs each order once, as soon as it may begin, and ends
 cancelled ones. It passes on the signals of the batch system before the end of the job.
 """
 

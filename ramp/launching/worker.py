@@ -22,9 +22,9 @@ becomes its command. In a batch system the worker stages a script:
 
 `slurm` and `gridengine` submit the script into the slot's reservation by a program in the question (`psij_jobs.py`),
 with an interpreter that has PSI/J. Without a reservation, the order goes to a job that the account already has in a
-queue (`queue_jobs.py`). The worker also runs, as the account, the commands that hold, release and delete such jobs. It
-checks sizes, names and paths of orders again, because an agent may be wrong. The account owns all of these files, so
-nothing in them decides what the buyer pays.
+queue, whose script (`queue_script.py`) looks for orders each second. The worker also runs, as the account, the commands
+that hold, release and delete such jobs. It checks sizes, names and paths of orders again, because an agent may be
+wrong. The account owns all of these files, so nothing in them decides what the buyer pays.
 """
 
 from __future__ import annotations
@@ -96,6 +96,19 @@ ANSWER_LIMIT_S: Final = 44
 
 COMMANDS: Final = ("sbatch", "scancel", "scontrol", "qsub", "qrls", "qdel")
 """Commands of a batch system that the account runs besides those of PSI/J."""
+
+LISTED: Final = {"slurm": ("squeue", "-h", "-o", "%T", "-j"), "gridengine": ("qstat", "-j")}
+"""Commands that list a job by its number."""
+
+LISTING_LIMIT_S: Final = 20
+"""Timeout of such a command in seconds."""
+
+ENDED_JOB: Final = re.compile(
+    "|COMPLETED|CANCELLED|FAILED|TIMEOUT|NODE_FAIL|PREEMPTED|OUT_OF_MEMORY|DEADLINE|BOOT_FAIL"
+)
+"""States of ended jobs in Slurm, squeue(1); the output is empty for a forgotten job."""
+
+UNKNOWN_JOB: Final = re.compile("Invalid job id|do(es)? not exist")
 
 SAID_MAX: Final = 20_000
 """Maximum output of a command in bytes."""
@@ -191,7 +204,7 @@ def answered(question: dict[str, Any]) -> dict[str, Any]:
         return read(folder, str(question["name"]), int(question["offset"]))
     if verb == "stage":
         return keep(folder, int(question["offset"]), base64.b64decode(str(question["data"]), validate=True))
-    batch = batch_named(str(question["executor"]), question)
+    batch = batch_named(str(question["executor"]), question, job)
     if verb == "submit" and not (folder / "run").exists():
         try:
             write_script(folder, job, me)
@@ -499,7 +512,7 @@ def is_over(state: dict[str, Any]) -> bool:
     return state["state"] in ("done", "failed", "cancelled")
 
 
-def seen(folder: Path, batch: Batch, job: dict[str, Any]) -> dict[str, Any] | None:
+def seen(folder: Path, batch: Batch | QueuedOrders, job: dict[str, Any]) -> dict[str, Any] | None:
     """Return the state of a job according to its folder, otherwise to its batch system; for its owner to see only."""
     began = moment(text_of(folder, "began"))
     known: dict[str, Any] = {"started_at": began, "cores": 0 if began is None else int(job["cores"])}
@@ -559,8 +572,8 @@ class Batch:
 
     Args:
         system: PSI/J's name for it.
-        python: full path of an interpreter; for reservations one that has PSI/J.
-        program: text of `psij_jobs.py` or `queue_jobs.py`.
+        python: full path of an interpreter that has PSI/J.
+        program: text of `psij_jobs.py`.
     """
 
     def __init__(self, system: str, python: str, program: str) -> None:
@@ -581,8 +594,7 @@ class Batch:
         return answer["alive"], str(answer["detail"]), str(answer["native"])
 
     def _asked(self, verb: str, folder: Path, job: dict[str, Any]) -> dict[str, Any]:
-        names = ("reservation_id", "cores", "begin_at", "end_at", "queue_key")
-        asked = {name: job[name] for name in names if name in job}
+        asked = {name: job[name] for name in ("reservation_id", "cores", "begin_at", "end_at") if name in job}
         text = json.dumps({"system": self._system, "verb": verb, "folder": str(folder), "job": asked})
         try:
             done = subprocess.run(
@@ -598,9 +610,57 @@ class Batch:
         return answer
 
 
-def batch_named(name: str, question: dict[str, Any]) -> Batch:
+class QueuedOrders:
+    """Orders to a job that the account has in a queue; the script of that job runs them, and ends cancelled ones."""
+
+    def __init__(self, system: str) -> None:
+        self._listing = LISTED[system]
+        self._is_slurm = system == "slurm"
+
+    def submit(self, folder: Path, job: dict[str, Any]) -> str:
+        """Leave an order, with its earliest start and the job's folder; return why that is impossible."""
+        key, number = str(job["queue_key"]), str(job["reservation_id"])
+        if not NAME.fullmatch(key) or not number.isdecimal():
+            return f"invalid job of a queue: {key!r}, {number!r}"
+        orders = folder.parents[1] / "queued" / key
+        orders.mkdir(parents=True, exist_ok=True)
+        new = orders / f".{folder.name}"
+        new.write_text(f"{-(-int(job['begin_at']) // 1_000_000)}\n{folder}\n", "utf-8")
+        new.rename(orders / folder.name)
+        (folder / "ordered").touch()
+        return ""
+
+    def end(self, folder: Path, job: dict[str, Any]) -> None:
+        """Leave it to the script, which looks for the mark `cancelled` in the job's folder."""
+
+    def lives(self, folder: Path, job: dict[str, Any]) -> tuple[bool | None, str, str]:
+        """See `Batch.lives`, of the job in the queue.
+
+        Raises:
+            OSError: the state is unknown.
+        """
+        number = str(job["reservation_id"])
+        if not (folder / "ordered").exists():
+            return None, "", number
+        try:
+            done = subprocess.run(
+                [*self._listing, number], capture_output=True, text=True, timeout=LISTING_LIMIT_S, check=False
+            )
+        except subprocess.TimeoutExpired as error:
+            raise OSError(f"{self._listing[0]} does not answer within {LISTING_LIMIT_S} s") from error
+        said = done.stdout.strip() or done.stderr.strip()
+        if done.returncode and not UNKNOWN_JOB.search(said):
+            raise OSError(f"{self._listing[0]}: {said[:300] or done.returncode}")
+        if done.returncode or (self._is_slurm and ENDED_JOB.fullmatch(said)):
+            return False, f"job {number} of the queue has ended", number
+        return True, "", number
+
+
+def batch_named(name: str, question: dict[str, Any], job: dict[str, Any]) -> Batch | QueuedOrders:
     """Return the batch system with a name; `WrongQuestion` if it is unknown."""
-    if name in ("slurm", "gridengine"):
+    if name in LISTED and job.get("queue_key"):
+        return QueuedOrders(name)
+    if name in LISTED:
         return Batch(name, str(question["psij_python"]), str(question["program"]))
     raise WrongQuestion(f"unknown batch system {name!r}")
 

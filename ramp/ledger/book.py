@@ -212,9 +212,8 @@ class _Index:
             raise LedgerCorrupt(f"entry {len(self._entries) + 1} contradicts those before it: {entry}")
         for change in balance_changes(entry):
             balance = self._balances[change.account_id]
-            self._balances[change.account_id] = replace(
-                balance, posted=balance.posted + change.posted, reserved=balance.reserved + change.reserved
-            )
+            posted, reserved = balance.posted + change.posted, balance.reserved + change.reserved
+            self._balances[change.account_id] = Balance(balance.account, posted, reserved)
         self._entries.append(entry_row(len(self._entries) + 1, entry))
         match entry.subject:
             case Account() as account:
@@ -234,8 +233,8 @@ class _Index:
             case Account(account_id):
                 return (account_id in self._balances) == (entry.action is Action.CLOSED)
             case Transfer() as transfer if is_settled:
-                pending = replace(transfer, posted_at=None, voided_at=None)
-                return self._transfers.get(transfer.transfer_id) == pending
+                pending = self._transfers.get(transfer.transfer_id)
+                return pending is not None and pending.state is TransferState.PENDING and _same_terms(pending, transfer)
             case Transfer() as transfer:
                 accounts_known = {transfer.debit_account, transfer.credit_account} <= self._balances.keys()
                 return accounts_known and transfer.transfer_id not in self._transfers
@@ -297,3 +296,8 @@ class _Index:
         while self._expiries and self._expiries[0][0] <= now:
             _, signer, nonce = heappop(self._expiries)
             self._nonces.remove((signer, nonce))
+
+
+def _same_terms(one: Transfer, other: Transfer) -> bool:
+    terms = (one.debit_account, one.credit_account, one.amount, one.order_id)
+    return terms == (other.debit_account, other.credit_account, other.amount, other.order_id)

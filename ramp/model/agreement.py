@@ -11,7 +11,7 @@ from typing import Final
 
 from ramp.model.communicative_acts import Interaction, Performative, said
 from ramp.model.instant import MINUTE, Duration, Instant
-from ramp.model.offer import Offer
+from ramp.model.offer import Offer, RefusalCode
 from ramp.model.request import RequestUnit
 from ramp.model.seal import Seal
 
@@ -87,8 +87,9 @@ class ContractChange:
     """A change of a bought slot: fewer or more cores, an earlier or later end, or its end as a contract.
 
     Buyer and seller sign it; it takes effect when the bank has posted it. A change to no cores, a terminal one, gives
-    the slot back; before the slot begins, the buyer's signature suffices for it. `ramp.model.sizes.amended` computes
-    the value of other changes and checks them against the state that they change.
+    the slot back; before the slot begins, the buyer's signature suffices for it. A terminal change with a code is the
+    failure of the seller, whose signature suffices at any time. `ramp.model.sizes.amended` computes the value of other
+    changes and checks them against the state that they change.
 
     Attributes:
         agreement_id: the changed agreement.
@@ -108,6 +109,7 @@ class ContractChange:
         cpu_hour_cost: the seller's price for an addition, credits per core hour.
         order_id: the payment order that contains an addition; else empty.
         reason: of a terminal change, one sentence for people.
+        code: why the seller has failed, if it ends the agreement; None for every other change.
 
     A terminal change has none of the values from `previous` to `order_id`: all that is left of the payments goes back.
     """
@@ -128,11 +130,17 @@ class ContractChange:
     cpu_hour_cost: int = 0
     order_id: str = ""
     reason: str = ""
+    code: RefusalCode | None = None
 
     @property
     def is_terminal(self) -> bool:
         """Whether it ends the agreement."""
         return self.number == TERMINAL
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether its seller ends the agreement because it cannot deliver the slot."""
+        return self.code is not None
 
     @property
     def grows(self) -> bool:
@@ -155,10 +163,11 @@ class ContractChange:
         return change_key(self.agreement_id, self.number)
 
 
-def end_of(agreement: Agreement, reason: str, at: Instant) -> ContractChange:
-    """Return the change that ends an agreement."""
+def end_of(agreement: Agreement, reason: str, at: Instant, code: RefusalCode | None = None) -> ContractChange:
+    """Return the change that ends an agreement; with a code, the failure of its seller."""
+    what = (agreement.agreement_id, TERMINAL, agreement.offer.offer_id)
     parties = (agreement.user, agreement.resource, agreement.bank)
-    return ContractChange(agreement.agreement_id, TERMINAL, agreement.offer.offer_id, *parties, at, reason=reason)
+    return ContractChange(*what, *parties, at, reason=reason, code=code)
 
 
 def change_key(agreement_id: str, number: int) -> str:
@@ -169,10 +178,15 @@ def change_key(agreement_id: str, number: int) -> str:
     return agreement_id if number == TERMINAL else f"{agreement_id}{CHANGE_MARK}{number}"
 
 
+def document_name(agreement_id: str, number: int) -> str:
+    """Return the name under which an amendment's documents are saved, beside those of its agreement."""
+    return f"{agreement_id}.amendment-{number}"
+
+
 Signable = Agreement | ContractChange
 
 
-@said(Performative.CANCEL, Performative.REQUEST, interaction=Interaction.REQUEST)
+@said(Performative.CANCEL, Performative.REQUEST, Performative.FAILURE, interaction=Interaction.REQUEST)
 @dataclass(frozen=True, slots=True)
 class Signed:
     """A signable body with its signatures.
@@ -189,3 +203,11 @@ class Signed:
     body: Signable
     signers: tuple[str, ...] = ()
     document: str = ""
+
+    @property
+    def next_signer(self) -> str:
+        """Return who signs it next: the user, then the resource; the resource alone if it has failed; else empty."""
+        body = self.body
+        if isinstance(body, ContractChange) and body.is_failure:
+            return "" if self.signers else body.resource
+        return (body.user, body.resource, "")[len(self.signers)]

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from ramp.model.instant import Instant
+from ramp.model.instant import MINUTE, Duration, Instant
+
+SEAL_AGE_MAX: Final[Duration] = 10 * MINUTE
+"""Maximum age of a seal: five minutes between the clocks, five for delivery."""
 
 
 class Role(StrEnum):

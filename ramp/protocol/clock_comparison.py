@@ -82,7 +82,7 @@ class ClockComparison:
         self._asked = None
         return [Report(self.known)]
 
-    def clock_set(self) -> None:
+    def clock_set(self, by: Duration) -> None:
         """Forget the comparison, and ignore answers to earlier questions."""
         self.known = self._asked = None
 

@@ -33,19 +33,23 @@ from typing import Final, Protocol, TypeVar
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.protocol.effects import Effect
 from ramp.protocol.faults import guarded
-from ramp.protocol.timing import Timing
+from ramp.protocol.timing import Timing, moved
 
 
-class Timed(Protocol):
+class Remembering(Protocol):
+    """A part of a party that remembers times."""
+
+    def clock_set(self, by: Duration) -> None:
+        """Move what is measured from now on with the clock; dates stay."""
+        ...
+
+
+class Timed(Remembering, Protocol):
     """A part of a party that has a deadline."""
 
     @property
     def deadline(self) -> Instant | None:
         """When to act; None while only an event can change something."""
-        ...
-
-    def clock_set(self, by: Duration) -> None:
-        """Move what is measured from now on with the clock; dates stay."""
         ...
 
 
@@ -72,6 +76,7 @@ class Registry:
     def __init__(self) -> None:
         self._groups: list[Conversations[Conversation]] = []
         self._tasks: list[tuple[Timed, Callable[[Instant], list[Effect]]]] = []
+        self._others: list[Remembering] = []
         self._queue: list[tuple[Instant, int, Conversations[Conversation], str]] = []
         self._armed = 0
 
@@ -92,6 +97,10 @@ class Registry:
         """Add a task that never ends, such as renewing a registration, which acts at a part's deadline."""
         self._tasks.append((part, on_timer))
 
+    def follow(self, part: Remembering) -> None:
+        """Pass on steps of the clock to a part that never acts by itself."""
+        self._others.append(part)
+
     def tick(self, now: Instant) -> list[Effect]:
         """Let every conversation and task act whose deadline has passed, once each, the earliest first."""
         due: list[tuple[int, Conversations[Conversation], str]] = []
@@ -111,7 +120,7 @@ class Registry:
         self._queue.clear()
         for group in self._groups:
             group.clock_set(by)
-        for part, _ in self._tasks:
+        for part in (*(part for part, _ in self._tasks), *self._others):
             part.clock_set(by)
 
     def enrol(self, group: Conversations[C]) -> None:
@@ -126,6 +135,22 @@ class Registry:
         self._armed += 1
         heappush(self._queue, (deadline, self._armed, group, key))  # type: ignore[misc]
         return self._armed
+
+
+class Alarm:
+    """The deadline of a task, which the task sets itself.
+
+    Args:
+        is_date: whether it stays if the clock is set.
+    """
+
+    def __init__(self, *, is_date: bool = False) -> None:
+        self.deadline: Instant | None = None
+        self._is_date = is_date
+
+    def clock_set(self, by: Duration) -> None:
+        if not self._is_date:
+            self.deadline = moved(self.deadline, by)
 
 
 class Conversations(Mapping[str, C]):
@@ -158,6 +183,9 @@ class Conversations(Mapping[str, C]):
 
     def __getitem__(self, key: str) -> C:
         return self._open[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._open
 
     def add(self, key: str, conversation: C) -> C:
         """Take up a conversation, which is not armed before its first action or `arm`."""
@@ -220,26 +248,6 @@ class Conversations(Mapping[str, C]):
             self.arm(key)
 
 
-class ConversingParty:
-    """What parties with a registry have in common (see `ramp.protocol.party.Party`)."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.registry = Registry()
-
-    @property
-    def deadline(self) -> Instant | None:
-        return self.registry.deadline
-
-    def tick(self, now: Instant) -> list[Effect]:
-        """Let everything act whose deadline has passed."""
-        return self.registry.tick(now)
-
-    def clock_set(self, by: Duration) -> None:
-        """Take a step of the wall clock."""
-        self.registry.clock_set(by)
-
-
 RETENTION_MIN: Duration = 20 * MINUTE
 """Minimum retention in a configuration: an order's longest validity, and five minutes between clocks."""
 
@@ -255,9 +263,14 @@ def least_retention(timing: Timing) -> Duration:
 
 
 class Retention:
-    """Times until which ended conversations are kept, by the party's own references."""
+    """Times until which ended conversations are kept, by the party's own references.
+
+    Attributes:
+        deadline: when `due` next returns something, or None.
+    """
 
     def __init__(self, timing: Timing) -> None:
+        self.deadline: Instant | None = None
         self._retention = timing.retention
         self._until: dict[str, Instant] = {}
         self._queue: list[tuple[Instant, str]] = []
@@ -266,23 +279,23 @@ class Retention:
     def __len__(self) -> int:
         return len(self._until)
 
-    @property
-    def deadline(self) -> Instant | None:
-        """Return when `due` next returns something, or None."""
-        while self._queue and self._until.get(self._queue[0][1]) != self._queue[0][0]:
-            heappop(self._queue)  # it has been put off or dropped
-        return max(self._queue[0][0], self._not_before) if self._queue else None
-
     def keep(self, reference: str, ended_at: Instant) -> None:
         """Record that something ended at an instant, or later than recorded before."""
         until = ended_at + self._retention
         if self._until.get(reference, -1) < until:
             self._until[reference] = until
             heappush(self._queue, (until, reference))
+            self._set_deadline()
 
     def drop(self, reference: str) -> None:
         """Forget a reference that is active again or gone."""
-        self._until.pop(reference, None)
+        if self._until.pop(reference, None) is not None:
+            self._set_deadline()
+
+    def _set_deadline(self) -> None:
+        while self._queue and self._until.get(self._queue[0][1]) != self._queue[0][0]:
+            heappop(self._queue)  # it has been put off or dropped
+        self.deadline = max(self._queue[0][0], self._not_before) if self._queue else None
 
     def clock_set(self, by: Duration) -> None:
         """Keep everything at least as long as before."""
@@ -291,11 +304,11 @@ class Retention:
             self._until = {reference: until + by for reference, until in self._until.items()}
             self._queue = [(until, reference) for reference, until in self._until.items()]
             heapify(self._queue)
+        self._set_deadline()
 
     def due(self, now: Instant) -> list[str]:
         """Drop and return all expired references, at most once per `ARCHIVE_PAUSE`."""
-        deadline = self.deadline
-        if deadline is None or now < deadline:
+        if self.deadline is None or now < self.deadline:
             return []
         self._not_before = now + ARCHIVE_PAUSE
         found: list[str] = []
@@ -304,4 +317,5 @@ class Retention:
             if self._until.get(reference) == until:
                 del self._until[reference]
                 found.append(reference)
+        self._set_deadline()
         return found

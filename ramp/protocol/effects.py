@@ -11,12 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Signed
+from ramp.model.agreement import ContractChange, Signed
 from ramp.model.contents import Content, JobInput, NotUnderstood, OrderLine
 from ramp.model.instant import Instant
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Slot
-from ramp.protocol.amending.asking import PostChange, ResizeSlot, VoidChange
 from ramp.protocol.enrolment.authority import AskAuthority
 from ramp.protocol.pricing import PriceQuestion
 from ramp.protocol.progress import Progress
@@ -92,6 +91,23 @@ class ConfirmSlot:
     """Ask the plug-in to make a hold firm; answered by `SlotConfirmed`."""
 
     key: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResizeSlot:
+    """Ask the plug-in to resize a firm slot at once; answered by `SlotResized`.
+
+    Attributes:
+        key: of the slot.
+        step: number of the request; one that arrives after a higher step is not done, as requests overtake each other.
+        cores: new number of cores.
+        until: new end.
+    """
+
+    key: str
+    step: int
+    cores: int
+    until: Instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,23 +295,31 @@ class VoidOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class FailLine:
-    """Tell the ledger that a resource has failed: voids its order, or refunds; answered by `OrderStands`.
+class PostChange:
+    """Ask the ledger to post a change, or to void it for good; answered by `ChangeDecided`.
 
     Attributes:
-        offer_id: counts only if the order names it.
-        resource: that reports its failure.
-        user: the buyer who claims it; empty if the resource itself reports it.
-        detail: of the report.
-        evidence: the sealed report.
+        agreement_id: of the contract.
+        change: as signed; None if the market's keeper ends the agreement.
+        by_buyer: whether only the buyer has signed it, which suffices to end an agreement before its slot begins.
+        evidence: the signed change, or the keeper's order.
     """
 
     call_id: str
     agreement_id: str
-    offer_id: str
-    resource: str
+    change: ContractChange | None
+    by_buyer: bool
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class VoidChange:
+    """Ask the ledger to void an unposted change, known or not; answered by `ChangeDecided`."""
+
+    call_id: str
+    agreement_id: str
+    number: int
     user: str
-    detail: str
     evidence: str
 
 
@@ -350,7 +374,6 @@ AskLedger = (
     ReserveFunds
     | CountersignLine
     | VoidOrder
-    | FailLine
     | SweepOrders
     | LookUpAgreement
     | PostDeposit

@@ -21,7 +21,6 @@ from ramp.model.offer import Refusal
 from ramp.model.request import RequestForQuotation
 from ramp.model.services import RESOURCE_SERVICE
 from ramp.model.slot import Reservation, Slot, SlotMove
-from ramp.protocol.amending.asking import AgreementResized, AmendingAnswer
 from ramp.protocol.enrolment.authority import AuthorityAnswer
 from ramp.protocol.pricing import PriceRefusal
 
@@ -88,6 +87,29 @@ class RequestWithdrawn:
     """The owner stops a running request; ignored after the decision."""
 
     request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementResized:
+    """The owner resizes a bought slot.
+
+    Attributes:
+        agreement_id: of the slot.
+        cores: new number of cores; None keeps the present one.
+        until: new end; None keeps the present one.
+        quote_only: only report the refund or cost.
+        price: maximum price of the addition, credits per core hour; None for the price asked at purchase.
+        max_cost: maximum total cost of the addition, minor units; None without a limit besides the price.
+        together: other agreements to resize alike by one order, all or none; only to add.
+    """
+
+    agreement_id: str
+    cores: int | None = None
+    until: Instant | None = None
+    quote_only: bool = False
+    price: int | None = None
+    max_cost: int | None = None
+    together: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +306,25 @@ class SlotLookedUp:
 
 
 @dataclass(frozen=True, slots=True)
+class SlotResized:
+    """The plug-in's answer to `ResizeSlot`.
+
+    Attributes:
+        key: of the slot.
+        step: of the question.
+        answer: the new reservation, or a refusal; None if the result is unknown.
+        doubt: why it is unknown, as a sentence.
+        able: whether the machine can resize slots at all.
+    """
+
+    key: str
+    step: int
+    answer: Reservation | Refusal | None
+    doubt: str = ""
+    able: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class SlotFreed:
     """The plug-in's answer to `ReleaseSlot`; None if it is done."""
 
@@ -416,6 +457,29 @@ class OrderStands:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeDecided:
+    """The ledger's answer about a change; with a code if it is not posted.
+
+    Attributes:
+        amount: minor units that the buyer paid (above zero) or got back (below).
+        user: who has paid for the agreement, if it has ended.
+        resource: who was paid, if it has ended.
+        voided: the order that the seller's failure has voided, or found void.
+    """
+
+    call_id: str
+    agreement_id: str
+    number: int
+    transfer_id: str = ""
+    amount: int = 0
+    user: str = ""
+    resource: str = ""
+    code: str = ""
+    detail: str = ""
+    voided: OrderStanding | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class OrdersSwept:
     """The ledger's answer to `SweepOrders`: orders voided now, and those still reserved."""
 
@@ -458,7 +522,7 @@ class AccountLookedUp:
     detail: str = ""
 
 
-LedgerAnswer = OrderStands | OrdersSwept | DepositPosted | AccountLookedUp | OverviewLookedUp
+LedgerAnswer = OrderStands | ChangeDecided | OrdersSwept | DepositPosted | AccountLookedUp | OverviewLookedUp
 
 Answer = (
     SlotsQuoted
@@ -475,6 +539,6 @@ Answer = (
     | SlotsTended
     | LedgerAnswer
     | AuthorityAnswer
-    | AmendingAnswer
+    | SlotResized
 )
 Event = Command | MessageReceived | Answer

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import deque
 from enum import StrEnum
 from typing import Generic, TypeVar
 
 from ramp.errors import ProtocolError
-from ramp.model.instant import Duration, Instant
-from ramp.protocol.effects import Effect
-from ramp.protocol.timing import Pace, Retry, earliest, moved
+from ramp.model.instant import Instant
 from ramp.protocol.transition_tables import Transition
 
 STORY_LENGTH = 30
@@ -65,47 +62,3 @@ class StateMachine(Generic[State]):
             )
         self._story.append(f"resumed as {state}")
         self.state = state
-
-
-class PatientMachine(StateMachine[State], ABC):
-    """A machine that repeats one question in each state, until it is answered or its limit is over."""
-
-    def __init__(self, conversation_id: str, table: frozenset[Transition], initial: State, pace: Pace) -> None:
-        super().__init__(conversation_id, table, initial)
-        self._pace = pace
-        self._retry = Retry(pace)
-        self._limit: Instant | None = None
-
-    @abstractmethod
-    def _say(self) -> list[Effect]:
-        """Return the question of the present state."""
-
-    def clock_set(self, by: Duration) -> None:
-        self._retry.clock_set(by)
-        self._limit = moved(self._limit, by)
-        self._arm()
-
-    def _ask(self, limit: Duration | None, now: Instant) -> list[Effect]:
-        """Ask for the first time and wait at least this long for an answer; None waits without limit."""
-        self._limit = None if limit is None else now + self._pace.patience(limit)
-        self._retry.begin(now)
-        self._arm()
-        return self._say()
-
-    def _is_out_of_patience(self, now: Instant) -> bool:
-        return self._limit is not None and now >= self._limit
-
-    def _ask_again(self, now: Instant) -> list[Effect]:
-        if not self._retry.is_due(now):
-            return []
-        self._retry.again(now)
-        self._arm()
-        return self._say()
-
-    def _is_answered(self, now: Instant) -> None:
-        self._retry.answered(now)
-        self._limit = None
-        self._arm()
-
-    def _arm(self) -> None:
-        self.deadline = earliest(self._limit, self._retry.due)

@@ -156,3 +156,35 @@ class CancellationOutcome:
     def cause(self) -> str:
         """Why the seller gave the slot back; empty if its buyer did."""
         return (self.detail or self.code) if self.done and self.code not in (ALREADY_CANCELLED, REFUND_ORDERED) else ""
+
+
+QUOTED: Final = "quoted"
+"""Code of a resize that was only quoted."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeOutcome:
+    """How a resize ended, or its quoted refund or cost.
+
+    Attributes:
+        number: of the amendment; 0 if none was proposed.
+        done: whether the bank has posted it.
+        cores: of the slot from `effective_at` on.
+        until: its end from then on.
+        effective_at: start of the new size; 0 if nothing was proposed.
+        refund: minor units refunded or quoted.
+        code: why it is not done, or `quoted`; empty if it is.
+        detail: the same as a sentence.
+        charge: minor units charged or quoted.
+    """
+
+    agreement_id: str
+    number: int
+    done: bool
+    cores: int
+    until: Instant
+    effective_at: Instant = 0
+    refund: int = 0
+    code: str = ""
+    detail: str = ""
+    charge: int = 0

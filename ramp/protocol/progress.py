@@ -6,26 +6,23 @@ from dataclasses import dataclass
 
 from ramp.model.agreement import ContractChange
 from ramp.model.contents import (
-    AccountQueryRefused,
     AccountStatement,
     Bid,
     ChangePosted,
     DepositMade,
     DirectoryListing,
-    EnrolmentDenied,
     EnrolmentGranted,
     JobOutput,
     JobRefused,
     JobStatus,
-    KeeperRefused,
     MachineStatus,
     MarketOverview,
     NotUnderstood,
+    RequestRefused,
 )
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer
-from ramp.protocol.amending.asking import AmendmentOutcome
-from ramp.protocol.outcome import CancellationOutcome, RequestOutcome, RoundRecord
+from ramp.protocol.outcome import CancellationOutcome, ChangeOutcome, RequestOutcome, RoundRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,33 +110,31 @@ class CancellationEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class AmendmentAdvanced:
+class ChangeAdvanced:
     """A resize advances: its resource has agreed."""
 
     amendment: ContractChange
 
 
 @dataclass(frozen=True, slots=True)
-class AmendmentEnded:
+class ChangeEnded:
     """A resize has ended."""
 
-    outcome: AmendmentOutcome
+    outcome: ChangeOutcome
 
 
 Answer = (
     AccountStatement
-    | AccountQueryRefused
     | MachineStatus
     | DirectoryListing
     | DepositMade
     | ChangePosted
-    | KeeperRefused
     | MarketOverview
     | JobStatus
     | JobRefused
     | JobOutput
     | EnrolmentGranted
-    | EnrolmentDenied
+    | RequestRefused
     | NotUnderstood
 )
 """Answers to an owner's questions and the keeper's orders."""
@@ -193,9 +188,10 @@ class SlotLost:
 
 @dataclass(frozen=True, slots=True)
 class KeeperOrdered:
-    """The bank has carried out an order of the market's keeper; for the bank's log."""
+    """The bank has carried out an order of the market's keeper, a deposit or a refund; for the bank's log."""
 
     keeper: str
+    kind: str
     what: str
 
 
@@ -239,8 +235,8 @@ Progress = (
     | UnitMoved
     | RequestEnded
     | CancellationEnded
-    | AmendmentAdvanced
-    | AmendmentEnded
+    | ChangeAdvanced
+    | ChangeEnded
     | QueryAnswered
     | ClockCompared
     | GuestFailed

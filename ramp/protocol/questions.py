@@ -11,12 +11,12 @@ from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import (
     AccountQuery,
-    AccountQueryRefused,
     AccountStatement,
     Content,
     DirectoryListing,
     MarketOverview,
     NotUnderstood,
+    RequestRefused,
 )
 from ramp.model.contents.accounts import PAYMENT, REPLAYED
 from ramp.model.instant import Duration, Instant
@@ -191,12 +191,13 @@ class Questions:
         return self.ask(asked.query_id, bank, query, now, role=Role.BANK)
 
     def account_answered(
-        self, message: Message, answer: AccountStatement | AccountQueryRefused, now: Instant
+        self, message: Message, answer: AccountStatement | RequestRefused, now: Instant
     ) -> list[Effect]:
         """Report the bank's answer to `ask_account`; raises as `answered`."""
-        if isinstance(answer, AccountQueryRefused) and answer.code == REPLAYED:
+        if isinstance(answer, RequestRefused) and answer.code == REPLAYED:
             return []  # the network copied our query; the real answer follows
-        return self.answered(answer.nonce.partition(NONCE_MARK)[0], message, answer, now)
+        asked = answer.reference if isinstance(answer, RequestRefused) else answer.nonce
+        return self.answered(asked.partition(NONCE_MARK)[0], message, answer, now)
 
     def answered(self, query_id: str, message: Message, answer: Answer, now: Instant) -> list[Effect]:
         """Report the answer to an open question, or ask for its next page; ignore an answer to any other.

@@ -9,15 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ramp.model.agreement import Agreement, ContractChange, Signed
-from ramp.model.contents import Failed, FundsReserved, JobOrder, JobRefused, JobStatus, PaymentMade, SlotMoved
+from ramp.model.contents import ChangePosted, FundsReserved, JobOrder, JobRefused, JobStatus, PaymentMade, SlotMoved
 from ramp.model.instant import Instant
 from ramp.model.offer import Offer, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit
 from ramp.model.seal import Seal
 from ramp.model.slot import Slot
-from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed, OwnAmendmentRecord, SizeRecord
 from ramp.protocol.events import AuctionOptions
-from ramp.protocol.outcome import CancellationOutcome, RequestOutcome
+from ramp.protocol.outcome import CancellationOutcome, ChangeOutcome, RequestOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +81,10 @@ class UnitSettled:
 
 @dataclass(frozen=True, slots=True)
 class FailureTold:
-    """User: a resource reported that its unit failed; its seal justifies a refund of a payment."""
+    """User: a resource reported that its unit failed; its signature justifies a refund of a payment."""
 
     request_id: str
-    failed: Failed
-    failed_seal: Seal
+    failure: Signed
     at: Instant
 
 
@@ -129,18 +127,9 @@ class RequestConcluded:
 
 @dataclass(frozen=True, slots=True)
 class CancellationStarted:
-    """User: the owner cancels a bought unit."""
+    """User: the owner cancels a bought unit, or its resource has signed that it has failed."""
 
-    cancellation: ContractChange
-    at: Instant
-
-
-@dataclass(frozen=True, slots=True)
-class RefundClaimed:
-    """User: a paid resource reported its failure, and a refund is claimed."""
-
-    failed: Failed
-    failed_seal: Seal
+    cancellation: Signed
     at: Instant
 
 
@@ -225,6 +214,70 @@ class SlotFailed:
 
     offer_id: str
     code: RefusalCode
+    detail: str
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeProposed:
+    """User: an amendment is about to be proposed.
+
+    `together` has the agreements of all amendments paid by the same order; it is empty if nothing is paid. All are
+    recorded before any is proposed.
+    """
+
+    change: ContractChange
+    at: Instant
+    together: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeConcluded:
+    """User: the bank's final answer to a proposed amendment, with its seal."""
+
+    outcome: ChangeOutcome
+    seal: Seal
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeReceived:
+    """Resource: it accepts an amendment signed by the user.
+
+    An addition is recorded before the machine is asked, so that a restarted resource can release it.
+    """
+
+    offer_id: str
+    change: Signed
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityTaken:
+    """Resource: the machine has released the cores, or the addition can be paid; the bank is asked next."""
+
+    offer_id: str
+    number: int
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSettled:
+    """Resource: the bank has posted an amendment."""
+
+    offer_id: str
+    posted: ChangePosted
+    seal: Seal
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeDropped:
+    """Resource: an amendment failed, and the slot is unchanged on the machine."""
+
+    offer_id: str
+    number: int
+    code: str
     detail: str
     at: Instant
 
@@ -331,6 +384,12 @@ ParticipantRecord = (
 )
 """Records of a resource about one accepted offer after its HoldIntended."""
 
+OwnChangeRecord = ChangeProposed | ChangeConcluded
+"""Records of a user about resizes."""
+
+SizeRecord = ChangeReceived | CapacityTaken | ChangeSettled | ChangeDropped
+"""Records of a resource about resizes of a slot."""
+
 SlotJobRecord = JobTaken | JobCancelAsked | JobEnded
 """Records of a resource about the jobs on a slot."""
 
@@ -340,13 +399,12 @@ OwnJobRecord = JobOrdered | JobHeard
 Record = (
     RequestRecord
     | CancellationStarted
-    | RefundClaimed
     | CancellationConcluded
     | HoldIntended
     | ParticipantRecord
     | SlotJobRecord
     | OwnJobRecord
-    | OwnAmendmentRecord
+    | OwnChangeRecord
     | SizeRecord
     | MoveHeard
 )
@@ -363,12 +421,10 @@ def reference_of(record: Record) -> str:
         case HoldIntended():
             return record.offer.offer_id
         case CancellationStarted():
-            return record.cancellation.agreement_id
-        case RefundClaimed():
-            return record.failed.agreement_id
-        case CancellationConcluded() | AmendmentConcluded():
+            return record.cancellation.body.agreement_id
+        case CancellationConcluded() | ChangeConcluded():
             return record.outcome.agreement_id
-        case AmendmentProposed():
-            return record.amendment.agreement_id
+        case ChangeProposed():
+            return record.change.agreement_id
         case _:
             return record.request_id

@@ -171,5 +171,8 @@ def moved(instant: Instant | None, by: Duration) -> Instant | None:
 
 def earliest(*instants: Instant | None) -> Instant | None:
     """Return the earliest of several deadlines; None means "never"."""
-    given = [instant for instant in instants if instant is not None]
-    return min(given) if given else None
+    first = None
+    for instant in instants:
+        if instant is not None and (first is None or instant < first):
+            first = instant
+    return first

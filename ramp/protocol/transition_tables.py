@@ -128,7 +128,7 @@ CONFIRMATION: Final = _moves(
     (_C.RESERVING, _C.CONFIRMING, "FundsReserved"),
     (_C.RESERVING, _C.VOIDING, "FundsReserved", "RequestWithdrawn", "deadline"),
     (_C.RESERVING, _C.ENDED, "OrderRefused", "OrderVoided"),
-    (_C.CONFIRMING, _C.VOIDING, "Failed", "HoldRefused", "deadline", "RequestWithdrawn"),
+    (_C.CONFIRMING, _C.VOIDING, "ContractChange", "HoldRefused", "deadline", "RequestWithdrawn"),
     (_C.CONFIRMING, _C.ENDED, "Settled", "OrderVoided"),
     (_C.VOIDING, _C.ENDED, "Settled", "OrderPosted", "OrderVoided", "OrderRefused"),
 )

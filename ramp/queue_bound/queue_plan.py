@@ -72,11 +72,9 @@ class QueuePlan:
         """Starts up to then are planned; -1 = nothing is."""
 
     def __len__(self) -> int:
-        """Return the number of waiting jobs."""
         return len(self._waiting)
 
     def __contains__(self, key: Hashable) -> bool:
-        """Whether a job waits or runs."""
         return key in self._waiting or key in self._running
 
     def keys(self) -> Iterator[Hashable]:
@@ -178,7 +176,6 @@ class QueuePlan:
         self._used += 1
 
     def _plan(self, now: int) -> None:
-        """Extend the plan to the end of all jobs."""
         if self._running.extend_overdue(now) or self._known_to < now:  # jobs that have ended since are gone
             self._known_to = -1
         if self._known_to == NEVER:
@@ -236,11 +233,9 @@ class _RunningJobs:
         return list(self._keys)
 
     def ends_and_sizes(self) -> Int64Array:
-        """Return ends and sizes, shape (jobs, 2)."""
         return self._columns[: len(self._keys), :2]
 
     def get(self, key: Hashable) -> tuple[int, int, int] | None:
-        """Return size, start and expected end of a job."""
         if key not in self._place:
             return None
         end, size, start = self._columns[self._place[key]].tolist()

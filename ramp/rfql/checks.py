@@ -44,11 +44,11 @@ def _check_change(body: ContractChange) -> None:
     name = f"Change {body.number} of {body.agreement_id}"
     if body.is_terminal:
         parties = (body.agreement_id, body.number, body.offer_id, body.user, body.resource, body.bank)
-        if body != ContractChange(*parties, body.issued_at, reason=body.reason):
+        if body != ContractChange(*parties, body.issued_at, reason=body.reason, code=body.code):
             raise DocumentError(f"{name}: a change that ends an agreement leaves no cores and has no price")
         return
-    if not body.previous or not body.cores:
-        raise DocumentError(f"{name}: previous and cores are required")
+    if not body.previous or not body.cores or body.is_failure:
+        raise DocumentError(f"{name}: previous and cores are required, and no code")
     if not body.issued_at < body.effective_at < body.valid_until <= body.until:
         times = "issuedAt, effectiveAt, validUntil and until"
         raise DocumentError(f"{name}: {times} are not in this order")

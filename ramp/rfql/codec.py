@@ -15,15 +15,13 @@ from ramp.model.acl import ANY_AGE, CONTENT_OF, LANGUAGE, ONTOLOGY, SEALED, WIRE
 from ramp.model.agreement import Signed
 from ramp.model.communicative_acts import DECLARED
 from ramp.model.contents import NotUnderstood
-from ramp.model.instant import MINUTE, Duration, Instant
+from ramp.model.instant import Instant
+from ramp.model.seal import SEAL_AGE_MAX
 from ramp.rfql import documents, slots
 from ramp.rfql.documents import Verifier
 from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.signing import seals
 from ramp.rfql.xml.parser import check_size, root_name
-
-SEAL_AGE_MAX: Final[Duration] = 10 * MINUTE
-"""Maximum age of a seal: five minutes between the clocks, five for delivery."""
 
 DOCUMENT_FIELD: Final = "x-document"
 """Metadata field with the kind of document; it distinguishes behaviours with equal performatives."""

@@ -10,7 +10,15 @@ import contextlib
 import functools
 from typing import Any, Final, Protocol
 
-from ramp.errors import SAME_VERSION, DocumentError, wrong_version
+from ramp.errors import (
+    SAME_VERSION,
+    CertificateExpired,
+    DocumentError,
+    SealInvalid,
+    SignatureInvalid,
+    SignerUnknown,
+    wrong_version,
+)
 from ramp.model import contents
 from ramp.model.acl import Message
 from ramp.model.agreement import Signed
@@ -20,10 +28,10 @@ from ramp.rfql import agreements
 from ramp.rfql.checks import CHECKS
 from ramp.rfql.record import record_of
 from ramp.rfql.signing.passed_on import SIGNED, Proofs
-from ramp.rfql.signing.proofs import claimed_by, claimed_reference, unverified
 from ramp.rfql.xml import schema
 from ramp.rfql.xml.namespaces import MARKET
 from ramp.rfql.xml.parser import Element, parse_wire, root_name
+from ramp.text import IDENTIFIER
 
 CALLS_REMEMBERED: Final = 64
 """Number of parsed calls for proposals to remember."""
@@ -93,7 +101,7 @@ def read_content(body: str, verifier: Verifier, now: Instant, source: str | None
         try:
             return verifier.verify(body, now)
         except DocumentError as error:
-            return unverified(agreements.kind_of(root), claimed_reference(root), error)
+            return _unverified(agreements.kind_of(root), _claimed_reference(root), error)
     kind = _SENT.get(root_name(body)) if tag == f"{{{MARKET}}}{root_name(body)}" else None
     if kind is None:
         raise DocumentError(f"unknown root element {tag}{_version_problem(tag)}", source=source)
@@ -103,7 +111,7 @@ def read_content(body: str, verifier: Verifier, now: Instant, source: str | None
         return _read(kind, root, proofs)
     except DocumentError as error:
         if kind is contents.Commitment:  # refused with a reason, which names the agreement
-            return unverified("agreement", claimed_by(root.findtext(f"{{{MARKET}}}{SIGNED}") or ""), error)
+            return _unverified("agreement", _claimed_by(root.findtext(f"{{{MARKET}}}{SIGNED}") or ""), error)
         raise
     except ValueError as error:
         raise DocumentError(str(error), source=source) from error
@@ -136,3 +144,30 @@ def _read_call(body: str) -> contents.CallForProposals:
     schema.check(root)
     call: contents.CallForProposals = record_of(contents.CallForProposals).read(root)
     return call
+
+
+def _claimed_by(document: str) -> str:
+    """Return the agreement id that a signed document claims, unverified; may be empty."""
+    try:
+        return _claimed_reference(parse_wire(document))
+    except DocumentError:
+        return ""
+
+
+def _claimed_reference(root: Element) -> str:
+    """Return the agreement id that an unverified document claims, for the answer only; may be empty."""
+    body = next(iter(root.iterchildren(*agreements.COUNTERSIGNED.values())), root)
+    claimed = body.get("agreementId", "")
+    return claimed if IDENTIFIER.fullmatch(claimed) else ""
+
+
+def _unverified(kind: str, reference: str, error: DocumentError) -> contents.Unverified:
+    return contents.Unverified(kind=kind, reference=reference, code=_refusal_code(error), detail=error.reason)
+
+
+def _refusal_code(error: DocumentError) -> str:
+    if isinstance(error, CertificateExpired):
+        return "certificate_expired"
+    if isinstance(error, SignerUnknown):
+        return "unknown_signer"
+    return "bad_signature" if isinstance(error, SignatureInvalid | SealInvalid) else "malformed"

@@ -82,7 +82,6 @@ ELEMENTS: Final[Mapping[type, str]] = {contents.StatementLine: "Line"}
 """Names of elements that are not those of their contents."""
 
 TEXTS: Final[Mapping[type, str]] = {
-    contents.JobArgument: "value",
     contents.JobInput: "data",
     contents.JobInputPiece: "data",
     contents.JobOutput: "data",
@@ -127,7 +126,7 @@ class Record(Generic[Value]):
             if hint is Seal:
                 sealed = item.name.removesuffix("_seal")
                 self._sealed[item.name] = sealed, hints[sealed]
-            elif (nested := _nested(hint)) is not None:
+            elif (nested := WORDS[item.name] if hint == tuple[str, ...] else _nested(hint)) is not None:
                 self._nested[item.name] = nested
             elif item.name != self._text:
                 flat.append(item)
@@ -216,16 +215,10 @@ def _nested(hint: Any) -> Nested | None:
     is_many = get_origin(hint) is tuple
     if is_many:
         hint = get_args(hint)[0]
-        if hint is str:
-            return Nested(f"{{{MARKET}}}Agent", _write_name, lambda element, _: element.get("name", ""), is_many)
     if not (isinstance(hint, type) and is_dataclass(hint)):
         return None
     record = record_of(hint)
     return Nested(record.tag, lambda value: record.write(value, root=False), record.read, is_many)
-
-
-def _write_name(name: str) -> str:
-    return f'<Agent name="{TEXT.write(name)}"/>'
 
 
 def _write_unit(unit: RequestUnit) -> str:
@@ -254,6 +247,22 @@ def _read_price(element: Element, proofs: Proofs) -> PricePaid:
         raise DocumentError(f"PricePaid: offerId {offer_id!r} is {found} in the proposal of {seal.signer}")
     return PricePaid(rule, meant[0], seal)
 
+
+WORDS: Final[Mapping[str, Nested]] = {
+    "names": Nested(
+        f"{{{MARKET}}}Agent",
+        lambda name: f'<Agent name="{TEXT.write(name)}"/>',
+        lambda element, _: element.get("name", ""),
+        True,
+    ),
+    "arguments": Nested(
+        f"{{{MARKET}}}JobArgument",
+        lambda word: f"<JobArgument>{markup.escape_text(word)}</JobArgument>",
+        lambda element, _: element.text or "",
+        True,
+    ),
+}
+"""Child elements of fields with several texts, by the names of the fields."""
 
 _SPECIAL: Final[Mapping[Any, Nested]] = {
     RequestForQuotation: Nested(

@@ -14,14 +14,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ramp.runtime.sqlite_file import connect, damage_named, is_new, transaction
+from ramp.runtime.sqlite_file import damage_named, open_file, reading, transaction
 from ramp.runtime.storage_errors import storing
 
 ARCHIVE_VERSION: Final = 1
 
 _SCHEMA: Final = (
     """
-    CREATE TABLE IF NOT EXISTS archived (
+    CREATE TABLE archived (
         number    INTEGER PRIMARY KEY,
         sequence  INTEGER NOT NULL,
         reference TEXT NOT NULL,
@@ -29,8 +29,8 @@ _SCHEMA: Final = (
         record    TEXT NOT NULL
     ) STRICT
     """,
-    "CREATE INDEX IF NOT EXISTS archived_reference ON archived (reference, sequence)",
-    "CREATE INDEX IF NOT EXISTS archived_kind ON archived (kind, reference)",
+    "CREATE INDEX archived_reference ON archived (reference, sequence)",
+    "CREATE INDEX archived_kind ON archived (kind, reference)",
 )
 
 # A journal restored from a backup continues from an older number, so the number alone does not identify a record.
@@ -92,11 +92,11 @@ class Archive:
         """
         with storing(self.path):
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            broken = damage_named(self.path, "the archive is broken")
-            with closing(self._open()) as connection, broken, transaction(connection):
-                for statement in _SCHEMA:
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA user_version={ARCHIVE_VERSION:d}")
+            with (
+                closing(self._open()) as connection,
+                damage_named(self.path, "the archive is broken"),
+                transaction(connection),
+            ):
                 connection.executemany(_INSERT, [asdict(row) for row in rows])
 
     def of_reference(self, reference: str) -> Iterator[dict[str, Any]]:
@@ -130,15 +130,8 @@ class Archive:
     def _rows(self, query: str, *parameters: str) -> Iterator[Any]:
         if not self.path.exists():
             return
-        broken = damage_named(self.path, "the archive is broken")
-        with storing(self.path), closing(self._open()) as connection, broken:
-            yield from connection.execute(query, parameters).fetchall()
+        with reading(self.path, "archive", ARCHIVE_VERSION) as connection:
+            yield from () if connection is None else connection.execute(query, parameters).fetchall()
 
     def _open(self) -> sqlite3.Connection:
-        connection = connect(self.path, "archive")
-        try:
-            is_new(connection, self.path, "archive", ARCHIVE_VERSION)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+        return open_file(self.path, "archive", ARCHIVE_VERSION, _SCHEMA)

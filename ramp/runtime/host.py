@@ -15,10 +15,10 @@ whereas a restart of the whole party would give up all auctions of a user.
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
-from collections.abc import Callable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar, cast, get_args
 
 from ramp.errors import DocumentError, EffectFailed, RemoteProtocolError
 from ramp.model.acl import SEALED, Message, Performative
@@ -34,7 +34,6 @@ from ramp.model.ports import Notary
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.enrolment.authority import AskAuthority
-from ramp.protocol.faults import Recoverable
 from ramp.protocol.party import Party
 from ramp.protocol.progress import Progress
 from ramp.protocol.records import Record
@@ -42,6 +41,17 @@ from ramp.runtime.ledger.bank_ledger import BankLedger
 from ramp.runtime.storage_errors import STORAGE_ERRORS, reason_of
 
 Question = TypeVar("Question", contravariant=True)  # noqa: PLC0105 -- the word is what it is
+
+PORT_OF: Final[Mapping[type, str]] = {
+    **dict.fromkeys(get_args(fx.AskMachine), "machine"),
+    fx.PriceSlots: "pricing",
+    **dict.fromkeys(get_args(AskAuthority), "authority"),
+    **dict.fromkeys(get_args(fx.AskLauncher), "launcher"),
+}
+"""The port of each question to a guest."""
+
+SIGNED: Final = frozenset((Signed, Settled, Commitment, ChangeDone))
+"""Contents with a document that their sender signs."""
 
 SIGNATURES_MAX = 256
 """Maximum number of signed agreements in memory, for purchases under way."""
@@ -135,8 +145,8 @@ class Host:
     def __init__(self, party: Party, ports: Ports) -> None:
         self.party = party
         self.ports = ports
-        self._answers: deque[ev.Event] = deque()
-        self._returned: deque[tuple[Message, str]] = deque()
+        self._answers: list[ev.Event] = []
+        self._returned: list[tuple[Message, str]] = []
         self._signatures: OrderedDict[str, tuple[Signed, Signed]] = OrderedDict()
         self._taken_up: set[str] = set()
         self._failure: BaseException | None = None
@@ -168,7 +178,8 @@ class Host:
 
     def deliver(self, message: Message, now: Instant) -> None:
         """Accept a message from the network; answer one without a place with NOT_UNDERSTOOD."""
-        self._check_alive()
+        if self._failure is not None:
+            raise self._ended(self._failure)
         try:
             effects = self.party.handle(ev.MessageReceived(message), now)
         except RemoteProtocolError as error:
@@ -185,44 +196,55 @@ class Host:
             self.deliver(replace(fx.not_understood(message, reason).message, sender=self.name), now)
 
     def command(self, command: ev.Command, now: Instant) -> None:
-        self._check_alive()
+        if self._failure is not None:
+            raise self._ended(self._failure)
         self._carry_out(self.party.handle(command, now), now)
 
     def tick(self, now: Instant) -> None:
         """Let the party act after its deadline."""
-        self._check_alive()
+        if self._failure is not None:
+            raise self._ended(self._failure)
         if self.party.deadline is not None and now >= self.party.deadline:
             self._carry_out(self.party.tick(now), now)
 
     def clock_set(self, by: Duration) -> None:
         """Tell the party that the wall clock was set forward by `by`, before any call with the new time."""
-        self._check_alive()
+        if self._failure is not None:
+            raise self._ended(self._failure)
         self.party.clock_set(by)
 
     def perform(self, effects: Sequence[fx.Effect], now: Instant) -> None:
         """Carry out effects that the owner requested directly (leaving the directory)."""
-        self._check_alive()
+        if self._failure is not None:
+            raise self._ended(self._failure)
         self._carry_out(effects, now)
 
     # -- effects -------------------------------------------------------------------------------------------------
 
-    def _check_alive(self) -> None:
-        if self._failure is not None:
-            raise EffectFailed(self.name, "it has ended", str(self._failure)) from self._failure
+    def _ended(self, failure: BaseException) -> EffectFailed:
+        error = EffectFailed(self.name, "it has ended", str(failure))
+        error.__cause__ = failure
+        return error
 
     def _carry_out(self, effects: Sequence[fx.Effect], now: Instant) -> None:
+        """Carry effects out, and those of the answers to them."""
         try:
-            for effect in effects:
-                if self.ports.before is not None:
-                    self.ports.before(effect)
-                try:
-                    self._carry_out_one(effect, now)
-                except STORAGE_ERRORS as error:
-                    raise EffectFailed(self.name, type(effect).__name__, reason_of(error)) from error
-            while self._answers:
-                self._carry_out(self.party.handle(self._answers.popleft(), now), now)
+            while True:
+                for effect in effects:
+                    if self.ports.before is not None:
+                        self.ports.before(effect)
+                    try:
+                        if isinstance(effect, fx.Send):
+                            self._send(effect.message, now, sealed=effect.sealed)
+                        else:
+                            self._carry_out_one(effect, now)
+                    except STORAGE_ERRORS as error:
+                        raise EffectFailed(self.name, type(effect).__name__, reason_of(error)) from error
+                if not self._answers:
+                    break
+                effects = self.party.handle(self._answers.pop(0), now)
             while self._returned:
-                self.not_sent(*self._returned.popleft(), now)
+                self.not_sent(*self._returned.pop(0), now)
         except BaseException as error:
             self._failure = self._failure or error
             raise
@@ -231,8 +253,6 @@ class Host:
         match effect:
             case fx.TakeUpAgain(reference, error):
                 self._take_up_again(reference, error, now)
-            case fx.Send(message, sealed):
-                self._send(message, now, sealed=sealed)
             case fx.Persist(record):
                 assert self.ports.journal is not None, f"{self.name} has no journal"
                 self.ports.journal.append(record)
@@ -245,21 +265,17 @@ class Host:
             case fx.SaveAgreement(agreement_id, signed, payment):
                 if self.ports.keep_agreement is not None:
                     self.ports.keep_agreement(agreement_id, self._bearing_own_signature(signed, now), payment)
+            case _ if (port := PORT_OF.get(type(effect))) is not None:
+                self._ask(getattr(self.ports, port), effect, now)
             case _:
-                if isinstance(effect, fx.AskMachine):
-                    self._ask(self.ports.machine, effect, now)
-                elif isinstance(effect, fx.PriceSlots):
-                    self._ask(self.ports.pricing, effect, now)
-                elif isinstance(effect, AskAuthority):
-                    self._ask(self.ports.authority, effect, now)
-                elif isinstance(effect, fx.AskLauncher):
-                    self._ask(self.ports.launcher, effect, now)
-                else:
-                    self._ask_ledger(effect, now)
+                self._ask_ledger(cast("fx.AskLedger", effect), now)
 
     def _send(self, message: Message, now: Instant, *, sealed: bool) -> None:
         try:
-            self.ports.send(self._signed(message, now, sealed=sealed))
+            if sealed or type(message.content) in SIGNED or type(message.content) in self.ports.sealed:
+                self.ports.send(self._signed(message, now, sealed=sealed))
+            else:
+                self.ports.send(message)
         except DocumentError as error:  # it can neither be sealed nor written
             if self.ports.unsent is None:
                 raise
@@ -284,8 +300,6 @@ class Host:
         if self.ports.fault is None:
             raise error
         self.ports.fault(reference, error)
-        if not isinstance(self.party, Recoverable):
-            return
         if reference in self._taken_up:
             self.party.forget(reference)
             return
@@ -308,7 +322,6 @@ class Host:
     # -- signatures ----------------------------------------------------------------------------------------------
 
     def _signed(self, message: Message, now: Instant, *, sealed: bool) -> Message:
-        """Sign outgoing documents, and seal binding messages."""
         content = message.content
         if isinstance(content, Signed):
             message = replace(message, content=self._bearing_own_signature(content, now))
@@ -324,7 +337,7 @@ class Host:
         return self.ports.notary.seal(message, now)
 
     def _bearing_own_signature(self, signed: Signed, now: Instant) -> Signed:
-        if self.name in signed.signers:
+        if self.name in signed.signers or not signed.next_signer:
             return signed
         known = self._signatures.get(signed.body.agreement_id)
         if known is not None and known[0] == signed:
@@ -340,7 +353,8 @@ class Host:
 
     def answer(self, answer: ev.Answer, now: Instant) -> None:
         """Accept a later answer of a machine or price strategy."""
-        self._check_alive()
+        if self._failure is not None:
+            raise self._ended(self._failure)
         self._carry_out(self.party.handle(answer, now), now)
 
     def _ask(self, guest: Guest[Question] | None, question: Question, now: Instant) -> None:

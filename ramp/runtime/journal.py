@@ -16,7 +16,7 @@ from ramp.model.instant import Instant
 from ramp.protocol.records import Record, reference_of
 from ramp.runtime.archive import Archive, Row
 from ramp.runtime.record_json import record_from_json, record_to_json
-from ramp.runtime.sqlite_file import FROM_BACKUP, connect, damage_named, is_new, transaction
+from ramp.runtime.sqlite_file import FROM_BACKUP, damage_named, open_file, transaction
 from ramp.runtime.storage_errors import storing
 
 JOURNAL_VERSION: Final = 1
@@ -24,15 +24,17 @@ JOURNAL_VERSION: Final = 1
 REFERENCES_AT_ONCE: Final = 200
 """References archived in one step: with 15 kB each, at most 3 MB in memory."""
 
-_SCHEMA: Final = """
-CREATE TABLE journal (
-    sequence  INTEGER PRIMARY KEY AUTOINCREMENT,
-    reference TEXT NOT NULL,
-    record    TEXT NOT NULL
-) STRICT
-"""
-_NEWEST: Final = "CREATE TABLE newest_archived (only INTEGER PRIMARY KEY CHECK (only = 1), at INTEGER NOT NULL) STRICT"
-_INDEX: Final = "CREATE INDEX journal_reference ON journal (reference)"
+_SCHEMA: Final = (
+    """
+    CREATE TABLE journal (
+        sequence  INTEGER PRIMARY KEY AUTOINCREMENT,
+        reference TEXT NOT NULL,
+        record    TEXT NOT NULL
+    ) STRICT
+    """,
+    "CREATE INDEX journal_reference ON journal (reference)",
+    "CREATE TABLE newest_archived (only INTEGER PRIMARY KEY CHECK (only = 1), at INTEGER NOT NULL) STRICT",
+)
 
 _OF_REFERENCES: Final = """
 SELECT sequence, reference, record FROM journal
@@ -75,18 +77,7 @@ class SqliteJournal:
         self.path = path
         self._archive = Archive(archive or path.with_suffix(".archive.sqlite"))
         self._archive.check()
-        self._connection = connect(path, "journal")
-        try:
-            broken = damage_named(path, "invalid or damaged journal")
-            with storing(path), broken, transaction(self._connection):
-                if is_new(self._connection, path, "journal", JOURNAL_VERSION):
-                    self._connection.execute(_SCHEMA)
-                    self._connection.execute(_INDEX)
-                    self._connection.execute(_NEWEST)
-                self._connection.execute(f"PRAGMA user_version={JOURNAL_VERSION:d}")  # a write in any case
-        except BaseException:
-            self._connection.close()
-            raise
+        self._connection = open_file(path, "journal", JOURNAL_VERSION, _SCHEMA)
 
     def append(self, record: Record) -> None:
         """Add a record; it is durable when this returns.

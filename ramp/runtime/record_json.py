@@ -7,26 +7,16 @@ from functools import cache
 from typing import get_args
 
 import cattrs
-from cattrs.strategies import configure_tagged_union
 
 from ramp.errors import ConfigurationError
-from ramp.model.agreement import Signable
 from ramp.protocol.records import Record
 from ramp.runtime.model_json import TYPE_TAG, model_converter
 
 _KINDS = frozenset(each.__name__ for each in get_args(Record))
 
 
-def new_converter() -> cattrs.Converter:
-    """Return an extensible converter that knows the unions of the model and the journal."""
-    converter = model_converter()
-    for union in (Signable, Record):  # inner ones first, because hooks are made at the first use
-        configure_tagged_union(union, converter, tag_name=TYPE_TAG)
-    return converter
-
-
 # Created at the first use: that takes as long as many imports, and most processes read no record.
-_converter = cache(new_converter)
+_converter = cache(model_converter)
 
 
 def record_to_json(record: Record) -> str:

@@ -1,10 +1,10 @@
-"""Common parts of journal and archive as SQLite files: opening, format version, errors of broken files."""
+"""Files of a format in SQLite: opening, tables, format version, errors of broken files."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -16,16 +16,19 @@ FROM_BACKUP: Final = "restore it from a backup while the market is down, then ru
 _DAMAGED: Final = frozenset({sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT})
 
 
-def connect(path: Path, what: str) -> sqlite3.Connection:
-    """Open a file, created if missing, so that commits survive power loss.
+def open_file(path: Path, what: str, version: int, schema: Sequence[str]) -> sqlite3.Connection:
+    """Open a file, created with its tables if missing, so that commits survive power loss.
 
     Args:
-        path: the file.
-        what: expected kind of file (`journal`) for the error.
+        path: the file; `:memory:` for none.
+        what: kind of file (`journal`) for the error.
+        version: of its format.
+        schema: statements that make the tables.
 
     Raises:
-        StorageFailed: the file cannot be opened.
+        StorageFailed: the file cannot be opened or written.
         StateDamaged: the file is of another kind, or broken.
+        WrongVersion: the file has another version.
     """
     with storing(path):
         # a simulated market is asked from several threads, one at a time
@@ -35,10 +38,32 @@ def connect(path: Path, what: str) -> sqlite3.Connection:
             with damage_named(path, f"invalid or damaged {what}"):
                 connection.execute("PRAGMA journal_mode=WAL")
                 connection.execute("PRAGMA synchronous=FULL")
+                with transaction(connection):
+                    if _is_new(connection, path, what, version):
+                        for statement in schema:
+                            connection.execute(statement)
+                    connection.execute(f"PRAGMA user_version={version:d}")  # a write in any case
         except BaseException:
             connection.close()
             raise
     return connection
+
+
+@contextmanager
+def reading(path: Path, what: str, version: int) -> Iterator[sqlite3.Connection | None]:
+    """Open a file to read it without changes; None if it is empty. The arguments are those of `open_file`.
+
+    Raises:
+        StorageFailed: the file cannot be read.
+        StateDamaged: the file is of another kind, or broken.
+        WrongVersion: the file has another version.
+    """
+    with (
+        storing(path),
+        damage_named(path, f"invalid or damaged {what}"),
+        closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection,
+    ):
+        yield None if _is_new(connection, path, what, version) else connection
 
 
 @contextmanager
@@ -65,13 +90,8 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("COMMIT")
 
 
-def is_new(connection: sqlite3.Connection, path: Path, what: str, expected: int) -> bool:
-    """Return whether a file is empty; check the format version (`user_version`) of any other.
-
-    Raises:
-        WrongVersion: the file has another version, or none.
-    """
-    # One statement, as another process may make the tables meanwhile.
+def _is_new(connection: sqlite3.Connection, path: Path, what: str, expected: int) -> bool:
+    """Return whether a file is empty; check the format version (`user_version`) of any other."""
     query = "SELECT user_version, (SELECT count(*) FROM sqlite_master) FROM pragma_user_version"
     version, tables = connection.execute(query).fetchone()
     if version or tables:

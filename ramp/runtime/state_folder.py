@@ -28,11 +28,84 @@ SOCKET_PATH_MAX = 100
 """Maximum path of a Unix socket on Linux; deeper state folders get their sockets elsewhere."""
 
 
+class _Part:
+    """A file or folder below the state folder, by the names on the way to it."""
+
+    def __init__(self, *names: str) -> None:
+        self._names = names
+
+    def __get__(self, state: StateFolder, owner: type[StateFolder] | None = None) -> Path:
+        return state.path.joinpath(*self._names)
+
+
 @dataclass(frozen=True, slots=True)
 class StateFolder:
     """The state folder (`--state-dir`)."""
 
     path: Path
+
+    keys = _Part("keys")
+    """The market's certificate authority and the agents' keys."""
+
+    server = _Part("server")
+
+    journals = _Part("journals")
+    """One SQLite file for each agent: open and recent conversations."""
+
+    archives = _Part("archives")
+    """One SQLite file for each agent: finished conversations; agents run without it."""
+
+    reservations = _Part("reservations")
+    """The plug-ins' durable state."""
+
+    jobs = _Part("jobs")
+    """Jobs of the agents' own account, on simulated machines."""
+
+    logs = _Part("logs")
+
+    events = _Part("logs", "events")
+    """Events for people, one file for each process."""
+
+    run = _Part("run")
+    """Files that are valid only while a swarm runs."""
+
+    ledger = _Part("ledger.sqlite")
+    """The ledger's file, unless the configuration names a database."""
+
+    changes = _Part("changes.json")
+    """Changes of the running market (`ramp.runtime.configuration_changes`)."""
+
+    audit_log = _Part("audit.log")
+    """Authors and times of all changes."""
+
+    invitations = _Part("invitations.json")
+    """The register of the market keeper's invitations (`ramp.runtime.joining`)."""
+
+    joined = _Part("joined")
+    """Invitations with which this site has joined another market, one file each."""
+
+    status_file = _Part("run", "swarm.json")
+    """The supervisor's status, for readers without the socket."""
+
+    web_sessions = _Part("web-sessions.sqlite")
+    """Sessions and open login links of the market's pages."""
+
+    web_prices = _Part("web-prices.sqlite")
+
+    web_results = _Part("results")
+    """Results of experiments for the market's pages, unless another folder is named."""
+
+    web_drafts = _Part("web-drafts.json")
+    """Drafts of requests in browsers, by session."""
+
+    web_address = _Part("run", "web-address")
+    """Address of the market's pages while they run."""
+
+    web_opener = _Part("run", "web-open.html")
+    """Page that opens the market in a browser."""
+
+    metrics_token = _Part("metrics-token")
+    """Token of a metrics collector for `ramp web`, readable by the market's owner only."""
 
     def prepare(self) -> None:
         """Create the folder and its parts, readable by its owner only.
@@ -64,80 +137,12 @@ class StateFolder:
                 self.sockets.rmdir()
                 self._sockets_elsewhere.unlink()
 
-    @property
-    def keys(self) -> Path:
-        """The market's certificate authority and the agents' keys."""
-        return self.path / "keys"
-
-    @property
-    def server(self) -> Path:
-        return self.path / "server"
-
-    @property
-    def journals(self) -> Path:
-        """One SQLite file for each agent: open and recent conversations."""
-        return self.path / "journals"
-
     def journal(self, agent: str) -> Path:
         return self.journals / f"{agent}.sqlite"
-
-    @property
-    def archives(self) -> Path:
-        """One SQLite file for each agent: finished conversations; agents run without it."""
-        return self.path / "archives"
 
     def archive(self, agent: str) -> Path:
         """Return the archive of an agent; it exists after the first finished conversation."""
         return self.archives / f"{agent}.sqlite"
-
-    @property
-    def reservations(self) -> Path:
-        """The plug-ins' durable state."""
-        return self.path / "reservations"
-
-    @property
-    def jobs(self) -> Path:
-        """Jobs of the agents' own account, on simulated machines."""
-        return self.path / "jobs"
-
-    @property
-    def logs(self) -> Path:
-        return self.path / "logs"
-
-    @property
-    def events(self) -> Path:
-        """Events for people, one file for each process."""
-        return self.logs / "events"
-
-    @property
-    def run(self) -> Path:
-        """Files that are valid only while a swarm runs."""
-        return self.path / "run"
-
-    @property
-    def ledger(self) -> Path:
-        """The ledger's file, unless the configuration names a database."""
-        return self.path / "ledger.sqlite"
-
-    @property
-    def changes(self) -> Path:
-        """Changes of the running market (`ramp.runtime.configuration_changes`)."""
-        return self.path / "changes.json"
-
-    @property
-    def audit_log(self) -> Path:
-        """Authors and times of all changes."""
-        return self.path / "audit.log"
-
-    @property
-    def invitations(self) -> Path:
-        """The register of the market keeper's invitations (`ramp.runtime.joining`)."""
-        return self.path / "invitations.json"
-
-    @property
-    def joined(self) -> Path:
-        """Invitations with which this site has joined another market, one file each."""
-        return self.path / "joined"
 
     @property
     def sockets(self) -> Path:
@@ -167,45 +172,6 @@ class StateFolder:
     def supervisor_socket(self) -> Path:
         """The supervisor's socket for changes."""
         return self.sockets / "supervisor"
-
-    @property
-    def status_file(self) -> Path:
-        """The supervisor's status, for readers without the socket."""
-        return self.run / "swarm.json"
-
-    @property
-    def web_sessions(self) -> Path:
-        """Sessions and open login links of the market's pages."""
-        return self.path / "web-sessions.sqlite"
-
-    @property
-    def web_prices(self) -> Path:
-        return self.path / "web-prices.sqlite"
-
-    @property
-    def web_results(self) -> Path:
-        """Results of experiments for the market's pages, unless another folder is named."""
-        return self.path / "results"
-
-    @property
-    def web_drafts(self) -> Path:
-        """Drafts of requests in browsers, by session."""
-        return self.path / "web-drafts.json"
-
-    @property
-    def web_address(self) -> Path:
-        """Address of the market's pages while they run."""
-        return self.run / "web-address"
-
-    @property
-    def web_opener(self) -> Path:
-        """Page that opens the market in a browser."""
-        return self.run / "web-open.html"
-
-    @property
-    def metrics_token(self) -> Path:
-        """Token of a metrics collector for `ramp web`, readable by the market's owner only."""
-        return self.path / "metrics-token"
 
     def agreements(self, agent: str) -> Path:
         return self.path / "agreements" / agent

@@ -7,11 +7,11 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from ramp.errors import check_version
+from ramp.errors import StateDamaged, StorageFailed, check_version
 from ramp.runtime.archive import ARCHIVE_VERSION
 from ramp.runtime.journal import JOURNAL_VERSION
 from ramp.runtime.ledger.schema_version import SCHEMA_VERSION
-from ramp.runtime.sqlite_file import is_new
+from ramp.runtime.sqlite_file import reading
 from ramp.runtime.state_folder import StateFolder
 
 
@@ -28,15 +28,14 @@ def check_versions(state: StateFolder) -> None:
     for path in sorted(state.archives.glob("*.sqlite")):
         _check(path, "archive", ARCHIVE_VERSION)
     if state.ledger.exists():
-        with contextlib.suppress(sqlite3.Error), _opened(state.ledger) as ledger:
+        with (
+            contextlib.suppress(sqlite3.Error),
+            closing(sqlite3.connect(f"{state.ledger.absolute().as_uri()}?mode=ro", uri=True)) as ledger,
+        ):
             (version,) = ledger.execute("SELECT version FROM ledger_version").fetchone()
             check_version(state.ledger, "ledger", version, SCHEMA_VERSION)
 
 
 def _check(path: Path, what: str, expected: int) -> None:
-    with contextlib.suppress(sqlite3.Error), _opened(path) as connection:
-        is_new(connection, path, what, expected)
-
-
-def _opened(path: Path) -> closing[sqlite3.Connection]:
-    return closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True))
+    with contextlib.suppress(StorageFailed, StateDamaged), reading(path, what, expected):
+        pass

@@ -315,7 +315,6 @@ def _close_accounts(accounts: Accounts) -> None:
         return Stage.AUTH
 
     def hang_up(name: str) -> None:
-        """End the sessions of a closed account."""
         tables = ConnectionManager()
         for peer, client in list(tables._peerList.items()):  # noqa: SLF001
             if client.jid is not None and client.jid.user == name:

@@ -33,6 +33,8 @@ ACCOUNTS_LIMIT_S = 30.0
 
 ACCOUNT_LIMIT_S = 0.2
 
+NO_TOKENS: Mapping[str, AccountToken | None] = {}
+
 RESUME_WITHIN_S = 120
 """Time in which a lost session can be resumed, in seconds."""
 
@@ -50,7 +52,7 @@ c2s_ports = {{ {port} }}
 c2s_direct_tls_ports = {{ }}
 http_ports = {{ }}
 https_ports = {{ }}
--- mod_ramp_accounts creates accounts, and mod_ramp_registration registers accounts with tokens
+-- mod_ramp_registration creates accounts, and registers accounts with tokens
 allow_registration = false
 authentication = "internal_hashed"
 storage = "internal"
@@ -74,42 +76,34 @@ def prosody_executable(program: str = "prosody") -> str | None:
     return shutil.which(program, path=os.pathsep.join((os.environ.get("PATH", ""), "/usr/bin", "/usr/local/bin")))
 
 
-def store_accounts(configuration: Path, domain: str, accounts: Mapping[str, str]) -> None:
-    """Create accounts in Prosody's store, and set the passwords of existing ones; the server may be running.
+def store_accounts(
+    configuration: Path,
+    domain: str,
+    accounts: Mapping[str, str],
+    tokens: Mapping[str, AccountToken | None] = NO_TOKENS,
+) -> None:
+    """Create accounts in Prosody's store, set passwords of existing ones, and tokens; the server may be running.
 
     Args:
         configuration: configuration file of the server, with `PLUGINS` among its `plugin_paths`.
         domain: host of the accounts.
         accounts: passwords by local name.
+        tokens: the only valid tokens of further accounts; one made without its token, or with None, is closed.
 
     Raises:
         ConfigurationError: a name is not canonical, or a password is empty.
-        TransportError: Prosody cannot create the accounts.
+        TransportError: Prosody cannot change the accounts.
     """
     check_accounts(accounts, domain)
-    _run_module(configuration, "mod_ramp_accounts", domain, accounts)
-
-
-def store_tokens(configuration: Path, domain: str, tokens: Mapping[str, AccountToken | None]) -> None:
-    """Set the only valid tokens of accounts, and close accounts made without them or with None.
-
-    Arguments are those of `store_accounts`.
-
-    Raises:
-        TransportError: Prosody cannot store the tokens.
-    """
     plain = {name: None if token is None else asdict(token) for name, token in tokens.items()}
-    _run_module(configuration, "mod_ramp_registration", domain, plain)
-
-
-def _run_module(configuration: Path, module: str, domain: str, given: Mapping[str, object]) -> None:
+    given = {**plain, **accounts}
     executable = prosody_executable("prosodyctl")
     if executable is None:
         raise TransportError("prosodyctl is not installed; install Debian's package prosody")
     try:
         done = subprocess.run(
-            [executable, "--config", str(configuration), module, domain],
-            input=json.dumps(dict(given)),
+            [executable, "--config", str(configuration), "mod_ramp_registration", domain],
+            input=json.dumps(given),
             capture_output=True,
             text=True,
             check=False,
@@ -166,10 +160,8 @@ class ProsodyServer(ServerProcess):
         }
 
     def _give(self, accounts: Mapping[str, str], tokens: Mapping[str, AccountToken | None]) -> None:
-        if tokens:
-            store_tokens(self._configuration, self.domain, tokens)
-        if accounts:
-            store_accounts(self._configuration, self.domain, accounts)
+        if accounts or tokens:
+            store_accounts(self._configuration, self.domain, accounts, tokens)
 
     @property
     def _configuration(self) -> Path:

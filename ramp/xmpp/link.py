@@ -38,7 +38,6 @@ _slots: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] 
 
 
 def _login_slots() -> asyncio.Semaphore:
-    """Return the semaphore of the running loop that limits simultaneous log-ins."""
     loop = asyncio.get_running_loop()
     if loop not in _slots:
         _slots[loop] = asyncio.Semaphore(LOGINS_AT_ONCE)

@@ -16,11 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from slixmpp import ClientXMPP
 from slixmpp.exceptions import IqError, IqTimeout
 
 from ramp.errors import TransportError
-from ramp.xmpp.stream import tls_context
+from ramp.xmpp.stream import TlsClient, tls_context
 
 ATTEMPT_LIMIT_S: Final = 30.0
 """Timeout of one attempt with one server, in seconds."""
@@ -115,7 +114,7 @@ async def _try(account: NewAccount, host: str, port: int, context: ssl.SSLContex
     return _Tried(problem, client.was_heard, client.knows_no_token)
 
 
-class _Registrar(ClientXMPP):  # type: ignore[misc]
+class _Registrar(TlsClient):
     """One connection to a server.
 
     Attributes:
@@ -125,16 +124,13 @@ class _Registrar(ClientXMPP):  # type: ignore[misc]
     """
 
     def __init__(self, account: NewAccount, context: ssl.SSLContext) -> None:
-        super().__init__(f"{account.name}@{account.domain}", account.password, ssl_context=context)
-        self.enable_direct_tls = False
+        super().__init__(f"{account.name}@{account.domain}", account.password, context)
         self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.was_heard = False
         self.knows_no_token = False
         self._account = account
         self._refused = ""
         self._encrypted = False
-        self._tls_settled = asyncio.Event()
-        self._tls_settled.set()
         self.register_plugin("xep_0077")
         self["xep_0077"].create_account = False  # `_register` does it, because the token comes first
         self._on("auth_success", lambda: "")
@@ -151,15 +147,8 @@ class _Registrar(ClientXMPP):  # type: ignore[misc]
             self.ended.set_result(problem)
 
     async def _hung_up(self, _: object) -> None:
-        await self._tls_settled.wait()  # slixmpp reports the reason after the disconnection
+        await self.tls_settled()
         self._settle(self._refused or "hangs up")
-
-    async def start_tls(self) -> bool:
-        self._tls_settled.clear()
-        try:
-            return bool(await super().start_tls())
-        finally:
-            self._tls_settled.set()
 
     async def _handle_stream_features(self, features: Any) -> Any:
         if "starttls" in self.features and not self._encrypted:
@@ -206,6 +195,4 @@ class _Registrar(ClientXMPP):  # type: ignore[misc]
             gone = self.disconnected
             self.abort()
             await asyncio.wait([gone], timeout=2.0)
-        task: Any = self._run_out_filters
-        if task is not None:
-            task.cancel()
+        self.close_sender()

@@ -74,8 +74,35 @@ def _is_addressed(xml: ElementTree.Element) -> bool:
     return source is None or is_canonical(source)
 
 
-class MarketStream(ClientXMPP):  # type: ignore[misc]
-    """slixmpp's client for one agent.
+class TlsClient(ClientXMPP):  # type: ignore[misc]
+    """slixmpp's client for a server that offers STARTTLS on one port; tells when a TLS handshake has ended."""
+
+    def __init__(self, jid: str, password: str, context: ssl.SSLContext) -> None:
+        super().__init__(jid, password, ssl_context=context)
+        self.enable_direct_tls = False
+        self._tls_settled = asyncio.Event()
+        self._tls_settled.set()
+
+    async def start_tls(self) -> bool:
+        self._tls_settled.clear()
+        try:
+            return bool(await super().start_tls())
+        finally:
+            self._tls_settled.set()
+
+    async def tls_settled(self) -> None:
+        """Wait for the end of the TLS handshake; slixmpp reports its problem after the disconnection."""
+        await self._tls_settled.wait()
+
+    def close_sender(self) -> None:
+        """End slixmpp's sending task, which would outlive the stream."""
+        task: Any = self._run_out_filters
+        if task is not None:
+            task.cancel()
+
+
+class MarketStream(TlsClient):
+    """The client of one agent.
 
     Args:
         jid: bare address of the agent.
@@ -96,17 +123,14 @@ class MarketStream(ClientXMPP):  # type: ignore[misc]
         on_message: Callable[[ElementTree.Element], None],
         on_misaddressed: Callable[[str], None],
     ) -> None:
-        super().__init__(jid, password, ssl_context=context)
+        super().__init__(jid, password, context)
         self.auto_authorize = None  # nobody learns whether an agent is there: subscriptions to presence stay unanswered
         self.auto_subscribe = False
-        self.enable_direct_tls = False  # the servers offer STARTTLS on one port
         self._on_message = on_message
         self._on_misaddressed = on_misaddressed
         self._writable = asyncio.Event()
         self._writable.set()
         self.tls_refused = False
-        self._tls_settled = asyncio.Event()
-        self._tls_settled.set()
         self.add_event_handler("ssl_invalid_chain", self._distrust)
         self.register_plugin("xep_0199")  # answers pings, and lets the link ping the server
         self.register_plugin("xep_0198", {"window": ACK_WINDOW})
@@ -142,15 +166,7 @@ class MarketStream(ClientXMPP):  # type: ignore[misc]
     async def start_tls(self) -> bool:
         """Encrypt the connection; `tls_refused` tells an untrusted certificate from a lost connection."""
         self.tls_refused = False
-        self._tls_settled.clear()
-        try:
-            return bool(await super().start_tls())
-        finally:
-            self._tls_settled.set()
-
-    async def tls_settled(self) -> None:
-        """Wait for the end of the TLS handshake; slixmpp reports its problem after the disconnection."""
-        await self._tls_settled.wait()
+        return await super().start_tls()
 
     def _distrust(self, error: object) -> None:
         _log.error("%s: the server's certificate is not trusted: %s", self.boundjid.bare, error)
@@ -235,9 +251,3 @@ class MarketStream(ClientXMPP):  # type: ignore[misc]
     async def writable(self) -> None:
         if not self._writable.is_set():
             await self._writable.wait()
-
-    def close_sender(self) -> None:
-        """End slixmpp's sending task, which would outlive the stream."""
-        task: Any = self._run_out_filters
-        if task is not None:
-            task.cancel()

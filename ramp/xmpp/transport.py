@@ -227,13 +227,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         if self._stopped:
             raise TransportError(f"message to {to} not sent: {self.jid} has stopped")
         self._check_address(to)
-        stanza = wire.addressed(
-            self._content_of(message),
-            to=to,
-            sender=str(self.jid),
-            stanza_id=uuid.uuid4().hex,
-            stanza_max_bytes=self.settings.stanza_max_bytes,
-        )
+        stanza = wire.addressed(self._content_of(message), to=to, sender=str(self.jid), stanza_id=uuid.uuid4().hex)
         self.counters.sent += 1
         if self.is_connected:
             await self.client.writable()
@@ -248,7 +242,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
             last, content = self._last
             if last.body is message.body and (last.metadata, last.thread) == (message.metadata, message.thread):
                 return content
-        content = wire.content_of(message, self.settings.compress_from_bytes)
+        content = wire.content_of(message)
         self._last = message, content
         return content
 

@@ -13,7 +13,7 @@ from ramp.ledger.transfer import TransferKind
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.instant import Instant
-from ramp.model.sizes.amended import after, amendment_problem, first_state, state_digest
+from ramp.model.sizes.amended import after, change_problem, first_state, state_digest
 from ramp.protocol.transition_tables import ParticipantState
 from simulation.checkers.core_prices import given_back
 from simulation.checkers.observation import Checker, MarketView, posted_transfers
@@ -90,7 +90,7 @@ class AmendedOnce(Checker):
     def _follow(self, view: MarketView, agreement: Agreement, posted: tuple[ContractChange, ...]) -> None:
         state = first_state(agreement)
         for number, amendment in enumerate(posted):
-            problem = amendment_problem(agreement, state, amendment)
+            problem = change_problem(agreement, state, amendment)
             if problem is not None:
                 raise self._violated(f"amendment {amendment.number} of {agreement.agreement_id}: {problem[1]}")
             if not amendment.grows:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, ContractChange, Signed
-from ramp.model.contents import Failed
 from ramp.protocol.records import AgreementPaid, AgreementReceived, CancellationReceived, Record
 from ramp.protocol.transition_tables import ParticipantState
 from simulation.checkers.observation import Checker, MarketView, posted_transfers
@@ -38,9 +37,7 @@ class HandedOverIsPaid(Checker):
     def on_sent(self, message: Message, view: MarketView) -> None:
         """A resource gives the money back by its own will: it countersigns a cancellation, or says that it failed."""
         content = message.content
-        if isinstance(content, Failed):
-            self._own_will.add((message.sender, content.agreement_id))
-        elif (
+        if (
             isinstance(content, Signed)
             and isinstance(content.body, ContractChange)
             and content.body.is_terminal

@@ -14,9 +14,8 @@ from ramp.model.acl import Message
 from ramp.model.agreement import Agreement
 from ramp.model.instant import Instant
 from ramp.plugins.interface import ResourcePlugin
-from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentSettled
+from ramp.protocol import records as rc
 from ramp.protocol.events import Answer
-from ramp.protocol.records import AgreementPaid, AgreementReceived, FundsAsked, Record, SlotReleased
 from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.timing import Timing
 from ramp.protocol.user.party import UserParty
@@ -42,7 +41,7 @@ class MarketView(Protocol):
         """What a party's own clock shows."""
         ...
 
-    def archived(self, name: str) -> Sequence[Record]:
+    def archived(self, name: str) -> Sequence[rc.Record]:
         """What a party has moved from its journal to its archive, for it has been over for long enough."""
         ...
 
@@ -98,7 +97,7 @@ class Checker:
     def on_sent(self, message: Message, view: MarketView) -> None:
         """A party has given a message to the network."""
 
-    def on_written(self, name: str, record: Record, view: MarketView) -> None:
+    def on_written(self, name: str, record: rc.Record, view: MarketView) -> None:
         """A party's journal has a new record."""
 
     def on_delivered(self, message: Message, view: MarketView) -> None:
@@ -155,18 +154,18 @@ def sold_long_ago(view: MarketView, resource: str) -> dict[str, Agreement]:
     agreed: dict[str, Agreement] = {}
     paid: set[str] = set()
     for record in view.archived(resource):
-        if isinstance(record, AgreementReceived) and isinstance(record.agreement.body, Agreement):
+        if isinstance(record, rc.AgreementReceived) and isinstance(record.agreement.body, Agreement):
             agreed[record.offer_id] = record.agreement.body
-        elif isinstance(record, AgreementPaid):
+        elif isinstance(record, rc.AgreementPaid):
             paid.add(record.offer_id)
-        elif isinstance(record, SlotReleased):
+        elif isinstance(record, rc.SlotReleased):
             paid.discard(record.offer_id)
     return {agreement.agreement_id: agreement for offer_id, agreement in agreed.items() if offer_id in paid}
 
 
 def agreed_long_ago(view: MarketView, user: str) -> dict[str, Agreement]:
     """The agreements for which a user asked the bank for money, and that it remembers no more, by id."""
-    asked = [record for record in view.archived(user) if isinstance(record, FundsAsked)]
+    asked = [record for record in view.archived(user) if isinstance(record, rc.FundsAsked)]
     return {agreement.agreement_id: agreement for record in asked for agreement in record.agreements}
 
 
@@ -177,8 +176,8 @@ def given_back_long_ago(view: MarketView, name: str) -> Counter[str]:
     """
     back: Counter[str] = Counter()
     for record in view.archived(name):
-        if isinstance(record, AmendmentSettled):
+        if isinstance(record, rc.ChangeSettled):
             back[record.posted.agreement_id] -= record.posted.amount
-        elif isinstance(record, AmendmentConcluded):
+        elif isinstance(record, rc.ChangeConcluded):
             back[record.outcome.agreement_id] += record.outcome.refund - record.outcome.charge
     return back

@@ -37,6 +37,7 @@ class PriceOwed(Checker):
         self._remaining: defaultdict[_Called, dict[tuple[str, str], tuple[Offer, Seal]]] = defaultdict(dict)
         self._decided: set[_Called] = set()
         self._accepted: set[tuple[str, str]] = set()
+        self._answered: dict[tuple[str, str, str, int], Proposal] = {}
         self._ordered_from: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
 
     def on_sent(self, message: Message, view: MarketView) -> None:
@@ -65,6 +66,9 @@ class PriceOwed(Checker):
         content, seal = message.content, message.seal
         if not isinstance(content, Proposal) or seal is None or message.sender in view.liars:
             return
+        answer = message.sender, message.receiver, content.request_id, content.round_number
+        if self._answered.setdefault(answer, content) is not content:
+            return  # a seller that has refused may offer on a copy of the call; its buyer keeps the first answer
         for offer in content.offers:
             called = message.receiver, offer.request_id, offer.unit
             wanted = self._wanted.get(called)

@@ -1,6 +1,6 @@
 """An honest user who has paid has the slot or the money back, even from a dishonest seller.
 
-At an honest resource the slot is sold to it. A liar's slot is what the liar makes of it; but on the liar's own sealed
+At an honest resource the slot is sold to it. A liar's slot is what the liar makes of it; but on the liar's own signed
 word that it has failed, and on a cancellation asked in time, the money is back. A word that the user has lost, for it
 went down before that was on record, does not count: who is honest says it again when it is asked, a liar need not.
 """
@@ -8,8 +8,8 @@ went down before that was on record, does not count: who is honest says it again
 from __future__ import annotations
 
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, ContractChange, Signed
-from ramp.model.contents import Commitment, Failed
+from ramp.model.agreement import Agreement, ContractChange, Signed, end_of
+from ramp.model.contents import Commitment
 from ramp.model.instant import MINUTE, Duration
 from ramp.protocol.records import FailureTold, Record
 from ramp.protocol.transition_tables import ParticipantState
@@ -47,17 +47,19 @@ class SlotOrMoney(Checker):
     def on_delivered(self, message: Message, view: MarketView) -> None:
         """The seller says itself that it has failed."""
         content = message.content
-        if isinstance(content, Failed) and message.receiver in view.honest_users:
-            agreement = self._agreements.get(content.agreement_id)
-            if agreement is None or content.offer_id != agreement.offer.offer_id:
+        body = content.body if isinstance(content, Signed) else None
+        if isinstance(body, ContractChange) and body.is_failure and message.receiver in view.honest_users:
+            assert isinstance(content, Signed)
+            agreement = self._agreements.get(body.agreement_id)
+            if agreement is None or body != end_of(agreement, body.reason, body.issued_at, body.code):
                 return  # what a seller says of its agreement with another's offer is no word that holds
-            if (agreement.user, agreement.resource) == (message.receiver, message.sender):
-                self._heard.append((message.receiver, content.agreement_id))
+            if (agreement.user, (agreement.resource,)) == (message.receiver, content.signers):
+                self._heard.append((message.receiver, body.agreement_id))
 
     def on_written(self, name: str, record: Record, view: MarketView) -> None:
         """A failure that the user has recorded counts, even if the user crashes then."""
         if isinstance(record, FailureTold):
-            self._failed.add(record.failed.agreement_id)
+            self._failed.add(record.failure.body.agreement_id)
 
     def on_step(self, view: MarketView) -> None:
         """A user that is still up has heard its messages."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ramp.model.acl import Message
 from ramp.model.agreement import ContractChange, Signed
-from ramp.model.contents import ChangePosted, Failed, HoldCancelled, HoldGranted, HoldRefused, PaymentRefused
+from ramp.model.contents import ChangePosted, HoldCancelled, HoldGranted, HoldRefused, PaymentRefused
 from ramp.model.instant import Instant
 from ramp.model.offer import RefusalCode
 from ramp.protocol.records import AgreementReceived, Record, SlotReleased
@@ -55,13 +55,13 @@ class VoteBinds(Checker):
         It is kept when as much time has passed as was promised, though the resource's clock was set back meanwhile; and
         when that clock says so, by which a resource goes that was down.
         """
-        content = message.content
-        if message.sender in view.liars or not isinstance(content, HoldGranted | Failed | HoldRefused):
+        content = message.content.body if isinstance(message.content, Signed) else message.content
+        if message.sender in view.liars or not isinstance(content, HoldGranted | ContractChange | HoldRefused):
             return
         promise, now = (message.sender, content.offer_id), view.time_of(message.sender)
         if isinstance(content, HoldGranted):
             self._promised.setdefault(promise, (now + content.hold_for, view.now + content.hold_for))
-        elif content.code in FORGETFUL and promise not in self._freed:
+        elif content.code is not None and content.code in FORGETFUL and promise not in self._freed:
             until, in_true_time = self._promised.get(promise, (now, view.now))
             if now < until and view.now < in_true_time:
                 raise self._violated(

@@ -8,7 +8,7 @@ from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.protocol import records as rc
-from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed, CapacityTaken
+from ramp.protocol.records import CapacityTaken, ChangeConcluded, ChangeProposed
 from simulation.checkers.observation import BANK, Checker, MarketView
 
 
@@ -80,8 +80,6 @@ def _foundation(message: Message) -> tuple[*tuple[type, ...], str] | None:
             return rc.AgreementReceived, offer_id
         case c.Settled(offer_id=offer_id):
             return rc.AgreementPaid, offer_id
-        case c.RefundClaim(failed=failed):
-            return rc.RefundClaimed, failed.agreement_id
         case c.SlotMoveHeard(agreement_id=agreement_id):
             return rc.MoveHeard, agreement_id
         case Signed(body=Agreement() as agreement):
@@ -89,21 +87,21 @@ def _foundation(message: Message) -> tuple[*tuple[type, ...], str] | None:
         case Signed(body=ContractChange() as cancellation) if cancellation.is_terminal:
             if message.sender == cancellation.user:
                 return rc.CancellationStarted, cancellation.agreement_id
-            return rc.CancellationReceived, cancellation.offer_id
+            return None if cancellation.is_failure else (rc.CancellationReceived, cancellation.offer_id)
     return None
 
 
 def _foundation_of_change(message: Message) -> tuple[type, str] | None:
     match message.content:
         case c.PaymentOrder(lines=(c.OrderLine(amended=(agreement_id, _)), *_)):
-            return AmendmentProposed, agreement_id
+            return ChangeProposed, agreement_id
         case c.ChangeAgreed(agreement_id=agreement_id) if message.performative is Performative.CONFIRM:
-            return AmendmentProposed, agreement_id
+            return ChangeProposed, agreement_id
         case c.OrderWithdrawal(order_id=order_id) if order_id == message.conversation_id:
-            return AmendmentProposed, message.reply_with.rpartition("#")[0]
+            return ChangeProposed, message.reply_with.rpartition("#")[0]
         case Signed(body=ContractChange() as amendment) if not amendment.is_terminal:
             if message.sender == amendment.user:
-                return AmendmentProposed, amendment.agreement_id
+                return ChangeProposed, amendment.agreement_id
             return CapacityTaken, amendment.offer_id
     return None
 
@@ -114,16 +112,16 @@ def _subject_of_record(record: rc.Record) -> str:
             return offer.offer_id
         case rc.FundsAsked() | rc.CommitDecided() | rc.VoidAsked() | rc.OrderClosed():
             return record.order_id
-        case rc.FailureTold() | rc.RefundClaimed():
-            return record.failed.agreement_id
+        case rc.FailureTold():
+            return record.failure.body.agreement_id
         case rc.MoveHeard(word=word):
             return word.agreement_id
         case rc.CancellationStarted():
-            return record.cancellation.agreement_id
-        case rc.CancellationConcluded() | AmendmentConcluded():
+            return record.cancellation.body.agreement_id
+        case rc.CancellationConcluded() | ChangeConcluded():
             return record.outcome.agreement_id
-        case AmendmentProposed():
-            return record.amendment.agreement_id
+        case ChangeProposed():
+            return record.change.agreement_id
         case rc.SlotReleased() | rc.UnitSettled():
             return record.agreement_id
         case rc.RequestStarted() | rc.RequestConcluded() | rc.JobOrdered() | rc.JobHeard():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import multiprocessing
 import os
 import signal
@@ -15,6 +14,7 @@ from types import FrameType
 from typing import Final, NoReturn, TypeVar
 
 from simulation.experiments.executors import chosen_executor
+from simulation.seldom_collected import collect_seldom, seldom_collected
 
 TaskT = TypeVar("TaskT")
 AnswerT = TypeVar("AnswerT")
@@ -54,14 +54,9 @@ def run_all(
             on_progress(len(answers), len(tasks))
 
     if count == 1 or len(tasks) < 2:
-        thresholds = gc.get_threshold()
-        _collect_seldom()
-        try:
+        with seldom_collected():
             for index, task in enumerate(tasks):
                 answered(index, function(task))
-        finally:
-            gc.set_threshold(*thresholds)
-            gc.unfreeze()
         return [answers[index] for index in range(len(tasks))]
     others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(min(count, len(tasks)), mp_context=get_context("spawn"), initializer=_begin_worker)
@@ -80,15 +75,8 @@ def run_all(
 
 
 def _begin_worker() -> None:
-    _collect_seldom()
+    collect_seldom()
     _follow_parent()
-
-
-def _collect_seldom() -> None:
-    """Spare the collector's walks through what was imported, which took a fifth of a swarm's time."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000)
 
 
 def _follow_parent() -> None:

@@ -63,6 +63,10 @@ class Actor:
     doom: Duration | None = None
     unheeded: list[ev.Command] = field(default_factory=list)
 
+    def time(self, now: Instant) -> Instant:
+        """Return what its clock shows at a true time."""
+        return now if self.clock.is_right else self.clock.time(now)
+
     def arm(self, queue: EventQueue[Happening]) -> None:
         """Wake the party at its deadline, by its own clock."""
         assert self.host is not None
@@ -72,7 +76,7 @@ class Actor:
         self.disarm(queue)
         self.armed_for = deadline
         if deadline is not None:
-            due = max(self.clock.when(deadline), queue.now)
+            due = max(deadline if self.clock.is_right else self.clock.when(deadline), queue.now)
             self.ticket = queue.schedule(due, Tick(self.name), priority=-1)
 
     def disarm(self, queue: EventQueue[Happening]) -> None:

@@ -38,6 +38,7 @@ from simulation.market.simulated_access import REGISTRATION
 from simulation.market.specs import UserSpec, composition_of, configured
 from simulation.market.world import START, World
 from simulation.record_array import RecordArray
+from simulation.seldom_collected import seldom_collected
 
 Pricing = str | PricingStrategy
 """A price strategy by name, or the function itself."""
@@ -267,8 +268,9 @@ def market(
         checkers=(recorder,),
         listen=recorder.listen,
     )
-    world.run(limit=REGISTRATION)
-    return _trade(world, recorder, [each.name for each in buyers], requests, options, pause)
+    with seldom_collected():
+        world.run(limit=REGISTRATION)
+        return _trade(world, recorder, [each.name for each in buyers], requests, options, pause)
 
 
 def _trade(

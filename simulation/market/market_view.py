@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ramp.composition import Composition
 from ramp.ledger.interface import Ledger
@@ -24,7 +24,9 @@ from simulation.market.faults.late_guests import GuestCounts, LateGuests
 from simulation.market.network import Network
 from simulation.market.observing import Interceptor
 from simulation.market.virtual_notary import VirtualNotary
-from simulation.market.wire import Wire
+
+if TYPE_CHECKING:
+    from simulation.market.wire import Wire  # which loads cryptography
 
 P = TypeVar("P", bound=Party)
 

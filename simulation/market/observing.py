@@ -55,7 +55,7 @@ class Observer:
 
 def is_heartbeat(message: Message) -> bool:
     """Return whether a message only keeps a resource listed."""
-    return isinstance(message.content, Registration | Registered)
+    return isinstance(message.content, (Registration, Registered))  # faster than a union, for every message
 
 
 class Happened(Observer):

@@ -46,9 +46,14 @@ RIGHT = ClockFault()
 
 
 class PartyClock:
-    """One party's clock; `start` is the true time at which the run begins."""
+    """One party's clock; `start` is the true time at which the run begins.
+
+    Attributes:
+        is_right: whether it always shows the true time.
+    """
 
     def __init__(self, fault: ClockFault, start: Instant) -> None:
+        self.is_right = fault == RIGHT
         self._fault = fault
         self._start = start
         self._ahead = fault.offset

@@ -18,14 +18,12 @@ from ramp.model.contents import (
     Commitment,
     Content,
     Proposal,
-    RefundClaim,
     Settled,
 )
 from ramp.model.instant import Instant
-from ramp.model.seal import Role, Seal
-from ramp.rfql.codec import SEAL_AGE_MAX
+from ramp.model.seal import SEAL_AGE_MAX, Role, Seal
 
-EXAMINED: Final = SEALED | {Commitment, Settled, Signed, ChangeDone, RefundClaim}
+EXAMINED: Final = SEALED | {Commitment, Settled, Signed, ChangeDone}
 """Contents that are sealed, or that pass on what is; all others are delivered as they are."""
 
 
@@ -97,8 +95,6 @@ def is_admitted(message: Message, now: Instant, sealed: frozenset[type] = SEALED
             return _has_own_price(content)
         case ChangeDone():
             return _is_sealed(content.posted, content.posted_seal)
-        case RefundClaim():
-            return _is_sealed(content.failed, content.failed_seal)
     return True
 
 

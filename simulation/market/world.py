@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from ramp.composition import Composition, open_accounts
 from ramp.errors import DocumentError, EffectFailed, InvariantViolated
@@ -41,7 +41,9 @@ from simulation.market.party_clock import RIGHT, PartyClock
 from simulation.market.random_streams import stream
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.virtual_notary import EXAMINED, is_admitted
-from simulation.market.wire import Wire
+
+if TYPE_CHECKING:
+    from simulation.market.wire import Wire  # which loads cryptography
 
 START: Instant = 1_800_000_000_000_000
 """Virtual time begins here, in January 2027; any fixed instant would do."""
@@ -209,7 +211,12 @@ class World(MarketView):
         """
         end = self.now + limit
         while (until is None or not until()) and (event := self._queue.pop_until(end)) is not None:
-            self._step(event)
+            if isinstance(event, Delivery):
+                self._deliver(event)
+            else:
+                self._happen(event)
+            for checker in self._looking:
+                checker.on_step(self)
         if until is None:
             self._queue.now = end
 
@@ -221,10 +228,8 @@ class World(MarketView):
             else:
                 checker.at_stop(self)
 
-    def _step(self, event: Happening) -> None:
+    def _happen(self, event: Happening) -> None:
         match event:
-            case Delivery():
-                self._deliver(event)
             case Tick(name):
                 actor = self._actors[name]
                 self._woken = self._woken + 1 if self._woken_at == (name, self.now) else 0
@@ -243,8 +248,6 @@ class World(MarketView):
                 act()
             case Given(name, command):
                 self._obey(self._actors[name], command)
-        for checker in self._looking:
-            checker.on_step(self)
 
     def _deliver(self, delivery: Delivery) -> None:
         actor = self._actors.get(delivery.message.receiver)
@@ -252,7 +255,7 @@ class World(MarketView):
             return
         read: Message | None = delivery.message
         if self._wire is not None or type(delivery.message.content) in EXAMINED:
-            read = self._read(delivery, actor.clock.time(self._queue.now))
+            read = self._read(delivery, actor.time(self._queue.now))
         if read is None:
             self.refused += 1
             return
@@ -279,8 +282,7 @@ class World(MarketView):
             return
         if isinstance(command, ev.RequestSubmitted):
             actor.unheeded.append(command)
-        survived = self._guarded(actor, Host.command, command)
-        if survived and command in actor.unheeded:
+        if self._guarded(actor, Host.command, command) and command in actor.unheeded:
             actor.unheeded.remove(command)
 
     def _guarded(self, actor: Actor, action: Callable[..., None], *given: object) -> bool:
@@ -289,7 +291,7 @@ class World(MarketView):
         if host is None:
             return False
         try:
-            action(host, *given, actor.clock.time(self._queue.now))
+            action(host, *given, self._queue.now if actor.clock.is_right else actor.time(self._queue.now))
         except Crashed as crashed:
             self._crash(actor, crashed.down_for)
             return False

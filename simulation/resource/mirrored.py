@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final
 
 import numpy as np
 
 from ramp.batch.commands import CommandRunner, ask
-from ramp.batch.gridengine import questions
+from ramp.batch.gridengine.questions import QUEUES
 from ramp.batch.gridengine.records import BatchJob, QueueReport
 from ramp.errors import BatchSystemError, ConfigurationError, PluginError
 from ramp.model.instant import SECOND, Instant, iso
@@ -106,7 +106,7 @@ class MirroredQueue(BookedMachine):
         at = self._monotonic()
         if self._seen is None or not 0 <= at - self._seen[0] < self._options.snapshot_age_s:
             try:
-                report = ask(questions.queues(questions.Programs(qstat=self._options.qstat)), self._run)
+                report = ask(replace(QUEUES, argv=(*self._options.qstat, *QUEUES.argv[1:])), self._run)
             except BatchSystemError as error:
                 raise PluginError(NAME, error.reason, transient=error.transient) from error
             self._seen = at, report

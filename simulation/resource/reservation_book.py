@@ -168,7 +168,8 @@ class ReservationBook:
 
     def live(self, now: Instant) -> tuple[Reservation, ...]:
         """Return holds and reservations that take cores now or later, by start; the same object until one changes."""
-        self._read_new()
+        if self._path is not None:
+            self._read_new()
         if self._live_until is not None and now >= self._live_until:
             limits = {key: self._entries[key].limit for key in self._unfinished}
             self._unfinished = {key for key, limit in limits.items() if limit > now}

@@ -1,7 +1,7 @@
 """From the name of a log to its replay: the log where there is a copy, else a synthetic workload in its place.
 
-The index of a real log is kept in `$XDG_CACHE_HOME/ramp/replay`, keyed by the log's content, the machine's size and
-the code that made it, so that a machine starts in milliseconds from the second time on.
+The index of a log is kept in `$XDG_CACHE_HOME/ramp/replay`, keyed by the log's content (or what it is generated from),
+the machine's size and the code that made it, so that a machine starts in milliseconds from the second time on.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -19,12 +20,12 @@ import numpy as np
 from ramp.errors import WorkloadError
 from ramp.file_versions import Version, version_of
 from simulation.workload import interval_index, replay, swf
-from simulation.workload.generators import lublin
+from simulation.workload.generators import easy_starts, lublin
 from simulation.workload.generators.lublin import DEFAULT_LOAD, synthetic_log
 from simulation.workload.interval_index import IntervalIndex
 from simulation.workload.logs import cache_dir, find_log, known_logs
 from simulation.workload.replay import ReplayLog
-from simulation.workload.swf import read_swf
+from simulation.workload.swf import SwfLog, read_swf
 
 SYNTHETIC: Final = "synthetic"
 """Name of no log: asks for a synthetic workload."""
@@ -78,7 +79,10 @@ def _synthetic_replay(name: str, capacity: int, seed: int, load: float) -> Repla
     months = known_logs()[name].months if name in known_logs() else _SYNTHETIC_MONTHS
     # The name belongs to the seed: machines that replay the same log at several base times share one workload.
     mixed = int.from_bytes(hashlib.sha256(f"{seed}:{name}".encode()).digest()[:8], "big")
-    return ReplayLog.build(synthetic_log(capacity, months * 30 * lublin.DAY_S, mixed, load=load), capacity)
+    span = months * 30 * lublin.DAY_S
+    return _kept(
+        f"{capacity} {span} {mixed} {load!r}", capacity, lambda: synthetic_log(capacity, span, mixed, load=load)
+    )
 
 
 def log_digest(path: Path) -> str:
@@ -103,13 +107,24 @@ def _digest(path: Path, _version: Version | None) -> str:
 
 @lru_cache(maxsize=32)
 def _replay_of_file(path: Path, capacity: int, log_digest: str) -> ReplayLog:
-    key = hashlib.sha256(log_digest.encode())
-    for module in (swf, replay, interval_index):
+    return _kept(log_digest, capacity, lambda: read_swf(path))
+
+
+def _kept(name: str, capacity: int, log: Callable[[], SwfLog]) -> ReplayLog:
+    """Return the replay of a log from the cache; a log that is not there is read or generated first.
+
+    Args:
+        name: the log's content, or all that it is generated from.
+        capacity: cores of the machine.
+        log: reads or generates the log.
+    """
+    key = hashlib.sha256(f"{np.__version__} {name}".encode())
+    for module in (swf, replay, interval_index, lublin, easy_starts):
         key.update(Path(str(module.__file__)).read_bytes())
     cached = cache_dir() / "replay" / f"{key.hexdigest()[:32]}-{capacity}.npz"
     indexed = _load(cached, capacity)
     if indexed is None:
-        indexed = ReplayLog.build(read_swf(path), capacity)
+        indexed = ReplayLog.build(log(), capacity)
         _save(cached, indexed)
     return indexed
 

@@ -17,7 +17,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "design" / "trust.md"
 BLOCK = re.compile(r"(<!-- table: believed -->\n).*?(<!-- end table -->)", re.DOTALL)
 
 WITHOUT_A_SEAL: Final[dict[type, str]] = {
-    Signed: "XML signatures of the user and the resource",
+    Signed: "XML signatures of the user and the resource, or of the resource alone if it has failed",
     contents.PaymentQuery: "the sender's name; the bank answers only parties of the agreement",
     contents.ClockQuery: "no proof needed; a question",
     contents.MachineQuery: "no proof needed; a question",
@@ -30,7 +30,6 @@ WITHOUT_A_SEAL: Final[dict[type, str]] = {
 PASSED_ON: Final[dict[type, str]] = {
     contents.Commitment: "the enclosed XML signature of the user and seal of the bank",
     contents.Settled: "both enclosed XML signatures and the enclosed seal of the bank",
-    contents.RefundClaim: "the enclosed seal of the resource",
 }
 
 

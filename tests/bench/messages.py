@@ -26,14 +26,20 @@ from pathlib import Path
 import psutil
 
 from ramp.client import swarm
+from ramp.client.portal import connected
+from ramp.control import events
+from ramp.control.requests import Submit
 from ramp.model.acl import Message
 from ramp.model.contents import CallForProposals, ClockQuery, ClockReading, Proposal, Registered, Registration
 from ramp.model.instant import HOUR, MINUTE, SECOND, Instant
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.protocol.events import AuctionOptions, RequestSubmitted
+from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.progress import Progress, RequestEnded
 from ramp.rfql.codec import encode
 from ramp.rfql.encoded_message import EncodedMessage
+from ramp.rfql.request_for_quotation import write_request
+from ramp.runtime.clock import SystemClock
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.state_folder import StateFolder
 from ramp.servers.embedded import EmbeddedServer
@@ -47,10 +53,13 @@ from simulation.market.observing import Observer
 from simulation.market.specs import UserSpec, configured
 from simulation.market.wire import Wire
 from simulation.market.world import START, World
-from tests.bench.xmpp import TABLE2, auction
 
 TAKES_MINUTES = "it launches a market on each kind of server"
 ECHO = Path(__file__).with_name("_echo_resources.py")
+TABLE2 = Path(__file__).parents[2] / "agents_config" / "swarms" / "table2.toml"
+PAPER_S = {1: 18.81, 10: 151.26}
+"""Seconds of an auction with commitment and payment in the paper (Table 4), by its rounds of a fixed interval."""
+
 RESOURCES = 20
 PER_PROCESS = 10
 FLOOR_CALLS = 40
@@ -222,6 +231,23 @@ def _used(processes: Sequence[psutil.Process]) -> float:
 # -- the market --------------------------------------------------------------------------------------------------
 
 
+def _request() -> str:
+    now = SystemClock().now() // MINUTE * MINUTE
+    start = now + 5 * MINUTE
+    unit = RequestUnit(1, 70, start + 2 * HOUR, TotalCores(16), not_before=start, wall_time=HOUR)
+    return write_request(RequestForQuotation((unit,)))
+
+
+def auction(state: StateFolder, rounds: int, *, quote_only: bool) -> RequestOutcome:
+    """Have `user1` buy or quote one unit of Table 2's market; return the outcome."""
+    with connected(state.socket("user1")) as line:
+        options = AuctionOptions(rounds=rounds, quote_only=quote_only)
+        *_, ended = line.events(Submit(_request(), options=options))
+    assert isinstance(ended, events.RequestEnded), ended
+    assert ended.outcome.status in ("committed", "quoted"), ended
+    return ended.outcome
+
+
 def _market(config: Path, folder: Path) -> dict[str, float]:
     """Medians over a market: a round, purchases of one and of ten rounds, in seconds and processor seconds."""
     state = StateFolder(folder)
@@ -273,6 +299,8 @@ def _over_xmpp(kind: type[ServerProcess], count: _Count) -> list[tuple[str, floa
         (f"{name}: 10-round purchase", values["ten"], "s"),
         (f"{name}: 10-round purchase / floor", values["ten"] / floor, "x"),
         (f"{name}: 10-round purchase, processor time", values["ten cpu"], "s"),
+        (f"{name}: paper's 1 round / ours", PAPER_S[1] / values["one"], "x"),
+        (f"{name}: paper's 10 rounds / ours", PAPER_S[10] / values["ten"], "x"),
     ]
 
 

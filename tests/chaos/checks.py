@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from ramp.client.connecting import connect
 from ramp.ledger.orders.order import Order, OrderState
 from ramp.ledger.transfer import TransferKind
+from ramp.model.agreement import CHANGE_MARK
 from ramp.model.slot import Reservation
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.configuration.values import SwarmConfig
@@ -28,32 +29,36 @@ BOOK: Final = ".reservations.jsonl"
 """How the file of a machine's book ends."""
 
 
-def findings(sites: Sequence[tuple[SwarmConfig, StateFolder]]) -> dict[str, list[str]]:
+def findings(sites: Sequence[tuple[SwarmConfig, StateFolder]], elsewhere: Collection[str] = ()) -> dict[str, list[str]]:
     """What is wrong, by check; each finding is a sentence.
 
     Args:
         sites: configuration and state folder of the market, and of a second site.
+        elsewhere: offers whose slots are reserved on systems that keep no book in a state folder.
 
     Raises:
         RampError: if an agent does not answer.
     """
-    found, paid = of_files(sites)
+    found, paid = of_files(sites, elsewhere)
     known, unended = _known(sites)
     unknown = [f"{each} is paid, and its buyer does not know it" for each in sorted(paid - known)]
     unpaid = [f"{each} is active for its buyer, and not paid" for each in sorted(known - paid)]
     return found | {KNOWN: unknown + unpaid, ENDED: unended}
 
 
-def of_files(sites: Sequence[tuple[SwarmConfig, StateFolder]]) -> tuple[dict[str, list[str]], set[str]]:
+def of_files(
+    sites: Sequence[tuple[SwarmConfig, StateFolder]], elsewhere: Collection[str] = ()
+) -> tuple[dict[str, list[str]], set[str]]:
     """What is wrong in ledger and books of reservations, by check, and which agreements are paid.
 
     Args:
         sites: as in `findings`; the ledger is the first one's.
+        elsewhere: as in `findings`.
     """
     config, state = sites[0]
-    books = {name: live for _, each in sites for name, live in _books(each).items()}
+    books = {name: live for _, each in sites for name, live in books_of(each).items()}
     held = [each for live in books.values() for each in live]
-    with LedgerStore.open(config.ledger_url or state.ledger) as ledger:
+    with LedgerStore.open(config.ledger or state.ledger) as ledger:
         audit = ledger.audit()
         total = sum(balance.posted for balance in ledger.balances())
         unsettled = [f"{order.order_id} is still reserved" for order in ledger.open_orders()]
@@ -61,7 +66,7 @@ def of_files(sites: Sequence[tuple[SwarmConfig, StateFolder]]) -> tuple[dict[str
         paid = _paid(ledger)
     if total:
         audit.append(f"all balances together are {total} minor units; right would be 0")
-    firm = Counter(each.key for each in held if each.firm)
+    firm = Counter([each.key for each in held if each.firm] + list(elsewhere))
     sold = Counter(offer_id for _, offer_id in paid)
     twice = [f"offer {key} is reserved {count} times" for key, count in firm.items() if count > 1]
     twice += [f"offer {key} is paid {count} times" for key, count in sold.items() if count > 1]
@@ -83,7 +88,7 @@ def of_files(sites: Sequence[tuple[SwarmConfig, StateFolder]]) -> tuple[dict[str
     return found, {agreement_id for agreement_id, _ in paid}
 
 
-def _books(state: StateFolder) -> dict[str, tuple[Reservation, ...]]:
+def books_of(state: StateFolder) -> dict[str, tuple[Reservation, ...]]:
     """Holds and reservations that stand now, by resource."""
     now = SystemClock().now()
     files = sorted(state.reservations.glob(f"*{BOOK}"))
@@ -99,7 +104,8 @@ def _paid(ledger: LedgerStore) -> list[tuple[str, str]]:
             found += [
                 (line.agreement_id, line.offer_id)
                 for line in order.lines
-                if ledger.transfer(line.agreement_id, TransferKind.REFUND) is None
+                if CHANGE_MARK not in line.agreement_id  # what was added to a unit is not another one
+                and ledger.transfer(line.agreement_id, TransferKind.REFUND) is None
             ]
     return found
 

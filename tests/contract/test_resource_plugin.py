@@ -23,6 +23,7 @@ from ramp.errors import PluginError
 from ramp.model.instant import HOUR, MINUTE, from_iso
 from ramp.model.slot import Reservation
 from ramp.plugins.contract import RULES, Rule, Subject, Verdict, check_plugin, resizing
+from ramp.plugins.contract.checking import trials_of
 from ramp.plugins.interface import PluginSettings, ResourcePlugin, Slot
 from simulation.resource import fake_qstat, mirrored, modelled, steady
 from simulation.resource.gridengine.formats import queue_document
@@ -321,7 +322,7 @@ def test_one_that_cannot_change_sizes_is_not_judged_by_it(tmp_path: Path) -> Non
 
     results = check_plugin(_subject(lambda settings: Fixed(settings), tmp_path, {}), 60)
     why = {each.rule.name: each.reason for each in results if each.verdict is Verdict.NOT_CHECKED}
-    assert set(why) == {trial.__name__.replace("_", "-") for trial in resizing.TRIALS}
+    assert set(why) == {trial.__name__.replace("_", "-") for trial in trials_of(resizing)}
     assert all("has no `resize`" in reason for reason in why.values())
 
 

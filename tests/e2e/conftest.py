@@ -1,4 +1,4 @@
-"""XMPP servers for the end-to-end tests, and how these tests are run.
+"""XMPP servers and markets in processes for the end-to-end tests, and how these tests are run.
 
 `make e2e` runs every flow, server and batch system once; a test that is marked `full` is left to `make e2e-full`, which
 runs all of them. What is parametrised by the kind of server runs on Prosody in the full tier only, unless its file says
@@ -7,9 +7,7 @@ otherwise. Nothing is tried again: a test waits for events, with limits of minut
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+import itertools
 from pathlib import Path
 
 import pytest
@@ -17,9 +15,7 @@ import pytest
 from ramp.servers.embedded import EmbeddedServer
 from ramp.servers.process import ServerProcess
 from ramp.servers.prosody import ProsodyServer, prosody_executable
-
-ROOT = Path(__file__).parents[2]
-
+from tests.e2e.swarm.swarm_market import Market, in_hours, write_config
 
 KINDS = ("embedded", pytest.param("prosody", marks=pytest.mark.full))
 
@@ -69,30 +65,40 @@ def prosody_server(tmp_path):
         yield server
 
 
+def _markets(new_folder):
+    """Makes markets, not launched, from their configuration, each in a folder of its own; ends all of them."""
+    markets = []
+
+    def make(*, armed=False, folder=None, **configuration):
+        folder = folder or new_folder()
+        markets.append(Market(write_config(folder / "swarm.toml", **configuration), folder / "state", armed=armed))
+        return markets[-1]
+
+    yield make
+    for market in markets:
+        market.end()
+
+
 @pytest.fixture
-def spawn():
-    """Starts Python programs as processes of their own and ends them after the test.
+def new_market(tmp_path_factory):
+    """`new_market(**configuration)` makes a market, not launched; all are ended after the test."""
+    yield from _markets(lambda: tmp_path_factory.mktemp("market"))
 
-    `spawn(path, *arguments)` waits for the program's first line of output ("ready").
-    """
-    processes = []
 
-    def start(program: Path, *arguments: str) -> subprocess.Popen[str]:
-        path = os.pathsep.join(part for part in (str(ROOT), os.environ.get("PYTHONPATH", "")) if part)
-        process = subprocess.Popen(
-            [sys.executable, str(program), *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONPATH": path},
-        )
-        processes.append(process)
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        assert line.strip() == "ready", f"{program.name} said {line!r} and ended with {process.poll()}"
-        return process
+@pytest.fixture(scope="module")
+def module_market(tmp_path_factory):
+    """As `new_market`, for markets that the tests of a module share."""
+    yield from _markets(lambda: tmp_path_factory.mktemp("market"))
 
-    yield start
-    for process in processes:
-        process.kill()
-        process.communicate()
+
+@pytest.fixture(scope="module")
+def hours():
+    """When the windows of a module's tests begin, in hours from now."""
+    return itertools.count(1, 2)
+
+
+@pytest.fixture
+def begin(market, hours):
+    """A window of its own on the machines of a module's `market`, where everybody is up."""
+    market.wait_ready()
+    return in_hours(next(hours))

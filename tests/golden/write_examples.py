@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ramp.model import contents
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, ContractChange, PricePaid, Signed
+from ramp.model.agreement import Agreement, ContractChange, PricePaid, Signed, end_of
 from ramp.model.called_terms import bound
 from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
 from ramp.model.offer import Offer, RefusalCode
@@ -54,12 +54,14 @@ def write(user: XmlNotary, resource: XmlNotary, bank: XmlNotary, keeper: XmlNota
     cancellation = ContractChange(
         "agreement-9", 0, "offer-17", USER, RESOURCE, BANK, NOW + MINUTE, reason="not needed any more"
     )
+    failure = end_of(agreement, "the machine is down", NOW + MINUTE, RefusalCode.PLUGIN_FAILED)
     cancelled = user.sign(Signed(cancellation), NOW)
     for name, signed in (
         ("agreement", once),
         ("countersigned-agreement", twice),
         ("cancellation", cancelled),
         ("countersigned-cancellation", resource.sign(cancelled, NOW + 2 * MINUTE)),
+        ("failure", resource.sign(Signed(failure), NOW)),
     ):
         _write(f"valid/{name}.xml", signed.document)
     _invalid(
@@ -71,17 +73,14 @@ def write(user: XmlNotary, resource: XmlNotary, bank: XmlNotary, keeper: XmlNota
     lines = (contents.OrderLine("agreement-9", RESOURCE, agreement.cost),)
     vote = contents.FundsReserved("order-6", USER, lines, 10 * MINUTE, NOW + 10 * MINUTE, NOW)
     payment = contents.PaymentMade("agreement-9", "transfer-5", agreement.cost)
-    failed = contents.Failed("agreement-9", "offer-17", RefusalCode.PLUGIN_FAILED, "the machine is down")
     vote_seal = _sealed(bank, Performative.AGREE, USER, "request-4", vote, "order-6-1")
     payment_seal = _sealed(bank, Performative.AGREE, RESOURCE, "request-4", payment, "agreement-9-1")
-    failed_seal = _sealed(resource, Performative.FAILURE, USER, "request-4", failed, "confirm-1")
     deposit = contents.DepositOrder("deposit-1", USER, 1_000_000, "allocation of the second quarter")
     _sealed(keeper, Performative.REQUEST, BANK, "deposit-1", deposit, "")
 
     proofs = {
         "commitment": contents.Commitment(once, vote, vote_seal),
         "settled": contents.Settled("agreement-9", "offer-17", twice, payment, payment_seal),
-        "refund-claim": contents.RefundClaim(failed, failed_seal),
     }
     for name, content in proofs.items():
         document = documents.write_content(content)
@@ -90,8 +89,6 @@ def write(user: XmlNotary, resource: XmlNotary, bank: XmlNotary, keeper: XmlNota
         forged = f"{head}<SealedMessage>{sealed.replace('agreement-9', 'agreement-8')}"
         assert forged != document
         _invalid(f"{name}-forged", "what is passed on is as it was sealed | names: the seal does not fit", forged)
-    other = documents.write_content(contents.RefundClaim(failed, payment_seal))
-    _invalid("refund-claim-of-a-payment", "a refund is claimed with a failure | names: PaymentMade | Failed", other)
 
 
 def write_changes(user: XmlNotary, resource: XmlNotary, bank: XmlNotary) -> None:

@@ -16,17 +16,20 @@ LIMIT_S = 300.0
 LAUNCHER = """
 import subprocess, sys, time
 from ramp.servers.parent import tied
-child = subprocess.Popen(tied([sys.executable, "-c", "print('up', flush=True); import time; time.sleep(600)"]),
-                         stdout=subprocess.PIPE, start_new_session=True)
+said = "print('up', flush=True); import time; time.sleep(600)"
+own = "import os; from ramp.servers.parent import end_with_parent; end_with_parent(os.getppid());"
+command = tied([sys.executable, "-c", said]) if sys.argv[1] == "tied" else [sys.executable, "-c", own + said]
+child = subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True)
 child.stdout.readline()
 print(child.pid, flush=True)
 time.sleep(600)
 """
 
 
+@pytest.mark.parametrize("how", ["tied", "by itself"])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_tied_process_ends_with_its_launcher(number):
-    with subprocess.Popen([sys.executable, "-c", LAUNCHER], stdout=subprocess.PIPE, text=True) as launcher:
+def test_a_tied_process_ends_with_its_launcher(number, how):
+    with subprocess.Popen([sys.executable, "-c", LAUNCHER, how], stdout=subprocess.PIPE, text=True) as launcher:
         child = psutil.Process(int(launcher.stdout.readline()))
         assert child.is_running()
         launcher.send_signal(number)

@@ -54,7 +54,7 @@ def test_after_a_step_of_the_own_clock_nothing_is_known(answered: bool) -> None:
     comparison.ask("clock-1", NOW)
     if answered:
         hear(comparison, reading("clock-1", NOW), NOW)
-    comparison.clock_set()
+    comparison.clock_set(HOUR)
     assert hear(comparison, reading("clock-1", NOW), NOW + HOUR) == []
     assert comparison.known is None
     comparison.ask("clock-2", NOW + HOUR)
@@ -121,7 +121,7 @@ def test_nothing_is_bought_by_a_clock_whose_word_nobody_takes(off: int, refused:
     comparison.ask("clock-1", NOW)
     hear(comparison, reading("clock-1", NOW - off), NOW)
     assert bool(comparison.refusal(5 * MINUTE)) is refused
-    comparison.clock_set()
+    comparison.clock_set(HOUR)
     assert comparison.refusal(5 * MINUTE) == ""
 
 

@@ -290,7 +290,7 @@ BY_NAME: dict[str, st.SearchStrategy[object]] = {
     "accounts": tuples_of(contents.AccountLine),
     "trades": tuples_of(contents.TradeLine),
     "names": st.lists(identifiers, max_size=3).map(tuple),
-    "arguments": tuples_of(contents.JobArgument, 1),
+    "arguments": st.lists(raw_texts, min_size=1, max_size=3).map(tuple),
     "inputs": tuples_of(contents.JobInput),
     "peers": tuples_of(contents.JobPeer),
     "variables": tuples_of(contents.JobVariable),
@@ -335,7 +335,6 @@ BY_FIELD: dict[tuple[type, str], st.SearchStrategy[object]] = {
     (contents.JobStatus, "cores"): ordinals,
     (contents.JobStatus, "account"): st.just("@own") | st.from_regex(r"[a-z_][a-z0-9_.\-]{0,31}", fullmatch=True),
     (contents.HoldRefused, "instead"): st.lists(offers(), max_size=1).map(tuple),
-    (contents.JobArgument, "value"): raw_texts,
     (contents.MachineStatus, "snapshot"): raw_texts,
     (contents.JobInput, "name"): file_names,
     (contents.JobVariable, "name"): st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,63}", fullmatch=True),
@@ -391,7 +390,6 @@ PLAIN = [
         contents.Commitment,
         contents.Settled,
         contents.ChangeDone,
-        contents.RefundClaim,
         contents.Unverified,
     )
 ]

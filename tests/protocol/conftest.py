@@ -55,8 +55,8 @@ import pytest
 
 from ramp.errors import PluginError
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Signed
-from ramp.model.contents import Commitment, Failed, JobArgument, JobOrder, PaymentMade, Unverified
+from ramp.model.agreement import Agreement, Signed, end_of
+from ramp.model.contents import Commitment, JobOrder, PaymentMade, Unverified
 from ramp.model.instant import DAY, SECOND, Duration, Instant
 from ramp.model.money import credits_text
 from ramp.model.offer import Refusal, RefusalCode
@@ -66,7 +66,8 @@ from ramp.model.slot import Slot, SlotMove, StaticTerms
 from ramp.plugins.interface import ResourcePlugin
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.amending.asking import AgreementResized, ResizeSlot
+from ramp.protocol.effects import ResizeSlot
+from ramp.protocol.events import AgreementResized
 from ramp.protocol.pricing import original_price, paper_price
 from ramp.protocol.resource.jobs.launching import LOCAL, LaunchTerms
 from ramp.protocol.resource.seller import PriceRange
@@ -274,7 +275,7 @@ class ScriptedMarket:
     def do_launch(self, options: _Options) -> None:
         user, job_id, agreement_id = options.words
         begin = START + options.duration("start", 3600)
-        order = JobOrder(job_id, agreement_id, options.whole("cores", 16), 1, begin, (JobArgument("run"),))
+        order = JobOrder(job_id, agreement_id, options.whole("cores", 16), 1, begin, ("run",))
         self.world.command(user, ev.JobSubmitted(order))
 
     def do_job(self, options: _Options) -> None:
@@ -448,7 +449,7 @@ class ScriptedMarket:
             for each in party.participants.values()
             if each.agreement is not None and each.agreed.agreement_id == agreement_id
         )
-        failed = Failed(agreement_id, sold.offer.offer_id, RefusalCode.SLOT_TAKEN, "the machine is broken")
+        failed = Signed(end_of(sold.agreed, "the machine is broken", self.world.now, RefusalCode.SLOT_TAKEN))
         receiver = options.text("to", sold.user)
         message = Message(Performative.FAILURE, name, receiver, sold.offer.request_id, failed)
         self.world.perform(name, [fx.Send(message)])

@@ -17,11 +17,12 @@ from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import charge_owed, first_state, order_line
-from ramp.protocol.amending.asking import AmendmentOutcome, ResizeSlot, SlotResized
-from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed
 from ramp.protocol.conversations import Registry
-from ramp.protocol.effects import Effect, Persist, Report, Send
-from ramp.protocol.progress import AmendmentEnded
+from ramp.protocol.effects import Effect, Persist, Report, ResizeSlot, Send
+from ramp.protocol.events import SlotResized
+from ramp.protocol.outcome import ChangeOutcome
+from ramp.protocol.progress import ChangeEnded
+from ramp.protocol.records import ChangeConcluded, ChangeProposed
 from ramp.protocol.resource.slots.seller_change import SellerChange
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.transition_tables import BuyerChangeState, SellerChangeState
@@ -121,7 +122,7 @@ def the_seller_proves_early_that_it_is_posted() -> None:
     for buyer in (Buyer(), Buyer().agreed(), Buyer().funded(), Buyer().withdrawing()):
         buyer.seller(proof(BODY))
         ((outcome, seal),) = buyer.growth.outcomes
-        assert outcome == AmendmentOutcome("a-1", 1, True, 24, OFFER.end, BODY.effective_at, charge=BODY.charge)
+        assert outcome == ChangeOutcome("a-1", 1, True, 24, OFFER.end, BODY.effective_at, charge=BODY.charge)
         assert seal == proof(BODY).posted_seal
 
 
@@ -204,9 +205,9 @@ def two_sellers_have_to_agree() -> None:
 
 
 def a_machine_never_answers_the_seller() -> None:
-    growth = SellerChange(Signed(BODY, ("alice",), ""), AGREEMENT, first_state(AGREEMENT), Pace(Timing()))
+    growth = SellerChange(Signed(BODY, ("alice",), ""), AGREEMENT, first_state(AGREEMENT), Pace(Timing()), lambda: True)
     growth.start(NOW)
-    (asked,) = growth.tick(BODY.valid_until, sold=True)
+    (asked,) = growth.on_timer(BODY.valid_until)
     assert isinstance(asked, ResizeSlot)
     assert (growth.state, asked.cores) == (SellerChangeState.RESTORING, 16)
     gone = SlotResized("o-1", asked.step, Refusal(0, RefusalCode.CANCELLED, detail="gone"))
@@ -217,7 +218,7 @@ def a_machine_never_answers_the_seller() -> None:
 
 def a_machine_refuses_after_a_restart_what_it_may_have_set_aside_before() -> None:
     """The question of before the restart may be done yet, so it is asked for the old size."""
-    growth = SellerChange(Signed(BODY, ("alice",), ""), AGREEMENT, first_state(AGREEMENT), Pace(Timing()))
+    growth = SellerChange(Signed(BODY, ("alice",), ""), AGREEMENT, first_state(AGREEMENT), Pace(Timing()), lambda: True)
     (asked,) = growth.recover(NOW)
     assert isinstance(asked, ResizeSlot)
     assert asked.cores == 24
@@ -321,33 +322,33 @@ BOTH = ("a-1", "a-2")
 
 
 def test_what_is_not_on_record_as_a_whole_was_never_said() -> None:
-    changes, effects = recovered(AmendmentProposed(BODY, NOW, BOTH))
+    changes, effects = recovered(ChangeProposed(BODY, NOW, BOTH))
     assert contents(effects) == []
     (told,) = [each.progress for each in effects if isinstance(each, Report)]
-    assert isinstance(told, AmendmentEnded)
+    assert isinstance(told, ChangeEnded)
     assert (told.outcome.done, told.outcome.code, changes.open) == (False, "agent_failed", ())
 
 
 def test_an_order_that_was_never_said_is_no_obstacle_to_another() -> None:
     """In one journal, in either order."""
     other = replace(SECOND_BODY, order_id="order-2")
-    records = [AmendmentProposed(BODY, NOW, BOTH), AmendmentProposed(other, NOW, ("a-2",))]
+    records = [ChangeProposed(BODY, NOW, BOTH), ChangeProposed(other, NOW, ("a-2",))]
     for journal in (records, records[::-1]):
         changes, effects = recovered(*journal)
         assert contents(effects) == [("res2", "Signed")]
-        assert [type(each.progress) for each in effects if isinstance(each, Report)] == [AmendmentEnded]
+        assert [type(each.progress) for each in effects if isinstance(each, Report)] == [ChangeEnded]
         assert changes.open == ("a-2",)
 
 
 def test_what_is_on_record_goes_on_together() -> None:
-    proposed = [AmendmentProposed(body, NOW, BOTH) for body in (BODY, SECOND_BODY)]
+    proposed = [ChangeProposed(body, NOW, BOTH) for body in (BODY, SECOND_BODY)]
     changes, effects = recovered(*proposed)
     assert contents(effects) == [("res", "Signed"), ("res2", "Signed")]
     assert sorted(changes.open) == ["a-1", "a-2"]
 
 
 def test_what_a_bug_has_met_goes_on_as_after_a_restart() -> None:
-    proposed = [AmendmentProposed(body, NOW, BOTH) for body in (BODY, SECOND_BODY)]
+    proposed = [ChangeProposed(body, NOW, BOTH) for body in (BODY, SECOND_BODY)]
     changes, first = recovered(*proposed)
     assert changes.resume("a-2", proposed, NOW) == first
     assert sorted(changes.open) == ["a-1", "a-2"]
@@ -357,10 +358,10 @@ def test_what_a_bug_has_met_goes_on_as_after_a_restart() -> None:
 
 
 def test_what_has_ended_in_part_asks_the_bank_only() -> None:
-    proposed = [AmendmentProposed(body, NOW, BOTH) for body in (BODY, SECOND_BODY)]
-    ended = AmendmentOutcome("a-1", 1, True, 24, OFFER.end, charge=BODY.charge)
+    proposed = [ChangeProposed(body, NOW, BOTH) for body in (BODY, SECOND_BODY)]
+    ended = ChangeOutcome("a-1", 1, True, 24, OFFER.end, charge=BODY.charge)
     changes, effects = recovered(
-        *proposed, AmendmentConcluded(ended, Seal("bank", Role.BANK, "alice", "r-1", NOW, "posted"), NOW)
+        *proposed, ChangeConcluded(ended, Seal("bank", Role.BANK, "alice", "r-1", NOW, "posted"), NOW)
     )
     assert contents(effects) == [("bank", "OrderWithdrawal")]
     assert (changes.open, changes.history.posted("a-1")) == (("a-2",), (BODY,))
@@ -370,6 +371,6 @@ def test_what_has_ended_in_part_asks_the_bank_only() -> None:
     word = sealed("bank", Role.BANK, both)
     effects = changes.handle(word, both, NOW)
     assert contents(effects) == [("res2", "ChangeAgreed")]
-    other = AmendmentOutcome("a-2", 1, True, 24, OFFER.end, SECOND_BODY.effective_at, charge=SECOND_BODY.charge)
-    assert Persist(AmendmentConcluded(other, word.seal, NOW)) in effects
+    other = ChangeOutcome("a-2", 1, True, 24, OFFER.end, SECOND_BODY.effective_at, charge=SECOND_BODY.charge)
+    assert Persist(ChangeConcluded(other, word.seal, NOW)) in effects
     assert changes.history.posted("a-2") == (SECOND_BODY,)

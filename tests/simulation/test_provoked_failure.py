@@ -1,4 +1,4 @@
-"""A buyer that wants a seller's sealed "failed" for what it buys or has used: money back, and the slot used (A4)."""
+"""A buyer that wants a seller's signed "failed" for what it buys or has used: money back, and the slot used (A4)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 
 from ramp.ledger.transfer import TransferKind
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Signed
-from ramp.model.contents import Commitment, Failed, HoldRefused, RefundClaim
+from ramp.model.agreement import Agreement, ContractChange, Signed, end_of
+from ramp.model.contents import Commitment, HoldRefused
 from ramp.model.instant import HOUR, MILLISECOND, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
@@ -52,6 +52,10 @@ def sold() -> tuple[World, Ear, Commitment]:
     return world, ear, content
 
 
+def _is_failure(content: object) -> bool:
+    return isinstance(content, Signed) and isinstance(content.body, ContractChange) and content.body.is_failure
+
+
 def _commit(world: World, commitment: Commitment, **changes: object) -> None:
     body = commitment.agreement.body
     assert isinstance(body, Agreement)
@@ -75,7 +79,7 @@ def _commit(world: World, commitment: Commitment, **changes: object) -> None:
     ],
     ids=lambda changes: next(iter(changes)),
 )
-def test_a_wrong_copy_of_a_commitment_gets_no_sealed_failure(
+def test_a_wrong_copy_of_a_commitment_gets_no_signed_failure(
     sold: tuple[World, Ear, Commitment], changes: dict[str, object]
 ) -> None:
     world, ear, commitment = sold
@@ -85,7 +89,7 @@ def test_a_wrong_copy_of_a_commitment_gets_no_sealed_failure(
         changes = {"offer": replace(body.offer, offer_id=str(changes["offer_id"]))}
     heard = len(ear.heard)
     _commit(world, commitment, **changes)
-    assert not [each for each in ear.heard[heard:] if isinstance(each.content, Failed)]
+    assert not [each for each in ear.heard[heard:] if _is_failure(each.content)]
     (participant,) = world.resources["res1"].participants.values()
     assert participant.state is ParticipantState.SOLD
 
@@ -97,12 +101,10 @@ def test_a_failure_counts_for_the_offer_that_was_paid_only(
     world, _, commitment = sold
     body = commitment.agreement.body
     assert isinstance(body, Agreement)
-    failed = Failed(body.agreement_id, offer_id or body.offer.offer_id, RefusalCode.HOLD_EXPIRED)
-    word = Message(Performative.FAILURE, "res1", "alice", "r1", failed)
-    seal = VirtualNotary("res1", Role.RESOURCE).seal(word, world.now).seal
-    assert seal is not None
-    claim = Message(Performative.REQUEST, "alice", BANK, "r1", RefundClaim(failed, seal), reply_with="claim")
-    world.deliver(VirtualNotary("alice", Role.USER).seal(claim, world.now), 0)
+    failed = end_of(body, "it burns", world.now, RefusalCode.HOLD_EXPIRED)
+    failed = replace(failed, offer_id=offer_id or failed.offer_id)
+    signed = VirtualNotary("res1", Role.RESOURCE).sign(Signed(failed), world.now)
+    world.deliver(Message(Performative.REQUEST, "alice", BANK, "r1", signed, reply_with="claim"), 0)
     world.run(limit=SECOND)
     assert (world.ledger.transfer(body.agreement_id, TransferKind.REFUND) is not None) is refunded
 
@@ -122,13 +124,11 @@ def test_no_commitment_brings_about_a_word_that_buys_a_used_slot_back(tried_firs
     if not tried_first:
         lie(world)
     world.run(limit=SECOND)
-    said = [each for each in ear.heard if each.receiver == "alice" and isinstance(each.content, Failed | HoldRefused)]
+    said = [each for each in ear.heard if each.receiver == "alice" and isinstance(each.content, Signed | HoldRefused)]
     assert len(said) == 3
     for message in said:
-        if isinstance(message.content, Failed):
-            sealed = VirtualNotary(message.sender, Role.RESOURCE).seal(message, world.now)
-            assert sealed.seal is not None
-            deliver(world, RefundClaim(message.content, sealed.seal), BANK)
+        if isinstance(message.content, Signed):
+            deliver(world, message.content, BANK)
     world.run(limit=SECOND)
     assert world.ledger.balance("res1").posted == paid
 
@@ -153,6 +153,6 @@ def lie(world: World) -> None:
         deliver(world, Commitment(Signed(wrong, ("alice",)), *confirmation._vote), "res1")
 
 
-def deliver(world: World, content: Commitment | RefundClaim, receiver: str) -> None:
+def deliver(world: World, content: Commitment | Signed, receiver: str) -> None:
     message = Message(Performative.CONFIRM, "alice", receiver, "r1", content)
     world.deliver(VirtualNotary("alice", Role.USER).seal(message, world.now), 0)

@@ -17,11 +17,11 @@ from typing import Any, Final
 from ramp.errors import DocumentError
 from ramp.model import contents as c
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, ContractChange, PricePaid, Signed
+from ramp.model.agreement import Agreement, ContractChange, PricePaid, Signed, end_of
 from ramp.model.instant import HOUR, MINUTE, SECOND, Duration, Instant
 from ramp.model.offer import RefusalCode
 from ramp.model.ports import Notary
-from ramp.model.seal import Role, Seal
+from ramp.model.seal import Role
 from ramp.model.sizes.amended import order_line
 from simulation.market.actors import BANK
 from simulation.market.observing import Interceptor, NewInterceptor, Said
@@ -148,7 +148,6 @@ class Liar:
         self._forger = Forger(name, notary, random)
         self._said: list[Message] = []
         self._heard: list[Message] = []
-        self._seals: list[Seal] = []
 
     def hears(self, message: Message, now: Instant) -> list[Said]:
         """Take note of a message that has arrived; says what it makes the liar say at once.
@@ -158,8 +157,6 @@ class Liar:
             now: the liar's clock.
         """
         _remember(self._heard, message)
-        if message.seal is not None:
-            _remember(self._seals, message.seal)
         self._forger.scraps.keep(message.content)
         lies: list[Said] = []
         with contextlib.suppress(DocumentError):
@@ -340,15 +337,10 @@ class Liar:
         if not isinstance(content, c.Commitment) or not isinstance(content.agreement.body, Agreement):
             return None
         body = content.agreement.body
-        told = [each for each in self._heard if isinstance(each.content, c.Failed) and each.seal is not None]
-        old = self._random.choice(told) if told else None
-        seal = old.seal if old is not None else self._forger.pick(self._seals)
-        if seal is None:
-            return None
-        failed = c.Failed(body.agreement_id, body.offer.offer_id, RefusalCode.PLUGIN_FAILED)
-        if old is not None and isinstance(old.content, c.Failed) and self._random.random() < 0.5:
-            failed = old.content
-        claim = c.RefundClaim(failed, seal)
+        told = [each.content for each in self._heard if isinstance(each.content, Signed) and _is_failure(each.content)]
+        claim = self._forger.signed(end_of(body, "so it says", now, RefusalCode.PLUGIN_FAILED), now)
+        if told and self._random.random() < 0.5:
+            claim = self._random.choice(told)
         return [(message, 0), (self._form(BANK, claim, now, message), self._delay())]
 
     def _too_large(self, message: Message, now: Instant) -> list[Said] | None:
@@ -397,15 +389,12 @@ class Liar:
 
     def _fail_after_payment(self, message: Message, now: Instant) -> list[Said] | None:
         content = message.content
-        if isinstance(content, c.Settled | c.Confirmed):
-            agreement_id, offer_id, user = content.agreement_id, content.offer_id, message.receiver
-        elif isinstance(content, Signed) and isinstance(content.body, Agreement):
-            body = content.body
-            agreement_id, offer_id, user = body.agreement_id, body.offer.offer_id, body.user
-        else:
+        signed = content.agreement if isinstance(content, c.Settled) else content
+        if not isinstance(signed, Signed) or not isinstance(signed.body, Agreement):
             return None
-        failed = c.Failed(agreement_id, offer_id, RefusalCode.PLUGIN_FAILED, "so it says")
-        receivers = self._random.choice(((user,), (user,), (BANK,), (user, BANK)))
+        body = signed.body
+        failed = self._forger.signed(end_of(body, "so it says", now, RefusalCode.PLUGIN_FAILED), now)
+        receivers = self._random.choice(((body.user,), (body.user,), (BANK,), (body.user, BANK)))
         lies: list[Said] = [(self._form(each, failed, now, message), self._delay()) for each in receivers]
         return [(message, 0), *lies]
 
@@ -467,6 +456,10 @@ class Liar:
             proof = c.Settled(body.agreement_id, body.offer.offer_id, content, paid, seal)
             lies.append((self._form(body.user, proof, now, message), self._delay()))
         return [(message, self._delay()), *lies]
+
+
+def _is_failure(signed: Signed) -> bool:
+    return isinstance(signed.body, ContractChange) and signed.body.is_failure
 
 
 def _remember(kept: list[Any], new: Any) -> None:

@@ -39,7 +39,7 @@ from ramp.protocol.transition_tables import ParticipantState
 from ramp.protocol.user.auction import Auction
 from ramp.protocol.user.voting import Voting
 from ramp.runtime.host import Host
-from tests.swarm.planted_amendment_bugs import OF_AMENDMENTS
+from tests.swarm.planted_change_bugs import OF_AMENDMENTS
 from tests.swarm.planted_size_bugs import ideal_speed_up, length_believed, limit_of_charged
 
 FAR: Instant = 2**62

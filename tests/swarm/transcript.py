@@ -15,8 +15,6 @@ from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
 from ramp.protocol import records as rc
-from ramp.protocol.amending import asking as am
-from ramp.protocol.amending import memory
 from ramp.protocol.outcome import RequestOutcome
 from simulation.market.observing import Observer
 
@@ -88,7 +86,7 @@ def describe(content: c.Content, start: Instant) -> str:  # noqa: C901 one line 
             return f"{offer_id}: {reason}"
         case c.HoldGranted():
             return f"{content.offer_id} as {content.reservation_id}, held for {content.hold_for / SECOND:g} s"
-        case c.HoldRefused() | c.Failed():
+        case c.HoldRefused():
             return f"{content.offer_id}: {_coded(content.code, content.detail)}"
         case c.Acceptance() | c.HoldCancelled():
             return content.offer_id
@@ -112,7 +110,7 @@ def describe(content: c.Content, start: Instant) -> str:  # noqa: C901 one line 
             signers = " and ".join(content.agreement.signers) or "nobody"
             return f"{_body(content.agreement)}, signed by {signers}, with the vote for {content.vote.order_id}"
         case c.JobOrder():
-            return f"{content.job_id} on {content.agreement_id}: {' '.join(each.value for each in content.arguments)}"
+            return f"{content.job_id} on {content.agreement_id}: {' '.join(content.arguments)}"
         case c.JobQuery() | c.JobCancellation() | c.JobOutputQuery() | c.JobOutput():
             return content.job_id
         case c.JobStatus():
@@ -123,8 +121,6 @@ def describe(content: c.Content, start: Instant) -> str:  # noqa: C901 one line 
             return f"{content.agreement_id} as {content.reservation_id} was moved to {content.placement}"
         case c.SlotMoveHeard():
             return f"{content.agreement_id} moved at {_seconds(content.moved_at, start)}"
-        case c.RefundClaim():
-            return f"{content.failed.agreement_id} was paid, and {content.failed_seal.signer} says it has failed"
         case c.Registration() | c.Deregistration():
             return content.service
         case c.DirectoryQuery():
@@ -151,7 +147,7 @@ def _money(content: c.Content) -> str:
             return f"refund {content.agreement_id}: {content.reason}"
         case c.DepositMade():
             return f"{content.deposit_id}: {credits_text(content.amount)}"
-        case c.KeeperRefused():
+        case c.RequestRefused():
             return f"{content.reference}: {_coded(content.code, content.detail)}"
         case c.OverviewQuery():
             return f"all trading ({content.query_id})"
@@ -165,10 +161,8 @@ def _money(content: c.Content) -> str:
             return f"balance of {content.account} ({content.nonce})"
         case c.AccountStatement():
             return f"{content.nonce}: balance {credits_text(content.balance)}, {len(content.lines)} lines"
-        case c.AccountQueryRefused():
-            return f"{content.nonce}: {_coded(content.code, content.detail)}"
         case _:
-            return _amending(content)
+            return _about_change(content)
 
 
 def _moved(amount: int) -> str:
@@ -176,7 +170,7 @@ def _moved(amount: int) -> str:
     return f"{credits_text(amount)} paid" if amount > 0 else f"{credits_text(-amount)} back"
 
 
-def _amending(content: c.Content) -> str:
+def _about_change(content: c.Content) -> str:
     """What is said of changes of size, in a few words; of anything else what it is called."""
     match content:
         case c.ChangeAgreed() | c.ChangeWithdrawal():
@@ -238,6 +232,8 @@ def _body(signed: Signed) -> str:
         return f"change {body.number} of {body.agreement_id}, {body.cores} cores, {moved}"
     if isinstance(body, Agreement):
         return f"{body.agreement_id} for {body.offer.offer_id} as {body.reservation_id}, cost {credits_text(body.cost)}"
+    if body.code is not None:
+        return f"failure of {body.agreement_id}: {_coded(body.code, body.reason)}"
     return f"cancellation of {body.agreement_id}"
 
 
@@ -253,8 +249,6 @@ def _effect(effect: fx.Effect, start: Instant) -> str:
             return f"asks its ledger to note both signatures of {agreement_id}"
         case fx.VoidOrder(_, order_id):
             return f"asks its ledger to void {order_id}"
-        case fx.FailLine(_, agreement_id):
-            return f"asks its ledger to note that {agreement_id} has failed"
         case fx.LookUpAgreement(_, agreement_id):
             return f"asks its ledger about {agreement_id}"
         case fx.PostDeposit():
@@ -274,13 +268,13 @@ def _effect(effect: fx.Effect, start: Instant) -> str:
 def _change(effect: fx.Effect) -> str:
     """What is done of changes of size; nothing is written of anything else."""
     match effect:
-        case am.PostChange(change=body):
+        case fx.PostChange(change=body):
             number = 0 if body is None else body.number
             what = f"post change {number} of" if number else "refund"
             return f"asks its ledger to {what} {effect.agreement_id}"
-        case am.VoidChange():
+        case fx.VoidChange():
             return f"asks its ledger to void change {effect.number} of {effect.agreement_id}"
-        case am.ResizeSlot():
+        case fx.ResizeSlot():
             return f"asks its machine for {effect.cores} cores for {effect.key} (step {effect.step})"
     return ""
 
@@ -303,7 +297,7 @@ def _answer(answer: ev.Answer) -> str:
             return f"machine: {key} {_found(found)}"
         case ev.SlotFreed(key, found):
             return f"machine: {key} {'released' if found is None else _found(found)}"
-        case am.SlotResized(key, step, found, doubt):
+        case ev.SlotResized(key, step, found, doubt):
             return f"machine: {key}, step {step}, {f'in doubt ({doubt})' if found is None else _found(found)}"
         case ev.SlotsPriced():
             return "price strategy"
@@ -323,9 +317,9 @@ def _found(found: Reservation | Refusal | ev.MachineInDoubt | None) -> str:
 
 def _own_change(record: rc.Record) -> str:
     """A user's record of a change of size; nothing for any other."""
-    if not isinstance(record, memory.OwnAmendmentRecord):
+    if not isinstance(record, rc.OwnChangeRecord):
         return ""
-    about = record.amendment if isinstance(record, memory.AmendmentProposed) else record.outcome
+    about = record.change if isinstance(record, rc.ChangeProposed) else record.outcome
     return f"{type(record).__name__} {about.agreement_id} {about.number}"
 
 
@@ -340,8 +334,8 @@ def _record(record: rc.Record) -> str:
             return f"{name} {record.order_id} because {record.reason}"
         case rc.OrderClosed():
             return f"{name} {record.order_id}: {'posted' if record.transfers else 'void'}"
-        case rc.FailureTold() | rc.RefundClaimed():
-            return f"{name} {record.failed.agreement_id}"
+        case rc.FailureTold():
+            return f"{name} {record.failure.body.agreement_id}"
         case rc.AcceptanceAsked(offer=offer) | rc.HoldIntended(offer=offer):
             return f"{name} {offer.offer_id}"
         case rc.UnitSettled():
@@ -349,7 +343,7 @@ def _record(record: rc.Record) -> str:
         case rc.RequestStarted() | rc.RequestConcluded():
             return f"{name} {record.request_id}"
         case rc.CancellationStarted():
-            return f"{name} {record.cancellation.agreement_id}"
+            return f"{name} {record.cancellation.body.agreement_id}"
         case rc.CancellationConcluded():
             return f"{name} {record.outcome.agreement_id}"
         case rc.SlotReleased() | rc.SlotFailed():
@@ -380,17 +374,17 @@ def _progress(progress: pr.Progress) -> str:
                 how = f" ({ended.code})" if ended.code else ""
                 return f"reports {ended.agreement_id} cancelled{how}, refund {credits_text(ended.refund)}"
             return f"reports {ended.agreement_id} not cancelled: {_coded(ended.code, ended.detail)}"
-        case pr.AmendmentAdvanced(amendment):
+        case pr.ChangeAdvanced(amendment):
             return f"hears that amendment {amendment.number} of {amendment.agreement_id} is agreed"
-        case pr.AmendmentEnded(outcome=changed):
+        case pr.ChangeEnded(outcome=changed):
             if changed.done:
                 moved = _moved(changed.charge or -changed.refund)
                 return f"reports {changed.agreement_id} at {changed.cores} cores, {moved}"
             return f"reports {changed.agreement_id} not changed: {_coded(changed.code, changed.detail)}"
         case pr.UnitMoved():
             return f"reports {progress.agreement_id} of {progress.resource} moved to {progress.placement}"
-        case pr.KeeperOrdered(keeper, what):
-            return f"obeys {keeper}: {what}"
+        case pr.KeeperOrdered(keeper, kind, what):
+            return f"obeys {keeper}: {kind} of {what}"
         case pr.QueryAnswered(answer=None, query_id=query_id):
             return f"reports no answer to {query_id}"
         case pr.QueryAnswered(answer=answer) if answer is not None:

@@ -18,7 +18,7 @@ from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.sizes.amended import (
     after,
-    amendment_problem,
+    change_problem,
     charge_owed,
     first_state,
     notice_problem,
@@ -65,7 +65,7 @@ AMENDMENT = ContractChange(
 
 def test_the_share_that_has_not_begun() -> None:
     assert OFFER.cost == 384_000
-    assert amendment_problem(AGREEMENT, first_state(AGREEMENT), AMENDMENT) is None
+    assert change_problem(AGREEMENT, first_state(AGREEMENT), AMENDMENT) is None
 
 
 def test_a_price_that_another_has_set_counts() -> None:
@@ -88,8 +88,8 @@ def test_the_next_one_changes_what_the_first_has_made() -> None:
         until=START + 3 * HOUR,
         amount=-48_000,
     )
-    assert amendment_problem(AGREEMENT, state, second) is None
-    assert amendment_problem(AGREEMENT, state, AMENDMENT) == (
+    assert change_problem(AGREEMENT, state, second) is None
+    assert change_problem(AGREEMENT, state, AMENDMENT) == (
         "old_number",
         "wrong amendment number: got 1, expected 2 to 1000",
     )
@@ -116,7 +116,7 @@ def test_the_next_one_changes_what_the_first_has_made() -> None:
     ],
 )
 def test_what_does_not_fit(change: dict[str, object], code: str) -> None:
-    problem = amendment_problem(AGREEMENT, first_state(AGREEMENT), replace(AMENDMENT, **change))  # type: ignore[arg-type]
+    problem = change_problem(AGREEMENT, first_state(AGREEMENT), replace(AMENDMENT, **change))  # type: ignore[arg-type]
     assert problem is not None
     assert problem[0] == code
 
@@ -124,7 +124,7 @@ def test_what_does_not_fit(change: dict[str, object], code: str) -> None:
 def test_what_is_worth_nothing_is_not_given_up() -> None:
     poor = replace(AGREEMENT, cost=3)
     change = replace(AMENDMENT, previous=state_digest(poor), amount=0)
-    assert amendment_problem(poor, first_state(poor), change) == (
+    assert change_problem(poor, first_state(poor), change) == (
         "nothing_back",
         "the refund would be less than 0.01 credits",
     )
@@ -132,7 +132,7 @@ def test_what_is_worth_nothing_is_not_given_up() -> None:
 
 def test_a_submitted_job_has_one_size() -> None:
     queued = replace(AGREEMENT, offer=replace(OFFER, start_probability=0.9, if_late="full"))
-    problem = amendment_problem(queued, first_state(queued), replace(AMENDMENT, previous=state_digest(queued)))
+    problem = change_problem(queued, first_state(queued), replace(AMENDMENT, previous=state_digest(queued)))
     assert problem is not None
     assert problem[0] == "not_reserved"
 
@@ -211,7 +211,7 @@ def test_what_was_bought_last_goes_back_first_at_its_own_price() -> None:
     """16 cores at 60; from the middle on 8 more at 90 for two hours; then 12 go for the last hour."""
     grown = replace(AMENDMENT, cores=24, amount=144_000, cpu_hour_cost=90, order_id="order-2")
     state = first_state(AGREEMENT)
-    assert amendment_problem(AGREEMENT, state, grown) is None
+    assert change_problem(AGREEMENT, state, grown) is None
     # 8 cores at 90 and 4 at 60 credits an hour
     assert refund_owed(AGREEMENT, after(state, grown), 12, START + 4 * HOUR, START + 3 * HOUR) == 72_000 + 24_000
 
@@ -221,7 +221,7 @@ def test_more_time_is_paid_for_all_cores() -> None:
     state = first_state(AGREEMENT)
     assert charge_owed(state, longer) == 80_000
     longer = replace(longer, amount=80_000)
-    assert amendment_problem(AGREEMENT, state, longer) is None
+    assert change_problem(AGREEMENT, state, longer) is None
     # the hour that was added, and half an hour of the old ones
     assert refund_owed(AGREEMENT, after(state, longer), 16, START + 210 * MINUTE, START + 3 * HOUR) == 80_000 + 48_000
 
@@ -252,7 +252,7 @@ def test_nothing_is_given_back_from_before_it_was_added() -> None:
 )
 def test_what_cannot_be_added(change: dict[str, object], code: str) -> None:
     grown = replace(AMENDMENT, cores=24, amount=144_000, cpu_hour_cost=90, order_id="order-2")
-    problem = amendment_problem(AGREEMENT, first_state(AGREEMENT), replace(grown, **change))  # type: ignore[arg-type]
+    problem = change_problem(AGREEMENT, first_state(AGREEMENT), replace(grown, **change))  # type: ignore[arg-type]
     assert problem is not None
     assert problem[0] == code
 
@@ -261,7 +261,7 @@ def test_an_amendment_is_digested_with_all_its_fields() -> None:
     said = {
         "is": "ContractChange", "agreement_id": "a-1", "number": 1, "previous": "p", "offer_id": "o-1", "user": "alice",
         "resource": "res", "bank": "bank", "cores": 8, "until": 9, "effective_at": 5, "amount": -7, "issued_at": 1,
-        "valid_until": 6, "cpu_hour_cost": 0, "order_id": "", "reason": "",
+        "valid_until": 6, "cpu_hour_cost": 0, "order_id": "", "reason": "", "code": None,
     }  # fmt: skip
     text = json.dumps(said, sort_keys=True, separators=(",", ":"))
     digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip("=")

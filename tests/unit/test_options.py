@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +13,17 @@ from typing import Annotated, Any
 import pytest
 
 from ramp.errors import ConfigurationError
-from ramp.options import Bounds, Wanted, described_options, line_of, path_of, read_options, value_of_text
+from ramp.options import (
+    Bounds,
+    Wanted,
+    Written,
+    described_options,
+    line_of,
+    path_of,
+    read_options,
+    value_of_text,
+    written_seconds,
+)
 
 
 class Colour(enum.StrEnum):
@@ -88,6 +99,48 @@ def test_a_finding_has_its_line_and_what_would_be_right(old: str, new: str, mess
     with pytest.raises(ConfigurationError) as caught:
         read_options(tomllib.loads(text), Bicycle, source="b.toml", text=text)
     assert str(caught.value).startswith(message)
+
+
+@dataclass(frozen=True)
+class Shop:
+    """A shop.
+
+    Attributes:
+        break_: the pause at noon.
+        open: from when on.
+        closed: from when on, or never.
+    """
+
+    break_: Annotated[int, written_seconds()] = 1_500_000
+    open: Annotated[int, written_seconds(2)] = 2_000_000
+    closed: Annotated[int, Written("an hour", int, str, "_at")] | None = None
+
+
+def test_a_value_may_be_written_in_another_form_under_another_key() -> None:
+    assert read_options({}, Shop) == Shop()
+    assert read_options({"break__s": 0.25, "open_s": 3, "closed_at": "7"}, Shop) == Shop(250_000, 3_000_000, 7)
+    told = {each["name"]: (each["type"], each["default"]) for each in described_options(Shop)}
+    assert told["break__s"] == ("a number of seconds above 0", "1.5")
+    assert told["open_s"] == ("a number of seconds from 2", "2")
+    assert told["closed_at"] == ("an hour", "")
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        *(
+            ({"break__s": wrong}, "expected a number of seconds above 0")
+            for wrong in (0, -1, True, "1", math.inf, None)
+        ),
+        ({"open_s": 1.5}, "open_s: got 1.5, expected a number of seconds from 2"),
+        ({"closed_at": "noon"}, "closed_at: got 'noon', expected an hour"),
+        ({"open": 3}, "open: unknown; did you mean 'open_s'?"),
+    ],
+)
+def test_what_is_written_wrong_is_told_under_the_written_key(table: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        read_options(table, Shop)
+    assert told in str(caught.value)
 
 
 def test_all_findings_are_told_at_once() -> None:

@@ -22,7 +22,7 @@ import cattrs
 from ramp.model.instant import Instant
 from ramp.protocol import events as ev
 from ramp.runtime.guests.questions import ROWS, Question
-from ramp.runtime.model_json import name_classes, strict_converter
+from ramp.runtime.model_json import strict_converter
 
 MESSAGE_BYTES_MAX: Final = 1_000_000
 """Maximum size of a message in bytes; documents with 256 units stay well below."""
@@ -156,7 +156,6 @@ def _read(text: bytes, kind: Any, object_hook: Callable[[dict[str, Any]], Any]) 
 @cache  # takes a third of a second, and most agents need it never
 def _converter() -> cattrs.Converter:
     converter = strict_converter()
-    name_classes(converter)
     # of all answers only those that a guest gives
     converter.register_structure_hook_func(
         lambda kind: kind == ev.Answer, lambda value, _: converter.structure(value, _ANSWER)

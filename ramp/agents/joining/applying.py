@@ -14,7 +14,7 @@ from ramp.agents.party_agent import PartyAgent
 from ramp.errors import EnrolmentRefused, SealInvalid, TransportError
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Signed
-from ramp.model.contents import EnrolmentDenied, EnrolmentGranted, EnrolmentRequest, NotUnderstood
+from ramp.model.contents import EnrolmentGranted, EnrolmentRequest, NotUnderstood, RequestRefused
 from ramp.model.instant import MINUTE, SECOND, Duration, Instant
 from ramp.protocol.enrolment.applicant import Applicant
 from ramp.protocol.progress import Progress, QueryAnswered
@@ -128,7 +128,7 @@ async def _apply(
         await agent.stop()
     if isinstance(answered, EnrolmentGranted):
         return answered
-    if isinstance(answered, EnrolmentDenied):
+    if isinstance(answered, RequestRefused):
         raise EnrolmentRefused(answered.code, answered.detail)
     if isinstance(answered, NotUnderstood):
         raise TransportError(f"{office} cannot read the request: {answered.reason}")

@@ -1,4 +1,4 @@
-"""Parse `qstat -xml` and `qrstat -xml`, without side effects.
+"""Parse answers of Grid Engine's commands, without side effects: XML, messages of qrsub, and configurations.
 
 Another program writes these answers, about jobs with names that any user may choose. Every value is checked, and an
 invalid value raises an error that names it.
@@ -16,6 +16,8 @@ from ramp.batch.gridengine.records import AdvanceReservation, BatchJob, QueueIns
 from ramp.model.instant import Duration
 from ramp.rfql.xml.parser import Element
 
+_GRANTED: Final = re.compile(r"^Your advance reservation (\d{1,9}) has been granted$", re.MULTILINE)
+_POSSIBLE: Final = re.compile(r"^verification: found possible assignment with (\d{1,9}) slots$", re.MULTILINE)
 _TASKS: Final = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}):([0-9]{1,9}))?")
 
 
@@ -102,7 +104,6 @@ def task_count(task: str) -> int:
 
 
 def _joined(parts: Sequence[BatchJob]) -> tuple[BatchJob, ...]:
-    """Combine the parts of a job on several queue instances."""
     found: dict[tuple[int, str, bool], BatchJob] = {}
     for part in parts:
         key = (part.number, part.task, part.running)
@@ -171,3 +172,39 @@ def read_reservation_of_jobs(output: str) -> dict[int, int]:
             job = number_of(text_of(listed, "JB_job_number"), "JB_job_number")
             found[job] = number_of(reservation, f"JB_ar of job {job}")
     return found
+
+
+def granted_number(output: str) -> int | None:
+    """Return the id of the reservation that `qrsub` reports, or None: its exit code alone does not tell."""
+    found = _GRANTED.search(output)
+    return None if found is None else int(found[1])
+
+
+def verified_slots(output: str) -> int | None:
+    """Return the slots that `qrsub -w v` has found, or None if there are too few."""
+    found = _POSSIBLE.search(output)
+    return None if found is None else int(found[1])
+
+
+def read_usersets(output: str) -> dict[str, tuple[str, ...]]:
+    """Read `qconf -su NAME,NAME`: the members of each userset that exists."""
+    found = {}
+    for block in re.split(r"(?m)^(?=name\s)", output):
+        settings = read_settings(block)
+        if "name" in settings:
+            entries = re.split(r"[,\s]+", settings.get("entries", ""))
+            found[settings["name"]] = tuple(each for each in entries if each and each != "NONE")
+    return found
+
+
+def read_settings(output: str) -> dict[str, str]:
+    """Read `qconf -sp`, `-sq`, `-su`, `-sconf` or `-ssconf`: a name and its value per line.
+
+    A backslash at the end continues a line; comments are ignored.
+    """
+    settings: dict[str, str] = {}
+    for line in re.sub(r"\\\n\s*", " ", output).splitlines():
+        name, _, value = line.strip().partition(" ")
+        if name and not name.startswith("#"):
+            settings[name] = value.strip()
+    return settings

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import os
-import pwd
 import re
-import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Final
 
-from ramp.batch.commands import CommandRunner, Runner, ask
+from ramp.batch.commands import CommandRunner, Runner, ask, check_installed, market_account, own_account
 from ramp.batch.for_sale import ForSale
 from ramp.batch.gridengine import questions
 from ramp.batch.gridengine.machine import GridEngineMachine
 from ramp.batch.gridengine.markup import limit_of
-from ramp.batch.gridengine.questions import Programs, ask_of_some, programs_in
+from ramp.batch.gridengine.questions import ask_of_some
 from ramp.batch.gridengine.system import NAME, GridEngine
-from ramp.batch.inspecting import Remark
+from ramp.batch.inspecting import Comparing, Remark, reading
 from ramp.batch.machine import SNAPSHOT_AGE_S
 from ramp.errors import BatchSystemError, ConfigurationError, PluginError
 from ramp.model.instant import SECOND, Duration, Instant
@@ -40,8 +38,8 @@ _FORBIDDEN: Final = ("PATH", "HOME", "TZ", "LC_ALL")
 
 
 @dataclass(frozen=True, slots=True)
-class GridEngineOptions:
-    """Configuration of a cluster queue that is sold.
+class CellOptions:
+    """Configuration of a cluster queue, and how Grid Engine's commands find it.
 
     Attributes:
         queue: the cluster queue.
@@ -51,10 +49,6 @@ class GridEngineOptions:
         commands: folder of Grid Engine's commands; empty for those on the PATH. Debian's real ones are in
             /usr/lib/gridengine; those on its PATH are shell scripts around them, which take twice as long.
         environment: further variables for the commands, as SGE_QMASTER_PORT.
-        market_user: the account that holds belong to; empty for the agent's own, as which the commands run.
-        snapshot_age_s: seconds for which one picture of the queue serves all buyers.
-        verify: whether every offer is checked with `qrsub -w v`.
-        for_sale: the part that is for sale, and when.
     """
 
     queue: Annotated[str, _OBJECT] = "all.q"
@@ -63,6 +57,19 @@ class GridEngineOptions:
     cell: Annotated[str, _OBJECT] = "default"
     commands: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class GridEngineOptions(CellOptions):
+    """Configuration of a cluster queue that is sold.
+
+    Attributes:
+        market_user: the account that holds belong to; empty for the agent's own, as which the commands run.
+        snapshot_age_s: seconds for which one picture of the queue serves all buyers.
+        verify: whether every offer is checked with `qrsub -w v`.
+        for_sale: the part that is for sale, and when.
+    """
+
     market_user: str = ""
     snapshot_age_s: Annotated[float, Bounds(0, 60)] = SNAPSHOT_AGE_S
     verify: bool = True
@@ -100,30 +107,24 @@ def open_system(settings: PluginSettings, options: GridEngineOptions) -> GridEng
         ConfigurationError: an option is wrong, or Grid Engine's setup does not allow sales.
         PluginError: it cannot be asked now.
     """
-    run = CommandRunner(environment_of(options, settings.resource), questions.ORDER_S)
-    programs = programs_in(options.commands)
-    for command in (programs.qstat, programs.qrstat, programs.qrsub, programs.qconf):
-        if shutil.which(command[0]) is None:
-            raise ConfigurationError(
-                f"command {' '.join(command)!r} not found; install Grid Engine's commands on this computer",
-                key=settings.resource,
-            )
+    variables = environment_of(options, settings.resource)
+    check_installed(("qstat", "qrstat", "qrsub", "qconf"), variables, "Grid Engine", settings.resource)
+    run = CommandRunner(variables, questions.ORDER_S)
     try:
         system = GridEngine(
             run=run,
             queue=options.queue,
             environment=options.parallel_environment,
-            market_user=_account(options.market_user, settings.resource),
-            default_duration=_checked(run, programs, options, settings),
-            programs=programs,
+            market_user=market_account(options.market_user, settings.resource),
+            default_duration=_checked(run, options, settings),
         )
-        _check_cores(run, programs, options.queue, settings)
+        _check_cores(run, options.queue, settings)
     except BatchSystemError as error:
         raise PluginError(NAME, error.reason, transient=error.transient) from error
     return system
 
 
-def environment_of(options: GridEngineOptions, resource: str) -> dict[str, str]:
+def environment_of(options: CellOptions, resource: str) -> dict[str, str]:
     """Return the variables by which Grid Engine's commands find it.
 
     Raises:
@@ -136,25 +137,11 @@ def environment_of(options: GridEngineOptions, resource: str) -> dict[str, str]:
                 key=f"{resource}.environment",
             )
     root = options.root or os.environ.get("SGE_ROOT", "")
-    given = {"SGE_ROOT": root} if root else {}
-    return {**given, "SGE_CELL": options.cell, **options.environment}
+    given = {"SGE_ROOT": root, "PATH": options.commands}
+    return {key: value for key, value in given.items() if value} | {"SGE_CELL": options.cell, **options.environment}
 
 
-def _account(name: str, resource: str) -> str:
-    """Return the account that holds belong to.
-
-    Raises:
-        ConfigurationError: if it does not exist.
-    """
-    account = name or pwd.getpwuid(os.geteuid()).pw_name
-    try:
-        pwd.getpwnam(account)
-    except KeyError as error:
-        raise ConfigurationError(f"no account {account!r} on this computer", key=f"{resource}.market_user") from error
-    return account
-
-
-def _checked(run: Runner, programs: Programs, options: GridEngineOptions, settings: PluginSettings) -> Duration | None:
+def _checked(run: Runner, options: GridEngineOptions, settings: PluginSettings) -> Duration | None:
     """Check that Grid Engine's setup allows sales; return the assumed length of a job without a limit, None for ever.
 
     Raises:
@@ -162,7 +149,7 @@ def _checked(run: Runner, programs: Programs, options: GridEngineOptions, settin
         BatchSystemError: it does not answer.
     """
     queue, environment = options.queue, options.parallel_environment
-    slots = ask_of_some(questions.environment_settings(programs, environment), run)
+    slots = ask_of_some(questions.settings("-sp", environment), run)
     if "pe_name" not in slots:
         known = "`qconf -spl` lists them"
         key = f"{settings.resource}.parallel_environment"
@@ -173,7 +160,7 @@ def _checked(run: Runner, programs: Programs, options: GridEngineOptions, settin
             f"of {settings.resource}; `qconf -mp {environment}` changes them",
             key=f"{settings.resource}.cores",
         )
-    served = ask_of_some(questions.queue_settings(programs, queue), run)
+    served = ask_of_some(questions.settings("-sq", queue), run)
     if "qname" not in served:
         key = f"{settings.resource}.queue"
         raise ConfigurationError(f"Grid Engine has no queue {queue!r}; `qconf -sql` lists the queues", key=key)
@@ -183,7 +170,7 @@ def _checked(run: Runner, programs: Programs, options: GridEngineOptions, settin
             f"`qconf -aattr queue pe_list {environment} {queue}` adds it",
             key=f"{settings.resource}.parallel_environment",
         )
-    scheduler = ask(questions.scheduler_settings(programs), run)
+    scheduler = ask(questions.SCHEDULER, run)
     offset = re.search(r"DURATION_OFFSET=(\d+)", scheduler.get("params", ""), re.IGNORECASE)
     if (int(offset[1]) if offset else OFFSET_DEFAULT_S) > OFFSET_MAX_S:
         raise ConfigurationError(
@@ -198,10 +185,9 @@ def _checked(run: Runner, programs: Programs, options: GridEngineOptions, settin
 def conditions(resource: str, system: GridEngine, now: Instant) -> Sequence[Remark]:
     """Check that the agent's account may reserve and change usersets; a remark that is a finding forbids sales."""
     del now
-    run, programs = system.run, system.programs
-    account = pwd.getpwuid(os.geteuid()).pw_name
-    managers, operators = (ask_of_some(question, run) for question in questions.administrators(programs))
-    reservers = ask_of_some(questions.usersets(programs, (RESERVERS,)), run).get(RESERVERS, ())
+    run, account = system.run, own_account()
+    managers, operators = (ask_of_some(question, run) for question in (questions.MANAGERS, questions.OPERATORS))
+    reservers = ask_of_some(questions.usersets((RESERVERS,)), run).get(RESERVERS, ())
     missing = []
     if account not in {*managers, *operators}:
         missing.append(f"`qconf -ao {account}` (lets it change who may use a reservation)")
@@ -213,12 +199,25 @@ def conditions(resource: str, system: GridEngine, now: Instant) -> Sequence[Rema
     return [Remark("privilege", resource, f"the account {account} may reserve in {system.environment}")]
 
 
-def _check_cores(run: Runner, programs: Programs, queue: str, settings: PluginSettings) -> None:
-    """Check that the queue has at least as many slots as the resource has cores in the configuration."""
-    report = ask(questions.queues(programs), run)
+def _check_cores(run: Runner, queue: str, settings: PluginSettings) -> None:
+    report = ask(questions.QUEUES, run)
     slots = sum(each.slots_total for each in report.instances if each.queue == queue)
     if slots < settings.cores:
         raise ConfigurationError(
             f"the queue {queue} has {slots} slots, fewer than the {settings.cores} cores of the resource",
             key=f"{settings.resource}.cores",
         )
+
+
+def read(settings: PluginSettings) -> Comparing:
+    """See `ramp.batch.inspecting.Inspection`; also checks queue, parallel environment and limits."""
+    return reading(settings.resource, _opened(settings))
+
+
+def remarks(settings: PluginSettings, now: Instant) -> Sequence[Remark]:
+    """See `ramp.batch.inspecting.Inspection`."""
+    return conditions(settings.resource, _opened(settings), now)
+
+
+def _opened(settings: PluginSettings) -> GridEngine:
+    return open_system(settings, read_options(settings.options, GridEngineOptions, within=settings.resource))

@@ -13,15 +13,14 @@ import pwd
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from ramp.batch.commands import Completed, Runner, ask
 from ramp.batch.gridengine import questions
-from ramp.batch.gridengine.questions import Programs
+from ramp.batch.gridengine.answers import granted_number, verified_slots
 from ramp.batch.gridengine.records import AdvanceReservation, BatchJob, QueueInstance, QueueReport
-from ramp.batch.gridengine.texts import granted_number, verified_slots
 from ramp.batch.system import (
     NAME_PREFIX,
     Node,
@@ -77,7 +76,6 @@ class GridEngine:
         environment: the parallel environment in which reservations are made.
         market_user: the local account as which the commands run.
         default_duration: assumed length of a job without `h_rt`; None for ever.
-        programs: names of the commands.
         clock: the time now.
         pause: waits the given seconds.
     """
@@ -87,7 +85,6 @@ class GridEngine:
     environment: str
     market_user: str
     default_duration: Duration | None = None
-    programs: Programs = field(default_factory=Programs)
     clock: Callable[[], Instant] = lambda: time.time_ns() // 1000
     pause: Callable[[float], None] = time.sleep
     name: str = NAME
@@ -95,7 +92,7 @@ class GridEngine:
     # -- reading -------------------------------------------------------------------------------------------------
 
     def snapshot(self, now: Instant) -> SystemSnapshot:
-        report = ask(questions.queues(self.programs), self.run)
+        report = ask(questions.QUEUES, self.run)
         found = self._single(self._listed())
         named = self._names_of_jobs(report, found)
         nodes = tuple(_node(each) for each in report.instances if each.queue == self.queue)
@@ -120,7 +117,7 @@ class GridEngine:
         return slots or 0
 
     def running_in(self, reservation: SystemReservation) -> tuple[str, ...]:
-        jobs = [job.number for job in ask(questions.queues(self.programs), self.run).jobs]
+        jobs = [job.number for job in ask(questions.QUEUES, self.run).jobs]
         named = self._reservation_numbers(jobs)
         return tuple(str(job) for job, number in sorted(named.items()) if str(number) == reservation.reservation_id)
 
@@ -167,7 +164,7 @@ class GridEngine:
         raise BatchSystemError(f"advance reservation {reservation.name} is still there after qrdel -f")
 
     def _delete(self, number: int, force: bool) -> None:
-        argv = (*self.programs.qrdel, *(("-f",) if force else ()), str(number))
+        argv = ("qrdel", *(("-f",) if force else ()), str(number))
         done = self.run(argv, "", questions.ORDER_S)
         said = done.stdout + done.stderr
         if done.code != 0 and "does not exist" not in said:
@@ -178,8 +175,8 @@ class GridEngine:
     def _reserving(self, wanted: WantedReservation) -> tuple[str, ...]:
         start = wanted.start if wanted.start > self.clock() + START_NOW else None
         instances = [name for name, _ in wanted.parts]
-        slots = questions.cores_of(wanted.parts)
-        return questions.reserving(self.programs, self.environment, slots, instances, start, wanted.end)
+        slots = sum(count for _, count in wanted.parts)
+        return questions.reserving(self.environment, slots, instances, start, wanted.end)
 
     def _write_userset(self, name: str, user: str) -> None:
         """Make or change a userset so that it has exactly one account.
@@ -211,7 +208,7 @@ class GridEngine:
             raise CommandFailed(done.argv, done.code, one_line(said))
 
     def _configure(self, verb: str, argument: str) -> Completed:
-        return self.run((*self.programs.qconf, verb, argument), "", questions.ORDER_S)
+        return self.run(("qconf", verb, argument), "", questions.ORDER_S)
 
     def sweep_usersets(self, prefix: str, kept: Iterable[str]) -> tuple[str, ...]:
         """Remove our usersets without a reservation, which a crash may leave; return their names.
@@ -223,18 +220,14 @@ class GridEngine:
         Raises:
             BatchSystemError: the system does not answer.
         """
-        names = [
-            name
-            for name in questions.ask_of_some(questions.userset_names(self.programs), self.run)
-            if name.startswith(prefix)
-        ]
+        names = [name for name in questions.ask_of_some(questions.USERSET_NAMES, self.run) if name.startswith(prefix)]
         over = sorted(set(names) - set(kept))
         for name in over:
             self._remove_userset(name)
         return tuple(over)
 
     def _listed(self) -> tuple[AdvanceReservation, ...]:
-        return ask(questions.listed_reservations(self.programs), self.run)
+        return ask(questions.RESERVATIONS, self.run)
 
     def _single(self, listed: Sequence[AdvanceReservation]) -> tuple[AdvanceReservation, ...]:
         """Return reservations in full; of several with one of our names keep the oldest and delete the others."""
@@ -248,12 +241,12 @@ class GridEngine:
             _log.warning("deleting advance reservation %d: an older one of RAMP has the same name", number)
             self._delete(number, force=False)
         numbers = [each.number for each in listed if each.number not in doubles]
-        return ask(questions.full_reservations(self.programs, numbers), self.run) if numbers else ()
+        return ask(questions.full_reservations(numbers), self.run) if numbers else ()
 
     def _told(self, found: Sequence[AdvanceReservation]) -> tuple[SystemReservation, ...]:
         """Complete reservations by their users, asking for all usersets in one question."""
         wanted = sorted({user[1:] for each in found for user in each.users if user.startswith("@")})
-        members = questions.ask_of_some(questions.usersets(self.programs, wanted), self.run) if wanted else {}
+        members = questions.ask_of_some(questions.usersets(wanted), self.run) if wanted else {}
         return tuple(
             SystemReservation(
                 name=each.name or str(each.number),
@@ -268,7 +261,6 @@ class GridEngine:
         )
 
     def _names_of_jobs(self, report: QueueReport, found: Sequence[AdvanceReservation]) -> dict[int, str]:
-        """Return the reservation's name of every job that runs or will run in one."""
         if not found:
             return {}
         names = {each.number: each.name or str(each.number) for each in found}
@@ -282,7 +274,7 @@ class GridEngine:
         different = sorted(set(jobs))
         for first in range(0, len(different), _WAITING_JOBS_MAX):
             some = different[first : first + _WAITING_JOBS_MAX]
-            named: dict[int, int] = ask(questions.reservations_of_jobs(self.programs, some), self.run)
+            named: dict[int, int] = ask(questions.reservations_of_jobs(some), self.run)
             numbers.update(named)
         return numbers
 
@@ -328,6 +320,5 @@ def _job_id(job: BatchJob) -> str:
 
 
 def _is_no(done: Completed) -> bool:
-    """Whether Grid Engine says that it has too few slots then."""
     said = done.stdout + done.stderr
     return done.code != 0 and any(words in said for words in _NO)

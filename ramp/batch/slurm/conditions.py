@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-import pwd
 import re
 import stat
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from ramp.batch.commands import Question, Runner, ask
+from ramp.batch.commands import Question, Runner, ask, own_account
 from ramp.batch.inspecting import Remark
 from ramp.batch.slurm.finding import CONF_VARIABLE
 from ramp.batch.slurm.partition import partition_question
@@ -129,7 +128,7 @@ def privilege(resource: str, wrapper: Sequence[str], slurm_user: str, run: Runne
         slurm_user: the account that Slurm obeys besides root; empty if unknown.
         run: runs sudo.
     """
-    account = pwd.getpwuid(os.geteuid()).pw_name
+    account = own_account()
     if not wrapper:
         if os.geteuid() == 0 or account == slurm_user:
             return [Remark("privilege", resource, f"this account ({account}) may change reservations itself")]

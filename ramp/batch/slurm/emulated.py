@@ -92,7 +92,6 @@ class EmulatedCluster:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def __enter__(self) -> Self:
-        """Start everything and wait until all nodes are idle."""
         try:
             self.start()
         except BaseException:
@@ -103,7 +102,6 @@ class EmulatedCluster:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Stop everything."""
         self.stop()
 
     def start(self) -> None:
@@ -221,7 +219,6 @@ class EmulatedCluster:
             time.sleep(0.1)
 
     def _check(self, until: float, wrong: str, program: str) -> None:
-        """Continue waiting, unless it takes too long or a program has ended."""
         if time.monotonic() < until and self._processes[program].poll() is None:
             return
         raise PluginError("slurm", f"{self.name}: {wrong}; see {self.folder}/*.log")

@@ -52,6 +52,12 @@ def found_conf(given: str) -> str:
     return ""
 
 
+def cluster_variables(conf: str) -> dict[str, str]:
+    """Return the variables for commands of the cluster of a `slurm.conf`, by default of the agent's environment."""
+    conf = conf or os.environ.get(CONF_VARIABLE, "")
+    return {CONF_VARIABLE: conf} if conf else {}
+
+
 def default_partition(run: Runner) -> str:
     """Return the partition for jobs that name no partition.
 

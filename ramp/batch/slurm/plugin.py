@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import getpass
-import pwd
 import re
-import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, Final
 
-from ramp.batch.commands import CommandRunner
+from ramp.batch.commands import CommandRunner, check_installed, market_account
 from ramp.batch.for_sale import ForSale
+from ramp.batch.inspecting import Comparing, Remark, reading
 from ramp.batch.machine import SNAPSHOT_AGE_S
 from ramp.batch.node_lists import expand
 from ramp.batch.places import open_torus
 from ramp.batch.resizable_machine import ResizableBatchMachine
 from ramp.batch.slurm.conditions import conditions
 from ramp.batch.slurm.finding import CONF_VARIABLE, default_partition, found_conf, static_terms
-from ramp.batch.slurm.nodes import Choice
+from ramp.batch.slurm.nodes import ALL, Choice
 from ramp.batch.slurm.system import NAME, SlurmSystem, check_cluster, node_shortage
 from ramp.batch.slurm.topology import placed_options
 from ramp.errors import BatchSystemError, ConfigurationError, PluginError
+from ramp.model.instant import Instant
 from ramp.options import Bounds, Wanted, read_options, takes
 from ramp.plugins.found_terms import tells_terms
 from ramp.plugins.interface import PluginSettings
@@ -42,19 +41,31 @@ _NODES: Final = Wanted("a list of nodes such as c[1-8],d3", _is_node_list)
 
 
 @dataclass(frozen=True, slots=True)
-class SlurmOptions:
-    """Configuration of a partition that is sold.
+class ClusterOptions:
+    """Configuration of a partition, and how Slurm's commands find it.
 
     Attributes:
         partition: its name; empty for the cluster's default one.
         conf: path of the cluster's `slurm.conf`; empty for that of SLURM_CONF in the agent's environment, else the
             one that Slurm's commands find by themselves.
+        command_limit_s: seconds that one command may take.
+    """
+
+    partition: Annotated[str, _PARTITION] = ""
+    conf: str = ""
+    command_limit_s: Annotated[int, Bounds(1, 25)] = 15
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmOptions(ClusterOptions):
+    """Configuration of a partition that is sold.
+
+    Attributes:
         market_user: the local account that holds belong to until they are handed over; empty for the agent's own.
         wrapper: the command, word by word, that may change reservations (`["sudo", "-n", "/usr/local/sbin/...")`; empty
             if the agent may itself, as root or SlurmUser.
         spare_planned: whether jobs that Slurm plans to start keep their places in offers.
         snapshot_age_s: seconds for which one picture of the cluster serves all buyers.
-        command_limit_s: seconds that one command may take.
         nodes: nodes that are for sale, as a list in Slurm's form (`"c[1-8],d3"`); empty for all of the partition.
         features: features that each of them must have.
         gpus: whether nodes with GPUs are for sale, for the price of their cores.
@@ -64,13 +75,10 @@ class SlurmOptions:
             `allocator_options`; requests with terms for tori get boxes of it.
     """
 
-    partition: Annotated[str, _PARTITION] = ""
-    conf: str = ""
     market_user: str = ""
     wrapper: tuple[str, ...] = ()
     spare_planned: bool = True
     snapshot_age_s: Annotated[float, Bounds(0, 60)] = SNAPSHOT_AGE_S
-    command_limit_s: Annotated[int, Bounds(1, 25)] = 15
     nodes: Annotated[str, _NODES] = ""
     features: tuple[str, ...] = ()
     gpus: bool = False
@@ -134,26 +142,10 @@ def open_system(settings: PluginSettings, options: SlurmOptions) -> SlurmSystem:
         ConfigurationError: an option is wrong, or the cluster contradicts the configuration.
         PluginError: the cluster cannot be asked now.
     """
-    user = options.market_user or getpass.getuser()
+    user = market_account(options.market_user, settings.resource)
     try:
-        pwd.getpwnam(user)
-    except KeyError:
-        raise ConfigurationError(
-            f"got {user!r}, expected an account of this computer", key=f"{settings.resource}.market_user"
-        ) from None
-    if shutil.which("scontrol") is None:
-        raise ConfigurationError("command scontrol not found; install Slurm's commands on this computer")
-    try:
-        run = runner_of(options)
-    except ConfigurationError as error:
-        raise ConfigurationError(error.reason, key=f"{settings.resource}.{error.key or 'conf'}") from error
-    try:
-        partition = options.partition or default_partition(run)
-        system = SlurmSystem(run, partition, user, options.wrapper, options.choice)
-        wrong = check_cluster(run)
-        if wrong:
-            raise ConfigurationError(wrong, key=settings.resource)
-        wrong = node_shortage(system.nodes(), settings.cores, settings.cores_per_node, partition)
+        system = open_partition(settings, options, user, options.wrapper, options.choice)
+        wrong = check_cluster(system.run)
     except BatchSystemError as error:
         raise PluginError(NAME, error.reason, transient=error.transient) from error
     if wrong:
@@ -161,7 +153,32 @@ def open_system(settings: PluginSettings, options: SlurmOptions) -> SlurmSystem:
     return system
 
 
-def runner_of(options: SlurmOptions) -> CommandRunner:
+def open_partition(
+    settings: PluginSettings,
+    options: ClusterOptions,
+    market_user: str = "",
+    wrapper: tuple[str, ...] = (),
+    choice: Choice = ALL,
+) -> SlurmSystem:
+    """Open a partition and check it against the static terms; the arguments are those of `SlurmSystem`.
+
+    Raises:
+        ConfigurationError: Slurm's commands are missing, or the cluster contradicts the configuration.
+        BatchSystemError: the cluster cannot be asked now.
+    """
+    check_installed(("scontrol", "sbatch"), {}, "Slurm", settings.resource)
+    try:
+        run = runner_of(options)
+    except ConfigurationError as error:
+        raise ConfigurationError(error.reason, key=f"{settings.resource}.{error.key or 'conf'}") from error
+    system = SlurmSystem(run, options.partition or default_partition(run), market_user, wrapper, choice)
+    wrong = node_shortage(system.nodes(), settings.cores, settings.cores_per_node, system.partition)
+    if wrong:
+        raise ConfigurationError(wrong, key=settings.resource)
+    return system
+
+
+def runner_of(options: ClusterOptions) -> CommandRunner:
     """Return the runner for commands of the cluster that the options name.
 
     Raises:
@@ -169,3 +186,20 @@ def runner_of(options: SlurmOptions) -> CommandRunner:
     """
     conf = found_conf(options.conf)
     return CommandRunner({CONF_VARIABLE: conf} if conf else {}, options.command_limit_s)
+
+
+def read(settings: PluginSettings) -> Comparing:
+    """See `ramp.batch.inspecting.Inspection`."""
+    options = read_options(settings.options, SlurmOptions, within=settings.resource)
+    return reading(settings.resource, open_system(settings, options))
+
+
+def remarks(settings: PluginSettings, now: Instant) -> Sequence[Remark]:
+    """See `ramp.batch.inspecting.Inspection`."""
+    options = read_options(settings.options, SlurmOptions, within=settings.resource)
+    run = runner_of(options)
+    try:
+        partition = options.partition or default_partition(run)
+    except BatchSystemError as error:
+        return [Remark("cluster", settings.resource, error.reason, "start slurmctld, or name a partition")]
+    return conditions(settings.resource, options.wrapper, partition, run, now)

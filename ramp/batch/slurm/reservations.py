@@ -80,7 +80,6 @@ def _parts(nodes: str, rest: str, cores: Mapping[str, int]) -> tuple[Parts, bool
 
 
 def _core_ids(text: str) -> int:
-    """Count the cores in a list such as `0-3,7`."""
     count = 0
     for part in text.split(","):
         first, _, last = part.partition("-")

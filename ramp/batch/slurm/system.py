@@ -99,7 +99,6 @@ class SlurmSystem:
         return SystemSnapshot(now, listed.nodes, running, waiting, found, limits)
 
     def _limits(self, threads: int) -> Limits:
-        """Return the limits of the partition, and of its QOS where that can be read."""
         limits, qos = ask(partition.partition_question(self.partition, threads), self.run)
         if qos != self._of_qos[0]:
             try:
@@ -110,7 +109,6 @@ class SlurmSystem:
         return partition.both(limits, self._of_qos[1])
 
     def _memory_counts(self) -> bool:
-        """Whether Slurm allots memory to jobs."""
         if self._allots_memory is None:
             parameters = ask(settings_question(), self.run).get("SelectTypeParameters", "")
             self._allots_memory = "MEMORY" in parameters.upper()
@@ -341,7 +339,6 @@ def settings_question() -> Question[dict[str, str]]:
 
 
 def _settings(text: str) -> dict[str, str]:
-    """Read the lines `Name = value` of `scontrol show config`."""
     found = {}
     for line in text.splitlines():
         name, equals, value = line.partition("=")

@@ -119,7 +119,6 @@ def _in_rows(lines: Iterable[Mapping[str, str]], names: Sequence[str]) -> dict[s
 
 
 def _in_tori(lines: Sequence[Mapping[str, str]], names: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """Return the places in the one torus that has the nodes."""
     for_sale = set(names)
     ours = [line for line in lines if "Dims" in line and for_sale & set(_expanded(line["Nodes"]))]
     if len(ours) != 1:
@@ -135,7 +134,6 @@ def _in_tori(lines: Sequence[Mapping[str, str]], names: Sequence[str]) -> dict[s
 
 
 def _in_names(names: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """Read the places from the last three characters of the names."""
     found = {}
     for name in names:
         try:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import pwd
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
-from ramp.batch.commands import TIME_LIMIT_S, CommandRunner, Completed, Runner
-from ramp.errors import ConfigurationError, command_error
+from ramp.batch.commands import TIME_LIMIT_S, CommandRunner, Completed, Question, Runner, ask
+from ramp.batch.system import BatchSystem, SystemSnapshot
+from ramp.batch.waiting.job_queue import WantedJob
+from ramp.errors import CommandFailed, ConfigurationError, SystemRefused, command_error
 from ramp.launching.acting import Acting
 from ramp.launching.worker import VERSION
+from ramp.model.instant import Instant
 
 RunnerOf = Callable[[str], Runner]
 """Returns the runner for a local account; the empty name is the agent's own."""
@@ -83,6 +85,60 @@ def runner_of(own: Runner, acting: Mapping[str, str], variables: Mapping[str, st
     return runner
 
 
-def own_account() -> str:
-    """Return the account of this process."""
-    return pwd.getpwuid(os.geteuid()).pw_name
+class CommandQueue(ABC):
+    """A queue whose jobs are submitted, released and deleted by commands, as the accounts that own them.
+
+    Args:
+        system: the live system; questions are asked as the agent's own account.
+        as_account: runs commands as the account that owns the jobs.
+    """
+
+    source = "live"
+
+    RELEASE: ClassVar[tuple[str, ...]]
+    DELETE: ClassVar[tuple[str, ...]]
+    """Commands, followed by a job's id."""
+
+    NEVER: ClassVar[tuple[str, ...]]
+    """Words of a definite refusal."""
+
+    GONE: ClassVar[tuple[str, ...]]
+    """Words about a job that is gone."""
+
+    ORDER_S: ClassVar[float | None] = None
+    """Time limit of an order; None for that of the runner."""
+
+    def __init__(self, system: BatchSystem, as_account: RunnerOf) -> None:
+        self._system = system
+        self._as_account = as_account
+
+    @abstractmethod
+    def _submission(self, wanted: WantedJob) -> tuple[str, ...]:
+        """Return the command that submits a held job; its script is the input."""
+
+    def look(self, now: Instant) -> SystemSnapshot:
+        return self._system.snapshot(now)
+
+    def submit(self, wanted: WantedJob) -> None:
+        self._order(self._submission(wanted), wanted.account, wanted.script)
+
+    def let_go(self, job_id: str, account: str = "") -> None:
+        self._order_about(self.RELEASE, job_id, account)
+
+    def delete(self, job_id: str, account: str = "") -> None:
+        self._order_about(self.DELETE, job_id, account)
+
+    def _order_about(self, command: tuple[str, ...], job_id: str, account: str) -> None:
+        try:
+            self._order((*command, job_id), account)
+        except (CommandFailed, SystemRefused) as failed:
+            if not any(words in failed.reason for words in self.GONE):
+                raise
+
+    def _order(self, argv: tuple[str, ...], account: str, stdin: str = "") -> None:
+        try:
+            ask(Question(argv, str, stdin=stdin, time_limit_s=self.ORDER_S), self._as_account(account))
+        except CommandFailed as failed:
+            if any(words in failed.said for words in self.NEVER):
+                raise SystemRefused(failed.reason) from failed
+            raise

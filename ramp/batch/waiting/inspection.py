@@ -81,7 +81,6 @@ def disagreements(
 
 
 def _wrong(entry: Entry, jobs: Sequence[OwnJob]) -> tuple[str, str]:
-    """Say how the queue differs from an entry whose job has not been seen to start, and what to do."""
     job = next((each for each in jobs if each.job_id == entry.reservation_id), None)
     if job is None:
         back = "it costs nothing: the agent gives it up within a minute and frees the money"

@@ -157,7 +157,6 @@ class QueueBoundMachine(BookedMachine):
             self._followed(entry, job)
 
     def _followed(self, entry: Entry, job: OwnJob) -> None:
-        """Release a bought job that is still held, and record its start."""
         if job.standing is Standing.HELD:
             self.queue.let_go(job.job_id, entry.account)
         elif job.started_at is not None and entry.started is None:

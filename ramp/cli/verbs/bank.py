@@ -178,7 +178,7 @@ def audit(ctx: click.Context, ledger: str | None, state: StateFolder, as_json: b
     from ramp.runtime.ledger.store import LedgerStore  # its imports take longer than other commands run
 
     config = known_config(status(state), state) if ledger is None else None
-    location = ledger or (config.ledger_url if config is not None else "") or state.ledger
+    location = ledger or (config.ledger if config is not None else "") or state.ledger
     if location == state.ledger and not state.ledger.exists():
         raise click.UsageError(f"ledger not found: {state.ledger}; give --state-dir, or --ledger of a database")
     with waiting("reading the ledger"), LedgerStore.open(location) as store:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import click
@@ -119,7 +119,7 @@ def resources(
         rows = [(each.name, each.address, "draining" if each.draining else "") for each in found]
         print_rows(("Resource", "Address", ""), rows)  # an address says the site
     else:
-        _print_resources([(each, states.get(each.address)) for each in found], failures, with_load, with_site=several)
+        _fields(states, failures, with_load, several).print_table(found)
 
 
 def _of_sites(found: Sequence[Resource], sites: Sequence[str]) -> tuple[Resource, ...]:
@@ -127,32 +127,29 @@ def _of_sites(found: Sequence[Resource], sites: Sequence[str]) -> tuple[Resource
     return tuple(each for each in found if not named or each.site in named)
 
 
-def _told(resource: Resource) -> str:
-    return f"{resource.name} (draining)" if resource.draining else resource.name
+def _fields(
+    states: Mapping[str, MachineState], failures: Mapping[str, str], with_load: bool, with_site: bool
+) -> Fields[Resource]:
+    def asked(find: Callable[[MachineState], object]) -> Callable[[Resource], object]:
+        return lambda each: "?" if each.address not in states else known(find(states[each.address]))
 
+    def driven_by(each: Resource) -> str:
+        if each.address in failures:
+            return f"not selling: {failures[each.address]}"
+        return states[each.address].source if each.address in states else "(no answer)"
 
-def _print_resources(
-    found: Sequence[tuple[Resource, MachineState | None]],
-    failures: Mapping[str, str],
-    with_load: bool,
-    *,
-    with_site: bool,
-) -> None:
-    columns = ("Resource", "Cores", "Free cores", "Load", "Architecture", "Start price (credits/core-hour)")
-    jobs = ("Running (jobs)", "Queued (jobs)") if with_load else ()
-    rows: list[tuple[object, ...]] = []
-    for each, state in found:
-        name, site = _told(each), (each.site,) if with_site else ()
-        why = f"not selling: {failures[each.address]}" if each.address in failures else ""
-        if state is None:
-            rows.append((name, *site, *("?",) * (len(columns) + len(jobs) - 1), why or "(no answer)"))
-            continue
-        price, architecture = known(state.start_price), known(state.architecture)
-        row = (name, *site, state.cores, state.cores_free, f"{state.load:.1%}", architecture, price)
-        rows.append((*row, *((state.running_total, state.queued_total) if with_load else ()), why or state.source))
-    right = (*columns[1:4], columns[5], *jobs)
-    shown = (columns[0], "Site", *columns[1:]) if with_site else columns
-    print_rows((*shown, *jobs, "Queue driven by"), rows, right=right)
+    return Fields(
+        Field("", "Resource", lambda each: f"{each.name} (draining)" if each.draining else each.name),
+        Field("", "Site", lambda each: each.site, shown_if=lambda _: with_site),
+        Field("", "Cores", asked(lambda state: state.cores), NUMBER),
+        Field("", "Free cores", asked(lambda state: state.cores_free), NUMBER),
+        Field("", "Load", asked(lambda state: f"{state.load:.1%}"), NUMBER),
+        Field("", "Architecture", asked(lambda state: state.architecture)),
+        Field("", "Start price (credits/core-hour)", asked(lambda state: state.start_price), NUMBER),
+        Field("", "Running (jobs)", asked(lambda state: state.running_total), NUMBER, shown_if=lambda _: with_load),
+        Field("", "Queued (jobs)", asked(lambda state: state.queued_total), NUMBER, shown_if=lambda _: with_load),
+        Field("", "Queue driven by", driven_by),
+    )
 
 
 def check_registered(market: Market, name: str) -> None:

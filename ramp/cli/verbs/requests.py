@@ -25,8 +25,8 @@ from ramp.control.events import AgreementStanding, RequestStanding
 from ramp.errors import ConfigurationError
 from ramp.model import money
 from ramp.model.instant import Instant, from_datetime
-from ramp.protocol.amending.asking import AgreementResized
 from ramp.protocol.clock_comparison import offset_text
+from ramp.protocol.events import AgreementResized
 from ramp.protocol.outcome import ALREADY_CANCELLED
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.runtime.state_folder import StateFolder

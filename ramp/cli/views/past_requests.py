@@ -104,11 +104,11 @@ class PastRequests:
     def _amended(self) -> dict[str, tuple[ContractChange, ...]]:
         posted = {
             (concluded["outcome"]["agreement_id"], concluded["outcome"]["number"])
-            for concluded in self._archive.of_kind("AmendmentConcluded")
+            for concluded in self._archive.of_kind("ChangeConcluded")
             if concluded["outcome"]["done"]
         }
         found: dict[str, tuple[ContractChange, ...]] = {}
-        for proposed in self._archive.of_kind("AmendmentProposed"):
+        for proposed in self._archive.of_kind("ChangeProposed"):
             amendment = _converter().structure(proposed["amendment"], ContractChange)
             key = amendment.agreement_id
             if (key, amendment.number) in posted and amendment not in found.get(key, ()):

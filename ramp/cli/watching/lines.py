@@ -16,9 +16,9 @@ from ramp.control.status import AgentStatus
 from ramp.model.instant import SECOND, Instant, iso
 from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.progress import (
-    AmendmentEnded,
     ApprovalAsked,
     CancellationEnded,
+    ChangeEnded,
     RoundClosed,
     RoundOpened,
     UnitAdvanced,
@@ -184,7 +184,7 @@ def _auction(event: Event) -> tuple[str, str, dict[str, Any]] | None:
                 f"{cancelled.detail or 'cancelled'}, {back}" if cancelled.done else f"not cancelled: {cancelled.detail}"
             )
             return "cancellation", f"{cancelled.agreement_id} {how}", fields
-        case AmendmentEnded(outcome=changed):
+        case ChangeEnded(outcome=changed):
             fields = {"agreement_id": changed.agreement_id, "amendment": changed.number, "done": changed.done}
             fields |= {"cores": changed.cores, "refund": amount_json(changed.refund), "code": changed.code}
             fields |= {"charge": amount_json(changed.charge)}

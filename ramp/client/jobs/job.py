@@ -97,7 +97,7 @@ def job_of(standing: JobStanding, domain: str) -> Job:
         agreement_id=order.agreement_id,
         resource=short_name(standing.resource, domain),
         unit=order.unit,
-        command=tuple(each.value for each in order.arguments),
+        command=order.arguments,
         state=state,
         delivery=_delivery(state, status),
         simulated=status is not None and status.executor == "local",

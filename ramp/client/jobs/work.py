@@ -15,7 +15,7 @@ from pathlib import Path
 from ramp.client.jobs.files import archive_of, files_below
 from ramp.errors import ConfigurationError
 from ramp.model.agreement import Agreement
-from ramp.model.contents import JobArgument, JobInput, JobOrder, JobPeer, JobVariable
+from ramp.model.contents import JobInput, JobOrder, JobPeer, JobVariable
 from ramp.model.contents.jobs import (
     INPUT_BYTES_MAX,
     INPUTS_MAX,
@@ -113,7 +113,7 @@ def orders_of(agreements: Sequence[Agreement], work: Work, new_id: Callable[[str
             cores=work.cores or each.offer.cores,
             unit=each.offer.unit,
             begin_at=begin if together else each.offer.start,
-            arguments=tuple(JobArgument(word) for word in work.arguments),
+            arguments=work.arguments,
             inputs=work.inputs,
             peers=peers if together or len(peers) == 1 else (peer,),
             variables=work.variables,

@@ -9,13 +9,11 @@ from ramp.model.agreement import Signed
 from ramp.model.contents.accounts import (
     AccountLine,
     AccountQuery,
-    AccountQueryRefused,
     AccountStatement,
     ClockQuery,
     ClockReading,
     DepositMade,
     DepositOrder,
-    KeeperRefused,
     MarketOverview,
     OverviewQuery,
     RefundOrder,
@@ -38,11 +36,9 @@ from ramp.model.contents.commitment import (
     Acceptance,
     Commitment,
     Confirmed,
-    Failed,
     HoldCancelled,
     HoldGranted,
     HoldRefused,
-    RefundClaim,
     Settled,
 )
 from ramp.model.contents.directory import (
@@ -56,14 +52,12 @@ from ramp.model.contents.directory import (
     UnfitAgent,
 )
 from ramp.model.contents.enrolment import (
-    EnrolmentDenied,
     EnrolmentGranted,
     EnrolmentRequest,
     RevocationNotice,
     RevocationQuery,
 )
 from ramp.model.contents.jobs import (
-    JobArgument,
     JobCancellation,
     JobInput,
     JobInputPiece,
@@ -76,7 +70,7 @@ from ramp.model.contents.jobs import (
     JobStatus,
     JobVariable,
 )
-from ramp.model.contents.misunderstanding import NotUnderstood, Unverified
+from ramp.model.contents.misunderstanding import NotUnderstood, RequestRefused, Unverified
 from ramp.model.contents.orders import (
     FundsReserved,
     OrderLine,
@@ -94,7 +88,6 @@ __all__ = [
     "Acceptance",
     "AccountLine",
     "AccountQuery",
-    "AccountQueryRefused",
     "AccountStatement",
     "Bid",
     "CallForProposals",
@@ -115,15 +108,12 @@ __all__ = [
     "Deregistration",
     "DirectoryListing",
     "DirectoryQuery",
-    "EnrolmentDenied",
     "EnrolmentGranted",
     "EnrolmentRequest",
-    "Failed",
     "FundsReserved",
     "HoldCancelled",
     "HoldGranted",
     "HoldRefused",
-    "JobArgument",
     "JobCancellation",
     "JobInput",
     "JobInputPiece",
@@ -135,7 +125,6 @@ __all__ = [
     "JobRefused",
     "JobStatus",
     "JobVariable",
-    "KeeperRefused",
     "MachineQuery",
     "MachineStatus",
     "MarketOverview",
@@ -151,11 +140,11 @@ __all__ = [
     "PaymentQuery",
     "PaymentRefused",
     "Proposal",
-    "RefundClaim",
     "RefundOrder",
     "Registered",
     "Registration",
     "Rejection",
+    "RequestRefused",
     "RevocationNotice",
     "RevocationQuery",
     "Settled",
@@ -185,8 +174,6 @@ Content = (
     | Signed
     | Confirmed
     | Settled
-    | Failed
-    | RefundClaim
     | ChangeCall
     | ChangePriced
     | ChangeAgreed
@@ -199,11 +186,9 @@ Content = (
     | PaymentQuery
     | AccountQuery
     | AccountStatement
-    | AccountQueryRefused
     | DepositOrder
     | DepositMade
     | RefundOrder
-    | KeeperRefused
     | OverviewQuery
     | MarketOverview
     | ClockQuery
@@ -227,9 +212,9 @@ Content = (
     | SlotMoveHeard
     | EnrolmentRequest
     | EnrolmentGranted
-    | EnrolmentDenied
     | RevocationQuery
     | RevocationNotice
+    | RequestRefused
     | Unverified
     | NotUnderstood
 )

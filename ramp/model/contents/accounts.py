@@ -73,16 +73,6 @@ class AccountStatement:
     lines: tuple[StatementLine, ...] = ()
 
 
-@said(Performative.REFUSE, interaction=Interaction.QUERY, by=BY_BANK)
-@dataclass(frozen=True, slots=True)
-class AccountQueryRefused:
-    """REFUSE by the bank to an account query (wrong signer, replayed nonce, too old, unknown account)."""
-
-    nonce: str
-    code: str
-    detail: str = ""
-
-
 @said(Performative.REQUEST, interaction=Interaction.REQUEST, by=BY_KEEPER)
 @dataclass(frozen=True, slots=True)
 class DepositOrder:
@@ -123,16 +113,6 @@ class DepositMade:
     deposit_id: str
     transfer_id: str
     amount: int
-
-
-@said(Performative.REFUSE, interaction=Interaction.REQUEST, by=BY_BANK)
-@dataclass(frozen=True, slots=True)
-class KeeperRefused:
-    """REFUSE by the bank to an order or query of the keeper; `reference` is the deposit's or query's id."""
-
-    reference: str
-    code: str
-    detail: str = ""
 
 
 @said(Performative.QUERY_REF, interaction=Interaction.QUERY, by=BY_KEEPER)

@@ -1,4 +1,4 @@
-"""Two-phase commit between a user and the resources (paper section 5.1.1, from step 5), and claims of failed units."""
+"""Two-phase commit between a user and the resources (paper section 5.1.1, from step 5)."""
 
 from __future__ import annotations
 
@@ -104,31 +104,3 @@ class Settled:
     agreement: Signed
     payment: PaymentMade
     payment_seal: Seal
-
-
-@said(Performative.FAILURE, interaction=Interaction.CONTRACT_NET, by=BY_RESOURCE)
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """FAILURE: the confirmed unit cannot be delivered after all; the slot has been released.
-
-    Sent only about an accepted agreement: with the resource's seal it entitles its holder to a refund.
-    """
-
-    agreement_id: str
-    offer_id: str
-    code: RefusalCode
-    detail: str = ""
-
-
-@said(Performative.REQUEST, interaction=Interaction.REQUEST, by=BY_USER)
-@dataclass(frozen=True, slots=True)
-class RefundClaim:
-    """REQUEST by the user: refund a paid unit, because the resource itself says that it cannot deliver it.
-
-    Attributes:
-        failed: the resource's statement.
-        failed_seal: its seal on it.
-    """
-
-    failed: Failed
-    failed_seal: Seal

@@ -48,16 +48,6 @@ class EnrolmentGranted:
     revocations: str = ""
 
 
-@said(Performative.REFUSE, interaction=Interaction.REQUEST, by=BY_ENROLMENT)
-@dataclass(frozen=True, slots=True)
-class EnrolmentDenied:
-    """REFUSE by the enrolment office: no certificate is issued, and why."""
-
-    invitation_id: str
-    code: str
-    detail: str = ""
-
-
 @said(Performative.QUERY_REF, interaction=Interaction.QUERY)
 @dataclass(frozen=True, slots=True)
 class RevocationQuery:

@@ -101,13 +101,6 @@ class Delivery(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class JobArgument:
-    """One word of a job's command."""
-
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
 class JobInput:
     """A file that is put into the job's folder before it starts.
 
@@ -170,7 +163,7 @@ class JobOrder:
     cores: int
     unit: int
     begin_at: Instant
-    arguments: tuple[JobArgument, ...]
+    arguments: tuple[str, ...]
     inputs: tuple[JobInput, ...] = ()
     peers: tuple[JobPeer, ...] = ()
     variables: tuple[JobVariable, ...] = ()
@@ -208,12 +201,12 @@ def limits_problem(order: JobOrder) -> str:
     """Say what is invalid in an order's name, command or files; empty if it is valid."""
     if not JOB_ID.fullmatch(order.job_id):
         return _name_problem(order.job_id)
-    if not 0 < len(order.arguments) <= ARGUMENTS_MAX or not order.arguments[0].value:
+    if not 0 < len(order.arguments) <= ARGUMENTS_MAX or not order.arguments[0]:
         return f"invalid command: got {len(order.arguments)} words, expected 1 to {ARGUMENTS_MAX}, the first not empty"
-    longest = max(len(each.value) for each in order.arguments)
+    longest = max(len(each) for each in order.arguments)
     if longest > ARGUMENT_CHARACTERS_MAX:
         return f"argument too long: got {longest} characters, expected at most {ARGUMENT_CHARACTERS_MAX}"
-    if any("\0" in each.value for each in order.arguments):
+    if any("\0" in each for each in order.arguments):
         return "an argument contains a zero byte"
     problem = _variables_problem(order.variables)
     if problem:

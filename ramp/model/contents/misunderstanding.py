@@ -1,13 +1,36 @@
-"""Answers to unverified or misplaced messages."""
+"""Refusals of requests and queries, and answers to unverified or misplaced messages."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from ramp.model.communicative_acts import Interaction, Performative, said
+from ramp.model.seal import Role
 
 
-@said(Performative.CONFIRM, Performative.CANCEL, Performative.REQUEST, interaction=Interaction.REQUEST)
+@said(Performative.REFUSE, interaction=Interaction.REQUEST, by=frozenset({Role.BANK, Role.ENROLMENT}))
+@dataclass(frozen=True, slots=True)
+class RequestRefused:
+    """REFUSE by the bank or the enrolment office to a request or query.
+
+    Attributes:
+        reference: the query's nonce or id, or the id of the deposit, agreement or invitation.
+        code: the reason.
+        detail: one sentence for people.
+    """
+
+    reference: str
+    code: str
+    detail: str = ""
+
+
+@said(
+    Performative.CONFIRM,
+    Performative.CANCEL,
+    Performative.REQUEST,
+    Performative.FAILURE,
+    interaction=Interaction.REQUEST,
+)
 @dataclass(frozen=True, slots=True)
 class Unverified:
     """Stands in for a signed content whose signatures did not verify; made by the host, never sent.

@@ -232,7 +232,7 @@ def is_growth(state: SlotState, cores: int, until: Instant) -> bool:
     return cores >= state.cores and until >= state.until and (cores, until) != (state.cores, state.until)
 
 
-def amendment_problem(agreement: Agreement, state: SlotState, amendment: ContractChange) -> tuple[str, str] | None:
+def change_problem(agreement: Agreement, state: SlotState, amendment: ContractChange) -> tuple[str, str] | None:
     """Say why an amendment does not fit the state that it changes, as code and sentence; None if it fits.
 
     Proposer, countersigner and verifiers of the documents use the same check.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import RefusalCode
@@ -188,20 +187,3 @@ def what_is_live_is_not_forgotten(subject: Subject) -> None:
             for each in (machine, after):
                 same("reservation of a live key", [each.reservation(key, now) for key in keys], kept)
                 same("quote", each.quote(subject.unit(1), now), quoted)
-
-
-TRIALS: Final = (
-    a_slot_that_has_gone_is_refused,
-    a_slot_is_held_as_it_was_quoted,
-    the_same_key_is_the_same_reservation,
-    reservation_ids_are_never_used_again,
-    a_hold_ends_at_its_deadline,
-    a_firm_reservation_outlives_its_hold,
-    confirming_what_never_was,
-    what_was_released_stays_released,
-    releasing_the_unknown_is_no_error,
-    everything_survives_a_restart,
-    reservations_are_listed_by_start,
-    what_is_over_is_forgotten,
-    what_is_live_is_not_forgotten,
-)

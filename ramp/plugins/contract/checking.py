@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from inspect import isfunction
+from types import ModuleType
 from typing import Final
 
 from ramp.errors import RampError
@@ -19,8 +21,15 @@ def _rule(trial: Callable[[Subject], None]) -> Rule:
     return Rule(trial.__name__.replace("_", "-"), trial.__doc__.split("\n\n")[0].replace("\n", " "), trial)
 
 
+def trials_of(group: ModuleType) -> Iterator[Callable[[Subject], None]]:
+    """Yield the public functions of a module, in their order."""
+    for name, each in vars(group).items():
+        if isfunction(each) and each.__module__ == group.__name__ and not name.startswith("_"):
+            yield each
+
+
 RULES: Final[tuple[Rule, ...]] = tuple(
-    _rule(trial) for group in (describing, quoting, booking, resizing, misuse) for trial in group.TRIALS
+    _rule(trial) for group in (describing, quoting, booking, resizing, misuse) for trial in trials_of(group)
 )
 """All rules of the contract, in the order in which they are tried."""
 

@@ -67,6 +67,3 @@ def _check_jobs(subject: Subject, shown: dict[str, Any]) -> None:
     for job in (*shown["running"], *shown["queued"]):
         demand(set(job) == _JOB_KEYS, f"snapshot: keys of a job: got {sorted(job)}, expected {sorted(_JOB_KEYS)}")
         demand(from_iso(job["start"]) < from_iso(job["end"]), f"snapshot: job {job['job']} ends before its start")
-
-
-TRIALS: Final = (source_is_one_of_three, an_unknown_option_is_told, a_snapshot_is_plain_json)

@@ -78,12 +78,3 @@ def a_clock_that_was_set_back(subject: Subject) -> None:
                 same("reservation, ten seconds earlier", machine.reservation(key, subject.now), first)
                 slot_for(machine, subject.unit(1), subject.now)
                 machine.snapshot(subject.now, DAY)
-
-
-TRIALS: Final = (
-    a_slot_that_was_never_quoted_is_not_sold,
-    a_hold_whose_deadline_has_passed_is_none,
-    any_text_may_be_a_key,
-    a_window_to_the_end_of_time,
-    a_clock_that_was_set_back,
-)

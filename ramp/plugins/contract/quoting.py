@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
 from ramp.model.instant import DAY, HOUR
 from ramp.model.offer import RefusalCode
@@ -102,16 +101,3 @@ def load_counts_reservations(subject: Subject) -> None:
         held(machine, subject.key("load"), subject.unit(), subject.now + HOUR, subject.now)
         after = slot_for(machine, subject.unit(1), subject.now).load
         demand(after > before, f"quote: the load is {after} with a hold and {before} without")
-
-
-TRIALS: Final = (
-    a_slot_lies_in_the_window,
-    nodes_count_with_their_cores,
-    without_a_start_it_is_now,
-    quotes_change_nothing,
-    more_cores_than_there_are,
-    a_window_too_short_names_the_nearest,
-    a_window_that_has_passed,
-    holds_count_in_every_quote,
-    load_counts_reservations,
-)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from ramp.model.instant import HOUR, MINUTE
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.slot import Slot
@@ -130,13 +128,3 @@ def _two(subject: Subject) -> int:
     if cores > subject.cores:
         raise NotChecked(f"it has {subject.cores} cores, and gives {piece} at least")
     return cores
-
-
-TRIALS: Final = (
-    a_smaller_reservation_stays_smaller,
-    what_a_change_frees_is_free,
-    what_is_added_is_set_aside,
-    a_later_end_is_kept_or_refused,
-    an_earlier_step_changes_nothing,
-    only_what_is_firm_changes,
-)

@@ -1,6 +1,7 @@
 """The bank's part in contract changes: posting what is signed, voiding what the buyer withdraws, and its answers.
 
-A change needs both signatures; before the slot begins, the buyer's suffices to end its agreement. An addition to a slot
+A change needs both signatures; before the slot begins, the buyer's suffices to end its agreement, and the seller's at
+any time, if it has failed. An addition to a slot
 is a line of an order, like an agreement: the bank posts the whole order with its last line.
 """
 
@@ -16,17 +17,27 @@ from ramp.model.contents import (
     ChangePosted,
     ChangeRefused,
     ChangeWithdrawal,
-    KeeperRefused,
     RefundOrder,
+    RequestRefused,
     Unverified,
 )
 from ramp.model.instant import Instant
+from ramp.model.money import credits_text
 from ramp.model.seal import Role
 from ramp.model.sizes.amended import order_line
-from ramp.protocol.amending.asking import ChangeDecided, PostChange, VoidChange
 from ramp.protocol.belief import sealed_lately
-from ramp.protocol.effects import CountersignLine, Effect, LookUpAgreement, Report, Send, VoidOrder, reply
-from ramp.protocol.events import OrderStanding
+from ramp.protocol.effects import (
+    CountersignLine,
+    Effect,
+    LookUpAgreement,
+    PostChange,
+    Report,
+    Send,
+    VoidChange,
+    VoidOrder,
+    reply,
+)
+from ramp.protocol.events import ChangeDecided, OrderStanding
 from ramp.protocol.progress import KeeperOrdered
 from ramp.protocol.timing import Timing
 
@@ -92,6 +103,9 @@ def asked(
     both = (body.user, body.resource)
     by_both = content.signers == both and message.sender == body.resource
     by_buyer = body.is_terminal and content.signers == both[:1] and message.sender == body.user
+    if body.is_failure:
+        by_both = content.signers == both[1:] and message.sender in both
+        by_buyer = False
     if body.is_terminal and not by_both and not by_buyer:
         detail = "the cancellation must be signed or countersigned by its sender"
         return _refuse(message, body.agreement_id, TERMINAL, BAD_SIGNATURE, detail)
@@ -127,7 +141,7 @@ def decided(found: ChangeDecided, message: Message, bank: str) -> list[Effect]:
     """Return the answers about a decided change: to the party that asked, and about an end also to the others."""
     order = message.content if isinstance(message.content, RefundOrder) else None
     if found.code and order is not None:
-        return [reply(message, Performative.REFUSE, KeeperRefused(found.agreement_id, found.code, found.detail))]
+        return [reply(message, Performative.REFUSE, RequestRefused(found.agreement_id, found.code, found.detail))]
     if found.code:
         return [_refuse(message, found.agreement_id, found.number, found.code, found.detail)]
     ordered_for = "" if order is None else order.reason
@@ -138,8 +152,8 @@ def decided(found: ChangeDecided, message: Message, bank: str) -> list[Effect]:
         others = [name for name in (found.user, found.resource) if name != message.sender]
         effects += [Send(Message(Performative.INFORM, bank, name, message.conversation_id, posted)) for name in others]
     if order is not None:
-        what = f"refund of {order.agreement_id}: {posted.refund} minor units to {found.user} ({order.reason})"
-        effects.append(Report(KeeperOrdered(message.sender, what)))
+        what = f"{credits_text(posted.refund)} credits of {order.agreement_id} to {found.user} ({order.reason})"
+        effects.append(Report(KeeperOrdered(message.sender, "refund", what)))
     return effects
 
 

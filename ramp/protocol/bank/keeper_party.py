@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import (
@@ -11,37 +9,29 @@ from ramp.model.contents import (
     ChangePosted,
     DepositMade,
     DepositOrder,
-    KeeperRefused,
     MarketOverview,
     NotUnderstood,
     OverviewQuery,
     RefundOrder,
+    RequestRefused,
     TradeLine,
 )
 from ramp.model.instant import Instant
 from ramp.model.seal import Role
-from ramp.protocol.conversations import ConversingParty
 from ramp.protocol.effects import Effect
 from ramp.protocol.events import DepositOrdered, Event, MessageReceived, OverviewAsked, RefundOrdered
+from ramp.protocol.party import Party
 from ramp.protocol.questions import Questions
-from ramp.protocol.records import Record
 from ramp.protocol.timing import Pace, Timing
 
 
-class KeeperParty(ConversingParty):
+class KeeperParty(Party):
     """Everything the keeper's agent does."""
 
     def __init__(self, name: str, *, bank: str, timing: Timing) -> None:
         super().__init__(name)
         self._bank = bank
-        self._questions = Questions(name, Pace(timing), self.registry)
-
-    def start(self, now: Instant) -> list[Effect]:
-        return []
-
-    def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
-        """Start afresh: the keeper repeats unanswered commands."""
-        return self.start(now)
+        self._questions = Questions(name, Pace(timing), self)
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
         """Take a command of the keeper or an answer of the bank.
@@ -73,7 +63,7 @@ class KeeperParty(ConversingParty):
             case (
                 DepositMade(deposit_id=reference)
                 | ChangePosted(agreement_id=reference)
-                | KeeperRefused(reference=reference)
+                | RequestRefused(reference=reference)
                 | MarketOverview(query_id=reference)
             ):
                 return self._questions.answered(reference, message, content, now)

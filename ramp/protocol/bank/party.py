@@ -13,19 +13,15 @@ from dataclasses import dataclass
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import ORDER_VALIDITY_MAX, TERMINAL, Agreement, ContractChange, Signed
+from ramp.model.agreement import ORDER_VALIDITY_MAX, Agreement, ContractChange, Signed
 from ramp.model.contents import (
     AccountQuery,
-    AccountQueryRefused,
     AccountStatement,
     ChangeRefused,
     ClockQuery,
     ClockReading,
-    Content,
     DepositMade,
     DepositOrder,
-    Failed,
-    KeeperRefused,
     MarketOverview,
     NotUnderstood,
     OrderRefused,
@@ -34,25 +30,26 @@ from ramp.model.contents import (
     PaymentOrder,
     PaymentQuery,
     PaymentRefused,
-    RefundClaim,
+    RequestRefused,
     Unverified,
 )
 from ramp.model.instant import HOUR, MINUTE, Duration, Instant
+from ramp.model.money import credits_text
 from ramp.model.price_paid import price_problem
 from ramp.model.probable_start import QUEUE_WAIT_MAX, probable_start_problem
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol import events as said
 from ramp.protocol.agreement_terms import order_lines
-from ramp.protocol.amending.asking import ChangeDecided
 from ramp.protocol.bank import changes
 from ramp.protocol.bank.answers import agreement_answer, agreement_of, announcements, order_answer
 from ramp.protocol.bank.changes import BAD_SIGNATURE, BAD_TERMS
-from ramp.protocol.belief import sealed_by, sealed_lately
-from ramp.protocol.conversations import Conversations, ConversingParty
+from ramp.protocol.belief import sealed_lately
+from ramp.protocol.conversations import Conversations
 from ramp.protocol.effects import Effect, Send, reply
-from ramp.protocol.events import Event, MessageReceived, OrderFate, OrderStanding
+from ramp.protocol.events import ChangeDecided, Event, MessageReceived, OrderFate, OrderStanding
 from ramp.protocol.faults import guarded
+from ramp.protocol.party import Party
 from ramp.protocol.progress import KeeperOrdered
 from ramp.protocol.records import Record
 from ramp.protocol.timing import Timing
@@ -76,7 +73,7 @@ class OrderEnd:
         """Do nothing: the end of an order is a signed date."""
 
 
-class BankParty(ConversingParty):
+class BankParty(Party):
     """Everything the Banking Agent does."""
 
     def __init__(self, name: str, *, timing: Timing) -> None:
@@ -84,15 +81,12 @@ class BankParty(ConversingParty):
         self._timing = timing
         self._asked: dict[str, Message] = {}
         self._open: dict[str, OrderStanding] = {}
-        self._ends: Conversations[OrderEnd] = Conversations(self.registry)
+        self._ends: Conversations[OrderEnd] = Conversations(self)
         self._calls = 0
 
     def start(self, now: Instant) -> list[Effect]:
         """Void expired orders, and load the open ones."""
         return [fx.SweepOrders()]
-
-    def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
-        return self.start(now)
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
         """Take a message or the ledger's answer.
@@ -107,9 +101,6 @@ class BankParty(ConversingParty):
         self._asked.clear()
         return [fx.SweepOrders()]
 
-    def forget(self, reference: str) -> None:
-        """Do nothing: the ledger keeps every order."""
-
     def _on_event(self, event: Event, now: Instant) -> list[Effect]:
         match event:
             case MessageReceived(message) if changes.is_about(message):
@@ -121,7 +112,9 @@ class BankParty(ConversingParty):
             case said.OrdersSwept():
                 return self._on_swept(event)
             case ChangeDecided(call_id):
-                return changes.decided(event, self._asked.pop(call_id), self.name)
+                message = self._asked.pop(call_id)
+                told = [] if event.voided is None else self._changed(event.voided, message)
+                return [*told, *changes.decided(event, message, self.name)]
             case said.DepositPosted():
                 return self._on_deposit_posted(event)
             case said.AccountLookedUp():
@@ -142,10 +135,6 @@ class BankParty(ConversingParty):
                 return self._on_withdrawal(message, content, now)
             case Signed(body=Agreement() as agreement):
                 return self._on_agreement(message, content, agreement, now)
-            case Failed():
-                return self._on_failed(message, content)
-            case RefundClaim():
-                return self._on_claim(message, content)
             case PaymentQuery(agreement_id):
                 return [fx.LookUpAgreement(self._wait(message), agreement_id)]
             case ClockQuery(query_id):
@@ -222,31 +211,12 @@ class BankParty(ConversingParty):
         call_id = self._wait(message)
         return [fx.VoidOrder(call_id, order.order_id, order.user, order.valid_until, code, detail, evidence)]
 
-    def _on_failed(self, message: Message, failed: Failed) -> list[Effect]:
-        """Void the order of a resource that reports its failure, or refund it."""
-        seal = sealed_by(message, Role.RESOURCE)
-        detail = failed.detail or str(failed.code)
-        call_id = self._wait(message)
-        return [fx.FailLine(call_id, failed.agreement_id, failed.offer_id, message.sender, "", detail, seal.text)]
-
-    def _on_claim(self, message: Message, claim: RefundClaim) -> list[Effect]:
-        """Take a buyer's claim: the resource's sealed failure counts as if the resource had sent it here."""
-        sealed_by(message, Role.USER)
-        seal, failed = claim.failed_seal, claim.failed
-        if seal.role is not Role.RESOURCE or seal.receiver != message.sender:
-            raise RemoteProtocolError("the failure must be a resource's message to its buyer")
-        call_id = self._wait(message)
-        detail = failed.detail or str(failed.code)
-        return [
-            fx.FailLine(call_id, failed.agreement_id, failed.offer_id, seal.signer, message.sender, detail, seal.text)
-        ]
-
     def _on_account_query(self, message: Message, query: AccountQuery, now: Instant) -> list[Effect]:
         """BalanceRequest: check that the owner sealed it recently."""
         role = message.seal.role if message.seal is not None else Role.USER
         seal = sealed_lately(message, Role.RESOURCE if role is Role.RESOURCE else Role.USER, now, self._timing)
         if query.account != message.sender:
-            refused = AccountQueryRefused(query.nonce, NOT_OWN, "only the owner may see an account")
+            refused = RequestRefused(query.nonce, NOT_OWN, "only the owner may see an account")
             return [reply(message, Performative.REFUSE, refused)]
         call_id = self._wait(message)
         return [fx.LookUpAccount(call_id, query.nonce, query.account, seal.signed_at, query.since, query.until)]
@@ -265,35 +235,23 @@ class BankParty(ConversingParty):
         message = self._asked.pop(stands.call_id)
         order = stands.order
         if order is None:
-            return [] if isinstance(message.content, Failed) else [self._unknown(message, stands)]
+            return [self._unknown(message, stands)]
         effects = self._changed(order, message)
         content = message.content
         match content:
             case PaymentOrder() | OrderWithdrawal():
                 performative, answer = order_answer(order, now)
                 return [*effects, reply(message, performative, answer)]
-            case Failed():
-                return effects
-            case RefundClaim():
-                return [*effects, *self._to_claimant(message, content, order)]
         answered = self._fate_of(message, order)
         told = any(isinstance(each, Send) and each.message.receiver == message.sender for each in effects)
         return effects if answered is None or told else [*effects, answered]
 
     def _changed(self, order: OrderStanding, message: Message | None) -> list[Effect]:
-        """Keep open orders; tell all parties of an order that was just posted, voided or refunded."""
+        """Keep open orders; tell all parties of an order that was just posted or voided."""
         if order.fate is OrderFate.RESERVED:
             self._keep(order)
             return []
-        if self._close(order.order_id):
-            return self._announce(order, message)
-        if message is not None and isinstance(message.content, Failed | RefundClaim):
-            failed = message.content if isinstance(message.content, Failed) else message.content.failed
-            made = next((each for each in order.refunds if each.agreement_id == failed.agreement_id), None)
-            if made is not None:
-                resource = next(each.resource for each in order.lines if each.agreement_id == made.agreement_id)
-                return [self._inform(name, order.order_id, made) for name in (order.user, resource)]
-        return []
+        return self._announce(order, message) if self._close(order.order_id) else []
 
     def _announce(self, order: OrderStanding, message: Message | None) -> list[Effect]:
         user_knows = message is not None and isinstance(message.content, OrderWithdrawal)
@@ -314,28 +272,11 @@ class BankParty(ConversingParty):
         answer = agreement_answer(order, agreement_id)
         return None if answer is None else reply(message, *answer)
 
-    def _to_claimant(self, message: Message, claim: RefundClaim, order: OrderStanding) -> list[Effect]:
-        if message.sender != order.user:
-            return []
-        agreement_id = claim.failed.agreement_id
-        if any(each.agreement_id == agreement_id for each in order.refunds):
-            return []  # `_changed` has told
-        return [
-            reply(
-                message,
-                Performative.REFUSE,
-                ChangeRefused(agreement_id, TERMINAL, "not_posted", "the agreement was never paid"),
-            )
-        ]
-
     def _unknown(self, message: Message, stands: said.OrderStands) -> Send:
         content = message.content
         code, detail = stands.code or UNKNOWN, stands.detail or "no order contains it"
         if isinstance(content, PaymentOrder | OrderWithdrawal):
             return reply(message, Performative.REFUSE, OrderRefused(content.order_id, code, detail))
-        if isinstance(content, RefundClaim):
-            refused = ChangeRefused(content.failed.agreement_id, TERMINAL, code, detail)
-            return reply(message, Performative.REFUSE, refused)
         if isinstance(content, Signed) and isinstance(content.body, ContractChange):
             body = content.body
             unpaid = ChangeRefused(body.agreement_id, body.number, changes.UNKNOWN_ORDER, detail)
@@ -353,19 +294,19 @@ class BankParty(ConversingParty):
     def _on_deposit_posted(self, posted: said.DepositPosted) -> list[Effect]:
         message = self._asked.pop(posted.call_id)
         if posted.code:
-            refused = KeeperRefused(posted.deposit_id, posted.code, posted.detail)
+            refused = RequestRefused(posted.deposit_id, posted.code, posted.detail)
             return [reply(message, Performative.REFUSE, refused)]
         made = DepositMade(posted.deposit_id, posted.transfer_id, posted.amount)
         assert isinstance(message.content, DepositOrder)
-        what = f"deposit {posted.deposit_id}: {posted.amount} minor units to {message.content.account}"
-        return [fx.Report(KeeperOrdered(message.sender, what)), reply(message, Performative.AGREE, made)]
+        what = f"{credits_text(posted.amount)} credits to {message.content.account} ({posted.deposit_id})"
+        return [fx.Report(KeeperOrdered(message.sender, "deposit", what)), reply(message, Performative.AGREE, made)]
 
     def _on_account_looked_up(self, found: said.AccountLookedUp, now: Instant) -> list[Effect]:
         message = self._asked.pop(found.call_id)
         query = message.content
         assert isinstance(query, AccountQuery)
         if found.code:
-            refused = AccountQueryRefused(query.nonce, found.code, found.detail)
+            refused = RequestRefused(query.nonce, found.code, found.detail)
             return [reply(message, Performative.REFUSE, refused)]
         statement = AccountStatement(
             query.nonce, query.account, found.balance, found.reserved, found.credit_limit, now, found.lines
@@ -400,9 +341,6 @@ class BankParty(ConversingParty):
 
     def _refuse(self, message: Message, agreement_id: str, code: str, detail: str) -> Send:
         return reply(message, Performative.REFUSE, PaymentRefused(agreement_id, code, detail))
-
-    def _inform(self, receiver: str, conversation_id: str, content: Content) -> Send:
-        return Send(Message(Performative.INFORM, self.name, receiver, conversation_id, content))
 
 
 def _ordered(call_id: str, order: DepositOrder | OverviewQuery, evidence: str) -> Effect:

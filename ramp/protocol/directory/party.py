@@ -6,7 +6,7 @@ so a captured message cannot remove or keep an agent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ramp.errors import RemoteProtocolError
@@ -24,11 +24,11 @@ from ramp.model.machine_terms.static_needs import StaticNeeds
 from ramp.model.services import ROLE_OF_SERVICE
 from ramp.model.slot import StaticTerms
 from ramp.protocol.belief import sealed_lately
-from ramp.protocol.conversations import Conversations, ConversingParty
+from ramp.protocol.conversations import Conversations
 from ramp.protocol.directory.listed import Listed
 from ramp.protocol.effects import Effect, reply
 from ramp.protocol.events import Event, MessageReceived
-from ramp.protocol.records import Record
+from ramp.protocol.party import Party
 from ramp.protocol.timing import Timing, moved
 
 LEASE_MAX: Duration = 10 * MINUTE
@@ -81,7 +81,7 @@ class KnownAgent:
     number: int
 
 
-class DirectoryParty(ConversingParty):
+class DirectoryParty(Party):
     """Everything the directory agent does.
 
     After a restart it lists the agents registered before, for one lease. If it waited for heartbeats, the first
@@ -98,7 +98,7 @@ class DirectoryParty(ConversingParty):
         self.changes = 0
         self._timing = timing
         self._known = tuple(known)
-        self._entries: Conversations[_Entry] = Conversations(self.registry)
+        self._entries: Conversations[_Entry] = Conversations(self)
         self._listed: dict[str, Listed] = {service: Listed() for service in ROLE_OF_SERVICE}
 
     def start(self, now: Instant) -> list[Effect]:
@@ -115,9 +115,6 @@ class DirectoryParty(ConversingParty):
             for service, listed in self._listed.items()
             for name in listed.names
         )
-
-    def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
-        return self.start(now)
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
         """Register, remove or list agents.

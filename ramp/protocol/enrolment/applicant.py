@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Performative
-from ramp.model.contents import EnrolmentDenied, EnrolmentGranted, EnrolmentRequest, NotUnderstood
+from ramp.model.contents import EnrolmentGranted, EnrolmentRequest, NotUnderstood, RequestRefused
 from ramp.model.instant import Instant
 from ramp.model.seal import Role
-from ramp.protocol.conversations import ConversingParty
 from ramp.protocol.effects import Effect
 from ramp.protocol.events import Event, MessageReceived
+from ramp.protocol.party import Party
 from ramp.protocol.questions import Questions
-from ramp.protocol.records import Record
 from ramp.protocol.timing import Pace, Timing
 
 
-class Applicant(ConversingParty):
+class Applicant(Party):
     """Asks for one certificate; reports the answer as `QueryAnswered`, with None if it got no answer.
 
     Args:
@@ -31,7 +28,7 @@ class Applicant(ConversingParty):
         super().__init__(name)
         self._office = office
         self._request = request
-        self._questions = Questions(name, Pace(timing), self.registry)
+        self._questions = Questions(name, Pace(timing), self)
 
     def start(self, now: Instant) -> list[Effect]:
         return self._questions.ask(
@@ -43,10 +40,6 @@ class Applicant(ConversingParty):
             performative=Performative.REQUEST,
         )
 
-    def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
-        """Ask again; the answer is the same."""
-        return self.start(now)
-
     def handle(self, event: Event, now: Instant) -> list[Effect]:
         """Take the office's answer.
 
@@ -57,7 +50,7 @@ class Applicant(ConversingParty):
             return []
         message = event.message
         match message.content:
-            case EnrolmentGranted(invitation_id=reference) | EnrolmentDenied(invitation_id=reference):
+            case EnrolmentGranted(invitation_id=reference) | RequestRefused(reference=reference):
                 return self._questions.answered(reference, message, message.content, now)
             case NotUnderstood():
                 return self._questions.not_understood(message, message.content)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ramp.model.contents import EnrolmentDenied, EnrolmentGranted, EnrolmentRequest
+from ramp.model.contents import EnrolmentGranted, EnrolmentRequest, RequestRefused
 from ramp.model.instant import Instant
 
 
@@ -37,7 +37,7 @@ class RequestJudged:
     """The answer to `JudgeRequest`."""
 
     call_id: str
-    answer: EnrolmentGranted | EnrolmentDenied
+    answer: EnrolmentGranted | RequestRefused
 
 
 @dataclass(frozen=True, slots=True)

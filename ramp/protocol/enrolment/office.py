@@ -6,25 +6,25 @@ enrolled parties at once, and to any party that asks for a newer one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import (
     Content,
-    EnrolmentDenied,
     EnrolmentRequest,
     NotUnderstood,
+    RequestRefused,
     RevocationNotice,
     RevocationQuery,
 )
 from ramp.model.instant import MINUTE, SECOND, Duration, Instant
+from ramp.protocol.conversations import Alarm
 from ramp.protocol.effects import Effect, Report, Send, reply
 from ramp.protocol.enrolment.authority import JudgeRequest, ReadRevocations, RequestJudged, RevocationsRead
 from ramp.protocol.events import Event, MessageReceived
+from ramp.protocol.party import Party
 from ramp.protocol.progress import EnrolmentAnswered
-from ramp.protocol.records import Record
 
 LOOK: Final[Duration] = 2 * SECOND
 """Pause between two reads of the revocation list, which other processes may change."""
@@ -69,7 +69,7 @@ class Attempts:
             self._begun += by
 
 
-class EnrolmentOffice:
+class EnrolmentOffice(Party):
     """Everything the enrolment office does.
 
     Args:
@@ -79,33 +79,21 @@ class EnrolmentOffice:
     """
 
     def __init__(self, name: str, *, per_sender: int, in_all: int) -> None:
-        self.name = name
-        self.deadline: Instant | None = None
+        super().__init__(name)
+        self._next_look = Alarm()
         self._attempts = Attempts(per_sender, in_all)
         self._queries = Attempts(QUERIES_PER_ATTEMPT * per_sender, QUERIES_PER_ATTEMPT * in_all)
+        self.task(self._next_look, self.start)
+        self.follow(self._attempts)
+        self.follow(self._queries)
         self._asked: dict[str, Message] = {}
         self._calls = 0
         self._list: RevocationsRead | None = None
 
     def start(self, now: Instant) -> list[Effect]:
-        self.deadline = now + LOOK
+        """Read the revocation list, now and after each pause."""
+        self._next_look.deadline = now + LOOK
         return [ReadRevocations()]
-
-    def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
-        """Start afresh: the register has all issued certificates."""
-        return self.start(now)
-
-    def tick(self, now: Instant) -> list[Effect]:
-        if self.deadline is None or now < self.deadline:
-            return []
-        self.deadline = now + LOOK
-        return [ReadRevocations()]
-
-    def clock_set(self, by: Duration) -> None:
-        self._attempts.clock_set(by)
-        self._queries.clock_set(by)
-        if self.deadline is not None:
-            self.deadline += by
 
     def handle(self, event: Event, now: Instant) -> list[Effect]:
         """Take a request, a question or the authority's answer.
@@ -141,7 +129,7 @@ class EnrolmentOffice:
 
     def _on_judged(self, message: Message, answer: Content) -> list[Effect]:
         code, performative = "", Performative.INFORM
-        if isinstance(answer, EnrolmentDenied):
+        if isinstance(answer, RequestRefused):
             code, performative = answer.code, Performative.REFUSE
         assert isinstance(message.content, EnrolmentRequest), "only these are judged"
         told = EnrolmentAnswered(message.sender, message.content.invitation_id, code)

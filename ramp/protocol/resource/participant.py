@@ -343,7 +343,7 @@ class Participant(ParticipantAnswers):
             accepted = self.agreement is not None and self.agreed.agreement_id == signed.body.agreement_id
             return [self._failure() if accepted else self._refuse()]
         problem = self._problem(commitment)
-        if problem:  # no sealed Failed, which would refund a later sale under this agreement id
+        if problem:  # no signed failure, which would refund a later sale under this agreement id
             return [self._refuse_for(RefusalCode.BAD_AGREEMENT, problem)]
         unfair = agreed_price_problem(signed.body, self.unit, self._intended.rule)
         if unfair is not None:
@@ -384,7 +384,7 @@ class Participant(ParticipantAnswers):
         return [Persist(CancellationReceived(self.offer.offer_id, signed, now)), self._request(now)]
 
     def on_lost(self, code: RefusalCode, detail: str, now: Instant) -> list[Effect]:
-        """Report a sold slot as failed; the resource's sealed message makes the bank refund it."""
+        """Report a sold slot as failed; the resource's signature makes the bank refund it."""
         if self.state is not S.SOLD:
             return []
         self._enter(S.ENDING, "SlotLost")

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import TERMINAL, Agreement, Signed
+from ramp.model.agreement import TERMINAL, Agreement, Signed, end_of
 from ramp.model.contents import (
     ChangeRefused,
     Confirmed,
     Content,
-    Failed,
     HoldCancelled,
     HoldGranted,
     HoldRefused,
@@ -117,8 +116,8 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
         """Report the failure of an accepted agreement; it justifies a refund, so no other failure is sent."""
         said = self.failed or self.released
         assert said is not None
-        failed = Failed(self.agreed.agreement_id, self.offer.offer_id, said.code, said.detail)
-        return self._to_user(Performative.FAILURE, failed)
+        failure = Signed(end_of(self.agreed, said.detail, said.at, said.code))
+        return self._to_user(Performative.FAILURE, failure)
 
     def _failure_to_bank(self) -> Send:
         """Report the failure to the bank, which voids the whole order."""

@@ -10,7 +10,6 @@ from ramp.model.acl import Message, Performative
 from ramp.model.agreement import TERMINAL, Agreement, ContractChange, Signed
 from ramp.model.contents import (
     Acceptance,
-    AccountQueryRefused,
     AccountStatement,
     CallForProposals,
     ChangeAgreed,
@@ -28,18 +27,17 @@ from ramp.model.contents import (
     PaymentRefused,
     Registered,
     Rejection,
+    RequestRefused,
     SlotMoveHeard,
     Unverified,
 )
-from ramp.model.instant import Duration, Instant
+from ramp.model.instant import Instant
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.seal import Role
 from ramp.model.slot import Slot
-from ramp.protocol.amending.asking import SlotResized
-from ramp.protocol.amending.memory import SizeRecord
 from ramp.protocol.belief import said_by, sealed_by, sealed_lately
 from ramp.protocol.clock_comparison import ClockComparison
-from ramp.protocol.conversations import ConversingParty, Retention
+from ramp.protocol.conversations import Retention
 from ramp.protocol.effects import Archive, Effect, ForgetSlots, Send
 from ramp.protocol.events import (
     AccountAsked,
@@ -54,14 +52,16 @@ from ramp.protocol.events import (
     SlotFreed,
     SlotHeld,
     SlotLookedUp,
+    SlotResized,
     SlotsPriced,
     SlotsQuoted,
     SlotsTended,
 )
 from ramp.protocol.faults import guarded
+from ramp.protocol.party import Party
 from ramp.protocol.progress import ClockCompared
 from ramp.protocol.questions import Questions
-from ramp.protocol.records import HoldIntended, ParticipantRecord, Record, SlotJobRecord, reference_of
+from ramp.protocol.records import HoldIntended, ParticipantRecord, Record, SizeRecord, SlotJobRecord, reference_of
 from ramp.protocol.resource.directory_entry import DirectoryEntry
 from ramp.protocol.resource.jobs.job_desk import JobDesk, JobWord
 from ramp.protocol.resource.jobs.launching import LaunchTerms
@@ -80,7 +80,7 @@ BankWord = PaymentMade | PaymentRefused | ChangePosted | ChangeRefused
 """Messages of the bank about what the resource has sold."""
 
 
-class ResourceParty(ConversingParty):
+class ResourceParty(Party):
     """Everything one Resource Agent does.
 
     Args:
@@ -106,14 +106,14 @@ class ResourceParty(ConversingParty):
     ) -> None:
         super().__init__(name)
         pace = Pace(timing)
-        self.jobs = JobDesk(name, launching, timing, self.registry)
+        self.jobs = JobDesk(name, launching, timing, self)
         self._unpaid = Unpaid(quotas or Quotas(), seller.cores)
-        self.sizes = SizeDesk(pace, self.jobs.in_the_way, seller=seller, unpaid=self._unpaid)
-        self._releases = Releases(pace, self.registry)
+        self.sizes = SizeDesk(pace, self.jobs.in_the_way, seller=seller, unpaid=self._unpaid, registry=self)
+        self._releases = Releases(pace, self)
         self._over = Retention(timing)
-        self._tending = Tending(name, launching, pace, self.registry)
+        self._tending = Tending(name, launching, pace, self)
         self._kept = KeptParticipants(
-            self.registry,
+            self,
             unpaid=self._unpaid,
             releases=self._releases,
             over=self._over,
@@ -129,11 +129,12 @@ class ResourceParty(ConversingParty):
         self._pace = pace
         self._clock = ClockComparison(name, bank)
         self._queries = MachineQueries()
-        self._questions = Questions(name, pace, self.registry)
-        self.registry.task(self._entry, self._on_heartbeat)
-        self.registry.task(self.sizes, self.sizes.tick)
-        self.registry.task(self._tending, self._tending.on_timer)
-        self.registry.task(self._over, self._let_go)
+        self._questions = Questions(name, pace, self)
+        self.task(self._entry, self._on_heartbeat)
+        self.task(self._tending, self._tending.on_timer)
+        self.task(self._over, self._let_go)
+        self.follow(seller)
+        self.follow(self._clock)
 
     @property
     def clock(self) -> ClockCompared | None:
@@ -217,8 +218,8 @@ class ResourceParty(ConversingParty):
                 effects = self.jobs.on_seen(event, now)
             case JobFileRead():
                 effects = self.jobs.on_read(event)
-            case SlotResized(key):
-                effects = self._kept.with_stranded(guarded(key, partial(self.sizes.on_resized, event, now)), now)
+            case SlotResized():
+                effects = self._kept.with_stranded(self.sizes.on_resized(event, now), now)
             case SlotsTended(moved=moved):
                 effects = self._kept.tended(event, now) + self._tending.moved(moved, now)
             case MachineOpened(source, tended):
@@ -266,11 +267,6 @@ class ResourceParty(ConversingParty):
             keys.append(offer_id)
         return [ForgetSlots(tuple(keys)), Archive(tuple(keys))] if keys else []
 
-    def clock_set(self, by: Duration) -> None:
-        super().clock_set(by)
-        self._seller.clock_set(by)
-        self._clock.clock_set()
-
     def leave(self, now: Instant) -> list[Effect]:
         return self._entry.leave(now)
 
@@ -303,7 +299,7 @@ class ResourceParty(ConversingParty):
                 return self._on_sold(message, content, now)
             case MachineQuery():
                 return self._queries.ask(message, content)
-            case AccountStatement() | AccountQueryRefused() | ClockReading():
+            case AccountStatement() | RequestRefused() | ClockReading():
                 return self._on_reading(message, content, now)
             case Registered(number=number):
                 self._entry.entered(message, number)
@@ -319,7 +315,7 @@ class ResourceParty(ConversingParty):
                 raise RemoteProtocolError(f"{type(content).__name__} is not a message for a resource")
 
     def _on_reading(
-        self, message: Message, content: AccountStatement | AccountQueryRefused | ClockReading, now: Instant
+        self, message: Message, content: AccountStatement | RequestRefused | ClockReading, now: Instant
     ) -> list[Effect]:
         if isinstance(content, ClockReading):
             return self._clock.answered(message, content, now)
@@ -384,7 +380,7 @@ class ResourceParty(ConversingParty):
         assert isinstance(body, ContractChange)
         participant = self.participants.get(body.offer_id)
         if not body.is_terminal:
-            return guarded(body.offer_id, partial(self.sizes.on_amendment, message, content, participant, now))
+            return guarded(body.offer_id, partial(self.sizes.on_change, message, content, participant, now))
         if participant is not None:
             return self._kept.act(participant, partial(participant.on_cancellation, content, now), now)
         detail = "no slot is sold under this agreement"
@@ -397,8 +393,7 @@ class ResourceParty(ConversingParty):
         if participant is None:
             return []
         if isinstance(content, ChangePosted | ChangeRefused) and content.number != TERMINAL:
-            decided = partial(self.sizes.on_bank, content, seal, participant, now)
-            return guarded(participant.offer.offer_id, decided)
+            return self.sizes.on_bank(content, seal, participant, now)
         act = partial(participant.on_bank, content, seal, now)
         return self._kept.act(participant, act, now) + self.jobs.follow(participant, now)
 

@@ -2,7 +2,7 @@
 
 Evaluation has the paper's two steps: the static terms against the configuration, then the machine's load from the
 plug-in and a price from the strategy. A moldable unit is quoted and priced at several sizes, and the cheapest is
-offered. Every unit is answered by an offer or a coded refusal. A repeated call gets the same offers.
+offered. Every unit is answered by an offer or a coded refusal. A repeated call gets the same answer.
 """
 
 from __future__ import annotations
@@ -91,11 +91,10 @@ class OpenOffer:
 
 @dataclass(frozen=True, slots=True)
 class _LastBid:
-    """The last bid for a unit; its price is per core-hour asked."""
+    """The last bid for a unit."""
 
     round_number: int
-    price: int
-    offer_id: str
+    offer: Offer
 
 
 @dataclass(slots=True)
@@ -103,7 +102,7 @@ class _Bidding:
     """The bids for one buyer's request.
 
     Attributes:
-        answer: the latest one with offers, for copies of its call.
+        answer: the latest one, for copies of its call.
         answered: its round.
         last: the last bid for each unit, without rejected ones.
     """
@@ -253,32 +252,29 @@ class Seller:
                 pending.refused.append(refusal)
             elif not isinstance(price, PriceRefusal):
                 priced.setdefault(unit.number, (unit, []))[1].append((slot, price))
-        offers = [(unit, self._bid(pending, unit, sizes, now)) for unit, sizes in priced.values()]
+        offers = tuple(self._bid(pending, unit, sizes, now) for unit, sizes in priced.values())
         told = tuple(_one_for_each(pending.refused, priced)) if pending.refused else ()
         reply = Message(
             Performative.PROPOSE if offers else Performative.REFUSE,
             self._resource,
             message.sender,
             message.conversation_id,
-            Proposal(call.request_id, call.round_number, tuple(offer for _, offer in offers), told),
+            Proposal(call.request_id, call.round_number, offers, told),
             in_reply_to=message.reply_with,
         )
-        if offers:
-            self._remember(reply, call, offers, now)
+        self._remember(reply, call, offers, now)
         return [Send(reply, sealed=bool(call.rule))]  # the winner may be shown this offer
 
-    def _remember(
-        self, reply: Message, call: CallForProposals, offers: Sequence[tuple[RequestUnit, Offer]], now: Instant
-    ) -> None:
+    def _remember(self, reply: Message, call: CallForProposals, offers: Sequence[Offer], now: Instant) -> None:
         """Keep an answer for copies of its call, and its prices for the next round."""
         key = reply.receiver, call.request_id
         bidding = self._biddings.get(key) or _Bidding()
         if bidding.answered < call.round_number:  # else a slow quote is older than a later round's
             bidding.answer, bidding.answered = reply, call.round_number
-        for unit, offer in offers:
-            last = bidding.last.get(unit.number)
+        for offer in offers:
+            last = bidding.last.get(offer.unit)
             if last is None or last.round_number < call.round_number:
-                bidding.last[unit.number] = _LastBid(call.round_number, reference_price(unit, offer), offer.offer_id)
+                bidding.last[offer.unit] = _LastBid(call.round_number, offer)
         self._biddings.put(key, bidding, now)
 
     def next_offer(self, taken: Offer, unit: RequestUnit, answer: Slot, user: str, now: Instant) -> tuple[Offer, ...]:
@@ -334,7 +330,7 @@ class Seller:
         if bidding is None:
             return
         last = bidding.last.get(found.offer.unit)
-        if last is not None and last.offer_id == offer_id:
+        if last is not None and last.offer.offer_id == offer_id:
             bidding.answer = None
             del bidding.last[found.offer.unit]
         if bidding.answer is None and not bidding.last:
@@ -349,7 +345,7 @@ class Seller:
         last = None if bidding is None else bidding.last.get(unit.number)
         own_last = None
         if last is not None and last.round_number < call.round_number:
-            own_last = price_with(unit, slot.cores, length, last.price)
+            own_last = price_with(unit, slot.cores, length, reference_price(unit, last.offer))
         return PriceQuestion(
             asking=price_with(unit, slot.cores, length),
             start_price=self._prices.start_price,

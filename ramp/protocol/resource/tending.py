@@ -86,15 +86,11 @@ class Tending:
         self._resource = resource
         self._terms = terms
         self._pace = pace
-        self._tend_at: Instant | None = None
+        self.deadline: Instant | None = None
         self._tended = False
         self._look_at: Instant = 0
         self._sold: dict[str, Participant] = {}
         self._notices: Conversations[MoveNotice] = Conversations(registry)
-
-    @property
-    def deadline(self) -> Instant | None:
-        return self._tend_at
 
     def opened(self, *, tended: bool) -> None:
         """Note whether the opened machine has to be tended."""
@@ -112,7 +108,7 @@ class Tending:
 
     def on_timer(self, now: Instant) -> list[Effect]:
         """Repeat the slots to the machine."""
-        self._tend_at = now + TEND_EVERY
+        self.deadline = now + TEND_EVERY
         return self._ask(now)
 
     def look(self, now: Instant) -> list[Effect]:
@@ -175,4 +171,4 @@ class Tending:
         return "" if self._terms is None else self._terms.account(user)
 
     def _hurry(self) -> None:
-        self._tend_at = 0 if self._tended else None
+        self.deadline = 0 if self._tended else None

@@ -419,7 +419,6 @@ class Auction(StateMachine[AuctionState]):
         kept = {offer for offers in chosen.values() for offer in offers} if status is None else set()
         # the reason is private: it may reveal the owner's limit or another's offer
         text = "the auction rule did not choose this offer" if status is None else REQUEST_ENDED
-        self._forget_bidding()
         return [
             self._reject(offer.resource, offer, text)
             for offers in offered.values()
@@ -427,15 +426,6 @@ class Auction(StateMachine[AuctionState]):
             if offer not in kept
         ]
 
-    def _forget_bidding(self) -> None:
-        """Free the memory of the bidding, because a closed auction is kept for a while."""
-        self._made = OffersMade(self.request, self.options.preference, self.rule)
-        self._final = FinalRefusals()
-        self._resources = {}
-        self._heard.clear()
-        self._named.clear()
-        self._silent.clear()
-
     def _arm(self) -> None:
-        again = self._round.calls.due if self._round is not None else None
-        self.deadline = earliest(self._discovery.limit, self._discovery.due, self._limit, again)
+        again = self._discovery.due if self._round is None else self._round.calls.due
+        self.deadline = earliest(self._discovery.limit, self._limit, again)

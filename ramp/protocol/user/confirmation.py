@@ -14,10 +14,9 @@ from typing import Final
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.contents import (
     Confirmed,
-    Failed,
     FundsReserved,
     HoldRefused,
     NotUnderstood,
@@ -47,7 +46,7 @@ from ramp.protocol.records import (
 )
 from ramp.protocol.timing import Pace, Retry, earliest, moved
 from ramp.protocol.transition_tables import CONFIRMATION, ConfirmationState
-from ramp.protocol.user.confirmed_unit import ConfirmedUnit, UnitStage, check_failure
+from ramp.protocol.user.confirmed_unit import ConfirmedUnit, UnitStage, checked_failure
 from ramp.protocol.user.voting import cancel_hold
 
 S = ConfirmationState
@@ -67,7 +66,7 @@ class ConfirmationResult:
         posted: whether the order is paid.
         reason: one sentence if it is not paid, or if a paid unit is not available.
         blamed: resources whose failure or silence voided the order; the purchase may continue with others.
-        claims: failures of paid units that their resources reported, with the seals.
+        claims: failures of paid units that their resources have signed.
         expired: whether the order expired by the bank's clock.
     """
 
@@ -75,7 +74,7 @@ class ConfirmationResult:
     reason: str
     units: tuple[BoughtUnit, ...] = ()
     blamed: frozenset[str] = frozenset()
-    claims: tuple[tuple[Failed, Seal], ...] = ()
+    claims: tuple[Signed, ...] = ()
     expired: bool = False
 
 
@@ -139,9 +138,9 @@ class Confirmation(StateMachine[ConfirmationState]):
             if isinstance(record, UnitSettled) and record.agreement_id in self._units:
                 unit = self._units[record.agreement_id]
                 unit.stage, unit.transfer_id = UnitStage.SETTLED, record.transfer_id
-            elif isinstance(record, FailureTold) and record.failed.agreement_id in self._units:
-                unit = self._units[record.failed.agreement_id]
-                unit.stage, unit.failed = UnitStage.FAILED, (record.failed, record.failed_seal)
+            elif isinstance(record, FailureTold) and record.failure.body.agreement_id in self._units:
+                unit = self._units[record.failure.body.agreement_id]
+                unit.stage, unit.failed = UnitStage.FAILED, record.failure
             elif isinstance(record, CommitDecided) and record.order_id == self.order_id:
                 self._vote = record.vote, record.vote_seal
             elif isinstance(record, VoidAsked) and record.order_id == self.order_id:
@@ -173,12 +172,15 @@ class Confirmation(StateMachine[ConfirmationState]):
                 if content.order_id != self.order_id:
                     return []  # an earlier attempt, which has ended
                 effects = self._on_bank(content, said_by(message, self._bank, Role.BANK), now)
-            case Confirmed() | Settled() | Failed():
+            case Confirmed() | Settled():
                 unit = self._units.get(content.agreement_id)
                 if unit is None:
                     return []
-                seal = said_by(message, unit.resource, Role.RESOURCE)
-                effects = self._on_resource(unit, content, seal, now)
+                said_by(message, unit.resource, Role.RESOURCE)
+                effects = self._on_resource(unit, content, now)
+            case Signed(body=ContractChange(agreement_id=agreement_id)):
+                unit = self._units.get(agreement_id)
+                effects = [] if unit is None else self._on_failure(unit, content, now)
             case HoldRefused():
                 effects = self._on_hold_refused(message, content, now)
             case NotUnderstood():
@@ -377,25 +379,26 @@ class Confirmation(StateMachine[ConfirmationState]):
                 effects += [unit.confirm(*self._vote), unit.advanced()]
         return effects
 
-    def _on_resource(
-        self, unit: ConfirmedUnit, content: Confirmed | Settled | Failed, seal: Seal, now: Instant
-    ) -> list[Effect]:
+    def _on_resource(self, unit: ConfirmedUnit, content: Confirmed | Settled, now: Instant) -> list[Effect]:
         if isinstance(content, Settled):
             return self._settle(unit, content, now)
+        if self.state is not S.CONFIRMING or unit.stage is not UnitStage.CONFIRMING:
+            return []
+        unit.stage = UnitStage.CONFIRMED
+        unit.retry.heard(now)
+        if self._waits:  # the bank refunds by itself after the deadline; ask if nothing arrives
+            self._limit = self.valid_until + self._pace.patience(self._pace.timing.confirm_limit)
+        return [unit.advanced()]
+
+    def _on_failure(self, unit: ConfirmedUnit, failure: Signed, now: Instant) -> list[Effect]:
         if self.state not in (S.CONFIRMING, S.VOIDING) or unit.failed is not None:
             return []
-        if isinstance(content, Confirmed):
-            if unit.stage is not UnitStage.CONFIRMING or self.state is S.VOIDING:
-                return []
-            unit.stage = UnitStage.CONFIRMED
-            unit.retry.heard(now)
-            if self._waits:  # the bank refunds by itself after the deadline; ask if nothing arrives
-                self._limit = self.valid_until + self._pace.patience(self._pace.timing.confirm_limit)
-            return [unit.advanced()]
-        check_failure(content, unit.agreement)
-        unit.failed = content, seal
-        told = FailureTold(self.conversation_id, content, seal, now)
-        return [Persist(told), *self._fail(unit, content, now)]
+        body = checked_failure(failure, unit.agreement)
+        unit.failed = failure
+        return [
+            Persist(FailureTold(self.conversation_id, failure, now)),
+            *self._fail(unit, body.reason or str(body.code), "ContractChange", now),
+        ]
 
     def _on_hold_refused(self, message: Message, refused: HoldRefused, now: Instant) -> list[Effect]:
         """Take a refused CONFIRM: the resource has not accepted the agreement, so it can never claim the money."""
@@ -403,16 +406,15 @@ class Confirmation(StateMachine[ConfirmationState]):
         said_by(message, unit.resource, Role.RESOURCE)
         if self.state is not S.CONFIRMING or unit.stage is not UnitStage.CONFIRMING:
             return []
-        return self._fail(unit, refused, now)
+        return self._fail(unit, refused.detail or str(refused.code), "HoldRefused", now)
 
-    def _fail(self, unit: ConfirmedUnit, content: Failed | HoldRefused, now: Instant) -> list[Effect]:
+    def _fail(self, unit: ConfirmedUnit, detail: str, stimulus: str, now: Instant) -> list[Effect]:
         unit.stage = UnitStage.FAILED
         unit.retry.stop()
-        detail = content.detail or str(content.code)
         effects: list[Effect] = [unit.advanced(detail)]
         if self.state is S.CONFIRMING:
             reason = f"unit {unit.agreement.request.number} failed at {unit.resource}: {detail}"
-            effects += self._void(reason, type(content).__name__, now)
+            effects += self._void(reason, stimulus, now)
         return effects
 
     def _settle(self, unit: ConfirmedUnit, settled: Settled, now: Instant) -> list[Effect]:

@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Signed
-from ramp.model.contents import Commitment, Failed, FundsReserved, Settled
+from ramp.model.agreement import Agreement, ContractChange, Signed, end_of
+from ramp.model.contents import Commitment, FundsReserved, Settled
 from ramp.model.seal import Role, Seal
 from ramp.model.sizes.moldable import as_offered
 from ramp.protocol.effects import Report, Send
@@ -35,7 +35,7 @@ class ConfirmedUnit:
     Attributes:
         agreement: the agreement.
         retry: of the CONFIRM.
-        failed: the resource's message about its failure, with the seal.
+        failed: the failure that the resource has signed.
         refunded: whether the bank has already refunded it, because the resource reported its failure.
     """
 
@@ -43,7 +43,7 @@ class ConfirmedUnit:
     retry: Retry
     stage: UnitStage = UnitStage.RESERVING
     transfer_id: str = ""
-    failed: tuple[Failed, Seal] | None = None
+    failed: Signed | None = None
     refunded: bool = False
 
     @property
@@ -105,14 +105,17 @@ class ConfirmedUnit:
         )
 
 
-def check_failure(failed: Failed, agreement: Agreement) -> None:
-    """Check that a seller's failure message names the agreement's offer.
+def checked_failure(signed: Signed, agreement: Agreement) -> ContractChange:
+    """Return the failure that a seller has signed.
 
-    The bank refunds nothing for a message that contradicts itself, so no claim can rest on one.
+    The bank refunds nothing for another document, so no claim can rest on one.
 
     Raises:
-        RemoteProtocolError: if it names another offer.
+        RemoteProtocolError: if the seller has not signed that it fails to deliver this agreement.
     """
-    sold = agreement.offer.offer_id
-    if failed.offer_id != sold:
-        raise RemoteProtocolError(f"wrong offer of {agreement.agreement_id}: got {failed.offer_id}, expected {sold}")
+    body = signed.body
+    if not isinstance(body, ContractChange) or not body.is_failure or signed.signers != (agreement.resource,):
+        raise RemoteProtocolError(f"{agreement.resource} has not signed that it fails {agreement.agreement_id}")
+    if body != end_of(agreement, body.reason, body.issued_at, body.code):
+        raise RemoteProtocolError(f"wrong parties or offer in the failure of {agreement.agreement_id}")
+    return body

@@ -8,15 +8,13 @@ from functools import partial
 
 from ramp.errors import RemoteProtocolError, RuleFailed
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.contents import (
-    AccountQueryRefused,
     AccountStatement,
     ChangePosted,
     ClockReading,
     DirectoryListing,
     DirectoryQuery,
-    Failed,
     FundsReserved,
     HoldCancelled,
     HoldGranted,
@@ -26,21 +24,23 @@ from ramp.model.contents import (
     OrderPosted,
     OrderRefused,
     OrderVoided,
+    Proposal,
+    RequestRefused,
     SlotMoved,
 )
-from ramp.model.instant import Duration, Instant
+from ramp.model.instant import Instant
 from ramp.model.ports import IdSource
 from ramp.model.probable_start import request_problem
-from ramp.model.seal import Role, Seal
-from ramp.protocol.amending.asking import AgreementResized
-from ramp.protocol.belief import said_by, sealed_by
+from ramp.model.seal import Role
+from ramp.protocol.belief import sealed_by
 from ramp.protocol.clock_comparison import ClockComparison
-from ramp.protocol.conversations import Conversations, ConversingParty
+from ramp.protocol.conversations import Conversations
 from ramp.protocol.directory.discovery import Directories, ListingPages
 from ramp.protocol.effects import Effect, Report
 from ramp.protocol.events import (
     AccountAsked,
     AgreementCancelled,
+    AgreementResized,
     ClockAsked,
     Event,
     MachineAsked,
@@ -52,6 +52,7 @@ from ramp.protocol.events import (
 )
 from ramp.protocol.faults import guarded
 from ramp.protocol.outcome import RequestOutcome, RequestStatus
+from ramp.protocol.party import Party
 from ramp.protocol.progress import ClockCompared, RecordsMissing, RequestEnded
 from ramp.protocol.questions import Questions
 from ramp.protocol.records import (
@@ -71,7 +72,6 @@ from ramp.protocol.rules.checked_rule import CheckedRule
 from ramp.protocol.rules.rule_book import RuleBook
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.changing.desk import Changes
-from ramp.protocol.user.confirmed_unit import check_failure
 from ramp.protocol.user.ended_requests import EndedRequests
 from ramp.protocol.user.jobs import JobAnswer, JobCommand, OwnJobs
 from ramp.protocol.user.moves import Moves
@@ -79,7 +79,7 @@ from ramp.protocol.user.purchase import Purchase
 from ramp.protocol.user.voting import cancel_hold
 
 
-class UserParty(ConversingParty):
+class UserParty(Party):
     """Everything one User Agent does."""
 
     def __init__(
@@ -94,9 +94,9 @@ class UserParty(ConversingParty):
         self._timing = timing
         self._rules = rules
         self._pace = Pace(timing)
-        self._running: Conversations[Purchase] = Conversations(self.registry, _request_id, self._followed)
-        self.changes = Changes(self.agreements, self.agreement_state, self._pace, ids, self.registry)
-        self._questions = Questions(name, self._pace, self.registry)
+        self._running: Conversations[Purchase] = Conversations(self, followed=self._followed)
+        self.changes = Changes(self.agreements, self.agreement_state, self._pace, ids, self)
+        self._questions = Questions(name, self._pace, self)
         self._ended = EndedRequests(
             self.purchases,
             self.agreements,
@@ -105,12 +105,13 @@ class UserParty(ConversingParty):
             until=self.changes.history.new_end,
             forgotten=self._forgotten,
         )
-        self.registry.task(self._ended, self._ended.on_timer)
+        self.task(self._ended, self._ended.on_timer)
         self.jobs = OwnJobs(self.agreements, self.agreement_state, self._questions, self.changes.history.end)
         self.moves = Moves(self.agreements)
         self._clock = ClockComparison(name, bank)
+        self.follow(self._clock)
         self._bought: set[str] = set()
-        self._claims: list[tuple[Failed, Seal]] = []
+        self._claims: list[Signed] = []
 
     @property
     def clock(self) -> ClockCompared | None:
@@ -141,9 +142,6 @@ class UserParty(ConversingParty):
         return found | self.changes.doubts
 
     # -- entries -------------------------------------------------------------------------------------------------
-
-    def start(self, now: Instant) -> list[Effect]:
-        return []
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
         """Resume every unfinished request and cancellation from the journal."""
@@ -194,10 +192,6 @@ class UserParty(ConversingParty):
         if isinstance(event, MessageReceived):
             return self._on_message(event.message, now)
         return self._on_command(event, now)
-
-    def clock_set(self, by: Duration) -> None:
-        super().clock_set(by)
-        self._clock.clock_set()
 
     # -- commands ------------------------------------------------------------------------------------------------
 
@@ -268,13 +262,15 @@ class UserParty(ConversingParty):
         content = message.content
         if isinstance(content, JobAnswer):
             return self.jobs.answered(message, content, now)
+        if isinstance(content, Proposal):
+            return self._for_purchase(message, now)
         if self.changes.concern(content):
             effects = self.changes.handle(message, content, now)
             if isinstance(content, ChangePosted):
                 self._note_refund(content.agreement_id)
             return effects
         match content:
-            case AccountStatement() | AccountQueryRefused():
+            case AccountStatement() | RequestRefused():
                 return self._questions.account_answered(message, content, now)
             case ClockReading():
                 return self._clock.answered(message, content, now)
@@ -284,10 +280,12 @@ class UserParty(ConversingParty):
                 return self.moves.told(message, content, now)
             case NotUnderstood() if effects := self._on_not_understood(message, content, now):
                 return effects
-            case Failed(agreement_id=agreement_id) if agreement_id in self._bought:
-                check_failure(content, self.agreements[agreement_id])
-                seal = said_by(message, self.agreements[agreement_id].resource, Role.RESOURCE)
-                return self.changes.claim(content, seal, now)
+            case Signed(body=ContractChange(agreement_id=agreement_id)) if agreement_id in self._bought:
+                return self.changes.claim(content, now)
+        return self._for_purchase(message, now)
+
+    def _for_purchase(self, message: Message, now: Instant) -> list[Effect]:
+        content = message.content
         purchase = self._purchase_of(message)
         if purchase is not None and purchase.request_id in self._running:
             return self._running.act(purchase.request_id, partial(purchase.on_message, message, now), now)
@@ -352,15 +350,15 @@ class UserParty(ConversingParty):
             self._running.drop(request_id)
             self._ended.ended(purchase, now)
             self._claims += [
-                (record.failed, record.failed_seal)
+                record.failure
                 for record in records
-                if isinstance(record, FailureTold) and record.failed.agreement_id in self._bought
+                if isinstance(record, FailureTold) and record.failure.body.agreement_id in self._bought
             ]
             return []
         return self._running.act(request_id, partial(purchase.recover, records, now), now)
 
-    def _claimed(self, claims: Sequence[tuple[Failed, Seal]], now: Instant) -> list[Effect]:
-        return [effect for failed, seal in claims for effect in self.changes.claim(failed, seal, now)]
+    def _claimed(self, claims: Sequence[Signed], now: Instant) -> list[Effect]:
+        return [effect for failure in claims for effect in self.changes.claim(failure, now)]
 
     def _followed(self, purchase: Purchase, effects: list[Effect], now: Instant) -> list[Effect]:
         """Keep a purchase's agreements; remove it from the running ones once it has ended."""
@@ -384,10 +382,6 @@ class UserParty(ConversingParty):
         self.moves.forget(references)
         self._bought.difference_update(references)
         self.changes.forget(references)
-
-
-def _request_id(purchase: Purchase) -> str:
-    return purchase.request_id
 
 
 def _lacking(records: Sequence[RequestRecord]) -> list[str]:

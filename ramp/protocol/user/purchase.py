@@ -141,7 +141,6 @@ class Purchase:
         if self.outcome is None or self._recalled:
             return
         self.recall(self.outcome, decided=self.confirmation is not None and self.confirmation.decided)
-        self._auction = self._new_auction()
         self._voting = self.confirmation = self._won = None
 
     def on_message(self, message: Message, now: Instant) -> list[Effect]:
@@ -312,6 +311,7 @@ class Purchase:
         self, status: RequestStatus, reason: str, units: tuple[BoughtUnit, ...], now: Instant, code: str = ""
     ) -> list[Effect]:
         rounds = tuple(self._auction.rounds)
+        self._auction = self._new_auction()  # this request is kept for a while, its bidding is not
         duration = max(0, now - self.started_at)  # the clock may have been set back while this agent was down
         self.outcome = RequestOutcome(
             self.request_id, status, reason, rounds, units, self.started_at, duration, self.options.rule, code

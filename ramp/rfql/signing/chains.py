@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ramp.model.agreement import Agreement, ContractChange
-from ramp.model.sizes.amended import SlotState, after, amendment_problem, first_state
+from ramp.model.sizes.amended import SlotState, after, change_problem, first_state
 from ramp.rfql.signing.verification import FileReport
 
 
@@ -62,7 +62,7 @@ def chain_of(agreement: Agreement, amendments: Sequence[ContractChange]) -> Chai
     """Follow an agreement through its amendments, ordered by number, as far as each fits the state before it."""
     states = [first_state(agreement)]
     for amendment in amendments:
-        problem = amendment_problem(agreement, states[-1], amendment)
+        problem = change_problem(agreement, states[-1], amendment)
         if problem is not None:
             code, detail = problem
             failure = f"amendment {amendment.number} does not follow: {code}: {detail}"

@@ -1,8 +1,9 @@
 """The notary of a real party: signs and seals in its name, and checks every signature and seal of others.
 
 Documents that people keep have XML signatures in two forms (paper sections 5.1.1 step 8 and 5.1.2 step 1): the user
-signs an Agreement or a ContractChange; the resource puts that, signature and all, into the countersigned form
-and signs the whole. All other messages that create an obligation are sealed (`ramp.rfql.signing.seals`).
+signs an Agreement or a ContractChange; the resource puts that, signature and all, into the countersigned form and signs
+the whole. A resource that has failed signs alone. All other messages that create an obligation are sealed
+(`ramp.rfql.signing.seals`).
 """
 
 from __future__ import annotations
@@ -83,7 +84,8 @@ def verify_document(document: str, trust: Trust, now: Instant, passed: list[str]
         content, outer = _verify_level(root, document.encode(), 1, trust, now, told)
         schema.check(content)
         body = agreements.read_body(content, proofs)
-        _check_party(outer, body.user, Role.USER, told)
+        signer = Signed(body).next_signer
+        _check_party(outer, signer, Role.USER if signer == body.user else Role.RESOURCE, told)
         return Verified(body, (_signature(outer, body.issued_at),))
     content, outer = _verify_level(root, document.encode(), 2, trust, now, told)
     schema.check(content)
@@ -95,6 +97,8 @@ def verify_document(document: str, trust: Trust, now: Instant, passed: list[str]
     body = agreements.read_body(inner_content, proofs)
     if isinstance(body, Agreement):
         told.append("request, offer and cost agree with one another")
+    elif body.is_failure:
+        raise DocumentError(f"{body.resource} alone signs that it has failed")
     _check_party(inner, body.user, Role.USER, told)
     _check_party(outer, body.resource, Role.RESOURCE, told)
     countersigned_at = _read_instant(str(content.attrib["countersignedAt"]))
@@ -266,16 +270,13 @@ class XmlNotary(PublicNotary):
             CertificateExpired: if its own certificate is not valid now, so that others would reject the signature.
         """
         body = signed.body
-        if not signed.signers:
-            party = body.user
-            document = agreements.write_body(body)
-        elif len(signed.signers) == 1:
-            party = body.resource
-            document = agreements.wrap(signed.document, body, now)
-        else:
+        party = signed.next_signer
+        if not party:
             raise SignatureInvalid(f"signed by {', '.join(signed.signers)} already; no further signature is possible")
         if party != self.name:
             raise SignatureInvalid(f"{self.name} may not sign for {party}")
+        first = not signed.signers
+        document = agreements.write_body(body) if first else agreements.wrap(signed.document, body, now)
         certificates.check_validity(self._certificate, now)
         text = sign_text(document, self._key, self._certificate)
         return Signed(body=body, signers=(*signed.signers, self.name), document=text)

@@ -107,17 +107,7 @@ class SealedText:
 
     def headers(self) -> tuple[str, ...]:
         """Return the values of the header lines, in the order of `HEADERS`."""
-        return (
-            self.performative,
-            self.document,
-            self.sender,
-            self.receiver,
-            self.conversation_id,
-            self.reply_with,
-            self.in_reply_to,
-            self.reply_by,
-            self.signed_at,
-        )
+        return tuple(getattr(self, name) for name in _HEADER_FIELDS)
 
     def sealed_part(self) -> str:
         """Return the bytes that the signature covers.

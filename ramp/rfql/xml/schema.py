@@ -15,6 +15,7 @@ from ramp.rfql.xml.namespaces import schemas_dir
 from ramp.rfql.xml.parser import Element
 
 _NAMESPACE: Final = re.compile(r"\{(?:http|urn)[^{}']*\}")
+_XS: Final = "{http://www.w3.org/2001/XMLSchema}"
 _FACET: Final = re.compile(r"\[facet '\w+'\] ")
 _NAMED: Final = re.compile(
     r"Element '(?P<element>[^']*)'(?:, attribute '(?P<attribute>[^']*)')?: (?P<rest>.*)", re.DOTALL
@@ -58,27 +59,12 @@ _RIGHT_OF_TYPE: Final = {
     "FileName": "a file name such as job.sh: letters, digits, dots, hyphens and underscores, no dot first",
     "Digest": "a digest: 43 letters, digits, hyphens and underscores",
     "Base64": "data in base64",
+    "FilePath": "a relative path such as results/out.txt",
+    "Sha256": "64 hexadecimal digits",
+    "Site": "a domain in lower case such as grid.example",
+    "SpeedUpLaw": "a law of speed-up such as amdahl:0.05",
+    "Words": "one line of printable characters",
 }
-
-_TYPE_OF_PATTERN: Final = {
-    "any|": "Extents",
-    "@own|": "LocalAccount",
-    "[A-Za-z0-9][A-Za-z0-9._+\\-]{0,63}": "Identifier",
-    "[A-Za-z0-9][A-Za-z0-9._+@:#": "NumberedId",
-    "([A-Za-z0-9][A-Za-z0-9._+@:#": "Reference",
-    "[^": "Sentence",
-    "(0|[": "Credits",
-    "[0-9": "Instant",
-    "-?PT": "Duration",
-    "[a-z": "ReasonCode",
-    "[A-Za-z0-9_][": "FileName",
-    r"[A-Za-z0-9_\-]{43}": "Digest",
-    "[A-Za-z0-9+/]*": "Base64",
-    "[a-f": "Proof",
-    "----": "Pem",
-    "[+/A": "SigningRequest",
-}
-"""Types by the beginnings of their patterns in `schemas/`: libxml2 quotes the pattern, not the type."""
 
 _COMMON_NAMES: Final = {
     **dict.fromkeys(("amd64", "x64", "x86-64", "em64t", "intel64", "intel"), "x86_64"),
@@ -156,12 +142,22 @@ def _plain(rest: str) -> str:
         kind = body[match.end() :].strip(" '.").removeprefix("xs:")
         return f"got {shown(match['value'])}, expected {_RIGHT_OF_TYPE.get(kind, kind)}"
     if match := _PATTERN.match(body):
-        begins = match["pattern"].startswith
-        kind = next((name for beginning, name in _TYPE_OF_PATTERN.items() if begins(beginning)), "")
+        kind = _types_by_pattern().get(match["pattern"], "")
         return f"got {shown(match['value'])}, expected {_RIGHT_OF_TYPE.get(kind, match['pattern'])}"
     if match := _LEAST.match(body):
         return f"got {shown(match['value'])}, expected a number from {match['least']}"
     return body if len(body) <= 4 * VALUE_SHOWN_MAX else f"{body[: 4 * VALUE_SHOWN_MAX]}..."
+
+
+@cache
+def _types_by_pattern() -> dict[str, str]:
+    """Return the schemas' types by their patterns: libxml2 quotes the pattern, not the type."""
+    types = (
+        kind
+        for path in schemas_dir().glob("*.xsd")
+        for kind in etree.parse(path).iterfind(f".//{_XS}simpleType[@name]")
+    )
+    return {str(each.get("value")): str(kind.get("name")) for kind in types for each in kind.iter(f"{_XS}pattern")}
 
 
 def _alternatives(names: str) -> str:

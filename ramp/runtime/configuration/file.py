@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError, check_version
@@ -25,20 +25,17 @@ from ramp.launching.configuration import (
 from ramp.model.agreement import ORDER_VALIDITY_MAX
 from ramp.model.instant import SECOND
 from ramp.model.slot import StaticTerms
-from ramp.options import Bounds, nearest_name, options_and_findings, wrong_options
+from ramp.options import nearest_name, options_and_findings, wrong_options
 from ramp.plugins.found_terms import with_found_terms
 from ramp.protocol.conversations import least_retention
 from ramp.protocol.resource.seller import PriceRange
-from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.timing import Timing
 from ramp.runtime.auction_rules import RULES
 from ramp.runtime.configuration.servers import (
-    DIRECTORIES_MAX,
     EMBEDDED,
     EXTERNAL,
     PROSODY,
     BankConfig,
-    RedundancyConfig,
     ServerConfig,
 )
 from ramp.runtime.configuration.sites import (
@@ -57,6 +54,7 @@ from ramp.runtime.configuration.values import (
     GuestLimits,
     Isolation,
     LogConfig,
+    MarketTable,
     QuotaConfig,
     ResourceConfig,
     SwarmConfig,
@@ -70,34 +68,6 @@ _OWN_AGENTS: Final = ("bank", "directory", "keeper")
 
 _Finding = tuple[tuple[str | int, ...], str]
 """Path of a key, and what is wrong there."""
-
-
-@dataclass(frozen=True, slots=True)
-class MarketTable:
-    """The market as a whole.
-
-    Attributes:
-        domain: XMPP domain of the agents.
-        resources_per_process: how many Resource Agents share one process; with 1 every agent of any role has its own.
-        bank: local name of the Banking Agent.
-        directory: local name of the directory agent; of the first of several.
-        keeper: local name of the market's keeper.
-        signed_offers: whether calls and proposals are sealed as well; by default where there are several sites.
-        auction_rule: name of the rule for requests that name none.
-        directories: number of directory agents; resources register with all, users ask any.
-        ledger: the ledger's database as a SQLAlchemy URL, such as `postgresql+psycopg://ramp@db.example.org/ramp`
-            (needs the extra `postgresql`); by default SQLite in the state folder.
-    """
-
-    domain: Text = "localhost"
-    resources_per_process: Whole = 10
-    bank: Name = "bank"
-    directory: Name = "directory"
-    keeper: Name = "keeper"
-    signed_offers: bool | None = None
-    auction_rule: Text = PAPER_RULE
-    directories: Annotated[int, Bounds(1, DIRECTORIES_MAX)] = 1
-    ledger: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,26 +245,21 @@ def _config(file: MarketFile, path: Path) -> SwarmConfig:
         None if each is None else (path.parent / each).resolve()
         for each in (file.server.ca_file, file.server.passwords)
     )
+    stated = {each.name: getattr(market, each.name) for each in fields(MarketTable)}
+    own = {key: getattr(named, key) for key in _OWN_AGENTS}
     return SwarmConfig(
+        **stated | own | {"signed_offers": joining.crosses_sites if signed is None else signed},
         path=path,
-        domain=market.domain,
         server=replace(file.server, ca_file=ca_file, passwords=passwords),
         users=file.users,
         resources=tuple(_resource(file, each) for each in file.resources),
         timing=file.timing,
-        ledger_url=market.ledger,
-        resources_per_process=market.resources_per_process,
-        bank=named.bank,
-        directory=named.directory,
-        keeper=named.keeper,
-        signed_offers=joining.crosses_sites if signed is None else signed,
         quotas=file.quotas,
         guests=file.guests,
-        auction_rule=market.auction_rule,
         logs=file.logs,
         launching=file.launching,
         joining=joining,
-        redundancy=RedundancyConfig(market.directories, file.bank),
+        banks=file.bank,
     )
 
 

@@ -91,16 +91,3 @@ class BankConfig:
 
     standby: bool = False
     lease: Annotated[Duration, written_seconds(LEASE_MIN_S)] = 10 * SECOND
-
-
-@dataclass(frozen=True, slots=True)
-class RedundancyConfig:
-    """Numbers of agents with the same role.
-
-    Attributes:
-        directories: number of directory agents; resources register with all, users ask any.
-        banks: the Banking Agents.
-    """
-
-    directories: int = 1
-    banks: BankConfig = BankConfig()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
@@ -29,8 +29,8 @@ from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.timing import Timing
-from ramp.runtime.configuration.servers import RedundancyConfig, ServerConfig
-from ramp.runtime.configuration.sites import JoiningConfig, Name, Whole
+from ramp.runtime.configuration.servers import DIRECTORIES_MAX, BankConfig, ServerConfig
+from ramp.runtime.configuration.sites import JoiningConfig, Name, Text, Whole
 
 PLUGIN_GROUP: Final = "ramp.resource_plugins"
 PRICING_GROUP: Final = "ramp.pricing"
@@ -186,61 +186,75 @@ class ResourceConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class SwarmConfig:
-    """A whole swarm.
+class MarketTable:
+    """The market as a whole.
 
     Attributes:
-        path: the file it was read from.
         domain: XMPP domain of the agents.
-        server: the XMPP server.
-        users: the buyers.
-        resources: the sellers.
-        timing: the protocol's limits.
-        ledger_url: SQLAlchemy URL of the ledger, or empty for SQLite under the state folder.
         resources_per_process: how many Resource Agents share one process; with 1 every agent of any role has its own.
         bank: local name of the Banking Agent.
         directory: local name of the directory agent; of the first of several.
         keeper: local name of the market's keeper.
+        signed_offers: whether calls and proposals are sealed as well; by default where there are several sites.
+        auction_rule: name of the rule for requests that name none.
+        directories: number of directory agents; resources register with all, users ask any.
+        ledger: the ledger's database as a SQLAlchemy URL, such as `postgresql+psycopg://ramp@db.example.org/ramp`
+            (needs the extra `postgresql`); by default SQLite in the state folder.
+    """
+
+    domain: Text = "localhost"
+    resources_per_process: Whole = 10
+    bank: Name = "bank"
+    directory: Name = "directory"
+    keeper: Name = "keeper"
+    signed_offers: bool | None = None
+    auction_rule: Text = PAPER_RULE
+    directories: Annotated[int, Bounds(1, DIRECTORIES_MAX)] = 1
+    ledger: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwarmConfig(MarketTable):
+    """A whole swarm: the table of the market, with all its defaults found, and the other tables.
+
+    Attributes:
+        path: the file it was read from.
         signed_offers: whether calls and proposals are sealed as well.
+        server: the XMPP server.
+        users: the buyers.
+        resources: the sellers.
+        timing: the protocol's limits.
         quotas: what one party may ask of another.
         guests: what plug-ins and price strategies may take that have processes of their own.
-        auction_rule: name of the rule for requests that name none.
         logs: what processes write.
         launching: how jobs are launched on what was bought.
         joining: what is on other sites: the market that this site has joined, or sites that have joined this market.
-        redundancy: what there is several of.
+        banks: the Banking Agents.
     """
 
     path: Path
-    domain: str
+    signed_offers: bool
     server: ServerConfig
     users: tuple[UserConfig, ...]
     resources: tuple[ResourceConfig, ...]
-    timing: Timing = field(default_factory=Timing)
-    ledger_url: str = ""
-    resources_per_process: int = 10
-    bank: str = "bank"
-    directory: str = "directory"
-    keeper: str = "keeper"
-    signed_offers: bool = False
-    quotas: QuotaConfig = field(default_factory=QuotaConfig)
-    guests: GuestLimits = field(default_factory=GuestLimits)
-    auction_rule: str = PAPER_RULE
-    logs: LogConfig = field(default_factory=LogConfig)
-    launching: LaunchingConfig = field(default_factory=LaunchingConfig)
-    joining: JoiningConfig = field(default_factory=JoiningConfig)
-    redundancy: RedundancyConfig = field(default_factory=RedundancyConfig)
+    timing: Timing
+    quotas: QuotaConfig
+    guests: GuestLimits
+    logs: LogConfig
+    launching: LaunchingConfig
+    joining: JoiningConfig
+    banks: BankConfig
 
     @property
     def directory_names(self) -> tuple[str, ...]:
         site = self.joining.site
-        further = range(2, (self.redundancy.directories if site is None else site.directories) + 1)
+        further = range(2, (self.directories if site is None else site.directories) + 1)
         return self.directory, *(f"{self.directory}-{number}" for number in further)
 
     @property
     def bank_names(self) -> tuple[str, ...]:
         """Local names of the Banking Agents' processes; for the market both are one agent, `bank`."""
-        return (self.bank, f"{self.bank}-2") if self.redundancy.banks.standby else (self.bank,)
+        return (self.bank, f"{self.bank}-2") if self.banks.standby else (self.bank,)
 
     @property
     def own_agents(self) -> dict[str, Role]:

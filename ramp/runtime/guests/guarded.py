@@ -44,11 +44,11 @@ class GuardedGuest(Generic[Asking]):
             StorageFailed: the agent's own book of reservations cannot be written.
         """
         row = ROW_OF[type(question)]
-        answer: ev.Answer = row.told(question, tuple(self._value(row, part, now) for part in row.parts(question)))
+        answer: ev.Answer = row.answered(question, tuple(self._value(row, part, now) for part in row.parts(question)))
         return answer
 
     def _value(self, row: Row[Any, Any, Any, Any], part: Any, now: Instant) -> Any:
-        if row.impatient:
+        if row.impatient and not self._health.is_well:
             resting = self._health.resting(row.call, now)  # for every part, because the one before may have failed
             if resting:
                 return row.failed(part, MachineInDoubt(resting), False)
@@ -66,7 +66,8 @@ class GuardedGuest(Generic[Asking]):
             problem = raised(error)
         else:
             if not problem:
-                self._health.answered(row.call)
+                if not self._health.is_well:
+                    self._health.answered(row.call)
                 return value
         sentence = f"{row.call}: {one_line(problem)}"
         self._health.failed(row.call, sentence, now)

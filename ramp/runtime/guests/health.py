@@ -24,7 +24,13 @@ PROCESS: Final = frozenset({"open", "process"})
 
 
 class Health(Protocol):
-    """Records how a guest's calls end."""
+    """Records how a guest's calls end.
+
+    Attributes:
+        is_well: whether no failure is known, so that a valid answer changes nothing and no call rests.
+    """
+
+    is_well: bool
 
     def resting(self, call: str, now: Instant) -> str:
         """Return why to skip a question now; empty to ask it."""
@@ -60,6 +66,7 @@ class GuestHealth:
 
     def __init__(self, guest: str, watch: Callable[[Progress], None]) -> None:
         self.guest = guest
+        self.is_well = True
         self._watch = watch
         self._troubles: dict[str, _Trouble] = {}  # by call, the latest last
 
@@ -98,6 +105,7 @@ class GuestHealth:
             pause = min(2 * before.pause, PAUSE_LONGEST)
             trouble = _Trouble(reason, pause, now + pause)
         self._troubles[call] = trouble
+        self.is_well = False
         self._watch(GuestFailed(self.guest, reason))
 
     def answered(self, call: str) -> None:
@@ -107,6 +115,7 @@ class GuestHealth:
         well = [name for name in (call, *_SHOWS.get(call, ())) if name in self._troubles]
         for name in well:
             del self._troubles[name]
+        self.is_well = not self._troubles
         if well:
             self._watch(GuestFailed(self.guest, self.reason))
 

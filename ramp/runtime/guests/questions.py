@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Final, Generic, Literal, TypeVar
 
 from ramp.errors import told
@@ -31,8 +32,8 @@ from ramp.plugins.answers import (
 from ramp.plugins.interface import NOT_RESIZABLE
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.amending.asking import ResizeSlot, SlotResized
-from ramp.protocol.events import MachineInDoubt
+from ramp.protocol.effects import ResizeSlot
+from ramp.protocol.events import MachineInDoubt, SlotResized
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
 from ramp.text import one_line
 
@@ -50,6 +51,22 @@ Answered = TypeVar("Answered")
 Limit = Literal["quote", "price", "change", "snapshot"]
 
 
+def _whole(question: Any) -> tuple[Any, ...]:
+    return (question,)
+
+
+def _doubt(_part: object, doubt: MachineInDoubt, _asked: bool) -> MachineInDoubt:
+    return doubt
+
+
+def _no_problem(_part: object, _value: object) -> str:
+    return ""
+
+
+def _only(answer: Any) -> tuple[Any, ...]:
+    return (answer.answer,)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row(Generic[Asked, Part, Value, Answered]):
     """One question to a guest.
@@ -59,12 +76,13 @@ class Row(Generic[Asked, Part, Value, Answered]):
         answer: the type of its answer.
         call: the method of the guest that answers it; its name in messages and in the guest's health.
         same: the fields that name both question and answer.
-        parts: the parts of the question, each asked by a call of its own.
+        parts: the parts of the question, each asked by a call of its own; by default it has one.
         ask: asks the guest (a `ResourcePlugin` or a price strategy) about a part and returns a value.
-        problem: says what is impossible about a value; empty if it is valid.
-        failed: the value in place of a missing one, given the doubt, and whether the guest may have started with it.
-        told: makes the answer of the values of all parts.
-        values: takes the values out of an answer.
+        problem: says what is impossible about a value; empty if it is valid, as any is by default.
+        failed: the value in place of a missing one, given the doubt, and whether the guest may have started with it; by
+            default the doubt.
+        told: makes the answer of the values of all parts; by default of the fields `same` and these values.
+        values: takes the values out of an answer; by default its field `answer`.
         limit: the limit of `GuestLimits` for the whole question.
         changes: whether it changes the machine, so that its effect is unknown after a failure.
         impatient: whether it is refused at once while the guest rests; it concerns no promise yet.
@@ -77,12 +95,12 @@ class Row(Generic[Asked, Part, Value, Answered]):
     answer: type[Answered]
     call: str
     same: tuple[str, ...]
-    parts: Callable[[Asked], Sequence[Part]]
     ask: Callable[[Any, Part, Instant], Value]
-    problem: Callable[[Part, Value], str]
-    failed: Callable[[Part, MachineInDoubt, bool], Value]
-    told: Callable[[Asked, tuple[Value, ...]], Answered]
-    values: Callable[[Answered], tuple[Value, ...]]
+    parts: Callable[[Asked], Sequence[Part]] = _whole
+    problem: Callable[[Part, Value], str] = _no_problem
+    failed: Callable[[Part, MachineInDoubt, bool], Any] = _doubt
+    told: Callable[[Asked, tuple[Value, ...]], Answered] | None = None
+    values: Callable[[Answered], tuple[Value, ...]] = _only
     limit: Limit = "change"
     changes: bool = False
     impatient: bool = False
@@ -90,18 +108,16 @@ class Row(Generic[Asked, Part, Value, Answered]):
     shows: tuple[str, ...] = ()
     alone: bool = False
 
+    def answered(self, question: Asked, values: tuple[Value, ...]) -> Answered:
+        """Return the answer to a question, made of the values of all its parts."""
+        if self.told is not None:
+            return self.told(question, values)
+        return self.answer(*(getattr(question, name) for name in self.same), *values)
+
     @property
     def can_be_repeated(self) -> bool:
         """Whether the question may be put only to see whether the guest works again."""
         return self.impatient and not self.changes
-
-
-def _whole(question: Asked) -> tuple[Asked]:
-    return (question,)
-
-
-def _doubt(_part: object, doubt: MachineInDoubt, _asked: bool) -> MachineInDoubt:
-    return doubt
 
 
 def _refused(unit: RequestUnit, doubt: MachineInDoubt) -> Refusal:
@@ -110,10 +126,6 @@ def _refused(unit: RequestUnit, doubt: MachineInDoubt) -> Refusal:
 
 def _unpriced(doubt: MachineInDoubt) -> PriceRefusal:
     return PriceRefusal(RefusalCode.PLUGIN_FAILED, detail=f"the price strategy failed: {doubt.reason}")
-
-
-def _no_problem(_part: object, _value: object) -> str:
-    return ""
 
 
 def _tended(asked: fx.TendSlots, values: tuple[Mapping[str, str | SlotMove] | None, ...]) -> ev.SlotsTended:
@@ -203,7 +215,7 @@ ROWS: Final[tuple[Row[Any, Any, Any, Any], ...]] = (
         answer=ev.SlotsQuoted,
         call="quote",
         same=("call_id",),
-        parts=lambda asked: asked.units,
+        parts=attrgetter("units"),
         ask=lambda plugin, unit, now: plugin.quote(unit, now),
         problem=quote_problem,
         failed=lambda unit, doubt, _: _refused(unit, doubt),
@@ -217,14 +229,11 @@ ROWS: Final[tuple[Row[Any, Any, Any, Any], ...]] = (
         answer=ev.SlotHeld,
         call="hold",
         same=("key",),
-        parts=_whole,
         ask=lambda plugin, asked, now: plugin.hold_for(
             asked.account, asked.key, asked.unit, asked.slot, asked.until, now
         ),
         problem=lambda asked, value: held_problem(asked.key, asked.slot, value),
         failed=lambda asked, doubt, started: doubt if started else _refused(asked.unit, doubt),
-        told=lambda asked, values: ev.SlotHeld(asked.key, *values),
-        values=lambda answer: (answer.answer,),
         changes=True,
         impatient=True,
         may_follow=True,
@@ -235,12 +244,8 @@ ROWS: Final[tuple[Row[Any, Any, Any, Any], ...]] = (
         answer=ev.SlotConfirmed,
         call="confirm",
         same=("key",),
-        parts=_whole,
         ask=lambda plugin, asked, now: plugin.confirm(asked.key, now),
         problem=lambda asked, value: firm_problem(asked.key, value),
-        failed=_doubt,
-        told=lambda asked, values: ev.SlotConfirmed(asked.key, *values),
-        values=lambda answer: (answer.answer,),
         changes=True,
         may_follow=True,
         shows=("hold", "release", "reservation"),
@@ -250,12 +255,7 @@ ROWS: Final[tuple[Row[Any, Any, Any, Any], ...]] = (
         answer=ev.SlotFreed,
         call="release",
         same=("key",),
-        parts=_whole,
         ask=lambda plugin, asked, now: plugin.release(asked.key, now),
-        problem=_no_problem,
-        failed=_doubt,
-        told=lambda asked, values: ev.SlotFreed(asked.key, *values),
-        values=lambda answer: (answer.answer,),
         changes=True,
         shows=("reservation",),
     ),
@@ -264,23 +264,17 @@ ROWS: Final[tuple[Row[Any, Any, Any, Any], ...]] = (
         answer=ev.SlotLookedUp,
         call="reservation",
         same=("key",),
-        parts=_whole,
         ask=lambda plugin, asked, now: plugin.reservation(asked.key, now),
         problem=lambda asked, value: found_problem(asked.key, value),
-        failed=_doubt,
-        told=lambda asked, values: ev.SlotLookedUp(asked.key, *values),
-        values=lambda answer: (answer.answer,),
     ),
     Row(
         question=fx.DescribeMachine,
         answer=ev.MachineDescribed,
         call="snapshot",
         same=("call_id",),
-        parts=_whole,
         ask=lambda plugin, asked, now: snapshot_text(plugin.snapshot(now, asked.horizon)),
         problem=lambda _, text: snapshot_problem(text),
         failed=lambda _, doubt, __: json.dumps({"error": doubt.reason}),
-        told=lambda asked, values: ev.MachineDescribed(asked.call_id, *values),
         values=lambda answer: (answer.snapshot,),
         limit="snapshot",
         impatient=True,
@@ -291,9 +285,7 @@ ROWS: Final[tuple[Row[Any, Any, Any, Any], ...]] = (
         answer=ev.SlotsForgotten,
         call="forget",
         same=(),
-        parts=_whole,
         ask=lambda plugin, asked, now: plugin.forget(asked.keys, now),
-        problem=_no_problem,
         failed=lambda *_: None,  # it remembers them, which does no harm
         told=lambda *_: ev.SlotsForgotten(),
         values=lambda _: (None,),
@@ -304,7 +296,6 @@ ROWS: Final[tuple[Row[Any, Any, Any, Any], ...]] = (
         answer=ev.SlotsTended,
         call="tend",
         same=(),
-        parts=_whole,
         ask=lambda plugin, asked, now: plugin.tend(dict(asked.slots), now),
         problem=lambda asked, value: tended_problem(dict(asked.slots), value),
         failed=lambda *_: None,
@@ -317,10 +308,8 @@ ROWS: Final[tuple[Row[Any, Any, Any, Any], ...]] = (
         answer=SlotResized,
         call="resize",
         same=("key", "step"),
-        parts=_whole,
         ask=lambda plugin, asked, now: plugin.resize(asked.key, asked.step, asked.cores, asked.until, now),
         problem=lambda asked, value: resized_problem(asked.key, asked.cores, asked.until, value),
-        failed=_doubt,
         told=_resized,
         values=lambda answer: (MachineInDoubt(answer.doubt) if answer.answer is None else answer.answer,),
         changes=True,
@@ -330,7 +319,7 @@ ROWS: Final[tuple[Row[Any, Any, Any, Any], ...]] = (
         answer=ev.SlotsPriced,
         call="price",
         same=("call_id",),
-        parts=lambda asked: asked.questions,
+        parts=attrgetter("questions"),
         ask=lambda strategy, slot, _: strategy(slot),
         problem=price_problem,
         failed=lambda _, doubt, __: _unpriced(doubt),
@@ -360,7 +349,7 @@ def without_answer(question: Question, reason: str, *, asked: bool) -> ev.Answer
         asked: whether the guest may have started with it.
     """
     row, doubt = ROW_OF[type(question)], MachineInDoubt(reason)
-    answer: ev.Answer = row.told(question, tuple(row.failed(part, doubt, asked) for part in row.parts(question)))
+    answer: ev.Answer = row.answered(question, tuple(row.failed(part, doubt, asked) for part in row.parts(question)))
     return answer
 
 

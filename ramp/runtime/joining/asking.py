@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ramp.errors import ConfigurationError, DocumentError, EnrolmentRefused
-from ramp.model.contents import EnrolmentDenied
+from ramp.model.contents import RequestRefused
 from ramp.model.instant import Duration, Instant, iso
 from ramp.protocol.enrolment.authority import (
     AskAuthority,
@@ -46,10 +46,10 @@ class OfficeAuthority:
                 try:
                     return RequestJudged(call_id, self._authority.issue(request, now))
                 except EnrolmentRefused as error:
-                    return RequestJudged(call_id, EnrolmentDenied(request.invitation_id, error.code, error.detail))
+                    return RequestJudged(call_id, RequestRefused(request.invitation_id, error.code, error.detail))
                 except ConfigurationError as error:
                     self._complain(str(error))
-                    denied = EnrolmentDenied(
+                    denied = RequestRefused(
                         request.invitation_id, "not_now", "the enrolment office cannot issue certificates now"
                     )
                     return RequestJudged(call_id, denied)

@@ -15,7 +15,7 @@ import hmac
 import json
 import re
 from dataclasses import dataclass, fields, replace
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
@@ -26,6 +26,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from ramp.errors import ConfigurationError
 from ramp.model.instant import Instant, from_iso, iso
 from ramp.model.seal import Role
+from ramp.options import Bounds, Wanted, Written, read_options
 from ramp.rfql.signing import certificates
 from ramp.rfql.signing.certificates import UNREADABLE, PrivateKey
 from ramp.runtime.joining.account_tokens import token_digest
@@ -43,7 +44,19 @@ INVITED_ROLES: Final = (Role.USER, Role.RESOURCE)
 """Roles of invited parties."""
 
 _SIGNED_LINE: Final = b"RAMP invitation 1\n"
-_HEXADECIMAL: Final = re.compile(r"[0-9a-f]+")
+_SECRET: Final = re.compile(rf"[0-9a-f]{{{2 * SECRET_BYTES}}}")
+
+
+def _is_full_name(text: str) -> bool:
+    local, _, domain = text.rpartition("@")
+    return bool(local and domain)
+
+
+def _read_instant(text: Any) -> Instant:
+    return from_iso(text if isinstance(text, str) else "")
+
+
+_Text = Annotated[str, Wanted("a text that is not empty", bool)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,20 +86,20 @@ class Invitation:
         account_token: the token; empty there too, and in what the keeper and the site keep of the invitation.
     """
 
-    invitation_id: str
-    name: str
-    role: Role
-    ends_at: Instant
-    market: str
+    invitation_id: _Text
+    name: Annotated[str, Wanted("agent@site.example", _is_full_name)]
+    role: Annotated[Role, Wanted(" or ".join(INVITED_ROLES), INVITED_ROLES.__contains__)]
+    ends_at: Annotated[Instant, Written("an instant in ISO 8601", _read_instant, iso)]
+    market: _Text
     servers: tuple[str, ...]
     server_ca: str
-    ca: str
-    enrolment: str
-    bank: str
-    directory: str
-    directories: int
-    keeper: str
-    account: str
+    ca: _Text
+    enrolment: _Text
+    bank: _Text
+    directory: _Text
+    directories: Annotated[int, Bounds(1)]
+    keeper: _Text
+    account: _Text
     certifies_server: bool
     signed_offers: bool
     secret: str
@@ -164,10 +177,9 @@ def read_invitation(text: str, source: str = "the invitation") -> Invitation:
             "keeper for another one",
             path=source,
         ) from None
-    except (KeyError, binascii.Error, *UNREADABLE) as error:
-        what = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
+    except (ConfigurationError, binascii.Error, *UNREADABLE) as error:
         raise ConfigurationError(
-            f"invalid invitation: {what}; expected the text that `ramp invite` wrote", path=source
+            f"invalid invitation: {error}; expected the text that `ramp invite` wrote", path=source
         ) from error
     return invitation
 
@@ -196,23 +208,16 @@ def _signed_part(invitation: Invitation) -> bytes:
     return _SIGNED_LINE + json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
 
 
-_TEXTS: Final = ("invitation_id", "name", "market", "ca", "enrolment", "bank", "directory", "keeper")
-
-
-_FLAGS: Final = ("certifies_server", "signed_offers")
-
-
 def _from_plain(plain: Any) -> Invitation:
-    _check_kinds(plain)
-    role = Role(plain["role"])
-    if role not in INVITED_ROLES:
-        raise ValueError(f"role: got {role.value!r}, expected {' or '.join(INVITED_ROLES)}")
-    local, _, domain = plain["name"].rpartition("@")
-    if not local or not domain:
-        raise ValueError(f"name: got {plain['name']!r}, expected agent@site.example")
-    return Invitation(
-        **{**plain, "role": role, "ends_at": from_iso(plain["ends_at"]), "servers": tuple(plain["servers"])}
-    )
+    version = plain.pop("version", None) if isinstance(plain, dict) else None
+    if version != VERSION:
+        raise ValueError(f"not a JSON object of version {VERSION}")
+    invitation = read_options(plain, Invitation)
+    if not _SECRET.fullmatch(invitation.secret):  # which no error quotes
+        raise ValueError(f"secret: expected {2 * SECRET_BYTES} hexadecimal digits")
+    if invitation.account_token and token_digest(invitation.account_token) != invitation.account_token_digest:
+        raise ValueError("account_token: it is another one than the signature is for")
+    return invitation
 
 
 def _check_signature(invitation: Invitation) -> None:
@@ -221,27 +226,3 @@ def _check_signature(invitation: Invitation) -> None:
     if not isinstance(key, ec.EllipticCurvePublicKey):
         raise ValueError("the authority that it names has no P-256 key")  # noqa: TRY004 - what was read is wrong
     key.verify(base64.b64decode(invitation.signature), _signed_part(invitation), ec.ECDSA(hashes.SHA256()))
-
-
-def _check_kinds(plain: Any) -> None:
-    """Check that every part is present and has its type; `ValueError` or `KeyError` otherwise."""
-    version = plain.pop("version", None) if isinstance(plain, dict) else None
-    if version != VERSION:
-        raise ValueError(f"not a JSON object of version {VERSION}")
-    unknown = plain.keys() - {each.name for each in fields(Invitation)}
-    if unknown:
-        raise ValueError(f"unknown key {min(unknown)!r}")
-    texts = (*_TEXTS, "account", "secret", "signature", "role", "ends_at")
-    right = {key: isinstance(plain[key], str) and bool(plain[key]) for key in texts}
-    right |= {key: isinstance(plain[key], bool) for key in _FLAGS}
-    right["directories"] = type(plain["directories"]) is int and plain["directories"] > 0
-    right |= {key: isinstance(plain[key], str) for key in ("server_ca", "account_token_digest", "account_token")}
-    servers = plain["servers"]
-    right["servers"] = isinstance(servers, list | tuple) and all(isinstance(each, str) for each in servers)
-    wrong = [key for key, is_right in right.items() if not is_right]
-    if wrong:
-        raise ValueError(f"{wrong[0]}: wrong type of {plain[wrong[0]]!r}")
-    if len(plain["secret"]) != 2 * SECRET_BYTES or not _HEXADECIMAL.fullmatch(plain["secret"]):
-        raise ValueError(f"secret: expected {2 * SECRET_BYTES} hexadecimal digits")
-    if plain["account_token"] and token_digest(plain["account_token"]) != plain["account_token_digest"]:
-        raise ValueError("account_token: it is another one than the signature is for")

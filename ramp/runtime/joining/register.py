@@ -6,15 +6,16 @@ import contextlib
 import fcntl
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from ramp.errors import ConfigurationError, WrongVersion, check_version
 from ramp.file_versions import Version, version_of
 from ramp.ledger.account import AccountKind
-from ramp.model.instant import Instant, from_iso, iso
+from ramp.model.instant import Instant
 from ramp.model.seal import Role
+from ramp.options import read_options
 from ramp.runtime.atomic_writes import make_folder, write_whole
 from ramp.runtime.joining.account_tokens import AccountToken
 from ramp.runtime.joining.invitations import Invitation, read_invitation
@@ -177,33 +178,9 @@ def revoked(entry: Entry, now: Instant, reason: str) -> Entry:
 
 
 def _plain(entry: Entry) -> dict[str, Any]:
-    grant = entry.grant
-    return {
-        "invitation": json.loads(entry.invitation.text()),
-        "made_at": iso(entry.made_at),
-        "deposit": entry.deposit,
-        "credit_limit": entry.credit_limit,
-        "grant": None
-        if grant is None
-        else {
-            "granted_at": iso(grant.granted_at),
-            "key_fingerprint": grant.key_fingerprint,
-            "certificate": grant.certificate,
-            "server_certificate": grant.server_certificate,
-        },
-        "revoked_at": None if entry.revoked_at is None else iso(entry.revoked_at),
-        "reason": entry.reason,
-    }
+    return {**asdict(entry), "invitation": json.loads(entry.invitation.text())}
 
 
 def _entry(plain: dict[str, Any]) -> Entry:
-    grant, revoked_at = plain["grant"], plain["revoked_at"]
-    return Entry(
-        invitation=read_invitation(json.dumps(plain["invitation"])),
-        made_at=from_iso(plain["made_at"]),
-        deposit=int(plain["deposit"]),
-        credit_limit=int(plain["credit_limit"]),
-        grant=None if grant is None else Grant(**{**grant, "granted_at": from_iso(grant["granted_at"])}),
-        revoked_at=None if revoked_at is None else from_iso(revoked_at),
-        reason=str(plain["reason"]),
-    )
+    invitation = read_invitation(json.dumps(plain["invitation"]))
+    return read_options({**plain, "invitation": invitation}, Entry)

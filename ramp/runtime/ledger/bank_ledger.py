@@ -19,7 +19,8 @@ from ramp.model.sizes.amended import state_digest
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol import events as said
-from ramp.protocol.amending.asking import ChangeDecided, PostChange, VoidChange
+from ramp.protocol.effects import PostChange, VoidChange
+from ramp.protocol.events import ChangeDecided
 
 NONCE_LIFETIME: Duration = 30 * MINUTE
 """Time to remember nonces of account queries; the queries themselves expire much earlier."""
@@ -66,7 +67,7 @@ class BankLedger:
 
     def _order(
         self,
-        effect: fx.ReserveFunds | fx.CountersignLine | fx.VoidOrder | fx.FailLine | fx.LookUpAgreement,
+        effect: fx.ReserveFunds | fx.CountersignLine | fx.VoidOrder | fx.LookUpAgreement,
         now: Instant,
     ) -> Order | None:
         ledger = self.ledger
@@ -81,14 +82,6 @@ class BankLedger:
                 order = ledger.void_order(
                     order_id, user, valid_until, at=now, code=code, reason=detail, evidence=evidence
                 )
-            case fx.FailLine(_, agreement_id, offer_id, resource, user, detail, evidence):
-                known = ledger.order_of(agreement_id)
-                line = known.line(agreement_id) if known is not None else None
-                if known is None or line is None or line.offer_id != offer_id or (user and known.user != user):
-                    raise LedgerRefusal(NOT_THAT_OFFER, f"no order of theirs names {agreement_id} for {offer_id}")
-                failed = ChangeTerms(agreement_id, TERMINAL, Grounds.SELLER, resource=resource, reason=detail)
-                ledger.post_change(failed, at=now, evidence=evidence)
-                order = ledger.order_of(agreement_id)
             case fx.LookUpAgreement(_, agreement_id):
                 order = ledger.order_of(agreement_id)
         if order is not None and order.state is OrderState.RESERVED and now >= order.valid_until:
@@ -135,6 +128,8 @@ class BankLedger:
             terms = ChangeTerms(effect.agreement_id, TERMINAL, Grounds.KEEPER)
         else:
             terms = _terms_of(body, by_buyer=effect.by_buyer)
+            if body.is_failure:
+                return self._fail(effect, body, terms, now)
             if body.is_terminal and payment is not None and parties != (body.user, body.resource):
                 reason = "the payment is not between the two whom the cancellation names"
                 unpaid = (effect.call_id, effect.agreement_id, TERMINAL)
@@ -143,6 +138,21 @@ class BankLedger:
             effect, terms.number, partial(self.ledger.post_change, terms, at=now, evidence=effect.evidence)
         )
         return replace(decided, user=parties[0], resource=parties[1])
+
+    def _fail(self, effect: PostChange, body: ContractChange, terms: ChangeTerms, now: Instant) -> ChangeDecided:
+        """End an agreement by its seller's failure, which voids an order that is not posted."""
+        order = self.ledger.order_of(body.agreement_id)
+        line = order.line(body.agreement_id) if order is not None else None
+        if order is None or line is None or (order.user, line.offer_id) != (body.user, body.offer_id):
+            detail = f"no order of theirs names {body.agreement_id} for {body.offer_id}"
+            return ChangeDecided(effect.call_id, body.agreement_id, TERMINAL, code=NOT_THAT_OFFER, detail=detail)
+        decided = self._decided(
+            effect, TERMINAL, partial(self.ledger.post_change, terms, at=now, evidence=effect.evidence)
+        )
+        order = self.ledger.order(order.order_id)
+        assert order is not None, "orders are never deleted"
+        voided = None if order.state is OrderState.POSTED else self._standing(order)
+        return replace(decided, user=body.user, resource=body.resource, voided=voided)
 
     def _void(self, effect: VoidChange, now: Instant) -> ChangeDecided:
         about = (effect.agreement_id, effect.number, effect.user)
@@ -211,11 +221,12 @@ def _terms_of(body: ContractChange, *, by_buyer: bool) -> ChangeTerms:
     return ChangeTerms(
         body.agreement_id,
         body.number,
-        Grounds.BUYER if by_buyer else Grounds.BOTH,
+        Grounds.SELLER if body.is_failure else Grounds.BUYER if by_buyer else Grounds.BOTH,
         body.user,
         body.resource,
         body.amount,
         body.previous,
         "" if body.is_terminal else state_digest(body),
         body.valid_until,
+        body.reason or str(body.code or ""),
     )

@@ -2,9 +2,10 @@
 -- registration without a token. The rules are those of the embedded server (ramp/servers/embedded_registration.py). A token
 -- is valid for one name, once, until it expires. Only digests of tokens are stored. An account exists as long as its token is
 -- the current one for its name. (mod_invites_register does not bind a token to a name.)
---     prosodyctl --config FILE mod_ramp_registration DOMAIN < tokens.json
--- sets tokens, whether the server runs or not. Standard input is a JSON object that maps the name of an account to its token,
--- { "digest": SHA-256 in hexadecimal, "ends_at": microseconds }, or to null to close the account.
+--     prosodyctl --config FILE mod_ramp_registration DOMAIN < accounts.json
+-- sets tokens and passwords, whether the server runs or not. Standard input is a JSON object, so no password appears on a
+-- command line. It maps the name of an account to its password, to its token, { "digest": SHA-256 in hexadecimal, "ends_at":
+-- microseconds }, or to null to close the account.
 local equals = require "util.hashes".equals;
 local sha256 = require "util.hashes".sha256;
 local st = require "util.stanza";
@@ -163,6 +164,15 @@ function module.load()
 	end
 end
 
+local function set_password(name, password, host)
+	if not usermanager.user_exists(name, host) then
+		return usermanager.create_user(name, password, host);
+	elseif not usermanager.test_password(name, host, password) then
+		return usermanager.set_password(name, password, host);
+	end
+	return true;
+end
+
 function module.command(arg)
 	local json = require "util.json";
 	local host = arg[1];
@@ -174,18 +184,27 @@ function module.command(arg)
 	usermanager.initialize_host(host);
 	module.host = host; -- luacheck: ignore 122/module
 	open_stores();
-	local tokens = json.decode(io.read("*a"));
-	if type(tokens) ~= "table" then
+	local accounts = json.decode(io.read("*a"));
+	if type(accounts) ~= "table" then
 		io.stderr:write("standard input is not a JSON object\n");
 		return 1;
 	end
-	local given = given_store:get(nil) or {};
-	for name, token in pairs(tokens) do
-		if type(token) == "table" and token.digest then
-			given[name] = { digest = token.digest, ends_at = token.ends_at };
+	local given, tokens = given_store:get(nil) or {}, {};
+	for name, account in pairs(accounts) do
+		if type(account) == "string" then
+			local done, reason = set_password(name, account, host);
+			if not done then
+				io.stderr:write(("%s: %s\n"):format(name, tostring(reason)));
+				return 1;
+			end
+		elseif type(account) == "table" and account.digest then
+			tokens[name], given[name] = true, { digest = account.digest, ends_at = account.ends_at };
 		else -- a digest without a token, and expired
-			given[name] = { digest = "", ends_at = 0 };
+			tokens[name], given[name] = true, { digest = "", ends_at = 0 };
 		end
+	end
+	if not next(tokens) then
+		return 0;
 	end
 	if not given_store:set(nil, given) then
 		io.stderr:write("the tokens cannot be written\n");

@@ -13,8 +13,8 @@ from typing import Final, TypeVar
 from ramp.control.events import Event, RequestStanding
 from ramp.model.agreement import ContractChange
 from ramp.model.instant import Instant
-from ramp.protocol.amending.asking import QUOTED, AmendmentOutcome
-from ramp.protocol.progress import AmendmentAdvanced, AmendmentEnded
+from ramp.protocol.outcome import QUOTED, ChangeOutcome
+from ramp.protocol.progress import ChangeAdvanced, ChangeEnded
 from ramp.web.live.story import AuctionStory
 
 Value = TypeVar("Value")
@@ -73,14 +73,14 @@ class SizeChanges:
 
     def __init__(self) -> None:
         self._agreed: OrderedDict[str, ContractChange] = OrderedDict()
-        self._ended: OrderedDict[str, AmendmentOutcome] = OrderedDict()
+        self._ended: OrderedDict[str, ChangeOutcome] = OrderedDict()
 
     def take(self, event: Event) -> bool:
         """Apply an event; returns whether it changed a slot's size. A quotation does not."""
         match event:
-            case AmendmentAdvanced(amendment):
+            case ChangeAdvanced(amendment):
                 _keep(self._agreed, amendment.agreement_id, amendment)
-            case AmendmentEnded(outcome) if outcome.code != QUOTED:
+            case ChangeEnded(outcome) if outcome.code != QUOTED:
                 self._agreed.pop(outcome.agreement_id, None)
                 _keep(self._ended, outcome.agreement_id, outcome)
             case _:
@@ -91,7 +91,7 @@ class SizeChanges:
         """Return the agreed amendment that is not yet in effect, or None."""
         return self._agreed.get(agreement_id)
 
-    def ended(self, agreement_id: str) -> AmendmentOutcome | None:
+    def ended(self, agreement_id: str) -> ChangeOutcome | None:
         """Return the outcome of the last change, or None."""
         return self._ended.get(agreement_id)
 

@@ -15,7 +15,7 @@ from typing import Final
 from ramp.errors import RampError
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.protocol.outcome import RequestOutcome, RoundRecord
-from ramp.runtime.sqlite_file import connect, is_new, transaction
+from ramp.runtime.sqlite_file import open_file, transaction
 from ramp.runtime.storage_errors import STORAGE_ERRORS, storing
 
 POINTS_MAX: Final = 100_000
@@ -52,7 +52,6 @@ _SCHEMA: Final = (
     """
     CREATE INDEX latest ON points (at, number)
     """,  # a page asks for the last of them every few seconds; a file that was made without it is only slower
-    f"PRAGMA user_version = {PRICES_VERSION}",
 )
 
 
@@ -115,12 +114,8 @@ class PriceHistory:
         self._added = 0
         self._told = False
         self._first: dict[str, tuple[int, Instant]] = {}
-        self._file = connect(path, "file of prices")
+        self._file = open_file(path, "file of prices", PRICES_VERSION, _SCHEMA)
         self._file.execute("PRAGMA synchronous=NORMAL")  # the last seconds before a power cut may be missing
-        if is_new(self._file, path, "file of prices", PRICES_VERSION):
-            with transaction(self._file):
-                for statement in _SCHEMA:
-                    self._file.execute(statement)
 
     def close(self) -> None:
         self._file.close()

@@ -13,7 +13,7 @@ from ramp.client.results import Reservation, Resized
 from ramp.errors import ConfigurationError, RampError
 from ramp.model.instant import SECOND, Instant, to_datetime
 from ramp.model.money import credits_text
-from ramp.protocol.amending.asking import AmendmentOutcome
+from ramp.protocol.outcome import ChangeOutcome
 from ramp.runtime.clock import SystemClock
 from ramp.web.pages import frame
 from ramp.web.pages.refreshing import Refresher
@@ -37,7 +37,7 @@ class SizeCard:
         self._visit = visit
         self._bought = bought
         self._on_changed = on_changed
-        self._ended: AmendmentOutcome | None = visit.feed().changes.ended(bought.agreement_id)
+        self._ended: ChangeOutcome | None = visit.feed().changes.ended(bought.agreement_id)
         self._told = ""
 
     def build(self) -> None:

@@ -17,7 +17,7 @@ from typing import Final
 from ramp.errors import RampError
 from ramp.model.instant import DAY, HOUR, MINUTE, Duration, Instant
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.sqlite_file import connect, is_new, transaction
+from ramp.runtime.sqlite_file import open_file, transaction
 from ramp.runtime.storage_errors import storing
 
 LINK_TIME: Final[Duration] = 15 * MINUTE
@@ -54,7 +54,6 @@ _SCHEMA: Final = (
         seen_at  INTEGER NOT NULL
     ) STRICT
     """,
-    f"PRAGMA user_version = {SESSIONS_VERSION}",
 )
 
 
@@ -111,11 +110,7 @@ class Sessions:
         with storing(path):
             path.touch(mode=0o600)
             path.chmod(0o600)
-        self._file = connect(path, "file of sessions")
-        if is_new(self._file, path, "file of sessions", SESSIONS_VERSION):
-            with storing(path), transaction(self._file):
-                for statement in _SCHEMA:
-                    self._file.execute(statement)
+        self._file = open_file(path, "file of sessions", SESSIONS_VERSION, _SCHEMA)
 
     def close(self) -> None:
         self._file.close()

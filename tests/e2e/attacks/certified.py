@@ -1,46 +1,35 @@
 """Rogue parties that speak the market's language: with a certificate of the market's own authority, or with none.
 
-    mallory = await Buyer.enter(market, rogues, "mallory", Role.USER)
+    mallory = await Party.enter(market, rogues, "mallory", Role.USER)
     await mallory.say(Performative.AGREE, "small1", PaymentMade(...))          # sealed as honest parties seal
     await mallory.put(unsealed(mallory.message(...)), "small1")                 # whatever a test has made of it
     answer = await mallory.answer("request-1", HoldGranted, HoldRefused)
 
-`Buyer` knows the honest steps of its side, so that a test has to write down the dishonest ones only.
+`put` sends anything, under the party's own account.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 from dataclasses import replace
 from typing import Any, Self
 
 from cryptography.hazmat.primitives.serialization import Encoding
-from rogue import LIMIT_S, Rogue, door
 
 from ramp.errors import RampError
-from ramp.ledger.account import AccountKind
 from ramp.model.acl import LANGUAGE, ONTOLOGY, WIRE_VERSION, Message, Performative
-from ramp.model.agreement import Agreement
 from ramp.model.communicative_acts import DECLARED
 from ramp.model.contents import (
-    Acceptance,
     CallForProposals,
     Content,
-    FundsReserved,
-    HoldCancelled,
-    HoldGranted,
-    HoldRefused,
     NotUnderstood,
-    OrderRefused,
-    PaymentOrder,
     Proposal,
 )
-from ramp.model.instant import MINUTE, SECOND
 from ramp.model.offer import Offer
 from ramp.model.request import RequestForQuotation, RequestUnit
 from ramp.model.seal import Role
-from ramp.protocol.agreement_terms import order_lines
 from ramp.rfql import codec, documents
 from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.signing import seals
@@ -48,7 +37,8 @@ from ramp.rfql.signing.notary import PublicNotary
 from ramp.rfql.signing.trust import Trust
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.keys.store import KeyStore
-from ramp.runtime.ledger.store import LedgerStore
+from ramp.xmpp.bundles import BUNDLE_KEY, unpack
+from tests.e2e.attacks.rogue import LIMIT_S, Rogue, door
 
 ANSWERED = {each.value for each in Performative} - {Performative.NOT_UNDERSTOOD.value}
 """Performatives that are answered with NOT_UNDERSTOOD if nobody understands them."""
@@ -145,17 +135,12 @@ class Party:
             incoming = await self.rogue.inbox.get()
             if not isinstance(incoming, EncodedMessage):
                 continue
-            try:
-                message = codec.decode(incoming, self.name, self._trust, self.now, sealed=frozenset())
-            except RampError:  # its own nonsense, come back to it
-                continue
-            async with self._news:
-                self.heard.append(message)
-                self._news.notify_all()
-            await self.on_message(message)
-
-    async def on_message(self, message: Message) -> None:
-        """What it does of itself on a message; nothing."""
+            for encoded in unpack(incoming) if BUNDLE_KEY in incoming.metadata else (incoming,):
+                with contextlib.suppress(RampError):  # its own nonsense, come back to it
+                    message = codec.decode(encoded, self.name, self._trust, self.now, sealed=frozenset())
+                    async with self._news:
+                        self.heard.append(message)
+                        self._news.notify_all()
 
     def message(
         self,
@@ -193,9 +178,14 @@ class Party:
         self, performative: Performative, to: str, content: Content, conversation_id: str = "", **slots: str
     ) -> Message:
         """Send a message sealed as honest parties seal; returns it."""
-        message = self.notary.seal(self.message(performative, to, content, conversation_id, **slots), self.now)
+        message = self.sealed(performative, to, content, conversation_id, **slots)
         await self.put(codec.encode(message), to)
         return message
+
+    def sealed(self, *what: Any, **slots: str) -> Message:
+        """A message (see `message`) sealed as honest parties seal."""
+        sealed: Message = self.notary.seal(self.message(*what, **slots), self.now)
+        return sealed
 
     async def tell(
         self, performative: Performative, to: str, content: Content, conversation_id: str = "", **slots: str
@@ -205,18 +195,28 @@ class Party:
 
     async def answer(self, conversation_id: str, *kinds: type) -> Message:
         """Wait for a message of a conversation and of some kinds; the earliest that has come."""
+        return (await self.answers(1, conversation_id, *kinds))[0]
 
-        def found() -> Message | None:
-            for each in self.heard:
-                if each.conversation_id == conversation_id and (not kinds or isinstance(each.content, kinds)):
-                    return each
-            return None
+    async def answers(self, count: int, conversation_id: str, *kinds: type) -> list[Message]:
+        """Wait for so many messages of a conversation and of some kinds; all that have come."""
+
+        def found() -> list[Message]:
+            ours = [each for each in self.heard if each.conversation_id == conversation_id]
+            return [each for each in ours if not kinds or isinstance(each.content, kinds)]
 
         async with asyncio.timeout(LIMIT_S), self._news:
-            await self._news.wait_for(found)
-        message = found()
-        assert message is not None
-        return message
+            await self._news.wait_for(lambda: len(found()) >= count)
+        return found()
+
+    async def offer(self, resource: str, unit: RequestUnit, request_id: str = "") -> Offer:
+        """A resource's offer for one unit."""
+        request_id = request_id or fresh("request")
+        call = CallForProposals(request_id, 1, RequestForQuotation((unit,)))
+        await self.tell(Performative.CFP, resource, call, request_id)
+        proposal = (await self.answer(request_id, Proposal)).content
+        assert isinstance(proposal, Proposal)
+        assert proposal.offers, proposal
+        return proposal.offers[0]
 
     async def is_read_by(self, target: str) -> None:
         """Wait until an agent has taken everything that this rogue has sent to it.
@@ -229,71 +229,6 @@ class Party:
             await self.rogue.send(address(target), "<ping/>", metadata, conversation_id)
             await self.answer(conversation_id, NotUnderstood)
 
-    def open_account(self, amount: int = 0) -> None:
-        """Have a user's account at the bank, with some money (minor units) when it is new."""
-        with LedgerStore.open(self.market.state.ledger) as ledger:
-            known = {balance.account.account_id for balance in ledger.balances()}
-            ledger.open_account(self.name, AccountKind.USER, at=self.now)
-            if amount and self.name not in known:
-                ledger.deposit(fresh("deposit"), self.name, amount, at=self.now)
-
     def leave(self) -> None:
         """Read no more."""
         self._reader.cancel()
-
-
-class Buyer(Party):
-    """A rogue that knows how to buy."""
-
-    async def offer(self, resource: str, unit: RequestUnit, request_id: str = "") -> Offer:
-        """A resource's offer for one unit."""
-        request_id = request_id or fresh("request")
-        call = CallForProposals(request_id, 1, RequestForQuotation((unit,)))
-        await self.tell(Performative.CFP, resource, call, request_id)
-        proposal = (await self.answer(request_id, Proposal)).content
-        assert isinstance(proposal, Proposal)
-        assert proposal.offers, proposal
-        return proposal.offers[0]
-
-    async def hold(self, offer: Offer) -> HoldGranted | HoldRefused:
-        """The resource's vote on an offer."""
-        acceptance = Acceptance(offer.request_id, offer.offer_id)
-        await self.say(Performative.ACCEPT_PROPOSAL, offer.resource, acceptance, offer.request_id)
-        vote = (await self.answer(offer.request_id, HoldGranted, HoldRefused)).content
-        assert isinstance(vote, HoldGranted | HoldRefused)
-        return vote
-
-    async def let_go(self, offer: Offer) -> None:
-        """Let a held slot go."""
-        cancelled = HoldCancelled(offer.request_id, offer.offer_id)
-        await self.say(Performative.CANCEL, offer.resource, cancelled, offer.request_id)
-        await self.answer(offer.request_id, HoldCancelled)
-
-    async def held(self, resource: str, unit: RequestUnit, **changes: Any) -> Agreement:
-        """An agreement over a slot that a resource holds now, with changes to what it says."""
-        offer = await self.offer(resource, unit)
-        vote = await self.hold(offer)
-        assert isinstance(vote, HoldGranted), vote
-        agreement = Agreement(
-            agreement_id=fresh("agreement"),
-            request_id=offer.request_id,
-            units_total=1,
-            user=self.name,
-            resource=offer.resource,
-            bank=address("bank"),
-            request=unit,
-            offer=offer,
-            reservation_id=vote.reservation_id,
-            cost=offer.cost,
-            issued_at=self.now,
-            order_id=fresh("order"),
-            valid_until=self.now // SECOND * SECOND + MINUTE,
-        )
-        return replace(agreement, **changes)
-
-    async def order(self, *agreements: Agreement) -> Message:
-        """The bank's vote on an order for some agreements."""
-        first = agreements[0]
-        order = PaymentOrder(first.order_id, order_lines(agreements), first.valid_until)
-        await self.say(Performative.REQUEST, "bank", order, first.order_id, reply_with=first.order_id)
-        return await self.answer(first.order_id, FundsReserved, OrderRefused)

@@ -1,29 +1,17 @@
-"""Rogue clients, and markets to set them on; the modules beside this one are found by their names."""
+"""Rogue clients to set on a market."""
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
+import asyncio
 
 import pytest
 
-SWARM = Path(__file__).parents[1] / "swarm"
-sys.path[:0] = [str(Path(__file__).parent), str(SWARM)]
-
-import rogue  # noqa: E402 (beside this file)
-from certified import Buyer  # noqa: E402
-from standing import restarts  # noqa: E402
-
-from ramp.cli.main import main  # noqa: E402
-from ramp.client import swarm  # noqa: E402
-from ramp.model.seal import Role  # noqa: E402
-from ramp.runtime.state_folder import StateFolder  # noqa: E402
-
-_spec = importlib.util.spec_from_file_location("swarm_fixtures", SWARM / "conftest.py")
-_fixtures = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(_fixtures)
-new_market, module_market = _fixtures.new_market, _fixtures.module_market
+from ramp.cli.main import main
+from ramp.client import swarm
+from ramp.runtime.state_folder import StateFolder
+from tests.e2e.attacks import rogue
+from tests.e2e.attacks.certified import Party
+from tests.e2e.attacks.standing import restarts
 
 
 @pytest.fixture
@@ -42,15 +30,17 @@ async def rogues():
 
 @pytest.fixture
 async def enter(market, rogues):
-    """`await enter("rich", 100_000)` lets a certified buyer with an account in; nobody honest is restarted."""
+    """`await enter("mallory", Role.USER)` lets a party in, with a certificate if a role is given.
+
+    Nobody honest is restarted meanwhile.
+    """
+    await asyncio.to_thread(market.wait_ready)
     inside = []
     started = restarts(market)
 
-    async def let_in(name, money=0):
-        party = await Buyer.enter(market, rogues, name, Role.USER)
-        inside.append(party)
-        party.open_account(money)
-        return party
+    async def let_in(name, role=None):
+        inside.append(await Party.enter(market, rogues, name, role))
+        return inside[-1]
 
     yield let_in
     for party in inside:

@@ -29,9 +29,7 @@ from slixmpp import ClientXMPP
 
 from ramp.rfql.encoded_message import EncodedMessage
 from ramp.xmpp import wire
-
-LIMIT_S = 200.0
-"""How long a rogue waits for what must come, in seconds."""
+from tests.e2e.waiting import LIMIT_S
 
 REQUEST = {"performative": "request"}
 _HEADER = (

@@ -10,10 +10,10 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import psutil
-from swarm_books import Books
-from swarm_market import Market, in_hours, unit, until
 
 from ramp.runtime.ledger.store import LedgerStore
+from tests.e2e.swarm.swarm_books import Books
+from tests.e2e.swarm.swarm_market import Market, in_hours, unit, until
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ import signal
 
 import psutil
 import pytest
-from rogue import connect, door
-from swarm_market import in_hours, unit, until
 
 from ramp.servers.prosody import store_accounts
+from tests.e2e.attacks.rogue import connect, door
+from tests.e2e.swarm.swarm_market import in_hours, unit, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full]
 

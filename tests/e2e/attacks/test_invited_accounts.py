@@ -7,21 +7,42 @@ import os
 import signal
 
 import pytest
-from rogue import logs_in
-from swarm_market import until
-from test_enrolment import door, market, ramp  # noqa: F401 (fixtures, but for the first)
 
 from ramp.cli.main import main
 from ramp.runtime.joining.invitations import read_invitation
+from tests.e2e.attacks.rogue import door, logs_in
+from tests.e2e.swarm.swarm_market import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full]
+
+
+@pytest.fixture(scope="module")
+def market(module_market, kind):
+    market = module_market(kind=kind, users={"alice": 1_000_000}, per_process=4)
+    with market.config.open("a") as file:
+        file.write("[enrolment]\n")
+    market.up()
+    market.wait_ready()
+    return market
+
+
+@pytest.fixture
+def ramp(market, capsys):
+    """Runs a verb of the market's keeper; what it prints."""
+
+    def run(*arguments):
+        capsys.readouterr()
+        assert main([*arguments, "--state-dir", str(market.state.path)]) == 0
+        return capsys.readouterr().out
+
+    return run
 
 
 def kept_texts(folder):
     return [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
 
 
-def test_the_invited_makes_an_account_that_only_she_knows(market, ramp, site, at_site):  # noqa: F811
+def test_the_invited_makes_an_account_that_only_she_knows(market, ramp, site, at_site):
     """She joins, and is there again after her agents, and the market's server, have been started again."""
     line = ramp("invite", "--role", "user", "nora@localhost", "--deposit", "5000", "--token").strip()
     invitation = read_invitation(line)
@@ -45,7 +66,7 @@ def test_the_invited_makes_an_account_that_only_she_knows(market, ramp, site, at
     assert "5 000" in at_site("balance")[1]
 
 
-def test_one_that_is_revoked_makes_none(market, ramp, site, at_site):  # noqa: F811
+def test_one_that_is_revoked_makes_none(market, ramp, site, at_site):
     line = ramp("invite", "--role", "user", "otto@localhost", "--token").strip()
     ramp("invite", "revoke", "otto@localhost")
     code, told = at_site("join", line)
@@ -54,7 +75,7 @@ def test_one_that_is_revoked_makes_none(market, ramp, site, at_site):  # noqa: F
     assert asyncio.run(logs_in(door(market), "otto", site.passwords([])["otto"])) is None
 
 
-def test_who_came_first_with_a_stolen_invitation_is_out_once_it_is_revoked(market, ramp, site, at_site):  # noqa: F811
+def test_who_came_first_with_a_stolen_invitation_is_out_once_it_is_revoked(market, ramp, site, at_site):
     from ramp.agents.joining.applying import register
     from ramp.runtime.joining.accounts import market_account
 
@@ -69,14 +90,14 @@ def test_who_came_first_with_a_stolen_invitation_is_out_once_it_is_revoked(marke
     assert asyncio.run(logs_in(door(market), "petra", "of a thief")) is None
 
 
-def test_an_invitation_without_its_token_is_told(market, ramp, at_site):  # noqa: F811
+def test_an_invitation_without_its_token_is_told(market, ramp, at_site):
     invitation = read_invitation(ramp("invite", "--role", "user", "rosa@localhost", "--token"))
     code, told = at_site("join", invitation.without_token().token())
     assert code == 2
     assert "has no account token" in told
 
 
-def test_an_invited_name_is_given_to_nobody_else(market, ramp, capsys):  # noqa: F811
+def test_an_invited_name_is_given_to_nobody_else(market, ramp, capsys):
     ramp("invite", "--role", "user", "sven@localhost", "--token")
     assert main(["user", "add", "sven", "--state-dir", str(market.state.path)]) == 2
     assert "sven@localhost has an invitation" in " ".join(capsys.readouterr().err.split())

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from rogue import LIMIT_S, logs_in, registers
 
-from ramp.errors import ConfigurationError
 from ramp.servers.prosody import ProsodyServer
+from tests.e2e.attacks.rogue import LIMIT_S, logs_in, registers
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
@@ -44,22 +43,6 @@ async def test_nobody_makes_an_account_in_band(server):
     for name in FRESH.values():
         assert not await registers(server, name, "chosen"), name
         assert await logs_in(server, name, "chosen") is None, name
-
-
-async def test_registration_is_not_even_offered(server):
-    from rogue import Entrance
-
-    entrance = await Entrance.open(server)
-    assert "mechanism" in entrance.features
-    assert "register" not in entrance.features
-    await entrance.close()
-
-
-@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
-async def test_launcher_itself_cannot_make_such_an_account(server, name):
-    with pytest.raises(ConfigurationError, match="invalid account name"):
-        server.ensure_accounts({name: "chosen"})
-    assert await logs_in(server, name, "chosen") is None
 
 
 async def test_nobody_logs_in_under_a_name_that_is_not_canonical(server):
@@ -98,22 +81,6 @@ async def test_nobody_speaks_as_another(xmpp_server, rogues, claimed):
             if getattr(message, "body", "") == "last":
                 break
     assert senders == {"mallory@localhost"}
-
-
-async def test_embedded_server_ends_the_session_of_who_claims_to_be_another(embedded_server, rogues):
-    embedded_server.ensure_accounts({"mallory": "of-mallory"})
-    for stanza in (
-        "<message from='bank@localhost' to='bank@localhost'><body>x</body></message>",
-        "<presence from='bank@localhost'/>",
-        "<iq from='bank@localhost/x' type='get' id='1'><ping xmlns='urn:xmpp:ping'/></iq>",
-    ):
-        mallory = await rogues(embedded_server, "mallory")
-        mallory.write(stanza)
-        async with asyncio.timeout(LIMIT_S):
-            await mallory.ended.wait()
-    log = embedded_server.log_file.read_text()
-    assert log.count("sends as 'bank@localhost") == 1  # one line a minute and account
-    assert "Traceback" not in log
 
 
 async def test_a_presence_reaches_the_account_that_it_names_and_no_pattern(embedded_server, rogues):

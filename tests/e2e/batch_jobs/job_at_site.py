@@ -11,13 +11,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ramp.launching import psij_jobs, queue_jobs, worker
+from ramp.launching import psij_jobs, worker
 from ramp.launching.acting import system_python
 from tests.e2e.batch_jobs.psij_environment import ACCOUNT
+from tests.e2e.waiting import LIMIT_S, until
 
 SECOND = 1_000_000
 FINAL = {"done", "failed", "cancelled"}
-WAIT_S = 250.0
 
 
 class JobAtSite:
@@ -65,7 +65,7 @@ class JobAtSite:
             "inputs": [],
             "environment": [["RAMP_UNIT", "1"]],
         }
-        program = Path((queue_jobs if queue_key else psij_jobs).__file__).read_text("utf-8")
+        program = Path(psij_jobs.__file__).read_text("utf-8")
         if queue_key:
             self.job["queue_key"] = queue_key
         self._asked = {"version": 1, "executor": system, "root": str(root), "variables": variables}
@@ -78,7 +78,7 @@ class JobAtSite:
         account = pwd.getpwnam(ACCOUNT)
         groups = os.getgrouplist(ACCOUNT, account.pw_gid)
         done = subprocess.run(
-            command, input=text, capture_output=True, check=True, timeout=WAIT_S, cwd="/",
+            command, input=text, capture_output=True, check=True, timeout=LIMIT_S, cwd="/",
             env={"PATH": worker.PATH}, user=account.pw_uid, group=account.pw_gid, extra_groups=groups,
         )  # fmt: skip
         answer: dict[str, Any] = json.loads(done.stdout)
@@ -93,12 +93,16 @@ class JobAtSite:
 
     def until(self, *states: str) -> dict[str, Any]:
         """How the job is as soon as it is in one of some states."""
-        end = time.monotonic() + WAIT_S
-        while (seen := self.seen())["state"] not in states:
+
+        def reached() -> dict[str, Any] | None:
+            seen = self.seen()
+            if seen["state"] in states:
+                return seen
             assert seen["state"] not in FINAL, seen
-            assert time.monotonic() < end, f"not {states} within {WAIT_S:g} s but {seen}"
-            time.sleep(0.3)
-        return seen
+            return None
+
+        found: dict[str, Any] = until(reached, lambda: f"{states}, but it is {self.seen()}")
+        return found
 
     def output(self, name: str = "stdout") -> str:
         """What it has printed."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,13 +11,10 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "gridengine"))  # for the cell
-
-from gridengine_cell import LIBRARY, Cluster, wait_until, why_not
-
 from tests.e2e.batch_jobs.job_at_site import JobAtSite
 from tests.e2e.batch_jobs.psij_environment import ACCOUNT, folder_of_the_account, public_python
 from tests.e2e.batch_jobs.snippets import run_as_buyer, snippet_for
+from tests.e2e.gridengine.gridengine_cell import LIBRARY, Cluster, wait_until, why_not
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(900)]
 SLOTS = 8
@@ -55,7 +51,7 @@ def reserved(cluster: Cluster) -> Iterator[Callable[..., str]]:
     yield reserve
     for number in made:
         cluster("qrdel", number)
-    wait_until(lambda: not cluster("qstat", "-u", "*"), "all jobs are gone", 200)
+    wait_until(lambda: not cluster("qstat", "-u", "*"), "all jobs are gone")
 
 
 @pytest.fixture
@@ -113,7 +109,7 @@ def test_a_snippet_submits_into_the_reservation(cluster: Cluster, python: Path, 
         run_as_buyer(argv, folder, {**cluster.environment, "PATH": f"{LIBRARY}:/usr/bin:/bin"})
         (line,) = cluster("qstat", "-u", "*").splitlines()[2:]
         assert f"ar_id: {number}" in " ".join(cluster("qstat", "-j", line.split()[0]).split())
-        wait_until(lambda: " r " in cluster("qstat", "-u", "*"), "it runs", 200)
+        wait_until(lambda: " r " in cluster("qstat", "-u", "*"), "it runs")
 
 
 def test_a_qmaster_that_hangs_leaves_the_job_in_doubt(cluster: Cluster, job_on: Any, reserved: Any) -> None:

@@ -11,16 +11,15 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ramp.servers.certificate import ensure_server_certificate
 from ramp.servers.process import free_port, probe_problem
+from tests.e2e.waiting import LIMIT_S, until
 
 PAGE = Path(__file__).parents[3] / "docs" / "xmpp-servers.md"
-LAUNCH_LIMIT_S = 300.0
 LAUNCHES_AGAIN = 2  # ejabberd gives itself 60 s to read its configuration, and ends where others leave it no processor
 FRUGAL = ("+S", "1:1", "+SDcpu", "1:1", "+sbwt", "none", "+sbwtdcpu", "none", "+sbwtdio", "none")
 """One scheduler and no busy waiting: else nodes that have nothing to do take the processor from those that have."""
@@ -140,17 +139,23 @@ class Cluster:
             )
 
     def _wait(self, node: Node) -> None:
-        end = time.monotonic() + LAUNCH_LIMIT_S
         again = LAUNCHES_AGAIN
-        while problem := probe_problem("127.0.0.1", node.port, self.domain, 5.0):
-            said = (node.folder / "output.log").read_text(errors="replace")[-2000:]
+
+        def said() -> str:
+            return (node.folder / "output.log").read_text(errors="replace")[-2000:]
+
+        def answers() -> bool:
+            nonlocal again
             assert node.process is not None
+            if not probe_problem("127.0.0.1", node.port, self.domain, 5.0):
+                return True
             if node.process.poll() is not None:
-                assert again, said
+                assert again, said()
                 again -= 1
                 self._launch(node)
-            assert time.monotonic() < end, (problem, said)
-            time.sleep(0.1)
+            return False
+
+        until(answers, said)
 
     def _call(self, node: Node, call: str) -> str:
         """What a function of Erlang answers at a node."""
@@ -166,7 +171,7 @@ class Cluster:
             env=self._environment(self.folder),
             capture_output=True,
             text=True,
-            timeout=LAUNCH_LIMIT_S,
+            timeout=LIMIT_S,
             check=True,
         )
         assert done.stdout, done.stderr

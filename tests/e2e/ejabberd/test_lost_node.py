@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from ejabberd_cluster import is_installed, running_cluster
-from swarm_books import Books
-from swarm_market import Machine, Market, in_hours, unit, until, write_config
+
+from tests.e2e.ejabberd.ejabberd_cluster import is_installed, running_cluster
+from tests.e2e.swarm.swarm_books import Books
+from tests.e2e.swarm.swarm_market import Machine, Market, in_hours, unit, until, write_config
 
 pytestmark = [
     pytest.mark.e2e,

@@ -1,36 +1,16 @@
-"""Markets in processes whose state folder fails them; the market is that of the tests of whole swarms."""
+"""Clocks and disks that fail a market."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parents[1] / "swarm"))
-
-from stepped_clock import SteppedClock
-from swarm_market import Market, write_config
-
-
-@pytest.fixture
-def new_market(tmp_path: Path) -> Iterator:
-    """`new_market(folder, **configuration)` makes a market with its state in a folder; all are ended after the test."""
-    markets = []
-
-    def make(folder: Path, **configuration) -> Market:
-        config = write_config(tmp_path / "swarm.toml", **configuration)
-        markets.append(Market(config, folder / "state"))
-        return markets[-1]
-
-    yield make
-    for market in markets:
-        market.end()
+from tests.e2e.faults.stepped_clock import SteppedClock
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from swarm_market import Machine, Market, in_hours, unit, until
 
 from ramp.cli.main import main
 from ramp.errors import TransportError
+from tests.e2e.swarm.swarm_market import Machine, Market, in_hours, unit, until
 
 pytestmark = pytest.mark.e2e
 
@@ -60,7 +60,7 @@ def fill(folder: Path) -> Path:
 
 def test_a_full_disk(new_market: Callable[..., Market], small_disk: Path, ramp: Ramp) -> None:
     """Nobody promises anything, everybody is told why, nothing is lost, and it goes on by itself with room again."""
-    market = new_market(small_disk, **MARKET)
+    market = new_market(folder=small_disk, **MARKET)
     supervisor = market.up()["pid"]
     market.wait_ready()
     assert buy(market, "alice", "before") == "committed"
@@ -107,7 +107,7 @@ def damage(path: Path, statement: str, *values: object) -> int:
 def test_one_unreadable_record_keeps_one_party_down(
     new_market: Callable[..., Market], tmp_path: Path, ramp: Ramp
 ) -> None:
-    market = new_market(tmp_path, **MARKET)
+    market = new_market(**MARKET)
     market.up()
     market.wait_ready()
     assert buy(market, "alice", "before") == "committed"

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))  # for the modules beside this one
-
-from gridengine_cell import Cluster, why_not
-from gridengine_selling import SLOTS, now, options_of
 
 from ramp.batch.gridengine.plugin import open_plugin
 from ramp.plugins.interface import PluginSettings
+from tests.e2e.gridengine.gridengine_cell import Cluster, why_not
+from tests.e2e.gridengine.gridengine_selling import SLOTS, now, options_of
 
 
 @pytest.fixture(scope="module")

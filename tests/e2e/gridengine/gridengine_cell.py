@@ -11,14 +11,14 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
+from tests.e2e.waiting import LIMIT_S
+from tests.e2e.waiting import until as wait_until
+
 LIBRARY = Path("/usr/lib/gridengine")
 SHARE = Path("/usr/share/gridengine")
-LIMIT_S = 200.0
 
 HOST = """hostname {host}
 load_scaling NONE
@@ -96,14 +96,6 @@ def why_not() -> str:
     if not (SHARE / "scripts" / "init_cluster").exists():
         return f"no {SHARE / 'scripts' / 'init_cluster'}; this is not Debian's Grid Engine"
     return "" if os.geteuid() == 0 else "Grid Engine's execd and its first set-up need root"
-
-
-def wait_until(holds: Callable[[], object], what: str, limit_s: float = LIMIT_S) -> None:
-    """Wait for a condition; an AssertionError says what did not come about."""
-    ends = time.monotonic() + limit_s
-    while not holds():
-        assert time.monotonic() < ends, f"{what}: not within {limit_s:g} s"
-        time.sleep(0.1)
 
 
 def _free_ports(count: int) -> list[int]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 
-from gridengine_cell import LIBRARY
-
 from ramp.model.instant import HOUR, MINUTE
 from ramp.model.request import RequestUnit, TotalCores
+from tests.e2e.gridengine.gridengine_cell import LIBRARY
 
 SLOTS = 64
 

@@ -1,11 +1,11 @@
 """The contract of all plug-ins, kept by `gridengine` over a real Grid Engine."""
 
 import pytest
-from gridengine_selling import SLOTS, now, options_of
 
 from ramp.batch.gridengine.plugin import open_plugin
 from ramp.plugins.contract import Subject
 from ramp.plugins.interface import PluginSettings
+from tests.e2e.gridengine.gridengine_selling import SLOTS, now, options_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full]
 

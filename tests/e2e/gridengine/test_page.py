@@ -9,14 +9,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from gridengine_cell import LIBRARY
 
-ROOT = Path(__file__).parents[3]
-sys.path.insert(0, str(ROOT / "tests" / "documents"))
+from tests.documents.command_blocks import read_page, run
+from tests.e2e.gridengine.gridengine_cell import LIBRARY
 
-from command_blocks import read_page, run  # noqa: E402 (beside the documents' tests)
-
-PAGE = ROOT / "docs" / "gridengine.md"
+PAGE = Path(__file__).parents[3] / "docs" / "gridengine.md"
 
 
 @pytest.mark.e2e

@@ -7,8 +7,6 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from gridengine_cell import LIBRARY, wait_until
-from gridengine_selling import SLOTS, now, options_of, unit
 
 from ramp.batch.waiting.plugin import open_plugin
 from ramp.launching.acting import Acting, system_python
@@ -17,6 +15,8 @@ from ramp.model.slot import Reservation, Slot
 from ramp.plugins.interface import PluginSettings
 from tests.e2e.batch_jobs.job_at_site import JobAtSite
 from tests.e2e.batch_jobs.psij_environment import ACCOUNT
+from tests.e2e.gridengine.gridengine_cell import LIBRARY, wait_until
+from tests.e2e.gridengine.gridengine_selling import SLOTS, now, options_of, unit
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
@@ -51,19 +51,14 @@ def test_a_held_job_is_let_go_starts_and_is_released(cluster, machine):
     number = held(machine, "offer-1").reservation_id
     assert states(cluster) == {number: "hqw"}
     assert machine.reservation("offer-1", now()).started_at is None
-    assert machine.confirm("offer-1", now()).firm
+    begun = now()
+    assert machine.confirm("offer-1", begun).firm
     wait_until(lambda: machine.reservation("offer-1", now()).started_at is not None, "the job starts")
     assert states(cluster)[number] in {"r", "t"}
-    assert abs(machine.reservation("offer-1", now()).started_at - now()) < 300 * SECOND
+    assert begun - SECOND <= machine.reservation("offer-1", now()).started_at <= now()
     machine.release("offer-1", now())
     wait_until(lambda: not states(cluster), "the job is gone")
     assert machine.reservation("offer-1", now()) is None
-
-
-def test_a_held_job_that_is_released_never_starts(cluster, machine):
-    held(machine, "offer-2")
-    machine.release("offer-2", now())
-    wait_until(lambda: not states(cluster), "the job is gone")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="jobs run as other accounts, which needs root")
@@ -79,14 +74,14 @@ def test_what_the_buyer_orders_runs_in_that_very_job_as_the_buyers_account(clust
         assert isinstance(bought, Reservation), bought
         assert cluster("qstat", "-u", ACCOUNT).splitlines()[2].split()[0] == bought.reservation_id
         machine.confirm("offer-3", now())
-        wait_until(lambda: machine.reservation("offer-3", now()).started_at is not None, "the job starts", 200)
+        wait_until(lambda: machine.reservation("offer-3", now()).started_at is not None, "the job starts")
         where = {**cluster.environment, "PATH": str(LIBRARY)}
 
         def ordered(name, command):
             own, python = Path(folder) / ACCOUNT, Path(system_python())
             key, number = {"queue_key": "offer-3"}, bought.reservation_id
             job = JobAtSite("gridengine", python, where, own, name, number, 4, command, **key)
-            assert job.seen("submit")["state"] in {"queued", "running"}
+            assert job.seen("submit")["native_id"] == number  # it may have ended already
             return job
 
         one, two = ordered("job-1", 'echo "$(id -un) $NSLOTS $JOB_ID"; exit 3'), ordered("job-2", "exec sleep 300")
@@ -95,5 +90,5 @@ def test_what_the_buyer_orders_runs_in_that_very_job_as_the_buyers_account(clust
         assert one.output() == f"{ACCOUNT} 4 {bought.reservation_id}\n"
         two.until("running")
         machine.release("offer-3", now())
-        wait_until(lambda: not states(cluster), "the job in the queue is gone", 200)
+        wait_until(lambda: not states(cluster), "the job in the queue is gone")
         assert two.until("failed")["started_at"] is not None

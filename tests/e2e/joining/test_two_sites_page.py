@@ -19,13 +19,9 @@ import pytest
 
 from ramp.servers.prosody import prosody_executable
 from simulation.experiments.trials.namespaces import Host, joined_hosts, reason_against
+from tests.documents.command_blocks import read_page, run
 
-ROOT = Path(__file__).parents[3]
-sys.path.insert(0, str(ROOT / "tests" / "documents"))
-
-from command_blocks import read_page, run  # noqa: E402 (beside the documents' tests)
-
-PAGE = ROOT / "docs" / "two-sites.md"
+PAGE = Path(__file__).parents[3] / "docs" / "two-sites.md"
 
 pytestmark = [
     pytest.mark.e2e,

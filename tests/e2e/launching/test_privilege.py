@@ -23,8 +23,8 @@ import pytest
 import ramp
 from ramp.launching import worker
 from ramp.launching.acting import becoming, system_python, worker_inside
-from tests.unit.launching.keeping import KeptJob, is_alive, until
-from tests.unit.launching.test_keeper import ESCAPE
+from tests.e2e.waiting import LIMIT_S
+from tests.unit.launching.keeping import KeptJob
 
 pytestmark = pytest.mark.e2e
 
@@ -61,7 +61,7 @@ def installed() -> Iterator[Path]:
 def as_agent(*argv: object, text: str = "") -> subprocess.CompletedProcess[str]:
     words = ["runuser", "-u", AGENT, "--", *map(str, argv)]
     environment = {"PATH": os.environ["PATH"], "LD_PRELOAD": "", "PYTHONPATH": "/nowhere"}
-    return subprocess.run(words, input=text, capture_output=True, text=True, cwd="/", env=environment, timeout=60)
+    return subprocess.run(words, input=text, capture_output=True, text=True, cwd="/", env=environment, timeout=LIMIT_S)
 
 
 def question(program: Path, verb: str, account: str = BUYER) -> str:
@@ -99,10 +99,6 @@ def job(request: pytest.FixtureRequest, installed: Path) -> Iterator[KeptJob]:
             kept.ended()
 
 
-def marked(job: KeptJob) -> list[int]:
-    return worker.carrying(f"RAMP_JOB={job.name}", job.uid)
-
-
 def test_a_job_runs_as_its_buyer_who_cannot_reach_its_record(job: KeptJob) -> None:
     """It may not even read it, and can end neither its keeper nor a worker that is to end it."""
     attack = f"kill -9 $PPID; echo x > {job.record}.json; rm -rf {job.root}/records"
@@ -113,29 +109,6 @@ def test_a_job_runs_as_its_buyer_who_cannot_reach_its_record(job: KeptJob) -> No
     assert (job.folder / "stdout").read_text() == f"{BUYER}\n"
     assert job.folder.stat().st_uid == job.uid
     assert (job.root / "jobs" / "res").stat().st_mode & 0o077 == 0, "nobody else sees what a job leaves"
-
-
-def test_hiding_the_files_of_a_job_changes_nothing(job: KeptJob) -> None:
-    job.start("sh", "-c", "touch ../began; mv ../began ../.hidden; mv ../[a-v]* ../.hidden; exec sleep 900", last=1)
-    seen = job.ended()
-    assert (seen["detail"], seen["cores"]) == ("its slot ended", 4)
-    assert seen["started_at"] is not None
-    assert not marked(job)
-
-
-def test_fewer_cores_and_an_escaped_child_gain_nothing(job: KeptJob) -> None:
-    job.start("sh", "-c", f"echo 1 > ../cores; exec {system_python()} -c '{ESCAPE}'")
-    seen = job.ended()
-    assert (seen["state"], seen["cores"]) == ("done", 4)
-    assert not is_alive(int((job.folder / "work" / "escaped").read_text()))
-
-
-def test_a_pipe_in_the_folder_holds_nobody_up(job: KeptJob) -> None:
-    job.start("sh", "-c", "mkfifo ../native ../began ../ended ../cores; touch made; exec sleep 900")
-    until((job.folder / "work" / "made").exists)
-    assert (job.seen["state"], job.seen["cores"]) == ("running", 4)
-    os.kill(job.keeper, signal.SIGTERM)
-    assert (job.ended()["state"], marked(job)) == ("cancelled", [])
 
 
 STOP_ALL = """
@@ -172,17 +145,6 @@ def test_an_account_cannot_hold_up_whoever_starts_its_worker() -> None:
     finally:
         stopping.kill()
         stopping.wait()
-
-
-def test_the_next_keeper_ends_what_is_left_of_a_job(job: KeptJob) -> None:
-    job.start("sh", "-c", "setsid sleep 900 & exec sleep 900")
-    job.running()
-    until(lambda: len(marked(job)) == 2)
-    os.kill(job.keeper, signal.SIGKILL)
-    until(lambda: job.keeper == 0)
-    job.start("touch", "again")
-    assert (job.ended()["detail"], marked(job)) == ("its keeper was killed", [])
-    assert not (job.folder / "work" / "again").exists()
 
 
 def test_an_account_that_sudo_refuses_is_the_sites_failure(job: KeptJob) -> None:

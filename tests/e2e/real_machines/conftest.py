@@ -5,24 +5,19 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
-E2E = Path(__file__).parents[1]
-sys.path[:0] = [str(Path(__file__).parent), str(E2E / "swarm"), str(E2E / "gridengine")]
-
-from gridengine_cell import Cluster, why_not  # noqa: E402 (in the folders of their own tests)
-from gridengine_selling import options_of  # noqa: E402
-from real_books import RealBooks  # noqa: E402
-from real_jobs import both_sell  # noqa: E402
-from swarm_market import PATIENT_TIMING, Market  # noqa: E402
-
-import ramp  # noqa: E402
-from tests.e2e.batch_jobs.psij_environment import ACCOUNT, public_python  # noqa: E402
-from tests.e2e.slurm.cluster_fixture import running_cluster  # noqa: E402
+import ramp
+from tests.e2e.batch_jobs.psij_environment import ACCOUNT, public_python
+from tests.e2e.gridengine.gridengine_cell import Cluster, why_not
+from tests.e2e.gridengine.gridengine_selling import options_of
+from tests.e2e.real_machines.real_books import RealBooks
+from tests.e2e.real_machines.real_jobs import both_sell
+from tests.e2e.slurm.cluster_fixture import running_cluster
+from tests.e2e.swarm.swarm_market import PATIENT_TIMING, Market
 
 
 @pytest.fixture(scope="module")

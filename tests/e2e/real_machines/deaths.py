@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from real_books import GRIDENGINE, SLURM, RealBooks
-from real_jobs import CORES, both_sell, launched, purchase, run_once_in_both
-from swarm_market import Market, in_hours, own_id, until
-
 import ramp
 from ramp.batch.node_lists import expand
 from ramp.model.instant import HOUR, to_datetime
+from tests.e2e.real_machines.real_books import GRIDENGINE, SLURM, RealBooks
+from tests.e2e.real_machines.real_jobs import CORES, both_sell, launched, purchase, run_once_in_both
 from tests.e2e.slurm.cluster_fixture import in_service
+from tests.e2e.swarm.swarm_market import Market, in_hours, own_id, until
 
 STEPS = {
     "hold": ("resource", "system make", "after"),  # reserved; nobody has read it back

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 import subprocess
 
-from swarm_books import Books
-
 from ramp.batch.reconciling import reservation_name
 from tests.e2e.batch_jobs.psij_environment import ACCOUNT
+from tests.e2e.swarm.swarm_books import Books
 
 GRIDENGINE, SLURM = "site1", "site2"
 _SLURM_USERS = re.compile(r"^ReservationName=(\S+) .* Users=(\S+) ", re.MULTILINE)
@@ -33,11 +32,11 @@ class RealBooks(Books):
         on_slurm = {seller: set(self._users_on(seller)) for seller in self._slurm}
         return {GRIDENGINE: {line.split()[0] for line in advance}, **on_slurm}
 
-    def firm(self):
-        """Offers whose slots are reserved; what no agreement names stands there as the system calls it."""
+    def reserved_elsewhere(self):
+        """Offers whose slots are reserved there; what no agreement names stands there as the system calls it."""
         offers = {(_seller(each), each["reservation_id"]): each["offer"]["offer_id"] for each in self._agreed()}
         real = {(seller, name) for seller, names in self.listed().items() for name in names}
-        return super().firm() | {offers.get(each, " ".join(each)) for each in real}
+        return [offers.get(each, " ".join(each)) for each in real]
 
     def findings(self):
         """As of every market; and whose the reservations are. A system that does not answer is a finding."""

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import time
-
-from swarm_market import unit, until
 
 import ramp
+from tests.e2e.swarm.swarm_market import unit, until
 
 CORES = (8, 100)
 """Of the units of a purchase; the cheapest sellers of them are Grid Engine and Slurm."""
@@ -39,10 +37,8 @@ def both_sell(market, *asked):
     def quoted():
         with contextlib.suppress(ramp.RampError), ramp.connect(market.state.path, user="alice") as client:
             found = [each.resource for each in client.quote(*asked, rounds=2).units]
-            if found == ["site1", "site2"]:
-                return found
-        time.sleep(0.5)  # between two quotations
-        return None
+            return found == ["site1", "site2"]
+        return False
 
     until(quoted, lambda: f"both systems quote again\n{market.logs()}")
 

@@ -13,8 +13,9 @@ import os
 import signal
 
 import pytest
-from real_jobs import launched, purchase, run_once_in_both, sellers
-from swarm_market import in_hours, until
+
+from tests.e2e.real_machines.real_jobs import launched, purchase, run_once_in_both, sellers
+from tests.e2e.swarm.swarm_market import in_hours, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 

@@ -7,7 +7,8 @@ reservation that nobody has paid for, no paid slot without its reservation, and 
 from __future__ import annotations
 
 import pytest
-from deaths import CELLS, World
+
+from tests.e2e.real_machines.deaths import CELLS, World
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(900)]
 

@@ -8,24 +8,16 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from ramp.batch.slurm.emulated import PACKAGES, EmulatedCluster, missing_programs
 from ramp.cli.demo_slurm import MARKET
+from tests.e2e.waiting import until as wait_for
 
 NODES, CORES = 16, 8
-PATIENCE_S = 200.0
-
-
-def wait_for(condition: Callable[[], object], what: str, limit_s: float = PATIENCE_S) -> None:
-    """Wait until something holds, however busy the computer is."""
-    until = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < until, f"after {limit_s:g} s: {what}"
-        time.sleep(0.1)
 
 
 @contextlib.contextmanager
@@ -45,17 +37,16 @@ def running_cluster(
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def market_of(cluster: EmulatedCluster, folder: Path, *, surplus: int = 0) -> Path:
+def market_of(cluster: EmulatedCluster, folder: Path) -> Path:
     """The configuration of a market that sells half of a cluster, and hands its slots over to the account nobody.
 
     Args:
         cluster: what is sold.
         folder: where the configuration is written, and where jobs would be.
-        surplus: by how many cores more than there are the configuration says.
     """
     path = folder / "market.toml"
     text = MARKET.format(
-        cores=cluster.nodes * CORES + surplus,
+        cores=cluster.nodes * CORES,
         cores_per_node=CORES,
         conf=cluster.conf,
         account="nobody",

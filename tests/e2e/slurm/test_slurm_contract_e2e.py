@@ -180,21 +180,6 @@ def test_a_controller_that_hangs_makes_nothing_that_stays_unknown(cluster: Emula
     assert reservation_names(cluster) == []
 
 
-def test_a_dead_controller_is_a_failure_that_may_pass_and_never_an_empty_cluster(cluster: EmulatedCluster) -> None:
-    machine = _open(cluster, command_limit_s=5)
-    now = _now()
-    cluster.signal_controller(signal.SIGTERM)
-    try:
-        with pytest.raises(PluginError) as failed:
-            machine.quote(_unit(8, now), now)
-        assert failed.value.transient
-        with pytest.raises(PluginError) as failed:
-            _open(cluster, command_limit_s=5)
-        assert failed.value.transient
-    finally:
-        cluster.start_controller()
-
-
 @pytest.mark.parametrize(
     ("options", "cores", "message"),
     [
@@ -216,15 +201,3 @@ def test_static_terms_and_options_are_checked_at_the_start(
     settings = _settings(cluster, **options)
     with pytest.raises((ConfigurationError, PluginError), match=message):
         open_plugin(PluginSettings("slurm1", cores, CORES, 0, settings.options, None))
-
-
-def test_two_clusters_are_kept_apart(cluster: EmulatedCluster) -> None:
-    with running_cluster("cb", nodes=2) as other:
-        options = {"partition": "debug", "conf": str(other.conf)}
-        second = open_plugin(PluginSettings("slurm2", 16, CORES, 0, options, None))
-        first = _open(cluster)
-        now = _now()
-        _held(first, "offer-1", _unit(8, now), now)
-        _held(second, "offer-2", _unit(8, now), now)
-        assert reservation_names(cluster) == ["ramp_slurm1.offer-1"]
-        assert reservation_names(other) == ["ramp_slurm2.offer-2"]

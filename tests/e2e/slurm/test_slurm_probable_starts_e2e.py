@@ -13,8 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from ramp.batch.book import book_path, read_book
-from ramp.batch.inspecting import Promise, inspection
 from ramp.batch.slurm.emulated import EmulatedCluster
 from ramp.batch.waiting.machine import QueueBoundMachine
 from ramp.batch.waiting.plugin import open_plugin
@@ -103,12 +101,13 @@ def test_a_held_job_is_let_go_starts_and_is_released(cluster: EmulatedCluster, t
     assert cluster.run("squeue", "-h", "-o", "%A %r").split() == [reservation.reservation_id, "JobHeldUser"] or (
         "JobHeld" in cluster.run("squeue", "-h", "-o", "%r")
     )
-    firm = machine.confirm("offer-1", now())
+    begun = now()
+    firm = machine.confirm("offer-1", begun)
     assert isinstance(firm, Reservation)
     assert firm.firm
     wait_for(lambda: started(machine, "offer-1") is not None, "the job starts")
     assert jobs(cluster) == [[name, "RUNNING", "6"]]
-    assert abs((started(machine, "offer-1") or 0) - now()) < 200 * SECOND
+    assert begun - SECOND <= (started(machine, "offer-1") or 0) <= now()
     machine.release("offer-1", now())
     wait_for(lambda: not jobs(cluster), "the job is gone")
     assert machine.reservation("offer-1", now()) is None
@@ -146,29 +145,6 @@ def test_a_killed_controller_and_a_new_agent_find_the_job_again(cluster: Emulate
     wait_for(lambda: started(again, "offer-3") is not None, "the job starts")
 
 
-def test_the_doctor_compares_held_and_released_jobs_with_book_and_agreements(
-    cluster: EmulatedCluster, tmp_path: Path
-) -> None:
-    machine = opened(cluster, tmp_path)
-    one, two = (held(machine, key, unit(TotalCores(3))) for key in ("offer-8", "offer-9"))
-    look = inspection("queue-bound")
-    assert look is not None
-
-    def says(*promised: Reservation) -> set[str]:
-        compare = look.read(settings(cluster, tmp_path))
-        assert compare is not None
-        promises = [Promise(each.key, "", False, each.slot.end, each.held_until) for each in promised]
-        entries = read_book(book_path(tmp_path, "queue1"))
-        return {each.says.split(", and ")[-1] for each in compare(entries if promised else (), promises, now())}
-
-    assert says(one, two) == set()
-    assert says() == {"no agreement covers it"}
-    cluster.run("scontrol", "release", one.reservation_id)
-    cluster.run("scancel", two.reservation_id)
-    found = {f"slurm has released its job {one.reservation_id}", f"slurm does not know its job {two.reservation_id}"}
-    wait_for(lambda: says(one, two) == found, f"it finds {found}")
-
-
 def test_what_the_buyer_orders_runs_in_that_very_job_as_the_buyers_account(
     cluster: EmulatedCluster, tmp_path: Path
 ) -> None:
@@ -191,7 +167,7 @@ def test_what_the_buyer_orders_runs_in_that_very_job_as_the_buyers_account(
             where = {"SLURM_CONF": str(cluster.conf)}
             own, number = folder / ACCOUNT, bought.reservation_id
             job = JobAtSite("slurm", Path(system_python()), where, own, job_id, number, 6, command, queue_key="offer-5")
-            assert job.seen("submit")["state"] in ("queued", "running")
+            assert job.seen("submit")["native_id"] == number  # it may have ended already
             return job
 
         one = ordered("job-1", 'echo "$(id -un) $SLURM_JOB_ID $(srun hostname | wc -l)"; exit 3')
@@ -208,13 +184,3 @@ def test_what_the_buyer_orders_runs_in_that_very_job_as_the_buyers_account(
         wait_for(lambda: not jobs(cluster), "the job in the queue is gone")
         assert three.until("failed")["started_at"] is not None
         assert [job.seen("submit")["state"] for job in (one, two)] == ["failed", "cancelled"]  # none runs again
-
-
-def test_a_job_of_the_same_name_of_somebody_else_is_none_of_ours(cluster: EmulatedCluster, tmp_path: Path) -> None:
-    machine = opened(cluster, tmp_path)
-    name = "ramp_queue1.offer-6"
-    theirs = cluster.run("sbatch", "--parsable", "-H", "-n1", "-o/dev/null", "-J", name, "--wrap", "true", user=ACCOUNT)
-    ours = held(machine, "offer-6", unit(TotalCores(3)))
-    assert ours.reservation_id != theirs.strip()
-    machine.release("offer-6", now())
-    assert [line.split()[0] for line in cluster.run("squeue", "-h", "-a", "-o", "%A").splitlines()] == [theirs.strip()]

@@ -16,9 +16,9 @@ from ramp.errors import SystemRefused
 from ramp.model.instant import HOUR, MINUTE, SECOND, Instant
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
-from ramp.model.slot import Reservation, Slot, SlotMove
+from ramp.model.slot import Reservation, Slot
 from ramp.plugins.interface import PluginSettings
-from tests.e2e.slurm.cluster_fixture import CORES, cleared, reservation_names, running_cluster, saved, wait_for
+from tests.e2e.slurm.cluster_fixture import CORES, cleared, reservation_names, running_cluster, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full]
 NODES = 8
@@ -115,23 +115,6 @@ def test_the_buyers_job_is_narrowed_once_and_then_it_is_in_the_way(
     assert kept.slot == smaller.slot
 
 
-def test_what_agents_have_launched_is_known_by_its_name_and_not_narrowed(
-    cluster: EmulatedCluster, machine: ResizableBatchMachine
-) -> None:
-    slot = _sold(machine, 4 * CORES)
-    first, second = (_run(cluster, 2, "-J", f"ramp_{name}") for name in ("one", "two"))
-    places = [_where(cluster, job) for job in (first, second)]
-    refused = machine.resize("offer-1", 3, 2 * CORES, slot.end, _now())
-    reason = _reason(refused, RefusalCode.SLOT_TAKEN)
-    assert f"has more than {2 * CORES} cores of it" in reason
-    assert [_where(cluster, job) for job in (first, second)] == places
-    cluster.run("scancel", second)
-    wait_for(lambda: second not in cluster.run("squeue", "-h", "-a", "-o", "%i").split(), "the second has ended")
-    smaller = machine.resize("offer-1", 3, 2 * CORES, slot.end, _now())
-    assert isinstance(smaller, Reservation), smaller
-    assert _where(cluster, first) == places[0]
-
-
 def test_a_slot_that_has_begun_grows_by_nodes_and_time_under_its_job(
     cluster: EmulatedCluster, machine: ResizableBatchMachine
 ) -> None:
@@ -196,22 +179,3 @@ def test_a_slot_with_part_of_a_node_changes_its_end_in_place_and_its_cores_only_
     again = machine.resize("offer-1", 9, CORES + 2, slot.end, _now())
     assert isinstance(again, Reservation), again
     assert sum(count for _, count in machine.system.reservations()[0].parts) in {CORES + 2, 2 * CORES}
-
-
-def test_a_change_that_a_killed_controller_forgets_is_made_again(
-    cluster: EmulatedCluster, machine: ResizableBatchMachine
-) -> None:
-    saved(cluster)  # else it comes up again with what the test before has reserved
-    slot = _sold(machine, 4 * CORES, after=HOUR)
-    smaller = machine.resize("offer-1", 3, 2 * CORES, slot.end, _now())
-    assert isinstance(smaller, Reservation), smaller
-    cluster.signal_controller(9)
-    cluster.start_controller()
-    wait_for(lambda: "cz" in cluster.run("sinfo", "-h", "-o", "%N"), "the controller answers")
-    kept = machine.reservation("offer-1", _now())
-    assert kept is not None
-    assert kept.slot == smaller.slot
-    assert all(isinstance(each, SlotMove) for each in machine.tend({"offer-1": ""}, _now()).values())
-    assert machine.resize("offer-1", 3, 2 * CORES, slot.end, _now()) == smaller
-    (found,) = machine.system.reservations()
-    assert [name for name, _ in found.parts] == ["cz1", "cz2"]

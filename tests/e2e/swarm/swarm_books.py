@@ -1,21 +1,19 @@
-"""What must be true of a market at rest, read from its files by nobody of its own: ledger, reservations, journals."""
+"""What must be true of a market at rest: what chaos runs check, and that money and units add up for each request."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Collection
 from typing import Any
 
-from swarm_market import Market, until
-
+from ramp.errors import RampError
 from ramp.ledger.account import ISSUING_ACCOUNT
-from ramp.ledger.transfer import TransferKind
-from ramp.model.agreement import CHANGE_MARK
 from ramp.model.money import MINOR_UNITS_PER_CREDIT
 from ramp.model.slot import Reservation
-from ramp.runtime.clock import SystemClock
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.ledger.store import LedgerStore
-from simulation.resource.reservation_book import ReservationBook
+from tests.chaos import checks
+from tests.e2e.swarm.swarm_market import Market
+from tests.e2e.waiting import until
 
 
 class Books:
@@ -28,24 +26,14 @@ class Books:
     def __init__(self, market: Market) -> None:
         self._market = market
         self.config = load_config(market.config)
-        self._machines: dict[str, ReservationBook] = {}
 
     def reservations(self) -> dict[str, tuple[Reservation, ...]]:
         """Every machine's holds and reservations that stand now."""
-        for path in self._market.state.reservations.glob("*.reservations.jsonl"):
-            name = path.name.removesuffix(".reservations.jsonl")
-            if name not in self._machines:
-                self._machines[name] = ReservationBook("a test", name, path.parent)
-        now = SystemClock().now()
-        return {name: machine.live(now) for name, machine in self._machines.items()}
+        return checks.books_of(self._market.state)
 
-    def holds(self) -> list[str]:
-        """Slots that are held but not bought."""
-        return [each.reservation_id for live in self.reservations().values() for each in live if not each.firm]
-
-    def firm(self) -> set[str]:
-        """Offers whose slots are firmly reserved."""
-        return {each.key for live in self.reservations().values() for each in live if each.firm}
+    def reserved_elsewhere(self) -> Collection[str]:
+        """Offers whose slots are reserved on systems that are not in these files."""
+        return ()
 
     def sizes(self) -> dict[str, int]:
         """Cores of the slots that are firmly reserved, by their offers."""
@@ -53,24 +41,8 @@ class Books:
 
     def balances(self) -> dict[str, int]:
         """What is posted on every account, by local name."""
-        with LedgerStore.open(self.config.ledger_url or self._market.state.ledger) as ledger:
+        with LedgerStore.open(self.config.ledger or self._market.state.ledger) as ledger:
             return {balance.account.account_id.partition("@")[0]: balance.posted for balance in ledger.balances()}
-
-    def paid(self) -> dict[str, int]:
-        """Agreements that are paid and not refunded, with what was paid for them and for what was added."""
-        with LedgerStore.open(self.config.ledger_url or self._market.state.ledger) as ledger:
-            rows = ledger.snapshot()
-        standing: Counter[str] = Counter()
-        for each in rows.transfers:
-            if (
-                each.kind == TransferKind.PAYMENT
-                and each.posted_at is not None
-                and CHANGE_MARK not in each.agreement_id
-            ):
-                standing[each.agreement_id] += each.amount
-        for change in rows.changes:
-            standing[change.agreement_id] += change.amount
-        return {agreement_id: amount for agreement_id, amount in standing.items() if amount}
 
     def agreements(self) -> list[dict[str, Any]]:
         """All users' agreements."""
@@ -78,73 +50,48 @@ class Books:
 
     def findings(self) -> list[str]:
         """What is wrong with a market at rest; each a sentence."""
-        with LedgerStore.open(self.config.ledger_url or self._market.state.ledger) as ledger:
-            found = ledger.audit()
-            found += [f"{order.order_id} is still reserved" for order in ledger.open_orders()]
-            found += [f"{transfer.transfer_id} is still in escrow" for transfer in ledger.pending()]
+        try:
+            found = checks.findings([(self.config, self._market.state)], self.reserved_elsewhere())
+        except RampError as error:
+            return [f"an agent does not answer: {error}"]
         listed = self.agreements()
-        active = [_as_it_stands(each) for each in listed if each["state"] == "active"]
-        unsure = [each["agreement"]["agreement_id"] for each in listed if each["state"] in ("settling", "cancelling")]
-        found += [f"{agreement_id} is still open" for agreement_id in unsure]
-        paid = self.paid()
-        costs = {agreement["agreement_id"]: agreement["cost"] for agreement in active}
-        if paid != costs:
-            found.append(f"paid is {paid}, the agreements that stand are {costs}")
-        offers = {agreement["offer"]["offer_id"] for agreement in active}
-        if self.firm() != offers:
-            found.append(f"firmly reserved is {self.firm()}, sold is {offers}")
-        found += [f"{reservation_id} is still held" for reservation_id in self.holds()]
-        return found + self._wrong_requests() + self._wrong_balances(active)
+        return [*(each for lines in found.values() for each in lines), *self._torn(listed), *self._wrong(listed)]
 
-    def _wrong_requests(self) -> list[str]:
+    def _torn(self, listed: list[dict[str, Any]]) -> list[str]:
         """All units of a request or none: unless some were given back, and then the rest stands."""
         found = []
         states: dict[str, list[str]] = {}
-        for listed in self.agreements():
-            states.setdefault(listed["agreement"]["request_id"], []).append(listed["state"])
+        for each in listed:
+            if each["state"] != "void":  # not of voided orders
+                states.setdefault(each["agreement"]["request_id"], []).append(each["state"])
         for user in self._market.users():
             for request in self._market.ask(user, {"verb": "list_requests"})["requests"]:
-                request_id, outcome = request["request_id"], request["outcome"]
-                paid = [state for state in states.get(request_id, []) if state != "void"]  # not of voided orders
+                outcome, paid = request["outcome"], states.get(request["request_id"], [])
                 if outcome is None:
-                    found.append(f"{request_id} has not ended: {request['stage']}")
-                elif request["doubt"]:
-                    found.append(f"{request_id} has ended, but {request['doubt']}")
-                elif outcome["status"] == "committed" or (outcome["status"] == "failed" and outcome["units"]):
-                    if len(paid) != request["units"] or set(paid) - {"active", "cancelled"}:
-                        found.append(f"{request_id} is {outcome['status']}, but its agreements are {paid}")
-                elif paid:
-                    found.append(f"{request_id} is {outcome['status']}, but its agreements are {paid}")
+                    continue  # which is a finding already
+                bought = outcome["status"] == "committed" or (outcome["status"] == "failed" and outcome["units"])
+                whole = len(paid) == request["units"] and not set(paid) - {"active", "cancelled"}
+                if not (whole if bought else not paid):
+                    found.append(f"{request['request_id']} is {outcome['status']}, but its agreements are {paid}")
         return found
 
-    def _wrong_balances(self, active: list[dict[str, Any]]) -> list[str]:
+    def _wrong(self, listed: list[dict[str, Any]]) -> list[str]:
+        """Balances that are not what deposits and active agreements, with what their changes cost, come to."""
         balances = self.balances()
         del balances[ISSUING_ACCOUNT]
         right = dict.fromkeys(balances, 0) | {user.name: user.deposit for user in self.config.users}
-        for agreement in active:
-            right[agreement["user"].partition("@")[0]] -= agreement["cost"]
-            right[agreement["resource"].partition("@")[0]] += agreement["cost"]
-        return [
-            f"{name} has {balances[name]} minor units, expected {amount}"
-            for name, amount in right.items()
-            if balances[name] != amount
-        ]
+        for each in listed:
+            if each["state"] == "active":
+                back = sum(change["refund"] - change.get("charge", 0) for change in each["amendments"])
+                cost = each["agreement"]["cost"] - back
+                right[each["agreement"]["user"].partition("@")[0]] -= cost
+                right[each["agreement"]["resource"].partition("@")[0]] += cost
+        wrong = {name: amount for name, amount in right.items() if balances[name] != amount}
+        return [f"{name} has {balances[name]} minor units, expected {amount}" for name, amount in wrong.items()]
 
     def come_right(self) -> None:
         """Wait until nothing is wrong any more."""
-        found: list[str] = []
-
-        def right() -> bool:
-            found[:] = self.findings()
-            return not found
-
-        until(right, lambda: "; ".join(found))
-
-
-def _as_it_stands(listed: dict[str, Any]) -> dict[str, Any]:
-    """An agreement that costs what was paid for it, and for what was added, less what has come back."""
-    back = sum(each["refund"] - each.get("charge", 0) for each in listed["amendments"])
-    return {**listed["agreement"], "cost": listed["agreement"]["cost"] - back}
+        until(lambda: not self.findings(), lambda: "; ".join(self.findings()))
 
 
 def credits_of(amount: int) -> int:

@@ -9,8 +9,7 @@ import secrets
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,18 +28,10 @@ from ramp.protocol.events import AuctionOptions
 from ramp.rfql.request_for_quotation import write_request
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.state_folder import StateFolder
+from tests.e2e.waiting import LIMIT_S, until
 
 ROOT = Path(__file__).parents[3]
 ARMED_SWARM = Path(__file__).with_name("armed_swarm.py")
-WAIT_S = 200.0
-"""How long a test waits for what must come, in seconds: for what hangs, on however busy a computer.
-
-Less than a test has in all, so that it says what it waited for.
-"""
-
-ACCOUNT_ASKED = {"verb": "account_asked", "query_id": "", "since": None, "until": None}
-"""The question for a balance, as a line of the control channel."""
-
 PATIENT_TIMING = {
     "retry_first_s": 0.5,
     "retry_longest_s": 1,
@@ -60,16 +51,6 @@ PATIENT_TIMING = {
 
 A bank sets money aside for a quarter of an hour at most.
 """
-
-SHORT_TIMING = {
-    **PATIENT_TIMING,
-    "vote_limit_s": 10,
-    "hold_time_s": 25,
-    "agreement_validity_s": 40,
-    "confirm_limit_s": 20,
-    "lease_s": 4,
-}
-"""For tests whose subject is that such a limit passes."""
 
 ROUND_TIME = 10 * MINUTE
 """Limit of a round of bidding; it ends once everybody who was called has answered."""
@@ -101,16 +82,6 @@ SMALL_AND_BIG = (
     Machine("big1", 256, 35),
     Machine("big2", 256, 40),
 )
-
-
-def until(condition: Callable[[], Any], what: str | Callable[[], str]) -> Any:
-    """Wait until a condition holds and return what it gave."""
-    end = time.monotonic() + WAIT_S
-    while not (found := condition()):
-        if time.monotonic() > end:
-            raise AssertionError(f"not within {WAIT_S:g} s: {what() if callable(what) else what}")
-        time.sleep(0.02)
-    return found
 
 
 def own_id(*words: object) -> str:
@@ -207,7 +178,7 @@ class Market:
         """Stop it in good order."""
         stopped = swarm.stop(self.state)
         if self._supervisor is not None:
-            self._supervisor.wait(WAIT_S)
+            self._supervisor.wait(LIMIT_S)
         return stopped
 
     def end(self) -> None:
@@ -222,7 +193,7 @@ class Market:
             os.kill(self._pid, signal.SIGKILL)
         if self._supervisor is not None and self._supervisor.poll() is None:
             self._supervisor.kill()
-            self._supervisor.wait(WAIT_S)
+            self._supervisor.wait(LIMIT_S)
 
     def status(self) -> dict[str, Any] | None:
         """What `ramp ps` would tell."""
@@ -323,29 +294,25 @@ class Market:
     @contextlib.contextmanager
     def line(self, user: str) -> Iterator[BlockingLine]:
         """A connection to a user's agent, which may just be starting again."""
-        end = time.monotonic() + WAIT_S
         with contextlib.ExitStack() as stack:
-            while True:
-                try:
-                    line = stack.enter_context(connected(self.state.socket(user)))
-                    break
-                except TransportError:
-                    if time.monotonic() > end:
-                        raise
-                    time.sleep(0.02)
-            yield line
+
+            def open_line() -> BlockingLine | None:
+                with contextlib.suppress(TransportError):
+                    return stack.enter_context(connected(self.state.socket(user)))
+                return None
+
+            yield until(open_line, lambda: f"{user} listens: {self.status()}")
 
     def ask(self, user: str, request: dict[str, Any]) -> dict[str, Any]:
         """The last event of a request as it is on the wire; asked again when the agent is killed meanwhile."""
-        end = time.monotonic() + WAIT_S
-        while True:
-            try:
-                with self.line(user) as line:
-                    *_, last = line.events(decode_request(json.dumps(request).encode()))
-                    return _on_the_wire(last)
-            except TransportError:
-                if time.monotonic() > end:
-                    raise
+
+        def answered() -> dict[str, Any] | None:
+            with contextlib.suppress(TransportError), self.line(user) as line:
+                *_, last = line.events(decode_request(json.dumps(request).encode()))
+                return _on_the_wire(last)
+            return None
+
+        return until(answered, f"{user} answers {request}")
 
     def submit(self, user: str, request_id: str, units: Sequence[RequestUnit], **options: Any) -> Iterator[dict]:
         """Submit a request and yield its events as they are on the wire; options are those of `AuctionOptions`."""
@@ -384,7 +351,7 @@ class Market:
 
     def account(self, user: str) -> dict[str, Any]:
         """What the bank says of a user's account."""
-        answered = self.ask(user, ACCOUNT_ASKED)
+        answered = self.ask(user, {"verb": "account_asked", "query_id": "", "since": None, "until": None})
         assert answered["event"] == "account_statement", answered
         return answered
 

@@ -7,8 +7,6 @@ import itertools
 from dataclasses import replace
 
 import pytest
-from armed_group import act_of
-from swarm_market import PATIENT_TIMING, SMALL_AND_BIG, in_hours, unit, until
 
 from ramp.model.instant import SECOND
 from ramp.model.request import RequestForQuotation
@@ -20,6 +18,8 @@ from simulation.market.observing import Observer
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.world import World
 from simulation.resource.steady import SteadyMachine
+from tests.e2e.swarm.armed_group import act_of
+from tests.e2e.swarm.swarm_market import PATIENT_TIMING, SMALL_AND_BIG, in_hours, unit, until
 
 pytestmark = pytest.mark.e2e
 

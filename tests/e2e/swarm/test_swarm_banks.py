@@ -7,21 +7,32 @@ import signal
 
 import psutil
 import pytest
-from swarm_books import Books
-from swarm_market import Machine, in_hours, unit, until
+
+from tests.contract.conftest import own_schema, postgresql_server
+from tests.e2e.swarm.swarm_books import Books
+from tests.e2e.swarm.swarm_market import Machine, in_hours, unit, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.postgresql]
+__all__ = ["postgresql_server"]  # a fixture
 
-LEASE_S = 3
+LEASE_S = 10
+"""So long the bank that speaks may stand still, on however busy a computer, before the other takes over."""
 
 
 @pytest.fixture(scope="module")
-def market(module_market, module_postgresql_url):
+def ledger(postgresql_server):
+    """A schema on PostgreSQL for the tests of the module."""
+    with own_schema(postgresql_server) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def market(module_market, ledger):
     market = module_market(
         armed=True,
         users={"alice": 1_000_000},
         machines=(Machine("small1", 64, 20), Machine("big1", 256, 35)),
-        ledger=module_postgresql_url,
+        ledger=ledger,
         standby_lease_s=LEASE_S,
     )
     market.up()

@@ -7,8 +7,9 @@ import signal
 
 import psutil
 import pytest
-from swarm_books import Books
-from swarm_market import SHORT_TIMING, in_hours, own_id, unit, until
+
+from tests.e2e.swarm.swarm_books import Books
+from tests.e2e.swarm.swarm_market import in_hours, own_id, unit, until
 
 pytestmark = pytest.mark.e2e
 
@@ -62,78 +63,6 @@ def test_a_server_that_is_killed_in_mid_purchase_costs_only_time(market, role, a
     assert last["outcome"]["status"] == "committed", last["outcome"]
     assert market.status()["server"]["pid"] != server
     Books(market).come_right()
-
-
-HASTY_TIMING = {**SHORT_TIMING, "vote_limit_s": 3, "agreement_validity_s": 45, "confirm_limit_s": 10, "lease_s": 3600}
-"""Orders are soon void; holds outlast the restart of a bank that was killed, also where the processor is starved."""
-
-
-@pytest.fixture(scope="module")
-def hasty_market(module_market):
-    market = module_market(armed=True, timing=HASTY_TIMING, users={"alice": 1_000_000})
-    market.up()
-    return market
-
-
-def sellers(outcome):
-    return [each["offer"]["resource"].partition("@")[0] for each in outcome["units"]]
-
-
-@pytest.mark.full
-def test_holds_run_out_while_the_user_hangs_and_it_buys_from_the_next_best(hasty_market):
-    market = hasty_market
-    market.wait_ready()
-    books = Books(market)
-    market.arm("user", "confirm Commitment", "before", 1, signal.SIGSTOP)
-    begin = in_hours(1)
-    with market.submitted("alice", own_id("hang"), [unit(1, 8, begin), unit(2, 100, begin)]) as events:
-        pid = stopped(market)
-        try:
-            assert len(books.holds()) == 2
-            until(lambda: not books.holds(), "the holds run out")
-            assert not books.firm()
-        finally:
-            os.kill(pid, signal.SIGCONT)  # it had decided, and now confirms what is held no longer
-        *_, last = events
-    assert last["outcome"]["status"] == "committed", last["outcome"]
-    assert sellers(last["outcome"]) == ["small2", "big2"]
-    books.come_right()
-
-
-HITS = {
-    "nobody": None,
-    "bank-telling": ("bank", "inform PaymentRefused", "before"),
-    "bank-having-told": ("bank", "inform PaymentRefused", "after"),
-    "other-before": ("resource", "failure Failed", "before"),
-    "other-after": ("resource", "failure Failed", "after"),
-}
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("hit", HITS)
-def test_an_order_is_void_when_a_resource_hangs(hasty_market, hit):
-    """And bought from the next best. What others are told of it are messages too: kill -9 there."""
-    market = hasty_market
-    market.wait_ready()
-    books = Books(market)
-    paid = books.paid()
-    market.arm("resource", "request Agreement", "before", 1, signal.SIGSTOP)
-    begin = in_hours(3 + 2 * list(HITS).index(hit))
-    request_id = own_id("void", hit)
-    with market.submitted("alice", request_id, [unit(1, 8, begin), unit(2, 100, begin)]):
-        pid, name = stopped(market), market.victim()
-        try:
-            if HITS[hit] is not None:
-                market.arm(*HITS[hit])
-                until(market.victim, lambda: f"somebody is killed\n{market.logs()}")
-            until(lambda: "alice inform OrderVoided" in market.steps("bank", {request_id}), "it is void")
-        finally:
-            os.kill(pid, signal.SIGCONT)  # its agreement now comes after the order is void
-    outcome = market.outcome("alice", request_id)
-    assert outcome["status"] == "committed", outcome
-    assert name not in sellers(outcome)
-    books.come_right()
-    assert len(books.paid()) == len(paid) + len(outcome["units"])
 
 
 def test_nothing_outlives_a_supervisor_that_is_killed(new_market):

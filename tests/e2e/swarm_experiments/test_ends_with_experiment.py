@@ -6,21 +6,21 @@ import contextlib
 import signal
 import subprocess
 import sys
-import time
 
 import psutil
 import pytest
 
+from tests.e2e.waiting import LIMIT_S, until
+
 pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
-LIMIT_S = 300.0
 EXPERIMENT = [sys.executable, "-m", "ramp.cli.main", "experiment", "run", "users", "--quick", "--xmpp"]
 
 
 def whole_family(process: psutil.Process) -> list[psutil.Process]:
     """All descendants, once supervisor, server and the groups of agents are among them."""
-    end = time.monotonic() + LIMIT_S
-    while time.monotonic() < end:
+
+    def complete() -> list[psutil.Process] | None:
         family = process.children(recursive=True)
         lines = []
         for each in family:
@@ -28,10 +28,10 @@ def whole_family(process: psutil.Process) -> list[psutil.Process]:
                 lines.append(" ".join(each.cmdline()))
         running = [line for line in lines if " -S -c " not in line]  # what is still to become another program
         counts = [sum(part in line for line in running) for part in ("supervise", "servers.embedded", "agents.process")]
-        if counts[0] >= 1 and counts[1] >= 1 and counts[2] >= 4:
-            return family
-        time.sleep(0.02)
-    raise AssertionError(f"no market came up: {lines}")
+        return family if counts[0] >= 1 and counts[1] >= 1 and counts[2] >= 4 else None
+
+    found: list[psutil.Process] = until(complete, "a market is up")
+    return found
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])

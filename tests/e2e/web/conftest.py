@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.waiting import LIMIT_S
 from tests.tiny_market import TWO_SELLERS, launched, tiny_market
 
 LAUNCHING = """\
@@ -31,7 +32,6 @@ bob = "@own"
 """
 CONFIG = LAUNCHING + tiny_market({"alice": 1_000_000, "bob": 10}, prices=TWO_SELLERS | {"gamma": (90, 80)}, cores=512)
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
-LIMIT_S = 300.0
 RAMP = (sys.executable, "-m", "ramp.cli.main")
 
 
@@ -58,14 +58,10 @@ class Pages:
 
     def __init__(self, state, *options):
         self.state = state
-        self.options = options
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self.start()
-
-    def start(self):
         self.process = subprocess.Popen(
-            [*RAMP, "web", "--port", str(self.port), "--state-dir", str(self.state), *self.options],
+            [*RAMP, "web", "--port", str(self.port), "--state-dir", str(self.state), *options],
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
@@ -80,11 +76,6 @@ class Pages:
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
         assert self.process.wait(LIMIT_S) == 0
-        self.process.stdout.close()
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait(LIMIT_S)
         self.process.stdout.close()
 
     def link(self, *options):

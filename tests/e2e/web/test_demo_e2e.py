@@ -4,12 +4,12 @@ import os
 import signal
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.web.conftest import LIMIT_S, RAMP, free_port
+from tests.e2e.waiting import LIMIT_S, until
+from tests.e2e.web.conftest import RAMP, free_port
 from tests.tiny_market import tiny_market
 
 pytestmark = pytest.mark.e2e
@@ -49,13 +49,6 @@ def running(place):
     return found
 
 
-def wait_until(holds, what):
-    end = time.monotonic() + LIMIT_S
-    while not holds():
-        assert time.monotonic() < end, what
-        time.sleep(0.02)
-
-
 def test_a_demonstration_comes_up_moves_and_leaves_nothing(place):
     process, port = begin(place)
     with process:
@@ -69,31 +62,10 @@ def test_a_demonstration_comes_up_moves_and_leaves_nothing(place):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(
-    ("moment", "number"),
-    [
-        ("logs/supervisor.log", signal.SIGINT),  # the supervisor has just been begun
-        ("run/swarm.json", signal.SIGTERM),  # the server is up, and agents are coming up
-        ("logs/supervisor.log", signal.SIGHUP),
-    ],
-)
-def test_what_ends_a_demonstration_that_is_coming_up_leaves_nothing(moment, number, place):
-    process, _ = begin(place)
-    with process:
-        wait_until(lambda: list(place.glob(f"ramp-web-demo-*/state/{moment}")), moment)
-        process.send_signal(number)
-        said = process.communicate(timeout=LIMIT_S)[1]
-    assert (process.returncode, said.splitlines()[-1]) == (130, "ramp: interrupted")
-    # a supervisor that was being begun at that very moment sees by itself that its launcher is gone
-    wait_until(lambda: running(place) == [], "the market goes on")
-    assert [each.name for each in place.iterdir()] == ["tiny.toml"]
-
-
-@pytest.mark.full
 def test_a_market_does_not_outlive_a_demonstration_that_is_killed(place):
     process, _ = begin(place)
     with process:
-        wait_until(lambda: list(place.glob("ramp-web-demo-*/state/run/swarm.json")), "no market")
+        until(lambda: list(place.glob("ramp-web-demo-*/state/run/swarm.json")), "the market is up")
         process.kill()
         process.communicate(timeout=LIMIT_S)
-    wait_until(lambda: running(place) == [], "the market goes on")
+    until(lambda: running(place) == [], "the market has ended")

@@ -1,8 +1,5 @@
 """Who gets into the pages of a real server, tried with a browser."""
 
-import json
-import subprocess
-import time
 import urllib.error
 import urllib.request
 
@@ -10,7 +7,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from ramp.cli.main import main
-from tests.e2e.web.conftest import LIMIT_S, RAMP
+from tests.e2e.waiting import LIMIT_S, until
 
 pytestmark = pytest.mark.e2e
 
@@ -39,84 +36,20 @@ def test_the_keeper_sees_the_bank_and_users_do_not(visitor):
 
 
 @pytest.mark.full
-def test_signing_out_ends_every_page_of_the_session(pages, visitor):
-    page = visitor("alice")
-    page.get_by_role("heading", name="Sellers").wait_for()
-    second = page.context.new_page()
-    closed = []
-    second.on("websocket", lambda opened: opened.on("close", lambda _: closed.append(True)))
-    second.goto(pages.url + "/")
-    second.get_by_role("heading", name="Sellers").wait_for()
-    page.get_by_role("button", name="Sign out").click()
-    page.get_by_role("heading", name="Signed out").wait_for()
-    while not closed:
-        second.wait_for_timeout(100)
-    assert second.goto(pages.url + "/").url.endswith("/login")
-
-
-@pytest.mark.full
-def test_a_restart_of_the_server_ends_no_session_and_loses_nothing_that_is_being_written(pages, visitor):
-    page = visitor("alice")
-    page.goto(pages.url + "/ask")
-    page.get_by_label("Total cores", exact=True).fill("48")
-    page.get_by_text("Unit 1: 48 cores").wait_for()
-    pages.stop()
-    pages.start()
-    page.goto(pages.url + "/ask")
-    page.get_by_text("Unit 1: 48 cores").wait_for()
-    assert page.get_by_label("Total cores", exact=True).input_value() == "48"
-
-
-@pytest.mark.full
-def test_another_sites_page_opens_no_socket_and_shows_no_frame(pages, visitor):
-    page = visitor("alice")
-    page.get_by_role("heading", name="Sellers").wait_for()
-    page.route("http://evil.test/**", lambda route: route.fulfill(body="<!doctype html><p>", content_type="text/html"))
-    page.goto("http://evil.test/")
-    tried = page.evaluate(
-        """address => new Promise(done => {
-            const place = address.replace('http', 'ws') + '/_nicegui_ws/socket.io/?EIO=4&transport=websocket';
-            const socket = new WebSocket(place);
-            socket.onopen = () => done('open'); socket.onerror = () => done('refused') })""",
-        pages.url,
-    )
-    assert tried == "refused"
-    page.evaluate("address => { document.body.innerHTML = `<iframe src='${address}/'></iframe>` }", pages.url)
-    page.wait_for_function("document.querySelector('iframe').contentWindow.length === 0")
-    assert all("Who sells" not in frame.content() for frame in page.frames)
-
-
-@pytest.mark.full
-def test_what_the_command_says_when_it_cannot(pages, market):
-    def run(*arguments):
-        command = [*RAMP, "web", *arguments, "--state-dir", str(market)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-
-    beyond = run("--host", "0.0.0.0", "--port", str(pages.port))
-    assert (beyond.returncode, "--tls-certificate" in beyond.stderr) == (2, True)
-    taken = run("--port", str(pages.port))
-    assert (taken.returncode, f"cannot listen on 127.0.0.1:{pages.port}" in taken.stderr) == (2, True)
-    stranger = run("--link", "--user", "mallory")
-    assert (stranger.returncode, "unknown user 'mallory'" in stranger.stderr) == (2, True)
-    told = json.loads(run("--link", "--keeper", "--json").stdout)
-    assert (told["role"], told["link"].startswith(pages.url + "/login?token=")) == ("keeper", True)
-
-
-@pytest.mark.full
 def test_metrics_are_for_who_has_the_token_and_count_what_is_bought(pages, tmp_path):
     token = (pages.state / "metrics-token").read_text().strip()
     assert (pages.state / "metrics-token").stat().st_mode & 0o777 == 0o600
 
     def collected(shown=token):
         asked = urllib.request.Request(f"{pages.url}/metrics", headers={"authorization": f"Bearer {shown}"})
-        with urllib.request.urlopen(asked, timeout=60) as answer:
+        with urllib.request.urlopen(asked, timeout=LIMIT_S) as answer:
             families = text_string_to_metric_families(answer.read().decode())
         return {(each.name, *each.labels.values()): each.value for found in families for each in found.samples}
 
     with pytest.raises(urllib.error.HTTPError) as refused:
         collected("guessed")
     assert refused.value.code == 401
-    with urllib.request.urlopen(pages.url + "/healthz", timeout=60) as answer:
+    with urllib.request.urlopen(pages.url + "/healthz", timeout=LIMIT_S) as answer:
         assert answer.read() == b"ok\n", "without a token"
     before = collected()
     assert before["ramp_agents_on_market", "resource"] == 3
@@ -125,9 +58,12 @@ def test_metrics_are_for_who_has_the_token_and_count_what_is_bought(pages, tmp_p
     window = ("--start", "+10min", "--walltime", "1h", "--price", "70", "-o", str(job))
     assert main(["rfq", "new", "--cores", "8", *window]) == 0
     assert main(["submit", str(job), "--state-dir", str(pages.state)]) == 0
-    end = time.monotonic() + LIMIT_S
-    while (found := collected())["ramp_auctions_total", "committed"] == before["ramp_auctions_total", "committed"]:
-        assert time.monotonic() < end
-        time.sleep(0.5)
+
+    def counted():
+        found = collected()
+        key = "ramp_auctions_total", "committed"
+        return found if found[key] > before[key] else None
+
+    found = until(counted, "the auction is counted")
     assert found["ramp_paid_credits_total",] > before["ramp_paid_credits_total",]
     assert found["ramp_auction_rounds_count",] > 0

@@ -78,23 +78,6 @@ def test_offers_are_approved_or_declined_on_the_page(alice, pages):
 
 
 @pytest.mark.full
-def test_a_restart_of_the_server_declines_nothing(alice, pages):
-    alice.goto(pages.url + "/ask")
-    alice.get_by_label("Total cores").fill("4")
-    alice.get_by_label("Before buying").click()
-    alice.get_by_role("option", name="ask me before buying").click()
-    alice.get_by_role("button", name="Auction and buy").click()
-    alice.get_by_role("heading", name="Your approval is required").wait_for()
-    asked = alice.url
-    pages.kill()
-    pages.start()
-    alice.goto(asked)
-    alice.get_by_role("heading", name="Your approval is required").wait_for()
-    alice.get_by_role("button", name="Approve and buy").click()
-    alice.get_by_role("heading", name="Bought", exact=True).wait_for()
-
-
-@pytest.mark.full
 def test_a_request_that_nobody_can_serve_says_what_would_pass(alice, pages, visitor):
     alice.get_by_label("Total cores").fill("5000")
     alice.get_by_text("Maximum total cost: 350 000.00 credits.").wait_for()

@@ -42,8 +42,6 @@ def pages(market, tmp_path_factory):
     study = results / "study"
     study.mkdir()
     shutil.copy(PICTURE, study / "figure.png")
-    (results / "secret.png").touch()
-    (study / "other.png").touch()
     (study / "points.csv").write_text("load,name\n10,b\n9.5,a\n100,c\n")
     (study / "columns.md").write_text("## points.csv\n\n| `load` | % | offered |\n")
     row = {"agrees_if": "within 5", "picture": "figure.png"}
@@ -183,48 +181,3 @@ def test_the_keeper_starts_and_stops_an_experiment_and_nobody_else_does(visitor,
     keeper.get_by_text("units: stopped").wait_for()
     assert runs_of(pages.results) == set()
     assert [each.name for each in pages.results.iterdir() if "units" in each.name] == []
-
-
-@pytest.mark.full
-def test_a_run_ends_with_the_server(visitor, pages):
-    start_whole_study(visitor("keeper"), pages)
-    pages.stop()
-    assert runs_of(pages.results) == set()
-    assert [each.name for each in pages.results.iterdir() if "units" in each.name] == []
-    pages.start()
-
-
-@pytest.mark.full
-def test_results_of_a_run_appear_and_why_one_fails_is_told(visitor, pages):
-    keeper = visitor("keeper")
-    keeper.goto(pages.url + "/laboratory")
-    keeper.get_by_role("button", name="Run").wait_for()
-    choose(keeper, "units")
-    keeper.get_by_label("Repetitions").fill("1")
-    keeper.get_by_role("button", name="Run").click()
-    keeper.get_by_text("units: done").wait_for()
-    keeper.get_by_role("link", name="units").wait_for()
-    choose(keeper, "units")
-    keeper.get_by_role("button", name="Run").click()
-    keeper.get_by_text("holds results already").wait_for()
-    assert json.loads((pages.results / "units" / "summary.json").read_text())["quick"] is True
-    assert [each.name for each in pages.results.iterdir() if each.name.startswith(".")] == []
-
-
-@pytest.mark.full
-def test_pictures_come_from_the_folder_only_and_for_who_is_signed_in(visitor, pages):
-    alice = visitor("alice")
-    got = {}
-    for path in ("study/figure.png", "study/points.csv", "study/other.png", "study/summary.json",
-                 "study/..%2fsecret.png", "..%2f..%2fetc/passwd", "%2e%2e/secret.png"):  # fmt: skip
-        answer = alice.request.get(f"{pages.url}/laboratory/files/{path}", max_redirects=0)
-        # a browser makes of the last one the page of an experiment `secret.png`, which says that there is none
-        if answer.status == 200 and not answer.headers["content-type"].startswith("text/html"):
-            got[path] = answer.body()
-    assert got == {
-        "study/figure.png": PICTURE.read_bytes(),
-        "study/points.csv": (pages.results / "study" / "points.csv").read_bytes(),
-    }
-    nobody = visitor()
-    answer = nobody.request.get(f"{pages.url}/laboratory/files/study/figure.png", max_redirects=0)
-    assert (answer.status, answer.headers["location"]) == (303, "/login")

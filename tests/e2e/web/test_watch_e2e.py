@@ -9,12 +9,12 @@ import struct
 import subprocess
 import termios
 import threading
-import time
 
 import pytest
 
 from ramp.cli.main import main
-from tests.e2e.web.conftest import LIMIT_S, RAMP
+from tests.e2e.waiting import LIMIT_S, until
+from tests.e2e.web.conftest import RAMP
 
 pytestmark = pytest.mark.e2e
 
@@ -50,11 +50,11 @@ class Terminal:
         os.close(master)
 
     def wait_for(self, *texts):
-        end = time.monotonic() + LIMIT_S
-        while not all(text.encode() in self.drawn for text in texts):
-            assert time.monotonic() < end, self.drawn.decode(errors="replace")[-4000:]
+        def drawn():
             assert self.process.poll() is None, self.drawn.decode(errors="replace")
-            time.sleep(0.1)
+            return all(text.encode() in self.drawn for text in texts)
+
+        until(drawn, lambda: self.drawn.decode(errors="replace")[-4000:])
 
     def interrupt(self):
         self.process.send_signal(signal.SIGINT)
@@ -91,12 +91,3 @@ def test_an_auction_is_seen_at_a_terminal_and_in_a_pipe(market, tmp_path):
             process.kill()
             process.wait()
         piped.stdout.close()
-
-
-@pytest.mark.full
-def test_it_ends_after_the_time_that_was_given(market, tmp_path):
-    command = [*RAMP, "watch", "--for", "2", "--only", "machines", "--state-dir"]
-    found = subprocess.run([*command, str(market)], capture_output=True, text=True, timeout=LIMIT_S)
-    assert found.returncode == 0, found.stderr
-    found = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True, timeout=LIMIT_S)
-    assert (found.returncode, "no market is running" in found.stderr) == (1, True)

@@ -17,7 +17,6 @@ from mutants import as_element, genuine_traffic, mutant
 from one_process import NAMES, OneProcess, in_one_process
 
 from ramp.model.instant import MINUTE
-from ramp.protocol.conversations import ConversingParty
 from ramp.rfql.xml.parser import root_name
 
 pytestmark = pytest.mark.filterwarnings("ignore:Parsed a serial number", "ignore:Attribute's length must be")
@@ -45,7 +44,7 @@ def sizes(market: OneProcess) -> dict[str, int]:
         party: Any = agent.host.party
         for attribute in UNBOUNDED.get(type(party).__name__, ()):
             found[f"{name}.{attribute}"] = len(attrgetter(attribute)(party))
-        for number, group in enumerate(party.registry._groups if isinstance(party, ConversingParty) else ()):
+        for number, group in enumerate(party._groups):
             found[f"{name}.conversations.{number}"] = len(group)
         found[f"{name}.outgoing"] = len(agent._outgoing)
         found[f"{name}.answers"] = len(agent.host._answers)

@@ -13,6 +13,7 @@ from transport_party import CFP, LIMIT_S, Party
 
 from ramp.errors import DocumentError, TransportError
 from ramp.rfql.encoded_message import EncodedMessage
+from ramp.runtime.configuration.values import QuotaConfig
 from ramp.xmpp import wire
 
 
@@ -198,3 +199,54 @@ async def test_never_through_spades_container(crowd):
     await one.next()
     with pytest.raises(TransportError, match="already started"):
         await one.start()
+
+
+async def test_what_is_above_the_quota_is_dropped_unread_errors_too_and_others_are_heard(crowd, settings, caplog):
+    quotas = QuotaConfig(messages_per_sender_per_second=1, burst=5)
+    mallory, honest = await crowd("flooder", "patient")
+    target = await crowd("flooded", settings=replace(settings, quotas=quotas))
+    for kind in ("chat", "error"):
+        for _ in range(500):
+            mallory.client.send_raw(f"<message type='{kind}' to='{target.jid}'><body>x</body></message>")
+    await honest.send(EncodedMessage(str(target.jid), "hello", {"performative": "inform"}, ""))
+    counters = target.counters
+    async with asyncio.timeout(LIMIT_S):
+        while counters.received + counters.bounced + counters.over_quota < 1001:
+            await asyncio.sleep(0.01)
+    read = counters.received + counters.bounced - 1
+    assert read >= quotas.burst
+    assert counters.over_quota == 1000 - read > 0
+    heard = [target.inbox.get_nowait()[0] for _ in range(target.inbox.qsize())]
+    assert str(honest.jid) in heard
+    (line, *_) = [each for each in caplog.messages if str(mallory.jid) in each]
+    assert "more than 1 messages per second from flooder@localhost: dropped unread" in line
+
+
+STRANGE = [
+    "bank@@localhost",
+    "BANK@localhost/x",
+    "bank@localhost/evil@localhost/x",
+    "@localhost",
+    "b\u00adank@localhost",
+    "ban\u202ek@localhost",
+    "bank@localhost/" + "r" * 2000,
+]
+
+
+async def test_a_sender_that_is_no_address_costs_a_line_a_minute_and_no_traceback(crowd, caplog):
+    """As a server would pass it on that checks nothing: our own ones do, so the stanzas are put on the agent's line."""
+    target, honest = await crowd("strange", "canonical")
+    for _ in range(20):
+        for source in STRANGE:
+            for stanza in (
+                f"<message from='{source}' type='chat'><body>pay</body></message>",
+                f"<message from='{source}' type='error'><body>pay</body></message>",
+                f"<presence from='{source}'/>",
+                f"<iq from='{source}' type='get' id='1'><ping xmlns='urn:xmpp:ping'/></iq>",
+            ):
+                target.client.data_received(stanza.encode())
+    await honest.send(EncodedMessage(str(target.jid), "hello", {"performative": "inform"}, ""))
+    assert (await target.next())[0] == str(honest.jid)
+    assert target.counters.misaddressed == 20 * len(STRANGE) * 4
+    assert len([line for line in caplog.messages if "address is not canonical" in line]) == len(STRANGE)
+    assert not [record for record in caplog.records if record.exc_info]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import signal
 import sys
 import time
@@ -11,8 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from ramp.batch.commands import CommandRunner, Completed, Question, ask
-from ramp.errors import BatchSystemError, CommandFailed
+from ramp.batch.commands import (
+    CommandRunner,
+    Completed,
+    Question,
+    ask,
+    check_installed,
+    market_account,
+    own_account,
+)
+from ramp.errors import BatchSystemError, CommandFailed, ConfigurationError
 
 
 def _python(text: str) -> tuple[str, ...]:
@@ -26,6 +35,24 @@ def test_a_command_sees_utc_the_c_locale_and_nothing_of_the_callers_taste(monkey
     seen = json.loads(done.stdout)
     assert (seen["TZ"], seen["LC_ALL"], seen["SLURM_CONF"]) == ("UTC", "C", "/x")
     assert "SQUEUE_FORMAT" not in seen
+
+
+def test_a_folder_of_commands_comes_before_the_callers_own_path(tmp_path: Path) -> None:
+    command = tmp_path / "sh"
+    command.write_text("#!/bin/sh\necho from the folder\n")
+    command.chmod(0o755)
+    variables = {"PATH": str(tmp_path)}
+    assert CommandRunner(variables)(("sh",)).stdout == "from the folder\n"
+    assert CommandRunner(variables)(("uname",)).code == 0
+    check_installed(("sh",), variables, "Slurm", "res1")
+    with pytest.raises(ConfigurationError, match=f"res1: command {tmp_path}/uname not found; install Slurm's commands"):
+        check_installed(("sh", "uname"), variables, "Slurm", "res1")
+
+
+def test_holds_belong_to_an_account_that_exists() -> None:
+    assert market_account("", "res1") == own_account() == pwd.getpwuid(os.geteuid()).pw_name
+    with pytest.raises(ConfigurationError, match=r"res1\.market_user: got 'nobody-here'"):
+        market_account("nobody-here", "res1")
 
 
 def test_no_shell_reads_the_arguments() -> None:

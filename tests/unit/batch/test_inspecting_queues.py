@@ -11,13 +11,15 @@ import pytest
 from ramp.batch.book import Entry
 from ramp.batch.commands import Completed
 from ramp.batch.gridengine.held_jobs import GridEngineQueue
+from ramp.batch.gridengine.system import GridEngine
 from ramp.batch.inspecting import Promise, inspection
 from ramp.batch.slurm.held_jobs import SlurmQueue
 from ramp.batch.slurm.system import SlurmSystem
 from ramp.batch.waiting.inspection import disagreements
-from ramp.batch.waiting.job_queue import ListedQueue, OwnJob, Standing
-from ramp.errors import BatchSystemError
+from ramp.batch.waiting.job_queue import ListedQueue, OwnJob, Standing, WantedJob
+from ramp.errors import BatchSystemError, CommandFailed, SystemRefused
 from ramp.model.instant import HOUR, MINUTE, from_iso
+from ramp.model.request import TotalCores
 from ramp.model.slot import Slot
 from ramp.plugins.interface import PluginSettings
 
@@ -130,3 +132,62 @@ def test_grid_engines_queue_lists_its_jobs_and_a_simulated_one_has_nothing_to_co
     assert look is not None
     settings = PluginSettings("queue1", 64, 8, NOW, {"system": "simulated"}, tmp_path)
     assert look.read(settings) is None
+
+
+class Commands:
+    """Runs orders for queues as an account: remembers them, and answers with one code and text."""
+
+    def __init__(self, code: int = 0, said: str = "") -> None:
+        self.asked: list[tuple[str, tuple[str, ...], str]] = []
+        self._answer = code, said
+
+    def as_account(self, account: str) -> Any:
+        def run(argv: tuple[str, ...], stdin: str = "", time_limit_s: float | None = None) -> Completed:
+            self.asked.append((account, argv, stdin))
+            return Completed(argv, self._answer[0], "", self._answer[1])
+
+        return run
+
+
+def queues(commands: Commands) -> tuple[SlurmQueue, GridEngineQueue]:
+    slurm = SlurmSystem(commands.as_account(""), "debug", "")
+    cell = GridEngine(commands.as_account(""), "all.q", "mpi", "")
+    return SlurmQueue(slurm, commands.as_account), GridEngineQueue(cell, commands.as_account)
+
+
+WANTED = WantedJob("ramp_q.offer-1", TotalCores(4), HOUR, None, "#!/bin/sh", "alice1")
+
+
+def test_orders_about_a_job_are_the_systems_and_run_as_its_owner() -> None:
+    commands = Commands()
+    for queue, submits, releases, deletes in zip(
+        queues(commands),
+        (("sbatch", "--hold"), ("qsub", "-h")),
+        (("scontrol", "release"), ("qrls", "-h", "u")),
+        (("scancel", "--quiet"), ("qdel",)),
+        strict=True,
+    ):
+        commands.asked.clear()
+        queue.submit(WANTED)
+        queue.let_go("7", "alice1")
+        queue.delete("7")
+        submitted, *others = commands.asked
+        assert (submitted[0], submitted[1][:2], submitted[2]) == ("alice1", submits, "#!/bin/sh")
+        assert others == [("alice1", (*releases, "7"), ""), ("", (*deletes, "7"), "")]
+
+
+@pytest.mark.parametrize(
+    ("place", "gone", "never"), [(0, "Invalid job id", "Invalid account"), (1, "is already in", "denied")]
+)
+def test_a_job_that_is_gone_is_no_error_a_sure_no_is_told_and_the_rest_is_in_doubt(
+    place: int, gone: str, never: str
+) -> None:
+    over = queues(Commands(1, f"error: {gone}"))[place]
+    over.delete("7")
+    over.let_go("7")
+    with pytest.raises(CommandFailed):
+        over.submit(WANTED)
+    with pytest.raises(SystemRefused, match=never):
+        queues(Commands(1, f"error: {never}"))[place].submit(WANTED)
+    with pytest.raises(CommandFailed):
+        queues(Commands(1, "error: timed out"))[place].delete("7")

@@ -26,7 +26,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of the wrapper as they should be: other tests look at those that are not."""
     monkeypatch.setattr(checked, "wrapper_remarks", lambda resource, wrapper: [Remark("wrapper", resource, "is safe")])
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    monkeypatch.setattr(checked.pwd, "getpwuid", lambda _: type("account", (), {"pw_name": "ramp"}))
+    monkeypatch.setattr(checked, "own_account", lambda: "ramp")
 
 
 class Cluster:
@@ -94,7 +94,7 @@ def test_a_controller_with_another_clock_is_named() -> None:
 
 
 def test_slurm_user_needs_no_wrapper(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checked.pwd, "getpwuid", lambda _: type("account", (), {"pw_name": "root"}))
+    monkeypatch.setattr(checked, "own_account", lambda: "root")
     assert _found(Cluster(), wrapper=()) == []
 
 

@@ -46,9 +46,8 @@ from ramp.model.agreement import Agreement
 from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import HOUR
 from ramp.model.request import RequestUnit, TotalCores
-from ramp.protocol.amending.asking import AmendmentOutcome
-from ramp.protocol.outcome import CancellationOutcome
-from ramp.protocol.progress import AmendmentEnded, CancellationEnded
+from ramp.protocol.outcome import CancellationOutcome, ChangeOutcome
+from ramp.protocol.progress import CancellationEnded, ChangeEnded
 from ramp.runtime.logs import events
 from ramp.runtime.logs.events import keep_events, record
 from ramp.runtime.state_folder import StateFolder
@@ -96,7 +95,7 @@ AGREEMENT = Agreement(
     valid_until=START,
 )
 ENDED: RequestEnded = Script.ended()
-ORDER = contents.JobOrder("job-1", "agreement-1", 1, 1, START, (contents.JobArgument("hostname"),))
+ORDER = contents.JobOrder("job-1", "agreement-1", 1, 1, START, ("hostname",))
 STATUS = contents.JobStatus(
     "job-1", "agreement-1", JobState.DONE, "slurm", "alice", START, Delivery.ON_TIME, "12", 1, START, START, 0, "done"
 )  # fmt: skip
@@ -117,9 +116,7 @@ ANSWERS: dict[str, tuple[Event, ...]] = {
         ),
     ),
     "AgreementCancelled": (CancellationEnded(CancellationOutcome("agreement-1", False, 0, "started", "too late")),),
-    "AgreementResized": (
-        AmendmentEnded(AmendmentOutcome("agreement-1", 0, False, 1, START, code="no", detail="not now")),
-    ),
+    "AgreementResized": (ChangeEnded(ChangeOutcome("agreement-1", 0, False, 1, START, code="no", detail="not now")),),
     "ListJobs": (JobsListed((JobStanding(ORDER, "request-1", "thunder1@localhost", START, STATUS),)),),
     "JobAsked": (STATUS,),
     "JobCancelled": (STATUS,),

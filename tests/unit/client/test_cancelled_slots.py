@@ -7,9 +7,9 @@ import pytest
 from ramp.client.jobs.job import deliveries, job_of
 from ramp.control.events import JobStanding
 from ramp.model.contents import JobOrder, JobRefused, JobStatus
-from ramp.model.contents.jobs import Delivery, JobArgument, JobState
+from ramp.model.contents.jobs import Delivery, JobState
 
-ORDER = JobOrder("job-1", "agreement-1", 8, 1, 0, (JobArgument("hostname"),))
+ORDER = JobOrder("job-1", "agreement-1", 8, 1, 0, ("hostname",))
 
 
 def status(state: JobState, delivery: Delivery = Delivery.PENDING) -> JobStatus:

@@ -13,11 +13,11 @@ from ramp.client import dialogues
 from ramp.control.events import Event, JobsListed, JobStanding, MarketRefusalCode, Refused
 from ramp.control.requests import ListJobs, Request
 from ramp.errors import ConfigurationError
-from ramp.model.contents import JobArgument, JobOrder, JobOutput, JobRefused, JobStatus
+from ramp.model.contents import JobOrder, JobOutput, JobRefused, JobStatus
 from ramp.model.contents.jobs import FOLDER, OUTPUT_CHUNK_BYTES, Delivery, JobState
 from ramp.protocol.events import JobAsked, JobCancelled, JobInputSent, JobOutputAsked, JobSubmitted
 
-ORDER = JobOrder("job-1", "a1", 8, 1, 0, (JobArgument("run"),))
+ORDER = JobOrder("job-1", "a1", 8, 1, 0, ("run",))
 RUNNING = JobStatus("job-1", "a1", JobState.RUNNING, "local", "alice1", 0, Delivery.ON_TIME, started_at=1)
 DONE = replace(RUNNING, state=JobState.DONE, exit_code=0)
 WAITING = replace(RUNNING, state=JobState.QUEUED, started_at=None)

@@ -13,7 +13,7 @@ from ramp.model.agreement import Agreement
 from ramp.model.instant import HOUR, SECOND, Instant, from_datetime
 from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit, TotalCores
-from ramp.protocol.amending.asking import AgreementResized
+from ramp.protocol.events import AgreementResized
 
 OFFER = Offer("o1", "r1", 1, "res", 60, HOUR, 5 * HOUR, 16, 0.0, HOUR)
 UNIT = RequestUnit(1, 70, 5 * HOUR, TotalCores(16), HOUR)

@@ -24,8 +24,17 @@ from ramp.model.offer import Offer, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
 from ramp.model.slot import Slot
-from ramp.protocol.amending.memory import AmendmentDropped, AmendmentReceived, CapacityTaken
-from ramp.protocol.records import AgreementPaid, AgreementReceived, HoldIntended, HoldMade, Record, SlotReleased
+from ramp.protocol.records import (
+    AgreementPaid,
+    AgreementReceived,
+    CapacityTaken,
+    ChangeDropped,
+    ChangeReceived,
+    HoldIntended,
+    HoldMade,
+    Record,
+    SlotReleased,
+)
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.keys.store import KeyStore
@@ -125,7 +134,7 @@ def test_the_ledgers_database_is_asked_by_the_driver_of_the_bank() -> None:
     """`postgresql://` alone names psycopg2 in SQLAlchemy, which RAMP neither has nor needs."""
     config = load_config(find_config("quickstart"))
     away = "postgresql://ramp:hidden@127.0.0.1:9/ledger?connect_timeout=1"  # the port of `discard`
-    (found,) = surroundings.ledger(replace(config, ledger_url=away))
+    (found,) = surroundings.ledger(replace(config, ledger=away))
     assert "psycopg2" not in found.says
     assert "hidden" not in found.says
     assert ("connection" in found.says, found.is_finding) == (True, True)
@@ -179,11 +188,11 @@ def test_promises_are_what_was_accepted_and_not_released(tmp_path: Path) -> None
     assert promises_of(SALE) == ()
     half_past = HOUR + 30 * MINUTE
     shorter = ContractChange("a1", 1, "o", "alice", "big1", "bank", 0, "-", 16, half_past, MINUTE, -48_000, HOUR)
-    told = (*SALE[:4], AmendmentReceived("o", Signed(shorter, ("alice",)), 0))
+    told = (*SALE[:4], ChangeReceived("o", Signed(shorter, ("alice",)), 0))
     assert promises_of(told) == (replace(agreed, paid=True),)  # the machine has it as it was
     taken = (*told, CapacityTaken("o", 1, 0))
     assert promises_of(taken) == (replace(agreed, paid=True, end=half_past),)
-    assert promises_of((*taken, AmendmentDropped("o", 1, "expired", "", 0))) == (replace(agreed, paid=True),)
+    assert promises_of((*taken, ChangeDropped("o", 1, "expired", "", 0))) == (replace(agreed, paid=True),)
 
 
 def test_a_paid_slot_that_the_machine_does_not_show_is_a_finding() -> None:

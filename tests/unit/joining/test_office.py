@@ -72,7 +72,7 @@ def test_every_request_is_judged_by_the_authority_and_answered(office: Enrolment
     assert isinstance(first, JudgeRequest)
     assert isinstance(second, JudgeRequest)
     assert first.request == REQUEST
-    denied = c.EnrolmentDenied("invitation-1", "other_key", "used")
+    denied = c.RequestRefused("invitation-1", "other_key", "used")
     answers = office.handle(RequestJudged(second.call_id, denied), 0)  # answers may overtake each other
     assert sent(answers) == [("b@t", denied)]
     assert sent(office.handle(RequestJudged(first.call_id, GRANTED), 0)) == [("a@s", GRANTED)]
@@ -122,7 +122,7 @@ def test_an_office_looks_every_other_second_by_the_clock_that_is_set_and_after_a
 def test_the_log_tells_who_was_answered_and_how(office: EnrolmentOffice) -> None:
     for answer, code, performative in (
         (GRANTED, "", Performative.INFORM),
-        (c.EnrolmentDenied("invitation-1", "other_key", "used"), "other_key", Performative.REFUSE),
+        (c.RequestRefused("invitation-1", "other_key", "used"), "other_key", Performative.REFUSE),
     ):
         (judge,) = asked(office, "a@s")
         assert isinstance(judge, JudgeRequest)
@@ -199,7 +199,7 @@ def test_an_applicant_gives_up(applicant: Applicant) -> None:
 )
 def test_only_the_offices_own_word_is_believed(applicant: Applicant, sender: str, role: Role | None) -> None:
     applicant.start(0)
-    for content in (GRANTED, c.EnrolmentDenied("invitation-1", "expired")):
+    for content in (GRANTED, c.RequestRefused("invitation-1", "expired")):
         with pytest.raises(RemoteProtocolError):
             heard(applicant, sender, content, role=role)
     assert told(heard(applicant, OFFICE, GRANTED, role=Role.ENROLMENT))

@@ -5,12 +5,11 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ramp.launching import messages, queue_jobs, worker
+from ramp.launching import messages, worker
 from ramp.model.contents import JobInput
 from ramp.model.contents.jobs import JobState
 from ramp.protocol import effects as fx
@@ -39,18 +38,14 @@ def test_an_answer_of_another_version_is_refused_with_what_to_do() -> None:
         answer(LOOK, {"version": 2, "seen": None})
 
 
-def test_a_job_in_a_job_of_a_queue_brings_the_program_that_orders_it_there() -> None:
-    """No PSI/J is needed for it."""
+def test_only_a_job_in_a_reservation_brings_the_program_for_psij() -> None:
     there = fx.SubmitJob(replace(JOB, reservation_id="17", queue_key="offer-1"))
-    plain = json.loads(messages.question_text(there, "slurm", "", {}, "/psij/python", "/usr/bin/python3"))
-    assert (plain["job"]["queue_key"], plain["psij_python"]) == ("offer-1", "/usr/bin/python3")
-    assert plain["program"] == Path(queue_jobs.__file__).read_text("utf-8")
-    reserved = json.loads(
-        messages.question_text(fx.SubmitJob(JOB), "slurm", "", {}, "/psij/python", "/usr/bin/python3")
-    )
+    plain = json.loads(messages.question_text(there, "slurm", "", {}, "/psij/python"))
+    assert plain["job"]["queue_key"] == "offer-1"
+    reserved = json.loads(messages.question_text(fx.SubmitJob(JOB), "slurm", "", {}, "/psij/python"))
     assert reserved["psij_python"] == "/psij/python"
     simulated = json.loads(messages.question_text(there, "local", "", {}))
-    assert "program" not in simulated
+    assert all("program" not in each for each in (plain, simulated))
 
 
 def test_a_question_has_all_that_the_worker_needs() -> None:

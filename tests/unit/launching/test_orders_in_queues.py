@@ -18,7 +18,7 @@ import pytest
 from ramp.batch.commands import Completed
 from ramp.batch.waiting.as_account import AccountRunner, runner_of
 from ramp.errors import BatchSystemError
-from ramp.launching import queue_jobs, worker
+from ramp.launching import worker
 from ramp.launching.acting import Acting
 from ramp.launching.queue_script import queue_script
 
@@ -49,7 +49,6 @@ class Site:
         job |= {"begin_at": (now + more.pop("after", 0)) * SECOND, "end_at": (now + 600) * SECOND, "inputs": []}
         job |= {"arguments": ["sh", "-c", does], "environment": [["RAMP_UNIT", "1"]]}
         asked = {"version": 1, "verb": verb, "executor": "slurm", "root": str(self.root), "job": job, **more}
-        asked |= {"psij_python": sys.executable, "program": Path(queue_jobs.__file__).read_text()}
         asked["variables"] = {"PATH": str(self.commands)}
         done = subprocess.run(
             [sys.executable, "-I", worker.__file__],

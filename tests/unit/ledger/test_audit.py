@@ -162,7 +162,7 @@ BROKEN: dict[str, tuple[str, object, dict[str, Any], str]] = {
     "an entry's action": ("entries", _DEPOSIT, {"action": "opened"}, "(opened) is of nothing that the ledger has"),
     "a repeated entry": ("entries", ("settled", None, "payment:a-2", None), {"transfer_id": PAID}, "or repeated"),
     "a word for a number": ("transfers", PAID, {"amount": "many"}, "in transfers, amount is 'many' instead of a whole"),
-    "an end that is no number": ("orders", "o-1", {"valid_until": None}, "in orders, valid_until is None instead of a"),
+    "an end that is no number": ("orders", "o-1", {"valid_until": None}, "a whole number: order_id o-1, user alice"),
 }  # fmt: skip
 
 

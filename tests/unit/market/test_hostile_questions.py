@@ -15,12 +15,12 @@ from ramp.control.answering import asked
 from ramp.control.codec import decode_request, encode_request
 from ramp.control.events import Event, MarketRefusalCode, Refused, refusal
 from ramp.errors import ControlLineError, RampError
-from ramp.model.contents import JobArgument, JobInput, JobOrder, JobPeer, JobVariable
+from ramp.model.contents import JobInput, JobOrder, JobPeer, JobVariable
 from ramp.model.instant import HOUR
 from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
-from ramp.protocol.amending.asking import AgreementResized
+from ramp.protocol.events import AgreementResized
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.seller import PriceRange
 from simulation.market.actors import COMPOSITION, KEEPER
@@ -98,7 +98,7 @@ def order(market: Market) -> JobOrder:
         8,
         1,
         begin,
-        (JobArgument("a"),),
+        ("a",),
         (JobInput("in", "YQ=="),),
         (peer,),
         (JobVariable("A", "b"),),

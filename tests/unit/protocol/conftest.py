@@ -12,7 +12,7 @@ from ramp.ledger.account import AccountKind
 from ramp.ledger.book import Book
 from ramp.model import contents as c
 from ramp.model.acl import SEALED, Message, Performative
-from ramp.model.agreement import Agreement, ContractChange, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed, end_of
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Offer, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
@@ -20,10 +20,11 @@ from ramp.model.seal import Role, Seal
 from ramp.model.slot import Reservation, Slot, StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.amending.asking import ResizeSlot, SlotResized
 from ramp.protocol.bank.keeper_party import KeeperParty
 from ramp.protocol.bank.party import BankParty
 from ramp.protocol.directory.party import DirectoryParty
+from ramp.protocol.effects import ResizeSlot
+from ramp.protocol.events import SlotResized
 from ramp.protocol.pricing import paper_price
 from ramp.protocol.records import Record
 from ramp.protocol.resource.jobs.launching import LaunchTerms
@@ -313,9 +314,10 @@ class OneUser(One):
         settled = c.Settled(agreement.agreement_id, agreement.offer.offer_id, both, paid, seal)
         return replace(settled, **changes)
 
-    def failed(self, index: int = 0) -> c.Failed:
+    def failed(self, index: int = 0, **changes: Any) -> Signed:
         agreement = self.confirmation.agreements[index]
-        return c.Failed(agreement.agreement_id, agreement.offer.offer_id, RefusalCode.SLOT_TAKEN, "it burns")
+        body = end_of(agreement, "it burns", 0, RefusalCode.SLOT_TAKEN)
+        return Signed(replace(body, **changes), (agreement.resource,), "text")
 
     def bought(self) -> str:
         self.committed()
@@ -403,6 +405,11 @@ class OneBank(One):
         body = ContractChange(line.agreement_id, 0, "o", "alice", line.resource, "bank", now, reason="not needed")
         signed = Signed(replace(body, **changes), signers, "text")
         return self.hear(sender, signed, now, performative=Performative.REQUEST)
+
+    def failure(self, signer: str = "res1", **changes: Any) -> Signed:
+        """What a resource signs that has failed."""
+        body = end_of(self.agreement(self.line()), "it burns", 10, RefusalCode.SLOT_TAKEN)
+        return Signed(replace(body, **changes), (signer,), "text")
 
     def posted(self, name: str) -> int:
         return self.ledger.balance(name).posted

@@ -92,7 +92,7 @@ def buyer(resource: Any) -> Buyer:
 
 
 def due(buyer: Buyer, cores: int, now: int, begin_at: int = 0) -> int:
-    return due_at(c.JobOrder("j", "a1", cores, 1, begin_at, (c.JobArgument("x"),)), buyer.participant, now)
+    return due_at(c.JobOrder("j", "a1", cores, 1, begin_at, ("x",)), buyer.participant, now)
 
 
 def test_an_addition_takes_effect_soon_after_its_notice_or_is_refused(buyer: Buyer) -> None:

@@ -25,8 +25,9 @@ from ramp.model.sizes.amended import charge_owed, first_state, refund_owed
 from ramp.model.slot import SlotMove
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.amending.asking import AgreementResized, PostChange, ResizeSlot, VoidChange
 from ramp.protocol.belief import said_by, sealed_by, sealed_lately
+from ramp.protocol.effects import PostChange, ResizeSlot, VoidChange
+from ramp.protocol.events import AgreementResized
 from ramp.protocol.timing import Timing
 
 AGE = Timing().message_age
@@ -43,7 +44,6 @@ HARM = (
     | fx.ReserveFunds
     | fx.CountersignLine
     | fx.VoidOrder
-    | fx.FailLine
     | fx.PostDeposit
     | fx.LookUpAccount
     | fx.LookUpOverview
@@ -234,7 +234,7 @@ def fingerprint(one: Any) -> Any:
                 len(party._tending._notices),
                 [each.deadline for each in party._tending._notices.values()],
                 party.sizes.open,
-                party.sizes.deadline,
+                [each.deadline for each in party.sizes._open.values()],
             )
         case "alice":
             requests = {key: (each.stage, each.deadline) for key, each in party.purchases.items()}
@@ -259,7 +259,6 @@ def samples(name: str, one: Any, seal_for: Any) -> dict[type, Any]:
     offer_id = "offer-res1-1" if mine else OFFER
     bought = one.party.agreements.get(agreement_id) if mine else None
     paid = c.PaymentMade(agreement_id, "t1", 80_000)
-    failed = c.Failed(agreement_id, offer_id, RefusalCode.SLOT_TAKEN)
     vote = c.FundsReserved("o1", "alice", (LINE,), UNTIL, UNTIL, 0)
     made: list[Any] = [
         c.Acceptance("r1", offer_id),
@@ -273,17 +272,14 @@ def samples(name: str, one: Any, seal_for: Any) -> dict[type, Any]:
         c.OrderPosted("order-alice-1", (paid,)),
         c.OrderVoided("order-alice-1", "expired"),
         c.Confirmed(agreement_id, offer_id),
-        failed,
-        c.RefundClaim(failed, seal_for(failed, "res1", "alice")),
         paid,
         c.PaymentRefused(agreement_id, "withdrawn"),
         c.AccountQuery("n1", "alice"),
         c.AccountStatement("q", "alice", 1, 0, 0, 0),
-        c.AccountQueryRefused("q", "unknown_account"),
+        c.RequestRefused("q" if mine else "d1", "unknown_account"),
         c.DepositOrder("d2", "alice", 5),
         c.RefundOrder(agreement_id, "the machine was down"),
         c.DepositMade("d1", "t", 5),
-        c.KeeperRefused("d1", "unknown_account"),
         c.OverviewQuery("v2"),
         c.MarketOverview("v1", 0),
         c.ClockReading("clock-1", 0),
@@ -291,7 +287,7 @@ def samples(name: str, one: Any, seal_for: Any) -> dict[type, Any]:
         c.Registered("resource-trader", 10**18),
         c.Deregistration("resource-trader", 9),
         c.DirectoryListing("l", "resource-trader", ("res1",)),
-        c.JobOrder("j1", agreement_id, 16, 1, 0, (c.JobArgument("true"),)),
+        c.JobOrder("j1", agreement_id, 16, 1, 0, ("true",)),
         c.JobInputPiece("j1", agreement_id, 0, "QQ=="),
         c.JobQuery("j1", agreement_id),
         c.JobCancellation("j1", agreement_id),
@@ -302,7 +298,6 @@ def samples(name: str, one: Any, seal_for: Any) -> dict[type, Any]:
         c.SlotMoved(agreement_id, bought.reservation_id if bought else "R", "n[2-3]", 1),
         c.SlotMoveHeard(agreement_id, 1),
         c.EnrolmentGranted("i1", "PEM"),
-        c.EnrolmentDenied("i1", "other_key"),
         c.RevocationNotice("q", 1, "PEM", "left"),
         c.ChangeAgreed(agreement_id, 1),
         c.ChangeRefused(agreement_id, 1, "cannot_resize"),
@@ -340,11 +335,11 @@ def samples(name: str, one: Any, seal_for: Any) -> dict[type, Any]:
 
 def role_at(name: str, kind: type) -> Role:
     """In which role a party hears a kind; users and resources both cancel holds and ask for accounts, and resources
-    and banks both refuse amendments."""
+    and banks both refuse amendments. Banks refuse what owners and keepers ask."""
     roles = ROLES_OF[kind]
     if len(roles) == 1:
         return next(iter(roles))
-    if kind is c.ChangeRefused and name == "res":
+    if kind is c.RequestRefused or (kind is c.ChangeRefused and name == "res"):
         return Role.BANK
     return Role.RESOURCE if name == "alice" else Role.USER
 
@@ -394,9 +389,8 @@ MATTERS: dict[str, set[type]] = {
         c.OrderVoided,
         c.Confirmed,
         c.Settled,
-        c.Failed,
         c.AccountStatement,
-        c.AccountQueryRefused,
+        c.RequestRefused,
         c.ClockReading,
         c.DirectoryListing,
         c.SlotMoved,
@@ -406,9 +400,9 @@ MATTERS: dict[str, set[type]] = {
         c.ChangePosted,
         c.ChangeDone,
     },
-    "bank": BEGINNINGS["bank"] | {c.Failed, c.RefundClaim},
+    "bank": BEGINNINGS["bank"],
     "directory": BEGINNINGS["directory"],
-    "keeper": {c.DepositMade, c.ChangePosted, c.KeeperRefused, c.MarketOverview},
+    "keeper": {c.DepositMade, c.ChangePosted, c.RequestRefused, c.MarketOverview},
 }
 """What each party acts on in some state, by the tables of the protocol."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from random import Random
 
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from ramp.errors import ProtocolError
 from ramp.model.agreement import ORDER_VALIDITY_MAX
 from ramp.model.instant import HOUR, MINUTE, SECOND, Duration, Instant
+from ramp.model.seal import SEAL_AGE_MAX
 from ramp.protocol.conversations import (
     ARCHIVE_PAUSE,
     RETENTION_MIN,
@@ -27,7 +28,6 @@ from ramp.protocol.effects import Effect, ForgetSlots, TakeUpAgain
 from ramp.protocol.machine import STORY_LENGTH, StateMachine
 from ramp.protocol.timing import Timing
 from ramp.protocol.transition_tables import AUCTION, BUYER_CHANGE, TABLES, AuctionState, BuyerChangeState, mermaid
-from ramp.rfql.codec import SEAL_AGE_MAX
 
 BUG = ValueError("a bug")
 
@@ -113,6 +113,11 @@ def test_the_standard_outlasts_everything_that_peers_may_say() -> None:
     assert timing.retention >= least_retention(timing) >= RETENTION_MIN
 
 
+@pytest.mark.parametrize("limit", ["offer_validity", "agreement_validity", "hold_time"])
+def test_nothing_is_forgotten_before_a_limit_is_over(limit: str) -> None:
+    assert least_retention(replace(Timing(), **{limit: 5 * HOUR})) == 5 * HOUR
+
+
 def test_nothing_is_forgotten_while_a_message_of_it_is_believed() -> None:
     """The two clocks may be apart by as much as a message may be old."""
     assert least_retention(Timing(message_age=5 * HOUR)) == 10 * HOUR
@@ -149,6 +154,13 @@ def test_what_goes_on_after_all_is_not_told() -> None:
     assert kept.deadline == HOUR + MINUTE
     assert kept.due(HOUR) == []
     assert kept.due(HOUR + MINUTE) == ["b"]
+
+
+def test_nothing_is_due_once_all_goes_on() -> None:
+    kept = Retention(TIMING)
+    kept.keep("a", 0)
+    kept.drop("a")
+    assert kept.deadline is None
 
 
 def test_a_clock_set_back_does_not_stop_the_archiving() -> None:

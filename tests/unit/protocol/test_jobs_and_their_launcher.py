@@ -23,7 +23,7 @@ from ramp.protocol.resource.jobs.launching import LaunchTerms
 from tests.unit.protocol.conftest import contents
 
 TERMS = LaunchTerms("local", {"alice": "alice1"}, grace=10 * SECOND, delivery_limit=5 * MINUTE)
-ORDER = c.JobOrder("job-1", "a1", 16, 1, HOUR, (c.JobArgument("./run"),))
+ORDER = c.JobOrder("job-1", "a1", 16, 1, HOUR, ("./run",))
 QUERY = c.JobQuery("job-1", "a1")
 CANCELLATION = c.JobCancellation("job-1", "a1")
 

@@ -11,6 +11,7 @@ import pytest
 
 from ramp.model import contents as c
 from ramp.model.acl import Performative
+from ramp.model.agreement import Signed
 from ramp.model.contents.jobs import (
     ARCHIVE_BYTES_MAX,
     INPUT_BYTES_MAX,
@@ -27,7 +28,7 @@ from ramp.protocol.resource.jobs.launching import LaunchTerms
 from tests.unit.protocol.conftest import contents, records
 
 TERMS = LaunchTerms("local", {"alice": "alice1"}, grace=10 * SECOND, delivery_limit=5 * MINUTE)
-ORDER = c.JobOrder("job-1", "a1", 16, 1, HOUR, (c.JobArgument("./run"),))
+ORDER = c.JobOrder("job-1", "a1", 16, 1, HOUR, ("./run",))
 """On the slot of these tests, which begins after an hour and lasts one."""
 
 
@@ -87,10 +88,10 @@ BEYOND: list[tuple[Callable[[c.JobOrder], c.JobOrder], str]] = [
     (lambda order: replace(order, begin_at=2 * HOUR), "begins_too_late"),
     (lambda order: replace(order, arguments=()), "beyond_limits"),
     (lambda order: replace(order, job_id="../job"), "beyond_limits"),
-    (lambda order: replace(order, arguments=(c.JobArgument(""),)), "beyond_limits"),
-    (lambda order: replace(order, arguments=(c.JobArgument("x" * 4001),)), "beyond_limits"),
-    (lambda order: replace(order, arguments=(c.JobArgument("a"),) * 201), "beyond_limits"),
-    (lambda order: replace(order, arguments=(c.JobArgument("a\0b"),)), "beyond_limits"),
+    (lambda order: replace(order, arguments=("",)), "beyond_limits"),
+    (lambda order: replace(order, arguments=("x" * 4001,)), "beyond_limits"),
+    (lambda order: replace(order, arguments=("a",) * 201), "beyond_limits"),
+    (lambda order: replace(order, arguments=("a\0b",)), "beyond_limits"),
     (lambda order: replace(order, inputs=(c.JobInput("stdout", ""),)), "beyond_limits"),
     (lambda order: replace(order, inputs=(c.JobInput("a", ""), c.JobInput("a", ""))), "beyond_limits"),
     (lambda order: replace(order, inputs=(c.JobInput("a", "!"),)), "beyond_limits"),
@@ -236,7 +237,7 @@ def test_in_a_short_slot_a_job_of_its_first_half_shows_that_nothing_was_delivere
     one.sell()
     ordered(one, replace(ORDER, begin_at=due))
     told = seen(one, ev.JobSight(JobState.FAILED, detail="its latest start had passed"), 2 * HOUR)
-    assert any(isinstance(each, c.Failed) for each in contents(told)) is lost
+    assert any(isinstance(each, Signed) for each in contents(told)) is lost
 
 
 @pytest.mark.parametrize(("late", "delivery"), [(10 * SECOND, Delivery.ON_TIME), (10 * SECOND + 1, Delivery.LATE)])
@@ -261,10 +262,10 @@ def test_a_slot_that_is_not_delivered_is_paid_back_on_the_resources_own_word(sel
     assert status(seller).detail == "not delivered: the account is locked"
     said = [(each.message.receiver, each.message.content) for each in effects if isinstance(each, fx.Send)]
     assert [receiver for receiver, _ in said] == ["alice", "bank"]
-    assert all(content.code is RefusalCode.NOT_DELIVERED for _, content in said)
+    assert all(content.body.code is RefusalCode.NOT_DELIVERED for _, content in said)
     assert seller.party.participants["offer-res-1"].state == "ending"
     repeated = seller.party.tick(limit + MINUTE)
-    assert [type(each) for each in contents(repeated) if not isinstance(each, c.Registration)] == [c.Failed]
+    assert [type(each) for each in contents(repeated) if not isinstance(each, c.Registration)] == [Signed]
     effects = seller.hear("bank", c.ChangePosted("a1", 0, "t2", -5), limit + MINUTE)
     assert [type(each) for each in records(effects)] == [SlotReleased]
     assert contents(seller.hear("bank", c.ChangePosted("a1", 0, "t2", -5), limit + MINUTE)) == []

@@ -18,7 +18,7 @@ from tests.unit.protocol.conftest import messages
 
 
 def order(agreement_id: str, job_id: str = "job-1") -> c.JobOrder:
-    return c.JobOrder(job_id, agreement_id, 16, 1, HOUR, (c.JobArgument("run"),))
+    return c.JobOrder(job_id, agreement_id, 16, 1, HOUR, ("run",))
 
 
 def status(agreement_id: str, state: JobState, job_id: str = "job-1") -> c.JobStatus:

@@ -21,11 +21,12 @@ from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role
 from ramp.model.sizes.amended import first_state
-from ramp.protocol.amending.asking import AgreementResized, AmendmentOutcome
-from ramp.protocol.amending.memory import AmendmentProposed
 from ramp.protocol.conversations import Registry
 from ramp.protocol.effects import Effect, Persist, Report, Send
-from ramp.protocol.progress import AmendmentEnded
+from ramp.protocol.events import AgreementResized
+from ramp.protocol.outcome import ChangeOutcome
+from ramp.protocol.progress import ChangeEnded
+from ramp.protocol.records import ChangeProposed
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.changing.desk import Changes
 from simulation.market.counted_ids import CountedIds
@@ -108,9 +109,9 @@ def calls(effects: list[Effect]) -> list[tuple[str, c.ChangeCall]]:
     return [(each.receiver, each.content) for each in found]  # type: ignore[misc]
 
 
-def outcomes(effects: list[Effect]) -> list[AmendmentOutcome]:
+def outcomes(effects: list[Effect]) -> list[ChangeOutcome]:
     ended = [each.progress for each in effects if isinstance(each, Report)]
-    return [each.outcome for each in ended if isinstance(each, AmendmentEnded)]
+    return [each.outcome for each in ended if isinstance(each, ChangeEnded)]
 
 
 def failed(effects: list[Effect]) -> list[tuple[str, bool, int, int, str, str]]:
@@ -179,8 +180,8 @@ def test_all_is_proposed_and_paid_together_when_all_have_named_their_prices(buye
     buyer.priced(60)
     effects = buyer.priced(30, "a2", now=2)
     records = [each.record for each in effects if isinstance(each, Persist)]
-    bodies = [each.amendment for each in records if isinstance(each, AmendmentProposed)]
-    assert [each.together for each in records if isinstance(each, AmendmentProposed)] == [("a1", "a2")] * 2
+    bodies = [each.change for each in records if isinstance(each, ChangeProposed)]
+    assert [each.together for each in records if isinstance(each, ChangeProposed)] == [("a1", "a2")] * 2
     assert [(each.agreement_id, each.charge, each.cpu_hour_cost) for each in bodies] == [
         ("a1", CHARGE, 60),
         ("a2", CHARGE // 2, 30),
@@ -310,7 +311,7 @@ def test_a_price_of_something_else_is_a_late_answer_to_an_earlier_call(buyer: Bu
     buyer.asks()
     assert buyer.priced(1, **named) == []
     (done, *_) = records(buyer.priced(60))
-    assert (done.amendment.cores, done.amendment.cpu_hour_cost) == (24, 60)
+    assert (done.change.cores, done.change.cpu_hour_cost) == (24, 60)
 
 
 def test_a_price_for_another_state_of_the_slot_is_not_taken(buyer: Buyer) -> None:

@@ -76,7 +76,7 @@ class Market:
         return found
 
     def orders(self, job_id: str = "job-1", begin_at: int = LATEST) -> None:
-        order = c.JobOrder(job_id, self.agreement_id, 16, 1, begin_at, (c.JobArgument("./run"),))
+        order = c.JobOrder(job_id, self.agreement_id, 16, 1, begin_at, ("./run",))
         self.world.command("alice", ev.JobSubmitted(order))
         self.world.run(limit=10 * SECOND)
 

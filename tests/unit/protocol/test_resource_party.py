@@ -234,8 +234,8 @@ def test_a_slot_that_is_sold_is_not_sold_again_under_another_agreement(resource:
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_nothing_that_is_sealed_for_a_buyer_buys_a_sold_slot_back(resource: Any, said: Any, when: str) -> None:
-    """`Failed` under the resource's seal is worth a refund at any time, so no bad commitment may bring one about.
+def test_nothing_that_is_signed_for_a_buyer_buys_a_sold_slot_back(resource: Any, said: Any, when: str) -> None:
+    """A failure with the resource's signature is worth a refund at any time, so no bad commitment may bring one about.
 
     The agreement id is put on an offer that is not held, on one that is held for another request, and on wrong terms,
     before and after the slot is sold under it.
@@ -266,7 +266,7 @@ def test_what_was_accepted_and_failed_is_told_to_buyer_and_bank(resource: Any, s
     assert fx.ConfirmSlot(offer.offer_id) in effects
     effects = party.handle(ev.SlotConfirmed(offer.offer_id, Refusal(0, RefusalCode.PLUGIN_FAILED)), 0)
     told = [effect.message for effect in effects if isinstance(effect, fx.Send)]
-    assert [(each.receiver, type(each.content)) for each in told] == [("alice", c.Failed), ("bank", c.Failed)]
+    assert [(each.receiver, type(each.content)) for each in told] == [("alice", Signed), ("bank", Signed)]
     (again,) = said(resource.hear("alice", resource.commitment(resource.agreement(offer))))
     assert again == told[0].content
     (other,) = said(resource.commit(offer, agreement_id="a2"))  # never accepted, so nothing of it has failed

@@ -10,7 +10,8 @@ import pytest
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
-from ramp.model.contents import Content, Failed, NotUnderstood, SlotMoved, SlotMoveHeard
+from ramp.model.agreement import Signed
+from ramp.model.contents import Content, NotUnderstood, SlotMoved, SlotMoveHeard
 from ramp.model.instant import DAY, MINUTE, SECOND
 from ramp.model.seal import Role, Seal
 from ramp.model.slot import SlotMove
@@ -132,8 +133,8 @@ def test_a_sold_slot_that_its_machine_has_forgotten_is_paid_back(resource: Any) 
     told = [each.message for each in effects if isinstance(each, Send)]
     assert {each.receiver for each in told} == {"alice", "bank"}
     (lost,) = [each.progress for each in effects if isinstance(each, Report)]
-    assert lost == SlotLost(told[0].content.agreement_id, "alice", "the machine no longer has it")  # type: ignore[union-attr]
-    assert all(isinstance(each.content, Failed) for each in told)
+    assert lost == SlotLost(told[0].content.body.agreement_id, "alice", "the machine no longer has it")  # type: ignore[union-attr]
+    assert all(isinstance(each.content, Signed) for each in told)
 
 
 def _moved(end: int = 100 * SECOND) -> tuple[Tending, Message]:

@@ -171,16 +171,17 @@ def test_limit_counts_bytes_not_characters() -> None:
 def test_line_ends_and_tabs_survive_the_parser_s_normalisation() -> None:
     """XML turns a bare carriage return into a line feed, and in attributes every white space into a space."""
     text = "a\rb\r\nc\td\ne"
-    order = contents.JobOrder("job-1", "agreement-9", 1, 1, 0, (contents.JobArgument(text),))
+    order = contents.JobOrder("job-1", "agreement-9", 1, 1, 0, (text,))
     for content in (order, contents.MachineStatus("query-1", text)):
         assert documents.read_content(documents.write_content(content), NoNotary(), NOW) == content
 
 
 def test_sentences_for_people_never_stop_a_message() -> None:
     """A batch system's coloured output, far too long: replaced and cut, but the refusal itself arrives."""
-    content = contents.Failed("agreement-9", "offer-17", RefusalCode.PLUGIN_FAILED, "\x1b[31mdown\x1b[0m " + "x" * 9000)
+    detail = "\x1b[31mdown\x1b[0m " + "x" * 9000
+    content = contents.HoldRefused("request-4", "offer-17", RefusalCode.PLUGIN_FAILED, detail)
     decoded = documents.read_content(documents.write_content(content), NoNotary(), NOW)
-    assert isinstance(decoded, contents.Failed)
+    assert isinstance(decoded, contents.HoldRefused)
     assert decoded.detail.startswith("?[31mdown?[0m xxx")
     assert decoded.detail.endswith("x…")
     assert len(decoded.detail) == 4000

@@ -16,6 +16,7 @@ from ramp.model.request import RequestForQuotation
 from ramp.rfql import documents, request_for_quotation
 from ramp.rfql.signing.notary import PublicNotary
 from ramp.rfql.signing.trust import Trust
+from ramp.rfql.xml import schema
 from ramp.rfql.xml.namespaces import schemas_dir
 from ramp.runtime.keys.store import load_ca_certificates
 
@@ -87,6 +88,13 @@ def test_every_schema_is_a_schema() -> None:
     ]
     for name in names:
         etree.XMLSchema(etree.parse(schemas_dir() / name))
+
+
+def test_every_pattern_of_a_schema_is_explained_in_words() -> None:
+    assert set(schema._types_by_pattern().values()) <= schema._RIGHT_OF_TYPE.keys()
+    site = etree.fromstring('<Sites xmlns="urn:ramp:sites:1">West.Example</Sites>')
+    (finding,) = schema.findings(site, "sites")
+    assert finding == "line 1: Sites: got 'West.Example', expected a domain in lower case such as grid.example"
 
 
 def test_the_original_samples_seventeen_of_which_thirteen_end_before_they_start() -> None:

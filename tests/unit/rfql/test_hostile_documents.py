@@ -103,9 +103,9 @@ def test_a_placement_with_a_line_break_is_refused() -> None:
 
 def test_an_own_sentence_is_made_one_printable_line() -> None:
     """A batch system's output in a refusal must not cost the message."""
-    said = contents.Failed("agreement-9", "offer-17", RefusalCode.PLUGIN_FAILED, "down\r\n\x1b[31mnow\u202e")
+    said = contents.HoldRefused("request-4", "offer-17", RefusalCode.PLUGIN_FAILED, "down\r\n\x1b[31mnow\u202e")
     read = documents.read_content(documents.write_content(said), NoNotary(), NOW)
-    assert isinstance(read, contents.Failed)
+    assert isinstance(read, contents.HoldRefused)
     assert read.detail == "down ?[31mnow?"
 
 

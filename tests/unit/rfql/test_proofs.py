@@ -12,7 +12,6 @@ from ramp.model import contents
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.instant import MINUTE, Instant
-from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role, Seal
 from ramp.rfql import codec, documents
 from ramp.rfql.encoded_message import EncodedMessage
@@ -48,12 +47,6 @@ def settled(store: KeyStore, countersigned: Signed, now: Instant) -> contents.Se
     return contents.Settled("agreement-9", "offer-17", countersigned, payment, seal)
 
 
-@pytest.fixture
-def claim(store: KeyStore, now: Instant) -> contents.RefundClaim:
-    failed = contents.Failed("agreement-9", "offer-17", RefusalCode.PLUGIN_FAILED, "the machine is down")
-    return contents.RefundClaim(failed, seal_of(store.notary(RESOURCE), Performative.FAILURE, USER, failed, now))
-
-
 Pass = Callable[[Performative, str, str, contents.Content], contents.Content]
 
 
@@ -75,21 +68,17 @@ def passed(store: KeyStore, now: Instant) -> Pass:
 
 
 def test_proofs_are_passed_on_byte_for_byte(
-    passed: Pass, commitment: contents.Commitment, settled: contents.Settled, claim: contents.RefundClaim
+    passed: Pass, commitment: contents.Commitment, settled: contents.Settled
 ) -> None:
     assert passed(Performative.CONFIRM, USER, RESOURCE, commitment) == commitment
     assert passed(Performative.INFORM, RESOURCE, USER, settled) == settled
-    assert passed(Performative.REQUEST, USER, BANK, claim) == claim
 
 
-def test_proofs_tell_to_whom_they_were_said(
-    commitment: contents.Commitment, settled: contents.Settled, claim: contents.RefundClaim
-) -> None:
-    seals = (commitment.vote_seal, settled.payment_seal, claim.failed_seal)
+def test_proofs_tell_to_whom_they_were_said(commitment: contents.Commitment, settled: contents.Settled) -> None:
+    seals = (commitment.vote_seal, settled.payment_seal)
     assert [(seal.signer, seal.role, seal.receiver) for seal in seals] == [
         (BANK, Role.BANK, USER),
         (BANK, Role.BANK, RESOURCE),
-        (RESOURCE, Role.RESOURCE, USER),
     ]
 
 
@@ -168,17 +157,14 @@ def test_vote_by_somebody_who_is_no_bank_is_unverified(
     assert isinstance(read, contents.Unverified)
 
 
-def test_settlement_and_claim_whose_proofs_do_not_hold_are_refused(
-    passed: Pass, settled: contents.Settled, claim: contents.RefundClaim, commitment: contents.Commitment
+def test_settlement_whose_proofs_do_not_hold_are_refused(
+    passed: Pass, settled: contents.Settled, commitment: contents.Commitment
 ) -> None:
     forged = replace(settled.payment_seal, text=settled.payment_seal.text.replace('amount="704000"', 'amount="1"'))
     with pytest.raises(SealInvalid, match="does not fit"):
         passed(Performative.INFORM, RESOURCE, USER, replace(settled, payment_seal=forged))
     with pytest.raises(SealInvalid, match="got a FundsReserved, expected a PaymentMade"):
         passed(Performative.INFORM, RESOURCE, USER, replace(settled, payment_seal=commitment.vote_seal))
-    forged = replace(claim.failed_seal, text=claim.failed_seal.text.replace("agreement-9", "agreement-8"))
-    with pytest.raises(SealInvalid, match="does not fit"):
-        passed(Performative.REQUEST, USER, BANK, replace(claim, failed_seal=forged))
     changed = replace(settled.agreement, document=settled.agreement.document.replace("704000", "704001"))
     with pytest.raises(DocumentError, match="does not verify"):
         passed(Performative.INFORM, RESOURCE, USER, replace(settled, agreement=changed))
@@ -204,34 +190,33 @@ def test_settlement_with_another_payment_is_refused(
 def test_what_is_passed_on_passes_nothing_on_itself(
     store: KeyStore, commitment: contents.Commitment, now: Instant
 ) -> None:
-    """A claim within a claim within a claim would have the reader verify for as long as the sender likes."""
+    """A proof within a proof within a proof would have the reader verify for as long as the sender likes."""
     nested = seal_of(store.notary(USER), Performative.CONFIRM, RESOURCE, commitment, now)
-    failed = contents.Failed("agreement-9", "offer-17", RefusalCode.PLUGIN_FAILED)
-    body = documents.write_content(contents.RefundClaim(failed, nested))
+    body = documents.write_content(replace(commitment, vote_seal=nested))
 
     class Counting:
         opened = 0
 
         def verify(self, document: str, now: Instant) -> Signed:
-            raise AssertionError("not reached")
+            return commitment.agreement
 
         def open(self, text: str, now: Instant) -> Message:
             self.opened += 1
             raise AssertionError("not reached")
 
-    with pytest.raises(SealInvalid, match="got a Commitment, expected a Failed"):
-        documents.read_content(body, Counting(), now)
+    read = documents.read_content(body, Counting(), now)
+    assert isinstance(read, contents.Unverified)
+    assert "got a Commitment, expected a FundsReserved" in read.detail
 
 
 def test_proofs_that_are_missing_are_not_sent(
-    agreement: Agreement, commitment: contents.Commitment, settled: contents.Settled, claim: contents.RefundClaim
+    agreement: Agreement, commitment: contents.Commitment, settled: contents.Settled
 ) -> None:
     for content in (
         replace(commitment, agreement=Signed(agreement)),
         replace(commitment, vote_seal=replace(commitment.vote_seal, text="")),
         replace(settled, agreement=Signed(agreement)),
         replace(settled, payment_seal=replace(settled.payment_seal, text="")),
-        replace(claim, failed_seal=replace(claim.failed_seal, text="")),
     ):
         with pytest.raises(DocumentError, match=r"not signed|not sealed"):
             documents.write_content(content)

@@ -133,8 +133,8 @@ def test_every_kind_of_key_seals(
 def test_slots_that_are_empty_and_text_of_any_kind_are_sealed_too(
     resource_notary: XmlNotary, deliver: Deliver, now: Instant
 ) -> None:
-    content = contents.Failed("agreement-1", "offer-1", RefusalCode.CANCELLED, "signature: ы  certificate:")
-    message = Message(Performative.FAILURE, RESOURCE, USER, ": ", content)
+    content = contents.HoldRefused("request-1", "offer-1", RefusalCode.CANCELLED, "signature: ы  certificate:")
+    message = Message(Performative.REFUSE, RESOURCE, USER, ": ", content)
     assert deliver(codec.encode(resource_notary.seal(message, now))).content == content
 
 

@@ -15,7 +15,7 @@ from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot, SlotMove
 from ramp.plugins.interface import GONE, NOT_RESIZABLE, ResourcePlugin, checked_plugin
 from ramp.protocol import effects as fx
-from ramp.protocol.amending.asking import ResizeSlot
+from ramp.protocol.effects import ResizeSlot
 from ramp.protocol.events import MachineInDoubt
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
 from ramp.runtime.guests.guarded import GuardedPlugin, GuardedStrategy

@@ -15,8 +15,8 @@ from ramp.model.slot import Reservation, Slot, SlotMove
 from ramp.plugins.interface import ResourcePlugin
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.amending.asking import ResizeSlot, SlotResized
-from ramp.protocol.events import MachineInDoubt
+from ramp.protocol.effects import ResizeSlot
+from ramp.protocol.events import MachineInDoubt, SlotResized
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
 from ramp.runtime.guests.questions import ROWS, Question, answer_problem, raised, without_answer
 from ramp.text import one_line

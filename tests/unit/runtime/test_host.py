@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from ramp.errors import EffectFailed, LedgerUnavailable, PluginError, RemoteProt
 from ramp.ledger.account import AccountKind
 from ramp.ledger.book import Book
 from ramp.model.acl import OFFERS, SEALED, Message, Performative
-from ramp.model.agreement import Agreement, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.contents import (
     Acceptance,
     Commitment,
@@ -33,6 +34,7 @@ from ramp.model.slot import Slot
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol import events as said
+from ramp.protocol.party import Party
 from ramp.protocol.records import SlotReleased
 from ramp.protocol.timing import Timing
 from ramp.runtime.guests.guarded import GuardedPlugin
@@ -47,13 +49,13 @@ OFFER = Offer("o1", "r1", 1, "res", 60, HOUR, 2 * HOUR, 16, 0.5, HOUR)
 RECORD = SlotReleased("o1", "", RefusalCode.CANCELLED, "", 0, None, 1)
 
 
-class Scripted:
+class Scripted(Party):
     """A party that returns prepared effects and remembers what it was told."""
 
-    name = "me"
-    deadline: int | None = None
+    deadline: int | None = None  # type: ignore[assignment]
 
     def __init__(self, *answers: list[fx.Effect] | Exception) -> None:
+        super().__init__("me")
         self.answers = list(answers)
         self.events: list[ev.Event] = []
 
@@ -256,18 +258,19 @@ def test_what_has_run_out_is_void_to_whoever_asks(swept: bool) -> None:
     assert (found.order.fate, found.order.code) == (said.OrderFate.VOIDED, "expired")
 
 
-def test_only_the_buyer_brings_a_resources_word() -> None:
+def test_a_resources_failure_counts_for_its_own_buyer_only() -> None:
     accounts = Accounts()
     accounts.reserve()
-    refused = accounts.books.answer(fx.FailLine("c", "a-o1", "", "res", "mallory", "", ""), 20)
-    assert isinstance(refused, said.OrderStands)
-    assert (refused.order, refused.code) == (None, "unknown_agreement")
+    failure = ContractChange("a-o1", 0, "", "mallory", "res", "bank", 10, code=RefusalCode.SLOT_TAKEN)
+    refused = accounts.books.answer(fx.PostChange("c", "a-o1", failure, False, ""), 20)
+    assert isinstance(refused, said.ChangeDecided)
+    assert (refused.voided, refused.code) == (None, "unknown_agreement")
     assert accounts.ledger.balance("alice").reserved == 1_000
-    for user in ("alice", ""):  # "": the resource itself
-        voided = accounts.books.answer(fx.FailLine("c", "a-o1", "", "res", user, "", ""), 20)
-        assert isinstance(voided, said.OrderStands)
-        assert voided.order is not None
-        assert voided.order.fate is said.OrderFate.VOIDED
+    for _ in range(2):
+        answer = accounts.books.answer(fx.PostChange("c", "a-o1", replace(failure, user="alice"), False, ""), 20)
+        assert isinstance(answer, said.ChangeDecided)
+        assert answer.voided is not None
+        assert (answer.voided.fate, answer.code) == (said.OrderFate.VOIDED, "resource_failed")
 
 
 def test_the_word_on_which_a_change_rests_is_kept_with_it() -> None:

@@ -49,7 +49,7 @@ def test_further_ones_have_processes_of_their_own(tmp_path: Path) -> None:
         "[bank]\nstandby = true\nlease_s = 7"
     )
     config = read(tmp_path / "market.toml", tables)
-    assert config.redundancy.banks.lease == 7 * SECOND
+    assert config.banks.lease == 7 * SECOND
     assert grouped(config) == {
         "market": ["directory", "house", "keeper"],
         "users": ["alice"],

@@ -9,6 +9,8 @@ import pytest
 from ramp.errors import ConfigurationError
 from ramp.runtime.joining.account_tokens import AccountToken, token_digest
 from ramp.servers.accounts import AccountLine, Accounts
+from ramp.servers.embedded import EmbeddedServer
+from ramp.servers.prosody import ProsodyServer
 from ramp.servers.registered_accounts import RegisteredAccounts
 
 
@@ -61,6 +63,14 @@ def test_a_bad_name_makes_none_of_the_accounts(accounts):
         accounts.add({"carol": "secret", "BANK": "secret"})
     assert not accounts.exists("carol")
     assert not accounts.exists("BANK")
+
+
+@pytest.mark.parametrize("kind", [EmbeddedServer, ProsodyServer])
+def test_a_launcher_makes_no_account_of_a_bad_name(kind, tmp_path):
+    server = kind(tmp_path)
+    with pytest.raises(ConfigurationError, match="invalid account name"):
+        server.ensure_accounts({"bank": "chosen", "BANK": "chosen"})
+    assert server.accounts == {}
 
 
 def test_passwords_are_not_kept(accounts):

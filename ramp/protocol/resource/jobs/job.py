@@ -365,7 +365,7 @@ def to_run(
         order.cores,
         begin,
         end,
-        tuple(each.value for each in order.arguments),
+        order.arguments,
         order.inputs,
         tuple(environment.items()),
         queue_key=offer.offer_id if offer.in_queue else "",

@@ -73,10 +73,6 @@ class JobDesk:
         self._staged: dict[str, set[str]] = {}
         self._calls = 0
 
-    @property
-    def has_open_jobs(self) -> bool:
-        return any(not job.state.is_final for job in self._jobs.values())
-
     def account_of(self, user: str) -> str:
         """Return a buyer's local account; empty if there is no such account, or no launcher."""
         return "" if self._terms is None else self._terms.account(user)

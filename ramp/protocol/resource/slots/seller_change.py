@@ -15,24 +15,20 @@ machine is asked for the old, smaller size, so the slot itself is never lost.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, ContractChange, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed, document_name
 from ramp.model.contents import ChangeAgreed, ChangeDone, ChangePosted, ChangeRefused
 from ramp.model.instant import Duration, Instant, iso
 from ramp.model.offer import Refusal
 from ramp.model.seal import Seal
 from ramp.model.sizes.amended import SlotState
-from ramp.protocol.amending.asking import ResizeSlot, SlotResized
-from ramp.protocol.amending.memory import (
-    AmendmentDropped,
-    AmendmentReceived,
-    AmendmentSettled,
-    CapacityTaken,
-    document_name,
-)
-from ramp.protocol.effects import Effect, Persist, SaveAgreement, Send
+from ramp.protocol.effects import Effect, Persist, ResizeSlot, SaveAgreement, Send
+from ramp.protocol.events import SlotResized
 from ramp.protocol.machine import StateMachine
+from ramp.protocol.records import CapacityTaken, ChangeDropped, ChangeReceived, ChangeSettled
 from ramp.protocol.timing import Pace, Retry, earliest
 from ramp.protocol.transition_tables import SELLER_CHANGE, SellerChangeState
 
@@ -50,6 +46,7 @@ class SellerChange(StateMachine[SellerChangeState]):
         agreement: of the slot.
         state: present state of the slot.
         pace: of the resource.
+        is_sold: returns whether the slot is still sold.
 
     Attributes:
         body: the amendment.
@@ -58,7 +55,9 @@ class SellerChange(StateMachine[SellerChangeState]):
         stranded: why the machine cannot restore the old size, so that the slot is lost; else empty.
     """
 
-    def __init__(self, signed: Signed, agreement: Agreement, state: SlotState, pace: Pace) -> None:
+    def __init__(
+        self, signed: Signed, agreement: Agreement, state: SlotState, pace: Pace, is_sold: Callable[[], bool]
+    ) -> None:
         super().__init__(agreement.request_id, SELLER_CHANGE, S.NEW)
         body = signed.body
         assert isinstance(body, ContractChange)
@@ -68,6 +67,7 @@ class SellerChange(StateMachine[SellerChangeState]):
         self.last_word: ChangeDone | ChangeRefused | None = None
         self.stranded = ""
         self._state = state
+        self._is_sold = is_sold
         self._retry = Retry(pace)
         self._taken = False
         self._asked_before = False
@@ -152,7 +152,7 @@ class SellerChange(StateMachine[SellerChangeState]):
         self._retry.answered(now)
         self.deadline = None
         self.last_word = ChangeDone(self.signed, content, seal)
-        settled = Persist(AmendmentSettled(self.body.offer_id, content, seal, now))
+        settled = Persist(ChangeSettled(self.body.offer_id, content, seal, now))
         # the document first: after a crash between the two the bank is asked again, and both are written
         return [
             SaveAgreement(document_name(self.body.agreement_id, self.body.number), self.signed, seal.text),
@@ -160,13 +160,8 @@ class SellerChange(StateMachine[SellerChangeState]):
             self.tell(self.last_word),
         ]
 
-    def tick(self, now: Instant, *, sold: bool) -> list[Effect]:
-        """Take cores back at the agreed instant, give up an addition that is not paid in time, or ask again.
-
-        Args:
-            now: the present.
-            sold: whether the slot is still sold.
-        """
+    def on_timer(self, now: Instant) -> list[Effect]:
+        """Take cores back at the agreed instant, give up an addition that is not paid in time, or ask again."""
         body = self.body
         if body.grows:
             if self.state in (S.PREPARING, S.AGREED) and now >= body.valid_until:
@@ -174,7 +169,7 @@ class SellerChange(StateMachine[SellerChangeState]):
                 return self._restore("expired", detail, "deadline")
             return self._ask_again(now)
         if self.state is S.AGREED and now >= body.effective_at:
-            if not sold:
+            if not self._is_sold():
                 return self._restore("not_active", "the slot is being released", "deadline")
             if now >= body.valid_until:
                 return self._too_late()
@@ -311,14 +306,14 @@ class SellerChange(StateMachine[SellerChangeState]):
         self._retry.stop()
         self.deadline = None
         self.last_word = ChangeRefused(self.body.agreement_id, self.body.number, code, detail)
-        dropped = Persist(AmendmentDropped(self.body.offer_id, self.body.number, code, detail, now))
+        dropped = Persist(ChangeDropped(self.body.offer_id, self.body.number, code, detail, now))
         return [dropped, self.tell(self.last_word)] if self.on_record else [self.tell(self.last_word)]
 
     # -- common --------------------------------------------------------------------------------------------------
 
     def _received(self, now: Instant) -> Persist:
         self.on_record = True
-        return Persist(AmendmentReceived(self.body.offer_id, self.signed, now))
+        return Persist(ChangeReceived(self.body.offer_id, self.signed, now))
 
     def _is_taken(self, now: Instant) -> CapacityTaken:
         return CapacityTaken(self.body.offer_id, self.body.number, now)

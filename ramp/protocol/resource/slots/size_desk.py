@@ -27,22 +27,22 @@ from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import (
     SlotState,
     after,
-    amendment_problem,
+    change_problem,
     first_state,
     notice_problem,
     number_problem,
 )
-from ramp.protocol.amending.asking import SlotResized
-from ramp.protocol.amending.memory import AmendmentDropped, AmendmentReceived, AmendmentSettled, SizeRecord
 from ramp.protocol.belief import sealed_lately
+from ramp.protocol.conversations import Conversations, Registry
 from ramp.protocol.effects import Effect, Send, reply
-from ramp.protocol.faults import guarded
+from ramp.protocol.events import SlotResized
+from ramp.protocol.records import ChangeDropped, ChangeReceived, ChangeSettled, SizeRecord
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Booked, Unpaid
 from ramp.protocol.resource.seller import DRAINING_DETAIL, Seller
 from ramp.protocol.resource.slots.growth_prices import GrowthPrices, refused
 from ramp.protocol.resource.slots.seller_change import SellerChange
-from ramp.protocol.timing import Pace, earliest
+from ramp.protocol.timing import Pace
 from ramp.protocol.transition_tables import ParticipantState, SellerChangeState
 
 EFFECT_SLACK: Final[Duration] = MINUTE
@@ -92,6 +92,7 @@ class SizeDesk:
         in_the_way: returns why a slot (an offer's id) cannot have these cores and this end, or the empty string.
         seller: prices additions, unless it is draining.
         unpaid: unpaid slots of each buyer.
+        registry: of the resource's conversations.
 
     Attributes:
         booked: held and sold slots in their largest size.
@@ -105,20 +106,18 @@ class SizeDesk:
         *,
         seller: Seller,
         unpaid: Unpaid,
+        registry: Registry,
     ) -> None:
         self.booked = Booked(seller.cores)
         self.prices = GrowthPrices(pace.timing, seller.question_for_growth)
+        registry.follow(self.prices)
         self._seller = seller
         self._unpaid = unpaid
         self._pace = pace
         self._in_the_way = in_the_way
         self._slots: dict[str, KeptSlot] = {}
-        self._open: dict[str, SellerChange] = {}
+        self._open: Conversations[SellerChange] = Conversations(registry, followed=self._followed)
         self._stranded: list[tuple[str, str]] = []
-
-    @property
-    def deadline(self) -> Instant | None:
-        return earliest(*(change.deadline for change in self._open.values()))
 
     @property
     def open(self) -> tuple[str, ...]:
@@ -134,17 +133,17 @@ class SizeDesk:
 
     def replay(self, record: SizeRecord, participant: Participant) -> None:
         slot = self._slot(participant)
-        if isinstance(record, AmendmentReceived):
-            slot.change = self._change(record.amendment, slot)
+        if isinstance(record, ChangeReceived):
+            slot.change = self._change(record.change, slot)
             slot.change.on_record = True
             return
         change = slot.change
         assert change is not None, "it was received first"
-        if isinstance(record, AmendmentSettled):
+        if isinstance(record, ChangeSettled):
             slot.amended(change.body)
             slot.said[change.body.number] = ChangeDone(change.signed, record.posted, record.seal)
             slot.change = None
-        elif isinstance(record, AmendmentDropped):
+        elif isinstance(record, ChangeDropped):
             body = change.body
             slot.said[body.number] = ChangeRefused(body.agreement_id, body.number, record.code, record.detail)
             slot.change = None
@@ -156,7 +155,7 @@ class SizeDesk:
         slot = self._slots.get(offer_id)
         if slot is None or slot.change is None or slot.participant.state is ParticipantState.RELEASED:
             return []
-        return self._kept(slot, slot.change.recover(now))
+        return self._act(slot, partial(slot.change.recover, now), now)
 
     def forget(self, offer_id: str) -> None:
         self._slots.pop(offer_id, None)
@@ -164,7 +163,7 @@ class SizeDesk:
         self._close(offer_id)
 
     def _close(self, offer_id: str) -> None:
-        change = self._open.pop(offer_id, None)
+        change = self._open.drop(offer_id)
         if change is not None:
             self._unpaid.remove(change.body.user, change.body.key)
 
@@ -177,11 +176,6 @@ class SizeDesk:
                 slot.change = None
                 self._close(participant.offer.offer_id)
 
-    def clock_set(self, by: Duration) -> None:
-        self.prices.clock_set(by)
-        for change in self._open.values():
-            change.clock_set(by)
-
     def stranded(self) -> list[tuple[str, str]]:
         """Return, once, the slots (offer ids) that did not regain their old size, and why."""
         told, self._stranded = self._stranded, []
@@ -189,7 +183,7 @@ class SizeDesk:
 
     # -- messages and answers ------------------------------------------------------------------------------------
 
-    def on_amendment(
+    def on_change(
         self, message: Message, signed: Signed, participant: Participant | None, now: Instant
     ) -> list[Effect]:
         """Take a buyer's proposal, for the first time or again.
@@ -221,7 +215,7 @@ class SizeDesk:
         if problem is not None:
             return [_refuse(message, body, *problem)]
         slot.change = self._change(signed, slot)
-        return self._kept(slot, slot.change.start(now))
+        return self._act(slot, partial(slot.change.start, now), now)
 
     def on_growth(
         self, message: Message, word: GrowthWord, participant: Participant | None, now: Instant
@@ -268,8 +262,8 @@ class SizeDesk:
         slot = self._slot(participant)
         change = slot.change
         if change is not None and change.body.number == word.number and change.body.grows:
-            funded = isinstance(word, ChangeAgreed)
-            return self._kept(slot, change.on_funded(now) if funded else change.on_withdrawn(now))
+            heard = change.on_funded if isinstance(word, ChangeAgreed) else change.on_withdrawn
+            return self._act(slot, partial(heard, now), now)
         said = slot.said.get(word.number)
         return [] if said is None or isinstance(word, ChangeWithdrawal) else [_say(message, said)]
 
@@ -277,7 +271,7 @@ class SizeDesk:
         change = self._open.get(resized.key)
         if change is None:
             return []
-        return self._kept(self._slots[resized.key], change.on_resized(resized, now))
+        return self._act(self._slots[resized.key], partial(change.on_resized, resized, now), now)
 
     def on_bank(
         self, content: ChangePosted | ChangeRefused, seal: Seal, participant: Participant, now: Instant
@@ -290,17 +284,7 @@ class SizeDesk:
         change = self._open.get(participant.offer.offer_id)
         if change is None or change.body.number != content.number:
             return []
-        return self._kept(self._slots[participant.offer.offer_id], change.on_bank(content, seal, now))
-
-    def tick(self, now: Instant) -> list[Effect]:
-        effects: list[Effect] = []
-        for offer_id, change in list(self._open.items()):
-            if change.deadline is not None and now >= change.deadline:
-                slot = self._slots[offer_id]
-                sold = slot.participant.state is ParticipantState.SOLD
-                acts = partial(self._ticked, slot, change, now, sold=sold)
-                effects += guarded(offer_id, acts)
-        return effects
+        return self._act(self._slots[participant.offer.offer_id], partial(change.on_bank, content, seal, now), now)
 
     # -- common --------------------------------------------------------------------------------------------------
 
@@ -315,7 +299,7 @@ class SizeDesk:
             return "too_old", f"{age}; expected at most {seconds(timing.message_age):g} s apart, check both clocks"
         if now >= body.effective_at:
             return "too_late", f"the effective time {iso(body.effective_at)} is in the past"
-        problem = amendment_problem(participant.agreed, slot.state, body)
+        problem = change_problem(participant.agreed, slot.state, body)
         if problem is not None:
             return problem
         if short := notice_problem(body, timing.amendment_notice):
@@ -364,10 +348,8 @@ class SizeDesk:
         return None
 
     def _change(self, signed: Signed, slot: KeptSlot) -> SellerChange:
-        return SellerChange(signed, slot.participant.agreed, slot.state, self._pace)
-
-    def _ticked(self, slot: KeptSlot, change: SellerChange, now: Instant, *, sold: bool) -> list[Effect]:
-        return self._kept(slot, change.tick(now, sold=sold))
+        is_sold = lambda: slot.participant.state is ParticipantState.SOLD  # noqa: E731
+        return SellerChange(signed, slot.participant.agreed, slot.state, self._pace, is_sold)
 
     def _slot(self, participant: Participant) -> KeptSlot:
         offer_id = participant.offer.offer_id
@@ -375,11 +357,17 @@ class SizeDesk:
             self._slots[offer_id] = KeptSlot(participant, first_state(participant.agreed))
         return self._slots[offer_id]
 
-    def _kept(self, slot: KeptSlot, effects: list[Effect]) -> list[Effect]:
-        change = slot.change
+    def _act(self, slot: KeptSlot, action: Callable[[], list[Effect]], now: Instant) -> list[Effect]:
+        change, offer_id = slot.change, slot.participant.offer.offer_id
         assert change is not None
-        offer_id = slot.participant.offer.offer_id
-        self._open[offer_id] = change
+        if self._open.get(offer_id) is not change:
+            self._open.add(offer_id, change)
+        return self._open.act(offer_id, action, now)
+
+    def _followed(self, change: SellerChange, effects: list[Effect], now: Instant) -> list[Effect]:
+        """Follow the state of a change after its action."""
+        offer_id = change.body.offer_id
+        slot = self._slots[offer_id]
         if change.body.grows:
             self._unpaid.add(change.body.user, change.body.key, change.set_aside)
         if change.state is SellerChangeState.ENDED:

@@ -2,8 +2,8 @@
 
 The seller is asked first. It takes back a reduction, or sets an addition aside, and has the change posted. An addition
 is paid by an order, which the bank sets aside before; the bank posts the order with the last of its changes, or none of
-it. A cancellation goes to the seller, which countersigns it. A claim rests on the seller's sealed failure and goes to
-the bank at once.
+it. A cancellation goes to the seller, which countersigns it. A failure that the seller has signed goes to the bank at
+once.
 
 Only the bank's answer (posted or void) is final, whatever a seller says or fails to do. So if anything fails, the buyer
 turns to the bank: it withdraws a change of size or its order, and cancels by its own signature. After a restart the
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, ContractChange, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed, document_name
 from ramp.model.contents import (
     ChangeAgreed,
     ChangeDone,
@@ -25,7 +25,6 @@ from ramp.model.contents import (
     ChangeRefused,
     ChangeWithdrawal,
     Content,
-    Failed,
     FundsReserved,
     OrderLine,
     OrderPosted,
@@ -33,25 +32,22 @@ from ramp.model.contents import (
     OrderVoided,
     OrderWithdrawal,
     PaymentOrder,
-    RefundClaim,
 )
-from ramp.model.instant import Instant
+from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import order_line
-from ramp.protocol.amending.asking import AmendmentOutcome
-from ramp.protocol.amending.memory import document_name
 from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Report, SaveAgreement, Send
-from ramp.protocol.machine import PatientMachine
-from ramp.protocol.outcome import CancellationOutcome
-from ramp.protocol.progress import AmendmentAdvanced
-from ramp.protocol.timing import Pace
+from ramp.protocol.machine import StateMachine
+from ramp.protocol.outcome import CancellationOutcome, ChangeOutcome
+from ramp.protocol.progress import ChangeAdvanced
+from ramp.protocol.timing import Pace, Retry, earliest, moved
 from ramp.protocol.transition_tables import BUYER_CHANGE, BuyerChangeState
 
 S = BuyerChangeState
 OrderWord = FundsReserved | OrderRefused | OrderPosted | OrderVoided
 ChangeWord = ChangeAgreed | ChangeRefused | ChangePosted | ChangeDone
-Outcome = AmendmentOutcome | CancellationOutcome
+Outcome = ChangeOutcome | CancellationOutcome
 
 POSTED, VOID = "posted", "void"
 """The bank's final answers, as stimuli."""
@@ -87,13 +83,13 @@ def check_proof(body: ContractChange, proof: ChangeDone) -> None:
         raise RemoteProtocolError("the proof lacks the bank's statement of posting")
 
 
-class BuyerChange(PatientMachine[BuyerChangeState]):
+class BuyerChange(StateMachine[BuyerChangeState]):
     """One change, or one order that pays for several.
 
     Args:
         lines: the changes with their agreements, one an agreement; several only of one order at one bank.
         pace: of the user.
-        claim: the seller's failure and its seal, if a claim ends the agreement.
+        failure: as the seller has signed it, if that ends the agreement.
 
     Attributes:
         outcomes: of each change with the bank's seal, once it has ended.
@@ -103,13 +99,16 @@ class BuyerChange(PatientMachine[BuyerChangeState]):
         self,
         lines: Sequence[tuple[ContractChange, Agreement]],
         pace: Pace,
-        claim: tuple[Failed, Seal] | None = None,
+        failure: Signed | None = None,
     ) -> None:
         body, agreement = lines[0]
-        super().__init__(body.order_id or agreement.request_id, BUYER_CHANGE, S.NEW, pace)
+        super().__init__(body.order_id or agreement.request_id, BUYER_CHANGE, S.NEW)
+        self._pace = pace
+        self._retry = Retry(pace)
+        self._limit: Instant | None = None
         self.outcomes: tuple[tuple[Outcome, Seal], ...] = ()
         self._first = body
-        self._claim = claim
+        self._failure = failure
         self._lines = {each.agreement_id: _Line(each, bought) for each, bought in lines}
         self._why: tuple[str, str] = ("", "")
 
@@ -150,22 +149,22 @@ class BuyerChange(PatientMachine[BuyerChangeState]):
     # -- entries -------------------------------------------------------------------------------------------------
 
     def start(self, now: Instant) -> list[Effect]:
-        """Ask the sellers, or the bank for a claim; for the first time or after a restart."""
-        if self._claim is not None:
+        """Ask the sellers, or the bank after a failure; for the first time or after a restart."""
+        if self._failure is not None:
             return self.decide(now)
         self._enter(S.ASKING, "start")
         return self._ask(self._pace.timing.cancellation_limit, now)
 
     def decide(self, now: Instant) -> list[Effect]:
-        """Ask only the bank: for a claim, or for an order that had ended in part before a restart."""
+        """Ask only the bank: after a failure, or for an order that had ended in part before a restart."""
         self._enter(S.DECIDING, "recover")
         return self._ask(None, now)
 
     def on_timer(self, now: Instant) -> list[Effect]:
         """Send again, or turn to the bank if an answer takes too long."""
-        if not self._is_out_of_patience(now):
-            return self._ask_again(now)
         body = self._first
+        if self._limit is None or now < self._limit:
+            return self._ask_again(now)
         if not body.grows:
             detail = f"{body.resource} has not posted the amendment in time"
             return self._turn_to_bank("no_answer", detail, "deadline", now)
@@ -253,7 +252,7 @@ class BuyerChange(PatientMachine[BuyerChangeState]):
 
     def _on_agreed(self, line: _Line, now: Instant) -> list[Effect]:
         line.agreed = True
-        effects: list[Effect] = [Report(AmendmentAdvanced(line.body))]
+        effects: list[Effect] = [Report(ChangeAdvanced(line.body))]
         if not all(each.agreed for each in self._lines.values()):
             return effects
         self._retry.answered(now)
@@ -304,19 +303,45 @@ class BuyerChange(PatientMachine[BuyerChangeState]):
 
     def _end(self, stimulus: str, seal: Seal, now: Instant, refund: int = 0) -> None:
         self._enter(S.ENDED, stimulus)
-        self._is_answered(now)
+        self._retry.answered(now)
+        self._limit = None
+        self._arm()
         done = stimulus == POSTED
         self.outcomes = tuple((self._outcome(body, refund, done=done), seal) for body in self.changes)
 
     def _outcome(self, body: ContractChange, refund: int, *, done: bool) -> Outcome:
         code, detail = ("", "") if done else self._why
         if body.is_terminal:
-            if done and self._claim is not None:
-                code, detail = self._claim[0].code, self._claim[0].detail
+            if done and body.code is not None:
+                code, detail = body.code, body.reason
             return CancellationOutcome(body.agreement_id, done, refund, code, detail)
         charge = body.charge if done else 0
         size = (body.cores, body.until, body.effective_at)
-        return AmendmentOutcome(body.agreement_id, body.number, done, *size, refund, code, detail, charge)
+        return ChangeOutcome(body.agreement_id, body.number, done, *size, refund, code, detail, charge)
+
+    # -- asking again --------------------------------------------------------------------------------------------
+
+    def clock_set(self, by: Duration) -> None:
+        self._retry.clock_set(by)
+        self._limit = moved(self._limit, by)
+        self._arm()
+
+    def _ask(self, limit: Duration | None, now: Instant) -> list[Effect]:
+        """Ask for the first time and wait at least this long for an answer; None waits without limit."""
+        self._limit = None if limit is None else now + self._pace.patience(limit)
+        self._retry.begin(now)
+        self._arm()
+        return self._say()
+
+    def _ask_again(self, now: Instant) -> list[Effect]:
+        if not self._retry.is_due(now):
+            return []
+        self._retry.again(now)
+        self._arm()
+        return self._say()
+
+    def _arm(self) -> None:
+        self.deadline = earliest(self._limit, self._retry.due)
 
     # -- what is said --------------------------------------------------------------------------------------------
 
@@ -333,10 +358,8 @@ class BuyerChange(PatientMachine[BuyerChangeState]):
     def _decision(self) -> Content:
         """Return the question on which the bank decides."""
         body = self._first
-        if self._claim is not None:
-            return RefundClaim(*self._claim)
         if body.is_terminal:
-            return Signed(body)
+            return self._failure or Signed(body)
         if not body.grows:
             return _withdrawal(body)
         reason = self._why[1] or "the buyer does not know how the amendment ended"

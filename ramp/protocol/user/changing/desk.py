@@ -1,6 +1,6 @@
 """All changes of one user's contracts: the state of each slot, open changes, and the owner's commands.
 
-Proposals, cancellations and claims are recorded before they are sent. At most one change of size and one end of an
+Proposals, cancellations and failures are recorded before they are sent. At most one change of size and one end of an
 agreement are open at a time.
 """
 
@@ -13,33 +13,36 @@ from typing import TypeGuard
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message
-from ramp.model.agreement import TERMINAL, Agreement, ContractChange, change_key, end_of
-from ramp.model.contents import ChangeDone, ChangePosted, ChangePriced, ChangeRefused, Content, Failed
+from ramp.model.agreement import TERMINAL, Agreement, ContractChange, Signed, change_key, document_name, end_of
+from ramp.model.contents import ChangeDone, ChangePosted, ChangePriced, ChangeRefused, Content
 from ramp.model.instant import Instant
 from ramp.model.money import credits_text
 from ramp.model.offer import RefusalCode
 from ramp.model.ports import IdSource
 from ramp.model.seal import Role, Seal
-from ramp.protocol.amending.asking import AgreementResized
-from ramp.protocol.amending.memory import AmendmentConcluded, AmendmentProposed, document_name
 from ramp.protocol.belief import said_by
 from ramp.protocol.conversations import Conversations, Registry
 from ramp.protocol.effects import Effect, Persist, Report, SaveAgreement
+from ramp.protocol.events import AgreementResized
 from ramp.protocol.outcome import ALREADY_CANCELLED, REFUND_ORDERED, CancellationOutcome
-from ramp.protocol.progress import AmendmentEnded, CancellationEnded
-from ramp.protocol.records import CancellationConcluded, CancellationStarted, Record, RefundClaimed
+from ramp.protocol.progress import CancellationEnded, ChangeEnded
+from ramp.protocol.records import (
+    CancellationConcluded,
+    CancellationStarted,
+    ChangeConcluded,
+    ChangeProposed,
+    Record,
+)
 from ramp.protocol.timing import Pace
 from ramp.protocol.user.changing.change import BuyerChange, ChangeWord, OrderWord, Outcome, check_proof
 from ramp.protocol.user.changing.history import History
 from ramp.protocol.user.changing.resizes import NOT_ACTIVE, Resizes
+from ramp.protocol.user.confirmed_unit import checked_failure
 
 AGENT_FAILED = "agent_failed"
 """Code of a change that a bug of the user agent ended before it was recorded."""
 
 FAILED_BEFORE = "the user agent failed before it was proposed"
-
-Claim = tuple[Failed, Seal]
-"""A seller's failure, and its seal."""
 
 
 @dataclass(slots=True)
@@ -47,11 +50,12 @@ class _OnRecord:
     """A change that the journal does not conclude.
 
     Attributes:
+        failure: the same as its seller has signed it, if it has failed; else None.
         together: agreements of all changes of its order.
     """
 
     body: ContractChange
-    claim: Claim | None = None
+    failure: Signed | None = None
     together: tuple[str, ...] = ()
 
 
@@ -164,7 +168,7 @@ class Changes:
         effects = self._resizes.none_done(asked, AGENT_FAILED, FAILED_BEFORE)
         for change in lost:
             if change.key in waiting:
-                effects += self._begin(change.lines, now, waiting[change.key].claim)
+                effects += self._begin(change.lines, now, waiting[change.key].failure)
             elif not change.outcomes:
                 effects += self._not_begun(change)
         begun = {body.key for change in lost for body in change.changes}
@@ -199,17 +203,15 @@ class Changes:
         waiting: dict[str, _OnRecord] = {}
         for record in records:
             match record:
-                case AmendmentProposed(body, together=together):
+                case ChangeProposed(body, together=together):
                     self.history.propose(body)
                     waiting[body.key] = _OnRecord(body, together=together)
-                case AmendmentConcluded(outcome):
+                case ChangeConcluded(outcome):
                     waiting.pop(change_key(outcome.agreement_id, outcome.number), None)
                     self.history.note(outcome)
-                case CancellationStarted(body):
-                    waiting[body.key] = _OnRecord(body)
-                case RefundClaimed(failed, seal) if failed.agreement_id in self._agreements:
-                    claimed = self._claimed(failed, record.at)
-                    waiting[claimed.key] = _OnRecord(claimed, (failed, seal))
+                case CancellationStarted(signed):
+                    assert isinstance(signed.body, ContractChange)
+                    waiting[signed.body.key] = _OnRecord(signed.body, signed if signed.body.is_failure else None)
                 case CancellationConcluded(outcome=ended):
                     waiting.pop(change_key(ended.agreement_id, TERMINAL), None)
                     self.history.note(ended)
@@ -218,7 +220,7 @@ class Changes:
     def _resumed(self, lines: Sequence[_OnRecord], now: Instant) -> list[Effect]:
         bodies = [(each.body, self._agreements[each.body.agreement_id]) for each in lines]
         whole = len(lines) >= len(lines[0].together)
-        return self._begin(bodies, now, lines[0].claim, whole=whole)
+        return self._begin(bodies, now, lines[0].failure, whole=whole)
 
     # -- commands ------------------------------------------------------------------------------------------------
 
@@ -231,7 +233,7 @@ class Changes:
         if agreement is None or standing != "active":
             return self._not_cancelled(agreement_id, standing)
         body = end_of(agreement, reason, now)
-        return self._begin([(body, agreement)], now, records=[CancellationStarted(body, now)])
+        return self._begin([(body, agreement)], now, records=[CancellationStarted(Signed(body), now)])
 
     def _not_cancelled(self, agreement_id: str, standing: str | None) -> list[Effect]:
         """Report that an agreement is not cancelled now: its state (None if it is unknown), or its end before."""
@@ -245,17 +247,17 @@ class Changes:
             outcome = CancellationOutcome(agreement_id, False, 0, NOT_ACTIVE, detail)
         return [Report(CancellationEnded(outcome))]
 
-    def claim(self, failed: Failed, seal: Seal, now: Instant) -> list[Effect]:
-        """Claim a refund on the failure message of a paid resource."""
-        agreement_id = failed.agreement_id
-        if self.is_ending(agreement_id) or agreement_id in self.history.ended:
-            return []
-        body, agreement = self._claimed(failed, now), self._agreements[agreement_id]
-        claimed = RefundClaimed(failed, seal, now)
-        return self._begin([(body, agreement)], now, (failed, seal), records=[claimed])
+    def claim(self, failure: Signed, now: Instant) -> list[Effect]:
+        """Claim a refund for a failure that a paid resource has signed.
 
-    def _claimed(self, failed: Failed, now: Instant) -> ContractChange:
-        return end_of(self._agreements[failed.agreement_id], failed.detail, now)
+        Raises:
+            RemoteProtocolError: if the resource has not signed that it fails to deliver the agreement.
+        """
+        agreement = self._agreements[failure.body.agreement_id]
+        body = checked_failure(failure, agreement)
+        if self.is_ending(body.agreement_id) or body.agreement_id in self.history.ended:
+            return []
+        return self._begin([(body, agreement)], now, failure, records=[CancellationStarted(failure, now)])
 
     def resize(self, wish: AgreementResized, now: Instant) -> list[Effect]:
         """Resize active slots, or quote the refund or cost."""
@@ -266,7 +268,7 @@ class Changes:
         together = tuple(body.agreement_id for body, _ in lines if body.grows)
         for body, _ in lines:
             self.history.propose(body)
-        return self._begin(lines, now, records=[AmendmentProposed(body, now, together) for body, _ in lines])
+        return self._begin(lines, now, records=[ChangeProposed(body, now, together) for body, _ in lines])
 
     # -- messages ------------------------------------------------------------------------------------------------
 
@@ -350,7 +352,7 @@ class Changes:
         self,
         lines: Sequence[tuple[ContractChange, Agreement]],
         now: Instant,
-        claim: Claim | None = None,
+        failure: Signed | None = None,
         *,
         records: Sequence[Record] = (),
         whole: bool = True,
@@ -360,11 +362,11 @@ class Changes:
         Args:
             lines: one change, or those of one order that are not concluded.
             now: the present.
-            claim: the seller's failure that a claim rests on.
+            failure: as the seller has signed it.
             records: to write before; empty if they are on record.
             whole: whether the order has no other lines; else it has ended, and only the bank is asked.
         """
-        change = BuyerChange(lines, self._pace, claim)
+        change = BuyerChange(lines, self._pace, failure)
         self._open.add(change.key, change)
         self._found_at |= {body.key: change.key for body in change.changes}
         begin = change.start if whole else change.decide
@@ -387,7 +389,7 @@ class Changes:
         self.history.note(outcome)
         if isinstance(outcome, CancellationOutcome):
             return [Persist(CancellationConcluded(outcome, seal, now)), Report(CancellationEnded(outcome))]
-        return [Persist(AmendmentConcluded(outcome, seal, now)), Report(AmendmentEnded(outcome))]
+        return [Persist(ChangeConcluded(outcome, seal, now)), Report(ChangeEnded(outcome))]
 
 
 def _reference(change: BuyerChange) -> str:

@@ -13,9 +13,9 @@ from ramp.model.agreement import Agreement, ContractChange, change_key
 from ramp.model.contents import ChangeCall, ChangePriced
 from ramp.model.instant import Duration, Instant
 from ramp.model.money import credits_text
-from ramp.model.sizes.amended import SlotState, amendment_problem, charge_owed
-from ramp.protocol.amending.asking import QUOTED
+from ramp.model.sizes.amended import SlotState, change_problem, charge_owed
 from ramp.protocol.effects import Effect, Send
+from ramp.protocol.outcome import QUOTED
 from ramp.protocol.timing import Pace, Retry, earliest, moved
 
 TOO_EXPENSIVE = "too_expensive"
@@ -134,7 +134,7 @@ class PriceInquiry:
         valid_until = min(effective_at + timing.amendment_window, *(each.state.until for each in self.wanted))
         bodies = [self._drawn_up(each, order_id, (now, effective_at, valid_until)) for each in self.wanted]
         problems = (
-            amendment_problem(each.agreement, each.state, body) for each, body in zip(self.wanted, bodies, strict=True)
+            change_problem(each.agreement, each.state, body) for each, body in zip(self.wanted, bodies, strict=True)
         )
         self.failure = next((problem for problem in problems if problem is not None), None)
         total = sum(body.amount for body in bodies)

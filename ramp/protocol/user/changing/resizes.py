@@ -19,18 +19,19 @@ from ramp.model.seal import Role
 from ramp.model.sizes.amended import (
     AMENDMENT_NUMBER_MAX,
     SlotState,
-    amendment_problem,
+    change_problem,
     is_growth,
     mixed_problem,
     number_problem,
     refund_owed,
 )
 from ramp.model.sizes.moldable import price_with
-from ramp.protocol.amending.asking import QUOTED, AgreementResized, AmendmentOutcome
 from ramp.protocol.belief import said_by
 from ramp.protocol.conversations import Conversations, Registry
 from ramp.protocol.effects import Effect, Report
-from ramp.protocol.progress import AmendmentEnded
+from ramp.protocol.events import AgreementResized
+from ramp.protocol.outcome import QUOTED, ChangeOutcome
+from ramp.protocol.progress import ChangeEnded
 from ramp.protocol.timing import Pace
 from ramp.protocol.user.changing.history import History
 from ramp.protocol.user.changing.inquiry import PriceInquiry, Wanted, proposal
@@ -143,11 +144,11 @@ class Resizes:
         valid_until = min(effective_at + timing.amendment_window, wanted.until)
         owed = refund_owed(agreement, state, wanted.cores, wanted.until, effective_at)
         body = replace(proposal(wanted, now, effective_at, valid_until), amount=-owed)
-        problem = amendment_problem(agreement, state, body)
+        problem = change_problem(agreement, state, body)
         if problem is not None:
             return self.none_done([wanted.agreement_id], *problem)
         if quote_only:
-            return [Report(AmendmentEnded(_quoted(body)))]
+            return [Report(ChangeEnded(_quoted(body)))]
         return self._propose([(body, agreement)], now)
 
     def _grow(self, wanted: Sequence[Wanted], max_cost: int | None, now: Instant, *, quote_only: bool) -> list[Effect]:
@@ -201,7 +202,7 @@ class Resizes:
             return effects
         self._inquiries.drop(inquiry.key)
         if inquiry.quote_only:
-            return [Report(AmendmentEnded(_quoted(body))) for body in bodies]
+            return [Report(ChangeEnded(_quoted(body))) for body in bodies]
         lines = [(body, each.agreement) for body, each in zip(bodies, inquiry.wanted, strict=True)]
         return self._propose(lines, now)
 
@@ -221,14 +222,14 @@ class Resizes:
 
     def _not_done(self, agreement_id: str, state: SlotState | None, code: str, detail: str) -> Report:
         cores, until = (0, 0) if state is None else (state.cores, state.until)
-        outcome = AmendmentOutcome(agreement_id, 0, False, cores, until, code=code, detail=detail)
-        return Report(AmendmentEnded(outcome))
+        outcome = ChangeOutcome(agreement_id, 0, False, cores, until, code=code, detail=detail)
+        return Report(ChangeEnded(outcome))
 
 
-def _quoted(body: ContractChange) -> AmendmentOutcome:
+def _quoted(body: ContractChange) -> ChangeOutcome:
     """Return the outcome of a resize that was only quoted."""
     size = (body.cores, body.until, body.effective_at)
-    return AmendmentOutcome(body.agreement_id, 0, False, *size, body.refund, QUOTED, "nothing is proposed", body.charge)
+    return ChangeOutcome(body.agreement_id, 0, False, *size, body.refund, QUOTED, "nothing is proposed", body.charge)
 
 
 def _asking(wish: AgreementResized, agreement: Agreement) -> int:

@@ -7,17 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ramp.batch.gridengine.answers import (
+    granted_number,
     read_queues,
     read_reservation_of_jobs,
     read_reservations,
-    task_count,
-)
-from ramp.batch.gridengine.markup import limit_of
-from ramp.batch.gridengine.texts import (
-    granted_number,
     read_settings,
+    task_count,
     verified_slots,
 )
+from ramp.batch.gridengine.markup import limit_of
 from ramp.model.instant import MINUTE, SECOND, from_iso
 
 OUTPUTS = Path(__file__).parent / "outputs"

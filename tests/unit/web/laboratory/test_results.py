@@ -1,9 +1,11 @@
 """Results of experiments as the pages read them."""
 
 import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
 from ramp.errors import DocumentError
-from ramp.web.laboratory.results import PICTURE, ROWS_MAX, TABLE, experiments_in, read_result, read_table
+from ramp.web.laboratory.results import PICTURE, ROWS_MAX, TABLE, experiments_in, files_route, read_result, read_table
 from simulation.experiments.comparison import Comparison
 from simulation.experiments.result import Column, write_rows, write_summary
 
@@ -68,3 +70,14 @@ def test_a_table_has_numbers_to_sort_and_units(folder):
 def test_of_a_long_table_the_first_rows_are_shown(folder):
     _, rows, complete = read_table(read_result(folder, "demo"), "long.csv")
     assert (len(rows), rows[-1], complete) == (ROWS_MAX, [ROWS_MAX - 1], False)
+
+
+def test_browsers_fetch_pictures_and_tables_of_the_folder_and_nothing_else(folder):
+    (folder / "secret.png").touch()
+    (folder / "demo" / "other.png").touch()
+    browser = TestClient(Starlette(routes=[files_route(folder)]))
+    for path in ("demo/wait.png", "demo/table.csv"):
+        assert browser.get(f"/laboratory/files/{path}").content == (folder / path).read_bytes()
+    outside = ("demo/..%2fsecret.png", "..%2f..%2fetc/passwd", "%2e%2e/secret.png")
+    for path in ("demo/other.png", "demo/summary.json", *outside):
+        assert browser.get(f"/laboratory/files/{path}").status_code == 404, path

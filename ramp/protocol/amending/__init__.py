@@ -1,1 +1,0 @@
-"""Common parts of resizes at user, resource and bank: questions, answers and journal records."""

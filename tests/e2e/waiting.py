@@ -1,0 +1,23 @@
+"""Waiting for what must come, on however busy a computer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+LIMIT_S: Final = 300.0
+"""How long a test waits for one thing, in seconds: for what hangs.
+
+Less than a test has in all, so that it says what it waited for.
+"""
+
+
+def until(condition: Callable[[], Any], what: str | Callable[[], str], limit_s: float = LIMIT_S) -> Any:
+    """Wait until a condition holds and return what it gave; an AssertionError says what did not come about."""
+    end = time.monotonic() + limit_s
+    while not (found := condition()):
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {limit_s:g} s: {what() if callable(what) else what}")
+        time.sleep(0.05)
+    return found

@@ -1,0 +1,584 @@
+"""What a user makes of amendments of what it has bought: what it proposes, whom it believes, when it gives up.
+
+The slot has 16 cores from the second hour to the fifth and cost 16 * 4 * 60 = 3 840 credits; clocks begin at 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from ramp.errors import RemoteProtocolError
+from ramp.model import contents as c
+from ramp.model.acl import Message, Performative
+from ramp.model.agreement import Agreement, ContractChange, Signed
+from ramp.model.instant import HOUR, MINUTE, SECOND
+from ramp.model.offer import Offer
+from ramp.model.request import MoldableTerms, RequestUnit, TotalCores
+from ramp.model.seal import Role, Seal
+from ramp.model.sizes.amended import SLOT_CHANGES_MAX, after, first_state, refund_owed, state_digest
+from ramp.protocol.conversations import Registry
+from ramp.protocol.effects import Effect, Persist, Report, SaveAgreement, Send, TakeUpAgain
+from ramp.protocol.events import AgreementResized
+from ramp.protocol.outcome import ChangeOutcome
+from ramp.protocol.progress import ChangeAdvanced, ChangeEnded
+from ramp.protocol.records import ChangeConcluded, ChangeProposed
+from ramp.protocol.timing import Pace, Timing
+from ramp.protocol.user.changing import history
+from ramp.protocol.user.changing.change import BuyerChange
+from ramp.protocol.user.changing.desk import Changes
+from simulation.market.counted_ids import CountedIds
+from simulation.market.virtual_notary import VirtualNotary
+
+NOTICE = 10 * SECOND
+WINDOW = 2 * MINUTE
+PATIENCE = 15 * SECOND
+OFFER = Offer("o1", "r1", 1, "res", 60, HOUR, 5 * HOUR, 16, 0.0, HOUR)
+UNIT = RequestUnit(1, 70, 5 * HOUR, TotalCores(16), HOUR)
+AGREEMENT = Agreement("a1", "r1", 1, "alice", "res", "bank", UNIT, OFFER, "R1", OFFER.cost, 0, "order-1", MINUTE)
+HALF = 192_000
+"""Minor units: half of what was paid."""
+
+FIRST = ContractChange(
+    agreement_id="a1",
+    number=1,
+    previous=first_state(AGREEMENT).digest,
+    offer_id="o1",
+    user="alice",
+    resource="res",
+    bank="bank",
+    cores=8,
+    until=5 * HOUR,
+    effective_at=NOTICE,
+    amount=-HALF,
+    issued_at=0,
+    valid_until=NOTICE + WINDOW,
+)
+BOTH = Signed(FIRST, ("alice", "res"), "text")
+POSTED = c.ChangePosted("a1", 1, "t1", -HALF)
+REFERENCE = "a1#1"
+
+
+def seal_of(content: Any, sender: str, receiver: str, role: Role) -> Seal:
+    message = Message(Performative.INFORM, sender, receiver, "r1", content)
+    seal = VirtualNotary(sender, role).seal(message, 0).seal
+    assert seal is not None
+    return seal
+
+
+TO_SELLER = seal_of(POSTED, "bank", "res", Role.BANK)
+PROOF = c.ChangeDone(BOTH, POSTED, TO_SELLER)
+
+
+@dataclass
+class Buyer:
+    """Alice's changes; what she knows of her agreement is set by the test."""
+
+    standing: str = "active"
+
+    def __post_init__(self) -> None:
+        self.changes = self.new()
+
+    def new(self) -> Changes:
+        self.registry = Registry()
+        pace, ids = Pace(Timing()), CountedIds("alice")
+        return Changes({"a1": AGREEMENT}, lambda _: self.standing, pace, ids, self.registry)
+
+    def resize(self, now: int = 0, *, cores: int | None = 8, **wish: Any) -> list[Effect]:
+        return self.changes.resize(AgreementResized("a1", cores, **wish), now)
+
+    def hears(
+        self, content: Any, now: int = 1, sender: str = "res", role: Role = Role.RESOURCE, *, sealed: bool = True
+    ) -> list[Effect]:
+        message = Message(Performative.INFORM, sender, "alice", "r1", content, in_reply_to=REFERENCE)
+        if sealed:
+            message = VirtualNotary(sender, role).seal(message, now)
+        return self.changes.handle(message, content, now)
+
+    def hears_bank(self, content: Any, now: int = 1) -> list[Effect]:
+        return self.hears(content, now, "bank", Role.BANK)
+
+    def withdrawn(self, now: int = 1, code: str = "another_open") -> list[Effect]:
+        """The seller does not agree."""
+        self.resize()
+        return self.hears(c.ChangeRefused("a1", 1, code, "its word"), now)
+
+
+@pytest.fixture
+def buyer() -> Buyer:
+    return Buyer()
+
+
+def outcome_of(effects: list[Effect]) -> ChangeOutcome:
+    (ended,) = [each.progress for each in effects if isinstance(each, Report)]
+    assert isinstance(ended, ChangeEnded)
+    return ended.outcome
+
+
+def messages(effects: list[Effect]) -> list[Message]:
+    return [each.message for each in effects if isinstance(each, Send)]
+
+
+# -- what is proposed ------------------------------------------------------------------------------------------------
+
+
+def test_half_of_the_cores_are_given_back(buyer: Buyer) -> None:
+    persisted, sent = buyer.resize()
+    assert persisted == Persist(ChangeProposed(FIRST, 0))
+    assert sent == Send(Message(Performative.REQUEST, "alice", "res", "r1", Signed(FIRST), reply_with=REFERENCE))
+    assert buyer.changes.open == ("a1",)
+    assert "a1" in buyer.changes
+
+
+def test_an_earlier_end_leaves_the_cores_and_bounds_the_time_to_post(buyer: Buyer) -> None:
+    now = 2 * HOUR
+    (persisted, _) = buyer.resize(now, cores=None, until=now + MINUTE)
+    assert isinstance(persisted, Persist)
+    assert isinstance(persisted.record, ChangeProposed)
+    body = persisted.record.change
+    assert (body.cores, body.until, body.effective_at) == (16, now + MINUTE, now + NOTICE)
+    assert body.valid_until == now + MINUTE  # before the slot's end, and before the window's
+    assert body.refund == 16 * 6_000 * (3 * HOUR - MINUTE) // HOUR
+
+
+def test_a_quote_proposes_nothing(buyer: Buyer) -> None:
+    (told,) = buyer.resize(quote_only=True)
+    outcome = ChangeOutcome("a1", 0, False, 8, 5 * HOUR, NOTICE, HALF, "quoted", "nothing is proposed")
+    assert told == Report(ChangeEnded(outcome))
+    assert buyer.changes.open == ()
+    persisted = buyer.resize()[0]
+    assert isinstance(persisted, Persist)
+    assert persisted.record == ChangeProposed(FIRST, 0)  # the first number is still free
+
+
+@pytest.mark.parametrize(("standing", "said"), [("cancelled", "a1 is cancelled"), ("settled", "a1 is settled")])
+def test_only_what_is_active_can_be_changed(buyer: Buyer, standing: str, said: str) -> None:
+    buyer.standing = standing
+    outcome = outcome_of(buyer.resize())
+    assert (outcome.agreement_id, outcome.number, outcome.done, outcome.code) == ("a1", 0, False, "not_active")
+    assert (outcome.cores, outcome.until, outcome.effective_at) == (0, 0, 0)
+    assert said in outcome.detail
+
+
+def test_what_is_unknown_cannot_be_changed(buyer: Buyer) -> None:
+    outcome = outcome_of(buyer.changes.resize(AgreementResized("a9", 8), 0))
+    assert (outcome.agreement_id, outcome.done, outcome.code) == ("a9", False, "not_active")
+    assert "a9 is unknown" in outcome.detail
+
+
+def test_a_change_that_does_not_fit_is_told_with_the_slot_as_it_stands(buyer: Buyer) -> None:
+    outcome = outcome_of(buyer.resize(cores=16))
+    assert (outcome.agreement_id, outcome.number, outcome.done) == ("a1", 0, False)
+    assert (outcome.cores, outcome.until, outcome.code) == (16, 5 * HOUR, "no_change")
+    assert "16 cores" in outcome.detail
+
+
+def test_one_change_at_a_time(buyer: Buyer) -> None:
+    buyer.resize()
+    outcome = outcome_of(buyer.resize(cores=4))
+    assert (outcome.done, outcome.code) == (False, "another_open")
+    assert "a1 is already being changed" in outcome.detail
+
+
+def test_one_order_pays_at_one_bank() -> None:
+    agreements = {"a1": AGREEMENT, "a2": replace(AGREEMENT, agreement_id="a2", bank="other")}
+    changes = Changes(agreements, lambda _: "active", Pace(Timing()), CountedIds("alice"), Registry())
+    ended = changes.resize(AgreementResized("a1", 24, together=("a2",)), 0)
+    told = [each.progress.outcome for each in ended if isinstance(each, Report)]  # type: ignore[union-attr]
+    assert [(each.agreement_id, each.code) for each in told] == [("a1", "not_together"), ("a2", "not_together")]
+    assert (len(ended), changes.open) == (2, ())
+
+
+def test_more_of_a_moldable_slot_may_cost_what_its_own_size_may() -> None:
+    """The run may cost 16 * 4 * 70 = 4 480 credits, which are 80 for each of the 8 * 7 core hours bought."""
+    unit = replace(UNIT, wall_time=4 * HOUR, moldable=MoldableTerms(8, 16, "amdahl:0.1"))
+    agreement = replace(AGREEMENT, request=unit, offer=replace(OFFER, cores=8, end=8 * HOUR))
+    changes = Changes({"a1": agreement}, lambda _: "active", Pace(Timing()), CountedIds("alice"), Registry())
+    (call,) = messages(changes.resize(AgreementResized("a1", 12), 0))
+    assert call.content == c.ChangeCall("a1", 1, 12, 8 * HOUR, 80)
+
+
+def test_more_of_a_slot_with_more_cores_than_asked_may_cost_what_a_charged_core_hour_may() -> None:
+    """4 of 16 cores asked for four hours at 70 may cost 1 120 credits, 17.5 for each core-hour charged."""
+    agreement = replace(AGREEMENT, request=replace(UNIT, cores=TotalCores(4)))
+    changes = Changes({"a1": agreement}, lambda _: "active", Pace(Timing()), CountedIds("alice"), Registry())
+    (call,) = messages(changes.resize(AgreementResized("a1", 24), 0))
+    assert call.content == c.ChangeCall("a1", 1, 24, 5 * HOUR, 17)
+
+
+def test_nothing_is_added_to_a_submitted_job() -> None:
+    """Its size is fixed, so that no seller is asked; and what would be paid with it is not asked for either."""
+    submitted = replace(AGREEMENT, agreement_id="a2", offer=replace(OFFER, start_probability=0.9))
+    changes = Changes(
+        {"a1": AGREEMENT, "a2": submitted}, lambda _: "active", Pace(Timing()), CountedIds("alice"), Registry()
+    )
+    ended = changes.resize(AgreementResized("a1", 24, together=("a2",)), 0)
+    told = [each.progress.outcome for each in ended if isinstance(each, Report)]  # type: ignore[union-attr]
+    assert [(each.agreement_id, each.done, each.code) for each in told] == [
+        ("a1", False, "not_reserved"),
+        ("a2", False, "not_reserved"),
+    ]
+    assert (len(ended), changes.open) == (2, ())
+
+
+def test_an_agreement_has_a_thousand_numbers_and_no_more(buyer: Buyer) -> None:
+    def proposed(number: int) -> tuple[ChangeProposed, ChangeConcluded]:
+        refused = ChangeOutcome("a1", number, False, 8, 5 * HOUR, NOTICE, 0, "withdrawn")
+        return ChangeProposed(replace(FIRST, number=number), 0), ChangeConcluded(refused, TO_SELLER, 1)
+
+    buyer.changes.recover(proposed(999), HOUR)
+    (call,) = messages(buyer.resize(cores=24))
+    assert call.content == c.ChangeCall("a1", 1_000, 24, 5 * HOUR, 70)
+    buyer = Buyer()
+    buyer.changes.recover(proposed(1_000), HOUR)
+    outcome = outcome_of(buyer.resize(cores=24))
+    assert (outcome.done, outcome.code) == (False, "old_number")
+    assert buyer.changes.open == ()
+
+
+# -- whom it believes ------------------------------------------------------------------------------------------------
+
+
+def test_the_sellers_proof_ends_it(buyer: Buyer) -> None:
+    buyer.resize()
+    saved, persisted, told, again = _by_kind(buyer.hears(PROOF, 7))
+    assert saved == SaveAgreement("a1.amendment-1", BOTH, TO_SELLER.text)
+    outcome = ChangeOutcome("a1", 1, True, 8, 5 * HOUR, NOTICE, HALF)
+    assert persisted == Persist(ChangeConcluded(outcome, TO_SELLER, 7))
+    assert told == Report(ChangeEnded(outcome))
+    assert again is None
+    assert (buyer.changes.open, buyer.registry.deadline) == ((), None)
+    assert buyer.changes.history.posted("a1") == (FIRST,)
+    assert buyer.changes.history.state("a1") == after(first_state(AGREEMENT), FIRST)
+    assert buyer.hears_bank(POSTED) == []  # after the end
+
+
+def _by_kind(effects: list[Effect]) -> list[Effect | None]:
+    kinds = (SaveAgreement, Persist, Report, Send)
+    assert all(isinstance(each, kinds) for each in effects)
+    return [next((each for each in effects if isinstance(each, kind)), None) for kind in kinds]
+
+
+def test_the_banks_word_after_a_withdrawal_ends_it_and_the_proof_is_asked_for(buyer: Buyer) -> None:
+    (withdrawal,) = messages(buyer.withdrawn())
+    wish = c.ChangeWithdrawal("a1", 1)
+    assert withdrawal == Message(Performative.REQUEST, "alice", "bank", "r1", wish, reply_with=REFERENCE)
+    saved, persisted, told, again = _by_kind(buyer.hears_bank(POSTED, 9))
+    outcome = ChangeOutcome("a1", 1, True, 8, 5 * HOUR, NOTICE, HALF)
+    assert saved is None
+    assert isinstance(persisted, Persist)
+    assert isinstance(persisted.record, ChangeConcluded)
+    assert (persisted.record.outcome, persisted.record.at) == (outcome, 9)
+    assert told == Report(ChangeEnded(outcome))
+    assert isinstance(again, Send)
+    assert (again.message.receiver, again.message.content) == ("res", Signed(FIRST))
+    assert buyer.hears(PROOF, 10) == [SaveAgreement("a1.amendment-1", BOTH, TO_SELLER.text)]
+
+
+def test_a_withdrawal_that_the_bank_confirms_tells_why_the_seller_refused(buyer: Buyer) -> None:
+    buyer.withdrawn()
+    effects = buyer.hears_bank(c.ChangeRefused("a1", 1, "withdrawn", "by its buyer"))
+    outcome = outcome_of(effects)
+    assert (outcome.number, outcome.done, outcome.refund) == (1, False, 0)
+    assert (outcome.code, outcome.detail) == ("another_open", "its word")
+    assert messages(effects) == []
+    assert buyer.changes.history.posted("a1") == ()
+    assert buyer.changes.history.state("a1") == first_state(AGREEMENT)
+
+
+def test_the_next_proposal_has_the_next_number(buyer: Buyer) -> None:
+    buyer.withdrawn()
+    buyer.hears_bank(c.ChangeRefused("a1", 1, "withdrawn"))
+    persisted = buyer.resize(MINUTE)[0]
+    assert isinstance(persisted, Persist)
+    assert isinstance(persisted.record, ChangeProposed)
+    assert persisted.record.change.number == 2
+
+
+def test_the_bank_decides_nothing_before_it_was_asked(buyer: Buyer) -> None:
+    buyer.resize()
+    assert buyer.hears_bank(c.ChangeRefused("a1", 1, "expired")) == []
+    assert buyer.changes.open == ("a1",)
+
+
+def test_a_seller_that_refuses_twice_is_not_asked_about_it_twice(buyer: Buyer) -> None:
+    buyer.withdrawn()
+    assert buyer.hears(c.ChangeRefused("a1", 1, "too_late"), 2) == []
+    assert buyer.hears(c.ChangeAgreed("a1", 1), 2) == []  # it comes too late
+
+
+FORGED: dict[str, c.ChangeDone] = {
+    "other terms": replace(PROOF, change=replace(BOTH, body=replace(FIRST, cores=9))),
+    "one signature": replace(PROOF, change=replace(BOTH, signers=("alice",))),
+    "another signature": replace(PROOF, change=replace(BOTH, signers=("alice", "mallory"))),
+    "the seller's own word that it is paid": replace(PROOF, posted_seal=replace(TO_SELLER, signer="res")),
+    "not said as a bank": replace(PROOF, posted_seal=replace(TO_SELLER, role=Role.RESOURCE)),
+    "said to another": replace(PROOF, posted_seal=replace(TO_SELLER, receiver="mallory")),
+    "posted for another agreement": replace(PROOF, posted=replace(POSTED, agreement_id="a2")),
+    "another one posted": replace(PROOF, posted=replace(POSTED, number=2)),
+    "less posted": replace(PROOF, posted=replace(POSTED, amount=1 - HALF)),
+}
+
+
+@pytest.mark.parametrize("forged", FORGED)
+@pytest.mark.parametrize("when", ["open", "withdrawn", "over"])
+def test_a_proof_that_proves_nothing_is_refused(buyer: Buyer, forged: str, when: str) -> None:
+    if when == "open":
+        buyer.resize()
+    else:
+        buyer.withdrawn()
+        if when == "over":
+            buyer.hears_bank(POSTED)
+    before = buyer.changes.open, buyer.changes.history.posted("a1")
+    with pytest.raises(RemoteProtocolError):
+        buyer.hears(FORGED[forged])
+    assert (buyer.changes.open, buyer.changes.history.posted("a1")) == before
+
+
+@pytest.mark.parametrize(
+    "content",
+    [c.ChangeAgreed("a1", 1), c.ChangeRefused("a1", 1, "cannot_resize"), PROOF],
+    ids=lambda it: type(it).__name__,
+)
+def test_nobody_speaks_for_the_seller(buyer: Buyer, content: Any) -> None:
+    buyer.resize()
+    for said in ({"sealed": False}, {"sender": "mallory"}, {"role": Role.USER}):
+        with pytest.raises(RemoteProtocolError):
+            buyer.hears(content, **said)
+    assert buyer.changes.open == ("a1",)
+
+
+def test_nobody_speaks_for_the_bank(buyer: Buyer) -> None:
+    buyer.withdrawn()
+    for sender, role in (("mallory", Role.BANK), ("bank", Role.RESOURCE)):
+        with pytest.raises(RemoteProtocolError):
+            buyer.hears(POSTED, 2, sender, role)
+    assert buyer.changes.open == ("a1",)
+
+
+def test_a_proof_of_something_else_is_refused(buyer: Buyer) -> None:
+    buyer.resize()
+    bought = Signed(AGREEMENT, ("alice", "res"))
+    with pytest.raises(RemoteProtocolError, match="must be of a ContractChange, got Agreement"):
+        buyer.hears(replace(PROOF, change=bought))
+
+
+def test_words_of_what_was_never_proposed_are_ignored(buyer: Buyer) -> None:
+    assert buyer.hears(PROOF) == []
+    assert buyer.hears(c.ChangeAgreed("a2", 1)) == []
+    buyer.resize()
+    assert buyer.hears(c.ChangeAgreed("a1", 2)) == []
+    assert buyer.changes.open == ("a1",)
+
+
+# -- when it gives up ------------------------------------------------------------------------------------------------
+
+
+def test_a_silent_seller_is_asked_again_and_then_passed_over(buyer: Buyer) -> None:
+    buyer.resize()
+    assert buyer.registry.deadline == SECOND
+    assert buyer.registry.tick(SECOND - 1) == []
+    assert [each.content for each in messages(buyer.registry.tick(SECOND))] == [Signed(FIRST)]
+    assert buyer.registry.deadline == 3 * SECOND
+    buyer.registry.tick(3 * SECOND)
+    buyer.registry.tick(7 * SECOND)
+    assert buyer.registry.deadline == PATIENCE
+    (withdrawal,) = messages(buyer.registry.tick(PATIENCE))
+    assert (withdrawal.receiver, withdrawal.content) == ("bank", c.ChangeWithdrawal("a1", 1))
+    assert buyer.registry.deadline == PATIENCE + SECOND  # the bank is asked for ever
+    outcome = outcome_of(buyer.hears_bank(c.ChangeRefused("a1", 1, "withdrawn"), PATIENCE + 1))
+    assert (outcome.code, outcome.detail) == ("no_answer", "res has not posted the amendment in time")
+
+
+def test_who_has_agreed_is_waited_for_until_it_cannot_be_posted_any_more(buyer: Buyer) -> None:
+    buyer.resize()
+    assert buyer.hears(c.ChangeAgreed("a1", 1)) == [Report(ChangeAdvanced(FIRST))]
+    assert buyer.registry.deadline == NOTICE + WINDOW + PATIENCE
+    assert buyer.hears(c.ChangeAgreed("a1", 1), 2) == []
+    assert buyer.registry.tick(NOTICE + WINDOW + PATIENCE - 1) == []
+    (withdrawal,) = messages(buyer.registry.tick(NOTICE + WINDOW + PATIENCE))
+    assert withdrawal.content == c.ChangeWithdrawal("a1", 1)
+
+
+def test_waiting_is_counted_by_the_clock_that_is_set(buyer: Buyer) -> None:
+    buyer.resize()
+    buyer.registry.clock_set(HOUR)
+    assert buyer.registry.deadline == HOUR + SECOND
+    buyer.hears(c.ChangeAgreed("a1", 1), HOUR + 1)
+    limit = NOTICE + WINDOW + PATIENCE
+    assert buyer.registry.deadline == limit
+    buyer.registry.clock_set(-SECOND)
+    assert buyer.registry.deadline == limit - SECOND
+
+
+def test_only_the_sellers_lack_of_understanding_counts(buyer: Buyer) -> None:
+    def not_understood(sender: str, reference: str = REFERENCE) -> list[Effect]:
+        content = c.NotUnderstood("?")
+        message = Message(Performative.NOT_UNDERSTOOD, sender, "alice", "r1", content, in_reply_to=reference)
+        return buyer.changes.not_understood(message, 2)
+
+    assert not_understood("res") == []
+    buyer.resize()
+    assert not_understood("bank") == not_understood("res", "a1#2") == not_understood("res", "a2#1") == []
+    buyer.hears(c.ChangeAgreed("a1", 1))
+    assert not_understood("res") == []  # it has agreed already
+    other = Buyer()
+    other.resize()
+    buyer = other
+    assert len(messages(not_understood("res"))) == 1
+    outcome = outcome_of(buyer.hears_bank(c.ChangeRefused("a1", 1, "withdrawn")))
+    assert outcome.code == "not_understood"
+    assert "res does not understand the amendment" in outcome.detail
+
+
+def test_a_user_whose_seller_does_not_understand_gives_the_change_up(alice: Any) -> None:
+    bought = alice.bought()
+    (proposal,) = messages(alice.command(AgreementResized(bought, 8)))
+    what = Message(
+        Performative.NOT_UNDERSTOOD, "res1", "alice", "r1", c.NotUnderstood("?"), in_reply_to=proposal.reply_with
+    )
+    (withdrawal,) = messages(alice.take(what, 1))
+    assert (withdrawal.receiver, withdrawal.content) == ("bank", c.ChangeWithdrawal(bought, 1))
+
+
+def test_an_agreement_may_have_the_mark_in_its_name_that_stands_before_a_number() -> None:
+    agreement = replace(AGREEMENT, agreement_id="a#1")
+    changes = Changes({"a#1": agreement}, lambda _: "active", Pace(Timing()), CountedIds("alice"), Registry())
+    (proposal,) = messages(changes.resize(AgreementResized("a#1", 8), 0))
+    content = c.NotUnderstood("?")
+    answer = Message(Performative.NOT_UNDERSTOOD, "res", "alice", "r1", content, in_reply_to=proposal.reply_with)
+    (withdrawal,) = messages(changes.not_understood(answer, 1))
+    assert withdrawal.content == c.ChangeWithdrawal("a#1", 1)
+
+
+def test_what_is_not_known_yet_is_said(buyer: Buyer) -> None:
+    assert buyer.changes.doubts == {}
+    buyer.resize()
+    said = "amendment 1 of a1 awaits res; the slot stays unchanged until bank has posted it"
+    assert buyer.changes.doubts == {"a1": said}
+    buyer.hears(c.ChangeRefused("a1", 1, "too_late"))
+    assert buyer.changes.doubts == {"a1": "bank has been asked to void amendment 1 of a1; its answer decides"}
+
+
+# -- restarts and archives -------------------------------------------------------------------------------------------
+
+
+def test_what_is_not_concluded_is_taken_up_again(buyer: Buyer) -> None:
+    concluded = ChangeConcluded(ChangeOutcome("a1", 1, True, 8, 5 * HOUR, NOTICE, HALF), TO_SELLER, 1)
+    second = replace(FIRST, number=2, previous=state_digest(FIRST), cores=4, amount=-(HALF // 2))
+    records = (ChangeProposed(FIRST, 0), concluded, ChangeProposed(second, 2))
+    (again,) = messages(buyer.changes.recover(records, HOUR))
+    assert again.content == Signed(second)
+    assert buyer.changes.open == ("a1",)
+    assert buyer.changes.history.posted("a1") == (FIRST,)
+    assert buyer.registry.deadline == HOUR + SECOND
+    assert buyer.changes.recover((ChangeProposed(replace(FIRST, agreement_id="a9"), 0),), HOUR) == []
+
+
+def test_the_end_that_amendments_have_given_is_that_of_the_last(buyer: Buyer) -> None:
+    assert buyer.changes.history.new_end("a1") == 0
+    first, second = replace(FIRST, until=4 * HOUR), replace(FIRST, number=2, until=3 * HOUR)
+    for body in (first, second):
+        buyer.changes.recover((ChangeProposed(body, 0), ChangeConcluded(_done(body), TO_SELLER, 1)), HOUR)
+        assert buyer.changes.history.new_end("a1") == body.until
+
+
+def test_every_change_is_taken_up_again_and_one_that_is_lost_is_no_obstacle() -> None:
+    agreements = {"a1": AGREEMENT, "a2": replace(AGREEMENT, agreement_id="a2")}
+    registry = Registry()
+    changes = Changes(agreements, lambda _: "active", Pace(Timing()), CountedIds("alice"), registry)
+    proposed = [ChangeProposed(replace(FIRST, agreement_id=agreement_id), 0) for agreement_id in agreements]
+    lost = ChangeConcluded(ChangeOutcome("a9", 1, False, 8, 5 * HOUR, NOTICE, 0, "withdrawn"), TO_SELLER, 1)
+    again = messages(changes.recover((lost, *proposed), HOUR))
+    assert [each.content for each in again] == [Signed(each.change) for each in proposed]
+    assert messages(registry.tick(HOUR + SECOND)) == again  # both are due at once
+
+
+def test_what_was_refused_for_good_changes_nothing_after_a_restart(buyer: Buyer) -> None:
+    refused = ChangeConcluded(ChangeOutcome("a1", 1, False, 8, 5 * HOUR, NOTICE, 0, "withdrawn"), TO_SELLER, 1)
+    assert buyer.changes.recover((ChangeProposed(FIRST, 0), refused), HOUR) == []
+    assert buyer.changes.history.posted("a1") == ()
+    persisted = buyer.resize(HOUR)[0]
+    assert isinstance(persisted, Persist)
+    assert isinstance(persisted.record, ChangeProposed)
+    assert persisted.record.change.number == 2
+
+
+def test_a_change_that_a_bug_has_ended_is_taken_up_or_told(buyer: Buyer) -> None:
+    buyer.resize()
+    (again,) = messages(buyer.changes.resume("a1", (ChangeProposed(FIRST, 0),), 5))
+    assert again.content == Signed(FIRST)
+    outcome = outcome_of(buyer.changes.resume("a1", (), 6))  # nothing of it is on record
+    assert (outcome.done, outcome.code) == (False, "agent_failed")
+    assert outcome.detail == "the user agent failed before it was proposed"
+    assert buyer.changes.resume("a1", (), 7) == []
+    assert buyer.changes.open == ()
+
+
+def test_an_addition_that_a_bug_has_ended_before_it_was_on_record_is_told_with_the_slot_as_it_stands(
+    buyer: Buyer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    priced = c.ChangePriced("a1", 1, 60, MINUTE, 24, 5 * HOUR, first_state(AGREEMENT).digest)
+
+    def raise_bug(*_: object) -> list[Effect]:
+        raise AssertionError("a bug")
+
+    buyer.resize(cores=24)
+    with monkeypatch.context() as patched:
+        patched.setattr(BuyerChange, "start", raise_bug)
+        (again,) = buyer.hears(priced)
+    assert isinstance(again, TakeUpAgain)
+    assert (again.reference, buyer.changes.open) == ("a1", ("a1",))
+    (told,) = buyer.changes.resume("a1", (), 2)
+    why = "the user agent failed before it was proposed"
+    outcome = ChangeOutcome("a1", 0, False, 16, 5 * HOUR, code="agent_failed", detail=why)
+    assert told == Report(ChangeEnded(outcome))
+    assert (buyer.changes.open, buyer.changes.resume("a1", (), 3)) == ((), [])
+
+
+def test_a_change_that_rests_is_silent(buyer: Buyer) -> None:
+    buyer.resize()
+    buyer.changes.rest("a1")
+    buyer.changes.rest("a2")
+    assert (buyer.changes.open, buyer.registry.deadline, buyer.registry.tick(HOUR)) == ((), None, [])
+
+
+def test_what_is_archived_is_forgotten(buyer: Buyer) -> None:
+    buyer.resize()
+    buyer.hears(PROOF)
+    buyer.changes.forget(["a2"])
+    assert buyer.changes.history.posted("a1") == (FIRST,)
+    buyer.changes.forget(["a1", "a2"])
+    assert buyer.changes.history.posted("a1") == ()
+    persisted = buyer.resize()[0]
+    assert isinstance(persisted, Persist)
+    assert persisted.record == ChangeProposed(FIRST, 0)
+    buyer.changes.forget(["a1"])
+    assert buyer.changes.open == ()
+
+
+def test_a_slot_that_was_changed_too_often_is_read_and_not_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each state is made of the one before, once."""
+    buyer, records, state, made = Buyer(), [], first_state(AGREEMENT), []
+    for number in range(1, SLOT_CHANGES_MAX + 3):
+        at = number * 20 * SECOND
+        until = state.until - MINUTE
+        owed = refund_owed(AGREEMENT, state, 16, until, at + NOTICE)
+        body = replace(FIRST, number=number, previous=state.digest, cores=16, until=until, amount=-owed, issued_at=at)
+        body = replace(body, effective_at=at + NOTICE, valid_until=at + NOTICE + WINDOW)
+        records += [ChangeProposed(body, at), ChangeConcluded(_done(body), TO_SELLER, at)]
+        state = after(state, body)
+    monkeypatch.setattr(history, "after", lambda before, change: made.append(change) or after(before, change))
+    buyer.changes.recover(records, HOUR)
+    assert [buyer.changes.history.state("a1") for _ in range(3)] == [state] * 3
+    assert len(made) == SLOT_CHANGES_MAX + 2
+    (report,) = buyer.resize(HOUR)
+    assert isinstance(report, Report)
+    assert isinstance(report.progress, ChangeEnded)
+    assert report.progress.outcome.code == "too_many_changes"
+
+
+def _done(body: ContractChange) -> ChangeOutcome:
+    return ChangeOutcome("a1", body.number, True, body.cores, body.until, body.effective_at, body.refund)
