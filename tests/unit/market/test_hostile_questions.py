@@ -145,7 +145,7 @@ def test_nothing_that_is_ordered_about_a_purchase_stays_without_an_answer(market
     for other in hostile(wished):
         market.said(other)
     for text in TEXTS:
-        for given in (rq.Watch(text or "x"), ev.RequestWithdrawn(text), rq.ShowRequest(text), rq.Submit(text)):
+        for given in (rq.Watch(text or "x"), ev.RequestWithdrawn(text), rq.Submit(text)):
             market.said(given)
 
 
