@@ -63,7 +63,7 @@ def post_change(records: Records, terms: ChangeTerms, at: Instant, evidence: str
     left = left_of(payment, decided)
     amount = -left if terms.is_terminal else terms.amount
     if terms.is_terminal:
-        _check_end(records, terms, left, at)
+        _check_end(records, terms, at)
     elif problem := _problem(records, terms, decided, left, at):
         code, reason = problem
         return _void(records, terms.agreement_id, terms.number, at, str(code), reason, evidence)
@@ -163,7 +163,7 @@ def _not_posted(payment: Transfer) -> str:
     return f"payment of {payment.agreement_id} is {payment.state}; only a posted one can be changed or refunded"
 
 
-def _check_end(records: Records, terms: ChangeTerms, left: int, at: Instant) -> None:
+def _check_end(records: Records, terms: ChangeTerms, at: Instant) -> None:
     """Refuse an end that is not due: alone a buyer ends an agreement only before its slot begins."""
     if terms.grounds is Grounds.BUYER:
         starts_at = records.starts_at(terms.agreement_id)
@@ -171,8 +171,6 @@ def _check_end(records: Records, terms: ChangeTerms, left: int, at: Instant) -> 
             when = "is not known" if starts_at is None else f"was at {iso(starts_at)}"
             reason = f"the start of {terms.agreement_id} {when}: the resource must agree to the refund"
             refuse(RefusalCode.STARTED, reason)
-    if left <= 0:
-        refuse(RefusalCode.REFUNDED, f"the payment of {terms.agreement_id} is already refunded in full")
 
 
 def _problem(
@@ -226,7 +224,6 @@ def _refund(payment: Transfer, change: DecidedChange, reason: str) -> Transfer:
 def _void(
     records: Records, agreement_id: str, number: int, at: Instant, code: str, reason: str, evidence: str
 ) -> DecidedChange:
-    reason = one_line(reason, TEXT_LENGTH_MAX)
     void = DecidedChange(agreement_id, number, Grounds.BOTH, "", 0, at, code, reason)
     records.add_change(void)
     store_evidence(records, EvidenceKind.CHANGE, agreement_id, evidence, at)

@@ -14,6 +14,7 @@ from ramp.ledger.evidence import Evidence, EvidenceKind
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders.order import Order, OrderLine, OrderState
 from ramp.ledger.overview import Total
+from ramp.ledger.refusals import TEXT_LENGTH_MAX
 from ramp.ledger.transfer import Transfer, TransferKind
 from ramp.model.agreement import TERMINAL
 
@@ -92,6 +93,13 @@ def test_a_refund_gives_back_what_is_left(paid: Ledger, way: str) -> None:
     assert balances(paid) == (10_000, 0)
     assert paid.post_change(SECOND, at=60).code == "refunded"
     assert paid.post_change(FIRST, at=60).is_posted  # as it was decided
+
+
+def test_the_words_of_a_seller_that_fails_are_kept_in_one_line(paid: Ledger) -> None:
+    fail(paid, "a-1", "hector", at=50, reason="no\npower " + "x" * TEXT_LENGTH_MAX)
+    refund = paid.transfer("a-1", TransferKind.REFUND)
+    assert refund is not None
+    assert refund.memo == "no power " + "x" * (TEXT_LENGTH_MAX - 9)
 
 
 def test_a_buyer_voids_what_is_not_posted(paid: Ledger) -> None:

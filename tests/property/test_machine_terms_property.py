@@ -1,4 +1,4 @@
-"""Whom a directory passes over: exactly those who would refuse every unit, and nothing else becomes of an auction."""
+"""Who is not called, by a directory's or its own word: who would refuse every unit; the auction ends the same."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
 from ramp.protocol.directory.listed import Listed
 from ramp.protocol.outcome import RequestOutcome
+from ramp.protocol.pricing import original_price, paper_price
 from ramp.protocol.resource.directory_entry import DirectoryEntry
 from ramp.protocol.resource.seller import PriceRange
+from ramp.protocol.user.final_refusals import FinalRefusals
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.world import START, World
 from simulation.resource.steady import SteadyMachine
@@ -137,26 +139,33 @@ def test_pages_are_those_of_looking_at_everybody(seed: int) -> None:
     assert listed.page(after, most) == (tuple(everybody[:most]), len(everybody) > most)
 
 
-def auction(machines: Any, units: Any, rounds: int, approval: ev.Approval) -> tuple[RequestOutcome, World]:
-    """One request in a simulated market; machines as cores, operating system and start price."""
-    resources = [
-        ResourceSpec(
-            f"res{number}",
-            SteadyMachine(f"res{number}", cores, 0.0),
-            StaticTerms(cores, operating_system=system),
-            PriceRange(price, 20),
-        )
-        for number, (cores, system, price) in enumerate(machines)
-    ]
+def auction(
+    resources: list[ResourceSpec], request: RequestForQuotation, rounds: int, approval: ev.Approval
+) -> tuple[RequestOutcome, World]:
+    """One request in a simulated market whose sellers and offers may be taken anew."""
     world = World(resources, [UserSpec("alice", 10**9)], seed=0)
     world.approve = lambda _: True
     options = ev.AuctionOptions(rounds=rounds, approval=approval)
-    world.command("alice", ev.RequestSubmitted("r", RequestForQuotation(units), options), START + MINUTE)
+    world.command("alice", ev.RequestSubmitted("r", request, options), START + MINUTE)
     purchases = world.users["alice"].purchases
     world.run(lambda: "r" in purchases and purchases["r"].outcome is not None, 10 * MINUTE)
     outcome = purchases["r"].outcome
     assert outcome is not None
     return outcome, world
+
+
+def flat_sellers(machines: Any) -> list[ResourceSpec]:
+    """Sellers of steady machines: cores, load, operating system, start and minimum price, and strategy of each."""
+    return [
+        ResourceSpec(
+            f"res{number}",
+            SteadyMachine(f"res{number}", cores, load),
+            StaticTerms(cores, operating_system=system),
+            PriceRange(max(start, minimum), minimum),
+            strategy,
+        )
+        for number, (cores, load, system, start, minimum, strategy) in enumerate(machines)
+    ]
 
 
 def told(outcome: RequestOutcome) -> Any:
@@ -183,14 +192,16 @@ def test_the_same_is_bought_and_told_without_calling_who_could_never_serve(seed:
         for number in range(1, draw.randrange(2, 4))
     )
     rounds, approval = draw.randrange(1, 5), draw.choice(list(ev.Approval))
-    fewer, world = auction(machines, units, rounds, approval)
+    sellers = [(cores, 0.0, system, price, 20, paper_price) for cores, system, price in machines]
+    request = RequestForQuotation(units)
+    fewer, world = auction(flat_sellers(sellers), request, rounds, approval)
     original = DirectoryEntry.__init__
 
     def silent(self: DirectoryEntry, *arguments: Any, **keywords: Any) -> None:
         original(self, *arguments, **{**keywords, "terms": None})
 
     with patch.object(DirectoryEntry, "__init__", silent):
-        calling_all, same_world = auction(machines, units, rounds, approval)
+        calling_all, same_world = auction(flat_sellers(sellers), request, rounds, approval)
     assert told(fewer) == told(calling_all)
     assert world.network.counts.sent <= same_world.network.counts.sent
     never = sum(all(static_refusal(unit, StaticTerms(cores, operating_system=system)) for unit in units)
@@ -205,3 +216,61 @@ def test_who_needs_very_different_things_asks_for_everybody() -> None:
     assert needs_of(units[:32]) == tuple(StaticNeeds(number) for number in range(1, 33))
     assert needs_of(units) == ()
     assert needs_of(units[:1] * 100) == (StaticNeeds(1),)
+
+
+# -- who has refused for good is not called again --------------------------------------------------------------------
+
+
+def draw_machines(draw: random.Random) -> list[Any]:
+    """Cores, load, operating system, start and minimum price and price strategy of up to seven machines."""
+    return [
+        (
+            draw.choice((64, 64, 256, 8)),
+            draw.randrange(11) / 10,
+            draw.choice(("LINUX", "LINUX", "LINUX", "AIX")),
+            draw.randrange(60, 90),
+            draw.randrange(10, 60),
+            draw.choice((paper_price, original_price)),
+        )
+        for _ in range(draw.randrange(2, 8))
+    ]
+
+
+def draw_request(draw: random.Random) -> RequestForQuotation:
+    """One or two units; some are too large, too cheap, or of a window that has passed."""
+    return RequestForQuotation(
+        tuple(
+            RequestUnit(
+                number,
+                draw.choice((70, 70, 90, 40, 5)),
+                START + begin * HOUR + 90 * MINUTE,
+                TotalCores(draw.choice((4, 16, 16, 100, 300))),
+                not_before=START + begin * HOUR,
+                wall_time=HOUR,
+                operating_system=draw.choice((None, None, "LINUX", "AIX")),
+            )
+            for number, begin in enumerate(draw.choices((1, 1, 1, 1, -1, -2), k=draw.choice((1, 1, 2))), 1)
+        )
+    )
+
+
+def bought(outcome: RequestOutcome) -> Any:
+    units = [(each.unit, each.offer.resource, each.offer.cpu_hour_cost, each.offer.start) for each in outcome.units]
+    refusals = {(each.resource, each.refusal) for each in outcome.rounds[0].refusals} if outcome.rounds else set()
+    return outcome.status, units if outcome.status != "no_offers" else None, refusals
+
+
+@settings(max_examples=examples(80))
+@given(st.integers(0, 2**32))
+def test_the_same_is_bought_without_calling_again_who_has_refused_for_good(seed: int) -> None:
+    draw = random.Random(seed)
+    machines, request = draw_machines(draw), draw_request(draw)
+    rounds, approval = draw.randrange(1, 9), draw.choice(list(ev.Approval))
+    fewer, world = auction(flat_sellers(machines), request, rounds, approval)
+    with patch.object(FinalRefusals, "add", lambda *_: None):
+        calling_all, same_world = auction(flat_sellers(machines), request, rounds, approval)
+    assert bought(fewer) == bought(calling_all)
+    assert world.network.counts.sent <= same_world.network.counts.sent
+    for record in fewer.rounds[1:]:  # who is not called still stands among those who refuse
+        spoken = {each.resource for each in record.refusals} | {each.resource for each in record.offers}
+        assert spoken == {f"res{number}" for number in range(len(machines))}

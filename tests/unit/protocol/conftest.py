@@ -71,8 +71,20 @@ def seal_of(content: Any, sender: str, receiver: str, role: Role | None = None, 
     return seal
 
 
-def contents(effects: list[fx.Effect]) -> list[Any]:
-    return [effect.message.content for effect in effects if isinstance(effect, fx.Send)]
+def messages(effects: list[Any], *kinds: type) -> list[Message]:
+    """What is sent, or those of it with contents of these kinds."""
+    sent = [effect.message for effect in effects if isinstance(effect, fx.Send)]
+    return [each for each in sent if not kinds or isinstance(each.content, kinds)]
+
+
+def contents(effects: list[Any], *kinds: type) -> list[Any]:
+    return [each.content for each in messages(effects, *kinds)]
+
+
+def reports(effects: list[Any], *kinds: type) -> list[Any]:
+    """What owners are told, or what of it is of these kinds."""
+    told = [effect.progress for effect in effects if isinstance(effect, fx.Report)]
+    return [each for each in told if not kinds or isinstance(each, kinds)]
 
 
 def records(effects: list[fx.Effect]) -> list[Record]:
@@ -245,18 +257,30 @@ class OneUser(One):
     def offer(self, resource: str, price: int, unit: int = 1) -> Offer:
         return Offer(f"offer-{resource}-{unit}", "r1", unit, resource, price, HOUR, 2 * HOUR, 16, 0.5, HOUR)
 
+    def submit(
+        self, *units: RequestUnit, request_id: str = "r1", now: int = 0, rounds: int = 1, **options: Any
+    ) -> list[fx.Effect]:
+        request = RequestForQuotation(units or (UNIT,))
+        return self.command(ev.RequestSubmitted(request_id, request, ev.AuctionOptions(rounds, **options)), now)
+
+    def open(self, *resources: str, units: tuple[RequestUnit, ...] = (UNIT,), now: int = 0, **options: Any) -> Any:
+        """Submit, and call these resources."""
+        self.submit(*units, now=now, **options)
+        return self.hear("directory", c.DirectoryListing("r1", "resource-trader", resources), now)
+
+    def propose(self, resource: str, *offers: Offer, round_number: int = 1, now: int = 0) -> list[fx.Effect]:
+        return self.hear(resource, c.Proposal("r1", round_number, offers), now, performative=Performative.PROPOSE)
+
     def auction(self, *, same_resource: bool = True) -> list[fx.Effect]:
         """Up to the acceptances; with two units, both go to res1, or one to each."""
-        wanted = tuple(replace(UNIT, number=number) for number in range(1, self.units + 1))
-        self.command(ev.RequestSubmitted("r1", RequestForQuotation(wanted), ev.AuctionOptions(rounds=1)))
-        self.hear("directory", c.DirectoryListing("r1", "resource-trader", ("res1", "res2")))
+        numbers = range(1, self.units + 1)
+        self.open("res1", "res2", units=tuple(replace(UNIT, number=number) for number in numbers))
         effects: list[fx.Effect] = []
         for resource, price in (("res1", 50), ("res2", 60)):
-            offers = tuple(
-                self.offer(resource, price if same_resource or number == 1 else 110 - price, number)
-                for number in range(1, self.units + 1)
+            prices = [price if same_resource or number == 1 else 110 - price for number in numbers]
+            effects = self.propose(
+                resource, *(self.offer(resource, each, number) for number, each in zip(numbers, prices, strict=True))
             )
-            effects = self.hear(resource, c.Proposal("r1", 1, offers), performative=Performative.PROPOSE)
         return effects
 
     def grant(self, resource: str = "res1", unit: int = 1, now: int = 0, hold_for: int = UNTIL) -> list[fx.Effect]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,12 +16,12 @@ from ramp.model.called_terms import bound
 from ramp.model.instant import HOUR, MINUTE
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.price_paid import SECOND_PRICE
-from ramp.model.request import RequestForQuotation, RequestUnit, TorusTerms, TotalCores
+from ramp.model.request import RequestForQuotation, TorusTerms, TotalCores
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus
-from ramp.protocol.progress import RoundClosed
+from ramp.protocol.progress import RequestEnded, RoundClosed
 from ramp.protocol.rules.auction_rule import AuctionRule, Bidding, Price, UnitBids
 from ramp.protocol.rules.checked_rule import CheckedRule, RuleFault
 from ramp.protocol.rules.paid_prices import RUNNER_UP_BYTES_MAX
@@ -32,8 +32,8 @@ from ramp.protocol.user.voting import REQUEST_ENDED
 from ramp.runtime.auction_rules import RULES
 from simulation.market.counted_ids import CountedIds
 from simulation.market.virtual_notary import VirtualNotary
+from tests.unit.protocol.conftest import UNIT
 
-UNIT = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
 SELLERS = ("res1", "res2", "res3")
 
 
@@ -448,3 +448,62 @@ def test_a_bid_that_was_sealed_is_shown_in_no_later_call() -> None:
     for seller in SELLERS:
         buyer.offer(seller, 60)
     assert [call.bids for call in sent(buyer.effects, c.CallForProposals)] == [()] * len(SELLERS)
+
+
+def test_a_rule_may_ask_for_nothing_and_pay_what_is_offered_or_the_cap() -> None:
+    """The ends of what is right belong to it."""
+    bids = UnitBids(UNIT, 70, (offer_of("res1", 50),))
+    assert CheckedRule("free", Misbehaving("next_asks", {1: 0})).next_asks(Bidding(1, 3, (bids,))) == {1: 0}
+    for cost in (80_000, 112_000):  # 16 cores for an hour at 50, and at the cap of 70
+        assert CheckedRule("paid", Misbehaving("price", Price(cost))).price(bids, bids.offers[0], ()) == Price(cost)
+
+
+def test_a_rule_that_nobody_knows_ends_the_request_before_anything_is_said() -> None:
+    buyer = Buyer("secondprice")
+    (report,) = buyer.begun
+    assert isinstance(report, fx.Report)
+    assert isinstance(report.progress, RequestEnded)
+    outcome = report.progress.outcome
+    assert (outcome.status, outcome.code) == (RequestStatus.FAILED, RuleFault.UNKNOWN)
+    assert "did you mean 'second-price'" in outcome.reason
+
+
+def test_a_rule_that_fails_when_slots_are_held_lets_them_go() -> None:
+    answers = iter((Price(90_000), Price(1)))  # the first for the owner's limit, the second for the agreement
+    buyer = Buyer("bad", rules=lambda _: Misbehaving("price", lambda _: next(answers)))
+    buyer.bids(60, 50, 55)
+    assert [each.offer_id for each in sent(buyer.grant("res2"), c.HoldCancelled)] == ["offer-res2"]
+    buyer.hear("res2", c.HoldCancelled("r1", "offer-res2"))
+    assert (buyer.outcome.status, buyer.outcome.code) == (RequestStatus.FAILED, RuleFault.WRONG_PRICE)
+
+
+class TheFirst(AuctionRule):
+    def winners(self, bids: UnitBids) -> Sequence[Offer]:
+        return bids.offers[:1]
+
+
+def test_the_papers_calls_say_nothing_new() -> None:
+    buyer = Buyer()
+    assert {call.rule for call in buyer.called()} == {""}
+    buyer.offer("res1", 60, seal=False)
+    buyer.offer("res2", 50, seal=False)
+    (again, *_) = sent(buyer.offer("res3", None, seal=False), c.CallForProposals)
+    assert (again.round_number, again.request.units[0].cpu_hour_cost) == (2, 50)
+    assert [(bid.resource, bid.cpu_hour_cost) for bid in again.bids] == [("res1", 60), ("res2", 50)]
+
+
+def test_who_is_passed_over_is_not_told_that_the_request_has_ended() -> None:
+    buyer = Buyer("first", rules=lambda _: TheFirst())
+    told = sent(buyer.bids(60, 50, 55), c.Rejection)
+    assert {(each.offer_id, each.reason == REQUEST_ENDED) for each in told} == {
+        ("offer-res1", False),
+        ("offer-res3", False),
+    }
+    assert buyer.outcome is None
+
+
+def test_a_quotation_shows_what_would_be_paid() -> None:
+    buyer = Buyer(SECOND_PRICE, quote_only=True)
+    buyer.bids(60, 50, 55)
+    (unit,) = buyer.outcome.units
+    assert (unit.offer.cpu_hour_cost, unit.cost, buyer.outcome.rule) == (50, 55 * 16 * 100, SECOND_PRICE)

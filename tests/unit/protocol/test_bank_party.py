@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ramp.errors import RemoteProtocolError
+from ramp.ledger.evidence import EvidenceKind
 from ramp.model import contents as c
 from ramp.model.acl import Performative
 from ramp.model.instant import HOUR, MINUTE
@@ -346,3 +347,40 @@ def test_of_an_order_that_was_void_before_it_came_nobody_knows_the_lines() -> No
     void = OrderStanding("o1", "alice", (), HOUR, OrderFate.VOIDED, "withdrawn", "no longer")
     refused = c.PaymentRefused("a1", "withdrawn", "no longer")
     assert agreement_answer(void, "a1") == (Performative.REFUSE, refused)
+
+
+def test_the_keeper_refunds_what_is_left_once_and_both_parties_hear_of_it(bank: Any, said: Any) -> None:
+    order = c.RefundOrder("a1", "the machine was down")
+    (refused,) = said(bank.hear("keeper", order, 10))
+    assert (type(refused), refused.reference, refused.code) == (c.RequestRefused, "a1", "unknown_transfer")
+    bank.order()
+    (refused,) = said(bank.hear("keeper", order, 11))
+    assert (type(refused), refused.code) == (c.RequestRefused, "not_posted")
+    bank.countersign(bank.line())
+    for role in set(Role) - {Role.KEEPER}:
+        with pytest.raises(RemoteProtocolError, match="must come from a keeper"):
+            bank.hear("alice", order, 12, role=role)
+    for now in (10 * HOUR, 11 * HOUR):  # also long after the slot
+        effects = bank.hear("keeper", order, now)
+        assert told(effects) == [("keeper", c.ChangePosted), ("alice", c.ChangePosted), ("res1", c.ChangePosted)]
+        assert {each.refund for each in said(effects)} == {COST}
+        (report,) = [each for each in effects if isinstance(each, fx.Report)]
+        assert "960.00 credits of a1 to alice (the machine was down)" in str(report.progress)
+        assert (bank.posted("alice"), bank.posted("res1")) == (200_000, 0)
+    (kept,) = [each for each in bank.ledger.evidence("a1") if each.kind is EvidenceKind.CHANGE]
+    assert kept.text
+
+
+@pytest.mark.parametrize("sender", ["res1", "res2"])
+def test_a_broken_document_voids_if_the_named_resource_brings_it(bank: Any, said: Any, sender: str) -> None:
+    bank.order()
+    broken = c.Unverified("agreement", "a1", "bad_signature", "the digest does not fit")
+    bank.hear(sender, broken, 20)
+    (answer,) = said(bank.countersign(bank.line(), now=30))
+    assert type(answer) is (c.PaymentRefused if sender == "res1" else c.PaymentMade)
+
+
+def test_a_failure_that_is_told_twice_voids_once(bank: Any, said: Any) -> None:
+    bank.order()
+    assert c.OrderVoided in map(type, said(bank.hear("res1", bank.failure(), 20)))
+    assert [type(each) for each in said(bank.hear("res1", bank.failure(), 21))] == [c.ChangeRefused]

@@ -14,6 +14,7 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.sizes.amended import first_state, order_line, state_digest
 from ramp.protocol import effects as fx
 from ramp.protocol.bank import changes
+from ramp.protocol.progress import KeeperOrdered
 
 NOW = 30 * SECOND
 BODY = ContractChange(
@@ -31,19 +32,23 @@ def paid(bank: Any) -> Any:
     return bank
 
 
+def sends(effects: list[fx.Effect]) -> list[fx.Send]:
+    return [each for each in effects if isinstance(each, fx.Send)]
+
+
 def brought(
     bank: Any, body: ContractChange = BODY, signers: tuple[str, ...] = SIGNERS, sender: str = "res1", now: int = NOW
 ) -> Message:
     """The bank's one answer to an amendment."""
     effects = bank.hear(sender, Signed(body, signers, "text"), now, performative=Performative.REQUEST)
-    (said,) = [each.message for each in effects if isinstance(each, fx.Send)]
-    return said
+    (said,) = sends(effects)
+    return said.message
 
 
 def withdrawn(bank: Any, number: int = 1, sender: str = "alice", now: int = NOW) -> Message:
     effects = bank.hear(sender, c.ChangeWithdrawal("a1", number), now, performative=Performative.REQUEST)
-    (said,) = [each.message for each in effects if isinstance(each, fx.Send)]
-    return said
+    (said,) = sends(effects)
+    return said.message
 
 
 def test_what_both_have_signed_is_posted_and_its_seller_told(paid: Any) -> None:
@@ -86,6 +91,29 @@ def test_a_bank_posts_for_the_resource_that_both_have_named_only(paid: Any, refu
             brought(paid, **case)
     assert paid.posted("alice") == 104_000
     assert brought(paid).performative is Performative.AGREE  # none of them has decided anything
+
+
+def test_the_keeper_gives_back_what_is_left_and_both_parties_hear_why(paid: Any) -> None:
+    order = c.RefundOrder("a1", "the machine was down")
+    effects = paid.hear("keeper", order, 3 * HOUR, performative=Performative.REQUEST)
+    posted = c.ChangePosted("a1", 0, "refund:a1", -96_000, "the machine was down")
+    said = [(each.message.performative, each.message.receiver, each.message.content) for each in sends(effects)]
+    assert said == [
+        (Performative.AGREE, "keeper", posted),
+        (Performative.INFORM, "alice", posted),
+        (Performative.INFORM, "res1", posted),
+    ]
+    what = "960.00 credits of a1 to alice (the machine was down)"
+    assert [each.progress for each in effects if isinstance(each, fx.Report)] == [
+        KeeperOrdered("keeper", "refund", what)
+    ]
+
+
+def test_the_keeper_hears_why_nothing_goes_back(paid: Any) -> None:
+    order = c.RefundOrder("a9", "the machine was down")
+    (said,) = sends(paid.hear("keeper", order, NOW, performative=Performative.REQUEST))
+    refused = c.RequestRefused("a9", "unknown_transfer", "there is no payment for a9")
+    assert (said.message.performative, said.message.content) == (Performative.REFUSE, refused)
 
 
 def test_what_does_not_verify_is_not_understood(paid: Any, refused: Any) -> None:

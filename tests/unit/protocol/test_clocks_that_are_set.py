@@ -12,9 +12,7 @@ from typing import Any
 import pytest
 
 from ramp.model import contents as c
-from ramp.model.acl import Performative
 from ramp.model.instant import HOUR, MILLISECOND, MINUTE, SECOND
-from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.progress import RequestEnded
@@ -55,13 +53,8 @@ def listing(one: Any) -> None:
     one.command(ev.ResourcesAsked("listing"))
 
 
-def submit(one: Any, now: int = 0, **options: Any) -> None:
-    unit = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
-    one.command(ev.RequestSubmitted("r1", RequestForQuotation((unit,)), ev.AuctionOptions(**options)), now)
-
-
 def discovering(one: Any) -> None:
-    submit(one, rounds=2)
+    one.submit(rounds=2)
 
 
 def bidding(one: Any) -> None:
@@ -71,7 +64,7 @@ def bidding(one: Any) -> None:
 
 def bidding_again(one: Any) -> None:
     bidding(one)
-    one.hear("res1", c.Proposal("r1", 1, (one.offer("res1", 50),)), 10, performative=Performative.PROPOSE)
+    one.propose("res1", one.offer("res1", 50), now=10)
 
 
 def voting(one: Any) -> None:
@@ -186,3 +179,14 @@ def test_a_bank_is_asked_about_a_sale_when_the_slot_begins_by_its_own_clock(by: 
     asked = [c.PaymentQuery("a1")]
     assert [each for each in said(resource.party.tick(offer.start + by - 1)) if each in asked] == []
     assert [each for each in said(resource.party.tick(offer.start + by)) if each in asked] == asked
+
+
+@pytest.mark.parametrize("by", [-HOUR, HOUR])
+def test_a_hold_that_was_granted_lasts_as_long_as_it_was_promised(by: int, parties: Any, said: Any) -> None:
+    """One of two units is held when the clock is set; the money is asked for, and spent, before that hold ends."""
+    one, other = parties["alice"](units=2), parties["alice"](units=2)
+    for each in (one, other):
+        each.auction()
+        each.grant(unit=1, hold_for=MINUTE)
+    other.party.clock_set(by)
+    assert agree(one, other, by, lambda each, now: each.grant(unit=2, now=now))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from random import Random
 
@@ -25,9 +25,9 @@ from ramp.protocol.conversations import (
     least_retention,
 )
 from ramp.protocol.effects import Effect, ForgetSlots, TakeUpAgain
-from ramp.protocol.machine import StateMachine
+from ramp.protocol.machine import STORY_LENGTH, StateMachine
 from ramp.protocol.timing import Timing
-from ramp.protocol.transition_tables import AUCTION, TABLES, AuctionState, mermaid
+from ramp.protocol.transition_tables import AUCTION, BUYER_CHANGE, TABLES, AuctionState, BuyerChangeState, mermaid
 
 BUG = ValueError("a bug")
 
@@ -113,6 +113,11 @@ def test_the_standard_outlasts_everything_that_peers_may_say() -> None:
     assert timing.retention >= least_retention(timing) >= RETENTION_MIN
 
 
+@pytest.mark.parametrize("limit", ["offer_validity", "agreement_validity", "hold_time"])
+def test_nothing_is_forgotten_before_a_limit_is_over(limit: str) -> None:
+    assert least_retention(replace(Timing(), **{limit: 5 * HOUR})) == 5 * HOUR
+
+
 def test_nothing_is_forgotten_while_a_message_of_it_is_believed() -> None:
     """The two clocks may be apart by as much as a message may be old."""
     assert least_retention(Timing(message_age=5 * HOUR)) == 10 * HOUR
@@ -151,6 +156,13 @@ def test_what_goes_on_after_all_is_not_told() -> None:
     assert kept.due(HOUR + MINUTE) == ["b"]
 
 
+def test_nothing_is_due_once_all_goes_on() -> None:
+    kept = Retention(TIMING)
+    kept.keep("a", 0)
+    kept.drop("a")
+    assert kept.deadline is None
+
+
 def test_a_clock_set_back_does_not_stop_the_archiving() -> None:
     kept = Retention(TIMING)
     kept.keep("a", 0)
@@ -185,3 +197,19 @@ def test_a_machine_resumes_only_once_and_only_in_a_state_of_its_table() -> None:
         again.again(AuctionState.CLOSED)
     assert caught.value.story == ("resumed as bidding",)
     assert again.state is AuctionState.BIDDING
+
+
+class _Lamp(StateMachine[BuyerChangeState]):
+    def move(self, state: BuyerChangeState, stimulus: str) -> None:
+        self._enter(state, stimulus)
+
+
+def test_a_move_that_is_not_in_the_table_is_our_own_fault_and_tells_the_story() -> None:
+    lamp = _Lamp("r1", BUYER_CHANGE, BuyerChangeState.NEW)
+    lamp.move(BuyerChangeState.ASKING, "start")
+    with pytest.raises(ProtocolError, match="_Lamp cannot go from asking to new on start") as caught:
+        lamp.move(BuyerChangeState.NEW, "start")
+    assert caught.value.story == ("new -start-> asking",)
+    assert caught.value.conversation_id == "r1"
+    assert lamp.state is BuyerChangeState.ASKING
+    assert len(caught.value.story) <= STORY_LENGTH

@@ -1,46 +1,30 @@
-"""A bug in one conversation: it is taken up again from the journal exactly as after a restart, and no other is touched.
-
-What a restart does with a journal is the measure, and is tested by itself (test_user_party.py, test_resource_party.py).
-"""
+"""A bug in one conversation: it is taken up again from the journal as after a restart; what has ended leaves memory."""
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
-from enum import Enum
 from typing import Any
 
 import pytest
 
 from ramp.model import contents as c
-from ramp.model.agreement import Signed
-from ramp.model.instant import SECOND
-from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus
-from ramp.protocol.progress import CancellationEnded, QueryAnswered, RecordsMissing, RequestEnded
-from ramp.protocol.records import AcceptanceAsked, CancellationStarted, CommitDecided, FundsAsked, RequestStarted
+from ramp.protocol.progress import CancellationEnded, RecordsMissing, RequestEnded
+from ramp.protocol.records import AcceptanceAsked, CommitDecided, FundsAsked, RequestStarted
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.slots import kept_participants as party
+from ramp.protocol.timing import Timing
 from ramp.protocol.user.changing.desk import AGENT_FAILED
+from ramp.protocol.user.ended_requests import EndedRequests
+from tests.unit.protocol.conftest import reports
 
 BUG = ZeroDivisionError("a bug")
 
 
 def raise_bug(*_: Any) -> Any:
     raise BUG
-
-
-def reports(effects: list[Any], kind: type) -> list[Any]:
-    return [
-        effect.progress for effect in effects if isinstance(effect, fx.Report) and isinstance(effect.progress, kind)
-    ]
-
-
-def submit(one: Any, request_id: str) -> list[Any]:
-    unit = RequestUnit(1, 70, 3 * 3600 * SECOND, TotalCores(16), not_before=3600 * SECOND, wall_time=3600 * SECOND)
-    request = RequestForQuotation((unit,))
-    return list(one.command(ev.RequestSubmitted(request_id, request, ev.AuctionOptions(rounds=1))))
 
 
 def bidding(one: Any) -> None:
@@ -97,19 +81,8 @@ def test_a_claim_is_a_conversation_of_its_own_and_goes_on_undisturbed(alice: Any
     assert alice.party.agreement_state("agreement-alice-1") == "cancelling"
 
 
-def test_a_bug_is_noticed_where_it_happens_and_no_other_request_is_touched(alice: Any) -> None:
-    alice.auction()
-    submit(alice, "r2")
-    other = alice.party.purchases["r2"]
-    alice.party.purchases["r1"].on_message = raise_bug
-    assert alice.grant() == [fx.TakeUpAgain("r1", BUG)]
-    alice.party.resume("r1", tuple(alice.journal), SECOND)
-    assert alice.party.purchases["r2"] is other
-    assert alice.party.purchases["r1"].on_message is not raise_bug
-
-
 def test_a_request_of_which_nothing_is_on_record_has_failed(alice: Any) -> None:
-    submit(alice, "r1")
+    alice.submit(request_id="r1")
     (ended,) = reports(alice.party.resume("r1", (), 5), RequestEnded)
     assert ended.outcome.request_id == "r1"
     assert ended.outcome.status is RequestStatus.FAILED
@@ -133,70 +106,6 @@ def test_a_cancellation_goes_on_as_after_a_restart(alice: Any, restarted_user: A
         assert one.party.agreement_state(agreement_id) == "cancelled"
 
 
-def test_a_cancellation_of_which_nothing_is_on_record_has_failed(alice: Any) -> None:
-    agreement_id = alice.bought()
-    journal = tuple(alice.journal)
-    alice.command(ev.AgreementCancelled(agreement_id, "no"), 1)
-    (ended,) = reports(alice.party.resume(agreement_id, journal, SECOND), CancellationEnded)
-    assert (ended.outcome.agreement_id, ended.outcome.done, ended.outcome.refund) == (agreement_id, False, 0)
-    assert (ended.outcome.code, ended.outcome.detail) == (AGENT_FAILED, "the user agent failed before it was sent")
-    assert alice.party.agreement_state(agreement_id) == "active"
-    assert alice.party.resume(agreement_id, journal, SECOND) == []  # it is told once
-
-
-def test_a_cancellation_that_rests_is_out_of_memory(alice: Any, said: Any) -> None:
-    agreement_id = alice.bought()
-    alice.command(ev.AgreementCancelled(agreement_id, "no"), 1)
-    alice.party.forget(agreement_id)
-    assert alice.party.agreement_state(agreement_id) == "active"
-    alice.party.forget(agreement_id)  # which is not there any more
-    alice.party.forget("r1")
-    assert "r1" not in alice.party.purchases
-
-
-def renamed(value: Any, number: int) -> Any:
-    """A record of another request: the same, with all its names changed."""
-    if isinstance(value, str) and not isinstance(value, Enum):
-        return (
-            value.replace("r1", f"r{number}").replace("alice-1", f"alice-{number}").replace("offer", f"offer{number}")
-        )
-    if isinstance(value, tuple | frozenset):
-        return type(value)(renamed(each, number) for each in value)
-    if is_dataclass(value) and not isinstance(value, type):
-        changed = {each.name: renamed(getattr(value, each.name), number) for each in fields(value) if each.init}
-        return type(value)(**changed)
-    return value
-
-
-def test_a_restart_takes_every_request_and_every_claim_up_again(alice: Any, said: Any, restarted_user: Any) -> None:
-    """Two requests that were bought, and whose resource has said that it failed, in one journal."""
-    claiming(alice)
-    journal = [renamed(record, number) for record in alice.journal for number in (1, 2)]
-    again, effects = restarted_user(journal, SECOND)
-    claims = [each.body.agreement_id for each in said(effects) if isinstance(each, Signed)]
-    assert claims == ["agreement-alice-1", "agreement-alice-2"]
-    without = [each for each in journal if not isinstance(each, CancellationStarted)]
-    again, effects = restarted_user(without, SECOND)  # it went down before they were on record
-    claims = [each.body.agreement_id for each in said(effects) if isinstance(each, Signed)]
-    assert claims == ["agreement-alice-1", "agreement-alice-2"]
-    assert set(again.party.purchases) == {"r1", "r2"}
-
-
-def test_what_was_bought_before_stays_bought_when_more_is(alice: Any, restarted_user: Any) -> None:
-    alice.bought()
-    again, _ = restarted_user([renamed(record, 2) for record in alice.journal], 0)
-    assert again.bought() == "agreement-alice-1"
-    assert [again.party.agreement_state(f"agreement-alice-{number}") for number in (1, 2)] == ["active", "active"]
-
-
-def test_every_open_request_goes_on_after_a_restart(alice: Any, said: Any, restarted_user: Any) -> None:
-    voiding(alice)
-    journal = [renamed(record, number) for record in alice.journal for number in (1, 2)]
-    _, effects = restarted_user(journal, SECOND)
-    asked = [each.order_id for each in said(effects) if isinstance(each, c.OrderWithdrawal)]
-    assert asked == ["order-alice-1", "order-alice-2"]
-
-
 def test_a_request_of_which_too_little_is_on_record_is_reported_and_left(alice: Any, restarted_user: Any) -> None:
     held(alice)
     rest = [each for each in alice.journal if isinstance(each, AcceptanceAsked)]
@@ -204,28 +113,6 @@ def test_a_request_of_which_too_little_is_on_record_is_reported_and_left(alice: 
     (missing,) = reports(effects, RecordsMissing)
     assert missing.request_id == "r1"
     assert again.party.purchases == {}
-
-
-def test_a_question_that_a_bug_has_met_is_dropped(alice: Any) -> None:
-    alice.command(ev.AccountAsked("q", None, None))
-    effects = alice.party.resume("q", tuple(alice.journal), SECOND)
-    assert len(effects) == 1
-    assert isinstance(effects[0], fx.Report)
-    assert alice.party.deadline is None
-
-
-@pytest.mark.parametrize("name", ["r1", "agreement-alice-1"])
-def test_all_that_goes_by_one_name_is_taken_up_or_told(alice: Any, name: str) -> None:
-    """Whoever asks names the question, and may name it like a request or an agreement."""
-    alice.committed()
-    if name != "r1":
-        alice.hear("res1", alice.proof())
-        alice.command(ev.AgreementCancelled(name, "no"), 1)
-    expected = alice.party.resume(name, tuple(alice.journal), SECOND)
-    assert expected
-    alice.command(ev.AccountAsked(name, None, None), 1)
-    dropped = fx.Report(QueryAnswered(name, None))
-    assert alice.party.resume(name, tuple(alice.journal), SECOND) == [dropped, *expected]
 
 
 # -- resources -------------------------------------------------------------------------------------------------------
@@ -282,12 +169,6 @@ def test_an_accepted_offer_goes_on_as_after_a_restart(
     assert resource.party.participants[offer.offer_id].deadline == restarted.party.participants[offer.offer_id].deadline
 
 
-def test_a_bug_in_one_slot_leaves_the_others_alone(resource: Any) -> None:
-    offer, _ = resource.hold()
-    resource.party.participants[offer.offer_id].on_commitment = raise_bug
-    assert resource.commit(offer) == [fx.TakeUpAgain(offer.offer_id, BUG)]
-
-
 def test_a_bug_in_what_is_asked_of_a_sold_slot_leaves_the_others_alone(resource: Any) -> None:
     offer = resource.sell()
     resource.party.sizes.on_growth = raise_bug
@@ -326,16 +207,6 @@ def test_what_is_forgotten_takes_no_other_sale_with_it(
     assert again.state(second) == "sold"
 
 
-def test_an_accepted_offer_of_which_nothing_is_on_record_binds_nobody(resource_with: Any, said: Any) -> None:
-    one = resource_with(holds_max=1)
-    offer, _ = one.hold()
-    assert one.party.resume(offer.offer_id, (), SECOND) == []
-    assert not one.party.has_open_participants
-    assert one.party.participants == {}
-    _, effects = one.hold("r2")  # the buyer's only slot is free again
-    assert isinstance(said(effects)[-1], c.HoldGranted)
-
-
 def test_a_sale_that_rests_is_out_of_memory(resource: Any) -> None:
     offer = resource.sell()
     resource.party.forget(offer.offer_id)
@@ -344,13 +215,35 @@ def test_a_sale_that_rests_is_out_of_memory(resource: Any) -> None:
     resource.party.forget(offer.offer_id)  # which is not there any more
 
 
-def told(effects: list[Any]) -> list[str]:
-    progress = [each.progress for each in effects if isinstance(each, fx.Report)]
-    return [each.what for each in progress if isinstance(each, RecordsMissing) and each.request_id == "r1"]
+def test_a_cancellation_that_rests_is_out_of_memory(alice: Any, said: Any) -> None:
+    agreement_id = alice.bought()
+    alice.command(ev.AgreementCancelled(agreement_id, "no"), 1)
+    alice.party.forget(agreement_id)
+    assert alice.party.agreement_state(agreement_id) == "active"
+    alice.party.forget(agreement_id)  # which is not there any more
+    alice.party.forget("r1")
+    assert "r1" not in alice.party.purchases
 
 
-def without(journal: list[Any], *kinds: type) -> list[Any]:
-    return [each for each in journal if not isinstance(each, kinds)]
+def test_a_cancellation_of_which_nothing_is_on_record_has_failed(alice: Any) -> None:
+    agreement_id = alice.bought()
+    journal = tuple(alice.journal)
+    alice.command(ev.AgreementCancelled(agreement_id, "no"), 1)
+    (ended,) = reports(alice.party.resume(agreement_id, journal, SECOND), CancellationEnded)
+    assert (ended.outcome.agreement_id, ended.outcome.done, ended.outcome.refund) == (agreement_id, False, 0)
+    assert (ended.outcome.code, ended.outcome.detail) == (AGENT_FAILED, "the user agent failed before it was sent")
+    assert alice.party.agreement_state(agreement_id) == "active"
+    assert alice.party.resume(agreement_id, journal, SECOND) == []  # it is told once
+
+
+def test_an_accepted_offer_of_which_nothing_is_on_record_binds_nobody(resource_with: Any, said: Any) -> None:
+    one = resource_with(holds_max=1)
+    offer, _ = one.hold()
+    assert one.party.resume(offer.offer_id, (), SECOND) == []
+    assert not one.party.has_open_participants
+    assert one.party.participants == {}
+    _, effects = one.hold("r2")  # the buyer's only slot is free again
+    assert isinstance(said(effects)[-1], c.HoldGranted)
 
 
 @pytest.mark.parametrize(
@@ -364,15 +257,125 @@ def without(journal: list[Any], *kinds: type) -> list[Any]:
 )
 def test_it_is_told_and_not_taken_up(lost: tuple[type, ...], names: str, alice: Any, restarted_user: Any) -> None:
     alice.bought()
-    again, effects = restarted_user(without(alice.journal, *lost), SECOND)
-    (reason,) = told(effects)
-    assert reason == f"the journal has {names}, so it is not resumed; restore a backup"
+    again, effects = restarted_user([each for each in alice.journal if not isinstance(each, lost)], SECOND)
+    (told,) = reports(effects, RecordsMissing)
+    assert told.what == f"the journal has {names}, so it is not resumed; restore a backup"
     assert again.party.purchases == {}
     assert again.party.agreements == {}
 
 
-def test_a_whole_journal_lacks_nothing(alice: Any, restarted_user: Any) -> None:
+def test_a_bug_is_noticed_where_it_happens_and_no_other_request_is_touched(alice: Any) -> None:
+    alice.auction()
+    alice.submit(request_id="r2")
+    other = alice.party.purchases["r2"]
+    alice.party.purchases["r1"].on_message = raise_bug
+    assert alice.grant() == [fx.TakeUpAgain("r1", BUG)]
+    alice.party.resume("r1", tuple(alice.journal), SECOND)
+    assert alice.party.purchases["r2"] is other
+    assert alice.party.purchases["r1"].on_message is not raise_bug
+
+
+RETENTION = Timing().retention
+SLOT_END = 2 * HOUR
+
+
+def archived(effects: list[Any]) -> list[tuple[str, ...]]:
+    return [each.references for each in effects if isinstance(each, fx.Archive)]
+
+
+# -- users -----------------------------------------------------------------------------------------------------------
+
+
+def test_what_nobody_offered_for_is_kept_for_an_hour(alice: Any) -> None:
+    alice.submit(now=5)
+    while alice.outcome is None:
+        ended = alice.party.deadline
+        alice.tick(ended)
+    assert alice.party.deadline == ended + RETENTION
+    assert archived(alice.tick(ended + RETENTION)) == [("r1",)]
+
+
+def come_to_nothing(one: Any, *request_ids: str) -> int:
+    """Several requests end at the same time, for the directory is silent; when."""
+    for request_id in request_ids:
+        one.submit(request_id=request_id)
+    limit = Timing().discovery_limit
+    one.tick(limit)
+    assert all(one.party.purchases[each].outcome is not None for each in request_ids)
+    return limit
+
+
+def test_a_request_that_a_bug_has_struck_keeps_no_other_in_memory(alice: Any) -> None:
+    ended = come_to_nothing(alice, "r1", "r2")
+    alice.party.forget("r1")
+    assert archived(alice.tick(ended + RETENTION)) == [("r2",)]
+
+
+def kept(purchases: Any, agreements: Any, until: Any) -> EndedRequests:
+    """Ended requests of which no agreement is being changed."""
+    return EndedRequests(
+        purchases, agreements, Timing(), is_open=lambda _: False, until=until, forgotten=lambda _: None
+    )
+
+
+def test_what_has_to_wait_for_a_later_end_keeps_nothing_behind_it_in_memory(alice: Any) -> None:
+    agreement_id = alice.bought()
+    bought = alice.party.purchases["r1"]
+    alice.submit(request_id="r2", now=SLOT_END)
+    while alice.party.purchases["r2"].outcome is None:
+        alice.tick(alice.party.deadline)
+    both_due = SLOT_END + RETENTION + HOUR
+    ended = kept(alice.party.purchases, {}, lambda _: both_due)
+    ended.drew_up(alice.party.agreements[agreement_id])
+    for each in (bought, alice.party.purchases["r2"]):
+        ended.ended(each, SLOT_END)
+    assert ended.on_timer(both_due) == [fx.Archive(("r2",))]
+
+
+@pytest.mark.parametrize("by", [-HOUR, HOUR])
+@pytest.mark.parametrize(("later", "rounds"), [(10 * MINUTE - 1, 1), (10 * MINUTE, 0)])
+def test_rounds_stay_in_memory_as_long_when_the_clock_is_set(alice: Any, later: int, rounds: int, by: int) -> None:
     alice.bought()
-    again, effects = restarted_user(alice.journal, SECOND)
-    assert told(effects) == []
-    assert again.party.agreements == alice.party.agreements != {}
+    alice.party.clock_set(by)
+    alice.submit(request_id="r2", now=later - Timing().discovery_limit + by)
+    while alice.party.purchases["r2"].outcome is None:
+        alice.tick(alice.party.deadline)
+    assert len(alice.outcome.rounds) == rounds
+
+
+# -- resources -------------------------------------------------------------------------------------------------------
+
+
+def gone(effects: list[Any]) -> list[tuple[str, ...]]:
+    told = [each.keys for each in effects if isinstance(each, fx.ForgetSlots)]
+    assert told == archived(effects)  # machine and archive hear the same
+    return told
+
+
+def run_to(one: Any, end: int) -> list[Any]:
+    """Every deadline up to an instant; what was done in all."""
+    effects: list[Any] = []
+    while one.party.deadline is not None and one.party.deadline <= end:
+        effects += one.answered(one.party.tick(one.party.deadline), one.party.deadline)
+    return effects
+
+
+def test_a_slot_whose_release_the_machine_has_not_answered_is_kept(resource: Any) -> None:
+    resource.party.start(0)
+    free, _ = resource.hold()
+    resource.hear("alice", c.HoldCancelled("r1", free.offer_id), MINUTE)
+    assert gone(run_to(resource, MINUTE + RETENTION)) == []
+    resource.party.handle(ev.SlotFreed(free.offer_id, None), MINUTE + RETENTION)
+    assert gone(run_to(resource, MINUTE + 2 * RETENTION)) == [(free.offer_id,)]
+    assert resource.party.participants == {}
+
+
+def test_what_is_being_given_back_is_kept_until_the_bank_has_answered(alice: Any) -> None:
+    agreement_id = alice.bought()
+    late = SLOT_END + RETENTION
+    alice.hear("res1", alice.failed(), late - SECOND)  # its own word, long after: the buyer claims its money
+    assert archived(alice.tick(late)) == []
+    assert agreement_id in alice.party.agreements
+    alice.hear("bank", c.ChangePosted(agreement_id, 0, "t", -5), late + SECOND)
+    assert alice.party.deadline == late + RETENTION
+    assert archived(alice.tick(late + RETENTION)) == [("r1", agreement_id)]

@@ -1,24 +1,37 @@
-"""The directory: leases, captured messages, restarts, pages, and whom it names for which need."""
+"""Directories: leases, captured messages, restarts, pages, whom they name for which need, and several of them."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from example_counts import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
+from ramp.model.acl import Message, Performative
 from ramp.model.contents import DirectoryListing, UnfitAgent
 from ramp.model.instant import MINUTE, SECOND
 from ramp.model.machine_terms.static_needs import StaticNeeds
 from ramp.model.seal import Role
 from ramp.model.services import RESOURCE_SERVICE
 from ramp.model.slot import StaticTerms
-from ramp.protocol.directory.discovery import PAGES_MAX, ListingPages
+from ramp.protocol import effects as fx
+from ramp.protocol import events as ev
+from ramp.protocol.directory import party
+from ramp.protocol.directory.discovery import PAGES_MAX, Directories, Discovery, ListingPages
 from ramp.protocol.directory.listed import Listed
 from ramp.protocol.directory.party import KnownAgent
 from ramp.protocol.directory.terms_index import TermsIndex
-from ramp.protocol.timing import Timing
+from ramp.protocol.progress import QueryAnswered
+from ramp.protocol.resource.directory_entry import DirectoryEntry
+from ramp.protocol.rules.rule_book import RuleBook
+from ramp.protocol.timing import Pace, Timing
+from ramp.protocol.user.party import UserParty
+from ramp.runtime.auction_rules import RULES
+from simulation.market.counted_ids import CountedIds
 
 LEASE = 15 * SECOND
 SERVICE = "resource-trader"
@@ -157,3 +170,149 @@ def test_a_page_that_begins_where_the_last_one_ended_is_none_of_the_listing() ->
     assert not pages.add(DirectoryListing("q", "resource-trader", ("b1", "c1"), True))
     assert pages.add(DirectoryListing("q", "resource-trader", ("c1",), False))
     assert (pages.names, dict(pages.unfit)) == (("a1", "b1", "c1"), {"x1": StaticTerms(16)})
+
+
+AGENTS = st.sampled_from(["a", "b", "c"])
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("register"), AGENTS, st.integers(0, 8), st.integers(1, 12)),
+        st.tuples(st.just("deregister"), AGENTS, st.integers(0, 8)),
+        st.tuples(st.just("wait"), st.integers(1, 6)),
+        st.tuples(st.just("tick")),
+    ),
+    max_size=40,
+)
+
+
+def test_no_more_are_listed_than_memory_is_meant_for(directory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(party, "REGISTRATIONS_MAX", 2)
+    for name in ("res1", "res2", "res3"):
+        directory.register(name)
+    assert directory.names().names == ("res1", "res2")
+    directory.register("res1", 2, now=LEASE - 1)
+    assert directory.names(LEASE).names == ("res1",)  # who is listed renews as ever
+
+
+@settings(max_examples=examples(600))
+@given(steps=STEPS)
+def test_any_history_agrees_with_the_rules_read_out_of_a_table(parties: Any, steps: Any) -> None:
+    """The model keeps of each agent the highest number and the end of its lease, and looks at all of them each time."""
+    directory = parties["directory"]()
+    highest: dict[str, int] = {}
+    until: dict[str, int] = {}
+    now = 0
+    for step in steps:
+        match step:
+            case ("register", name, number, lease):
+                if name not in highest or number > highest[name]:
+                    highest[name], until[name] = number, now + lease
+                assert directory.register(name, number, now, lease).number == highest[name]
+            case ("deregister", name, number):
+                if name in highest and number > highest[name]:
+                    highest[name], until[name] = number, 0
+                directory.deregister(name, number, now)
+            case ("wait", time):
+                now += time
+            case _:
+                directory.party.tick(now)
+        listed = tuple(sorted(name for name, end in until.items() if end > now))
+        assert directory.names(now).names == listed
+        directory.party.tick(now)
+        known = directory.party.registered
+        assert [(each.name, each.number) for each in known] == [(name, highest[name]) for name in listed]
+        if listed:
+            assert directory.party.deadline <= min(until[name] for name in listed)
+
+
+TWO = ("first", "second")
+
+
+def sent(effects: list[fx.Effect]) -> list[tuple[str, Any]]:
+    return [(each.message.receiver, each.message.content) for each in effects if isinstance(each, fx.Send)]
+
+
+def discovery(directories: Directories, request_id: str = "r1") -> Discovery:
+    return Discovery(request_id, asking="alice", directories=directories, service=RESOURCE_SERVICE, pace=Pace(Timing()))
+
+
+def listing(*names: str, more: bool = False) -> c.DirectoryListing:
+    return c.DirectoryListing("r1", RESOURCE_SERVICE, names, more=more)
+
+
+def test_a_set_of_machines_names_each_of_them() -> None:
+    index, names = TermsIndex(), [f"machine-{number}" for number in range(40)]
+    for name in names:
+        index.put(name, None)
+    for chosen in ([0], [7], [8], [15, 16], [3, 4, 5, 31], [39], list(range(40))):
+        assert sorted(index.names(sum(1 << place for place in chosen))) == sorted(names[place] for place in chosen)
+    assert list(index.names(0)) == []
+
+
+def test_a_directory_lost_between_two_pages_is_no_loss() -> None:
+    search = discovery(Directories(TWO))
+    search.start(0)
+    assert sent(search.on_listing(listing("a", "b", more=True), 0)) == [
+        ("first", c.DirectoryQuery("r1", RESOURCE_SERVICE, "b"))
+    ]
+    assert sent(search.tick(SECOND)) == [("second", c.DirectoryQuery("r1", RESOURCE_SERVICE, "b"))]
+    search.on_listing(listing("c"), SECOND)
+    assert search.names == ("a", "b", "c")
+
+
+def test_there_is_always_one() -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        Directories(())
+
+
+@pytest.fixture
+def seal(seal_message: Any) -> Any:
+    def make(sender: str, receiver: str, content: Any, role: Role) -> Message:
+        message: Message = seal_message(Message(Performative.INFORM, sender, receiver, "r1", content), role)
+        return message
+
+    return make
+
+
+@pytest.mark.parametrize(("sender", "role"), [("mallory", Role.DIRECTORY), ("second", Role.RESOURCE)])
+def test_only_a_directory_of_the_market_is_believed(seal: Any, sender: str, role: Role) -> None:
+    entry = DirectoryEntry("res", TWO, Timing())
+    with pytest.raises(RemoteProtocolError):
+        entry.entered(seal(sender, "res", c.Registered(RESOURCE_SERVICE, 5), role), 5)
+
+
+def test_an_owners_question_falls_over_too_and_any_answer_counts(seal: Any) -> None:
+    party = UserParty(
+        "alice", bank="bank", directories=TWO, ids=CountedIds("alice"), timing=Timing(), rules=RuleBook(RULES.find)
+    )
+    assert [name for name, _ in sent(party.handle(ev.ResourcesAsked("q"), 0))] == ["first"]
+    assert ("second", c.DirectoryQuery("q", RESOURCE_SERVICE, "")) in sent(party.tick(SECOND))
+    late = seal("first", "alice", c.DirectoryListing("q", RESOURCE_SERVICE, ("res",)), Role.DIRECTORY)
+    (told,) = [each.progress for each in party.handle(ev.MessageReceived(late), 2 * SECOND) if type(each) is fx.Report]
+    assert told == QueryAnswered("q", c.DirectoryListing("q", RESOURCE_SERVICE, ("res",)))
+
+
+def test_a_machine_whose_terms_change_is_there_once() -> None:
+    index = TermsIndex()
+    for cores in (64, 128):
+        index.put("res1", StaticTerms(cores))
+    met, unmet = index.meeting((StaticNeeds(cores=100),))
+    assert (list(index.names(met)), list(index.names(unmet)), len(index)) == (["res1"], [], 1)
+
+
+def test_what_is_stated_for_the_first_time_is_not_taken_for_another_since_something_is_stated_no_more() -> None:
+    index = TermsIndex()
+    for name, architecture in (("res1", "sparc"), ("res2", "powerpc")):
+        index.put(name, StaticTerms(64, architecture=architecture))
+    index.remove("res1")
+    index.put("res3", StaticTerms(64, architecture="x86_64"))
+    for name, architecture in (("res2", "powerpc"), ("res3", "x86_64")):
+        met, _ = index.meeting((StaticNeeds(cores=1, architecture=architecture),))
+        assert list(index.names(met)) == [name]
+
+
+def test_searches_that_find_out_together_pass_it_over_once() -> None:
+    directories = Directories(TWO)
+    searches = [discovery(directories, f"r{number}") for number in range(2)]
+    for search in searches:
+        search.start(0)
+    assert [name for search in searches for name, _ in sent(search.tick(SECOND))] == ["second", "second"]

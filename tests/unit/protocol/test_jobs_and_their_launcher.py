@@ -20,6 +20,7 @@ from ramp.protocol import events as ev
 from ramp.protocol.records import JobCancelAsked, SlotFailed
 from ramp.protocol.resource.jobs.job_desk import READS_MAX, WAITING_MAX
 from ramp.protocol.resource.jobs.launching import LaunchTerms
+from tests.unit.protocol.conftest import contents
 
 TERMS = LaunchTerms("local", {"alice": "alice1"}, grace=10 * SECOND, delivery_limit=5 * MINUTE)
 ORDER = c.JobOrder("job-1", "a1", 16, 1, HOUR, ("./run",))
@@ -88,10 +89,6 @@ def asked(effects: list[fx.Effect]) -> list[type]:
     return [type(each) for each in effects if isinstance(each, fx.AskLauncher)]
 
 
-def answers(effects: list[fx.Effect]) -> list[Any]:
-    return [each.message.content for each in effects if isinstance(each, fx.Send)]
-
-
 def recorded(effects: list[fx.Effect]) -> list[type]:
     return [type(each.record) for each in effects if isinstance(each, fx.Persist)]
 
@@ -126,9 +123,9 @@ def test_questions_that_wait_for_the_launcher_are_bounded(seller: Seller) -> Non
     seller.hears(ORDER)
     for _ in range(WAITING_MAX + 5):
         seller.hears(QUERY, 1)
-    told = answers(seller.seen(ev.JobSight(JobState.QUEUED, "1"), 2))
+    told = contents(seller.seen(ev.JobSight(JobState.QUEUED, "1"), 2))
     assert len(told) == WAITING_MAX
-    assert answers(seller.seen(ev.JobSight(JobState.QUEUED, "1"), 3)) == []  # each is answered once
+    assert contents(seller.seen(ev.JobSight(JobState.QUEUED, "1"), 3)) == []  # each is answered once
 
 
 def test_pieces_of_output_that_are_read_are_bounded_and_the_oldest_go_first(seller: Seller) -> None:
@@ -141,7 +138,7 @@ def test_pieces_of_output_that_are_read_are_bounded_and_the_oldest_go_first(sell
     assert len(set(reads)) == READS_MAX + 1
 
     def told(call_id: str) -> list[Any]:
-        return answers(list(seller.one.party.handle(ev.JobFileRead(call_id, "bG8=", 5, True), 2)))
+        return contents(list(seller.one.party.handle(ev.JobFileRead(call_id, "bG8=", 5, True), 2)))
 
     assert told(reads[0]) == told("read-of-another-life") == []
     assert [[each.offset for each in told(call_id)] for call_id in reads[1:]] == [[n] for n in range(1, READS_MAX + 1)]
@@ -222,3 +219,20 @@ def test_without_any_look_at_the_slot_the_delivery_is_unknown_and_the_money_stay
     assert SlotFailed not in recorded(effects)
     open_ = isinstance(fate, ev.JobSight) and not fate.state.is_final
     assert in_batch_system.status.delivery is (Delivery.PENDING if open_ else Delivery.UNKNOWN)
+
+
+def test_looks_at_a_job_are_as_far_away_as_before_when_the_clock_is_set(seller: Seller) -> None:
+    seller.hears(ORDER)
+    seller.seen(ev.MachineInDoubt("it does not answer"), 1)
+    due = seller.deadline
+    assert due is not None
+    seller.one.party.clock_set(-HOUR // 2)
+    assert seller.deadline == due - HOUR // 2
+    assert asked(seller.tick(due - HOUR // 2)) == [fx.LookUpJob]
+
+
+def test_what_runs_does_not_wait_again(seller: Seller) -> None:
+    seller.hears(ORDER)
+    seller.seen(ev.JobSight(JobState.RUNNING, "1", 16, HOUR), HOUR)
+    assert seller.seen(ev.JobSight(JobState.QUEUED, "1"), HOUR + 1) == []
+    assert (seller.status.state, seller.status.started_at) == (JobState.RUNNING, HOUR)

@@ -12,6 +12,8 @@ from ramp.model import contents as c
 from ramp.model.acl import Performative
 from ramp.model.agreement import Signed
 from ramp.model.contents.jobs import (
+    ARCHIVE_BYTES_MAX,
+    OUTPUT_CHUNK_BYTES,
     Delivery,
     JobState,
 )
@@ -21,6 +23,7 @@ from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.records import JobEnded, SlotFailed, SlotReleased
 from ramp.protocol.resource.jobs.launching import LaunchTerms
+from tests.unit.protocol.conftest import contents, records
 
 TERMS = LaunchTerms("local", {"alice": "alice1"}, grace=10 * SECOND, delivery_limit=5 * MINUTE)
 ORDER = c.JobOrder("job-1", "a1", 16, 1, HOUR, ("./run",))
@@ -32,14 +35,6 @@ def seller(launching_resource: Any) -> Any:
     one = launching_resource(TERMS)
     one.sell()
     return one
-
-
-def contents(effects: list[fx.Effect]) -> list[Any]:
-    return [each.message.content for each in effects if isinstance(each, fx.Send)]
-
-
-def records(effects: list[fx.Effect]) -> list[Any]:
-    return [each.record for each in effects if isinstance(each, fx.Persist)]
 
 
 def ordered(one: Any, order: c.JobOrder = ORDER, now: int = 0, user: str = "alice") -> list[fx.Effect]:
@@ -293,3 +288,32 @@ def test_a_failed_slot_is_claimed_back_after_a_restart_however_far_it_had_come(
         again, effects = restarted([*written, *known], HOUR + 6 * MINUTE)
         assert again.party.participants["offer-res-1"].state == "ending"
         assert "bank" in [each.message.receiver for each in effects if isinstance(each, fx.Send)]
+
+
+PIECE = c.JobInputPiece("job-2", "a1", 0, "YWJj")
+
+
+def sent_inputs(one: Any, piece: c.JobInputPiece = PIECE, now: int = 0, user: str = "alice") -> list[fx.Effect]:
+    return one.hear(user, piece, now, performative=Performative.REQUEST)
+
+
+@pytest.mark.parametrize(
+    ("piece", "code"),
+    [
+        (replace(PIECE, agreement_id="a2"), "unknown_agreement"),
+        (replace(PIECE, job_id="../x"), "beyond_limits"),
+        (replace(PIECE, data=""), "beyond_limits"),
+        (replace(PIECE, data="!"), "beyond_limits"),
+        (replace(PIECE, data="ü"), "beyond_limits"),
+        (replace(PIECE, data=base64.b64encode(bytes(OUTPUT_CHUNK_BYTES + 1)).decode()), "beyond_limits"),
+        (replace(PIECE, offset=ARCHIVE_BYTES_MAX - 2), "beyond_limits"),
+        (replace(PIECE, offset=-1), "beyond_limits"),
+    ],
+)
+def test_inputs_beyond_the_limits_are_refused(seller: Any, piece: c.JobInputPiece, code: str) -> None:
+    assert refused(sent_inputs(seller, piece)).code == code
+
+
+def test_a_slot_that_is_over_takes_no_job(seller: Any) -> None:
+    assert refused(ordered(seller, now=2 * HOUR)).code == "slot_over"
+    assert asked(ordered(seller, now=2 * HOUR - 1)) == [fx.SubmitJob]

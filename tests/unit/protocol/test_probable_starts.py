@@ -1,4 +1,4 @@
-"""Jobs whose start is only probable: who may buy them, what is signed, and what the bank makes of their start."""
+"""Jobs whose start is only probable: who may buy them, what the bank makes of their start, and jobs ordered on them."""
 
 from __future__ import annotations
 
@@ -8,21 +8,30 @@ from typing import Any
 import pytest
 
 from ramp.model import contents as c
-from ramp.model.acl import Performative
-from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
+from ramp.model.acl import Message, Performative
+from ramp.model.contents.jobs import Delivery, JobState
+from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso, iso
 from ramp.model.offer import RefusalCode
+from ramp.model.price_paid import SECOND_PRICE
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.model.seal import Role
 from ramp.model.slot import Reservation, Slot, StaticTerms
-from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
+from ramp.protocol.effects import Send
+from ramp.protocol.outcome import RequestStatus
+from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.seller import PriceRange
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.swarm import new_checkers
+from simulation.market.virtual_launcher import JobFate, VirtualLauncher
+from simulation.market.virtual_notary import VirtualNotary
 from simulation.market.world import START, World
 from simulation.resource.steady import SteadyMachine
+from tests.unit.protocol.conftest import contents
 
 LATEST = START + HOUR
 UNIT = RequestUnit(1, 60, LATEST + HOUR, TotalCores(16), wall_time=HOUR, start_probability=0.9)
+FATE = JobFate(runs=20 * MINUTE)
 COST = 16 * 60 * 100
 """An hour of 16 cores at the seller's first price, 60 credits, in hundredths."""
 
@@ -32,10 +41,15 @@ class Queue(SteadyMachine):
 
     started_at: int | None = None
     gone = False
+    held_for: tuple[str, ...] = ()
 
     def quote(self, unit: RequestUnit, now: int) -> Any:
         found = super().quote(replace(unit, not_before=unit.deadline - unit.run_duration(now)), now)
         return replace(found, start_probability=0.95) if isinstance(found, Slot) else found
+
+    def hold_for(self, account: str, key: str, unit: RequestUnit, slot: Slot, until: int, now: int) -> Any:
+        self.held_for = (*self.held_for, account)
+        return self.hold(key, unit, slot, until, now)
 
     def reservation(self, key: str, now: int) -> Reservation | None:
         found = super().reservation(key, now)
@@ -43,30 +57,50 @@ class Queue(SteadyMachine):
 
 
 class Market:
-    """One buyer, one machine that does not reserve, and every invariant watched."""
+    """One buyer of a queued job, one machine that does not reserve, and every invariant watched."""
 
-    def __init__(self, unit: RequestUnit = UNIT) -> None:
+    def __init__(self, unit: RequestUnit = UNIT, *, launches: bool = False) -> None:
         self.machine = Queue("res", 64, 0.0)
-        self.world = World(
-            [ResourceSpec("res", self.machine, StaticTerms(64), PriceRange(60, 60))],
-            [UserSpec("alice", 10**7)],
-            seed=0,
-            checkers=new_checkers(),
-        )
+        self.launcher = VirtualLauncher(lambda job: FATE)
+        launching = {"launching": LaunchTerms("slurm", {"alice": "alice1"}), "launcher": self.launcher}
+        res = ResourceSpec("res", self.machine, StaticTerms(64), PriceRange(60, 60), **(launching if launches else {}))
+        self.world = World([res], [UserSpec("alice", 10**7)], seed=0, checkers=new_checkers())
         self.world.run(limit=SECOND)
         submitted = ev.RequestSubmitted("r1", RequestForQuotation((unit,)), ev.AuctionOptions(rounds=1))
         self.world.command("alice", submitted)
         self.world.run(limit=10 * SECOND)
 
     @property
+    def agreement_id(self) -> str:
+        (found,) = self.world.users["alice"].agreements
+        return found
+
+    def orders(self, job_id: str = "job-1", begin_at: int = LATEST) -> None:
+        order = c.JobOrder(job_id, self.agreement_id, 16, 1, begin_at, ("./run",))
+        self.world.command("alice", ev.JobSubmitted(order))
+        self.world.run(limit=10 * SECOND)
+
+    def starts(self) -> None:
+        self.machine.started_at = self.world.now
+        self.world.run(limit=MINUTE)
+
+    def status(self, job_id: str = "job-1") -> Any:
+        """As its buyer hears of it."""
+        self.world.command("alice", ev.JobAsked(f"q{self.world.now}", job_id))
+        self.world.run(limit=10 * SECOND)
+        (word,) = [each.word for each in self.world.users["alice"].jobs.known if each.order.job_id == job_id]
+        return word
+
+    def job(self) -> Any:
+        (participant,) = self.world.resources["res"].participants
+        (job,) = self.world.resources["res"].jobs.jobs_of(participant)
+        return job
+
+    @property
     def alice(self) -> tuple[int, int]:
         """What she has left, and what of it is set aside, in hundredths of a credit."""
         balance = self.world.ledger.balance("alice")
         return balance.posted, balance.reserved
-
-    @property
-    def stage(self) -> str:
-        return str(self.world.users["alice"].purchases["r1"].stage)
 
     @property
     def refusals(self) -> list[Any]:
@@ -83,8 +117,7 @@ def test_a_job_that_has_started_is_not_taken_back() -> None:
     market = Market()
     market.machine.started_at = market.world.now
     market.world.run(limit=MINUTE)
-    (agreement_id,) = market.world.users["alice"].agreements
-    market.world.command("alice", ev.AgreementCancelled(agreement_id, "it is done"))
+    market.world.command("alice", ev.AgreementCancelled(market.agreement_id, "it is done"))
     market.world.run(limit=MINUTE)
     assert (market.state(), market.alice) == ("sold", (10**7 - COST, 0))
 
@@ -100,12 +133,10 @@ def test_a_job_has_to_start_neither_too_soon_nor_too_late(latest: int, nearest: 
 
 
 def test_a_buyer_takes_no_offer_that_is_less_certain_than_asked(alice: Any) -> None:
-    alice.command(ev.RequestSubmitted("r1", RequestForQuotation((UNIT,)), ev.AuctionOptions(rounds=1)))
-    alice.hear("directory", c.DirectoryListing("r1", "resource-trader", ("res1",)))
+    alice.open("res1", units=(UNIT,))
     start, end = UNIT.deadline - HOUR, UNIT.deadline
     doubtful = replace(alice.offer("res1", 50), start=start, end=end, start_probability=0.89, if_late="whole")
-    effects = alice.hear("res1", c.Proposal("r1", 1, (doubtful,)), performative=Performative.PROPOSE)
-    (rejection,) = [each.message.content for each in effects if isinstance(each, fx.Send)][:1]
+    (rejection, *_) = contents(alice.propose("res1", doubtful))
     assert "got 0.89, expected at least 0.9" in rejection.reason
 
 
@@ -118,3 +149,113 @@ def test_the_bank_pays_no_agreement_that_promises_otherwise(bank: Any) -> None:
     offer = replace(bank.agreement(line).offer, **LONE)
     bank.countersign(line, valid_until=HOUR, offer=offer, request=replace(UNIT, start_probability=0.99))
     assert (bank.reserved(), bank.posted("alice"), bank.posted("res1")) == (0, 200_000, 0)
+
+
+def test_what_waits_is_not_bought_where_another_offer_sets_the_price(alice: Any) -> None:
+    (told,) = alice.submit(UNIT, rule=SECOND_PRICE)
+    assert told.progress.outcome.status is RequestStatus.FAILED
+    right = "unit 1 has a StartProbability; use an auction rule that pays the price offered"
+    assert (told.progress.outcome.reason, "r1" in alice.party.purchases) == (right, False)
+
+
+# -- jobs ordered on a queued job: they wait for its start, run in it, and are undelivered where it is late ------------
+
+
+@pytest.fixture
+def market() -> Market:
+    return Market(launches=True)
+
+
+def test_the_machine_is_told_for_whose_account_it_holds(market: Market) -> None:
+    assert market.machine.held_for == ("alice1",)
+
+
+def test_what_is_ordered_before_the_start_runs_once_in_that_very_job_when_it_has_started(market: Market) -> None:
+    market.orders()
+    taken = market.status()
+    assert (taken.state, taken.delivery, taken.due_at) == (JobState.TAKEN, Delivery.PENDING, LATEST)
+    reservation = market.job().to_run.reservation_id
+    assert taken.detail == f"the slot begins when queued job {reservation} starts"
+    market.world.run(limit=20 * MINUTE)
+    assert market.launcher.launches == {}
+    paid = market.world.now
+    market.starts()
+    assert market.launcher.launches == {"job-1": 1}
+    to_run = market.job().to_run
+    (participant,) = market.world.resources["res"].participants
+    assert (to_run.queue_key, to_run.reservation_id, to_run.account) == (participant, reservation, "alice1")
+    assert paid <= to_run.begin_at < paid + MINUTE
+    assert to_run.end_at == to_run.begin_at + HOUR  # what was bought, from then on at most
+    assert dict(to_run.environment)["RAMP_END"] == iso(to_run.end_at)
+    status = market.job().status()
+    assert (status.delivery, status.started_at is not None) == (Delivery.ON_TIME, True)
+    market.world.run(limit=3 * HOUR)
+    market.world.finish()
+
+
+def test_what_has_not_started_has_no_output(market: Market) -> None:
+    market.orders()
+    query = c.JobOutputQuery("job-1", market.agreement_id, "stdout", 0)
+    message = Message(Performative.QUERY_REF, "alice", "res", "q", query, reply_with="q")
+    sealed = VirtualNotary("alice", Role.USER).seal(message, market.world.now)
+    (answer,) = market.world.resources["res"].handle(ev.MessageReceived(sealed), market.world.now)
+    assert isinstance(answer, Send)
+    refused = c.JobRefused("job-1", market.agreement_id, "no_file", "the job has not started")
+    assert (answer.message.receiver, answer.message.content) == ("alice", refused)
+
+
+def test_what_is_ordered_after_the_start_begins_at_once(market: Market) -> None:
+    market.starts()
+    market.orders()
+    assert market.launcher.launches == {"job-1": 1}
+    status = market.job().status()
+    assert (status.delivery, status.due_at < LATEST) == (Delivery.ON_TIME, True)
+
+
+def test_a_start_that_comes_too_late_is_not_delivered_and_costs_nothing(market: Market) -> None:
+    market.orders()
+    market.world.run(limit=LATEST - market.world.now + MINUTE)
+    status = market.status()
+    assert (status.state, status.delivery) == (JobState.FAILED, Delivery.UNDELIVERED)
+    assert status.detail == f"not delivered: the queued job had not started by {iso(LATEST)}"
+    balance = market.world.ledger.balance("alice")
+    assert (balance.posted, balance.reserved, market.launcher.launches) == (10**7, 0, {})
+    market.world.finish()
+
+
+def test_a_buyer_who_withdraws_or_cancels_is_owed_nothing(market: Market) -> None:
+    market.orders()
+    market.orders("job-2")
+    market.world.command("alice", ev.JobCancelled("c", "job-2"))
+    market.world.run(limit=10 * SECOND)
+    market.world.command("alice", ev.RequestWithdrawn("r1"))
+    market.world.run(limit=MINUTE)
+    for job_id in ("job-1", "job-2"):
+        status = market.status(job_id)
+        assert (status.state, status.delivery) == (JobState.CANCELLED, Delivery.PENDING)
+        assert status.detail == "the job never started"
+    assert market.launcher.launches == {}
+
+
+def test_a_slot_that_has_started_is_known_after_a_restart(market: Market) -> None:
+    market.orders()
+    market.starts()
+    before = market.job().to_run
+    assert not market.job().waits_for_start
+    market.world.crash("res", MINUTE)
+    market.world.run(limit=MINUTE)
+    assert not market.job().waits_for_start  # at once, before the bank has answered
+    assert market.job().to_run == before
+
+
+@pytest.mark.parametrize("crashed", ["alice", "res", "bank"])
+def test_who_restarts_before_and_after_the_start_has_it_run_once(market: Market, crashed: str) -> None:
+    market.orders()
+    market.world.crash(crashed, MINUTE)
+    market.world.run(limit=5 * MINUTE)
+    market.machine.started_at = market.world.now
+    market.world.run(limit=3 * SECOND)
+    market.world.crash(crashed, MINUTE)
+    market.world.run(limit=5 * MINUTE)
+    assert market.launcher.launches == {"job-1": 1}
+    assert market.job().status().delivery is Delivery.ON_TIME

@@ -1,4 +1,4 @@
-"""What an owner asks of bank and resources: what is asked, of whom, and what is told of the answer."""
+"""Questions of owners to bank, machine and directory, and the keeper's deposits and overview."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
-from ramp.model.instant import DAY, HOUR
+from ramp.model.instant import HOUR
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
@@ -20,15 +20,6 @@ from ramp.protocol.timing import Timing
 def answers(effects: list[Any]) -> list[QueryAnswered]:
     found = [each.progress for each in effects if isinstance(each, fx.Report)]
     return [each for each in found if isinstance(each, QueryAnswered)]
-
-
-def test_a_statement_is_asked_for_a_period(alice: Any, said: Any) -> None:
-    (query,) = said(alice.command(ev.AccountAsked("q", HOUR, DAY)))
-    assert query == c.AccountQuery("q", "alice", HOUR, DAY)
-    again = said(alice.tick(alice.party.deadline))
-    assert again == [c.AccountQuery("q#2", "alice", HOUR, DAY)]  # a nonce is good for one answer
-    told = c.AccountStatement("q#2", "alice", 5, 0, 0, 0)
-    assert answers(alice.hear("bank", told)) == [QueryAnswered("q", told)]
 
 
 def test_a_resource_asks_for_its_statement_until_the_bank_answers(resource: Any, said: Any) -> None:
@@ -64,11 +55,79 @@ def test_only_payments_that_nothing_mentions_and_nobody_refunded_are_unknown() -
     assert unknown_agreements(statement, lambda each: each == "known") == ["lost", "partly"]
 
 
-def test_a_copy_of_a_query_is_refused_and_the_answer_awaited(alice: Any) -> None:
+def test_bank_and_directory_answer_in_their_own_roles(alice: Any) -> None:
     alice.command(ev.AccountAsked("q", None, None))
-    assert alice.hear("bank", c.RequestRefused("q", "replayed")) == []
-    refused = c.RequestRefused("q", "unknown_account")
-    assert answers(alice.hear("bank", refused)) == [QueryAnswered("q", refused)]
+    alice.command(ev.ResourcesAsked("l"))
+    for sender, answer in (
+        ("bank", c.AccountStatement("q", "alice", 5, 0, 0, 0)),
+        ("directory", c.DirectoryListing("l", "resource-trader", ("res1",))),
+    ):
+        with pytest.raises(RemoteProtocolError, match="certified as resource"):
+            alice.hear(sender, answer, role=Role.RESOURCE)
+        (told,) = answers(alice.hear(sender, answer))
+        assert told.answer == answer
+
+
+ACCOUNTS = (c.AccountLine("alice", "user", 5, 0, 0),)
+
+
+def trade(number: int) -> c.TradeLine:
+    return c.TradeLine(f"t{number}", number, "payment", "alice", "res", f"a{number}", f"o{number}", 5)
+
+
+def page(*numbers: int, following: int = 0, accounts: bool = False) -> c.MarketOverview:
+    trades = tuple(trade(number) for number in numbers)
+    return c.MarketOverview("v1", 9, ACCOUNTS if accounts else (), trades, following)
+
+
+FIRST, SECOND, LAST = page(1, 2, following=2, accounts=True), page(3, 4, following=4), page(5)
+
+
+def ask(keeper: Any) -> list[Any]:
+    return list(keeper.party.handle(ev.OverviewAsked("v1", None, 7), 0))
+
+
+def answer(effects: list[Any]) -> Any:
+    reports = [each.progress.answer for each in effects if isinstance(each, fx.Report)]
+    return reports[0] if reports else None
+
+
+def test_the_overview_is_put_together_from_its_pages(keeper: Any, said: Any) -> None:
+    """Doubled pages, pages of before, and a lost one."""
+    assert said(ask(keeper)) == [c.OverviewQuery("v1", None, 7, 0)]
+    assert said(keeper.hear("bank", FIRST)) == [c.OverviewQuery("v1", None, 7, 2)]
+    assert keeper.hear("bank", FIRST) == []
+    assert said(keeper.party.tick(keeper.party.deadline)) == [c.OverviewQuery("v1", None, 7, 2)]
+    assert said(keeper.hear("bank", SECOND)) == [c.OverviewQuery("v1", None, 7, 4)]
+    assert keeper.hear("bank", FIRST) == []
+    assert keeper.hear("bank", SECOND) == []
+    whole = answer(keeper.hear("bank", LAST))
+    assert whole == c.MarketOverview("v1", 9, ACCOUNTS, tuple(trade(number) for number in range(1, 6)))
+    assert keeper.hear("bank", LAST) == []
+    assert keeper.party.deadline is None
+
+
+def test_an_older_answer_to_the_first_question_is_not_taken_for_the_last_page(keeper: Any) -> None:
+    """The question was sent twice; when it was answered first there was one page only."""
+    ask(keeper)
+    keeper.hear("bank", FIRST)
+    assert keeper.hear("bank", page(1, accounts=True)) == []
+    keeper.hear("bank", SECOND)
+    assert len(answer(keeper.hear("bank", LAST)).trades) == 5
+
+
+def test_a_page_is_the_banks(keeper: Any) -> None:
+    ask(keeper)
+    with pytest.raises(RemoteProtocolError, match="mallory may not speak for bank"):
+        keeper.hear("mallory", LAST, role=Role.BANK)
+    with pytest.raises(RemoteProtocolError, match="must come from a bank"):
+        keeper.hear("bank", LAST, role=Role.KEEPER)
+
+
+def test_a_keeper_that_comes_back_waits_for_its_owner(keeper: Any) -> None:
+    """What was not answered is asked again by a person, who has seen no answer."""
+    assert keeper.party.recover((), 5) == []
+    assert keeper.party.deadline is None
 
 
 def test_a_machine_is_asked_until_its_resource_answers(alice: Any, said: Any) -> None:
@@ -83,30 +142,3 @@ def test_a_machine_is_asked_until_its_resource_answers(alice: Any, said: Any) ->
     assert answers(alice.hear("res1", status)) == [QueryAnswered("q", status)]
     assert alice.hear("res1", status) == []  # a copy
     assert alice.party.deadline is None
-
-
-def test_what_is_never_answered_is_given_up(alice: Any) -> None:
-    alice.command(ev.MachineAsked("q", "res1", HOUR), 5)
-    while alice.party.deadline < 5 + Timing().query_limit:
-        assert answers(alice.tick(alice.party.deadline)) == []
-    assert answers(alice.tick(5 + Timing().query_limit)) == [QueryAnswered("q", None)]
-    assert alice.party.deadline is None
-
-
-def test_an_answer_that_is_late_by_a_restart_is_no_news(alice: Any) -> None:
-    for content in (c.MachineStatus("q", "{}"), c.DirectoryListing("q", "resource-trader", ("res1",))):
-        sender = "res1" if isinstance(content, c.MachineStatus) else "directory"
-        assert alice.hear(sender, content, conversation="q") == []
-
-
-def test_bank_and_directory_answer_in_their_own_roles(alice: Any) -> None:
-    alice.command(ev.AccountAsked("q", None, None))
-    alice.command(ev.ResourcesAsked("l"))
-    for sender, answer in (
-        ("bank", c.AccountStatement("q", "alice", 5, 0, 0, 0)),
-        ("directory", c.DirectoryListing("l", "resource-trader", ("res1",))),
-    ):
-        with pytest.raises(RemoteProtocolError, match="certified as resource"):
-            alice.hear(sender, answer, role=Role.RESOURCE)
-        (told,) = answers(alice.hear(sender, answer))
-        assert told.answer == answer

@@ -9,44 +9,33 @@ import pytest
 
 from ramp.model import contents as c
 from ramp.model.acl import Performative
+from ramp.model.called_terms import terms_digest
 from ramp.model.instant import HOUR, MILLISECOND, SECOND
+from ramp.model.machine_terms.static_needs import StaticNeeds
 from ramp.model.offer import Refusal, RefusalCode
-from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
-from ramp.protocol import effects as fx
+from ramp.model.services import RESOURCE_SERVICE
+from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus, ResourceRefusal, RoundRecord
-from ramp.protocol.progress import RoundClosed, RoundOpened
+from ramp.protocol.progress import ApprovalAsked, RoundClosed, RoundOpened
 from ramp.protocol.timing import Timing
-from ramp.protocol.user.evaluator import BIDS_MAX, BIDS_SHOWN, lowest_bids
 from ramp.protocol.user.voting import REQUEST_ENDED
+from tests.unit.protocol.conftest import UNIT, contents, messages, reports
 
-UNIT = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
 NOW = 5 * SECOND
 MS = MILLISECOND
 
 
-def told(effects: list[Any], *kinds: type) -> list[Any]:
-    found = [each.progress for each in effects if isinstance(each, fx.Report)]
-    return [each for each in found if isinstance(each, kinds)]
-
-
-def called(effects: list[Any]) -> list[str]:
-    found = [each.message for each in effects if isinstance(each, fx.Send)]
-    return [each.receiver for each in found if isinstance(each.content, c.CallForProposals)]
-
-
 def open_round(one: Any, *resources: str, units: int = 1, **options: Any) -> list[Any]:
-    wanted = RequestForQuotation(tuple(replace(UNIT, number=number) for number in range(1, units + 1)))
-    one.command(ev.RequestSubmitted("r1", wanted, ev.AuctionOptions(**options)), NOW)
-    return list(one.hear("directory", c.DirectoryListing("r1", "resource-trader", resources), NOW))
+    wanted = tuple(replace(UNIT, number=number) for number in range(1, units + 1))
+    return list(one.open(*resources, units=wanted, now=NOW, **options))
 
 
 def propose(one: Any, resource: str, price: int, now: int, number: int = 1) -> list[Any]:
     offer = one.offer(resource, price)
     if number > 1:  # no id comes twice
         offer = replace(offer, offer_id=f"{offer.offer_id}-round{number}")
-    content = c.Proposal("r1", number, (offer,))
-    return list(one.hear(resource, content, now, performative=Performative.PROPOSE))
+    return list(one.propose(resource, offer, round_number=number, now=now))
 
 
 def refuse(one: Any, resource: str, code: RefusalCode, now: int, number: int = 1) -> list[Any]:
@@ -56,12 +45,12 @@ def refuse(one: Any, resource: str, code: RefusalCode, now: int, number: int = 1
 
 def test_a_round_is_told_when_it_opens_and_as_it_went_when_it_closes(alice: Any) -> None:
     effects = open_round(alice, "res1", "res2", "res3", rounds=2, round_time=4 * SECOND)
-    assert told(effects, RoundOpened) == [RoundOpened("r1", 1, ((1, 70),), 3)]
-    assert called(effects) == ["res1", "res2", "res3"]
+    assert reports(effects, RoundOpened) == [RoundOpened("r1", 1, ((1, 70),), 3)]
+    assert [each.receiver for each in messages(effects, c.CallForProposals)] == ["res1", "res2", "res3"]
     assert propose(alice, "res1", 60, NOW + 200 * MS) == []
     assert refuse(alice, "res2", RefusalCode.CORES_TAKEN, NOW + 300 * MS) == []
     again = alice.tick(alice.party.deadline)
-    assert called(again) == ["res3"]
+    assert [each.receiver for each in messages(again, c.CallForProposals)] == ["res3"]
     effects = alice.tick(NOW + 4 * SECOND)
     offer = alice.offer("res1", 60)
     refusals = (
@@ -72,30 +61,19 @@ def test_a_round_is_told_when_it_opens_and_as_it_went_when_it_closes(alice: Any)
     record = RoundRecord(1, ((1, 70),), (offer,), (bid,), refusals, 4 * SECOND)
     answered = (("res1", 200 * MS), ("res2", 300 * MS))
     opened = RoundOpened("r1", 2, ((1, 60),), 3)
-    assert told(effects, RoundClosed, RoundOpened) == [RoundClosed("r1", record, ((1, bid),), answered, 1), opened]
+    assert reports(effects, RoundClosed, RoundOpened) == [RoundClosed("r1", record, ((1, bid),), answered, 1), opened]
     # res3 is called again, and not waited for
     propose(alice, "res1", 59, NOW + 5 * SECOND, 2)
-    (closed,) = told(refuse(alice, "res2", RefusalCode.CORES_TAKEN, NOW + 6 * SECOND, 2), RoundClosed)
+    (closed,) = reports(refuse(alice, "res2", RefusalCode.CORES_TAKEN, NOW + 6 * SECOND, 2), RoundClosed)
     assert (closed.record.duration, closed.record.round_number) == (2 * SECOND, 2)
     assert [each.resource for each in closed.record.refusals] == ["res2", "res3"]
-
-
-def test_the_extra_round_is_told_as_such(alice: Any) -> None:
-    open_round(alice, "res1", rounds=1)
-    effects = refuse(alice, "res1", RefusalCode.PRICE, NOW + SECOND)
-    (closed, opened) = told(effects, RoundClosed, RoundOpened)
-    assert (closed.record.best_offer, closed.best) == (False, ())
-    assert opened == RoundOpened("r1", 2, ((1, 70),), 1, True)
-    (closed,) = told(refuse(alice, "res1", RefusalCode.PRICE, NOW + 2 * SECOND, 2), RoundClosed)
-    assert (closed.record.best_offer, closed.record.duration) == (True, SECOND)
-    assert alice.outcome.reason == "no offer meets the request for unit 1"
 
 
 def test_who_does_not_understand_a_call_has_refused_every_unit(alice: Any) -> None:
     open_round(alice, "res1", "res2", units=2, rounds=1)
     assert alice.hear("res9", c.NotUnderstood("what?"), NOW + SECOND) == []  # was not asked
     alice.hear("res1", c.NotUnderstood("garbled"), NOW + SECOND)
-    (closed,) = told(alice.hear("res2", c.NotUnderstood("garbled"), NOW + SECOND), RoundClosed)
+    (closed,) = reports(alice.hear("res2", c.NotUnderstood("garbled"), NOW + SECOND), RoundClosed)
     assert closed.record.refusals == tuple(
         ResourceRefusal(resource, Refusal(number, RefusalCode.PLUGIN_FAILED, detail="garbled"))
         for resource in ("res1", "res2")
@@ -103,22 +81,13 @@ def test_who_does_not_understand_a_call_has_refused_every_unit(alice: Any) -> No
     )
 
 
-def test_who_has_refused_for_good_is_not_called_again_and_shown_as_refusing(alice: Any) -> None:
-    open_round(alice, "res1", "res2", rounds=2)
-    refuse(alice, "res1", RefusalCode.MACHINE_TOO_SMALL, NOW)
-    effects = propose(alice, "res2", 60, NOW)
-    assert called(effects) == ["res2"]
-    (closed,) = told(propose(alice, "res2", 59, NOW, 2), RoundClosed)
-    assert closed.record.refusals == (ResourceRefusal("res1", Refusal(1, RefusalCode.MACHINE_TOO_SMALL)),)
-
-
 def test_who_was_silent_in_a_round_in_which_all_were_is_waited_for_again(alice: Any) -> None:
     """The line was down, not everybody: the first voice does not end the next round for all."""
     open_round(alice, "res1", "res2", rounds=2, round_time=4 * SECOND)
-    while not told(alice.tick(alice.party.deadline), RoundClosed):
+    while not reports(alice.tick(alice.party.deadline), RoundClosed):
         assert alice.party.deadline <= NOW + 4 * SECOND
     assert propose(alice, "res1", 60, NOW + 5 * SECOND, 2) == []
-    assert told(propose(alice, "res2", 60, NOW + 5 * SECOND, 2), RoundClosed)
+    assert reports(propose(alice, "res2", 60, NOW + 5 * SECOND, 2), RoundClosed)
 
 
 @pytest.mark.parametrize(
@@ -158,10 +127,9 @@ def test_an_offer_that_is_none_of_the_round_is_rejected_and_counts_for_nothing(
     changes: dict[str, Any], told_it: str, alice: Any, said: Any
 ) -> None:
     open_round(alice, "res1", "res3", rounds=1)
-    content = c.Proposal("r1", 1, (replace(alice.offer("res1", 60), **changes),))
-    effects = alice.hear("res1", content, NOW, performative=Performative.PROPOSE)
+    effects = alice.propose("res1", replace(alice.offer("res1", 60), **changes), now=NOW)
     assert said(effects) == [c.Rejection("r1", "offer-res1-1", told_it)]
-    (closed,) = told(refuse(alice, "res3", RefusalCode.CORES_TAKEN, NOW), RoundClosed)
+    (closed,) = reports(refuse(alice, "res3", RefusalCode.CORES_TAKEN, NOW), RoundClosed)
     assert closed.record.offers == ()
 
 
@@ -179,79 +147,149 @@ def test_a_best_offer_must_still_be_of_some_use(changes: dict[str, Any], taken: 
     open_round(alice, "res1", rounds=1)
     refuse(alice, "res1", RefusalCode.PRICE, NOW)
     offer = replace(alice.offer("res1", 60), **{"start": 3 * HOUR, "end": 4 * HOUR, **changes})
-    alice.hear("res1", c.Proposal("r1", 2, (offer,)), NOW, performative=Performative.PROPOSE)
+    alice.propose("res1", offer, round_number=2, now=NOW)
     assert [unit.offer for unit in alice.outcome.units] == ([offer] if taken else [])
-
-
-# -- the bids that the next call shows -------------------------------------------------------------------------------
 
 
 def test_offers_are_ranked_and_asked_again_by_their_cost_for_the_cores_asked(alice: Any) -> None:
     """17 for 64 cores costs more than 30 for the 16 asked, and is called 68; 18 is above the limit."""
     open_round(alice, "res1", "res2", "res3", rounds=2)
     whole = replace(alice.offer("res1", 17), cores=64)
-    alice.hear("res1", c.Proposal("r1", 1, (whole,)), NOW)
-    alice.hear("res3", c.Proposal("r1", 1, (replace(alice.offer("res3", 18), cores=64),)), NOW)
+    alice.propose("res1", whole, now=NOW)
+    alice.propose("res3", replace(alice.offer("res3", 18), cores=64), now=NOW)
     effects = propose(alice, "res2", 30, NOW)
-    (closed, opened) = told(effects, RoundClosed, RoundOpened)
+    (closed, opened) = reports(effects, RoundClosed, RoundOpened)
     assert [(each.resource, each.refusal.code) for each in closed.record.refusals] == [("res3", RefusalCode.BAD_PRICE)]
     shown = (c.Bid(1, "res1", 68), c.Bid(1, "res3", 72), c.Bid(1, "res2", 30))
     assert (closed.record.bids, closed.best, opened.asked) == (shown, ((1, shown[2]),), ((1, 30),))
-    assert shown in [
-        each.message.content.bids
-        for each in effects
-        if isinstance(each, fx.Send) and isinstance(each.message.content, c.CallForProposals)
-    ]
-
-
-def test_the_lowest_bids_of_each_unit_are_shown_in_the_order_of_their_coming() -> None:
-    bids = tuple(c.Bid(1 + number % 2, f"res{number}", price) for number, price in enumerate((9, 9, 8, 8, 4, 4)))
-    assert lowest_bids(bids) == bids
-
-
-def test_a_call_does_not_grow_with_the_resources() -> None:
-    """Twice the bids, and a call of the same size, with the lowest prices of both units in it."""
-    for resources in (20, 40):
-        bids = [c.Bid(unit, f"res{number}", number) for unit in (2, 1) for number in range(resources, 0, -1)]
-        prices: dict[int, list[int]] = {1: [], 2: []}
-        for bid in lowest_bids(bids):
-            prices[bid.unit].append(bid.cpu_hour_cost)
-        assert prices == {unit: list(range(BIDS_SHOWN, 0, -1)) for unit in (1, 2)}
-
-
-def test_of_more_units_than_there_is_room_for_each_is_shown_once() -> None:
-    shown = lowest_bids([c.Bid(unit, f"res{price}", price) for unit in range(1, BIDS_MAX + 6) for price in (7, 6)])
-    assert [(bid.unit, bid.cpu_hour_cost) for bid in shown] == [(unit, 6) for unit in range(1, BIDS_MAX + 1)]
+    assert shown in [each.content.bids for each in messages(effects, c.CallForProposals)]
 
 
 def test_who_was_silent_once_is_waited_for_again_after_answering(alice: Any) -> None:
     open_round(alice, "res1", "res2", rounds=3, round_time=4 * SECOND)
     propose(alice, "res1", 60, NOW)
-    assert told(alice.tick(NOW + 4 * SECOND), RoundClosed)
+    assert reports(alice.tick(NOW + 4 * SECOND), RoundClosed)
     now = NOW + 5 * SECOND
-    assert told(propose(alice, "res2", 59, now, 2), RoundClosed) == []
-    assert told(propose(alice, "res1", 58, now, 2), RoundClosed)
-    assert told(propose(alice, "res1", 57, now, 3), RoundClosed) == []
-    assert told(propose(alice, "res2", 56, now, 3), RoundClosed)
+    assert reports(propose(alice, "res2", 59, now, 2), RoundClosed) == []
+    assert reports(propose(alice, "res1", 58, now, 2), RoundClosed)
+    assert reports(propose(alice, "res1", 57, now, 3), RoundClosed) == []
+    assert reports(propose(alice, "res2", 56, now, 3), RoundClosed)
 
 
-def test_only_in_the_extra_round_an_offer_may_miss_the_request(alice: Any, said: Any) -> None:
-    open_round(alice, "res1", "res2", rounds=1)
-    late = replace(alice.offer("res1", 60), start=3 * HOUR, end=4 * HOUR)
-    effects = alice.hear("res1", c.Proposal("r1", 1, (late,)), NOW, performative=Performative.PROPOSE)
-    assert [type(each) for each in said(effects)] == [c.Rejection]
-
-
-def test_refusals_of_the_round_and_of_those_who_are_not_called_are_shown_together(alice: Any) -> None:
-    open_round(alice, "res1", "res2", "res3", "res4", rounds=2)
+def test_who_has_refused_for_good_is_not_called_again_and_shown_as_refusing(alice: Any) -> None:
+    open_round(alice, "res1", "res2", rounds=2)
     refuse(alice, "res1", RefusalCode.MACHINE_TOO_SMALL, NOW)
-    refuse(alice, "res2", RefusalCode.MEMORY, NOW)
-    refuse(alice, "res3", RefusalCode.CORES_TAKEN, NOW)
-    assert called(propose(alice, "res4", 60, NOW)) == ["res3", "res4"]
-    refuse(alice, "res3", RefusalCode.CORES_TAKEN, NOW, 2)
-    (closed,) = told(propose(alice, "res4", 59, NOW, 2), RoundClosed)
-    assert [(each.resource, each.refusal.code) for each in closed.record.refusals] == [
-        ("res3", RefusalCode.CORES_TAKEN),
-        ("res1", RefusalCode.MACHINE_TOO_SMALL),
-        ("res2", RefusalCode.MEMORY),
-    ]
+    effects = propose(alice, "res2", 60, NOW)
+    assert [each.receiver for each in messages(effects)] == ["res2"]
+    (closed,) = reports(propose(alice, "res2", 59, NOW, 2), RoundClosed)
+    assert closed.record.refusals == (ResourceRefusal("res1", Refusal(1, RefusalCode.MACHINE_TOO_SMALL)),)
+
+
+def unmet(one: Any, *offers: Any, units: int = 1, **options: Any) -> list[Any]:
+    """Nobody meets the request; in the extra round res1 makes its best offers."""
+    open_round(one, "res1", units=units, **options)
+    refused = tuple(Refusal(number, RefusalCode.PRICE) for number in range(1, units + 1))
+    one.hear("res1", c.Proposal("r1", 1, refusals=refused), NOW, performative=Performative.REFUSE)
+    return list(one.propose("res1", *offers, round_number=2, now=NOW))
+
+
+def late_offer(one: Any, unit: int = 1) -> Any:
+    return replace(one.offer("res1", 60, unit), start=3 * HOUR, end=4 * HOUR)
+
+
+def test_several_units_without_an_offer_are_named_one_by_one(alice: Any) -> None:
+    unmet(alice, late_offer(alice), units=3, approval=ev.Approval.ASK)
+    assert alice.outcome.reason == "no offer meets the request for unit 2, 3"
+
+
+def test_an_approved_best_offer_is_bought_as_one_that_does_not_meet_the_request(alice: Any) -> None:
+    offer = late_offer(alice)
+    effects = unmet(alice, offer, approval=ev.Approval.ASK)
+    (asked,) = reports(effects, ApprovalAsked)
+    assert (asked.offers, asked.meets) == ((offer,), (False,))
+    alice.command(ev.OffersApproved("r1", True))
+    alice.grant()
+    alice.vote()
+    alice.hear("res1", alice.proof())
+    (unit,) = alice.outcome.units
+    assert (alice.outcome.status, unit.offer, unit.meets_request) == (RequestStatus.COMMITTED, offer, False)
+
+
+def test_best_offers_are_shown_as_such_where_nothing_is_bought(alice: Any) -> None:
+    offer = late_offer(alice)
+    unmet(alice, offer)
+    (unit,) = alice.outcome.units
+    assert alice.outcome.status is RequestStatus.NO_OFFERS
+    assert (unit.offer, unit.meets_request, unit.paid) == (offer, False, None)
+    assert alice.outcome.reason == "no offer meets the request for unit 1; the best other offers are shown"
+
+
+def test_who_could_serve_after_all_is_called(alice: Any) -> None:
+    """The terms are looked at again: a directory that is wrong about what they mean keeps nobody out."""
+    unfit = tuple(c.UnfitAgent(name, (StaticTerms(cores),)) for name, cores in (("big", 1024), ("mite", 8)))
+    (query,) = contents(alice.submit(UNIT, replace(UNIT, number=2)))
+    assert query.needs == (StaticNeeds(16),)
+    effects = alice.hear("directory", c.DirectoryListing("r1", RESOURCE_SERVICE, ("res",), unfit=unfit))
+    assert [each.receiver for each in messages(effects)] == ["big", "res"]
+
+
+WEST, SOUTH = "west1@west.example", "south1@south.example"
+THERE = replace(UNIT, sites=("west.example",))
+
+
+def test_only_resources_of_the_sites_are_called_and_the_others_stand_in_the_round(alice: Any) -> None:
+    effects = alice.open(SOUTH, WEST, units=(THERE,))
+    assert [each.receiver for each in messages(effects, c.CallForProposals)] == [WEST]
+    effects = alice.propose(WEST, alice.offer(WEST, 60))
+    (closed,) = reports(effects, RoundClosed)
+    (told,) = closed.record.refusals
+    assert (told.resource, told.refusal.code, told.refusal.nearest) == (SOUTH, RefusalCode.OTHER_SITE, "south.example")
+    assert "west.example" in told.refusal.detail
+    (accepted,) = messages(effects, c.Acceptance)
+    assert accepted.receiver == WEST
+
+
+def test_an_offer_of_another_site_wins_nothing(alice: Any) -> None:
+    """Its seller is called for another unit, and offers the cheapest for this one too."""
+    elsewhere = replace(THERE, number=2, sites=("south.example",))
+    effects = alice.open(SOUTH, WEST, units=(THERE, elsewhere))
+    assert {each.receiver for each in messages(effects, c.CallForProposals)} == {WEST, SOUTH}
+    own = replace(alice.offer(SOUTH, 50), offer_id="own", unit=2)
+    sneaked = replace(alice.offer(SOUTH, 1), offer_id="sneaked")
+    effects = alice.propose(SOUTH, own, sneaked)
+    (rejected,) = contents(effects, c.Rejection)
+    assert rejected.offer_id == "sneaked"
+    assert "south1@south.example is not at west.example" in rejected.reason
+    effects = alice.propose(WEST, alice.offer(WEST, 60))
+    assert {each.receiver: each.content.offer_id for each in messages(effects, c.Acceptance)} == {
+        WEST: alice.offer(WEST, 60).offer_id,
+        SOUTH: "own",
+    }
+
+
+def test_terms_of_requests_without_sites_are_digested_as_before() -> None:
+    """By hand: the JSON that `terms_digest` describes, without a word of sites."""
+    import hashlib
+    from base64 import urlsafe_b64encode
+
+    text = (
+        '{"rule":"","unit":{"cores":{"count":16,"is":"TotalCores"},"deadline":10800000000,"not_before":3600000000,'
+        '"number":1,"wall_time":3600000000}}'
+    )
+    by_hand = urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip("=")
+    assert terms_digest(replace(THERE, sites=None), "") == by_hand
+    assert terms_digest(THERE, "") != by_hand
+
+
+def test_nor_is_it_bought_as_the_best_offer_where_none_meets_the_request(alice: Any) -> None:
+    elsewhere = replace(THERE, number=2, sites=("south.example",))
+    alice.open(SOUTH, WEST, units=(THERE, elsewhere), approval=ev.Approval.BEST_OFFER)
+    own = replace(alice.offer(SOUTH, 50), offer_id="own", unit=2)
+    alice.propose(SOUTH, own)
+    effects = alice.hear(WEST, c.Proposal("r1", 1, (), (Refusal(1, RefusalCode.CORES_TAKEN),)),
+                         performative=Performative.REFUSE)  # fmt: skip
+    assert all(each.content.best_offer for each in messages(effects, c.CallForProposals))
+    assert SOUTH in [each.receiver for each in messages(effects, c.CallForProposals)]
+    sneaked = replace(alice.offer(SOUTH, 99), offer_id="sneaked")  # above the price asked, as best offers are
+    effects = alice.propose(SOUTH, sneaked, round_number=2)
+    assert [each.content.offer_id for each in messages(effects, c.Rejection)] == ["sneaked"]

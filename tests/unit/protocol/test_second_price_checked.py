@@ -14,11 +14,11 @@ from ramp.model.called_terms import bound
 from ramp.model.instant import HOUR
 from ramp.model.offer import Offer, RefusalCode
 from ramp.model.price_paid import SECOND_PRICE, PriceFault
-from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.model.request import RequestForQuotation, TotalCores
 from ramp.model.seal import Role, Seal
 from ramp.protocol import effects as fx
+from tests.unit.protocol.conftest import UNIT
 
-UNIT = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
 SEAL = Seal("other", Role.RESOURCE, "alice", "r1", 0, "sealed")
 
 

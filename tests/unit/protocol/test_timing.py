@@ -97,3 +97,12 @@ def test_answers_to_calls_sent_once_are_only_late() -> None:
     for name in "bcdefghi":
         assert calls.answered(name, 2 * SECOND) == []
     assert calls.sent_again == 2
+
+
+def test_strangers_and_copies_change_nothing() -> None:
+    calls = new_calls(("a", "b"))
+    calls.answered("a", 10)
+    due = calls.due
+    assert calls.answered("a", 500) == []
+    assert calls.answered("z", 500) == []
+    assert calls.due == due

@@ -11,16 +11,13 @@ from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Performative
 from ramp.model.agreement import Signed
-from ramp.model.instant import HOUR, MINUTE, SECOND
+from ramp.model.instant import MINUTE, SECOND
 from ramp.model.offer import RefusalCode
-from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus
-from ramp.protocol.progress import CancellationEnded
 from ramp.protocol.records import (
-    CancellationStarted,
     CommitDecided,
     FailureTold,
     FundsAsked,
@@ -29,45 +26,33 @@ from ramp.protocol.records import (
     VoidAsked,
 )
 from ramp.protocol.timing import Timing
+from tests.unit.protocol.conftest import messages
 
 MARGIN = Timing().decision_margin
 HOLD = 2 * MINUTE
-UNIT = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
 
 
 def types(contents: list[Any]) -> list[type]:
     return [type(each) for each in contents]
 
 
-def receivers(effects: list[Any], kind: type) -> list[str]:
-    return [
-        each.message.receiver for each in effects if isinstance(each, fx.Send) and type(each.message.content) is kind
-    ]
-
-
 # -- bidding and voting ----------------------------------------------------------------------------------------------
 
 
-def submit(alice: Any) -> None:
-    alice.command(ev.RequestSubmitted("r1", RequestForQuotation((UNIT,)), ev.AuctionOptions(rounds=1)))
-
-
 def test_a_listing_comes_from_the_directory_only(alice: Any) -> None:
-    submit(alice)
+    alice.submit()
     with pytest.raises(RemoteProtocolError, match="res1 may not speak for directory"):
         alice.hear("res1", c.DirectoryListing("r1", "resource-trader", ("res1",)), role=Role.DIRECTORY)
 
 
 def test_an_answer_of_somebody_who_was_not_called(alice: Any) -> None:
-    submit(alice)
-    alice.hear("directory", c.DirectoryListing("r1", "resource-trader", ("res1", "res2")))
+    alice.open("res1", "res2")
     with pytest.raises(RemoteProtocolError, match="mallory was not called"):
         alice.hear("mallory", c.Proposal("r1", 1, (alice.offer("mallory", 60),)))
 
 
 def test_an_offer_in_anothers_name_is_rejected(alice: Any, said: Any) -> None:
-    submit(alice)
-    alice.hear("directory", c.DirectoryListing("r1", "resource-trader", ("res1", "res2")))
+    alice.open("res1", "res2")
     assert types(said(alice.hear("res1", c.Proposal("r1", 1, (alice.offer("res2", 60),))))) == [c.Rejection]
 
 
@@ -140,36 +125,6 @@ def test_a_vote_for_other_terms_decides_nothing(alice: Any, change: dict[str, An
     assert not alice.confirmation.decided
 
 
-def test_a_vote_for_another_order_is_old_news(alice: Any) -> None:
-    alice.auction()
-    alice.grant()
-    assert alice.vote(order_id="order-of-yesterday") == []
-    assert not alice.confirmation.decided
-
-
-def test_the_bank_may_take_as_long_as_the_holds_last(alice: Any, said: Any) -> None:
-    alice.auction()
-    alice.grant()
-    asked = []
-    while alice.party.deadline < HOLD - MARGIN:
-        now = alice.party.deadline
-        asked += types(said(alice.tick(now)))
-    assert set(asked) == {c.PaymentOrder}
-    assert alice.party.deadline == HOLD - MARGIN
-    assert types(said(alice.tick(HOLD - MARGIN))) == [c.HoldCancelled, c.OrderWithdrawal]
-
-
-def test_a_refusal_of_the_bank_ends_the_request(alice: Any, said: Any) -> None:
-    alice.auction()
-    alice.grant()
-    order_id = alice.confirmation.order_id
-    effects = alice.hear("bank", c.OrderRefused(order_id, "insufficient_funds", "alice has 5.00"))
-    assert c.HoldCancelled in types(said(effects))
-    assert (alice.outcome.status, alice.outcome.units) == (RequestStatus.FAILED, ())
-    assert ("alice has 5.00" in alice.outcome.reason, alice.outcome.code) == (True, "")  # codes are of rules
-    assert alice.outcome.duration == 0  # all of it at one instant
-
-
 # -- settlement ------------------------------------------------------------------------------------------------------
 
 
@@ -200,46 +155,6 @@ def test_a_proof_that_lacks_anything_settles_nothing(alice: Any, seal_for: Any, 
 # -- voiding and going on --------------------------------------------------------------------------------------------
 
 
-def test_told_that_a_unit_failed_the_user_asks_for_the_void_and_waits(alice: Any, said: Any, written: Any) -> None:
-    alice.committed()
-    effects = alice.hear("res1", alice.failed())
-    assert types(written(effects)) == [FailureTold, VoidAsked]
-    assert types(said(effects)) == [c.OrderWithdrawal]
-    assert alice.outcome is None
-    assert "the bank has been asked to void" in alice.party.doubts()["r1"]
-    now = 0
-    for _ in range(20):  # for as long as it takes
-        now = alice.party.deadline
-        assert types(said(alice.tick(now))) == [c.OrderWithdrawal]
-    assert alice.outcome is None
-
-
-@pytest.mark.parametrize("refused", [True, False])
-def test_after_a_void_it_goes_on_with_the_next_best(alice: Any, said: Any, refused: bool) -> None:
-    alice.committed()
-    first = alice.confirmation.order_id
-    no = c.HoldRefused("r1", "offer-res1-1", RefusalCode.HOLD_EXPIRED) if refused else alice.failed()
-    alice.hear("res1", no)
-    effects = alice.hear("bank", c.OrderVoided(first, "withdrawn"))
-    assert receivers(effects, c.Acceptance) == ["res2"]
-    alice.grant("res2")
-    assert alice.confirmation.order_id != first
-    alice.vote()
-    alice.hear("res2", alice.proof())
-    assert (alice.outcome.status, alice.outcome.units[0].offer.resource) == (RequestStatus.COMMITTED, "res2")
-
-
-def test_a_refused_commitment_is_worth_no_claim(alice: Any) -> None:
-    """If the bank has posted after all the unit is bought: the resource has signed, whatever it says."""
-    alice.committed()
-    alice.hear("res1", c.HoldRefused("r1", "offer-res1-1", RefusalCode.HOLD_EXPIRED))
-    agreement = alice.confirmation.agreements[0]
-    posted = c.OrderPosted(agreement.order_id, (c.PaymentMade(agreement.agreement_id, "t", agreement.cost),))
-    alice.hear("bank", posted)
-    assert alice.outcome.status is RequestStatus.COMMITTED
-    assert alice.party.agreement_state(agreement.agreement_id) == "active"
-
-
 def test_who_has_confirmed_can_refuse_no_more(alice: Any) -> None:
     alice.committed()
     agreement = alice.confirmation.agreements[0]
@@ -252,23 +167,6 @@ def test_another_resources_refusal_stops_nothing(alice: Any) -> None:
     with pytest.raises(RemoteProtocolError, match="res2 may not speak for res1"):
         alice.hear("res2", c.HoldRefused("r1", "offer-res1-1", RefusalCode.HOLD_EXPIRED))
     assert alice.confirmation.state.value == "confirming"
-
-
-def test_the_bank_tells_who_is_to_be_passed_over(alice_with_two_units: Any) -> None:
-    """Both have acknowledged; only the bank knows whose countersigned agreement has not come."""
-    alice = alice_with_two_units
-    alice.committed(same_resource=False)  # unit 1 of res1, unit 2 of res2
-    one, two = alice.confirmation.agreements
-    assert (one.resource, two.resource) == ("res1", "res2")
-    for each in (one, two):
-        alice.hear(each.resource, c.Confirmed(each.agreement_id, each.offer.offer_id))
-    now = limit(alice)
-    alice.tick(now)
-    awaited = (c.OrderLine(two.agreement_id, "res2", two.cost, two.offer.offer_id),)
-    effects = alice.hear("bank", c.OrderVoided(one.order_id, "withdrawn", "", awaited), now)
-    assert alice.confirmation.result.blamed == {"res2"}
-    assert receivers(effects, c.Acceptance) == []  # unit 1's next best is res2's
-    assert alice.outcome.status is RequestStatus.FAILED
 
 
 def limit(alice: Any) -> int:
@@ -290,7 +188,7 @@ def test_the_silent_one_is_passed_over_and_the_other_asked_again(alice_with_two_
             alice.hear(each.resource, c.Confirmed(each.agreement_id, each.offer.offer_id))
     now = limit(alice)
     effects = alice.tick(now)
-    assert receivers(effects, c.OrderWithdrawal) == ["bank"]
+    assert [each.receiver for each in messages(effects, c.OrderWithdrawal)] == ["bank"]
     lines = tuple(
         c.OrderLine(e.agreement_id, e.resource, e.cost, e.offer.offer_id) for e in alice.confirmation.agreements
     )
@@ -307,52 +205,12 @@ def posted(alice: Any) -> c.OrderPosted:
     return c.OrderPosted(alice.confirmation.order_id, transfers)
 
 
-def test_failed_before_posting_but_posted_all_the_same_is_claimed(alice: Any, said: Any, written: Any) -> None:
-    """Attack A5: the resource has sent the agreement to the bank, and says that it has failed."""
-    alice.committed()
-    alice.hear("res1", alice.failed())
-    effects = alice.hear("bank", posted(alice))
-    assert CancellationStarted in types(written(effects))
-    assert [each for each in said(effects) if isinstance(each, Signed)] == [alice.failed()]
-    assert alice.outcome.status is RequestStatus.FAILED
-    (unit,) = alice.outcome.units
-    assert alice.party.agreement_state(unit.agreement_id) == "cancelling"
-    alice.hear("bank", c.ChangePosted(unit.agreement_id, 0, "t2", -unit.offer.cost))
-    assert alice.party.agreement_state(unit.agreement_id) == "lost"
-
-
-def test_a_slot_that_its_seller_has_lost_is_not_called_cancelled(alice: Any, restarted_user: Any) -> None:
-    """A drained node looked like the buyer's own cancellation."""
-    agreement_id = alice.bought()
-    alice.hear("res1", alice.failed())
-    effects = alice.hear("bank", c.ChangePosted(agreement_id, 0, "t", -5000))
-    (ended,) = [each.progress for each in effects if isinstance(each, fx.Report)]
-    assert isinstance(ended, CancellationEnded)
-    assert (ended.outcome.done, ended.outcome.cause) == (True, "it burns")
-    again, _ = restarted_user(alice.journal, SECOND)
-    for party in (alice.party, again.party):
-        assert (party.agreement_state(agreement_id), party.changes.history.ended[agreement_id].cause) == (
-            "lost",
-            "it burns",
-        )
-
-
 def test_a_slot_that_is_paid_back_unasked_is_its_sellers_loss(alice: Any) -> None:
     """The bank's word may come before the seller's."""
     agreement_id = alice.bought()
     alice.hear("bank", c.ChangePosted(agreement_id, 0, "t", -5000))
     assert alice.party.changes.history.ended[agreement_id].cause == "res1 has given it back"
     assert alice.party.agreement_state(agreement_id) == "lost"
-
-
-def test_failed_after_posting_is_claimed(alice: Any, said: Any) -> None:
-    agreement_id = alice.bought()
-    effects = alice.hear("res1", alice.failed())
-    assert said(effects) == [alice.failed()]
-    assert alice.party.agreement_state(agreement_id) == "cancelling"
-    assert alice.hear("res1", alice.failed()) == []  # a copy
-    with pytest.raises(RemoteProtocolError, match="res1 has not signed that it fails"):
-        alice.hear("res2", replace(alice.failed(), signers=("res2",)))
 
 
 # -- restarts --------------------------------------------------------------------------------------------------------
@@ -511,35 +369,6 @@ def test_an_unfinished_claim_is_taken_up_again(alice: Any, said: Any, restarted_
     assert types(said(effects)) == [Signed]
 
 
-# -- cancellations ---------------------------------------------------------------------------------------------------
-
-
-def test_a_cancellation_goes_to_the_resource_and_then_to_the_bank(alice: Any, said: Any) -> None:
-    agreement_id = alice.bought()
-    first = alice.command(ev.AgreementCancelled(agreement_id, "not needed"), 2)
-    assert receivers(first, Signed) == ["res1"]
-    assert said(first)[0].body.is_terminal
-    with pytest.raises(RemoteProtocolError, match="res2 may not speak for bank"):
-        alice.hear("res2", c.ChangeRefused(agreement_id, 0, "not_active"))
-    with pytest.raises(RemoteProtocolError, match="res1 may not speak for bank"):
-        alice.hear("res1", c.ChangePosted(agreement_id, 0, "t", -5000), role=Role.BANK)
-    second = alice.hear("res1", c.ChangeRefused(agreement_id, 0, "not_active"))
-    assert receivers(second, Signed) == ["bank"]
-    assert alice.party.agreement_state(agreement_id) == "cancelling"  # believed by the bank's word only
-    alice.hear("bank", c.ChangePosted(agreement_id, 0, "t", -5000))
-    assert alice.party.agreement_state(agreement_id) == "cancelled"
-
-
-def test_a_unit_that_comes_back_late_is_known_to_be_back(alice: Any) -> None:
-    agreement_id = alice.bought()
-    alice.command(ev.AgreementCancelled(agreement_id, "not needed"), 2)
-    alice.hear("res1", c.ChangeRefused(agreement_id, 0, "started"))
-    alice.hear("bank", c.ChangeRefused(agreement_id, 0, "started"))
-    assert alice.party.agreement_state(agreement_id) == "active"
-    alice.hear("bank", c.ChangePosted(agreement_id, 0, "t", -5000))
-    assert alice.party.agreement_state(agreement_id) == "cancelled"
-
-
 # -- questions and listings ------------------------------------------------------------------------------------------
 
 
@@ -567,45 +396,8 @@ def page(*names: str, more: bool = True) -> c.DirectoryListing:
     return c.DirectoryListing("l", "resource-trader", names, more)
 
 
-def listed(effects: list[Any]) -> tuple[str, ...] | None:
-    for effect in effects:
-        if isinstance(effect, fx.Report):
-            return tuple(effect.progress.answer.names)  # type: ignore[union-attr]
-    return None
-
-
-def test_a_listing_is_put_together_from_its_pages(alice: Any, said: Any) -> None:
-    """Doubled pages, pages of before, and a lost one, which is asked for again."""
-    alice.command(ev.ResourcesAsked("l"))
-    first, second, last = page("a", "b"), page("c", "d"), page("e", more=False)
-    (query,) = said(alice.hear("directory", first))
-    assert query.after == "b"
-    assert alice.hear("directory", first) == []
-    (again,) = said(alice.tick(alice.party.deadline))  # the second page was lost
-    assert again.after == "b"
-    (query,) = said(alice.hear("directory", second))
-    assert query.after == "d"
-    assert alice.hear("directory", first) == []
-    assert alice.hear("directory", second) == []
-    effects = alice.hear("directory", last)
-    assert listed(effects) == ("a", "b", "c", "d", "e")
-    assert alice.hear("directory", last) == []
-
-
-def test_a_page_of_another_listing_adds_nothing(alice: Any) -> None:
-    alice.command(ev.ResourcesAsked("l"))
-    assert alice.hear("directory", replace(page("a", more=False), query_id="other"), conversation="other") == []
-    assert listed(alice.hear("directory", page("b", more=False))) == ("b",)
-
-
-def test_a_page_that_says_more_and_has_nothing_is_no_page(alice: Any) -> None:
-    alice.command(ev.ResourcesAsked("l"))
-    assert alice.hear("directory", page()) == []
-    assert listed(alice.hear("directory", page(more=False))) == ()
-
-
 def test_an_auction_calls_everybody_of_all_pages(alice: Any, said: Any) -> None:
-    submit(alice)
+    alice.submit()
     pages = [replace(page("res1", "res2"), query_id="r1"), replace(page("res3", more=False), query_id="r1")]
     (query,) = said(alice.hear("directory", pages[0]))
     assert query.after == "res2"
@@ -613,3 +405,15 @@ def test_an_auction_calls_everybody_of_all_pages(alice: Any, said: Any) -> None:
     effects = alice.hear("directory", pages[1])
     calls = [e.message for e in effects if isinstance(e, fx.Send) and e.message.performative is Performative.CFP]
     assert [each.receiver for each in calls] == ["res1", "res2", "res3"]
+
+
+def test_the_bank_may_take_as_long_as_the_holds_last(alice: Any, said: Any) -> None:
+    alice.auction()
+    alice.grant()
+    asked = []
+    while alice.party.deadline < HOLD - MARGIN:
+        now = alice.party.deadline
+        asked += types(said(alice.tick(now)))
+    assert set(asked) == {c.PaymentOrder}
+    assert alice.party.deadline == HOLD - MARGIN
+    assert types(said(alice.tick(HOLD - MARGIN))) == [c.HoldCancelled, c.OrderWithdrawal]

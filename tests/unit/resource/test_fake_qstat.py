@@ -110,32 +110,6 @@ def test_a_slot_whose_start_has_passed_can_be_held_while_its_rest_is_free(log: s
     assert late.code is RefusalCode.SLOT_TAKEN
 
 
-def test_a_cancellation_that_overtakes_its_hold_wins(log: str) -> None:
-    queue = machine(log)
-    queue.release("a", NOW)
-    answer = queue.hold("a", asap(1, SECOND), Slot(NOW, NOW + SECOND, 1, 0.0), NOW + HOUR, NOW)
-    assert isinstance(answer, Refusal)
-    assert answer.code is RefusalCode.CANCELLED
-
-
-def test_a_hold_that_would_be_over_and_one_that_ran_out_are_refused(log: str) -> None:
-    queue = machine(log)
-    slot = Slot(NOW + HOUR, NOW + 2 * HOUR, 1, 0.0)
-    for now in (NOW, NOW + 2 * SECOND):
-        answer = queue.hold("a", asap(1, HOUR), slot, NOW, now)
-        assert isinstance(answer, Refusal)
-        assert answer.code is RefusalCode.HOLD_EXPIRED
-    queue.hold("b", asap(1, HOUR), slot, NOW + SECOND, NOW)
-    again = queue.hold("b", asap(1, HOUR), slot, NOW + HOUR, NOW + SECOND)
-    assert isinstance(again, Refusal)
-    assert again.code is RefusalCode.HOLD_EXPIRED
-
-
-def test_slots_that_no_quote_gave_are_an_error(log: str) -> None:
-    with pytest.raises(PluginError, match="never quoted"):
-        machine(log).hold("a", asap(1, HOUR), Slot(NOW, NOW + HOUR, 11, 0.0), NOW + HOUR, NOW)
-
-
 def test_windows_at_the_end_of_the_calendar(log: str) -> None:
     end_of_time = from_iso("9999-12-31T23:59:59Z")
     queue = machine(log, speed=10_000, base_time_s=0)
@@ -265,13 +239,3 @@ def test_another_machines_journal_and_a_shortened_one_are_refused(tmp_path: Path
     journal.write_text("")
     with pytest.raises(PluginError, match=r"shrank from .* to 0 bytes"):
         opened.live(NOW)
-
-
-def test_reservations_end_with_their_slot_but_stay_known(tmp_path: Path) -> None:
-    opened = book(tmp_path)
-    hold(opened, "a")
-    with opened.writing() as writer:
-        writer.confirm("a", NOW)
-    assert len(opened.live(SLOT.end - 1)) == 1
-    assert opened.live(SLOT.end) == ()
-    assert opened.standing("a", SLOT.end) is Standing.FIRM

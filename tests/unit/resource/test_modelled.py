@@ -170,14 +170,6 @@ def test_options_are_checked() -> None:
         open_plugin(PluginSettings("bgl1", 4096, 2, NOW, {"machine": "bgl", **IDLE}))
 
 
-def test_slots_that_were_never_quoted_are_refused() -> None:
-    machine = bgl()
-    slot = slot_of(machine, unit(1))
-    for token in ("", "{}", '{"nodes":"0"}', "7"):
-        with pytest.raises(PluginError, match="never quoted"):
-            machine.hold("k", unit(1), replace(slot, token=token), NOW + HOUR, NOW)
-
-
 def log_of(folder: Path, *jobs: tuple[int, int, int, int]) -> Path:
     """A log of jobs (submitted, run, requested, processors)."""
     columns = np.full((FIELD_COUNT, len(jobs)), -1, dtype=np.int64)
@@ -228,28 +220,6 @@ def test_a_job_beyond_its_request_gives_way_to_a_reservation(tmp_path: Path) -> 
     assert machine.jobs(NOW + 2 * HOUR)[0] == [], "and ends when the reservation begins"
     cut = lived(tmp_path, (0, 40 * 3600, 3600, 128), overrun="cut")
     assert cut.jobs(NOW + HOUR)[0] == [], "cut ends it at its request"
-
-
-@pytest.mark.slow
-def test_a_restart_lives_through_the_same_history(tmp_path: Path) -> None:
-    options = {"machine": "torus3d", "load": 0.9, "torus": 0.4, "base_time_s": 2 * 86_400}
-    settings = PluginSettings("t1", 128 * MIDPLANE, 2, NOW, options, tmp_path / "state", seed=5)
-    before = open_plugin(settings)
-    for number in range(12):
-        now = NOW + number * HOUR
-        wanted = replace(unit((number % 5 + 1) * MIDPLANE, ahead=0), not_before=now, deadline=now + 2 * DAY)
-        slot = slot_of(before, wanted, now)
-        assert isinstance(before.hold(f"k{number}", wanted, slot, now + MINUTE, now), Reservation)
-        if number % 3:
-            before.confirm(f"k{number}", now + 30 * 10**6)
-        if number % 4 == 0:
-            before.release(f"k{number}", now + 40 * 10**6)
-    now = NOW + 20 * HOUR
-    after = open_plugin(settings)
-    assert after.snapshot(now, DAY) == before.snapshot(now, DAY)
-    assert {number: job.placement for number, job in after.live.queue.running.items()} == {
-        number: job.placement for number, job in before.live.queue.running.items()
-    }
 
 
 def test_a_restart_with_other_users_jobs_says_so(tmp_path: Path) -> None:

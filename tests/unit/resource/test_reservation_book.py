@@ -12,7 +12,6 @@ from ramp.model.instant import HOUR, MINUTE
 from ramp.model.slot import Slot
 from simulation.resource import reservation_book
 from simulation.resource.reservation_book import LINES_PER_KEY, Change, ReservationBook, Standing
-from simulation.resource.steady import SteadyMachine
 
 NOW = 10**15
 SLOT = Slot(NOW + HOUR, NOW + 2 * HOUR, 1, 0.0)
@@ -49,14 +48,6 @@ def test_what_is_forgotten_is_unknown_here_and_after_a_restart(durable: bool, tm
         assert known.standing("a", LATER) is Standing.UNKNOWN
         assert known.standing("b", LATER) is Standing.FIRM
         assert known.next_reservation_id("c").endswith("-3")
-
-
-def test_what_is_live_is_not_forgotten(tmp_path: Path) -> None:
-    opened = book(tmp_path)
-    sell(opened, "a")
-    forget(opened, "a", now=SLOT.end - 1)
-    assert opened.standing("a", NOW) is Standing.FIRM
-    assert [each.key for each in book(tmp_path).live(NOW)] == ["a"]
 
 
 def test_the_file_is_written_anew_once_most_of_it_is_about_the_forgotten(
@@ -132,14 +123,6 @@ def test_a_machine_that_lives_through_its_history_again_keeps_all_lines(
     assert book(tmp_path, on_change=again.append).standing("k3", NOW) is Standing.UNKNOWN
     assert again == seen
     assert len(again) == 40
-
-
-def test_a_machine_forgets_and_sells_on(tmp_path: Path) -> None:
-    machine = SteadyMachine("m1", 4, 0.0, tmp_path)
-    sell(machine._book, "a")
-    machine.forget(["a"], LATER)
-    assert machine.reservation("a", LATER) is None
-    assert SteadyMachine("m1", 4, 0.0, tmp_path)._book._entries == {}
 
 
 def test_a_book_restored_from_a_backup_never_repeats_a_name(tmp_path: Path) -> None:

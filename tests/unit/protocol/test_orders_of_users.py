@@ -1,0 +1,297 @@
+"""Orders of one user: the limit on the total cost, what the bank's last word settles, and what outlives a restart."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ramp.errors import RemoteProtocolError
+from ramp.model import contents as c
+from ramp.model.acl import Message, Performative
+from ramp.model.agreement import Signed
+from ramp.model.contents import (
+    Acceptance,
+    DirectoryListing,
+    HoldCancelled,
+    HoldGranted,
+    HoldRefused,
+    PaymentOrder,
+    Proposal,
+)
+from ramp.model.instant import HOUR, MINUTE, SECOND
+from ramp.model.offer import Offer, RefusalCode
+from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.model.seal import Role
+from ramp.protocol import effects as fx
+from ramp.protocol import events as ev
+from ramp.protocol.effects import Send
+from ramp.protocol.events import AuctionOptions, RequestSubmitted
+from ramp.protocol.outcome import RequestStatus
+from ramp.protocol.progress import UnitAdvanced
+from ramp.protocol.records import OrderClosed
+from ramp.protocol.timing import Pace, Timing
+from ramp.protocol.user.confirmation import ORDER_EXPIRED
+from ramp.protocol.user.evaluator import over_limit
+from ramp.protocol.user.voting import Voting
+from simulation.market.virtual_notary import VirtualNotary
+
+
+def offer(resource: str, price: int, unit: int = 1) -> Offer:
+    return Offer(f"{resource}-{unit}", "r1", unit, resource, price, HOUR, 2 * HOUR, 10, 0.5, 10 * MINUTE)
+
+
+CHEAP, DEAR, OTHER = offer("res1", 30), offer("res2", 40), offer("res1", 50, 2)
+"""They cost 300, 400 and 500 credits."""
+
+
+def said(resource: str, content: object) -> Message:
+    message = Message(Performative.AGREE, resource, "alice", "r1", content, reply_with="w")
+    return VirtualNotary(resource, Role.RESOURCE).seal(message, 0)
+
+
+def sent(effects: list[object]) -> list[tuple[str, type]]:
+    return [(each.message.receiver, type(each.message.content)) for each in effects if isinstance(each, Send)]
+
+
+@pytest.mark.parametrize(
+    ("offers", "limit", "told"),
+    [
+        ([CHEAP], None, ""),
+        ([CHEAP], 30_000, ""),
+        ([CHEAP], 29_999, "the offers cost 300.00 credits together, more than the limit of 299.99"),
+        ([CHEAP, OTHER], 80_000, ""),
+        ([CHEAP, OTHER], 79_999, "the offers cost 800.00 credits together, more than the limit of 799.99"),
+    ],
+)
+def test_all_units_together_must_not_cost_more(offers: list[Offer], limit: int | None, told: str) -> None:
+    assert over_limit([offer.cost for offer in offers], limit) == told
+
+
+@pytest.mark.parametrize("limit", [40_000, 39_999, None])
+def test_a_next_best_offer_that_is_too_dear_is_let_go(limit: int | None) -> None:
+    voting = Voting("r1", {1: (CHEAP, DEAR)}, user="alice", pace=Pace(Timing()), max_cost=limit)
+    assert sent(voting.start(0)) == [("res1", Acceptance)]
+    refused = said("res1", HoldRefused("r1", CHEAP.offer_id, RefusalCode.SLOT_TAKEN, "gone"))
+    assert sent(voting.handle(refused, 1)) == [("res2", Acceptance)]
+    effects = voting.handle(said("res2", HoldGranted("r1", DEAR.offer_id, "res2.1", 10 * MINUTE)), 2)
+    if limit == 39_999:
+        assert sent(effects) == [("res2", HoldCancelled)]
+        assert voting.result is None, "it waits until the hold is let go"
+        voting.handle(said("res2", HoldCancelled("r1", DEAR.offer_id)), 3)
+        assert voting.result.status is RequestStatus.REJECTED
+        assert "400.00 credits together, more than the limit of 399.99" in voting.result.reason
+    else:
+        assert sent(effects) == []
+        assert [held.offer for held in voting.result.held] == [DEAR]
+
+
+@pytest.mark.parametrize(("limit", "bought"), [(96_000, True), (95_999, False)])
+def test_a_purchase_hands_its_owners_limit_on_to_the_vote(alice: Any, limit: int, bought: bool) -> None:
+    """res1 asks 800.00 credits and has sold its slot meanwhile; res2, who is asked next, wants 960.00."""
+    unit = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
+    wanted = RequestSubmitted("r1", RequestForQuotation((unit,)), AuctionOptions(rounds=1, max_cost=limit))
+    alice.command(wanted)
+    alice.hear("directory", DirectoryListing("r1", "resource-trader", ("res1", "res2")))
+    for resource, price in (("res1", 50), ("res2", 60)):
+        proposal = Proposal("r1", 1, (alice.offer(resource, price),))
+        alice.hear(resource, proposal, performative=Performative.PROPOSE)
+    alice.hear("res1", HoldRefused("r1", "offer-res1-1", RefusalCode.SLOT_TAKEN, "gone"))
+    said_next = [type(each.message.content) for each in alice.grant("res2") if isinstance(each, Send)]
+    assert said_next == ([PaymentOrder] if bought else [HoldCancelled])
+
+
+# -- many at once ----------------------------------------------------------------------------------------------------
+
+
+def test_a_request_that_a_wrong_clock_forbids_has_not_begun(alice: Any) -> None:
+    alice.command(ev.ClockAsked("clock-1"))
+    alice.hear("bank", c.ClockReading("clock-1", HOUR))
+    unit = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
+    (said,) = alice.command(ev.RequestSubmitted("r1", RequestForQuotation((unit,)), ev.AuctionOptions()), 5)
+    outcome = said.progress.outcome
+    assert (outcome.status, outcome.started_at, outcome.duration) == (RequestStatus.FAILED, 5, 0)
+    assert outcome.code == ""  # codes are of rules that have failed
+    assert "3600.000 s behind the bank's" in outcome.reason
+
+
+def posted(alice: Any) -> c.OrderPosted:
+    agreements = alice.confirmation.agreements
+    transfers = tuple(c.PaymentMade(each.agreement_id, f"t-{each.agreement_id}", each.cost) for each in agreements)
+    return c.OrderPosted(alice.confirmation.order_id, transfers)
+
+
+def up_to_the_closing(alice: Any) -> list[Any]:
+    """The journal as a crash leaves it that comes right after the bank's last word."""
+    (last,) = [index for index, record in enumerate(alice.journal) if isinstance(record, OrderClosed)]
+    return list(alice.journal[: last + 1])
+
+
+def steps(effects: list[Any]) -> list[tuple[int, str]]:
+    told = [each.progress for each in effects if isinstance(each, fx.Report)]
+    return [(each.unit, each.stage) for each in told if isinstance(each, UnitAdvanced)]
+
+
+def test_posted_after_all_settles_every_unit_that_has_not_failed(alice_with_two_units: Any) -> None:
+    alice = alice_with_two_units
+    alice.committed(same_resource=False)
+    failed = alice.failed(0)
+    alice.hear("res1", failed)
+    effects = alice.hear("bank", posted(alice))
+    assert [step for step in steps(effects) if step[1] == "settled"] == [(2, "settled")]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_posted_order_is_the_same_after_a_restart(
+    alice_with_two_units: Any, restarted_user: Any, fails: bool
+) -> None:
+    alice = alice_with_two_units
+    alice.committed(same_resource=False)
+    if fails:
+        alice.hear("res1", alice.failed(0))
+    else:
+        alice.tick(alice.party.deadline + 600 * SECOND)  # nobody settles, so the bank is asked to void
+    alice.hear("bank", posted(alice))
+    before = alice.outcome
+    again, _ = restarted_user(up_to_the_closing(alice), 700 * SECOND)
+    assert (again.outcome.status, again.outcome.units) == (before.status, before.units)
+    states = [alice.party.agreement_state(each.agreement_id) for each in before.units]
+    assert [again.party.agreement_state(each.agreement_id) for each in before.units] == states
+
+
+def test_a_voided_order_is_void_after_a_restart(alice: Any, restarted_user: Any) -> None:
+    alice.committed()
+    alice.hear("res1", alice.failed())
+    alice.hear("bank", c.OrderVoided(alice.confirmation.order_id, "withdrawn", "it burns"))
+    again, _ = restarted_user(up_to_the_closing(alice), SECOND)
+    assert (again.outcome.status, again.outcome.units) == (RequestStatus.FAILED, ())
+
+
+def test_a_posting_of_somebody_elses_agreements_closes_nothing(alice: Any, refused: Any) -> None:
+    alice.committed()
+    alice.hear("res1", alice.failed())
+    with refused:
+        alice.hear("bank", c.OrderPosted(alice.confirmation.order_id, (c.PaymentMade("a-other", "t", 5),)))
+    assert alice.confirmation.state.value == "voiding"
+
+
+def stages(effects: list[Any]) -> list[tuple[int, str]]:
+    told = [each.progress for each in effects if isinstance(each, fx.Report)]
+    return [(each.unit, each.stage) for each in told if isinstance(each, UnitAdvanced)]
+
+
+def compare_clocks(one: Any, offset: int) -> None:
+    """The user's clock is ahead of the bank's by so much."""
+    one.command(ev.ClockAsked("clock-1"), 10 * SECOND)
+    one.hear("bank", c.ClockReading("clock-1", 10 * SECOND - offset), 10 * SECOND)
+
+
+def test_every_unit_of_a_void_order_is_said_to_be_void_but_those_that_have_failed(alice_with_two_units: Any) -> None:
+    one = alice_with_two_units
+    one.committed(same_resource=False)
+    assert stages(one.hear("res1", one.failed())) == [(1, "failed")]
+    effects = one.hear("bank", c.OrderVoided(one.confirmation.order_id, "withdrawn"))
+    assert [each for each in stages(effects) if each[1] != "asking"] == [(2, "voided")]
+
+
+@pytest.mark.parametrize("offset", [0, 3 * SECOND])
+@pytest.mark.parametrize("code", [ORDER_EXPIRED, "no_funds"])
+def test_whose_order_has_run_out_too_early_reads_that_the_clock_is_wrong(alice: Any, code: str, offset: int) -> None:
+    compare_clocks(alice, offset)
+    alice.auction()
+    alice.grant()
+    alice.hear("bank", c.OrderRefused(alice.confirmation.order_id, code, "it says why"))
+    refused, _, warning = alice.outcome.reason.partition("; ")
+    assert refused == "the bank refuses the order: it says why"
+    assert bool(warning) is (code == ORDER_EXPIRED and offset > 0)
+    assert warning.startswith("the clock here is 3.000 s ahead of the bank's" if warning else "")
+
+
+def test_a_claim_that_the_bank_has_refused_is_not_made_again_when_the_request_hears_more(alice: Any, said: Any) -> None:
+    alice.committed()
+    (agreement,) = alice.confirmation.agreements
+    alice.hear("res1", alice.failed())
+    paid = (c.PaymentMade(agreement.agreement_id, "t1", agreement.cost),)
+    effects = alice.hear("bank", c.OrderPosted(agreement.order_id, paid))
+    assert [type(each) for each in said(effects) if isinstance(each, Signed)] == [Signed]
+    alice.hear("bank", c.ChangeRefused(agreement.agreement_id, 0, "no_funds"))
+    late = c.Proposal("r1", 2, (replace(alice.offer("res2", 40), offer_id="late"),))
+    effects = alice.hear("res2", late, performative=Performative.PROPOSE)
+    assert [type(each) for each in said(effects)] == [c.Rejection]
+    assert alice.party.agreement_state(agreement.agreement_id) == "active"
+
+
+def test_an_owner_who_changes_their_mind_before_the_bank_has_voted_lets_everything_go(alice: Any, said: Any) -> None:
+    alice.auction()
+    alice.grant()
+    order_id = alice.confirmation.order_id
+    sent = [type(each) for each in said(alice.command(ev.RequestWithdrawn("r1"), SECOND))]
+    assert sorted(kind.__name__ for kind in sent) == ["HoldCancelled", "OrderWithdrawal"]
+    assert alice.vote(now=SECOND) == []  # a late yes decides nothing any more
+    alice.hear("bank", c.OrderVoided(order_id, "withdrawn"), 2 * SECOND)
+    assert alice.outcome.units == ()
+    assert "the user withdrew the request" in alice.outcome.reason
+
+
+def line(agreement: Any) -> c.OrderLine:
+    return c.OrderLine(agreement.agreement_id, agreement.resource, agreement.cost, agreement.offer.offer_id)
+
+
+def accepted(effects: list[Any]) -> list[str]:
+    return [
+        each.message.receiver
+        for each in effects
+        if isinstance(each, fx.Send) and isinstance(each.message.content, c.Acceptance)
+    ]
+
+
+def test_what_is_paid_before_a_void_is_asked_for_is_proved_by_the_resources(alice: Any) -> None:
+    """The bank says so only to who asks for a void: unasked it is a copy, and the proof is still awaited."""
+    alice.committed()
+    (agreement,) = alice.confirmation.agreements
+    paid = (c.PaymentMade(agreement.agreement_id, "t1", agreement.cost),)
+    assert alice.hear("bank", c.OrderPosted(agreement.order_id, paid)) == []
+    alice.hear("res1", alice.proof())
+    assert alice.outcome.status is RequestStatus.COMMITTED
+
+
+def test_what_is_no_word_of_a_commitment_is_refused_and_who_was_not_understood_answers_nothing(alice: Any) -> None:
+    alice.committed()
+    assert alice.hear("res1", c.NotUnderstood("garbled")) == []
+    with pytest.raises(RemoteProtocolError, match="Rejection is not a message of a commitment"):
+        alice.hear("res1", c.Rejection("r1", "offer-res1-1", "no"))
+    assert alice.confirmation.state.value == "confirming"
+
+
+def test_when_the_bank_voids_by_itself_it_says_who_is_passed_over(alice: Any) -> None:
+    """The order has run out there: its buyer has not given anybody up yet."""
+    alice.committed()
+    (agreement,) = alice.confirmation.agreements
+    effects = alice.hear("bank", c.OrderVoided(agreement.order_id, ORDER_EXPIRED, "", (line(agreement),)))
+    assert accepted(effects) == ["res2"]
+    assert alice.outcome is None
+
+
+def replies(effects: list[Any]) -> list[tuple[str, Any]]:
+    return [(each.message.reply_with, each.message.reply_by) for each in effects if isinstance(each, fx.Send)]
+
+
+def test_a_conversation_of_many_questions_names_each(alice: Any) -> None:
+    """Directory, round, vote, order and commitment; only what is over at a known time says when."""
+    unit = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
+    options = ev.AuctionOptions(rounds=1, round_time=9 * SECOND)
+    said = replies(alice.command(ev.RequestSubmitted("r1", RequestForQuotation((unit,)), options)))
+    said += replies(alice.hear("directory", c.DirectoryListing("r1", "resource-trader", ("res1",))))
+    made = c.Proposal("r1", 1, (alice.offer("res1", 50),))
+    said += replies(alice.hear("res1", made, performative=Performative.PROPOSE))
+    said += replies(alice.grant())
+    agreement = alice.confirmation.agreements[0]
+    said += replies(alice.vote())
+    assert said == [
+        ("r1/directory", Timing().discovery_limit),
+        ("r1/round/1", 9 * SECOND),
+        ("offer-res1-1", Timing().vote_limit),
+        (agreement.order_id, None),
+        (agreement.agreement_id, None),
+    ]

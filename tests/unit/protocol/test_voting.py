@@ -1,0 +1,292 @@
+"""The vote on the slots: who is asked when, what is told of it, how long a hold counts, and slots offered instead."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ramp.errors import RemoteProtocolError
+from ramp.model import contents as c
+from ramp.model.acl import Message, Performative
+from ramp.model.instant import HOUR, MILLISECOND, SECOND
+from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.slot import Slot
+from ramp.protocol import effects as fx
+from ramp.protocol import events as ev
+from ramp.protocol.progress import UnitAdvanced
+from ramp.protocol.timing import Pace, Timing
+from ramp.protocol.user.voting import INSTEAD_MAX, Voting
+from tests.unit.protocol.conftest import contents, messages, reports
+
+RESOURCES = ("res1", "res2", "res3")
+MARGIN = Timing().decision_margin
+
+
+def kinds(effects: list[Any]) -> list[type]:
+    return [type(each) for each in contents(effects)]
+
+
+def auction_of_three(alice: Any, **options: Any) -> None:
+    alice.open(*RESOURCES, **options)
+    for number, resource in enumerate(RESOURCES):
+        alice.propose(resource, alice.offer(resource, 50 + number))
+
+
+def refuse(alice: Any, resource: str, detail: str = "") -> list[Any]:
+    refused = c.HoldRefused("r1", f"offer-{resource}-1", RefusalCode.SLOT_TAKEN, detail)
+    return alice.hear(resource, refused)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(("detail", "told"), [("sold meanwhile", "sold meanwhile"), ("", "slot_taken")])
+def test_a_refusal_is_reported_with_its_reason(alice: Any, detail: str, told: str) -> None:
+    alice.auction()
+    assert reports(refuse(alice, "res1", detail), UnitAdvanced)[0] == UnitAdvanced("r1", 1, "res1", "refused", told)
+
+
+def test_a_slow_refusal_is_a_round_trip_like_any_other(alice: Any) -> None:
+    """The next best is given more time before it is asked again than if the refusal had come at once (RFC 6298)."""
+    pauses = []
+    for slow in (0, 900 * MILLISECOND):
+        one = type(alice)()
+        auction_of_three(one)
+        refused = c.HoldRefused("r1", "offer-res1-1", RefusalCode.SLOT_TAKEN)
+        assert [each.receiver for each in messages(one.hear("res1", refused, slow))] == ["res2"]
+        pauses.append(one.party.deadline - slow)
+    assert pauses[0] < pauses[1]
+
+
+@pytest.mark.parametrize(("left", "going_on"), [(MARGIN - 1, False), (MARGIN + 2 * SECOND, True)])
+def test_a_hold_that_is_told_again_to_be_shorter_counts_as_that(
+    left: int, going_on: bool, alice_with_two_units: Any
+) -> None:
+    """A seller whose clock was wrong ends its hold sooner than it said at first, and says so when it is asked again."""
+    alice = alice_with_two_units
+    alice.auction(same_resource=False)
+    assert kinds(alice.grant("res1", 1, hold_for=HOUR)) == []
+    assert kinds(alice.grant("res1", 1, now=SECOND, hold_for=left)) == []
+    said = kinds(alice.grant("res2", 2, now=SECOND))
+    assert said == ([c.PaymentOrder] if going_on else [c.HoldCancelled, c.HoldCancelled])
+
+
+def test_a_hold_that_is_told_again_to_be_longer_counts_as_before(alice_with_two_units: Any) -> None:
+    alice = alice_with_two_units
+    alice.auction(same_resource=False)
+    alice.grant("res1", 1, hold_for=MARGIN)
+    alice.grant("res1", 1, hold_for=HOUR)
+    assert kinds(alice.grant("res2", 2, now=SECOND)) == [c.HoldCancelled, c.HoldCancelled]
+
+
+@pytest.mark.parametrize(("left", "decided"), [(MARGIN, True), (MARGIN - 1, False)])
+def test_a_hold_that_is_told_to_be_shorter_while_the_bank_is_asked_counts_as_that(
+    left: int, decided: bool, alice: Any
+) -> None:
+    alice.auction()
+    alice.grant(hold_for=HOUR)
+    assert kinds(alice.grant(now=SECOND, hold_for=left)) == []
+    said = kinds(alice.vote(now=SECOND))
+    assert said == ([c.Commitment] if decided else [c.HoldCancelled, c.OrderWithdrawal])
+
+
+def test_who_waits_for_the_bank_waits_no_longer_than_the_hold_that_is_left(alice: Any) -> None:
+    alice.auction()
+    alice.grant(hold_for=HOUR)
+    alice.grant(now=SECOND, hold_for=MARGIN + SECOND)
+    assert alice.party.deadline <= 2 * SECOND
+    assert c.OrderWithdrawal in kinds(alice.tick(2 * SECOND))
+
+
+# -- a seller's next slot instead of one that was taken --------------------------------------------------------------
+
+
+def _instead(alice: Any, **changes: Any) -> list[Any]:
+    """What alice asks after res1 has refused its offer and offered its next hour instead, or something else."""
+    auction_of_three(alice)
+    taken = alice.offer("res1", 50)
+    later = {"offer_id": "offer-res1-2", "start": taken.start + HOUR, "end": taken.end + HOUR, "placement": "M2"}
+    offer = replace(taken, **(later | changes))
+    refused = c.HoldRefused("r1", taken.offer_id, RefusalCode.SLOT_TAKEN, "no longer free", (offer,))
+    return asked_for(alice.hear("res1", refused))
+
+
+def asked_for(effects: list[Any]) -> list[str]:
+    return [each.offer_id for each in contents(effects, c.Acceptance)]
+
+
+def test_the_next_slot_of_a_seller_goes_before_the_next_seller(alice: Any) -> None:
+    assert _instead(alice) == ["offer-res1-2"]
+    assert asked_for(refuse_offer(alice, "offer-res1-2")) == ["offer-res2-1"]
+
+
+def refuse_offer(alice: Any, offer_id: str) -> list[Any]:
+    return alice.hear("res1", c.HoldRefused("r1", offer_id, RefusalCode.SLOT_TAKEN))  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"cpu_hour_cost": 51},
+        {"cores": 17},
+        {"cores": 15},
+        {"end": 4 * HOUR},
+        {"start": 3 * HOUR, "end": 4 * HOUR},
+        {"start": 0, "end": HOUR},
+        {"resource": "res3"},
+        {"request_id": "r2"},
+        {"unit": 2},
+        {"offer_id": "offer-res1-1"},
+        {"offer_id": "offer-res2-1"},
+        {"source": "log"},
+        {"terms": "x" * 43, "asked": 1},
+    ],
+    ids=str,
+)
+def test_a_slot_instead_must_cost_the_same_and_meet_the_request(alice: Any, changes: dict[str, Any]) -> None:
+    assert _instead(alice, **changes) == ["offer-res2-1"]
+
+
+def test_a_seller_cannot_put_a_buyer_off_for_ever(alice: Any) -> None:
+    assert _instead(alice) == ["offer-res1-2"]
+    taken = alice.offer("res1", 50)
+    for number in range(3, 3 + INSTEAD_MAX):
+        offer = replace(taken, offer_id=f"offer-res1-{number}")
+        refused = c.HoldRefused("r1", f"offer-res1-{number - 1}", RefusalCode.SLOT_TAKEN, "", (offer,))
+        last = asked_for(alice.hear("res1", refused))
+    assert last == ["offer-res2-1"]
+
+
+@pytest.mark.parametrize(
+    ("preference", "order"),
+    [
+        (ev.Preference.CHEAPEST, ["offer-res1-2", "offer-res2-1", "offer-res3-1"]),
+        (ev.Preference.SOONEST, ["offer-res2-1", "offer-res3-1", "offer-res1-2"]),
+    ],
+)
+def test_a_later_slot_instead_does_not_go_before_better_offers(
+    alice: Any, preference: ev.Preference, order: list[str]
+) -> None:
+    """Before: a seller that had promised an early slot sold a late one, though others had what was promised."""
+    auction_of_three(alice, preference=preference)
+    taken = alice.offer("res1", 50)
+    late = replace(taken, offer_id="offer-res1-2", start=taken.start + HOUR, end=taken.end + HOUR)
+    refused = c.HoldRefused("r1", taken.offer_id, RefusalCode.SLOT_TAKEN, "", (late,))
+    said = asked_for(alice.hear("res1", refused))
+    for offer_id in order[:-1]:
+        said += asked_for(alice.hear(offer_id[6:10], c.HoldRefused("r1", offer_id, RefusalCode.SLOT_TAKEN)))
+    assert said == order
+
+
+def told(effects: list[Any]) -> list[tuple[int, str, str, str]]:
+    return [(each.unit, each.resource, each.stage, each.detail) for each in reports(effects, UnitAdvanced)]
+
+
+def test_the_owner_sees_who_is_asked_and_what_each_says(alice_with_two_units: Any) -> None:
+    one = alice_with_two_units
+    assert told(one.auction(same_resource=False)) == [(1, "res1", "asking", ""), (2, "res2", "asking", "")]
+    assert told(one.grant("res2", 2)) == [(2, "res2", "agreed", "R-offer-res2-2")]
+    refusal = c.HoldRefused("r1", "offer-res1-1", RefusalCode.SLOT_TAKEN)
+    assert told(one.hear("res1", refusal)) == [(1, "res1", "refused", "slot_taken"), (1, "res2", "asking", "")]
+
+
+def test_where_nothing_is_launched_a_slot_is_held_for_no_account(resource: Any) -> None:
+    _, effects = resource.hold()
+    assert [each.account for each in effects if isinstance(each, fx.HoldSlot)] == [""]
+
+
+def test_a_hold_is_counted_from_the_question_on(alice: Any) -> None:
+    """The answer may have been long on its way."""
+    alice.auction()
+    alice.grant(now=2 * SECOND, hold_for=MARGIN + SECOND)
+    assert alice.confirmation is None
+
+
+def test_a_slot_that_is_held_is_kept_while_another_unit_goes_on(alice_with_two_units: Any) -> None:
+    """Unit 1 is held; res2 is silent until its limit, and res1 is asked for unit 2 as well."""
+    one = alice_with_two_units
+    one.auction(same_resource=False)
+    one.grant("res1", 1)
+    let_go: list[str] = []
+    while not let_go:
+        assert one.party.deadline <= Pace(Timing()).vote_limit
+        let_go = [each.offer_id for each in contents(one.tick(one.party.deadline), c.HoldCancelled)]
+    assert let_go == ["offer-res2-2"]
+
+
+def test_what_is_no_vote_is_refused_and_who_was_not_understood_answers_nothing(alice: Any) -> None:
+    voting = Voting("r1", {1: (alice.offer("res1", 50),)}, user="alice", pace=Pace(Timing()))
+    voting.start(0)
+    assert voting.handle(Message(Performative.NOT_UNDERSTOOD, "res1", "alice", "r1", c.NotUnderstood("what?")), 1) == []
+    wrong = Message(Performative.INFORM, "res1", "alice", "r1", c.MachineStatus("q", "{}"))
+    with pytest.raises(RemoteProtocolError, match="MachineStatus is not a vote"):
+        voting.handle(wrong, 1)
+
+
+@pytest.mark.parametrize("decided", [False, True])
+def test_a_vote_that_comes_after_a_restart_is_let_go_unless_it_is_being_bought(
+    decided: bool, alice: Any, said: Any, restarted_user: Any
+) -> None:
+    alice.auction()
+    alice.grant()
+    if decided:
+        alice.vote()
+    again, _ = restarted_user(alice.journal, SECOND)
+    expected = [] if decided else [c.HoldCancelled("r1", "offer-res1-1")]
+    assert said(again.grant(now=SECOND)) == expected
+
+
+# -- a slot that was taken meanwhile ---------------------------------------------------------------------------------
+
+
+def taken(resource: Any, answer: Any) -> tuple[Any, list[Any]]:
+    """An offer whose slot the machine no longer has, and what the resource does when its next quote is `answer`."""
+    offer = resource.call().content.offers[0]
+    resource.answered = lambda effects, now: effects  # from now on the machine answers what the test says
+    resource.hear("alice", c.Acceptance("r1", offer.offer_id))
+    gone = Refusal(1, RefusalCode.SLOT_TAKEN, detail="no longer free")
+    asked = resource.party.handle(ev.SlotHeld(offer.offer_id, gone), 0)
+    assert messages(asked) == []
+    assert resource.hear("alice", c.Acceptance("r1", offer.offer_id)) == [], "the vote is still to come"
+    (quote,) = [each for each in asked if isinstance(each, fx.QuoteSlots)]
+    return offer, resource.party.handle(ev.SlotsQuoted(quote.call_id, (answer,)), 0)
+
+
+def test_the_vote_no_brings_the_machines_next_slot_at_the_same_price(resource: Any) -> None:
+    offer, (sent,) = taken(resource, Slot(HOUR, 2 * HOUR, 16, 0.75, "M9"))
+    refused = sent.message.content
+    assert (refused.offer_id, refused.code, refused.detail) == (
+        offer.offer_id,
+        RefusalCode.SLOT_TAKEN,
+        "no longer free",
+    )
+    (instead,) = refused.instead
+    assert instead.offer_id != offer.offer_id
+    assert instead == replace(offer, offer_id=instead.offer_id, load=0.75, placement="M9")
+    effects = resource.hear("alice", c.Acceptance("r1", instead.offer_id))
+    assert [each.slot.placement for each in effects if isinstance(each, fx.HoldSlot)] == ["M9"]
+    (again,) = resource.hear("alice", c.Acceptance("r1", offer.offer_id))
+    assert (again.message.content.code, again.message.content.instead) == (RefusalCode.SLOT_TAKEN, ())
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Refusal(1, RefusalCode.CORES_TAKEN),
+        Slot(HOUR, 2 * HOUR, 32, 0.5),
+        Slot(HOUR, 3 * HOUR, 16, 0.5),
+        Slot(3 * HOUR, 4 * HOUR, 16, 0.5),
+    ],
+    ids=["none is free", "other cores", "longer", "after the deadline"],
+)
+def test_the_vote_is_a_plain_no_without_a_like_slot_in_the_window(resource: Any, answer: Any) -> None:
+    _, (sent,) = taken(resource, answer)
+    assert (sent.message.content.code, sent.message.content.instead) == (RefusalCode.SLOT_TAKEN, ())
+
+
+def test_every_unit_is_asked_again_at_its_own_time(alice_with_two_units: Any, said: Any) -> None:
+    """Unit 2 is asked of the next best half a second later; unit 1's silence does not wait for that."""
+    one = alice_with_two_units
+    one.auction(same_resource=False)
+    one.hear("res2", c.HoldRefused("r1", "offer-res2-2", RefusalCode.SLOT_TAKEN), SECOND // 2)
+    asked = [each.offer_id for each in said(one.tick(one.party.deadline))]
+    assert asked == ["offer-res1-1"]
