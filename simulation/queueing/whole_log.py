@@ -276,7 +276,6 @@ def warm_up(machine: Machine, options: SchedulerOptions) -> None:
 def _run_flat(
     machine: Machine, jobs: JobTable, options: SchedulerOptions, loop: FlatLoop, its_options: tuple[Any, ...]
 ) -> LogRun:
-    """Run jobs as `run_log` does, by a compiled loop."""
     fits = jobs.size <= machine.capacity
     ran = jobs.select(fits)
     duration = ran.run_time

@@ -88,7 +88,6 @@ def _spread_name(run: Run) -> str:
 
 
 def _line_of(mode: Mode) -> tuple[str, str]:
-    """Why there can be no hosts over XMPP, and what makes the link slow."""
     if mode is Mode.SIMULATED:
         return "", "the simulator's model of links"
     from simulation.experiments.trials.namespaces import reason_against, reason_against_netem
@@ -129,7 +128,6 @@ def deployments_of(resources: Sequence[ResourceConfig]) -> dict[str, Links | Non
 
 
 def _tables(found: Found) -> Tables:
-    """A table of each deployment, and all in one."""
     tables: dict[str, Any] = {
         f"figure13-{name.replace(' ', '-')}": lambda found, name=name: response_table(found.answers[name])
         for name in found.cases
@@ -139,7 +137,6 @@ def _tables(found: Found) -> Tables:
 
 
 def _comparisons(found: Found) -> Sequence[Comparison]:
-    """What the paper says of figure 13; of one host where there are no others."""
     tables = {name: rows for (name,), rows in grouped(found["figure13"], "deployment").items()}
     one, spread, mode = tables["one host"], tables.get(_spread_name(found.run)), mode_of(found.run)
     if spread is None:
@@ -168,7 +165,6 @@ def _comparisons(found: Found) -> Sequence[Comparison]:
 
 
 def _style(line: tuple[Any, ...], number: int) -> Mapping[str, Any]:
-    """Lines that nearly coincide get different styles."""
     return {
         "color": (BLUE, VERMILION, GREEN, *SERIES[3:])[number],
         "linestyle": ("-", "--", "-.", ":")[number],

@@ -141,7 +141,6 @@ def _latency(plan: MarketPlan, name: str) -> Duration:
 
 @contextlib.contextmanager
 def _prosody(host: Host, state: Path, port: int, accounts: Mapping[str, str]) -> Iterator[psutil.Process]:
-    """A Prosody on a host, with accounts (passwords by local name)."""
     (state / "data").mkdir(parents=True)
     tls = ensure_server_certificate(host.ca_file.parent, host.domain)
     configuration = state / "prosody.cfg.lua"
@@ -193,7 +192,6 @@ def _group_command(
 
 @contextlib.contextmanager
 def _group(command: Sequence[str], names: Sequence[str], log_path: Path) -> Iterator[psutil.Process]:
-    """A process of agents, all of them ready."""
     events = log_path.with_suffix(".events")
     with log_path.open("wb") as log, events.open("wb") as told:
         process = subprocess.Popen(
@@ -216,7 +214,6 @@ def _group(command: Sequence[str], names: Sequence[str], log_path: Path) -> Iter
 
 @contextlib.contextmanager
 def _ended(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """End a process and whatever it has started, afterwards."""
     try:
         yield
     finally:

@@ -26,7 +26,6 @@ def window_first_fit(
 
 @compiled
 def _start_times(submit: Int64Array, duration: Int64Array, size: Int64Array, capacity: int, window: int) -> Int64Array:
-    """Start times; a positive window counts indices of submission, a negative one waiting jobs."""
     jobs = submit.size
     start = np.zeros(jobs, dtype=np.int64)
     behind = np.arange(1, jobs + 1)

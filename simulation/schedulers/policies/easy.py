@@ -68,7 +68,6 @@ class EasyBackfill:
         return None
 
     def _backfill(self, site: Site, head: Job) -> None:
-        """Start later jobs in order of arrival."""
         free = site.machine.free
         if all(line[0][1].request.size > free for line in self._queue.lines.values()):
             return
