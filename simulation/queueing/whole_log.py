@@ -48,7 +48,7 @@ class EventOrder(enum.StrEnum):
     BATCH = "batch"
     """All ends, then all submissions, then one decision."""
     PYSS = "pyss"
-    """As the simulator pyss: one decision after each event (`simulation.schedulers.compiled.easy_event_order`)."""
+    """As the simulator pyss: one decision after each event (`simulation.schedulers.compiled.easy`)."""
 
 
 @dataclass(frozen=True, slots=True)

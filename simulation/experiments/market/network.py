@@ -4,9 +4,8 @@ The paper ran Table 2's first fifteen resources on fifteen hosts: ten in one lab
 in Europe, and found no significant effect but a greater variance. It tells no latencies; those here are typical of
 such paths. In virtual time messages also travel over links with latency, jitter and loss, which TCP hides as delay.
 Over XMPP there are two hosts, network namespaces with federated servers, the other sites' resources on the second
-(`trials.hosts`). The link between them has latency, jitter and loss by tc netem where the kernel offers it, else by a
-relay in front of each server; the summary's `line` says which. Where the machine permits no namespaces, the experiment
-says why and measures one host only.
+(`trials.hosts`). The link between them has latency, jitter and loss by a relay in front of each server. Where the
+machine permits no namespaces, the experiment says why and measures one host only.
 """
 
 from __future__ import annotations
@@ -90,13 +89,10 @@ def _spread_name(run: Run) -> str:
 def _line_of(mode: Mode) -> tuple[str, str]:
     if mode is Mode.SIMULATED:
         return "", "the simulator's model of links"
-    from simulation.experiments.trials.namespaces import reason_against, reason_against_netem
+    from simulation.experiments.trials.namespaces import reason_against
 
     no_hosts = reason_against()
-    if no_hosts:
-        return no_hosts, "none"
-    no_netem = reason_against_netem()
-    return "", f"a relay in front of each server, for the kernel has no netem ({no_netem})" if no_netem else "tc netem"
+    return no_hosts, "none" if no_hosts else "a relay in front of each server"
 
 
 def _spread(mode: Mode, plan: MarketPlan, no_others: str) -> MarketPlan:

@@ -122,7 +122,7 @@ def _plan_again(
 def conservative(
     submit: Int64Array, duration: Int64Array, requested: Int64Array, size: Int64Array, capacity: int
 ) -> Int64Array:
-    """Start times of conservative backfilling; arguments as for `fcfs`.
+    """Start times of conservative backfilling; arguments as for `easy`.
 
     Source: A. W. Mu'alem and D. G. Feitelson, IEEE Trans. Parallel and Distributed Systems 12(6), 2001, section 3:
     every job gets the earliest start that delays nobody when it arrives; when a job ends, the waiting ones are moved

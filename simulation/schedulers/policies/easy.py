@@ -195,6 +195,6 @@ class EasyBackfill:
 SCHEDULER = scheduler(
     EasyBackfill,
     about="Later jobs may overtake if they do not delay the first job (default).",
-    compiled_by_event="simulation.schedulers.compiled.easy_event_order:easy_event_by_event",
+    compiled_by_event="simulation.schedulers.compiled.easy:easy_event_by_event",
     compiled="simulation.schedulers.compiled.easy:easy",
 )
