@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, ContractChange, Signed
@@ -22,18 +21,16 @@ from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role
 from ramp.model.sizes.amended import first_state
 from ramp.protocol.conversations import Registry
-from ramp.protocol.effects import Effect, Persist, Report, Send
+from ramp.protocol.effects import Effect, Report, Send
 from ramp.protocol.events import AgreementResized
 from ramp.protocol.outcome import ChangeOutcome
 from ramp.protocol.progress import ChangeEnded
-from ramp.protocol.records import ChangeProposed
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.changing.desk import Changes
 from simulation.market.counted_ids import CountedIds
 from simulation.market.virtual_notary import VirtualNotary
 
 NOTICE = Timing().amendment_notice
-WINDOW = Timing().amendment_window
 OFFER = Offer("o1", "r1", 1, "res1", 60, HOUR, 5 * HOUR, 16, 0.0, HOUR)
 UNIT = RequestUnit(1, 70, 5 * HOUR, TotalCores(16), HOUR)
 FIRST = Agreement("a1", "r1", 2, "alice", "res1", "bank", UNIT, OFFER, "R1", OFFER.cost, 0, "order-1", MINUTE)
@@ -128,14 +125,6 @@ CALLS = [
 ]
 
 
-def test_every_seller_is_asked_for_the_price_of_its_own(buyer: Buyer) -> None:
-    asked = buyer.asks(FIRST, OTHER)
-    assert calls(asked) == CALLS
-    assert [each.reply_with for each in messages(asked)] == ["a1#1", "a2#1"]
-    assert buyer.changes.open == ("a1", "a2")
-    assert ("a1" in buyer.changes, "a9" in buyer.changes) == (True, False)
-
-
 def test_only_who_is_silent_is_asked_again_and_given_up_in_the_end(buyer: Buyer) -> None:
     buyer.asks(FIRST, OTHER)
     assert buyer.priced() == []
@@ -173,41 +162,6 @@ def test_all_that_is_asked_or_proposed_goes_by_the_clock_that_is_set(buyer: Buye
     together.asks(FIRST, OTHER)
     together.registry.clock_set(HOUR)
     assert together.registry.deadline == HOUR + SECOND
-
-
-def test_all_is_proposed_and_paid_together_when_all_have_named_their_prices(buyer: Buyer) -> None:
-    buyer.asks(FIRST, OTHER)
-    buyer.priced(60)
-    effects = buyer.priced(30, "a2", now=2)
-    records = [each.record for each in effects if isinstance(each, Persist)]
-    bodies = [each.change for each in records if isinstance(each, ChangeProposed)]
-    assert [each.together for each in records if isinstance(each, ChangeProposed)] == [("a1", "a2")] * 2
-    assert [(each.agreement_id, each.charge, each.cpu_hour_cost) for each in bodies] == [
-        ("a1", CHARGE, 60),
-        ("a2", CHARGE // 2, 30),
-    ]
-    for body in bodies:
-        assert (body.number, body.cores, body.until, body.refund) == (1, 24, 5 * HOUR, 0)
-        assert (body.issued_at, body.effective_at, body.valid_until) == (2, 2 + NOTICE, 2 + NOTICE + WINDOW)
-        assert body.order_id == "order-alice-1"
-    assert buyer.proposed == bodies
-    sent = [(each.receiver, each.content) for each in messages(effects)]
-    assert sent == [("res1", Signed(bodies[0])), ("res2", Signed(bodies[1]))]
-    assert buyer.changes.concern(c.OrderVoided("order-alice-1", "expired"))
-    assert not buyer.changes.concern(c.OrderVoided("order-alice-2", "expired"))
-    assert isinstance(effects[0], Persist)  # on record before it is said
-
-
-def test_a_price_above_what_was_to_be_paid_is_not_paid(buyer: Buyer) -> None:
-    buyer.asks(FIRST, OTHER)
-    told = "71 credits/core-hour asked, expected at most 70"
-    assert failed(buyer.priced(71)) == [(each, False, 16, 5 * HOUR, "price", told) for each in ("a1", "a2")]
-    assert buyer.priced(60, "a2") == []  # nobody waits for it any more
-
-
-def test_the_price_that_was_to_be_paid_at_most_is_paid(buyer: Buyer) -> None:
-    buyer.asks()
-    assert len(messages(buyer.priced(70))) == 1
 
 
 @pytest.mark.parametrize(("max_cost", "proposes"), [(2 * CHARGE - 1, False), (2 * CHARGE, True)])
@@ -251,16 +205,6 @@ def test_a_seller_that_refuses_ends_it_for_all(buyer: Buyer) -> None:
     assert failed(refused) == [(each, False, 16, 5 * HOUR, "cores_taken", "full") for each in ("a1", "a2")]
 
 
-def test_only_the_seller_names_its_price_or_refuses(buyer: Buyer) -> None:
-    buyer.asks()
-    for say in (
-        lambda: buyer.priced(sender="res2"),
-        lambda: buyer.said(c.ChangeRefused("a1", 1, "cores_taken", "full"), sender="res2"),
-    ):
-        with pytest.raises(RemoteProtocolError, match="res2 may not speak for res1"):
-            say()
-
-
 def test_words_about_other_numbers_or_slots_are_old_news(buyer: Buyer) -> None:
     assert buyer.priced() == []
     buyer.asks()
@@ -288,15 +232,6 @@ def test_a_seller_that_does_not_understand_what_is_proposed_ends_it_at_the_bank(
     assert buyer.registry.deadline == 2 + SECOND  # when the bank is asked again
 
 
-def test_a_bug_before_anything_was_proposed_ends_it(buyer: Buyer) -> None:
-    buyer.asks(FIRST, OTHER)
-    assert buyer.changes.resume("a9", (), 1) == []
-    ended = buyer.changes.resume("a2", (), 1)
-    why = "the user agent failed before it was proposed"
-    assert failed(ended) == [(each, False, 16, 5 * HOUR, "agent_failed", why) for each in ("a1", "a2")]
-    assert buyer.changes.resume("a2", (), 1) == []
-
-
 def test_what_rests_is_silent_and_nothing_else_is(buyer: Buyer) -> None:
     buyer.asks()
     buyer.asks(OTHER)
@@ -305,21 +240,8 @@ def test_what_rests_is_silent_and_nothing_else_is(buyer: Buyer) -> None:
     assert calls(buyer.registry.tick(SECOND)) == CALLS[1:]
 
 
-@pytest.mark.parametrize("named", [{"cores": 23}, {"until": 6 * HOUR}, {"cores": 0, "until": 0, "state": ""}])
-def test_a_price_of_something_else_is_a_late_answer_to_an_earlier_call(buyer: Buyer, named: dict[str, Any]) -> None:
-    """Calls that came to no proposal have one number: 23 cores at 1 are not 24 at 1."""
-    buyer.asks()
-    assert buyer.priced(1, **named) == []
-    (done, *_) = records(buyer.priced(60))
-    assert (done.change.cores, done.change.cpu_hour_cost) == (24, 60)
-
-
 def test_a_price_for_another_state_of_the_slot_is_not_taken(buyer: Buyer) -> None:
     buyer.asks()
     ended = failed(buyer.priced(60, state="another"))
     assert [(each[0], each[1], each[4]) for each in ended] == [("a1", False, "other_state")]
     assert buyer.changes.open == ()
-
-
-def records(effects: list[Effect]) -> list[Any]:
-    return [each.record for each in effects if isinstance(each, Persist)]
