@@ -327,6 +327,13 @@ def test_every_refusal_says_why(bank: Any, said: Any) -> None:
     assert [each for each in answers if not each.detail] == []
 
 
+def test_the_banks_clock_is_told_to_who_asks(bank: Any) -> None:
+    """Everybody dates by it what the bank will judge by its date."""
+    (sent,) = bank.hear("res1", c.ClockQuery("q7"), 12_345, conversation="q7")
+    assert (sent.message.receiver, sent.message.conversation_id, sent.message.in_reply_to) == ("res1", "q7", "w")
+    assert (sent.message.performative, sent.message.content) == (Performative.INFORM, c.ClockReading("q7", 12_345))
+
+
 def test_of_an_order_that_was_void_before_it_came_nobody_knows_the_lines() -> None:
     void = OrderStanding("o1", "alice", (), HOUR, OrderFate.VOIDED, "withdrawn", "no longer")
     refused = c.PaymentRefused("a1", "withdrawn", "no longer")

@@ -80,6 +80,12 @@ def test_the_keeper_gives_back_what_is_left_and_both_parties_hear_why(paid: Any)
     ]
 
 
+def test_what_does_not_verify_is_not_understood(paid: Any, refused: Any) -> None:
+    unverified = c.Unverified("amendment", "a1", "bad_signature", "it was changed")
+    with refused:
+        paid.hear("res1", unverified, NOW)
+
+
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
@@ -139,6 +145,15 @@ def added(bank: Any, body: ContractChange = GROWN) -> list[tuple[str, Any]]:
     """What the bank says to the amendment, and to whom."""
     effects = bank.hear("res1", Signed(body, SIGNERS, "text"), NOW, performative=Performative.REQUEST)
     return [(each.message.receiver, each.message.content) for each in effects if isinstance(each, fx.Send)]
+
+
+def test_an_order_for_another_seller_pays_nothing_and_stays(paid: Any) -> None:
+    bank = ordered(paid)
+    other = replace(GROWN, number=2)
+    refused = c.ChangeRefused("a1", 2, "unknown_order", "the amendment is not in its order")
+    assert added(bank, other) == [("res1", refused)]
+    assert bank.reserved() == 48_000
+    assert bank.posted("res1") == 96_000
 
 
 @pytest.mark.parametrize(

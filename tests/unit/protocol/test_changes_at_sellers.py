@@ -280,6 +280,18 @@ def test_the_bank_posts_what_was_signed_and_nothing_else(desk: Desk, refused: An
     assert desk.bank(posted) == []
 
 
+def test_the_bank_is_asked_again(desk: Desk) -> None:
+    desk.posting()
+    assert desk.registry.deadline == NOTICE + SECOND
+    assert desk.registry.tick(NOTICE + SECOND - 1) == []
+    (again,) = desk.registry.tick(NOTICE + SECOND)
+    assert isinstance(again, fx.Send)
+    assert again.message.receiver == "bank"
+    assert desk.registry.deadline == NOTICE + 3 * SECOND
+    desk.registry.clock_set(HOUR)
+    assert desk.registry.deadline == NOTICE + 3 * SECOND + HOUR
+
+
 def test_a_slot_that_is_given_back_is_changed_no_more(desk: Desk) -> None:
     desk.agreed()
     desk.participant.state = ParticipantState.ENDING
@@ -325,6 +337,16 @@ def test_a_machine_in_doubt_about_the_old_size_is_given_a_pause(desk: Desk) -> N
     desk.resized(question, None, now=NOTICE)
     assert desk.registry.deadline == NOTICE + SECOND
     assert desk.registry.tick(NOTICE + SECOND) == [question]
+
+
+def test_the_bank_is_asked_again_after_a_restart(desk: Desk) -> None:
+    body = desk.amendment()
+    signed = Signed(body, ("alice",), "text")
+    taken = CapacityTaken(body.offer_id, 1, NOTICE)
+    (to_bank,) = _restarted(desk, ChangeReceived(body.offer_id, signed, 0), taken, now=MINUTE)
+    assert isinstance(to_bank, fx.Send)
+    assert (to_bank.message.receiver, to_bank.message.content) == ("bank", signed)
+    assert desk.registry.deadline == MINUTE + SECOND
 
 
 def test_what_has_ended_stays_so_after_a_restart(desk: Desk) -> None:

@@ -222,6 +222,15 @@ def listing(*names: str, more: bool = False) -> c.DirectoryListing:
     return c.DirectoryListing("r1", RESOURCE_SERVICE, names, more=more)
 
 
+def test_a_set_of_machines_names_each_of_them() -> None:
+    index, names = TermsIndex(), [f"machine-{number}" for number in range(40)]
+    for name in names:
+        index.put(name, None)
+    for chosen in ([0], [7], [8], [15, 16], [3, 4, 5, 31], [39], list(range(40))):
+        assert sorted(index.names(sum(1 << place for place in chosen))) == sorted(names[place] for place in chosen)
+    assert list(index.names(0)) == []
+
+
 def test_a_directory_lost_between_two_pages_is_no_loss() -> None:
     search = discovery(Directories(TWO))
     search.start(0)
@@ -263,6 +272,14 @@ def test_an_owners_question_falls_over_too_and_any_answer_counts(seal: Any) -> N
     late = seal("first", "alice", c.DirectoryListing("q", RESOURCE_SERVICE, ("res",)), Role.DIRECTORY)
     (told,) = [each.progress for each in party.handle(ev.MessageReceived(late), 2 * SECOND) if type(each) is fx.Report]
     assert told == QueryAnswered("q", c.DirectoryListing("q", RESOURCE_SERVICE, ("res",)))
+
+
+def test_a_machine_whose_terms_change_is_there_once() -> None:
+    index = TermsIndex()
+    for cores in (64, 128):
+        index.put("res1", StaticTerms(cores))
+    met, unmet = index.meeting((StaticNeeds(cores=100),))
+    assert (list(index.names(met)), list(index.names(unmet)), len(index)) == (["res1"], [], 1)
 
 
 def test_what_is_stated_for_the_first_time_is_not_taken_for_another_since_something_is_stated_no_more() -> None:

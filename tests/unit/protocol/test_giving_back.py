@@ -9,17 +9,33 @@ import pytest
 
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
-from ramp.model.agreement import Signed
+from ramp.model.agreement import ContractChange, Signed
 from ramp.model.instant import SECOND
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.records import CancellationStarted
+from ramp.protocol.timing import Pace, Timing
+from ramp.protocol.user.changing.change import BuyerChange
 
 
 def asked(effects: list[Any]) -> list[tuple[str, str]]:
     """Who is asked to give what back."""
     sent = [effect.message for effect in effects if isinstance(effect, fx.Send)]
     return [(each.receiver, each.reply_with) for each in sent if isinstance(each.content, Signed)]
+
+
+@pytest.mark.parametrize("limit", [8 * SECOND, 11 * SECOND, 20 * SECOND])
+def test_a_silent_resource_is_passed_over_at_the_limit(limit: int, alice: Any) -> None:
+    """Wherever the limit lies between two repetitions."""
+    alice.bought()
+    (agreement,) = alice.party.agreements.values()
+    body = ContractChange(agreement.agreement_id, 0, "o", "alice", "res1", "bank", 0, reason="no")
+    request = BuyerChange([(body, agreement)], Pace(Timing(cancellation_limit=limit)))
+    request.start(0)
+    while request.deadline is not None and request.deadline < limit:
+        assert asked(request.on_timer(request.deadline)) == [("res1", agreement.agreement_id)]
+    assert request.deadline == limit
+    assert asked(request.on_timer(limit)) == [("bank", agreement.agreement_id)]
 
 
 def test_what_came_back_late_is_known_to_be_back_after_a_restart(alice: Any, restarted_user: Any) -> None:

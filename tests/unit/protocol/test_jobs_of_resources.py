@@ -63,6 +63,15 @@ def status(one: Any, now: int = 0) -> c.JobStatus:
 # -- whose orders are taken ------------------------------------------------------------------------------------------
 
 
+def test_the_same_order_again_launches_nothing_again(seller: Any) -> None:
+    ordered(seller)
+    again = ordered(seller)
+    assert asked(again) == []
+    assert [type(each) for each in contents(again)] == [c.JobStatus]
+    other = ordered(seller, replace(ORDER, cores=1))
+    assert refused(other).code == "other_job"
+
+
 def test_orders_of_others_and_of_what_is_not_sold_are_refused(seller: Any, launching_resource: Any) -> None:
     assert refused(ordered(seller, user="mallory")).code == "unknown_agreement"
     assert refused(ordered(seller, replace(ORDER, agreement_id="a7"))).code == "unknown_agreement"
@@ -155,6 +164,14 @@ def test_a_question_is_answered_with_what_the_launcher_has_just_seen(seller: Any
     assert contents(seller.hear("alice", c.JobQuery("job-1", "a1"), HOUR + 2 * MINUTE)) == [answer]
 
 
+def test_a_job_belongs_to_one_slot(launching_resource: Any) -> None:
+    one = launching_resource(TERMS)
+    one.sell()
+    one.sell("r2", "a2")
+    ordered(one)
+    assert refused(ordered(one, replace(ORDER, agreement_id="a2"))).code == "other_job"
+
+
 def test_a_buyer_whose_account_was_taken_away_launches_nothing_more(launching_resource: Any) -> None:
     written = life(launching_resource(TERMS), submitted=True)
     again = launching_resource(replace(TERMS, accounts={}))
@@ -173,6 +190,18 @@ def test_a_cancelled_job_ends_also_after_a_restart(launching_resource: Any, rest
     seen(again, ev.JobSight(JobState.CANCELLED), MINUTE)
     assert status(again).state is JobState.CANCELLED
     assert asked(again.hear("alice", c.JobCancellation("job-1", "a1"), 2 * MINUTE)) == []
+
+
+def test_output_is_passed_on_piece_by_piece(seller: Any) -> None:
+    ordered(seller)
+    (read,) = seller.hear("alice", c.JobOutputQuery("job-1", "a1", "stdout", 3), 1)
+    assert isinstance(read, fx.ReadJobFile)
+    assert (read.name, read.offset) == ("stdout", 3)
+    told = seller.party.handle(ev.JobFileRead(read.call_id, "bG8=", 5, True), 2)
+    assert contents(told) == [c.JobOutput("job-1", "a1", "stdout", 3, 5, True, "bG8=")]
+    (read,) = seller.hear("alice", c.JobOutputQuery("job-1", "a1", "core", 0), 3)
+    told = seller.party.handle(ev.JobFileRead(read.call_id, None, code="no_file", detail="no file"), 4)
+    assert refused(told).code == "no_file"
 
 
 @pytest.mark.parametrize("name", [".", "out/a b", "ünï", ".hidden", "./stdout", "a..b"])
@@ -212,6 +241,15 @@ def test_a_job_that_the_launcher_is_silent_about_is_undelivered_at_the_slots_end
     assert contents(seen(seller, ev.MachineInDoubt("down"), 2 * HOUR - 1))[0].delivery is Delivery.PENDING
     effects = seen(seller, ev.MachineInDoubt("down"), 2 * HOUR)
     assert SlotFailed in [type(each) for each in records(effects)]
+
+
+def test_a_slot_on_which_a_job_has_run_was_delivered(seller: Any) -> None:
+    ordered(seller)
+    seen(seller, ev.JobSight(JobState.DONE, "", 16, HOUR, HOUR + 1, 0), HOUR + 1)
+    ordered(seller, replace(ORDER, job_id="job-2"), HOUR + MINUTE)
+    effects = seen(seller, NEVER_STARTED, HOUR + 7 * MINUTE, "job-2")
+    assert SlotFailed not in [type(each) for each in records(effects)]
+    assert seller.party.participants["offer-res-1"].state == "sold"
 
 
 def test_a_failed_slot_is_claimed_back_after_a_restart_however_far_it_had_come(

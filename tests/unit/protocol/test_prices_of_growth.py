@@ -21,7 +21,7 @@ from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role
 from ramp.model.sizes.amended import first_state
 from ramp.protocol.conversations import Registry
-from ramp.protocol.effects import Effect, Report, Send
+from ramp.protocol.effects import Effect, Persist, Report, Send
 from ramp.protocol.events import AgreementResized
 from ramp.protocol.outcome import ChangeOutcome
 from ramp.protocol.progress import ChangeEnded
@@ -164,6 +164,13 @@ def test_all_that_is_asked_or_proposed_goes_by_the_clock_that_is_set(buyer: Buye
     assert together.registry.deadline == HOUR + SECOND
 
 
+def test_a_price_above_what_was_to_be_paid_is_not_paid(buyer: Buyer) -> None:
+    buyer.asks(FIRST, OTHER)
+    told = "71 credits/core-hour asked, expected at most 70"
+    assert failed(buyer.priced(71)) == [(each, False, 16, 5 * HOUR, "price", told) for each in ("a1", "a2")]
+    assert buyer.priced(60, "a2") == []  # nobody waits for it any more
+
+
 @pytest.mark.parametrize(("max_cost", "proposes"), [(2 * CHARGE - 1, False), (2 * CHARGE, True)])
 def test_all_together_may_cost_so_much(buyer: Buyer, max_cost: int, proposes: bool) -> None:
     buyer.asks(FIRST, OTHER, max_cost=max_cost)
@@ -232,6 +239,15 @@ def test_a_seller_that_does_not_understand_what_is_proposed_ends_it_at_the_bank(
     assert buyer.registry.deadline == 2 + SECOND  # when the bank is asked again
 
 
+def test_a_bug_before_anything_was_proposed_ends_it(buyer: Buyer) -> None:
+    buyer.asks(FIRST, OTHER)
+    assert buyer.changes.resume("a9", (), 1) == []
+    ended = buyer.changes.resume("a2", (), 1)
+    why = "the user agent failed before it was proposed"
+    assert failed(ended) == [(each, False, 16, 5 * HOUR, "agent_failed", why) for each in ("a1", "a2")]
+    assert buyer.changes.resume("a2", (), 1) == []
+
+
 def test_what_rests_is_silent_and_nothing_else_is(buyer: Buyer) -> None:
     buyer.asks()
     buyer.asks(OTHER)
@@ -240,8 +256,21 @@ def test_what_rests_is_silent_and_nothing_else_is(buyer: Buyer) -> None:
     assert calls(buyer.registry.tick(SECOND)) == CALLS[1:]
 
 
+@pytest.mark.parametrize("named", [{"cores": 23}, {"until": 6 * HOUR}, {"cores": 0, "until": 0, "state": ""}])
+def test_a_price_of_something_else_is_a_late_answer_to_an_earlier_call(buyer: Buyer, named: dict[str, Any]) -> None:
+    """Calls that came to no proposal have one number: 23 cores at 1 are not 24 at 1."""
+    buyer.asks()
+    assert buyer.priced(1, **named) == []
+    (done, *_) = records(buyer.priced(60))
+    assert (done.change.cores, done.change.cpu_hour_cost) == (24, 60)
+
+
 def test_a_price_for_another_state_of_the_slot_is_not_taken(buyer: Buyer) -> None:
     buyer.asks()
     ended = failed(buyer.priced(60, state="another"))
     assert [(each[0], each[1], each[4]) for each in ended] == [("a1", False, "other_state")]
     assert buyer.changes.open == ()
+
+
+def records(effects: list[Effect]) -> list[Any]:
+    return [each.record for each in effects if isinstance(each, Persist)]

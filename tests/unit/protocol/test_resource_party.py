@@ -39,6 +39,25 @@ def test_a_call_that_rests_is_answered_from_the_start_when_it_comes_again(resour
 # -- voting ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(("by", "left"), [(2 * HOUR, 1), (-2 * HOUR, 1), (-2 * HOUR, 0), (2 * HOUR, 0)])
+def test_an_offer_stands_as_long_as_it_said_whatever_the_clock_is_set_to(
+    resource: Any, said: Any, by: int, left: int
+) -> None:
+    offer = resource.call().content.offers[0]
+    resource.party.clock_set(by)
+    now = Timing().offer_validity - left + by
+    (answer,) = said(resource.hear("alice", c.Acceptance("r1", offer.offer_id), now))
+    assert isinstance(answer, c.HoldGranted if left else c.HoldRefused)
+
+
+def test_a_hold_is_let_go_by_its_user_only(resource: Any) -> None:
+    offer, _ = resource.hold()
+    with pytest.raises(RemoteProtocolError, match="another user"):
+        resource.hear("mallory", c.HoldCancelled("r1", offer.offer_id))
+    assert resource.state(offer) == "held"
+    assert fx.ReleaseSlot(offer.offer_id) in resource.hear("alice", c.HoldCancelled("r1", offer.offer_id))
+
+
 def test_what_the_machine_has_of_a_slot_that_was_let_go_meanwhile_is_not_asked_again(resource: Any) -> None:
     offer = resource.call().content.offers[0]
     resource.answered = lambda effects, now: effects
@@ -161,6 +180,20 @@ def test_one_agreement_id_buys_one_slot(resource: Any, said: Any) -> None:
     (refused,) = said(resource.hear("alice", resource.commitment(stranger)))
     assert (type(refused), refused.code) == (c.HoldRefused, RefusalCode.UNKNOWN_OFFER)
     assert "no slot is held" in refused.detail
+
+
+@pytest.mark.parametrize("paid", [False, True])
+def test_a_slot_that_is_sold_is_not_sold_again_under_another_agreement(resource: Any, said: Any, paid: bool) -> None:
+    """All the same: buyer, offer and terms, and the bank has money aside for the second too."""
+    offer, _ = resource.hold()
+    resource.commit(offer)
+    if paid:
+        resource.hear("bank", c.PaymentMade("a1", "t1", offer.cost))
+    state = resource.state(offer)
+    (refused,) = said(resource.commit(offer, agreement_id="a2"))
+    assert (type(refused), refused.code) == (c.HoldRefused, RefusalCode.BAD_AGREEMENT)
+    assert refused.detail == "the slot is already sold under another agreement"
+    assert resource.state(offer) == state
 
 
 @pytest.mark.parametrize("when", ["before", "after"])

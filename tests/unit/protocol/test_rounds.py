@@ -10,17 +10,20 @@ import pytest
 from ramp.model import contents as c
 from ramp.model.acl import Performative
 from ramp.model.called_terms import terms_digest
-from ramp.model.instant import HOUR, SECOND
+from ramp.model.instant import HOUR, MILLISECOND, SECOND
 from ramp.model.machine_terms.static_needs import StaticNeeds
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.services import RESOURCE_SERVICE
 from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
-from ramp.protocol.outcome import RequestStatus, ResourceRefusal
+from ramp.protocol.outcome import RequestStatus, ResourceRefusal, RoundRecord
 from ramp.protocol.progress import ApprovalAsked, RoundClosed, RoundOpened
+from ramp.protocol.timing import Timing
+from ramp.protocol.user.voting import REQUEST_ENDED
 from tests.unit.protocol.conftest import UNIT, contents, messages, reports
 
 NOW = 5 * SECOND
+MS = MILLISECOND
 
 
 def open_round(one: Any, *resources: str, units: int = 1, **options: Any) -> list[Any]:
@@ -38,6 +41,32 @@ def propose(one: Any, resource: str, price: int, now: int, number: int = 1) -> l
 def refuse(one: Any, resource: str, code: RefusalCode, now: int, number: int = 1) -> list[Any]:
     content = c.Proposal("r1", number, refusals=(Refusal(1, code),))
     return list(one.hear(resource, content, now, performative=Performative.REFUSE))
+
+
+def test_a_round_is_told_when_it_opens_and_as_it_went_when_it_closes(alice: Any) -> None:
+    effects = open_round(alice, "res1", "res2", "res3", rounds=2, round_time=4 * SECOND)
+    assert reports(effects, RoundOpened) == [RoundOpened("r1", 1, ((1, 70),), 3)]
+    assert [each.receiver for each in messages(effects, c.CallForProposals)] == ["res1", "res2", "res3"]
+    assert propose(alice, "res1", 60, NOW + 200 * MS) == []
+    assert refuse(alice, "res2", RefusalCode.CORES_TAKEN, NOW + 300 * MS) == []
+    again = alice.tick(alice.party.deadline)
+    assert [each.receiver for each in messages(again, c.CallForProposals)] == ["res3"]
+    effects = alice.tick(NOW + 4 * SECOND)
+    offer = alice.offer("res1", 60)
+    refusals = (
+        ResourceRefusal("res2", Refusal(1, RefusalCode.CORES_TAKEN)),
+        ResourceRefusal("res3", Refusal(1, RefusalCode.NO_ANSWER)),
+    )
+    bid = c.Bid(1, "res1", 60)
+    record = RoundRecord(1, ((1, 70),), (offer,), (bid,), refusals, 4 * SECOND)
+    answered = (("res1", 200 * MS), ("res2", 300 * MS))
+    opened = RoundOpened("r1", 2, ((1, 60),), 3)
+    assert reports(effects, RoundClosed, RoundOpened) == [RoundClosed("r1", record, ((1, bid),), answered, 1), opened]
+    # res3 is called again, and not waited for
+    propose(alice, "res1", 59, NOW + 5 * SECOND, 2)
+    (closed,) = reports(refuse(alice, "res2", RefusalCode.CORES_TAKEN, NOW + 6 * SECOND, 2), RoundClosed)
+    assert (closed.record.duration, closed.record.round_number) == (2 * SECOND, 2)
+    assert [each.resource for each in closed.record.refusals] == ["res2", "res3"]
 
 
 def test_who_does_not_understand_a_call_has_refused_every_unit(alice: Any) -> None:
@@ -59,6 +88,31 @@ def test_who_was_silent_in_a_round_in_which_all_were_is_waited_for_again(alice: 
         assert alice.party.deadline <= NOW + 4 * SECOND
     assert propose(alice, "res1", 60, NOW + 5 * SECOND, 2) == []
     assert reports(propose(alice, "res2", 60, NOW + 5 * SECOND, 2), RoundClosed)
+
+
+@pytest.mark.parametrize(
+    ("act", "reason"),
+    [
+        ("declined", "the user declined the offers"),
+        ("late", "the offers were not approved in time"),
+        ("withdrawn", "the user withdrew the request"),
+    ],
+)
+def test_offers_that_are_not_approved_are_rejected_and_only_the_owner_reads_why(
+    act: str, reason: str, alice: Any, said: Any
+) -> None:
+    open_round(alice, "res1", rounds=1, approval=ev.Approval.ASK)
+    alice.command(ev.OffersApproved("r1", True), NOW)  # of nothing yet
+    assert said(propose(alice, "res1", 60, NOW)) == []
+    assert alice.party.deadline == NOW + Timing().approval_limit
+    if act == "late":
+        effects = alice.tick(NOW + Timing().approval_limit)
+    else:
+        effects = alice.command(
+            ev.OffersApproved("r1", False) if act == "declined" else ev.RequestWithdrawn("r1"), NOW + SECOND
+        )
+    assert said(effects) == [c.Rejection("r1", "offer-res1-1", REQUEST_ENDED)]
+    assert (alice.outcome.status, alice.outcome.reason) == (RequestStatus.REJECTED, reason)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ramp.model import contents as c
 from ramp.model.acl import Performative
 from ramp.model.agreement import ContractChange, Signed
-from ramp.model.instant import HOUR, MINUTE
+from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.services import DRAINING_SERVICE, RESOURCE_SERVICE
@@ -192,6 +192,9 @@ def test_a_copy_of_a_question_asks_the_machine_once(resource: Any) -> None:
     assert len(ask(resource, "alice")) == 1  # and may be asked again
 
 
+DOUBT = ev.MachineInDoubt("no answer")
+
+
 class Asked:
     """A resource whose machine answers only when the test says so."""
 
@@ -234,6 +237,21 @@ def asked(resource: Any) -> Asked:
 
 def releases(effects: list[Any]) -> int:
     return sum(isinstance(each, fx.ReleaseSlot) for each in effects)
+
+
+# -- confirmations ---------------------------------------------------------------------------------------------------
+
+
+def test_a_confirmation_in_doubt_waits_for_a_look_up_of_its_own(asked: Asked) -> None:
+    asked.held(DOUBT)
+    asked.tick(2 * SECOND)
+    asked.held(now=3 * SECOND)
+    asked.one.commit(asked.offer)
+    asked.confirmed(DOUBT, 4 * SECOND)
+    assert asked.tick(6 * SECOND) == []  # the older one is under way
+    assert asked.looked_up(None, 7 * SECOND) == []
+    assert [type(each) for each in asked.tick(12 * SECOND)] == [fx.LookUpSlot]
+    assert [type(each) for each in asked.looked_up(asked.slot(), 13 * SECOND)] == [fx.ConfirmSlot]
 
 
 # -- releases --------------------------------------------------------------------------------------------------------

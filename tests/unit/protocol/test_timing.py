@@ -88,6 +88,17 @@ def test_a_time_out_sends_a_few_again_and_doubles_the_pause() -> None:
     assert calls.sent_again == 14
 
 
+def test_answers_to_calls_sent_once_are_only_late() -> None:
+    """F-RTO (RFC 5682): the time-out was spurious, so that nothing more is sent again."""
+    calls = new_calls()
+    assert calls.time_out(SECOND) == ["j", "i"]
+    assert calls.answered("a", 1200 * MILLISECOND) == []
+    assert calls.answered("j", 1300 * MILLISECOND) == []  # the first call's answer, as far as anybody knows
+    for name in "bcdefghi":
+        assert calls.answered(name, 2 * SECOND) == []
+    assert calls.sent_again == 2
+
+
 def test_strangers_and_copies_change_nothing() -> None:
     calls = new_calls(("a", "b"))
     calls.answered("a", 10)

@@ -44,6 +44,19 @@ def test_an_answer_of_somebody_who_was_not_called(alice: Any) -> None:
         alice.hear("mallory", c.Proposal("r1", 1, (alice.offer("mallory", 60),)))
 
 
+@pytest.mark.parametrize(
+    "vote",
+    [
+        c.HoldGranted("r1", "offer-res1-1", "R1", 120 * SECOND),
+        c.HoldRefused("r1", "offer-res1-1", RefusalCode.SLOT_TAKEN),
+    ],
+)
+def test_only_the_resource_asked_votes(alice: Any, vote: Any) -> None:
+    alice.auction()
+    with pytest.raises(RemoteProtocolError, match="res2 votes on another resource's offer"):
+        alice.hear("res2", vote)
+
+
 # -- the bank's vote and the decision --------------------------------------------------------------------------------
 
 

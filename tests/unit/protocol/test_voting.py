@@ -250,3 +250,12 @@ def test_the_vote_no_brings_the_machines_next_slot_at_the_same_price(resource: A
 def test_the_vote_is_a_plain_no_without_a_like_slot_in_the_window(resource: Any, answer: Any) -> None:
     _, (sent,) = taken(resource, answer)
     assert (sent.message.content.code, sent.message.content.instead) == (RefusalCode.SLOT_TAKEN, ())
+
+
+def test_every_unit_is_asked_again_at_its_own_time(alice_with_two_units: Any, said: Any) -> None:
+    """Unit 2 is asked of the next best half a second later; unit 1's silence does not wait for that."""
+    one = alice_with_two_units
+    one.auction(same_resource=False)
+    one.hear("res2", c.HoldRefused("r1", "offer-res2-2", RefusalCode.SLOT_TAKEN), SECOND // 2)
+    asked = [each.offer_id for each in said(one.tick(one.party.deadline))]
+    assert asked == ["offer-res1-1"]
