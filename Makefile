@@ -55,7 +55,7 @@ PSIJ := .venv-psij/.installed
 PSIJ_PYTHON ?= $(shell /usr/bin/python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo /usr/bin/python3 || echo $(PYTHON))
 $(PSIJ): $(STAMP) $(shell find examples/psij_gridengine -name '*.py')
 	$(PSIJ_PYTHON) -m venv --clear --without-pip .venv-psij
-	$(BIN)/python -m pip --python .venv-psij/bin/python install --quiet --group launch ./examples/psij_gridengine
+	$(BIN)/python -m pip --python .venv-psij/bin/python install --quiet --group launch-tests ./examples/psij_gridengine
 	@touch $@
 
 psij: $(PSIJ)    ## PSI/J for jobs on batch systems: .venv-psij/bin/python

@@ -186,7 +186,8 @@ def show(any_id: str, style: str | None, user: str | None, state: StateFolder, a
     """Show a request, an agreement or a reservation in full.
 
     --as prints instead how to use the reservation: sbatch (Slurm), qsub (Grid Engine, PBS), psij (PSI/J for Python),
-    mpirun (a script for Blue Gene/L), env (environment variables). A unique beginning of an id is enough.
+    parsl (Parsl on Slurm), mpirun (a script for Blue Gene/L), env (environment variables). A unique beginning of an id
+    is enough.
     """
     market = open_market(state, user)
     if style is not None and as_json:

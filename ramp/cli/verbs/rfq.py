@@ -13,6 +13,7 @@ from typing import Any, Final
 import click
 
 from ramp.cli.options import PROBABILITY, PROBABILITY_HELP, SITE_HELP, CreditsType, WholeNumber, example, json_option
+from ramp.cli.request_templates import take_template
 from ramp.cli.time_arguments import DurationType, MomentType
 from ramp.cli.views.fields import MOMENT, NUMBER, Field, Fields, Kind
 from ramp.cli.views.output import (
@@ -93,10 +94,19 @@ def _with_terms(command: Any) -> Any:
     epilog=example(
         "ramp rfq new --cores 64 --start +5min --walltime 1h --price 70 -o job.xml",
         "ramp rfq new --cores 64..512 --speedup amdahl:0.05 --walltime 1h --price 70 -o moldable.xml",
+        "ramp rfq new --template torus --price 60 --max-cost 20000 -o torus.xml",
         "ramp rfq new --nodes 16 --node-cores 8 --end +8h --walltime 2h --price 50 --add job.xml -o both.xml",
     ),
 )
 @_with_terms
+@click.option(
+    "--template",
+    is_eager=True,
+    expose_value=False,
+    callback=take_template,
+    metavar="NAME|FILE",
+    help='TOML file of default options, such as `walltime = "1h"`, or a template of RAMP: small, large, torus.',
+)
 @click.option(
     "--max-cost",
     type=CreditsType(),

@@ -96,7 +96,7 @@ def _qsub(agreement: Agreement, resource: str) -> str:
 
 
 def _layout(agreement: Agreement) -> tuple[str, str, str]:
-    """Return Python code that finds the nodes of a slot on Slurm, because PSI/J needs tasks per node."""
+    """Return Python code that finds the nodes of a slot on Slurm, because PSI/J and Parsl need tasks per node."""
     reservation, offer, _ = _facts(agreement)
     nodes = _nodes(agreement)
     if nodes is not None:
@@ -128,6 +128,30 @@ def _psij(agreement: Agreement, resource: str) -> str:
         "here = Path.cwd()\n"
         'spec = JobSpec(str(here / "job.sh"), directory=here, resources=resources, attributes=attributes)\n'
         f'JobExecutor.get_instance("{executor}").submit(Job(spec))'
+    )
+
+
+def _parsl(agreement: Agreement, resource: str) -> str:
+    reservation, _, limit = _facts(agreement)
+    lines, nodes, each = _layout(agreement)
+    option = f"#SBATCH --reservation={_word(reservation)}"
+    return (
+        f"{_where(agreement, resource)}\n"
+        "from parsl.config import Config\n"
+        "from parsl.executors import HighThroughputExecutor\n"
+        "from parsl.launchers import SrunLauncher\n"
+        "from parsl.providers import SlurmProvider\n"
+        f"{lines}"
+        "\n"
+        "provider = SlurmProvider(\n"
+        f"    scheduler_options={option!r}\n"
+        f'    f"\\n#SBATCH --ntasks-per-node={{{each}}}",\n'
+        f"    nodes_per_block={nodes},\n"
+        f'    walltime="{limit}",\n'
+        "    exclusive=False,\n"
+        "    launcher=SrunLauncher(),\n"
+        ")\n"
+        'config = Config(executors=[HighThroughputExecutor(label="slot", provider=provider)])'
     )
 
 
@@ -171,6 +195,7 @@ SNIPPETS: Final[dict[str, Callable[[Agreement, str], str]]] = {
     "sbatch": _sbatch,
     "qsub": _qsub,
     "psij": _psij,
+    "parsl": _parsl,
     "mpirun": _mpirun,
     "env": _env,
 }

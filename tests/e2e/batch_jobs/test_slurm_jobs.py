@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -130,12 +131,16 @@ def test_a_controller_that_is_away_leaves_the_job_in_doubt(cluster: EmulatedClus
     assert job.output("runs") == "run\n"
 
 
-@pytest.mark.parametrize("style", ["sbatch", "psij"])
+@pytest.mark.parametrize("style", ["sbatch", "psij", "parsl"])
 def test_a_snippet_submits_into_the_reservation(cluster: EmulatedCluster, python: Path, style: str) -> None:
     """As `ramp show ID --as STYLE` prints it, run by its buyer."""
     reserve(cluster)
     text = snippet_for(style, "ramp_r1", 2 * CORES)
     argv = ["sh", "-c", text] if style == "sbatch" else [str(python), "-I", "-c", text]
+    if style == "parsl":
+        if subprocess.run([python, "-I", "-c", "import parsl"], capture_output=True).returncode:
+            pytest.skip("Parsl is not installed beside PSI/J (make psij)")
+        argv[-1] += "\nprovider.script_dir = '.'\nassert provider.submit('sleep 60', 1)"
     with folder_of_the_account() as folder:
         run_as_buyer(argv, folder, {"SLURM_CONF": str(cluster.conf)})
         jobs = cluster.run("squeue", "-h", "-t", "all", "-o", "%v %C %u").split("\n")

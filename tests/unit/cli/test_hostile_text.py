@@ -268,13 +268,21 @@ STUBS = {
     "psij.py": "class Any:\n    def __init__(self, *_, **__): pass\n"
     "    get_instance = submit = lambda *_, **__: Any()\n"
     "Job = JobAttributes = JobExecutor = JobSpec = ResourceSpecV1 = Any\n",
-}
+    **{
+        f"parsl/{name}.py": f"{kind} = lambda *_, **given: given\n"
+        for name, kind in {
+            "__init__": "Nothing", "config": "Config", "executors": "HighThroughputExecutor",
+            "launchers": "SrunLauncher", "providers": "SlurmProvider",
+        }.items()
+    },
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Launchers and libraries that do nothing."""
     folder = tmp_path_factory.mktemp("programs")
+    (folder / "parsl").mkdir()
     for name, text in STUBS.items():
         (folder / name).write_text(text)
     for name in ("sbatch", "qsub", "mpirun", "scontrol"):
@@ -296,7 +304,7 @@ def test_nothing_of_the_seller_s_runs(style: str, word: str, programs: Path, tmp
     )
     for source in ("live", "log"):
         shown = snippet(style, replace(bought, offer=replace(bought.offer, source=source)), str)
-        command = [sys.executable, "-c", shown] if style == "psij" else ["bash", "-ec", shown]
+        command = [sys.executable, "-c", shown] if style in ("psij", "parsl") else ["bash", "-ec", shown]
         environment = {"PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(programs)}
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr) == (0, "")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ramp.cli.main import main
+from ramp.cli.request_templates import shipped_templates
 from ramp.cli.verbs.rfq import indented
 from ramp.model.instant import HOUR, MINUTE, from_iso
 from ramp.model.request import NodeDiskSpace, Nodes, TorusTerms, TotalCores, TotalDiskSpace
@@ -145,6 +146,49 @@ def test_indenting_changes_nothing_that_is_read(path: Path):
     assert parse_request(indented(write_request(document)).encode()) == document
 
 
+def test_a_template_says_what_the_command_line_does_not(tmp_path, capsys):
+    template = tmp_path / "mine.toml"
+    terms = ["cores = 64", 'walltime = "2h"', 'slack = "30min"', "price = 50", "no-rotate = true", 'geometry = "8x8"']
+    template.write_text("\n".join(terms))
+    assert main(["rfq", "new", "--template", str(template), "--start", "2026-12-01T10:00", "--price", "60"]) == 0
+    (unit,) = parse_request(capsys.readouterr().out.encode()).units
+    assert (unit.cores, unit.wall_time, unit.cpu_hour_cost) == (TotalCores(64), 2 * HOUR, 60)
+    assert unit.deadline - unit.not_before - unit.wall_time == 30 * MINUTE
+    assert unit.torus == TorusTerms((8, 8), rotate=False)
+
+
+@pytest.mark.parametrize("name", ["small", "large", "torus"])
+def test_the_templates_that_come_along_are_whole(name, capsys):
+    assert main(["rfq", "new", "--template", name]) == 0
+    (unit,) = parse_request(capsys.readouterr().out.encode()).units
+    assert (unit.torus is not None) == (name == "torus")
+    assert set(shipped_templates()) == {"small", "large", "torus"}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("coers = 5", "coers: unknown option; did you mean 'cores'?"),
+        ("cores = 1.5", "cores: got 1.5, expected a text or a whole number"),
+        ("cores = true", "cores: got True"),
+        ('no-rotate = "yes"', "expected true or false"),
+        ('walltime = "long"', "invalid value for '--walltime'"),
+        ('output = "/etc/passwd"', "output: unknown option"),
+        ("cores", "cannot be read"),
+    ],
+)
+def test_a_template_with_a_slip_is_refused(tmp_path, capsys, text, told):
+    template = tmp_path / "mine.toml"
+    template.write_text(text)
+    assert main(["rfq", "new", "--template", str(template), "--price", "5"]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_template_that_is_none_names_those_there_are(capsys):
+    assert main(["rfq", "new", "--template", "smal"]) == 2
+    assert "template of RAMP: large, small, torus" in capsys.readouterr().err
+
+
 def test_what_everything_may_cost_stands_in_the_document_and_adds_up(tmp_path, capsys):
     terms = ["--cores", "8", "--price", "5", "--walltime", "1h"]
     first, both = tmp_path / "first.xml", tmp_path / "both.xml"
@@ -176,13 +220,16 @@ def test_a_start_probability_is_written_and_what_cannot_have_one_is_refused(tmp_
 
 
 def test_sites_are_written_once_each_in_lower_case_and_what_is_no_domain_is_refused(tmp_path, capsys):
-    path = tmp_path / "there.xml"
+    path, template = tmp_path / "there.xml", tmp_path / "there.toml"
     terms = ["--cores", "8", "--price", "70", "--walltime", "1h"]
     named = ["--site", "West.example", "--site", "south.example", "--site", "west.example"]
     assert main(["rfq", "new", *terms, *named, "-o", str(path)]) == 0
     assert load_request(path).units[0].sites == ("west.example", "south.example")
     assert main(["rfq", "validate", str(path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["units"][0]["sites"] == ["west.example", "south.example"]
+    template.write_text('site = "north.example south.example"')
+    assert main(["rfq", "new", *terms, "--template", str(template), "-o", str(path)]) == 0
+    assert load_request(path).units[0].sites == ("north.example", "south.example")
     assert main(["rfq", "new", *terms, "-o", str(path)]) == 0
     assert load_request(path).units[0].sites is None
     capsys.readouterr()
