@@ -53,6 +53,15 @@ def test_a_captured_withdrawal_strikes_nobody_out(directory: Any, number: int) -
     assert directory.names().names == ()
 
 
+def test_after_a_withdrawal_a_captured_registration_lists_nobody(directory: Any) -> None:
+    directory.register("res", 5)
+    directory.deregister("res", 6)
+    assert directory.register("res", 5) == c.Registered(SERVICE, 6)
+    assert directory.names().names == ()
+    directory.register("res", 7)
+    assert directory.names().names == ("res",)
+
+
 @pytest.mark.parametrize("role", sorted(set(Role) - {Role.RESOURCE}))
 def test_only_resources_register(directory: Any, role: Role) -> None:
     with pytest.raises(RemoteProtocolError, match="must come from a resource"):

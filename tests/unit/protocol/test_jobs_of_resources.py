@@ -105,6 +105,11 @@ def test_a_slot_takes_so_many_jobs(seller: Any) -> None:
     assert refused(ordered(seller, replace(ORDER, job_id="one-more"))).code == "too_many_jobs"
 
 
+def test_a_resource_that_does_not_launch_says_so(resource: Any) -> None:
+    resource.sell()
+    assert refused(ordered(resource)).code == "launching_off"
+
+
 # -- no job twice, none lost -----------------------------------------------------------------------------------------
 
 

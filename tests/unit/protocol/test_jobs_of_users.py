@@ -87,3 +87,12 @@ def test_after_a_restart_jobs_are_known_and_unanswered_orders_leave_again(
     assert len(again.party.jobs.known) == 1
     _, effects = restarted_user(alice.journal, 2 * HOUR)  # the slot is over
     assert not [each for each in messages(effects) if isinstance(each.content, c.JobOrder)]
+
+
+def test_jobs_go_to_the_archive_with_their_request(alice: Any) -> None:
+    bought = alice.bought()
+    alice.command(ev.JobSubmitted(order(bought)))
+    effects = alice.tick(4 * HOUR)
+    (archived,) = [each for each in effects if isinstance(each, fx.Archive)]
+    assert "r1" in archived.references
+    assert alice.party.jobs.known == ()

@@ -325,3 +325,20 @@ def test_a_sale_stays_at_hand_until_the_bank_has_said_that_it_stands(resource: A
     assert archived(resource.party.tick(over)) == []
     resource.hear("bank", c.PaymentMade("a1", "t1", offer.cost), over)
     assert archived(resource.party.tick(over + Timing().retention)) == [offer.offer_id]
+
+
+# -- the rest --------------------------------------------------------------------------------------------------------
+
+
+def test_registrations_are_numbered_upwards_and_above_what_the_directory_knows(resource: Any, said: Any) -> None:
+    (first,) = said(resource.party.start(100))
+    (second,) = said(resource.party.tick(resource.party.deadline))
+    assert second.number > first.number
+    resource.hear("directory", c.Registered("resource-trader", 10**12))
+    (third,) = said(resource.party.tick(resource.party.deadline))
+    assert third.number == 10**12 + 1
+    (leaving,) = said(resource.party.leave(200))
+    assert leaving.number == 10**12 + 2
+    with pytest.raises(RemoteProtocolError):
+        resource.hear("mallory", c.Registered("resource-trader", 10**15))
+    assert resource.party._entry._numbers == {"directory": 10**12 + 2}
