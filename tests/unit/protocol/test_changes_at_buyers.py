@@ -18,7 +18,7 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Offer
 from ramp.model.request import MoldableTerms, RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
-from ramp.model.sizes.amended import SLOT_CHANGES_MAX, after, first_state, refund_owed
+from ramp.model.sizes.amended import SLOT_CHANGES_MAX, after, first_state, refund_owed, state_digest
 from ramp.protocol.conversations import Registry
 from ramp.protocol.effects import Effect, Persist, Report, SaveAgreement, Send, TakeUpAgain
 from ramp.protocol.events import AgreementResized
@@ -374,6 +374,18 @@ def test_what_is_not_known_yet_is_said(buyer: Buyer) -> None:
 
 
 # -- restarts and archives -------------------------------------------------------------------------------------------
+
+
+def test_what_is_not_concluded_is_taken_up_again(buyer: Buyer) -> None:
+    concluded = ChangeConcluded(ChangeOutcome("a1", 1, True, 8, 5 * HOUR, NOTICE, HALF), TO_SELLER, 1)
+    second = replace(FIRST, number=2, previous=state_digest(FIRST), cores=4, amount=-(HALF // 2))
+    records = (ChangeProposed(FIRST, 0), concluded, ChangeProposed(second, 2))
+    (again,) = messages(buyer.changes.recover(records, HOUR))
+    assert again.content == Signed(second)
+    assert buyer.changes.open == ("a1",)
+    assert buyer.changes.history.posted("a1") == (FIRST,)
+    assert buyer.registry.deadline == HOUR + SECOND
+    assert buyer.changes.recover((ChangeProposed(replace(FIRST, agreement_id="a9"), 0),), HOUR) == []
 
 
 def test_the_end_that_amendments_have_given_is_that_of_the_last(buyer: Buyer) -> None:

@@ -226,6 +226,16 @@ def test_the_last_word_is_said_again(desk: Desk) -> None:
     assert desk.sizes.given_back(body.offer_id) == body.refund
 
 
+@pytest.mark.parametrize(("able", "code"), [(True, "slot_taken"), (False, "cannot_resize")])
+def test_a_machine_that_says_no_at_once(desk: Desk, able: bool, code: str) -> None:
+    (question,) = desk.propose(desk.amendment())
+    effects = desk.resized(question, Refusal(1, RefusalCode.SLOT_TAKEN, detail="it is broken"), able=able)
+    assert len(effects) == 1  # nothing was on record of it, and nothing is now
+    assert refusal(effects) == (code, "it is broken")
+    assert desk.sizes.open == ()
+    assert refusal(desk.propose(desk.amendment())) == (code, "it is broken")  # the same again
+
+
 def test_answers_to_other_steps_are_ignored(desk: Desk) -> None:
     body = desk.agreed()
     offer_id = body.offer_id
@@ -240,6 +250,12 @@ def test_answers_to_other_steps_are_ignored(desk: Desk) -> None:
     assert isinstance(to_bank, fx.Send)
     assert (to_bank.message.receiver, to_bank.message.reply_with, to_bank.message.in_reply_to) == ("bank", "a1#1", "")
     assert to_bank.message.content == Signed(body, ("alice",), "text")
+
+
+def test_who_wakes_up_too_late_takes_nothing(desk: Desk) -> None:
+    body = desk.agreed()
+    (question,) = desk.registry.tick(body.valid_until)
+    assert question == ResizeSlot(body.offer_id, 5, 16, body.until)
 
 
 def test_no_more_is_used_than_the_smaller_size_from_the_question_on(desk: Desk) -> None:

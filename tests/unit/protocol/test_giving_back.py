@@ -13,7 +13,7 @@ from ramp.model.agreement import ContractChange, Signed
 from ramp.model.instant import SECOND
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.records import CancellationStarted
+from ramp.protocol.records import CancellationStarted, FailureTold
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.changing.change import BuyerChange
 
@@ -62,3 +62,11 @@ def test_of_a_bought_unit_only_its_own_offer_can_have_failed(alice: Any) -> None
     with pytest.raises(RemoteProtocolError, match="wrong parties or offer"):
         alice.hear("res1", replace(failed, body=replace(failed.body, offer_id="offer-res9-9")))
     assert CancellationStarted in written(alice.hear("res1", failed))
+
+
+def test_of_a_unit_that_is_being_confirmed_too(alice: Any) -> None:
+    alice.committed()
+    failed = alice.failed()
+    with pytest.raises(RemoteProtocolError, match="wrong parties or offer"):
+        alice.hear("res1", replace(failed, body=replace(failed.body, offer_id="offer-res9-9")))
+    assert FailureTold in written(alice.hear("res1", failed))

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.contents.jobs import Delivery, JobState
@@ -44,6 +45,14 @@ def test_an_order_is_on_record_before_it_leaves_for_whoever_sold_the_slot(alice:
     (message,) = messages(effects)
     assert (message.receiver, message.performative, message.content) == ("res1", Performative.REQUEST, order(bought))
     assert alice.command(ev.JobSubmitted(order(bought))) == []  # it is on its way
+
+
+def test_nobody_else_speaks_for_the_resource(alice: Any, answer: Any) -> None:
+    bought = alice.bought()
+    (message,) = messages(alice.command(ev.JobSubmitted(order(bought))))
+    with pytest.raises(RemoteProtocolError, match="res2 may not speak for res1"):
+        answer(alice, message, status(bought, JobState.DONE), by="res2")
+    assert alice.party.jobs.known[0].word is None
 
 
 def test_an_order_that_was_given_up_leaves_again_when_it_is_given_again(alice: Any) -> None:

@@ -125,6 +125,14 @@ CALLS = [
 ]
 
 
+def test_every_seller_is_asked_for_the_price_of_its_own(buyer: Buyer) -> None:
+    asked = buyer.asks(FIRST, OTHER)
+    assert calls(asked) == CALLS
+    assert [each.reply_with for each in messages(asked)] == ["a1#1", "a2#1"]
+    assert buyer.changes.open == ("a1", "a2")
+    assert ("a1" in buyer.changes, "a9" in buyer.changes) == (True, False)
+
+
 def test_only_who_is_silent_is_asked_again_and_given_up_in_the_end(buyer: Buyer) -> None:
     buyer.asks(FIRST, OTHER)
     assert buyer.priced() == []
@@ -169,6 +177,11 @@ def test_a_price_above_what_was_to_be_paid_is_not_paid(buyer: Buyer) -> None:
     told = "71 credits/core-hour asked, expected at most 70"
     assert failed(buyer.priced(71)) == [(each, False, 16, 5 * HOUR, "price", told) for each in ("a1", "a2")]
     assert buyer.priced(60, "a2") == []  # nobody waits for it any more
+
+
+def test_the_price_that_was_to_be_paid_at_most_is_paid(buyer: Buyer) -> None:
+    buyer.asks()
+    assert len(messages(buyer.priced(70))) == 1
 
 
 @pytest.mark.parametrize(("max_cost", "proposes"), [(2 * CHARGE - 1, False), (2 * CHARGE, True)])

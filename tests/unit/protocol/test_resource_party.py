@@ -39,6 +39,13 @@ def test_a_call_that_rests_is_answered_from_the_start_when_it_comes_again(resour
 # -- voting ----------------------------------------------------------------------------------------------------------
 
 
+def test_a_rejected_offer_cannot_be_accepted(resource: Any, said: Any) -> None:
+    offer = resource.call().content.offers[0]
+    assert resource.hear("alice", c.Rejection("r1", offer.offer_id, "lost")) == []
+    (refused,) = said(resource.hear("alice", c.Acceptance("r1", offer.offer_id)))
+    assert (type(refused), refused.code) == (c.HoldRefused, RefusalCode.UNKNOWN_OFFER)
+
+
 @pytest.mark.parametrize(("by", "left"), [(2 * HOUR, 1), (-2 * HOUR, 1), (-2 * HOUR, 0), (2 * HOUR, 0)])
 def test_an_offer_stands_as_long_as_it_said_whatever_the_clock_is_set_to(
     resource: Any, said: Any, by: int, left: int

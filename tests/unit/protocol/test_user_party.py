@@ -38,6 +38,12 @@ def types(contents: list[Any]) -> list[type]:
 # -- bidding and voting ----------------------------------------------------------------------------------------------
 
 
+def test_a_listing_comes_from_the_directory_only(alice: Any) -> None:
+    alice.submit()
+    with pytest.raises(RemoteProtocolError, match="res1 may not speak for directory"):
+        alice.hear("res1", c.DirectoryListing("r1", "resource-trader", ("res1",)), role=Role.DIRECTORY)
+
+
 def test_an_answer_of_somebody_who_was_not_called(alice: Any) -> None:
     alice.open("res1", "res2")
     with pytest.raises(RemoteProtocolError, match="mallory was not called"):
