@@ -1,5 +1,4 @@
 """The multicluster scheduler KOALA with malleable jobs (J. Buisson and others, CoreGRID TR-0092, 2007).
 
-Its parts have the paper's names: co-allocator, runners, malleability manager. Input files, and local users with jobs of
-their own, are left out: no experiment of the paper has any.
+Its parts have the paper's names: co-allocator, processor claimer, information service, runners, malleability manager.
 """

@@ -11,15 +11,18 @@ from simulation.kernel import EventQueue
 class Kind(enum.IntEnum):
     """Kinds of events in the order in which simultaneous ones happen: what frees processors comes first."""
 
-    JOB_END = 0
-    CRASH = 1
-    RELEASED = 2
-    GIVEN_UP = 3
-    TAKEN_IN = 4
-    STUBS_HELD = 5
-    WISH = 6
-    SUBMISSION = 7
-    POLL = 8
+    LOCAL_END = 0
+    JOB_END = 1
+    CRASH = 2
+    RELEASED = 3
+    GIVEN_UP = 4
+    TAKEN_IN = 5
+    STUBS_HELD = 6
+    LOCAL_SUBMISSION = 7
+    WISH = 8
+    CLAIM = 9
+    SUBMISSION = 10
+    POLL = 11
 
 
 class Agenda:

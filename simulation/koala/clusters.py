@@ -1,6 +1,11 @@
-"""The clusters, which hold processors."""
+"""The clusters, which hold processors, and the information service (KIS), which tells the scheduler about them.
+
+What managed jobs hold it knows at once, for the runners say so. What local users hold it knows from the last poll.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
 
 from ramp.errors import MachineError
 
@@ -12,17 +17,21 @@ class Cluster:
         name: of the cluster.
         processors: how many.
         threshold: processors that managed jobs never have, so that local users find some.
-        local: held by local users.
+        local: held by local users from the beginning.
+        reserves: the batch system can set processors aside for a time to come.
 
     Attributes:
         held: processors of managed jobs, by number.
         local: processors of local users.
     """
 
-    def __init__(self, name: str, processors: int, *, threshold: int = 0, local: int = 0) -> None:
+    def __init__(
+        self, name: str, processors: int, *, threshold: int = 0, local: int = 0, reserves: bool = False
+    ) -> None:
         self.name = name
         self.processors = processors
         self.threshold = threshold
+        self.reserves = reserves
         self.local = local
         self.held: dict[int, int] = {}
         self._managed = 0
@@ -69,3 +78,65 @@ class Cluster:
             self.held.pop(job, None)
         else:
             self.held[job] = has - processors
+
+
+class LocalUsers:
+    """A cluster's own users, whose jobs come from a log and start first come, first served.
+
+    Args:
+        cluster: theirs.
+        jobs: (submission, run time, processors) in order of submission; microseconds. Jobs that are larger than the
+            cluster are left out.
+
+    Attributes:
+        running: how many of their jobs run.
+    """
+
+    def __init__(self, cluster: Cluster, jobs: Iterable[tuple[int, int, int]]) -> None:
+        self.cluster = cluster
+        self.submissions = [job for job in jobs if job[2] <= cluster.processors - cluster.local]
+        self.running = 0
+        self._waiting: list[tuple[int, int]] = []
+
+    def submit(self, run_time: int, processors: int) -> None:
+        """Add a job to the local queue."""
+        self._waiting.append((run_time, processors))
+
+    def start(self) -> list[tuple[int, int]]:
+        """Start those that fit, in order; run time and processors of each."""
+        started = []
+        while self._waiting and self._waiting[0][1] <= self.cluster.idle:
+            job = self._waiting.pop(0)
+            self.cluster.local += job[1]
+            self.running += 1
+            started.append(job)
+        return started
+
+    def ended(self, processors: int) -> None:
+        """Note that a local job has ended."""
+        self.cluster.local -= processors
+        self.running -= 1
+
+
+class InformationService:
+    """Idle processors as the scheduler sees them (KIS); clusters by name, in the order of the file."""
+
+    def __init__(self, clusters: Mapping[str, Cluster]) -> None:
+        self._clusters = clusters
+        self._local: dict[str, int] = {name: cluster.local for name, cluster in clusters.items()}
+
+    def poll(self) -> bool:
+        """Ask the providers again; whether anything is different from what was known."""
+        now = {name: cluster.local for name, cluster in self._clusters.items()}
+        changed = now != self._local
+        self._local = now
+        return changed
+
+    def correct(self, name: str) -> None:
+        """Correct the known number of a cluster's idle processors after a failed claim."""
+        self._local[name] = self._clusters[name].local
+
+    def available(self, name: str) -> int:
+        """Return how many processors of a cluster that managed jobs may be given, as far as is known."""
+        cluster = self._clusters[name]
+        return max(0, min(cluster.processors - self._local[name] - cluster.managed, cluster.room))

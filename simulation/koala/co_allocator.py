@@ -1,14 +1,19 @@
-"""The co-allocator decides where jobs run, the queue keeps the others."""
+"""The co-allocator decides where jobs run, the processor claimer gets their processors, the queue keeps the others."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
 
-from simulation.koala.clusters import Cluster
+from simulation.kernel import MICROSECONDS_PER_SECOND
+from simulation.koala.clusters import Cluster, InformationService
 from simulation.koala.jobs import KoalaJob, Record
-from simulation.koala.placement import Assignment, PlacementPolicy
+from simulation.koala.placement import Assignment, PlacementPolicy, Replicas
 from simulation.malleable.sizes import JobClass
+
+CLAIM_MARGIN: Final = 10 * MICROSECONDS_PER_SECOND
+"""How long before a job's files are there its processors are claimed, where they cannot be reserved."""
 
 
 @dataclass(slots=True)
@@ -16,30 +21,72 @@ class CoAllocator:
     """Decides where a job would run.
 
     Attributes:
-        clusters: by name, in the order of the file.
+        information: what is known of the clusters.
+        clusters: their names, in the order of the file.
         policy: of placement.
+        replicas: where input files are.
         fills: jobs that may choose begin with all that their cluster has for them, not with their smallest size.
     """
 
-    clusters: Mapping[str, Cluster]
+    information: InformationService
+    clusters: tuple[str, ...]
     policy: PlacementPolicy
+    replicas: Replicas = field(default_factory=Replicas)
     fills: bool = False
 
     def place(self, job: KoalaJob, closed: Collection[str] = ()) -> tuple[Assignment, ...] | None:
         """Return where the job would run now, or None; nothing is placed in `closed` clusters."""
-        idle = {name: cluster.free for name, cluster in self.clusters.items() if name not in closed}
-        placed = self.policy(job.components, idle)
+        idle = {name: self.information.available(name) for name in self.clusters if name not in closed}
+        placed = self.policy(job.components, idle, self.replicas)
         if placed is None or len(placed) != 1 or not self.chooses(job):
             return placed
         (only,) = placed
         size = job.malleability.sizes.most_of(idle[only.cluster])
-        return (Assignment(only.cluster, max(size or 0, only.processors)),)
+        return (Assignment(only.cluster, max(size or 0, only.processors), only.files),)
 
     def chooses(self, job: KoalaJob) -> bool:
         """Return whether the job begins with more than its smallest size where there is more."""
         if job.malleability.job_class is JobClass.MOLDABLE:
             return True
         return self.fills and job.malleable
+
+    def transfer_time(self, placed: tuple[Assignment, ...]) -> int:
+        """Return how long the input files of a placed job take, all components at once; microseconds."""
+        longest = max((self.replicas.transfer_s(one.files, one.cluster) or 0.0) for one in placed)
+        return round(longest * MICROSECONDS_PER_SECOND)
+
+
+class ProcessorClaimer:
+    """Gets the processors of placed jobs: all of them or none.
+
+    Args:
+        clusters: by name.
+        information: receives claims that failed.
+    """
+
+    def __init__(self, clusters: Mapping[str, Cluster], information: InformationService) -> None:
+        self._clusters = clusters
+        self._information = information
+
+    def claim_time(self, placed: tuple[Assignment, ...], now: int, transfer: int) -> int:
+        """Return when to claim: at once where all local managers reserve, else close to the estimated start."""
+        if all(self._clusters[one.cluster].reserves for one in placed):
+            return now
+        return max(now, now + transfer - CLAIM_MARGIN)
+
+    def claim(self, job: int, placed: tuple[Assignment, ...]) -> bool:
+        """Take the processors; where one cluster has too few, nothing is taken."""
+        got: list[Assignment] = []
+        for one in placed:
+            taken = self._clusters[one.cluster].take(job, one.processors)
+            if taken < one.processors:
+                self._information.correct(one.cluster)
+                self._clusters[one.cluster].give_back(job, taken)
+                for earlier in got:
+                    self._clusters[earlier.cluster].give_back(job, earlier.processors)
+                return False
+            got.append(one)
+        return True
 
 
 class PlacementQueue:

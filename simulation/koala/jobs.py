@@ -21,9 +21,11 @@ class Component:
 
     Attributes:
         processors: that it needs at least.
+        files: names of its input files.
     """
 
     processors: int
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from simulation.koala.clusters import Cluster
+from simulation.koala.clusters import InformationService
 from simulation.koala.job_resize import Change, State
 from simulation.koala.jobs import Obligation
 from simulation.koala.runner import Runner
@@ -65,7 +65,7 @@ class MalleabilityManager:
 
     Args:
         policy: whose size to change.
-        clusters: by name.
+        information: what is known of the clusters.
         runners: of the jobs that run, by number, in the order of their starts.
         now: the time, microseconds.
 
@@ -76,12 +76,12 @@ class MalleabilityManager:
     def __init__(
         self,
         policy: SizePolicy,
-        clusters: Mapping[str, Cluster],
+        information: InformationService,
         runners: Mapping[int, Runner],
         now: Callable[[], int],
     ) -> None:
         self._policy = policy
-        self._clusters = clusters
+        self._information = information
         self._runners = runners
         self._now = now
         self._rounds: dict[str, _Round] = {}
@@ -109,7 +109,7 @@ class MalleabilityManager:
 
     def grow(self, cluster: str) -> None:
         """Offer a cluster's idle processors to its running malleable jobs."""
-        value = self._clusters[cluster].free
+        value = self._information.available(cluster)
         if cluster in self._rounds or not (value or self._policy.rebalances):
             return
         jobs = self.malleable_in(cluster)
@@ -119,7 +119,7 @@ class MalleabilityManager:
 
     def can_still_grow(self, cluster: str) -> bool:
         """Return whether a running malleable job of a cluster would accept something if the policy were asked again."""
-        value = self._clusters[cluster].free
+        value = self._information.available(cluster)
         jobs = self.malleable_in(cluster) if value else []
         if not jobs or not any(job.can_take for job in jobs):
             return False

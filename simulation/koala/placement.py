@@ -3,11 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Final
 
 from simulation.koala.jobs import Component
+
+
+@dataclass(frozen=True, slots=True)
+class Replicas:
+    """Which clusters hold which input files, and how fast they can be brought elsewhere.
+
+    Attributes:
+        sites: clusters that hold a file, by its name; a file that is not named is everywhere.
+        bytes_of: size of a file.
+        bandwidth: bytes a second from one cluster to another.
+    """
+
+    sites: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    bytes_of: Mapping[str, int] = field(default_factory=dict)
+    bandwidth: Mapping[tuple[str, str], float] = field(default_factory=dict)
+
+    def transfer_s(self, files: Sequence[str], cluster: str) -> float | None:
+        """Return the seconds to bring files to a cluster one after the other, each from where that is fastest.
+
+        None where one of them cannot be brought; 0 where all are there.
+        """
+        total = 0.0
+        for name in files:
+            sites = self.sites.get(name)
+            if sites is None or cluster in sites:
+                continue
+            speeds = [self.bandwidth.get((site, cluster), 0.0) for site in sites]
+            best = max(speeds, default=0.0)
+            if best <= 0:
+                return None
+            total += self.bytes_of.get(name, 0) / best
+        return total
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,21 +49,25 @@ class Assignment:
     Attributes:
         cluster: its name.
         processors: how many.
+        files: its input files.
     """
 
     cluster: str
     processors: int
+    files: tuple[str, ...] = ()
 
 
-PlacementPolicy = Callable[[Sequence[Component], Mapping[str, int]], tuple[Assignment, ...] | None]
-"""Places the components of a job, at least one, given the idle processors by cluster; ties go to the first cluster.
+PlacementPolicy = Callable[[Sequence[Component], Mapping[str, int], Replicas], tuple[Assignment, ...] | None]
+"""Places the components of a job, at least one, given the idle processors by cluster and where input files are.
 
-It answers an assignment a component, in their order (other numbers where the policy splits them), or None where the job
-cannot be placed now.
+Ties go to the first cluster. It answers an assignment a component, in their order (other numbers where the policy
+splits them), or None where the job cannot be placed now.
 """
 
 
-def worst_fit(components: Sequence[Component], idle: Mapping[str, int]) -> tuple[Assignment, ...] | None:
+def worst_fit(
+    components: Sequence[Component], idle: Mapping[str, int], replicas: Replicas
+) -> tuple[Assignment, ...] | None:
     """Worst-Fit (WF): each component goes to the cluster with the most idle processors.
 
     That balances the load. Components are taken in their order.
@@ -43,11 +79,39 @@ def worst_fit(components: Sequence[Component], idle: Mapping[str, int]) -> tuple
         if cluster is None or left[cluster] < component.processors:
             return None
         left[cluster] -= component.processors
-        placed.append(Assignment(cluster, component.processors))
+        placed.append(Assignment(cluster, component.processors, component.files))
     return tuple(placed)
 
 
-def cluster_minimization(components: Sequence[Component], idle: Mapping[str, int]) -> tuple[Assignment, ...] | None:
+def close_to_files(
+    components: Sequence[Component], idle: Mapping[str, int], replicas: Replicas
+) -> tuple[Assignment, ...] | None:
+    """Close-to-Files (CF): clusters that hold the input files, then those that get them in the least time.
+
+    Source: H. Mohamed and D. Epema, IEEE CLUSTER 2004. Among clusters with the same time the one with the
+    most idle processors is taken; the papers do not say which. Components are taken in their order.
+    """
+    left = dict(idle)
+    placed = []
+    for component in components:
+        candidates = [
+            (seconds, -free, cluster)
+            for cluster, free in left.items()
+            if free >= component.processors and (seconds := replicas.transfer_s(component.files, cluster)) is not None
+        ]
+        if not candidates:
+            return None
+        # the order of the clusters, not of their names, decides between equals
+        seconds, free, _ = min(candidates, key=lambda each: each[:2])
+        cluster = next(name for one, other, name in candidates if (one, other) == (seconds, free))
+        left[cluster] -= component.processors
+        placed.append(Assignment(cluster, component.processors, component.files))
+    return tuple(placed)
+
+
+def cluster_minimization(
+    components: Sequence[Component], idle: Mapping[str, int], replicas: Replicas
+) -> tuple[Assignment, ...] | None:
     """Cluster Minimization (CM): the components of a co-allocated job go to as few clusters as they can.
 
     Source: O. Sonmez, H. Mohamed and D. Epema, e-Science 2006. Few components make the exact search cheap:
@@ -64,7 +128,8 @@ def cluster_minimization(components: Sequence[Component], idle: Mapping[str, int
             where: dict[int, str] = {}
             if _pack(components, ordered, left, where):
                 return tuple(
-                    Assignment(where[index], component.processors) for index, component in enumerate(components)
+                    Assignment(where[index], component.processors, component.files)
+                    for index, component in enumerate(components)
                 )
     return None
 
@@ -89,25 +154,28 @@ def _pack(components: Sequence[Component], rest: Sequence[int], left: dict[str, 
 
 
 def flexible_cluster_minimization(
-    components: Sequence[Component], idle: Mapping[str, int]
+    components: Sequence[Component], idle: Mapping[str, int], replicas: Replicas
 ) -> tuple[Assignment, ...] | None:
     """Flexible Cluster Minimization (FCM): as CM, and the idle processors decide how the job is split.
 
     Source: O. Sonmez, H. Mohamed and D. Epema, e-Science 2006. A job that may be split needs the fewest
-    clusters where it fills those with the most idle processors one after the other.
+    clusters where it fills those with the most idle processors one after the other. The parts have all files
+    of the job.
     """
     wanted = sum(component.processors for component in components)
+    files = tuple(dict.fromkeys(name for component in components for name in component.files))
     parts = []
     for cluster in sorted(idle, key=lambda name: -idle[name]):
         part = min(idle[cluster], wanted)
         if part > 0:
-            parts.append(Assignment(cluster, part))
+            parts.append(Assignment(cluster, part, files))
             wanted -= part
     return tuple(parts) if not wanted else None
 
 
 PLACEMENT_POLICIES: Final[dict[str, PlacementPolicy]] = {
     "WF": worst_fit,
+    "CF": close_to_files,
     "CM": cluster_minimization,
     "FCM": flexible_cluster_minimization,
 }

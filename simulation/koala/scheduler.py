@@ -1,7 +1,7 @@
-"""KOALA: jobs come, are placed or wait, run, grow and shrink; the clusters are polled.
+"""KOALA: jobs come, are placed or wait, run, grow and shrink; the information service is polled.
 
-Job management is triggered by polls: processors that jobs have left are acted upon at the next one. A job that comes is
-tried at once. What has been freed by shrinking for a waiting job is
+Job management is triggered by polls: load that local users put on a cluster, and processors that jobs have left, are
+acted upon at the next one. A job that comes is tried at once. What has been freed by shrinking for a waiting job is
 given out as soon as it is released, from the head of the queue. Times are integers of microseconds.
 """
 
@@ -14,12 +14,12 @@ from typing import Any
 from ramp.errors import ConfigurationError
 from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.koala.agenda import Agenda, Kind
-from simulation.koala.clusters import Cluster
-from simulation.koala.co_allocator import CoAllocator, PlacementQueue
+from simulation.koala.clusters import Cluster, InformationService, LocalUsers
+from simulation.koala.co_allocator import CoAllocator, PlacementQueue, ProcessorClaimer
 from simulation.koala.job_resize import Change
 from simulation.koala.jobs import Fate, KoalaJob, Obligation, Record
 from simulation.koala.malleability_manager import Approach, MalleabilityManager, Sent, standing_wishes
-from simulation.koala.placement import PLACEMENT_POLICIES
+from simulation.koala.placement import PLACEMENT_POLICIES, Assignment, Replicas
 from simulation.koala.runner import NO_LATENCY, Latencies, Runner
 from simulation.koala.size_policies import SIZE_POLICIES
 
@@ -79,6 +79,8 @@ class Koala:
         clusters: in the order of the file.
         jobs: in order of submission.
         options: how it is set up.
+        replicas: where input files are.
+        local_users: of clusters whose own jobs come from a log.
         crashes: (time, number of a job that crashes then if it runs).
 
     Attributes:
@@ -94,6 +96,8 @@ class Koala:
         jobs: Iterable[KoalaJob],
         options: KoalaOptions,
         *,
+        replicas: Replicas | None = None,
+        local_users: Sequence[LocalUsers] = (),
         crashes: Iterable[tuple[int, int]] = (),
     ) -> None:
         self.clusters: Mapping[str, Cluster] = {cluster.name: cluster for cluster in clusters}
@@ -102,16 +106,28 @@ class Koala:
         self.watch: Callable[[Kind, Any], None] | None = None
         self._options = options
         self._agenda = Agenda()
-        self._allocator = CoAllocator(self.clusters, PLACEMENT_POLICIES[options.placement], options.fills)
+        self._information = InformationService(self.clusters)
+        self._allocator = CoAllocator(
+            self._information,
+            tuple(self.clusters),
+            PLACEMENT_POLICIES[options.placement],
+            replicas or Replicas(),
+            options.fills,
+        )
+        self._claimer = ProcessorClaimer(self.clusters, self._information)
         policy = SIZE_POLICIES[options.sizes]
         self._steals = policy.steals
-        self.manager = MalleabilityManager(policy, self.clusters, self.runners, lambda: self._agenda.now)
+        self.manager = MalleabilityManager(policy, self._information, self.runners, lambda: self._agenda.now)
         self._records = [Record(job) for job in jobs]
         self._unfinished = len(self._records)
         self._used: list[tuple[int, int]] = [(0, 0)]
         self._stale = True
+        self._local_users = {users.cluster.name: users for users in local_users}
         for record in self._records:
             self._agenda.at(record.job.submit_time, Kind.SUBMISSION, record)
+        for users in local_users:
+            for submitted, run_time, processors in users.submissions:
+                self._agenda.at(submitted, Kind.LOCAL_SUBMISSION, (users, run_time, processors))
         for time, number in crashes:
             self._agenda.at(time, Kind.CRASH, number)
         self._agenda.at(0, Kind.POLL, None)
@@ -128,13 +144,16 @@ class Koala:
         """
         self._refuse_what_never_fits()
         steps: dict[Kind, Callable[[Any], None]] = {
+            Kind.LOCAL_END: self._local_end,
             Kind.JOB_END: self._job_end,
             Kind.CRASH: self._crash,
             Kind.RELEASED: self._released,
-            Kind.GIVEN_UP: Runner.given_up,
+            Kind.GIVEN_UP: self._given_up,
             Kind.TAKEN_IN: self._taken_in,
-            Kind.STUBS_HELD: Runner.stubs_held,
+            Kind.STUBS_HELD: self._stubs_held,
+            Kind.LOCAL_SUBMISSION: self._local_submission,
             Kind.WISH: self._wish,
+            Kind.CLAIM: self._claim,
             Kind.SUBMISSION: self._submission,
             Kind.POLL: self._poll,
         }
@@ -154,7 +173,7 @@ class Koala:
         rooms = {name: min(one.room, one.processors - one.local) for name, one in self.clusters.items()}
         place = PLACEMENT_POLICIES[self._options.placement]
         for record in self._records:
-            if place(record.job.components, rooms) is None:
+            if place(record.job.components, rooms, self._allocator.replicas) is None:
                 raise ConfigurationError(
                     f"job {record.job.number} needs {record.job.least} processors, which {self._options.placement} "
                     f"finds on no empty clusters {rooms}",
@@ -171,16 +190,40 @@ class Koala:
             self._unfinished -= 1
 
     def _try(self, record: Record, closed: Iterable[str]) -> bool:
+        """Place a job, and claim its processors at once where its files are there; whether it was placed."""
         placed = self._allocator.place(record.job, set(closed))
         if placed is None:
             return False
-        for one in placed:
-            self.clusters[one.cluster].take(record.job.number, one.processors)
+        transfer = self._allocator.transfer_time(placed)
+        when = self._claimer.claim_time(placed, self.now, transfer)
+        ready = self.now + transfer
+        if when > self.now:
+            self._agenda.at(when, Kind.CLAIM, (record, placed, ready))
+            return True
+        return self._claim_now(record, placed, ready)
+
+    def _claim_now(self, record: Record, placed: tuple[Assignment, ...], ready: int) -> bool:
+        if not self._claimer.claim(record.job.number, placed):
+            return False
+        if ready > self.now:
+            self._agenda.at(ready, Kind.CLAIM, (record, placed, ready))
+        else:
+            self._start(record, placed)
+        return True
+
+    def _claim(self, subject: tuple[Record, tuple[Assignment, ...], int]) -> None:
+        """Claiming was postponed to this moment; or the files of a job whose processors are held are there."""
+        record, placed, ready = subject
+        if any(record.job.number in self.clusters[one.cluster].held for one in placed):
+            self._start(record, placed)
+        elif not self._claim_now(record, placed, ready):
+            self._not_placed(record)
+
+    def _start(self, record: Record, placed: tuple[Assignment, ...]) -> None:
         runner = Runner(record, self.clusters, self._agenda, self._options.latencies)
         self.runners[record.job.number] = runner
         runner.start(sum(one.processors for one in placed))
         self._stale = True
-        return True
 
     def _job_end(self, runner: Runner) -> None:
         self._end(runner, Fate.COMPLETED)
@@ -195,16 +238,22 @@ class Koala:
         self._unfinished -= 1
         self._freed(runner.number)
 
+    def _stubs_held(self, runner: Runner) -> None:
+        runner.stubs_held()
+
     def _taken_in(self, runner: Runner) -> None:
         runner.taken_in()
         self._stale = True
+
+    def _given_up(self, runner: Runner) -> None:
+        runner.given_up()
 
     def _released(self, runner: Runner) -> None:
         runner.released()
         self._freed(runner.number)
 
     def _freed(self, number: int) -> None:
-        """Wake those who waited for processors that a job has released."""
+        """Wake those who waited for processors that a job has released, local users first."""
         self._stale = True
         was_awaited = self._shrinks
         self.manager.released(number)
@@ -219,9 +268,24 @@ class Koala:
         if runner.wishes() is not None:
             self._stale = True
 
+    def _local_submission(self, subject: tuple[LocalUsers, int, int]) -> None:
+        users, run_time, processors = subject
+        users.submit(run_time, processors)
+        self._start_local(users)
+
+    def _local_end(self, subject: tuple[LocalUsers, int]) -> None:
+        users, processors = subject
+        users.ended(processors)
+        self._start_local(users)
+
+    def _start_local(self, users: LocalUsers) -> None:
+        for run_time, processors in users.start():
+            self._agenda.at(self.now + run_time, Kind.LOCAL_END, (users, processors))
+
     def _poll(self, _: None) -> None:
         self._agenda.at(self.now + self._options.poll_interval, Kind.POLL, None)
-        if self._stale or (self.queue.jobs and self._options.approach is Approach.PWA):
+        changed = self._information.poll() or self._stale
+        if changed or (self.queue.jobs and self._options.approach is Approach.PWA):
             self._stale = False
             self._manage()
         else:
@@ -265,12 +329,12 @@ class Koala:
         wanted = max(component.processors for component in record.job.components)
         best, most = None, wanted - 1
         for name in self.clusters:
-            possible = self.clusters[name].free + self.manager.can_be_freed(name)
+            possible = self._information.available(name) + self.manager.can_be_freed(name)
             if possible > most:
                 best, most = name, possible
         if best is None:
             return False
-        self.manager.shrink(best, wanted - self.clusters[best].free)
+        self.manager.shrink(best, wanted - self._information.available(best))
         return True
 
     def _shrink_for_all(self) -> bool:
@@ -280,7 +344,7 @@ class Koala:
         most left. Who of the queue gets what is released is decided when it is (stealing).
         """
         left = {
-            name: self.clusters[name].free + self.manager.can_be_freed(name)
+            name: self._information.available(name) + self.manager.can_be_freed(name)
             for name in self.clusters
             if not self.manager.shrinking(name)
         }
@@ -292,8 +356,8 @@ class Koala:
                 left[best] -= processors
                 wanted[best] += processors
         for name, processors in wanted.items():
-            if processors > self.clusters[name].free:
-                self.manager.shrink(name, processors - self.clusters[name].free)
+            if processors > self._information.available(name):
+                self.manager.shrink(name, processors - self._information.available(name))
         return self._shrinks
 
     def _answer_wishes(self) -> None:
@@ -302,7 +366,7 @@ class Koala:
         for runner, change in sorted(wishes, key=lambda each: each[1].obligation is Obligation.VOLUNTARY):
             if runner.change is not change:
                 continue  # it was ended so that another can go on
-            available = self.clusters[change.cluster].free
+            available = self._information.available(change.cluster)
             if change.obligation is Obligation.VOLUNTARY:
                 if runner.would_take(min(available, change.processors)):
                     self.manager.offer(runner, change, min(available, change.processors))
@@ -323,5 +387,7 @@ class Koala:
             self.manager.shrink(change.cluster, missing, Obligation.MANDATORY)
             return
         here = [one for one in self.runners.values() if one.held_in(change.cluster)]
-        if all(one.stands_still for one in here):
-            self._end(max(here, key=lambda one: one.started), Fate.WISH_UNMET)
+        stuck = [one for one in here if one.stands_still]
+        local = self._local_users.get(change.cluster)
+        if len(stuck) == len(here) and not (local is not None and local.running):
+            self._end(max(stuck, key=lambda one: one.started), Fate.WISH_UNMET)

@@ -9,13 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulation.koala.jobs import Component
-from simulation.koala.placement import PLACEMENT_POLICIES
+from simulation.koala.placement import PLACEMENT_POLICIES, Replicas
 
 CLUSTERS = ("a", "b", "c", "d")
 idle_processors = st.lists(st.integers(0, 12), min_size=1, max_size=4).map(
     lambda free: dict(zip(CLUSTERS, free, strict=False))
 )
 components = st.lists(st.integers(1, 8), min_size=1, max_size=4).map(lambda sizes: [Component(size) for size in sizes])
+NOWHERE = Replicas()
 
 
 def fitting(parts: list[Component], idle: dict[str, int]) -> list[tuple[str, ...]]:
@@ -34,7 +35,7 @@ def fitting(parts: list[Component], idle: dict[str, int]) -> list[tuple[str, ...
 @settings(max_examples=examples(200), deadline=None)
 def test_worst_fit_takes_the_emptiest_cluster_for_each(parts: list[Component], idle: dict[str, int]) -> None:
     """None is better at any step; where it fails, the emptiest is too full."""
-    placed = PLACEMENT_POLICIES["WF"](parts, idle)
+    placed = PLACEMENT_POLICIES["WF"](parts, idle, NOWHERE)
     left = dict(idle)
     for index, part in enumerate(parts):
         if placed is None and max(left.values()) < part.processors:
@@ -51,7 +52,7 @@ def test_worst_fit_takes_the_emptiest_cluster_for_each(parts: list[Component], i
 @settings(max_examples=examples(200), deadline=None)
 def test_cluster_minimization_takes_the_fewest_clusters(parts: list[Component], idle: dict[str, int]) -> None:
     """Of all assignments; and finds one whenever there is one."""
-    placed = PLACEMENT_POLICIES["CM"](parts, idle)
+    placed = PLACEMENT_POLICIES["CM"](parts, idle, NOWHERE)
     ways = fitting(parts, idle)
     assert (placed is None) == (not ways)
     if placed is not None:
@@ -65,7 +66,7 @@ def test_cluster_minimization_takes_the_fewest_clusters(parts: list[Component], 
 @settings(max_examples=examples(200), deadline=None)
 def test_the_flexible_one_splits_the_job_over_the_fewest_clusters(parts: list[Component], idle: dict[str, int]) -> None:
     """Single processors may go anywhere; so it is placed whenever there are enough in all."""
-    placed = PLACEMENT_POLICIES["FCM"](parts, idle)
+    placed = PLACEMENT_POLICIES["FCM"](parts, idle, NOWHERE)
     wanted = sum(part.processors for part in parts)
     assert (placed is None) == (sum(idle.values()) < wanted)
     if placed is None:
@@ -78,3 +79,40 @@ def test_the_flexible_one_splits_the_job_over_the_fewest_clusters(parts: list[Co
     assert sum(one.processors for one in placed) == wanted
     assert all(0 < one.processors <= idle[one.cluster] for one in placed)
     assert len({one.cluster for one in placed}) == len(placed)
+
+
+FILES = ("f", "g")
+replicas = st.builds(
+    Replicas,
+    sites=st.fixed_dictionaries({name: st.frozensets(st.sampled_from(CLUSTERS), min_size=1) for name in FILES}),
+    bytes_of=st.fixed_dictionaries({name: st.integers(1, 1000) for name in FILES}),
+    bandwidth=st.dictionaries(
+        st.tuples(st.sampled_from(CLUSTERS), st.sampled_from(CLUSTERS)), st.sampled_from((1.0, 10.0, 100.0))
+    ),
+)
+
+
+@given(size=st.integers(1, 8), files=st.sets(st.sampled_from(FILES)), idle=idle_processors, where=replicas)
+@settings(max_examples=examples(300), deadline=None)
+def test_close_to_files(size: int, files: set[str], idle: dict[str, int], where: Replicas) -> None:
+    """Clusters that hold the files first, then by the time to bring them; the time is computed here again."""
+
+    def seconds(cluster: str) -> float | None:
+        total = 0.0
+        for name in files:
+            if cluster not in where.sites[name]:
+                links = [where.bandwidth[s, cluster] for s in where.sites[name] if (s, cluster) in where.bandwidth]
+                if not links:
+                    return None
+                total += where.bytes_of[name] / max(links)
+        return total
+
+    placed = PLACEMENT_POLICIES["CF"]([Component(size, tuple(sorted(files)))], idle, where)
+    able = {name: s for name, free in idle.items() if free >= size and (s := seconds(name)) is not None}
+    assert (placed is None) == (not able)
+    if placed is not None:
+        (one,) = placed
+        assert one.cluster in able
+        assert abs(able[one.cluster] - min(able.values())) < 1e-9
+        holders = [name for name in able if able[name] == 0]
+        assert not holders or one.cluster in holders
