@@ -96,7 +96,7 @@ def test_machines_are_looked_at(width, scheme, visitor, pages):
 
 
 @pytest.mark.full
-def test_the_auction_behind_a_price_and_a_machine_that_nobody_has(visitor, pages):
+def test_the_rounds_behind_a_price_and_a_machine_that_nobody_has(visitor, pages):
     alice, bob = visitor("alice"), visitor("bob")
     alice.goto(pages.url + "/prices")
     alice.locator("tbody tr", has_text="request-").first.wait_for()
@@ -111,6 +111,8 @@ def test_the_auction_behind_a_price_and_a_machine_that_nobody_has(visitor, pages
         }"""
     )
     alice.mouse.click(*at)
+    alice.get_by_role("heading", name="Auction rounds of request").wait_for()
+    alice.get_by_role("link", name="Full auction").click()
     alice.get_by_role("heading", name="Request").first.wait_for()
     # another user sees start prices, and nothing of her auctions
     bob.goto(pages.url + "/prices")

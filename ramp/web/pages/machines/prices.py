@@ -54,25 +54,16 @@ class PricesPage:
 
     def build(self) -> None:
         with frame.card():
-            ui.label("Dots: offers in your auctions. Dashed lines: start prices. Click a dot for its auction.").classes(
-                "ramp-quiet"
-            )
+            ui.label(
+                "Dots: offers in your auctions. Dashed lines: start prices. Click a dot for its auction rounds."
+            ).classes("ramp-quiet")
             self._chart = ui.echart(price_chart({}, self._visit.dark), on_point_click=self._clicked)
             self._chart.style("height: 24rem").props('role="img" aria-label="Prices over time, as in the table"')
+        self._behind = frame.card()
+        self._behind.set_visibility(False)
         with frame.card():
             frame.subheading(f"The latest {LATEST_MAX} prices")
-            short_id = self._visit.short_id
-            self._latest = table(
-                (
-                    Column("Time", lambda point: self._visit.moment(to_datetime(point.at))),
-                    Column("Resource", lambda point: point.resource),
-                    Column("Credits/core-hour", lambda point: point.price, right=True),
-                    Column("Round", lambda point: point.round_number or "start price", right=True),
-                    Column("Unit", lambda point: point.unit or "", right=True),
-                    Column("Request", lambda point: short_id(point.request_id) if point.request_id else ""),
-                ),
-                empty="No prices yet.",
-            )
+            self._latest = table(self._columns(), empty="No prices yet.")
         self._look()
         ui.timer(LOOK_AGAIN_S, self._look)
 
@@ -86,7 +77,32 @@ class PricesPage:
         redraw(self._chart, price_chart(self._series, self._visit.dark))
         self._latest.show(reversed(points[-LATEST_MAX:]))
 
+    def _columns(self) -> tuple[Column, ...]:
+        short_id = self._visit.short_id
+        return (
+            Column("Time", lambda point: self._visit.moment(to_datetime(point.at))),
+            Column("Resource", lambda point: point.resource),
+            Column("Credits/core-hour", lambda point: point.price, right=True),
+            Column("Round", lambda point: point.round_number or "start price", right=True),
+            Column("Unit", lambda point: point.unit or "", right=True),
+            Column("Request", lambda point: short_id(point.request_id) if point.request_id else ""),
+        )
+
     def _clicked(self, event: EChartPointClickEventArguments) -> None:
         points = self._series.get(event.series_name, [])
         if 0 <= event.data_index < len(points) and points[event.data_index].request_id:
-            ui.navigate.to(f"/requests/{points[event.data_index].request_id}")
+            self._show_rounds(points[event.data_index])
+
+    def _show_rounds(self, point: PricePoint) -> None:
+        behind = [each for each in self._points if each.request_id == point.request_id]
+        behind.sort(key=lambda each: (each.round_number, each.unit, each.price, each.resource))
+        self._behind.clear()
+        self._behind.set_visibility(True)
+        with self._behind:
+            frame.subheading(f"Auction rounds of request {self._visit.short_id(point.request_id)}")
+            ui.label(
+                f"{point.resource} offered {point.price} credits/core-hour in round {point.round_number}"
+                f" for unit {point.unit}, {self._visit.moment(to_datetime(point.at))}."
+            )
+            table(self._columns()[1:5], behind)
+            ui.link("Full auction", f"/requests/{point.request_id}")

@@ -45,6 +45,21 @@ AROUND: Final = 0.9
 BESIDES_PX: Final = 80
 """Part of the window's width beside the picture."""
 
+RESTS: Final = "rest"
+"""Event of a pointer that rests on the scene; the scene reports the boxes under it as for a click."""
+
+POINTED: Final = f"""(event) => {{
+  const room = event.currentTarget, {{target, clientX, clientY}} = event;
+  clearTimeout(room.resting);
+  if (event.buttons || target.tagName !== 'CANVAS') return;
+  const tell = () => target.dispatchEvent(new MouseEvent('{RESTS}', {{clientX, clientY, bubbles: true}}));
+  room.resting = setTimeout(tell, 120);
+}}"""
+"""Fires once the pointer rests for 120 ms with no button pressed, so not while the scene is turned."""
+
+NOTHING_POINTED: Final = "Point at a box to see its job and cables."
+
+
 KINDS: Final = {Kind.JOB: "job", Kind.SOLD: "sold by the market", Kind.HELD: "held by the market"}
 
 
@@ -145,16 +160,22 @@ class MachineScene:
         self._shown: Mapping[Place, Occupant] = {}
         self._extents: Place = ()
         ground = "#1c232b" if dark else "#ffffff"
+        self._moment: datetime | None = None
+        self._drawn = drawn
+        self._chosen = self._pointed = ""
         self._scene = ui.scene(
             height=HEIGHT_PX,
             grid=False,
             background_color=ground,
             camera=ui.scene.perspective_camera(fov=VIEW_DEGREES),
             on_click=self._clicked,
+            click_events=["click", RESTS],
         )
+        self._scene.on("mousemove", js_handler=POINTED)
         self._scene.classes("full-width").style(f"height: {HEIGHT_PX}px").props(
             'role="img" aria-label="The machine in 3D, as in the tables"'
         )
+        self._under = ui.label(NOTHING_POINTED).classes("ramp-quiet ramp-number")
         self._place_all(drawn)
 
     def show(self, drawn: TorusMap, moment: datetime, chosen: str) -> None:
@@ -169,12 +190,8 @@ class MachineScene:
                 self._paints[place] = paint
                 box.material(paint.color, paint.opacity)
         self._show_frames(drawn, moment)
-        for wire in self._wires:
-            wire.delete()
-        self._wires = []
-        for occupant in drawn.occupants:
-            if occupant.name == chosen and occupant.has_at(moment):
-                self._show_wires(drawn, occupant)
+        self._drawn, self._moment, self._chosen = drawn, moment, chosen
+        self._show_cables()
 
     def _place_all(self, drawn: TorusMap) -> None:
         self._scene.clear()
@@ -207,6 +224,21 @@ class MachineScene:
                     frame = scene.box(FRAME, FRAME, FRAME, wireframe=True).move(*drawn.point(place))
                     self._frames[place] = frame.material(SOLD, 0.9)
 
+    def _show_cables(self) -> None:
+        """Show the cables of the occupant under the pointer, else of the chosen one."""
+        for wire in self._wires:
+            wire.delete()
+        self._wires = []
+        told = NOTHING_POINTED
+        here = [each for each in self._drawn.occupants if self._moment is not None and each.has_at(self._moment)]
+        pointed = [each for each in here if each.name == self._pointed]
+        for occupant in pointed or [each for each in here if each.name == self._chosen]:
+            self._show_wires(self._drawn, occupant)
+        for occupant in pointed:
+            units, cables = len(occupant.places), len(self._drawn.wires(occupant))
+            told = f"Under the pointer: {occupant.name}, {KINDS[occupant.kind]}, units: {units}, cables: {cables}"
+        self._under.set_text(told)
+
     def _show_wires(self, drawn: TorusMap, occupant: Occupant) -> None:
         ink = "#ffffff" if self._dark else "#17222d"
         with self._scene as scene:
@@ -224,6 +256,11 @@ class MachineScene:
     def _clicked(self, event: SceneClickEventArguments) -> None:
         places = {box.id: place for place, box in self._boxes.items()}
         hit = next((places[hit.object_id] for hit in event.hits if hit.object_id in places), None)
-        if hit is not None:
-            occupant = self._shown.get(hit)
-            self._choose("" if occupant is None else occupant.name)
+        occupant = None if hit is None else self._shown.get(hit)
+        name = "" if occupant is None else occupant.name
+        if event.click_type == RESTS:
+            if name != self._pointed:
+                self._pointed = name
+                self._show_cables()
+        elif hit is not None:
+            self._choose(name)
