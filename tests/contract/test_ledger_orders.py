@@ -12,8 +12,9 @@ from ramp.ledger.account import ISSUING_ACCOUNT, AccountKind
 from ramp.ledger.evidence import EVIDENCE_LENGTH_MAX, Evidence, EvidenceKind
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders.order import ORDER_LINES_MAX, VOID_REMEMBERED_MAX, Order, OrderLine, OrderState
-from ramp.ledger.overview import Total, Trade
+from ramp.ledger.overview import Total
 from ramp.ledger.transfer import Transfer, TransferKind, TransferState
+from ramp.model.contents import TradeLine
 from ramp.model.money import AMOUNT_MAX
 
 UNTIL = 1_000
@@ -502,13 +503,13 @@ def test_the_overview_lists_what_was_posted_in_order_of_posting(posted: Ledger) 
     overview = posted.overview(None, None)
     assert overview.balances == posted.balances()
     assert overview.trades == (
-        Trade("deposit:d-1", TransferKind.DEPOSIT, "d-1", "", ISSUING_ACCOUNT, "alice", 10_000, 2),
-        Trade("payment:a-1", TransferKind.PAYMENT, "a-1", "o-1", "alice", "hector", 2_500, 20),
-        Trade("payment:a-2", TransferKind.PAYMENT, "a-2", "o-1", "alice", "kelvin", 500, 20),
-        Trade("payment:a-3", TransferKind.PAYMENT, "a-3", "o-1", "alice", "hector", 1_000, 20),
-        Trade("refund:a-2", TransferKind.REFUND, "a-2", "o-1", "kelvin", "alice", 500, 30),
-        Trade("payment:a-o-3", TransferKind.PAYMENT, "a-o-3", "o-3", "alice", "hector", 9, 31),
-        Trade("payment:a-o-2", TransferKind.PAYMENT, "a-o-2", "o-2", "alice", "hector", 7, 29),
+        TradeLine("deposit:d-1", 2, TransferKind.DEPOSIT, ISSUING_ACCOUNT, "alice", "d-1", "", 10_000),
+        TradeLine("payment:a-1", 20, TransferKind.PAYMENT, "alice", "hector", "a-1", "o-1", 2_500),
+        TradeLine("payment:a-2", 20, TransferKind.PAYMENT, "alice", "kelvin", "a-2", "o-1", 500),
+        TradeLine("payment:a-3", 20, TransferKind.PAYMENT, "alice", "hector", "a-3", "o-1", 1_000),
+        TradeLine("refund:a-2", 30, TransferKind.REFUND, "kelvin", "alice", "a-2", "o-1", 500),
+        TradeLine("payment:a-o-3", 31, TransferKind.PAYMENT, "alice", "hector", "a-o-3", "o-3", 9),
+        TradeLine("payment:a-o-2", 29, TransferKind.PAYMENT, "alice", "hector", "a-o-2", "o-2", 7),
     )
     assert (overview.payments, overview.refunds, overview.deposits) == (
         Total(5, 4_016),
@@ -529,7 +530,7 @@ def test_the_overview_comes_in_pages(posted: Ledger, limit: int) -> None:
         posted.countersign(order.lines[0].agreement_id, at=30, starts_at=START)
     whole = posted.overview(3, None)
     assert len(whole.trades) == 6
-    trades: list[Trade] = []
+    trades: list[TradeLine] = []
     after: int | None = 0
     while after is not None:
         page = posted.overview(3, None, after=after, limit=limit)

@@ -15,6 +15,9 @@ ISSUING: Final = "market"
 PAYMENT: Final = "payment"
 """Kind of a transfer for an agreement or its growth."""
 
+REFUND: Final = "refund"
+"""Kind of a transfer that returns a part of a payment, or all that is left of it."""
+
 DEPOSIT: Final = "deposit"
 """Kind of a transfer without an agreement."""
 
@@ -166,6 +169,11 @@ class TradeLine:
     def deposit_id(self) -> str:
         """Return the id of a deposit, which replaces an agreement's; empty for other transfers."""
         return self.agreement_id if self.kind == DEPOSIT else ""
+
+    @property
+    def is_end(self) -> bool:
+        """Whether it refunds all that was left of an agreement's payments, which ends the agreement."""
+        return self.transfer_id == f"{REFUND}:{self.agreement_id}"
 
 
 @said(Performative.INFORM, interaction=Interaction.QUERY, by=BY_BANK)

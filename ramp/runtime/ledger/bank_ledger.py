@@ -12,12 +12,11 @@ from ramp.ledger.interface import Ledger
 from ramp.ledger.orders.order import Order, OrderState
 from ramp.ledger.transfer import TransferKind
 from ramp.model.agreement import TERMINAL, ContractChange
-from ramp.model.contents import AccountLine, ChangePosted, PaymentMade, TradeLine
+from ramp.model.contents import AccountLine, ChangePosted, PaymentMade
 from ramp.model.contents.accounts import REPLAYED
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.sizes.amended import state_digest
 from ramp.protocol import effects as fx
-from ramp.protocol import events as ev
 from ramp.protocol import events as said
 from ramp.protocol.effects import PostChange, VoidChange
 from ramp.protocol.events import ChangeDecided
@@ -41,7 +40,7 @@ class BankLedger:
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
 
-    def answer(self, effect: fx.AskLedger, now: Instant) -> ev.Answer:
+    def answer(self, effect: fx.AskLedger, now: Instant) -> said.Answer:
         """Carry out one effect; it is durable when this returns."""
         match effect:
             case fx.SweepOrders():
@@ -200,21 +199,8 @@ class BankLedger:
             AccountLine(each.account.account_id, each.account.kind.value, each.posted, each.reserved, each.credit_limit)
             for each in found.balances
         )
-        trades = tuple(
-            TradeLine(
-                trade.transfer_id,
-                trade.posted_at,
-                trade.kind.value,
-                trade.debit_account,
-                trade.credit_account,
-                trade.agreement_id,
-                trade.order_id,
-                trade.amount,
-            )
-            for trade in found.trades
-        )
         first = accounts if effect.after == 0 else ()
-        return said.OverviewLookedUp(effect.call_id, first, trades, found.next_after or 0)
+        return said.OverviewLookedUp(effect.call_id, first, found.trades, found.next_after or 0)
 
 
 def _terms_of(body: ContractChange, *, by_buyer: bool) -> ChangeTerms:
