@@ -1,4 +1,4 @@
-"""The overview of all trading (paper section 6.3): balances, posted transfers and totals."""
+"""The overview of all trading (paper section 6.3): balances and posted transfers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,6 @@ OVERVIEW_LIMIT_MAX: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Total:
-    """Number of posted transfers of a kind, and their sum in minor units."""
-
-    count: int = 0
-    amount: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Overview:
     """Present balances, and one page of the transfers posted in a period.
 
@@ -29,15 +21,11 @@ class Overview:
         balances: of all accounts, by account id.
         trades: posted transfers of this page, in order of posting.
         next_after: the next page's `after`, or None on the last page.
-        payments: of the whole period, like the other totals.
     """
 
     balances: tuple[Balance, ...]
     trades: tuple[TradeLine, ...]
     next_after: int | None
-    payments: Total = Total()
-    refunds: Total = Total()
-    deposits: Total = Total()
 
 
 def trade_of(transfer: Transfer) -> TradeLine:

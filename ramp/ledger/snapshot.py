@@ -18,7 +18,6 @@ class AccountRow(NamedTuple):
     account_id: str
     kind: str
     credit_limit: int
-    closed_at: Instant | None
     posted: int
     reserved: int
 

@@ -105,7 +105,7 @@ def _fill(store: LedgerStore) -> None:
 
 def _statement_seconds(store: LedgerStore) -> tuple[float, int]:
     started = perf_counter()
-    lines = len(store.statement("hector").lines)
+    lines = len(store.statement("hector"))
     return perf_counter() - started, lines
 
 

@@ -62,7 +62,6 @@ def of_files(
         audit = ledger.audit()
         total = sum(balance.posted for balance in ledger.balances())
         unsettled = [f"{order.order_id} is still reserved" for order in ledger.open_orders()]
-        unsettled += [f"{transfer.transfer_id} is still in escrow" for transfer in ledger.pending()]
         paid = _paid(ledger)
     if total:
         audit.append(f"all balances together are {total} minor units; right would be 0")

@@ -124,7 +124,7 @@ def _double_debit() -> Context:
     def make(original: Any) -> Any:
         def countersign(ledger: Ledger, agreement_id: str, **terms: Any) -> Order:
             order: Order = original(ledger, agreement_id, **terms)
-            count = len(ledger.statement(order.user).lines)
+            count = len(ledger.statement(order.user))
             again = tuple(replace(line, agreement_id=f"{line.agreement_id}-again-{count}") for line in order.lines)
             if agreement_id == order.lines[-1].agreement_id:
                 at: Instant = terms["at"]

@@ -209,8 +209,6 @@ def _account_problem(accounts: dict[str, Account], account_id: str, kind: Accoun
     account = accounts.get(account_id)
     if account is None:
         return RefusalCode.UNKNOWN_ACCOUNT, f"no account {account_id}"
-    if account.closed_at is not None:
-        return RefusalCode.ACCOUNT_CLOSED, f"account {account_id} is closed"
     if account.kind is not kind:
         return RefusalCode.WRONG_ACCOUNT, f"account {account_id} is a {account.kind} account, expected {kind}"
     return None
@@ -278,7 +276,7 @@ def _void_unseen(records: Records, void: RememberedVoid) -> Order:
     if there is None:
         there = replace(void, reason=one_line(void.reason, TEXT_LENGTH_MAX))
         balance = records.balances([void.user]).get(void.user)
-        known = balance is not None and balance.account.closed_at is None and balance.account.kind is AccountKind.USER
+        known = balance is not None and balance.account.kind is AccountKind.USER
         if known and at < void.valid_until <= at + VOID_REMEMBERED_MAX:
             records.forget_voids(at)
             records.remember_void(there)

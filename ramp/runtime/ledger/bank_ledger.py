@@ -188,7 +188,7 @@ class BankLedger:
                 replayed = "this query has been answered before"
                 return said.AccountLookedUp(effect.call_id, 0, 0, 0, (), REPLAYED, replayed)
             balance = self.ledger.balance(effect.account)
-            lines = self.ledger.statement(effect.account, effect.since, effect.until).lines if wants_lines else ()
+            lines = self.ledger.statement(effect.account, effect.since, effect.until) if wants_lines else ()
         except LedgerRefusal as refusal:
             return said.AccountLookedUp(effect.call_id, 0, 0, 0, (), refusal.code, refusal.reason)
         return said.AccountLookedUp(effect.call_id, balance.posted, balance.reserved, balance.credit_limit, lines)
