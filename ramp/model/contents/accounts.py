@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ramp.model.communicative_acts import Interaction, Performative, said
+from ramp.model.communicative_acts import Content, Interaction, Performative, said
 from ramp.model.instant import Instant
 from ramp.model.seal import BY_BANK, BY_KEEPER, BY_TRADER
 
@@ -46,7 +46,7 @@ class StatementLine:
 
 @said(Performative.QUERY_REF, interaction=Interaction.QUERY, by=BY_TRADER)
 @dataclass(frozen=True, slots=True)
-class AccountQuery:
+class AccountQuery(Content):
     """QUERY_REF to the bank for one's own balance or statement (paper section 6.3, BalanceRequestBehaviour).
 
     Attributes:
@@ -64,7 +64,7 @@ class AccountQuery:
 
 @said(Performative.INFORM, interaction=Interaction.QUERY, by=BY_BANK)
 @dataclass(frozen=True, slots=True)
-class AccountStatement:
+class AccountStatement(Content):
     """INFORM by the bank to an account query; amounts in minor units."""
 
     nonce: str
@@ -78,7 +78,7 @@ class AccountStatement:
 
 @said(Performative.REQUEST, interaction=Interaction.REQUEST, by=BY_KEEPER)
 @dataclass(frozen=True, slots=True)
-class DepositOrder:
+class DepositOrder(Content):
     """REQUEST by the keeper: credit an account out of the market's issuing account.
 
     Attributes:
@@ -96,7 +96,7 @@ class DepositOrder:
 
 @said(Performative.REQUEST, interaction=Interaction.REQUEST, by=BY_KEEPER)
 @dataclass(frozen=True, slots=True)
-class RefundOrder:
+class RefundOrder(Content):
     """REQUEST by the keeper: refund what is left of an agreement's payments; answered by `ChangePosted`, once.
 
     Attributes:
@@ -110,7 +110,7 @@ class RefundOrder:
 
 @said(Performative.AGREE, interaction=Interaction.REQUEST, by=BY_BANK)
 @dataclass(frozen=True, slots=True)
-class DepositMade:
+class DepositMade(Content):
     """AGREE by the bank: the account has been credited, once."""
 
     deposit_id: str
@@ -120,7 +120,7 @@ class DepositMade:
 
 @said(Performative.QUERY_REF, interaction=Interaction.QUERY, by=BY_KEEPER)
 @dataclass(frozen=True, slots=True)
-class OverviewQuery:
+class OverviewQuery(Content):
     """QUERY_REF by the keeper: all trading in a period (paper section 6.3), in pages.
 
     Attributes:
@@ -178,7 +178,7 @@ class TradeLine:
 
 @said(Performative.INFORM, interaction=Interaction.QUERY, by=BY_BANK)
 @dataclass(frozen=True, slots=True)
-class MarketOverview:
+class MarketOverview(Content):
     """INFORM by the bank to the keeper: all accounts and a page of the trading.
 
     Attributes:
@@ -198,7 +198,7 @@ class MarketOverview:
 
 @said(Performative.QUERY_REF, interaction=Interaction.QUERY)
 @dataclass(frozen=True, slots=True)
-class ClockQuery:
+class ClockQuery(Content):
     """QUERY_REF to the bank for its time; `query_id` serves once, so that no old answer fits."""
 
     query_id: str
@@ -206,7 +206,7 @@ class ClockQuery:
 
 @said(Performative.INFORM, interaction=Interaction.QUERY, by=BY_BANK, any_age=True)
 @dataclass(frozen=True, slots=True)
-class ClockReading:
+class ClockReading(Content):
     """INFORM by the bank: its clock, read between the question and this answer."""
 
     query_id: str
