@@ -34,7 +34,7 @@ def trade_of(transfer: Transfer) -> TradeLine:
     return TradeLine(
         transfer_id=transfer.transfer_id,
         posted_at=transfer.posted_at,
-        kind=transfer.kind,
+        kind=str(transfer.kind),
         debit_account=transfer.debit_account,
         credit_account=transfer.credit_account,
         agreement_id=agreement_of(transfer),

@@ -11,7 +11,7 @@ A `Registry` keeps one heap with the deadlines of all conversations of its party
 that acted is armed again, so an event costs as little in a party with a thousand conversations as in one with a few.
 The registry confines a bug to its conversation (`ramp.protocol.faults`), and passes on steps of the clock.
 
-Ended conversations stay in memory for a stated time, then move from the journal to the archive.
+Ended conversations stay in memory for a stated time, then their records are archived (`ramp.runtime.journal`).
 
 `Timing.retention` counts from the end of an agreement's slot, or of a conversation without an agreement. It exceeds the
 time in which peers may still send messages about it. So late and repeated messages find their subject, and no forgotten
@@ -252,7 +252,7 @@ RETENTION_MIN: Duration = 20 * MINUTE
 """Minimum retention in a configuration: an order's longest validity, and five minutes between clocks."""
 
 ARCHIVE_PAUSE: Duration = 5 * MINUTE
-"""Minimum pause between two moves to the archive, as each syncs two files."""
+"""Minimum pause between two moves to the archive, as each waits for the disk."""
 
 
 def least_retention(timing: Timing) -> Duration:

@@ -63,7 +63,7 @@ class AllOrNone(Checker):
         """No order is posted in part, ever."""
         paid: dict[str, set[str]] = {}
         for transfer in posted_transfers(view):
-            if transfer.kind is TransferKind.PAYMENT:
+            if transfer.kind == TransferKind.PAYMENT:
                 paid.setdefault(transfer.order_id, set()).add(transfer.agreement_id)
         for order_id, agreement_ids in paid.items():
             order = view.ledger.order(order_id)

@@ -130,7 +130,7 @@ def posted_transfers(view: MarketView) -> Iterator[TradeLine]:
 
 def addition_of(view: MarketView, transfer: TradeLine) -> str:
     """The agreement to whose slot a payment has added something; empty of any other transfer."""
-    order = view.ledger.order(transfer.order_id) if transfer.kind is TransferKind.PAYMENT else None
+    order = view.ledger.order(transfer.order_id) if transfer.kind == TransferKind.PAYMENT else None
     line = order.line(transfer.agreement_id) if order is not None else None
     named = line.amended if line is not None else None
     return "" if named is None else named[0]
@@ -142,7 +142,7 @@ def standing_payments(view: MarketView) -> dict[str, TradeLine]:
     for transfer in posted_transfers(view):
         if addition_of(view, transfer):
             continue
-        if transfer.kind is TransferKind.PAYMENT:
+        if transfer.kind == TransferKind.PAYMENT:
             paid[transfer.agreement_id] = transfer
         elif transfer.is_end:
             paid.pop(transfer.agreement_id, None)
