@@ -243,13 +243,6 @@ class ChangesEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class RequestShown:
-    """The result of a request with its rounds; None if it runs, or is archived."""
-
-    outcome: RequestOutcome | None
-
-
-@dataclass(frozen=True, slots=True)
 class RequestsListed:
     """Every request, in the order of submission; and how the agent's clock compares with the bank's, where known."""
 
@@ -315,7 +308,6 @@ Last = (
     | ChangeEnded
     | ChangesEnded
     | RequestsListed
-    | RequestShown
     | AgreementsListed
     | JobsListed
     | JobStatus

@@ -77,13 +77,6 @@ class ListRequests:
 
 
 @dataclass(frozen=True, slots=True)
-class ShowRequest:
-    """Show a request that has ended, with its rounds."""
-
-    request_id: str
-
-
-@dataclass(frozen=True, slots=True)
 class ListAgreements:
     """List all agreements with their states."""
 
@@ -107,7 +100,7 @@ Question = (
 
 UserCommand = RequestWithdrawn | AgreementCancelled | AgreementResized | Question
 
-UserRequest = Submit | Watch | ListRequests | ShowRequest | ListAgreements | ListJobs | UserCommand
+UserRequest = Submit | Watch | ListRequests | ListAgreements | ListJobs | UserCommand
 """Requests of a user to its User Agent."""
 
 KeeperRequest = DepositOrdered | RefundOrdered | OverviewAsked

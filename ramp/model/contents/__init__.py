@@ -60,7 +60,6 @@ from ramp.model.contents.enrolment import (
 )
 from ramp.model.contents.jobs import (
     JobCancellation,
-    JobInput,
     JobInputPiece,
     JobOrder,
     JobOutput,
