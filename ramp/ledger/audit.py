@@ -15,7 +15,6 @@ from typing import Any, Final, get_type_hints
 
 from ramp.ledger.account import ISSUING_ACCOUNT, AccountKind
 from ramp.ledger.entry import Action
-from ramp.ledger.orders.order import OrderState
 from ramp.ledger.snapshot import (
     ChangeRow,
     EntryRow,
@@ -24,8 +23,9 @@ from ramp.ledger.snapshot import (
     Snapshot,
     TransferRow,
 )
-from ramp.ledger.transfer import TransferKind, transfer_id_of
+from ramp.ledger.transfer import transfer_id_of
 from ramp.model.agreement import change_key
+from ramp.model.contents import OrderState, TransferKind
 
 FINDINGS_MAX: Final = 20
 """Maximum findings of one rule; a ledger without one of its tables has thousands."""

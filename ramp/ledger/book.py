@@ -15,7 +15,7 @@ from ramp.ledger.contract_change import DecidedChange
 from ramp.ledger.entry import Action, Countersignature, Entry, balance_changes
 from ramp.ledger.evidence import Evidence
 from ramp.ledger.interface import Answer, Ledger
-from ramp.ledger.orders.order import Order, OrderLine, OrderState, RememberedVoid
+from ramp.ledger.orders.order import Order, RememberedVoid
 from ramp.ledger.records import Records
 from ramp.ledger.snapshot import (
     AccountRow,
@@ -27,7 +27,8 @@ from ramp.ledger.snapshot import (
     TransferRow,
     entry_row,
 )
-from ramp.ledger.transfer import Transfer, TransferKind, TransferState, transfer_id_of
+from ramp.ledger.transfer import Transfer, TransferState, transfer_id_of
+from ramp.model.contents import OrderLine, OrderState, TransferKind
 from ramp.model.instant import Instant
 
 

@@ -24,7 +24,6 @@ from ramp.ledger.contract_change import (
 )
 from ramp.ledger.entry import Action, Entry
 from ramp.ledger.evidence import EvidenceKind
-from ramp.ledger.orders.order import OrderLine
 from ramp.ledger.payment_rules import Problem, store_evidence
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
@@ -36,8 +35,9 @@ from ramp.ledger.refusals import (
     check_instant,
     refuse,
 )
-from ramp.ledger.transfer import Transfer, TransferKind, TransferState, transfer_id_of
+from ramp.ledger.transfer import Transfer, TransferState, transfer_id_of
 from ramp.model.agreement import CHANGE_MARK, TERMINAL, change_key
+from ramp.model.contents import OrderLine, TransferKind
 from ramp.model.instant import Instant, iso
 from ramp.model.money import credits_text
 from ramp.model.sizes.amended import AMENDMENT_NUMBER_MAX

@@ -21,12 +21,12 @@ from ramp.ledger.audit import audit
 from ramp.ledger.contract_change import ChangeTerms, DecidedChange
 from ramp.ledger.evidence import Evidence, EvidenceKind
 from ramp.ledger.orders import order_rules
-from ramp.ledger.orders.order import Order, OrderLine, OrderState, RememberedVoid
+from ramp.ledger.orders.order import Order, RememberedVoid
 from ramp.ledger.overview import Overview
 from ramp.ledger.records import Records
 from ramp.ledger.snapshot import Snapshot
-from ramp.ledger.transfer import Transfer, TransferKind
-from ramp.model.contents import StatementLine
+from ramp.ledger.transfer import Transfer
+from ramp.model.contents import OrderLine, OrderState, StatementLine, TransferKind
 from ramp.model.instant import Instant
 
 Answer = TypeVar("Answer")

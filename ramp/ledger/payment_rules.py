@@ -26,8 +26,8 @@ from ramp.ledger.refusals import (
     check_instant,
     refuse,
 )
-from ramp.ledger.transfer import Transfer, TransferKind, agreement_of, transfer_id_of
-from ramp.model.contents import StatementLine
+from ramp.ledger.transfer import Transfer, agreement_of, transfer_id_of
+from ramp.model.contents import StatementLine, TransferKind
 from ramp.model.instant import Instant
 from ramp.model.money import AMOUNT_MAX, credits_text
 from ramp.text import one_line

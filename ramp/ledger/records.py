@@ -11,7 +11,8 @@ from ramp.ledger.entry import Entry
 from ramp.ledger.evidence import Evidence
 from ramp.ledger.orders.order import Order, RememberedVoid
 from ramp.ledger.snapshot import Snapshot
-from ramp.ledger.transfer import Transfer, TransferKind
+from ramp.ledger.transfer import Transfer
+from ramp.model.contents import TransferKind
 from ramp.model.instant import Instant
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ramp.ledger.transfer import TransferKind
 from ramp.model.acl import Message
-from ramp.model.contents import PaymentMade
+from ramp.model.contents import PaymentMade, TransferKind
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.transition_tables import ParticipantState
 from ramp.protocol.user.purchase import Purchase

@@ -8,10 +8,9 @@ from typing import Protocol
 
 from ramp.errors import InvariantViolated
 from ramp.ledger.interface import Ledger
-from ramp.ledger.transfer import TransferKind
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement
-from ramp.model.contents import TradeLine
+from ramp.model.contents import TradeLine, TransferKind
 from ramp.model.instant import Instant
 from ramp.plugins.interface import ResourcePlugin
 from ramp.protocol import records as rc

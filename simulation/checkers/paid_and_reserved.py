@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ramp.ledger.transfer import TransferKind
+from ramp.model.contents import TransferKind
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.transition_tables import ParticipantState
 from simulation.checkers.observation import (

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ramp.ledger.transfer import TransferKind
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Signed
+from ramp.model.contents import TransferKind
 from simulation.checkers.observation import BANK, Checker, MarketView, posted_transfers
 
 

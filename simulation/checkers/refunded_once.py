@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 
 from ramp.ledger.account import AccountKind
-from ramp.ledger.transfer import TransferKind
+from ramp.model.contents import TransferKind
 from simulation.checkers.observation import Checker, MarketView, addition_of, posted_transfers
 
 

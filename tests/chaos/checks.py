@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from ramp.client.connecting import connect
-from ramp.ledger.orders.order import Order, OrderState
-from ramp.ledger.transfer import TransferKind
+from ramp.ledger.orders.order import Order
 from ramp.model.agreement import CHANGE_MARK
+from ramp.model.contents import OrderState, TransferKind
 from ramp.model.slot import Reservation
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.configuration.values import SwarmConfig

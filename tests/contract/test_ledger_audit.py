@@ -19,8 +19,8 @@ from ramp.ledger.account import AccountKind
 from ramp.ledger.audit import audit
 from ramp.ledger.book import Book
 from ramp.ledger.interface import Ledger
-from ramp.ledger.orders.order import OrderLine
 from ramp.ledger.snapshot import Snapshot
+from ramp.model.contents import OrderLine
 from ramp.runtime.ledger.store import LedgerStore
 
 USERS = ("alice", "bob", "carol")

@@ -12,10 +12,11 @@ from ramp.ledger.account import AccountKind
 from ramp.ledger.contract_change import ChangeTerms, DecidedChange, Grounds
 from ramp.ledger.evidence import Evidence, EvidenceKind
 from ramp.ledger.interface import Ledger
-from ramp.ledger.orders.order import Order, OrderLine, OrderState
+from ramp.ledger.orders.order import Order
 from ramp.ledger.refusals import TEXT_LENGTH_MAX
-from ramp.ledger.transfer import Transfer, TransferKind
+from ramp.ledger.transfer import Transfer
 from ramp.model.agreement import TERMINAL
+from ramp.model.contents import OrderLine, OrderState, TransferKind
 
 FIRST = ChangeTerms("a-1", 1, Grounds.BOTH, "alice", "hector", -1_000, "state-0", "state-1", 500)
 SECOND = ChangeTerms("a-1", 2, Grounds.BOTH, "alice", "hector", -400, "state-1", "state-2", 500)

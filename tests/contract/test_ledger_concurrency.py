@@ -15,8 +15,9 @@ from sqlalchemy import create_engine, event, exc, text
 
 from ramp.errors import ConfigurationError, LedgerCorrupt, WrongVersion
 from ramp.ledger.account import AccountKind
-from ramp.ledger.orders.order import Order, OrderLine, OrderState
+from ramp.ledger.orders.order import Order
 from ramp.ledger.transfer import TransferState
+from ramp.model.contents import OrderLine, OrderState
 from ramp.runtime.ledger import schema as ledger_schema
 from ramp.runtime.ledger.store import LedgerStore
 
@@ -27,7 +28,7 @@ from ramp.errors import LedgerRefusal
 from ramp.ledger.account import AccountKind
 from ramp.ledger.contract_change import ChangeTerms, Grounds
 from ramp.model.agreement import TERMINAL
-from ramp.ledger.orders.order import OrderLine
+from ramp.model.contents import OrderLine
 from ramp.runtime.ledger.store import LedgerStore
 
 url, number = sys.argv[1], int(sys.argv[2])

@@ -11,9 +11,9 @@ from ledger_answers import amounts, end, fail, refusal_code
 from ramp.ledger.account import ISSUING_ACCOUNT, AccountKind
 from ramp.ledger.evidence import EVIDENCE_LENGTH_MAX, Evidence, EvidenceKind
 from ramp.ledger.interface import Ledger
-from ramp.ledger.orders.order import ORDER_LINES_MAX, VOID_REMEMBERED_MAX, Order, OrderLine, OrderState
-from ramp.ledger.transfer import Transfer, TransferKind, TransferState
-from ramp.model.contents import TradeLine
+from ramp.ledger.orders.order import ORDER_LINES_MAX, VOID_REMEMBERED_MAX, Order
+from ramp.ledger.transfer import Transfer, TransferState
+from ramp.model.contents import OrderLine, OrderState, TradeLine, TransferKind
 from ramp.model.money import AMOUNT_MAX
 
 UNTIL = 1_000

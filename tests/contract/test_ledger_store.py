@@ -11,10 +11,8 @@ from ledger_answers import amounts, end, refusal_code
 from ramp.errors import ConfigurationError, LedgerRefusal
 from ramp.ledger.account import ISSUING_ACCOUNT, AccountKind, Balance
 from ramp.ledger.interface import Ledger
-from ramp.ledger.orders.order import OrderLine, OrderState
 from ramp.ledger.refusals import CERTIFICATE_LENGTH_MAX
-from ramp.ledger.transfer import TransferKind
-from ramp.model.contents import StatementLine
+from ramp.model.contents import OrderLine, OrderState, StatementLine, TransferKind
 from ramp.model.money import AMOUNT_MAX
 from ramp.runtime.ledger.store import LedgerStore
 

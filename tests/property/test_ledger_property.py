@@ -28,8 +28,8 @@ from ramp.errors import LedgerRefusal
 from ramp.ledger.account import AccountKind
 from ramp.ledger.book import Book
 from ramp.ledger.interface import Ledger
-from ramp.ledger.orders.order import Order, OrderLine
-from ramp.ledger.transfer import TransferKind
+from ramp.ledger.orders.order import Order
+from ramp.model.contents import OrderLine, TransferKind
 from ramp.runtime.ledger.store import LedgerStore
 
 T = TypeVar("T")

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from ramp.ledger.transfer import TransferKind
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, ContractChange, Signed, end_of
-from ramp.model.contents import Commitment, HoldRefused
+from ramp.model.contents import Commitment, HoldRefused, TransferKind
 from ramp.model.instant import HOUR, MILLISECOND, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role

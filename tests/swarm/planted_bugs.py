@@ -18,10 +18,10 @@ from ramp.ledger.contract_change import ChangeTerms, DecidedChange
 from ramp.ledger.entry import Action, Entry
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders import order_rules
-from ramp.ledger.orders.order import Order, OrderState
+from ramp.ledger.orders.order import Order
 from ramp.ledger.records import Records
-from ramp.ledger.transfer import Transfer, TransferKind
-from ramp.model.contents import HoldGranted
+from ramp.ledger.transfer import Transfer
+from ramp.model.contents import HoldGranted, OrderState, TransferKind
 from ramp.model.instant import MINUTE, Instant
 from ramp.model.offer import Offer, RefusalCode
 from ramp.model.slot import Reservation, Slot

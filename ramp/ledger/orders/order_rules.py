@@ -19,7 +19,7 @@ from ramp.ledger.account import Account, AccountKind
 from ramp.ledger.contract_change import ChangeTerms, DecidedChange, Grounds
 from ramp.ledger.entry import Action, Countersignature, Entry
 from ramp.ledger.evidence import EvidenceKind
-from ramp.ledger.orders.order import ORDER_LINES_MAX, VOID_REMEMBERED_MAX, Order, OrderLine, OrderState, RememberedVoid
+from ramp.ledger.orders.order import ORDER_LINES_MAX, VOID_REMEMBERED_MAX, Order, RememberedVoid
 from ramp.ledger.payment_rules import Problem, store_evidence
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
@@ -31,8 +31,9 @@ from ramp.ledger.refusals import (
     check_instant,
     refuse,
 )
-from ramp.ledger.transfer import Transfer, TransferKind, transfer_id_of
+from ramp.ledger.transfer import Transfer, transfer_id_of
 from ramp.model.agreement import CHANGE_MARK
+from ramp.model.contents import OrderLine, OrderState, TransferKind
 from ramp.model.instant import Instant, iso
 from ramp.model.money import credits_text
 from ramp.text import one_line

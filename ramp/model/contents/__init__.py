@@ -20,6 +20,7 @@ from ramp.model.contents.accounts import (
     RefundOrder,
     StatementLine,
     TradeLine,
+    TransferKind,
 )
 from ramp.model.contents.auction import Bid, CallForProposals, Proposal, Rejection
 from ramp.model.contents.changes import (
@@ -76,6 +77,7 @@ from ramp.model.contents.orders import (
     OrderLine,
     OrderPosted,
     OrderRefused,
+    OrderState,
     OrderVoided,
     OrderWithdrawal,
     PaymentMade,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from ramp.model.communicative_acts import Content, Interaction, Performative, said
@@ -12,18 +13,16 @@ from ramp.model.seal import BY_BANK, BY_KEEPER, BY_TRADER
 ISSUING: Final = "market"
 """Kind of the account that deposits come from: its overdraft is all money that can ever exist, without a limit."""
 
-PAYMENT: Final = "payment"
-"""Kind of a transfer for an agreement or its growth."""
-
-REFUND: Final = "refund"
-"""Kind of a transfer that returns a part of a payment, or all that is left of it."""
-
-DEPOSIT: Final = "deposit"
-"""Kind of a transfer without an agreement."""
-
-
 REPLAYED: Final = "replayed"
 """Code of a refusal: the account has used the query's nonce before."""
+
+
+class TransferKind(StrEnum):
+    """The purpose of a transfer; a refund returns a part of a payment, or all that is left of it."""
+
+    PAYMENT = "payment"
+    REFUND = "refund"
+    DEPOSIT = "deposit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ class StatementLine:
     @property
     def deposit_id(self) -> str:
         """Return the id of a deposit, which replaces an agreement's; empty for other transfers."""
-        return self.agreement_id if self.kind == DEPOSIT else ""
+        return self.agreement_id if self.kind == TransferKind.DEPOSIT else ""
 
 
 @said(Performative.QUERY_REF, interaction=Interaction.QUERY, by=BY_TRADER)
@@ -168,12 +167,12 @@ class TradeLine:
     @property
     def deposit_id(self) -> str:
         """Return the id of a deposit, which replaces an agreement's; empty for other transfers."""
-        return self.agreement_id if self.kind == DEPOSIT else ""
+        return self.agreement_id if self.kind == TransferKind.DEPOSIT else ""
 
     @property
     def is_end(self) -> bool:
         """Whether it refunds all that was left of an agreement's payments, which ends the agreement."""
-        return self.transfer_id == f"{REFUND}:{self.agreement_id}"
+        return self.transfer_id == f"{TransferKind.REFUND}:{self.agreement_id}"
 
 
 @said(Performative.INFORM, interaction=Interaction.QUERY, by=BY_BANK)

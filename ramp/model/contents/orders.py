@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from ramp.model.agreement import CHANGE_MARK
 from ramp.model.communicative_acts import Content, Interaction, Performative, said
@@ -69,6 +70,15 @@ class OrderLine:
             return None
         agreement_id, _, number = self.agreement_id.rpartition(CHANGE_MARK)
         return agreement_id, int(number) if number.isdecimal() and number.isascii() else 0
+
+
+class OrderState(StrEnum):
+    """State of an order at the bank; only a reserved order changes again."""
+
+    RESERVED = "reserved"
+    POSTED = "posted"
+    VOIDED = "voided"
+    REFUSED = "refused"
 
 
 @said(Performative.REQUEST, interaction=Interaction.REQUEST, by=BY_USER)

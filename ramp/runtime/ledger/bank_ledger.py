@@ -9,10 +9,9 @@ from functools import partial
 from ramp.errors import LedgerRefusal
 from ramp.ledger.contract_change import ChangeTerms, DecidedChange, Grounds
 from ramp.ledger.interface import Ledger
-from ramp.ledger.orders.order import Order, OrderState
-from ramp.ledger.transfer import TransferKind
+from ramp.ledger.orders.order import Order
 from ramp.model.agreement import TERMINAL, ContractChange
-from ramp.model.contents import AccountLine, ChangePosted, PaymentMade
+from ramp.model.contents import AccountLine, ChangePosted, OrderState, PaymentMade, TransferKind
 from ramp.model.contents.accounts import REPLAYED
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.sizes.amended import state_digest
@@ -104,7 +103,7 @@ class BankLedger:
             order.user,
             order.lines,
             order.valid_until,
-            said.OrderFate(order.state.value),
+            order.state,
             order.code,
             order.reason,
             tuple(made),

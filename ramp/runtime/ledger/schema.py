@@ -42,8 +42,7 @@ from ramp.ledger.account import AccountKind
 from ramp.ledger.contract_change import Grounds
 from ramp.ledger.entry import Action
 from ramp.ledger.evidence import EvidenceKind
-from ramp.ledger.orders.order import OrderState
-from ramp.ledger.transfer import TransferKind
+from ramp.model.contents import OrderState, TransferKind
 from ramp.runtime.ledger.schema_version import SCHEMA_VERSION
 
 LOCK_PAUSE_S: Final = 0.01

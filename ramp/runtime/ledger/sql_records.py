@@ -33,7 +33,7 @@ from ramp.ledger.account import Account, Balance
 from ramp.ledger.contract_change import DecidedChange
 from ramp.ledger.entry import Action, Entry, balance_changes
 from ramp.ledger.evidence import Evidence
-from ramp.ledger.orders.order import Order, OrderLine, RememberedVoid
+from ramp.ledger.orders.order import Order, RememberedVoid
 from ramp.ledger.snapshot import (
     AccountRow,
     ChangeRow,
@@ -44,7 +44,8 @@ from ramp.ledger.snapshot import (
     TransferRow,
     entry_row,
 )
-from ramp.ledger.transfer import Transfer, TransferKind, transfer_id_of
+from ramp.ledger.transfer import Transfer, transfer_id_of
+from ramp.model.contents import OrderLine, TransferKind
 from ramp.model.instant import Instant
 from ramp.runtime.ledger.schema import (
     ACCOUNTS,

@@ -13,9 +13,10 @@ from ramp.ledger.account import ISSUER, Account, AccountKind
 from ramp.ledger.audit import FINDINGS_MAX, RULES, audit
 from ramp.ledger.book import Book
 from ramp.ledger.entry import Action, Countersignature, Entry, balance_changes
-from ramp.ledger.orders.order import Order, OrderLine, OrderState
+from ramp.ledger.orders.order import Order
 from ramp.ledger.snapshot import EntryRow, Snapshot, TransferRow
-from ramp.ledger.transfer import Transfer, TransferKind, agreement_of
+from ramp.ledger.transfer import Transfer, agreement_of
+from ramp.model.contents import OrderLine, OrderState, TransferKind
 
 
 def sound() -> Book:

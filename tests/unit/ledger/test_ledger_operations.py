@@ -7,8 +7,7 @@ from ledger_answers import end, fail
 
 from ramp.ledger.account import AccountKind
 from ramp.ledger.book import Book
-from ramp.ledger.orders.order import OrderLine
-from ramp.ledger.transfer import TransferKind
+from ramp.model.contents import OrderLine, TransferKind
 
 UNTIL, START = 1_000, 5_000
 
