@@ -33,7 +33,6 @@ from ramp.model.sizes.amended import Bought
 from ramp.model.slot import Reservation, Slot
 from ramp.protocol import effects as fx
 from ramp.protocol import records as rc
-from ramp.protocol.bank import party as bank_party
 from ramp.protocol.bank.party import BankParty
 from ramp.protocol.effects import ResizeSlot
 from ramp.protocol.events import MachineInDoubt
@@ -43,7 +42,7 @@ from ramp.protocol.resource.releases import Releases
 from ramp.protocol.resource.slots.seller_change import SellerChange
 from ramp.protocol.rules.auction_rule import Price, UnitBids
 from ramp.protocol.rules.shipped.second_price import SecondPrice
-from ramp.protocol.timing import Retry
+from ramp.protocol.timing import Retry, moved
 from ramp.protocol.transition_tables import ParticipantState, SellerChangeState
 from ramp.protocol.user.auction import Auction
 from ramp.protocol.user.changing.desk import Changes
@@ -192,10 +191,15 @@ def refusal_forgotten(original: Any, records: Records, wanted: Order, evidence: 
 @contextlib.contextmanager
 def posts_after_deadline() -> Iterator[None]:
     """The bank gives every order a minute more than it says."""
-    as_of, end = order_rules._as_of, bank_party.OrderEnd
+    as_of, await_expiry = order_rules._as_of, BankParty._await_expiry
+
+    def await_later(bank: BankParty) -> None:
+        await_expiry(bank)
+        bank._expiry.deadline = moved(bank._expiry.deadline, MINUTE)
+
     with (
         patch.object(order_rules, "_as_of", lambda records, order, at: as_of(records, order, at - MINUTE)),
-        patch.object(bank_party, "OrderEnd", lambda deadline: end(deadline + MINUTE)),
+        patch.object(BankParty, "_await_expiry", await_later),
     ):
         yield
 
@@ -218,10 +222,9 @@ def single_signature_accepted(
     return original(bank, message, signed, agreement, now)
 
 
-@replaces(bank_party, "OrderEnd")
-def reservation_never_voided(original: Any, _: Instant | None) -> Any:
+@replaces(BankParty, "_await_expiry")
+def reservation_never_voided(_: Any, __: BankParty) -> None:
     """The bank does not wake up when the time of an order is over."""
-    return original(None)
 
 
 @replaces(order_rules, "_settlement")
