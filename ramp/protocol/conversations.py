@@ -9,9 +9,11 @@ It is a pure state machine with three entries:
 
 A `Registry` keeps one heap with the deadlines of all conversations of its party. After an action only the conversation
 that acted is armed again, so an event costs as little in a party with a thousand conversations as in one with a few.
-The registry confines a bug to its conversation (`ramp.protocol.faults`), and passes on steps of the clock.
+The registry passes on steps of the clock, and confines a bug to its conversation: an exception becomes an effect at its
+place in the order, so other conversations still do their work. The host then lets the party resume that conversation
+from its journal (`ramp.protocol.party.Party.resume`).
 
-Ended conversations stay in memory for a stated time, then move from the journal to the archive.
+Ended conversations stay in memory for a stated time, then their records are archived (`ramp.runtime.journal`).
 
 `Timing.retention` counts from the end of an agreement's slot, or of a conversation without an agreement. It exceeds the
 time in which peers may still send messages about it. So late and repeated messages find their subject, and no forgotten
@@ -30,10 +32,28 @@ from functools import partial
 from heapq import heapify, heappop, heappush
 from typing import Final, Protocol, TypeVar
 
+from ramp.errors import RemoteProtocolError
 from ramp.model.instant import MINUTE, Duration, Instant
-from ramp.protocol.effects import Effect
-from ramp.protocol.faults import guarded
+from ramp.protocol.effects import Effect, TakeUpAgain
 from ramp.protocol.timing import Timing, moved
+
+
+def guarded(reference: str, act: Callable[[], list[Effect]]) -> list[Effect]:
+    """Run a conversation's action; an exception other than RemoteProtocolError becomes `TakeUpAgain`.
+
+    Args:
+        reference: names the conversation to `Party.resume`.
+        act: returns its effects.
+
+    Raises:
+        RemoteProtocolError: if a peer's message is unexpected.
+    """
+    try:
+        return act()
+    except RemoteProtocolError:
+        raise
+    except Exception as error:
+        return [TakeUpAgain(reference, error)]
 
 
 class Remembering(Protocol):
@@ -252,7 +272,7 @@ RETENTION_MIN: Duration = 20 * MINUTE
 """Minimum retention in a configuration: an order's longest validity, and five minutes between clocks."""
 
 ARCHIVE_PAUSE: Duration = 5 * MINUTE
-"""Minimum pause between two moves to the archive, as each syncs two files."""
+"""Minimum pause between two moves to the archive, as each waits for the disk."""
 
 
 def least_retention(timing: Timing) -> Duration:

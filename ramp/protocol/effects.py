@@ -385,7 +385,7 @@ AskLedger = (
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """Move all records of these references (`records.reference_of`) to the archive, which no start reads.
+    """Archive all records of these references (`records.reference_of`), so that no start reads them.
 
     References without records are ignored.
     """

@@ -17,8 +17,9 @@ from ramp.model.contents import (
     MarketOverview,
     NotUnderstood,
     RequestRefused,
+    TransferKind,
 )
-from ramp.model.contents.accounts import PAYMENT, REPLAYED
+from ramp.model.contents.accounts import REPLAYED
 from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role
 from ramp.protocol.belief import said_by
@@ -173,10 +174,9 @@ class Questions:
             performative: REQUEST for an order.
             pages: collects an answer that comes in several messages.
         """
-        limit = self._pace.timing.query_limit
         directories = receiver if isinstance(receiver, Directories) else None
         name = receiver.preferred if isinstance(receiver, Directories) else receiver
-        send = Send(Message(performative, self._name, name, query_id, ask(1), reply_with=query_id, reply_by=limit))
+        send = Send(Message(performative, self._name, name, query_id, ask(1), reply_with=query_id))
         question = Question(send, ask, self._pace, now, role=role, directories=directories, pages=pages)
         self._open.add(query_id, question)
         return self._open.act(query_id, lambda: [send], now)
@@ -245,6 +245,6 @@ def unknown_agreements(statement: AccountStatement, known: Callable[[str], bool]
     """Return the agreements of a statement that were paid, are not wholly refunded, and are not known."""
     left: dict[str, int] = {}
     for line in statement.lines:
-        if line.kind == PAYMENT or line.agreement_id in left:
+        if line.kind == TransferKind.PAYMENT or line.agreement_id in left:
             left[line.agreement_id] = left.get(line.agreement_id, 0) + line.amount
     return [agreement_id for agreement_id, amount in left.items() if amount and not known(agreement_id)]

@@ -38,7 +38,7 @@ class Timing:
         lease: how long a directory registration lasts without a heartbeat.
         heartbeat: pause between two registrations.
         approval_limit: how long the owner may consider offers.
-        retention: time from the end of a slot or request until its records move from memory and journal to the archive;
+        retention: time from the end of a slot or request until it leaves memory and its records are archived;
             at least 1200 s, and more with longer limits, because peers may still refer to it.
     """
 

@@ -81,7 +81,7 @@ class Journal(Protocol):
         ...
 
     def archive(self, references: Sequence[str]) -> None:
-        """Move all records of these references to the archive; a failure loses no record."""
+        """Archive all records of these references; a failure loses no record."""
         ...
 
 

@@ -19,7 +19,7 @@ from time import perf_counter
 import sqlalchemy
 
 from ramp.ledger.account import AccountKind
-from ramp.ledger.orders.order import OrderLine
+from ramp.model.contents import OrderLine
 from ramp.runtime.ledger.store import LedgerStore
 
 ORDERS = 60

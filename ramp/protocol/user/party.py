@@ -34,7 +34,7 @@ from ramp.model.probable_start import request_problem
 from ramp.model.seal import Role
 from ramp.protocol.belief import sealed_by
 from ramp.protocol.clock_comparison import ClockComparison
-from ramp.protocol.conversations import Conversations
+from ramp.protocol.conversations import Conversations, guarded
 from ramp.protocol.directory.discovery import Directories, ListingPages
 from ramp.protocol.effects import Effect, Report
 from ramp.protocol.events import (
@@ -50,7 +50,6 @@ from ramp.protocol.events import (
     RequestWithdrawn,
     ResourcesAsked,
 )
-from ramp.protocol.faults import guarded
 from ramp.protocol.outcome import RequestOutcome, RequestStatus
 from ramp.protocol.party import Party
 from ramp.protocol.progress import ClockCompared, RecordsMissing, RequestEnded
