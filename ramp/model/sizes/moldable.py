@@ -163,9 +163,9 @@ def moldable_problems(unit: RequestUnit) -> tuple[str, ...]:
     found = []
     if not isinstance(unit.cores, TotalCores):
         found.append("a range of cores needs TotalCores (the reference size), not Nodes")
-    elif not 1 <= terms.least <= unit.cores.count <= terms.most:
+    elif not 1 <= terms.least <= unit.cores.total <= terms.most:
         found.append(
-            f"invalid range of cores: got {terms.least} to {terms.most} with a reference size of {unit.cores.count}, "
+            f"invalid range of cores: got {terms.least} to {terms.most} with a reference size of {unit.cores.total}, "
             "expected 1 <= least <= reference size <= most"
         )
     if unit.wall_time is None:

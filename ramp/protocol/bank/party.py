@@ -45,10 +45,9 @@ from ramp.protocol.bank import changes
 from ramp.protocol.bank.answers import agreement_answer, agreement_of, announcements, order_answer
 from ramp.protocol.bank.changes import BAD_SIGNATURE, BAD_TERMS
 from ramp.protocol.belief import sealed_lately
-from ramp.protocol.conversations import Conversations
+from ramp.protocol.conversations import Conversations, guarded
 from ramp.protocol.effects import Effect, Send, reply
 from ramp.protocol.events import ChangeDecided, Event, MessageReceived, OrderFate, OrderStanding
-from ramp.protocol.faults import guarded
 from ramp.protocol.party import Party
 from ramp.protocol.progress import KeeperOrdered
 from ramp.protocol.records import Record

@@ -37,7 +37,7 @@ from ramp.model.seal import Role
 from ramp.model.slot import Slot
 from ramp.protocol.belief import said_by, sealed_by, sealed_lately
 from ramp.protocol.clock_comparison import ClockComparison
-from ramp.protocol.conversations import Retention
+from ramp.protocol.conversations import Retention, guarded
 from ramp.protocol.effects import Archive, Effect, ForgetSlots, Send
 from ramp.protocol.events import (
     AccountAsked,
@@ -57,7 +57,6 @@ from ramp.protocol.events import (
     SlotsQuoted,
     SlotsTended,
 )
-from ramp.protocol.faults import guarded
 from ramp.protocol.party import Party
 from ramp.protocol.progress import ClockCompared
 from ramp.protocol.questions import Questions

@@ -257,7 +257,8 @@ class Auction(StateMachine[AuctionState]):
             refusals = self._refused_all(RefusalCode.BAD_PROPOSAL, problem)
             effects.append(not_understood(message, f"{sender} {problem}"))
         else:
-            self._final.add(sender, refusals)
+            if refusals:
+                self._final.add(sender, refusals)
             for offer in proposal.offers:
                 rejected = self._consider(bidding, sender, offer, seal)
                 if rejected:
@@ -267,7 +268,7 @@ class Auction(StateMachine[AuctionState]):
             return effects
         again = bidding.answered(sender, refusals, now)
         self._silent.discard(sender)
-        if bidding.is_over(self._silent):
+        if bidding.silent.keys() <= self._silent:
             return effects + self._close_round(bidding, now)
         self._arm()
         return effects + self._call(bidding, again) if again else effects
@@ -283,10 +284,10 @@ class Auction(StateMachine[AuctionState]):
         if not self.rule.pays_offer and seal is not None and (size := passed_on_bytes(seal)) > RUNNER_UP_BYTES_MAX:
             most = f"expected at most {RUNNER_UP_BYTES_MAX}"
             return f"has sent a proposal of {size} bytes when passed on; {most}"
-        names = {(sender, offer.offer_id) for offer in proposal.offers}
-        if len(names) < len(proposal.offers) or names & self._named:
-            return f"reuses an offer id in round {proposal.round_number}"
-        self._named |= names
+        for offer in proposal.offers:
+            if (sender, offer.offer_id) in self._named:
+                return f"reuses an offer id in round {proposal.round_number}"
+            self._named.add((sender, offer.offer_id))
         return ""
 
     def _consider(self, bidding: BiddingRound, sender: str, offer: Offer, seal: Seal | None) -> list[Effect]:

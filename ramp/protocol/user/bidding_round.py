@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from collections.abc import Set as AbstractSet
 
 from ramp.model.contents import Bid, CallForProposals
 from ramp.model.instant import Duration, Instant
@@ -39,10 +38,6 @@ class BiddingRound:
     @property
     def asking_prices(self) -> tuple[tuple[int, int], ...]:
         return tuple((unit.number, unit.cpu_hour_cost) for unit in self.call.request.units)
-
-    def is_over(self, not_waited_for: AbstractSet[str]) -> bool:
-        """Return whether all resources have answered, except those not waited for."""
-        return self.silent.keys() <= not_waited_for
 
     def answered(self, sender: str, refusals: Iterable[Refusal], now: Instant) -> list[str]:
         """Record an answer; return the resources to call again now."""

@@ -232,12 +232,9 @@ class Purchase:
             return self._after_confirmation(self.confirmation, now)
         if self._voting is not None:
             return self._after_voting(self._voting, now)
-        return self._after_auction(now)
+        return [] if self._auction.result is None else self._after_auction(self._auction.result, now)
 
-    def _after_auction(self, now: Instant) -> list[Effect]:
-        result = self._auction.result
-        if result is None:
-            return []
+    def _after_auction(self, result: AuctionResult, now: Instant) -> list[Effect]:
         if result.status is not None:
             shown = tuple(
                 self._quoted(result, number, offers, now) for number, offers in result.candidates.items() if offers

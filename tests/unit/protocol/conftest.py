@@ -138,7 +138,7 @@ class OneResource(One):
         more: list[fx.Effect] = []
         for effect in effects:
             if isinstance(effect, fx.QuoteSlots):
-                slots = tuple(Slot(HOUR, 2 * HOUR, unit.cores.count, 0.5) for unit in effect.units)  # type: ignore[union-attr]
+                slots = tuple(Slot(HOUR, 2 * HOUR, unit.cores.total, 0.5) for unit in effect.units)  # type: ignore[union-attr]
                 more += self.party.handle(ev.SlotsQuoted(effect.call_id, slots), now)
             elif isinstance(effect, fx.PriceSlots):
                 prices = tuple(paper_price(question) for question in effect.questions)
