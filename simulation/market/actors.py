@@ -67,12 +67,8 @@ class Actor:
         """Return what its clock shows at a true time."""
         return now if self.clock.is_right else self.clock.time(now)
 
-    def arm(self, queue: EventQueue[Happening]) -> None:
-        """Wake the party at its deadline, by its own clock."""
-        assert self.host is not None
-        deadline = self.host.party.deadline
-        if deadline == self.armed_for:
-            return
+    def arm(self, deadline: Instant | None, queue: EventQueue[Happening]) -> None:
+        """Wake the party at another deadline than before, by its own clock."""
         self.disarm(queue)
         self.armed_for = deadline
         if deadline is not None:

@@ -294,8 +294,10 @@ class Auction(StateMachine[AuctionState]):
         unit = self._asked.get(offer.unit)
         if unit is None or offer.resource != sender or offer.request_id != self.conversation_id:
             return [self._reject(sender, offer, "the offer names another resource, request or unit")]
-        if not self.rule.pays_offer and (other := self._called_otherwise(offer)):
-            return [self._reject(sender, offer, other)]
+        if not self.rule.pays_offer:
+            wanted = self.request.unit(offer.unit)
+            if other := called_otherwise(wanted, self.rule.name, offer, sealed=self.rule.sealed):
+                return [self._reject(sender, offer, other)]
         reason = shortcoming(unit, offer)
         if reason and (unfit := start_shortcoming(unit, offer) or site_shortcoming(unit, offer)):
             return [self._reject(sender, offer, unfit)]  # no best offer either
@@ -311,10 +313,6 @@ class Auction(StateMachine[AuctionState]):
             self._made.add_closest(offer)
             return []
         return [self._reject(sender, offer, reason)]
-
-    def _called_otherwise(self, offer: Offer) -> str:
-        wanted = self.request.unit(offer.unit)
-        return called_otherwise(wanted, self.rule.name, offer, sealed=self.rule.sealed)
 
     def _reject(self, resource: str, offer: Offer, reason: str) -> Send:
         return reject(self._user, resource, self.conversation_id, offer.offer_id, reason)

@@ -31,7 +31,7 @@ class Calls:
     """
 
     def __init__(self, pace: Pace, names: Iterable[str], now: Instant) -> None:
-        self.due: Instant | None = None
+        self.due: Instant | None
         self.sent_again = 0
         self._pace = pace
         self._begun = now
@@ -39,7 +39,7 @@ class Calls:
         self._lost = False
         self._few = FEW
         self._pause = pace.pause
-        self._wait(now)
+        self.due = now + self._pause if self._missing else None
 
     def is_due(self, now: Instant) -> bool:
         return self.due is not None and now >= self.due
@@ -56,7 +56,7 @@ class Calls:
         elif self._lost:
             self._pause = self._pace.pause
             again = self._next([each for each, called in self._missing.items() if called == 1], FEW)
-        self._wait(now)
+        self.due = now + self._pause if self._missing else None
         return again
 
     def clock_set(self, by: Duration) -> None:
@@ -68,7 +68,7 @@ class Calls:
         self._pause = self._pace.back_off(self._pause)
         again = self._next(list(self._missing), self._few)
         self._few *= 2
-        self._wait(now)
+        self.due = now + self._pause if self._missing else None
         return again
 
     def _next(self, names: list[str], most: int) -> list[str]:
@@ -79,6 +79,3 @@ class Calls:
             self._missing[name] += 1
         self.sent_again += len(chosen)
         return chosen
-
-    def _wait(self, now: Instant) -> None:
-        self.due = now + self._pause if self._missing else None

@@ -20,7 +20,7 @@ from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus
 from ramp.protocol.progress import ApprovalAsked, RequestEnded
 from ramp.protocol.records import AcceptanceAsked, FundsAsked, OrderClosed, Record, RequestConcluded, RequestStarted
 from ramp.protocol.rules.checked_rule import CheckedRule
-from ramp.protocol.timing import Pace, earliest
+from ramp.protocol.timing import Pace
 from ramp.protocol.user.auction import Auction, AuctionResult
 from ramp.protocol.user.confirmation import Confirmation
 from ramp.protocol.user.voting import REQUEST_ENDED, Voting, cancel_hold, reject
@@ -323,5 +323,6 @@ class Purchase:
 
     def _armed(self, effects: list[Effect]) -> list[Effect]:
         machines = (self._auction, self._voting, self.confirmation)
-        self.deadline = earliest(*(machine.deadline for machine in machines if machine is not None))
+        deadlines = (machine.deadline for machine in machines if machine is not None)
+        self.deadline = min((each for each in deadlines if each is not None), default=None)
         return effects
