@@ -13,7 +13,7 @@ from ramp.agents.roles import CommandedAgent, UserAgent
 from ramp.control import answering
 from ramp.control.answering import full_name
 from ramp.control.codec import decode_request
-from ramp.control.events import Event, RequestShown, Submitted, Watching
+from ramp.control.events import Event, Submitted, Watching
 from ramp.control.requests import (
     Approve,
     KeeperRequest,
@@ -21,7 +21,6 @@ from ramp.control.requests import (
     ListJobs,
     ListRequests,
     Request,
-    ShowRequest,
     Submit,
     UserCommand,
     Watch,
@@ -99,10 +98,6 @@ class UserControl(ControlChannel):
                 yield answering.unknown(request_id)
             case ListRequests():
                 yield answering.requests_of(self._agent.party)
-            case ShowRequest(request_id):
-                purchase = self._agent.party.purchases.get(request_id)
-                outcome = purchase.outcome if purchase is not None else None
-                yield RequestShown(None if outcome is None else self._outcome(outcome))
             case ListAgreements():
                 yield answering.agreements_of(self._agent.party, self._agreement_file, self._payment_file)
             case ListJobs():

@@ -30,13 +30,14 @@ from ramp.control.events import (
     Event,
     JobsListed,
     JobStanding,
+    MarketRefusalCode,
     Refused,
-    RequestShown,
+    RequestEnded,
     RequestsListed,
     RequestStanding,
 )
 from ramp.control.market_changes import MarketChanged, OwnerRequest
-from ramp.control.requests import ListAgreements, ListJobs, ListRequests, Request, ShowRequest
+from ramp.control.requests import ListAgreements, ListJobs, ListRequests, Request, Watch
 from ramp.errors import ConfigurationError, ControlLineError
 from ramp.model.contents import (
     AccountStatement,
@@ -131,8 +132,11 @@ def requests() -> Dialogue[tuple[RequestStanding, ...]]:
 
 
 def outcome(request_id: str) -> Dialogue[RequestOutcome | None]:
-    """Return the result of a request with its rounds; None while it runs, or if the agent has archived it."""
-    return _expected((yield ShowRequest(request_id)), RequestShown).outcome
+    """Return the result of a request that has ended, with its rounds; None if the agent has archived it."""
+    ended = yield Watch(request_id)
+    if isinstance(ended, Refused) and ended.code is MarketRefusalCode.UNKNOWN_REQUEST:
+        return None
+    return _expected(ended, RequestEnded).outcome
 
 
 def agreements() -> Dialogue[tuple[AgreementStanding, ...]]:

@@ -13,6 +13,7 @@ from typing import Final
 
 from ramp.control.market_changes import MarketChanged
 from ramp.control.requests import by_wire_name
+from ramp.control.status import SwarmStatus
 from ramp.errors import ConfigurationError, DocumentError, MarketRefused, RampError
 from ramp.model.agreement import Agreement, ContractChange
 from ramp.model.contents import (
@@ -243,13 +244,6 @@ class ChangesEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class RequestShown:
-    """The result of a request with its rounds; None if it runs, or is archived."""
-
-    outcome: RequestOutcome | None
-
-
-@dataclass(frozen=True, slots=True)
 class RequestsListed:
     """Every request, in the order of submission; and how the agent's clock compares with the bank's, where known."""
 
@@ -315,7 +309,6 @@ Last = (
     | ChangeEnded
     | ChangesEnded
     | RequestsListed
-    | RequestShown
     | AgreementsListed
     | JobsListed
     | JobStatus
@@ -327,6 +320,7 @@ Last = (
     | ChangePosted
     | MarketOverview
     | MarketChanged
+    | SwarmStatus
     | Done
     | Refused
 )

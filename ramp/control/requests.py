@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Final, get_args
 
-from ramp.control.market_changes import OwnerRequest
+from ramp.control.market_changes import OwnerRequest, ShowStatus
 from ramp.protocol.events import (
     AccountAsked,
     AgreementCancelled,
@@ -77,13 +77,6 @@ class ListRequests:
 
 
 @dataclass(frozen=True, slots=True)
-class ShowRequest:
-    """Show a request that has ended, with its rounds."""
-
-    request_id: str
-
-
-@dataclass(frozen=True, slots=True)
 class ListAgreements:
     """List all agreements with their states."""
 
@@ -107,13 +100,13 @@ Question = (
 
 UserCommand = RequestWithdrawn | AgreementCancelled | AgreementResized | Question
 
-UserRequest = Submit | Watch | ListRequests | ShowRequest | ListAgreements | ListJobs | UserCommand
+UserRequest = Submit | Watch | ListRequests | ListAgreements | ListJobs | UserCommand
 """Requests of a user to its User Agent."""
 
 KeeperRequest = DepositOrdered | RefundOrdered | OverviewAsked
 """Requests of the market's keeper to its agent."""
 
-Request = Hello | Approve | UserRequest | KeeperRequest | OwnerRequest
+Request = Hello | Approve | UserRequest | KeeperRequest | OwnerRequest | ShowStatus
 
 
 def wire_name(kind: type) -> str:

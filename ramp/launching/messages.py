@@ -79,7 +79,6 @@ def job_plain(job: fx.JobToRun, root: str) -> dict[str, Any]:
         "begin_at": job.begin_at,
         "end_at": job.end_at,
         "arguments": job.arguments,
-        "inputs": [{"name": each.name, "data": each.data, "executable": each.executable} for each in job.inputs],
         "environment": job.environment,
         "archive": job.archive,
     }

@@ -6,7 +6,7 @@ takes no arguments and no environment, reads one question as a line of JSON from
 Each question has its own run.
 
     ROOT/RESOURCE/JOB/       ROOT is ~/.ramp/jobs unless the question names another
-        inputs.tar.gz        larger inputs, sent in pieces before the job and unpacked into work/
+        inputs.tar.gz        inputs, sent in pieces before the job and unpacked into work/
         work/                working directory of the command: the staged files, and its results
         stdout, stderr       its output
 
@@ -80,7 +80,6 @@ PATH_MAX: Final = 1_000
 STREAMS: Final = ("stdout", "stderr")
 SAFELY: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 NAME: Final = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9_.@-]{0,199}")
-FILE_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 MOMENT: Final = re.compile(r"(\d{9,11})\.(\d{1,9})")
 ENDED: Final = re.compile(rf"(\d{{1,3}}) ({MOMENT.pattern})")
@@ -433,12 +432,6 @@ def unpack_one(folder: Path, archive: tarfile.TarFile, member: tarfile.TarInfo) 
 def stage(folder: Path, job: dict[str, Any], me: pwd.struct_passwd) -> dict[str, str]:
     """Create the folder with the staged files, and return the environment of the command."""
     (folder / "work").mkdir(parents=True, exist_ok=True)
-    for entry in job["inputs"]:
-        name = str(entry["name"])
-        if not FILE_NAME.fullmatch(name):
-            raise WrongQuestion(f"invalid file name: {name!r}")
-        data = base64.b64decode(str(entry["data"]), validate=True)
-        write(folder, f"work/{name}", data, 0o700 if entry["executable"] else 0o600)
     if job.get("archive"):
         unpack(folder, str(job["archive"]))
     environment = {"PATH": PATH, "HOME": me.pw_dir, "USER": me.pw_name, "LOGNAME": me.pw_name, "LANG": "C.UTF-8"}

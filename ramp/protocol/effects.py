@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import ContractChange, Signed
-from ramp.model.contents import Content, JobInput, NotUnderstood, OrderLine
+from ramp.model.contents import Content, NotUnderstood, OrderLine
 from ramp.model.instant import Instant
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Slot
@@ -201,7 +201,6 @@ class JobToRun:
     begin_at: Instant
     end_at: Instant
     arguments: tuple[str, ...]
-    inputs: tuple[JobInput, ...]
     environment: tuple[tuple[str, str], ...]
     queue_key: str = ""
     start_by: Instant = 0

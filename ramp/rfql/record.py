@@ -82,7 +82,6 @@ ELEMENTS: Final[Mapping[type, str]] = {contents.StatementLine: "Line"}
 """Names of elements that are not those of their contents."""
 
 TEXTS: Final[Mapping[type, str]] = {
-    contents.JobInput: "data",
     contents.JobInputPiece: "data",
     contents.JobOutput: "data",
     contents.JobVariable: "value",

@@ -14,14 +14,13 @@ from typing import Final, Self
 
 from ramp.client.line import Line
 from ramp.control import answering
-from ramp.control.events import Done, Event, MarketRefusalCode, Refused, RequestShown, Submitted, Watching, refusal
+from ramp.control.events import Done, Event, MarketRefusalCode, Refused, Submitted, Watching, refusal
 from ramp.control.requests import (
     Approve,
     ListAgreements,
     ListJobs,
     ListRequests,
     Request,
-    ShowRequest,
     Submit,
     UserCommand,
     Watch,
@@ -171,9 +170,6 @@ class _SimulatedLine:
                     yield from self._follow(request_id)
             case ListRequests():
                 yield answering.requests_of(party)
-            case ShowRequest(request_id):
-                purchase = party.purchases.get(request_id)
-                yield RequestShown(None if purchase is None else purchase.outcome)
             case ListAgreements():
                 yield answering.agreements_of(party, answering.no_files, answering.no_files)
             case ListJobs():

@@ -184,20 +184,15 @@ def test_of_many_that_reach_for_it_at_once_one_gets_it(claim: Callable[[str], Ba
     leases = [claim(f"bank-{number}") for number in range(8)]
     assert leases[0].take()
     leases[0].give_up()
-    start, got = threading.Barrier(8), []
+    start = threading.Barrier(7)
 
-    def reach(lease: BankLease) -> None:
-        start.wait()
-        if lease.take():
-            got.append(lease.epoch)
+    def reach(lease: BankLease) -> bool:
+        start.wait(WAIT_S)
+        return lease.take()
 
-    threads = [threading.Thread(target=reach, args=(lease,)) for lease in leases[1:]]
-    for thread in threads:
-        thread.start()
-    start.wait()
-    for thread in threads:
-        thread.join()
-    assert got == [2]
+    with ThreadPoolExecutor(7) as threads:
+        taken_by = [lease for lease, took in zip(leases[1:], threads.map(reach, leases[1:]), strict=True) if took]
+    assert [lease.epoch for lease in taken_by] == [2]
 
 
 def test_the_time_is_the_databases(claim: Callable[[str], BankLease], postgresql_url: str) -> None:

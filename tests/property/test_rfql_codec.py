@@ -256,7 +256,6 @@ LINES = {
     contents.FundsReserved: contents.OrderLine,
 }
 paths = st.lists(st.text(st.sampled_from("aZ9 ü.-_'&<"), min_size=1, max_size=9), min_size=1, max_size=4).map("/".join)
-file_names = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}", fullmatch=True)
 in_base64 = st.binary(max_size=60).map(lambda data: base64.b64encode(data).decode("ascii"))
 signing_requests = st.binary(min_size=1, max_size=60).map(lambda data: base64.b64encode(data).decode("ascii"))
 pems = signing_requests.map(lambda data: f"-----BEGIN X509 CRL-----\n{data}\n-----END X509 CRL-----\n")
@@ -291,7 +290,6 @@ BY_NAME: dict[str, st.SearchStrategy[object]] = {
     "trades": tuples_of(contents.TradeLine),
     "names": st.lists(identifiers, max_size=3).map(tuple),
     "arguments": st.lists(raw_texts, min_size=1, max_size=3).map(tuple),
-    "inputs": tuples_of(contents.JobInput),
     "peers": tuples_of(contents.JobPeer),
     "variables": tuples_of(contents.JobVariable),
     "archive": st.just("") | st.binary(min_size=32, max_size=32).map(bytes.hex),
@@ -301,7 +299,6 @@ BY_NAME: dict[str, st.SearchStrategy[object]] = {
     "started_at": st.none() | instants,
     "ended_at": st.none() | instants,
     "exit_code": st.none() | st.integers(-64, 255),
-    "executable": st.booleans(),
     "complete": st.booleans(),
     "data": in_base64,
     "request": signing_requests,
@@ -336,7 +333,6 @@ BY_FIELD: dict[tuple[type, str], st.SearchStrategy[object]] = {
     (contents.JobStatus, "account"): st.just("@own") | st.from_regex(r"[a-z_][a-z0-9_.\-]{0,31}", fullmatch=True),
     (contents.HoldRefused, "instead"): st.lists(offers(), max_size=1).map(tuple),
     (contents.MachineStatus, "snapshot"): raw_texts,
-    (contents.JobInput, "name"): file_names,
     (contents.JobVariable, "name"): st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,63}", fullmatch=True),
     (contents.JobOutput, "name"): paths,
     (contents.JobOutputQuery, "name"): paths,

@@ -110,7 +110,7 @@ class _Worker:
 
     # -- health as the guards report it; the agent decides about pauses ------------------------------------------------
 
-    is_well = False  # only the agent knows of earlier failures, so it is told of every answer
+    is_well = False  # only the agent knows of earlier failures, so every answer is reported to it
 
     def resting(self, call: str, now: int) -> str:
         """Return why to skip the rest of a question: the failure of an earlier part."""

@@ -63,19 +63,10 @@ def reload(dry_run: bool, force: bool, state: StateFolder, as_json: bool) -> Non
         say("nothing was changed; apply the changes with `ramp reload`")
 
 
-def print_changes(state: StateFolder, since: Instant | None, *, standing: bool, as_json: bool) -> None:
-    """Print the log of changes to a market, running or not, or its differences from its file."""
+def print_changes(state: StateFolder, since: Instant | None, *, as_json: bool) -> None:
+    """Print the log of changes to a market, running or not."""
     from ramp.runtime.configuration_changes.audit_log import lines_of
-    from ramp.runtime.configuration_changes.overlay import load_overlay
 
-    overlay = load_overlay(state)
-    over = overlay.standing if overlay is not None else ()
-    if standing:
-        if as_json:
-            print_json(list(over))
-        for each in [] if as_json else over or ["No differences from the configuration file"]:
-            print_line(each)
-        return
     found = list(lines_of(state, since or 0))
     if as_json:
         print_json([asdict(line) for line in found])

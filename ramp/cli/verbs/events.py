@@ -33,7 +33,6 @@ SHOWN: int = 50
 )
 @click.option("--last", type=WholeNumber(min=0), metavar="N", help="Number of events to show, the latest.")
 @click.option("--changes", is_flag=True, help="Show the log of changes to the market instead, with who made them.")
-@click.option("--standing", is_flag=True, help="Show the current differences from the configuration file instead.")
 @state_option
 @json_option
 def events(
@@ -42,7 +41,6 @@ def events(
     since: Instant | None,
     last: int | None,
     changes: bool,
-    standing: bool,
     state: StateFolder,
     as_json: bool,
 ) -> None:
@@ -54,10 +52,10 @@ def events(
 
     The log of --changes is kept for ever, in `audit.log` of the state folder.
     """
-    if changes or standing:
+    if changes:
         if name or follow or last is not None:
-            raise click.UsageError("--changes and --standing exclude NAME, --follow and --last")
-        print_changes(state, since, standing=standing, as_json=as_json)
+            raise click.UsageError("--changes excludes NAME, --follow and --last")
+        print_changes(state, since, as_json=as_json)
         return
     found = read_events(state.events, name, since or 0)
     most = last if last is not None else None if since is not None else SHOWN

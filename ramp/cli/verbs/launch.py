@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
@@ -29,9 +27,6 @@ from ramp.runtime.state_folder import StateFolder
 
 if TYPE_CHECKING:
     from ramp.runtime.configuration.values import SwarmConfig
-
-WATCH_S: Final = 1.0
-"""Pause between two looks of `ramp ps --watch`, in seconds."""
 
 
 @click.command(
@@ -211,12 +206,11 @@ def down(state: StateFolder, as_json: bool) -> None:
         say("the market is stopped" if stopped else f"no market is running with the state folder {state.path}")
 
 
-@click.command(epilog=example("ramp ps", "ramp ps --watch", "ramp ps --json"))
-@click.option("--watch", is_flag=True, help="Repeat until Ctrl-C; in a pipe, print a line when the headline changes.")
+@click.command(epilog=example("ramp ps", "ramp ps --json"))
 @state_option
 @json_option
 @click.pass_context
-def ps(ctx: click.Context, watch: bool, state: StateFolder, as_json: bool) -> None:
+def ps(ctx: click.Context, state: StateFolder, as_json: bool) -> None:
     """Show the market's health in one line, and its agents: role, process, state, restarts.
 
     The first line says `up`, `degraded` with the agents and reasons, `starting`, or `no server` if the XMPP server is
@@ -224,11 +218,8 @@ def ps(ctx: click.Context, watch: bool, state: StateFolder, as_json: bool) -> No
     and retries. A `broken` agent cannot read it, and stays down until the file that it names is repaired. A resource is
     also `degraded` while its plug-in or price strategy fails: it refuses requests that need it, and retries. Clock: how
     far the clock of a user or resource is ahead of the bank's, with a warning above one second. Exit code 1 if no
-    market is running. --json adds `headline` (`state`, `why`); with --watch it prints one object a line.
+    market is running. --json adds `headline` (`state`, `why`). `ramp watch --only agents` shows changes.
     """
-    if watch:
-        _watch(state, as_json)
-        return
     found = status(state)
     if as_json:
         print_json(_ps_object(found, state))
@@ -251,24 +242,6 @@ def _ps_object(found: SwarmStatus | None, state: StateFolder) -> dict[str, objec
     return {"running": found is not None, "state_dir": str(state.path), **shown}
 
 
-def _watch(state: StateFolder, as_json: bool) -> None:
-    before = ""
-    while True:
-        found = status(state)
-        line = _none_text(state) if found is None else headline(found).sentence
-        if sys.stdout.isatty() and not as_json:
-            console().clear()
-            if found is None:
-                click.echo(line)
-            else:
-                _show(found, state)
-        elif line != before:
-            click.echo(json.dumps(_ps_object(found, state)) if as_json else line)
-            sys.stdout.flush()
-        before = line
-        time.sleep(WATCH_S)
-
-
 AGENTS: Final[Fields[AgentStatus]] = Fields(
     Field("", "Agent", lambda agent: agent.name),
     Field("", "Role", lambda agent: agent.role),
@@ -283,8 +256,6 @@ AGENTS: Final[Fields[AgentStatus]] = Fields(
 
 def _show(found: SwarmStatus, state: StateFolder) -> None:
     print_line(up_text(found))
-    if found.note:
-        say(f"ramp: {found.note}")
     AGENTS.print_table(found.agents)
     for agent in found.agents:
         if agent.clock_warning:

@@ -1,11 +1,7 @@
-"""The command, files and variables of a job, and the orders to run it.
-
-Small inputs go into the order. Larger ones, folders, and names with other characters go before it, as one archive.
-"""
+"""The command, files and variables of a job, and the orders to run it; files go before the orders, as one archive."""
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -15,15 +11,8 @@ from pathlib import Path
 from ramp.client.jobs.files import archive_of, files_below
 from ramp.errors import ConfigurationError
 from ramp.model.agreement import Agreement
-from ramp.model.contents import JobInput, JobOrder, JobPeer, JobVariable
-from ramp.model.contents.jobs import (
-    INPUT_BYTES_MAX,
-    INPUTS_MAX,
-    PLAIN_NAME,
-    STREAMS,
-    limits_problem,
-    path_problem,
-)
+from ramp.model.contents import JobOrder, JobPeer, JobVariable
+from ramp.model.contents.jobs import limits_problem, path_problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +21,13 @@ class Work:
 
     Attributes:
         arguments: the command and its arguments; `./NAME` for a staged file.
-        inputs: staged files.
         cores: number of cores on each slot; None for all.
         together: whether the units of a request begin together, when the last of their slots has begun.
         variables: environment variables.
-        archive: further inputs, a compressed archive; empty without one.
+        archive: staged files, a compressed archive; empty without any.
     """
 
     arguments: tuple[str, ...]
-    inputs: tuple[JobInput, ...] = ()
     cores: int | None = None
     together: bool = True
     variables: tuple[JobVariable, ...] = ()
@@ -71,30 +58,7 @@ def work_of(
         raise ConfigurationError('nothing to run: give a command, such as "hostname", or a script')
     variables = tuple(JobVariable(name, value) for name, value in (environment or {}).items())
     starter = None if script is None else Path(script).name
-    small = _small(files, starter)
-    if small is not None:
-        return Work(words, small, cores, together, variables)
-    return Work(words, (), cores, together, variables, archive_of(files, starter))
-
-
-def _small(files: Mapping[str, Path], starter: str | None) -> tuple[JobInput, ...] | None:
-    """Return the inputs of an order, or None if they do not fit."""
-    if len(files) > INPUTS_MAX or not all(PLAIN_NAME.fullmatch(name) and name not in STREAMS for name in files):
-        return None
-    left, found = INPUT_BYTES_MAX, []
-    for name, path in files.items():
-        try:
-            with path.open("rb") as file:
-                data = file.read(left + 1)
-                mode = path.stat().st_mode
-        except OSError as error:
-            raise ConfigurationError(f"cannot be read: {error.strerror}", path=path) from error
-        left -= len(data)
-        if left < 0:
-            return None
-        text = base64.b64encode(data).decode("ascii")
-        found.append(JobInput(name, text, name == starter or bool(mode & 0o100)))
-    return tuple(found)
+    return Work(words, cores, together, variables, archive_of(files, starter) if files else b"")
 
 
 def orders_of(agreements: Sequence[Agreement], work: Work, new_id: Callable[[str], str]) -> tuple[JobOrder, ...]:
@@ -114,7 +78,6 @@ def orders_of(agreements: Sequence[Agreement], work: Work, new_id: Callable[[str
             unit=each.offer.unit,
             begin_at=begin if together else each.offer.start,
             arguments=work.arguments,
-            inputs=work.inputs,
             peers=peers if together or len(peers) == 1 else (peer,),
             variables=work.variables,
             archive=hashlib.sha256(work.archive).hexdigest() if work.archive else "",

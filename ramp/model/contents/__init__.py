@@ -59,7 +59,6 @@ from ramp.model.contents.enrolment import (
 )
 from ramp.model.contents.jobs import (
     JobCancellation,
-    JobInput,
     JobInputPiece,
     JobOrder,
     JobOutput,
@@ -115,7 +114,6 @@ __all__ = [
     "HoldGranted",
     "HoldRefused",
     "JobCancellation",
-    "JobInput",
     "JobInputPiece",
     "JobOrder",
     "JobOutput",

@@ -30,23 +30,14 @@ ARGUMENTS_MAX: Final = 200
 ARGUMENT_CHARACTERS_MAX: Final = 4_000
 """Maximum number of characters of an argument."""
 
-INPUTS_MAX: Final = 20
-"""Maximum number of files staged with an order."""
-
-INPUT_BYTES_MAX: Final = 48 * 1024
-"""Maximum bytes of all staged files together: in base64 they fit a document (90 kB) with the command."""
-
 OUTPUT_CHUNK_BYTES: Final = 48 * 1024
-"""Maximum bytes of a file in one message, for the same reason."""
+"""Maximum bytes of a file in one message: in base64 they fit a document (90 kB)."""
 
 ARCHIVE_BYTES_MAX: Final = 32 * 1024 * 1024
-"""Maximum size of the compressed archive by which larger inputs and folders are sent before their order."""
+"""Maximum size of the compressed archive of inputs that is sent before its order."""
 
 UNPACKED_BYTES_MAX: Final = 256 * 1024 * 1024
 """Maximum size of that archive before its compression."""
-
-PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
-"""Form of a file's name that goes into the order itself."""
 
 VARIABLES_MAX: Final = 100
 """Maximum number of environment variables that an order adds."""
@@ -101,21 +92,6 @@ class Delivery(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class JobInput:
-    """A file that is put into the job's folder before it starts.
-
-    Attributes:
-        name: of the file; letters, digits, dots, hyphens and underscores.
-        data: its bytes in base64.
-        executable: whether it can be run.
-    """
-
-    name: str
-    data: str
-    executable: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class JobVariable:
     """An environment variable of a job."""
 
@@ -152,7 +128,6 @@ class JobOrder:
         unit: the unit's number in its request.
         begin_at: earliest start; if units start together, when the last of their slots begins.
         arguments: the command and its arguments.
-        inputs: files that are staged first.
         peers: all units of the request that start together, including this one.
         variables: environment variables besides those that every job has.
         archive: SHA-256 in hexadecimal of the archive of inputs that was sent before the order; empty without one.
@@ -164,7 +139,6 @@ class JobOrder:
     unit: int
     begin_at: Instant
     arguments: tuple[str, ...]
-    inputs: tuple[JobInput, ...] = ()
     peers: tuple[JobPeer, ...] = ()
     variables: tuple[JobVariable, ...] = ()
     archive: str = ""
@@ -198,7 +172,7 @@ def _variables_problem(variables: tuple[JobVariable, ...]) -> str:
 
 
 def limits_problem(order: JobOrder) -> str:
-    """Say what is invalid in an order's name, command or files; empty if it is valid."""
+    """Say what is invalid in an order's name, command or variables; empty if it is valid."""
     if not JOB_ID.fullmatch(order.job_id):
         return _name_problem(order.job_id)
     if not 0 < len(order.arguments) <= ARGUMENTS_MAX or not order.arguments[0]:
@@ -208,22 +182,7 @@ def limits_problem(order: JobOrder) -> str:
         return f"argument too long: got {longest} characters, expected at most {ARGUMENT_CHARACTERS_MAX}"
     if any("\0" in each for each in order.arguments):
         return "an argument contains a zero byte"
-    problem = _variables_problem(order.variables)
-    if problem:
-        return problem
-    names = [each.name for each in order.inputs]
-    if len(names) > INPUTS_MAX or len(set(names)) < len(names) or set(names) & set(STREAMS):
-        right = f"at most {INPUTS_MAX} different names other than stdout and stderr"
-        return f"invalid staged files: got {', '.join(names)}, expected {right}"
-    try:
-        size = sum(len(binascii.a2b_base64(each.data, strict_mode=True)) for each in order.inputs if each.data)
-    except ValueError:  # also for a character outside ASCII
-        return "a staged file is not in base64"
-    return (
-        ""
-        if size <= INPUT_BYTES_MAX
-        else f"staged files too large: got {size} bytes, expected at most {INPUT_BYTES_MAX}"
-    )
+    return _variables_problem(order.variables)
 
 
 @said(Performative.QUERY_REF, interaction=Interaction.QUERY, by=BY_USER)

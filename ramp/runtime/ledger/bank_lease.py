@@ -23,7 +23,6 @@ from sqlalchemy import (
     Table,
     Text,
     event,
-    exc,
     insert,
     select,
     text,
@@ -33,7 +32,7 @@ from sqlalchemy import (
 from ramp.errors import LedgerUnavailable
 from ramp.model.instant import MILLISECOND, SECOND, Duration, Instant
 from ramp.runtime.ledger.schema import open_engine
-from ramp.runtime.ledger.store import LedgerStore
+from ramp.runtime.ledger.store import LedgerStore, attempted
 
 Answer = TypeVar("Answer")
 
@@ -168,11 +167,7 @@ class BankLease:
     # -- units of work -------------------------------------------------------------------------------------------
 
     def _work(self, work: Callable[[Connection], Answer], **options: str) -> Answer:
-        try:
-            with self._engine.execution_options(**options).begin() as connection:
-                return work(connection)
-        except exc.DBAPIError as error:
-            raise LedgerUnavailable(f"the ledger's database does not answer: {error.orig}") from error
+        return attempted(self._engine.execution_options(**options), work)
 
     def _take(self, connection: Connection) -> bool:
         connection.execute(text(f"SET LOCAL lock_timeout = {LOCK_LIMIT_MS}"))

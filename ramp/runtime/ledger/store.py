@@ -84,19 +84,28 @@ class LedgerStore(Ledger):
         return self._attempt(self._writing, lambda connection: work(Tables(connection, writing=True)))
 
     def _attempt(self, engine: Engine, work: Callable[[Connection], Answer]) -> Answer:
-        for attempt in range(1, ATTEMPTS_MAX + 1):
-            try:
-                with engine.begin() as connection:
-                    return work(connection)
-            except exc.DBAPIError as error:
-                if attempt == ATTEMPTS_MAX or not _may_succeed_later(error):
-                    if isinstance(error, exc.IntegrityError):
-                        raise LedgerCorrupt(
-                            f"the database refused a write against its constraints: {error.orig}"
-                        ) from error
-                    raise LedgerUnavailable(f"the ledger's database does not answer: {error.orig}") from error
-            time.sleep(random.uniform(0, PAUSE_MAX_S))
-        raise AssertionError("the last attempt returns or raises")
+        return attempted(engine, work)
+
+
+def attempted(engine: Engine, work: Callable[[Connection], Answer]) -> Answer:
+    """Do work in a transaction; repeat it at the server's request.
+
+    Raises:
+        LedgerCorrupt: a write violates the database's constraints.
+        LedgerUnavailable: the database does not answer.
+    """
+    for attempt in range(1, ATTEMPTS_MAX + 1):
+        try:
+            with engine.begin() as connection:
+                return work(connection)
+        except exc.DBAPIError as error:
+            if attempt == ATTEMPTS_MAX or not _may_succeed_later(error):
+                if isinstance(error, exc.IntegrityError):
+                    text = f"the database refused a write against its constraints: {error.orig}"
+                    raise LedgerCorrupt(text) from error
+                raise LedgerUnavailable(f"the ledger's database does not answer: {error.orig}") from error
+        time.sleep(random.uniform(0, PAUSE_MAX_S))
+    raise AssertionError("the last attempt returns or raises")
 
 
 def _may_succeed_later(error: exc.DBAPIError) -> bool:

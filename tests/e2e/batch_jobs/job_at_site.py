@@ -62,7 +62,6 @@ class JobAtSite:
             "begin_at": (now + after) * SECOND,
             "end_at": (now + seconds) * SECOND,
             "arguments": ["sh", "-c", command],
-            "inputs": [],
             "environment": [["RAMP_UNIT", "1"]],
         }
         program = Path(psij_jobs.__file__).read_text("utf-8")

@@ -91,11 +91,12 @@ def act(how, resource=""):
         print("a line of garbage\\x1b[2J", flush=True)
         sys.stderr.write("and one on the other stream\\n" * 100)
     if how == "scribble":
-        for number in range(3, 20):
-            try:
-                os.write(number, b"\\xff" * 64)
-            except OSError:
-                pass
+        for number in map(int, os.listdir("/proc/self/fd")):  # the channel has the number that it has in the agent
+            if number > 2:
+                try:
+                    os.write(number, b"\\xff" * 64)
+                except OSError:
+                    pass
     if how == "fork":
         children = [subprocess.Popen(["sleep", "3600"], start_new_session=True) for _ in range(2)]
         if os.fork() == 0:

@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -32,6 +33,7 @@ from ramp.protocol import events as ev
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.configuration.values import PLUGIN_GROUP, PRICING_GROUP, GuestLimits
+from ramp.runtime.guests import health
 from ramp.runtime.guests.health import GuestHealth
 from ramp.runtime.guests.questions import OUT_OF_MEMORY
 
@@ -40,16 +42,10 @@ UNIT = RequestUnit(1, 70, BEGIN + HOUR, TotalCores(16), not_before=BEGIN, wall_t
 LIMITS = GuestLimits(*[300 * SECOND] * 5)
 """Nothing that works takes so long, however busy the machine is."""
 
-SHORT = GuestLimits(quote=2 * SECOND, price=2 * SECOND, change=2 * SECOND, snapshot=2 * SECOND, open=15 * SECOND)
+SHORT = GuestLimits(quote=SECOND, price=SECOND, change=SECOND, snapshot=SECOND, open=15 * SECOND)
 """For what hangs, which is waited for so long."""
 
 WAIT_S = 300.0
-
-
-def cases(*names: str, quick: str) -> Any:
-    """Parameters of a test; each starts processes, so all but one are left to the slower tests."""
-    marked = [pytest.param(name, marks=[] if name == quick else pytest.mark.slow) for name in names]
-    return pytest.mark.parametrize("how", marked)
 
 
 class Agent:
@@ -134,6 +130,15 @@ class Agent:
         assert self.health.reason == ""
 
 
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "PAUSE_FIRST", SECOND // 10)
+
+
+def contains(part: str, whole: str) -> bool:
+    return part in whole
+
+
 def in_doubt(answer: Any) -> bool:
     return isinstance(answer, ev.MachineInDoubt)
 
@@ -141,7 +146,7 @@ def in_doubt(answer: Any) -> bool:
 @pytest.fixture
 def agent(moody: MoodyPackage, tmp_path: Path, request: pytest.FixtureRequest) -> Agent:
     how = request.node.callspec.params.get("how", "") if hasattr(request.node, "callspec") else ""
-    return Agent(moody, tmp_path, SHORT if "hang" in how or how == "stubborn" else LIMITS)
+    return Agent(moody, tmp_path, SHORT if "hang" in how or how in HANGING else LIMITS)
 
 
 async def test_a_guest_that_behaves_sells(agent: Agent) -> None:
@@ -163,8 +168,8 @@ QUOTES = {
     "raise": "ValueError: the parser of sinfo broke",
     "transient": "the batch system is away",
     "unspeakable": "Unspeakable: ",
-    "hang": "no answer within 2 s",
-    "stubborn": "no answer within 2 s",
+    "hang": "no answer within 1 s",
+    "stubborn": "no answer within 1 s",
     "exit": "its process ended with status 3",
     "die": "its process ended with status 7",
     "scribble": "must have 1 to 1000000 bytes, got 4294967295",
@@ -175,70 +180,91 @@ QUOTES = {
     "few": "too few cores: got 1, expected at least 16",
     "nul": "has line breaks or hidden characters",
 }
+HANGING = ("hang", "stubborn")
 
 
-@cases(*QUOTES, quick="die")
-async def test_a_quote_that_fails_is_refused_and_the_guest_comes_back(agent: Agent, how: str) -> None:
+async def check_quotes(agent: Agent, *moods: str) -> None:
     async with agent:
         await agent.guest.opened()
         assert isinstance(await agent.quote(), Slot)
-        agent.package.be(quote=how)
-        before = agent.clock.now()
-        refused = await agent.quote()
-        assert isinstance(refused, Refusal)
-        assert refused.code is RefusalCode.PLUGIN_FAILED
-        await agent.until(lambda: asyncio.sleep(0, agent.health.reason), lambda reason: QUOTES[how] in reason)
-        at_once = agent.guest.ask(fx.QuoteSlots("c", (UNIT,)), before)  # now its rest may be over
-        assert at_once is not None, "it rests"
-        assert QUOTES[how] in at_once.answers[0].detail  # type: ignore[union-attr]
-        agent.package.be()
-        await agent.is_back()
+        for how in moods:
+            agent.package.be(quote=how)
+            before = agent.clock.now()
+            refused = await agent.quote()
+            assert isinstance(refused, Refusal), how
+            assert refused.code is RefusalCode.PLUGIN_FAILED
+            await agent.until(lambda: asyncio.sleep(0, agent.health.reason), partial(contains, QUOTES[how]))
+            at_once = agent.guest.ask(fx.QuoteSlots("c", (UNIT,)), before)  # now its rest may be over
+            assert at_once is not None, "it rests"
+            assert QUOTES[how] in at_once.answers[0].detail  # type: ignore[union-attr]
+            agent.package.be()
+            await agent.is_back()
+
+
+async def test_a_quote_that_fails_is_refused_and_the_guest_comes_back(agent: Agent) -> None:
+    await check_quotes(agent, "die")
 
 
 @pytest.mark.slow
-@cases("hang", "die", "after hang", "after die", "after raise", "none", "nul", "transient", quick="after die")
+async def test_quotes_that_fail_in_turn_are_refused_and_the_guest_comes_back_each_time(agent: Agent) -> None:
+    await check_quotes(agent, *(how for how in QUOTES if how not in HANGING))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", HANGING)
+async def test_a_quote_that_hangs_is_refused_and_the_guest_comes_back(agent: Agent, how: str) -> None:
+    await check_quotes(agent, how)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["hang", "after hang", "others"])
 async def test_a_hold_that_fails_is_in_doubt_until_it_is_looked_up(agent: Agent, how: str) -> None:
     async with agent:
         await agent.guest.opened()
-        agent.package.be(hold=how)
-        assert in_doubt(await agent.hold("k"))
-        agent.package.be()
-        found = await agent.look_up("k")
-        was_booked = how.startswith("after") or how in ("none", "nul")
-        assert (found is not None) == was_booked
-        assert (await agent.ask(fx.ReleaseSlot("k"))).answer is None
-        assert await agent.look_up("k") is None
+        for mood in ("die", "after die", "after raise", "none", "nul", "transient") if how == "others" else (how,):
+            agent.package.be(hold=mood)
+            assert in_doubt(await agent.hold(mood))
+            agent.package.be()
+            found = await agent.look_up(mood)
+            was_booked = mood.startswith("after") or mood in ("none", "nul")
+            assert (found is not None) == was_booked
+            assert (await agent.ask(fx.ReleaseSlot(mood))).answer is None
+            assert await agent.look_up(mood) is None
+            await agent.until(agent.quote, lambda slot: isinstance(slot, Slot))
 
 
 @pytest.mark.slow
-@cases("hang", "after exit", "raise", "none", "text", quick="none")
+@pytest.mark.parametrize("how", ["hang", "others"])
 async def test_a_confirmation_that_fails_is_in_doubt_until_it_is_looked_up(agent: Agent, how: str) -> None:
     async with agent:
         await agent.guest.opened()
-        assert isinstance(await agent.hold("k"), Reservation)
-        agent.package.be(confirm=how)
-        assert in_doubt((await agent.ask(fx.ConfirmSlot("k"))).answer)
-        agent.package.be()
-        found = await agent.look_up("k")
-        assert found.firm == (how in ("after exit", "none", "text"))
-        assert (await agent.ask(fx.ConfirmSlot("k"))).answer.firm
-        assert agent.health.reason == ""
+        for mood in ("after exit", "raise", "none", "text") if how == "others" else (how,):
+            assert isinstance(await agent.hold(mood), Reservation)
+            agent.package.be(confirm=mood)
+            assert in_doubt((await agent.ask(fx.ConfirmSlot(mood))).answer)
+            agent.package.be()
+            found = await agent.look_up(mood)
+            assert found.firm == (mood in ("after exit", "none", "text"))
+            assert (await agent.ask(fx.ConfirmSlot(mood))).answer.firm
+            assert agent.health.reason == ""
+            assert (await agent.ask(fx.ReleaseSlot(mood))).answer is None
 
 
 @pytest.mark.slow
-@cases("raise", "lasting", "word", "negative", "hang", "exit", quick="negative")
+@pytest.mark.parametrize("how", ["hang", "others"])
 async def test_a_price_that_fails_is_refused_and_the_strategy_comes_back(agent: Agent, how: str) -> None:
     question = fx.PriceSlots("c", (PriceQuestion(70, 70, 20, 0.5), PriceQuestion(70, 70, 30, 0.5)))
     agent.price_instead()
     async with agent:
         await agent.guest.opened()
         assert await agent.ask(question) == ev.SlotsPriced("c", (20, 30))
-        agent.package.be(price=how)
-        refused = (await agent.ask(question)).prices
-        assert [type(each) for each in refused] == [PriceRefusal] * 2
-        assert {each.code for each in refused} == {RefusalCode.PLUGIN_FAILED}
-        agent.package.be()
-        await agent.until(lambda: agent.ask(question), lambda answer: answer.prices == (20, 30))
+        for mood in ("raise", "lasting", "word", "negative", "exit") if how == "others" else (how,):
+            agent.package.be(price=mood)
+            refused = (await agent.ask(question)).prices
+            assert [type(each) for each in refused] == [PriceRefusal] * 2
+            assert {each.code for each in refused} == {RefusalCode.PLUGIN_FAILED}
+            agent.package.be()
+            await agent.until(lambda: agent.ask(question), lambda answer: answer.prices == (20, 30))
 
 
 @pytest.mark.slow
@@ -257,7 +283,7 @@ async def test_what_it_prints_does_not_get_among_the_answers(agent: Agent) -> No
 
 @pytest.mark.slow
 async def test_nothing_that_it_has_started_outlives_it(moody: MoodyPackage, tmp_path: Path) -> None:
-    async with Agent(moody, tmp_path, dataclasses.replace(SHORT, quote=6 * SECOND)) as agent:
+    async with Agent(moody, tmp_path, dataclasses.replace(SHORT, quote=3 * SECOND)) as agent:
         await agent.guest.opened()
         assert agent.guest.pid is not None
         warden = psutil.Process(agent.guest.pid)
@@ -349,15 +375,16 @@ OPENINGS = {
     "raise": "it does not open: ValueError: the parser of sinfo broke",
     "transient": "it does not open: the batch system is away",
     "exit": "it does not open: its process ended with status 3",
-    "hang": f"it does not open within {SHORT.open / SECOND:g} s",
+    "hang": "it does not open within 4 s",
 }
 
 
 @pytest.mark.slow
-@cases(*OPENINGS, quick="raise")
-async def test_one_that_does_not_open_is_tried_again(agent: Agent, how: str) -> None:
-    agent.package.be(open=how)
-    async with agent:
+@pytest.mark.parametrize("how", OPENINGS)
+async def test_one_that_does_not_open_is_tried_again(moody: MoodyPackage, tmp_path: Path, how: str) -> None:
+    limits = dataclasses.replace(SHORT, open=4 * SECOND) if how == "hang" else LIMITS
+    moody.be(open=how)
+    async with Agent(moody, tmp_path, limits) as agent:
         await agent.guest.opened()
         refused = await agent.quote()
         assert isinstance(refused, Refusal)

@@ -35,7 +35,6 @@ from ramp.control.events import (
     MarketRefusalCode,
     Refused,
     RequestEnded,
-    RequestShown,
     RequestsListed,
     RequestStanding,
 )
@@ -105,7 +104,7 @@ HOSTILE_JOBS = [{**SNAPSHOT["running"][0], "job": HOSTILE, "user": HOSTILE}]  # 
 ANSWERS: dict[str, tuple[Event, ...]] = {
     "Submit": (Script.submitted, Script.opened, Script.closed, Script.advanced, ENDED),
     "ListRequests": (RequestsListed((RequestStanding("request-1", "committed", "doubt", 1, START, ENDED.outcome),)),),
-    "ShowRequest": (RequestShown(ENDED.outcome),),
+    "Watch": (ENDED,),
     "ListAgreements": (
         AgreementsListed(
             (

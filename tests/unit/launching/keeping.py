@@ -67,7 +67,7 @@ class KeptJob:
         """Let a keeper have the job; times are in seconds from now."""
         now = time.time()
         given = {
-            "job_id": self.name, "resource": "res", "cores": 4, "arguments": arguments, "inputs": [],
+            "job_id": self.name, "resource": "res", "cores": 4, "arguments": arguments,
             "environment": [["RAMP_JOB", self.name], ["RAMP_UNIT", "2"]], **job,
         }  # fmt: skip
         plain = {"root": str(self.root / "jobs"), "job": given}

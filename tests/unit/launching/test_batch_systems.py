@@ -134,7 +134,7 @@ print(first)
         job = {
             "job_id": "job-1", "resource": "res", "reservation_id": "R-1", "cores": 4,
             "begin_at": int(time.time()) * SECOND, "end_at": int(time.time() + 600) * SECOND,
-            "arguments": ["true"], "inputs": [], "environment": [],
+            "arguments": ["true"], "environment": [],
         }  # fmt: skip
         asked = {"version": 1, "verb": verb, "executor": "slurm", "root": str(self.root), "job": job}
         asked |= {"psij_python": sys.executable, "program": program or fake}

@@ -5,6 +5,7 @@ The jobs here have the account of their keeper; `tests/e2e/launching` tries the 
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import sys
@@ -14,9 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from ramp.client.jobs.files import archive_of
 from ramp.launching import keeper
 from ramp.launching.keeper import Keeper, KeeperTask
 from ramp.launching.processes import ControlGroup
+from ramp.launching.worker import ARCHIVE
 from tests.unit.launching.keeping import PYTHON, KeptJob, is_alive, until
 
 ESCAPE = textwrap.dedent("""
@@ -44,8 +47,13 @@ def escaped(job: KeptJob) -> int:
 
 
 def test_a_job_runs_once_with_its_files_and_a_clean_environment(job: KeptJob) -> None:
-    inputs = [{"name": "data", "data": "c3RhZ2Vk", "executable": False}]
-    job.start("sh", "-c", 'cat data; echo "$1 $RAMP_UNIT"; echo oh >&2; env > env; exit 7', "x", "it's", inputs=inputs)
+    data = job.root / "data"
+    data.write_text("staged")
+    inputs = archive_of({"data": data})
+    job.folder.mkdir(parents=True)
+    (job.folder / ARCHIVE).write_bytes(inputs)
+    script = 'cat data; echo "$1 $RAMP_UNIT"; echo oh >&2; env > env; exit 7'
+    job.start("sh", "-c", script, "x", "it's", archive=hashlib.sha256(inputs).hexdigest())
     seen = job.ended()
     assert (seen["state"], seen["exit_code"], seen["cores"]) == ("failed", 7, 4)
     assert abs(seen["started_at"] / 1e6 - time.time()) < 300
@@ -186,8 +194,7 @@ def test_a_worker_that_its_own_account_kills_was_started(job: KeptJob) -> None:
 
 
 def test_a_worker_that_its_own_account_stops_does_not_stop_its_keeper(job: KeptJob) -> None:
-    inputs = [{"name": "big", "data": "A" * 300_000, "executable": False}]
-    job.start("true", worker=("/bin/sh", "-c", "echo; kill -STOP $$"), inputs=inputs, last=1)
+    job.start("true", "A" * 300_000, worker=("/bin/sh", "-c", "echo; kill -STOP $$"), last=1)
     assert (job.ended()["state"], job.seen["detail"]) == ("failed", "its slot ended")
 
 
@@ -200,7 +207,7 @@ def test_what_its_account_has_broken_is_no_failure_of_the_site(job: KeptJob, bro
     else:
         job.folder.mkdir()
         (job.folder / "work").write_text("no folder")
-    job.start("true", inputs=[{"name": "x", "data": "", "executable": False}])
+    job.start("true")
     seen = job.ended()
     assert (seen["state"], seen["started_at"] is not None) == ("failed", True)
     assert seen["detail"]

@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 
 from ramp.launching import messages, worker
-from ramp.model.contents import JobInput
 from ramp.model.contents.jobs import JobState
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 
-JOB = fx.JobToRun("job-1", "res@localhost", "R-1", "alice1", 4, 10, 20, ("true",), (JobInput("a", "", True),), ())
+JOB = fx.JobToRun("job-1", "res@localhost", "R-1", "alice1", 4, 10, 20, ("true",), ())
 LOOK = fx.LookUpJob(JOB)
 READ = fx.ReadJobFile("read-1", JOB, "stdout", 3)
 
@@ -51,7 +50,6 @@ def test_only_a_job_in_a_reservation_brings_the_program_for_psij() -> None:
 def test_a_question_has_all_that_the_worker_needs() -> None:
     plain = json.loads(messages.question_text(READ, "local", "/jobs", {"SLURM_CONF": "/x"}))
     assert (plain["verb"], plain["name"], plain["offset"], plain["root"]) == ("read", "stdout", 3, "/jobs")
-    assert plain["job"]["inputs"] == [{"name": "a", "data": "", "executable": True}]
     assert {messages.question_text(each(JOB), "local", "", {}) for each in (fx.SubmitJob, fx.LookUpJob, fx.CancelJob)}
 
 

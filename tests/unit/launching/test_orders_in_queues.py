@@ -46,7 +46,7 @@ class Site:
     def ask(self, verb: str, job_id: str = "job-1", does: str = "true", **more: Any) -> dict[str, Any]:
         now = int(time.time())
         job = {"job_id": job_id, "resource": "res@localhost", "reservation_id": NUMBER, "queue_key": KEY, "cores": 4}
-        job |= {"begin_at": (now + more.pop("after", 0)) * SECOND, "end_at": (now + 600) * SECOND, "inputs": []}
+        job |= {"begin_at": (now + more.pop("after", 0)) * SECOND, "end_at": (now + 600) * SECOND}
         job |= {"arguments": ["sh", "-c", does], "environment": [["RAMP_UNIT", "1"]]}
         asked = {"version": 1, "verb": verb, "executor": "slurm", "root": str(self.root), "job": job, **more}
         asked["variables"] = {"PATH": str(self.commands)}

@@ -29,7 +29,7 @@ def ask(tmp_path: Path) -> Any:
         job = {
             "job_id": job_id, "resource": "res@localhost", "reservation_id": "R-1", "cores": 4,
             "arguments": ["sh", "-c", 'echo "$1 $RAMP_UNIT"; echo oh >&2', "x", "it's"],
-            "inputs": [], "environment": [["RAMP_UNIT", "2"]],
+            "environment": [["RAMP_UNIT", "2"]],
         }  # fmt: skip
         names = ("name", "offset", "data", "executor", "psij_python", "program", "pids", "mark", "signal")
         more = {key: changed.pop(key) for key in names if key in changed}
@@ -201,8 +201,6 @@ def test_inputs_cannot_become_larger_than_the_limit(monkeypatch: pytest.MonkeyPa
         {"job_id": "../../x"},
         {"job_id": ".."},
         {"resource": "a/b"},
-        {"inputs": [{"name": "../x", "data": "", "executable": False}]},
-        {"inputs": [{"name": "x", "data": "!", "executable": False}]},
         {"environment": [["PATH=x; true", "y"]]},
     ],
 )

@@ -15,7 +15,7 @@ from ramp.control.answering import asked
 from ramp.control.codec import decode_request, encode_request
 from ramp.control.events import Event, MarketRefusalCode, Refused, refusal
 from ramp.errors import ControlLineError, RampError
-from ramp.model.contents import JobInput, JobOrder, JobPeer, JobVariable
+from ramp.model.contents import JobOrder, JobPeer, JobVariable
 from ramp.model.instant import HOUR, Instant
 from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
@@ -106,7 +106,6 @@ def order(market: Market) -> JobOrder:
         1,
         begin,
         ("a",),
-        (JobInput("in", "YQ=="),),
         (peer,),
         (JobVariable("A", "b"),),
         "0" * 64,
@@ -153,7 +152,7 @@ def test_nothing_that_is_ordered_about_a_purchase_stays_without_an_answer(market
     for other in hostile(wished):
         market.said(other)
     for text in TEXTS:
-        for given in (rq.Watch(text or "x"), ev.RequestWithdrawn(text), rq.ShowRequest(text), rq.Submit(text)):
+        for given in (rq.Watch(text or "x"), ev.RequestWithdrawn(text), rq.Submit(text)):
             market.said(given)
 
 

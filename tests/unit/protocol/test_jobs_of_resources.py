@@ -14,7 +14,6 @@ from ramp.model.acl import Performative
 from ramp.model.agreement import Signed
 from ramp.model.contents.jobs import (
     ARCHIVE_BYTES_MAX,
-    INPUT_BYTES_MAX,
     OUTPUT_CHUNK_BYTES,
     Delivery,
     JobState,
@@ -92,21 +91,13 @@ BEYOND: list[tuple[Callable[[c.JobOrder], c.JobOrder], str]] = [
     (lambda order: replace(order, arguments=("x" * 4001,)), "beyond_limits"),
     (lambda order: replace(order, arguments=("a",) * 201), "beyond_limits"),
     (lambda order: replace(order, arguments=("a\0b",)), "beyond_limits"),
-    (lambda order: replace(order, inputs=(c.JobInput("stdout", ""),)), "beyond_limits"),
-    (lambda order: replace(order, inputs=(c.JobInput("a", ""), c.JobInput("a", ""))), "beyond_limits"),
-    (lambda order: replace(order, inputs=(c.JobInput("a", "!"),)), "beyond_limits"),
-    (lambda order: replace(order, inputs=(staged(INPUT_BYTES_MAX + 1),)), "beyond_limits"),
 ]
-
-
-def staged(size: int) -> c.JobInput:
-    return c.JobInput("data", base64.b64encode(bytes(size)).decode("ascii"))
 
 
 @pytest.mark.parametrize(("changed", "code"), BEYOND)
 def test_what_is_beyond_the_limits_is_refused(seller: Any, changed: Any, code: str) -> None:
     assert refused(ordered(seller, changed(ORDER))).code == code
-    assert asked(ordered(seller, replace(ORDER, inputs=(staged(INPUT_BYTES_MAX),)))) == [fx.SubmitJob]
+    assert asked(ordered(seller, ORDER)) == [fx.SubmitJob]
 
 
 def test_a_slot_takes_so_many_jobs(seller: Any) -> None:

@@ -366,7 +366,6 @@ def to_run(
         begin,
         end,
         order.arguments,
-        order.inputs,
         tuple(environment.items()),
         queue_key=offer.offer_id if offer.in_queue else "",
         archive=order.archive,

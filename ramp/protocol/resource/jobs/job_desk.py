@@ -179,7 +179,6 @@ class JobDesk:
             offer.end,
             (),
             (),
-            (),
         )
         return self._ask(message, lambda call_id: StageJobInput(call_id, job, piece.offset, piece.data))
 
