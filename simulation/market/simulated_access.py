@@ -32,7 +32,7 @@ from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
 from ramp.protocol.user.party import UserParty
 from ramp.runtime.configuration.values import SwarmConfig
-from simulation.market.counted_ids import CountedIds
+from simulation.market.actors import CountedIds
 from simulation.market.specs import UserSpec, composition_of, configured
 from simulation.market.world import START, World
 

@@ -28,8 +28,7 @@ from ramp.runtime.guests.health import GuestHealth
 from ramp.runtime.host import Host, Journal, Ports
 from simulation.checkers.observation import Checker
 from simulation.kernel import EventQueue
-from simulation.market.actors import BANK, COMPOSITION, DIRECTORY, KEEPER, Actor, Crashed
-from simulation.market.counted_ids import CountedIds
+from simulation.market.actors import BANK, COMPOSITION, DIRECTORY, KEEPER, Actor, CountedIds, Crashed
 from simulation.market.faults.breakdowns import Aim, Blow, Breakdowns, WatchedJournal, WatchedLedger
 from simulation.market.faults.happenings import ClockSet, Delivery, Given, GuestStep, Happening, Outage, Restart, Tick
 from simulation.market.faults.late_guests import Fate, LateGuests, Surroundings

@@ -32,7 +32,7 @@ from ramp.model.shortcoming import shortcoming, site_shortcoming
 from ramp.model.sizes.moldable import least_cores, size_problem
 from ramp.protocol.belief import sealed_by
 from ramp.protocol.directory.discovery import Directories, Discovery
-from ramp.protocol.effects import Effect, Report, Send, not_understood
+from ramp.protocol.effects import Effect, Report, Send, not_understood, reject
 from ramp.protocol.events import Approval, AuctionOptions
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.outcome import RequestStatus, RoundRecord
@@ -43,10 +43,9 @@ from ramp.protocol.rules.paid_prices import RUNNER_UP_BYTES_MAX, PaidPrices, pas
 from ramp.protocol.timing import Pace, earliest, moved
 from ramp.protocol.transition_tables import AUCTION, AuctionState
 from ramp.protocol.user.bidding_round import BiddingRound
-from ramp.protocol.user.evaluator import lowest_bids, misfits, over_limit
+from ramp.protocol.user.evaluator import OffersMade, lowest_bids, misfits, over_limit
 from ramp.protocol.user.final_refusals import FinalRefusals, known_refusals
-from ramp.protocol.user.offers_made import OffersMade
-from ramp.protocol.user.voting import REQUEST_ENDED, reject
+from ramp.protocol.user.voting import REQUEST_ENDED
 
 ROUND_CLOSED = "RoundClosed"
 """Stimulus of what follows a round, whether its last answer or its time closed it."""

@@ -36,7 +36,7 @@ from ramp.protocol.belief import sealed_by
 from ramp.protocol.clock_comparison import ClockComparison
 from ramp.protocol.conversations import Conversations, guarded
 from ramp.protocol.directory.discovery import Directories, ListingPages
-from ramp.protocol.effects import Effect, Report
+from ramp.protocol.effects import Effect, Report, cancel_hold
 from ramp.protocol.events import (
     AccountAsked,
     AgreementCancelled,
@@ -67,15 +67,13 @@ from ramp.protocol.records import (
     VoidAsked,
 )
 from ramp.protocol.rules.auction_rule import PAPER_RULE, AuctionRule
-from ramp.protocol.rules.checked_rule import CheckedRule
-from ramp.protocol.rules.rule_book import RuleBook
+from ramp.protocol.rules.checked_rule import CheckedRule, RuleBook
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.changing.desk import Changes
 from ramp.protocol.user.ended_requests import EndedRequests
 from ramp.protocol.user.jobs import JobAnswer, JobCommand, OwnJobs
 from ramp.protocol.user.moves import Moves
 from ramp.protocol.user.purchase import Purchase
-from ramp.protocol.user.voting import cancel_hold
 
 
 class UserParty(Party):

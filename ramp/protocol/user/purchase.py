@@ -14,7 +14,7 @@ from ramp.model.ports import IdSource
 from ramp.model.sizes.moldable import as_offered
 from ramp.protocol.agreement_terms import draw_up_agreements
 from ramp.protocol.directory.discovery import Directories
-from ramp.protocol.effects import Effect, Persist, Report
+from ramp.protocol.effects import Effect, Persist, Report, cancel_hold, reject
 from ramp.protocol.events import RequestSubmitted
 from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus
 from ramp.protocol.progress import ApprovalAsked, RequestEnded
@@ -23,7 +23,7 @@ from ramp.protocol.rules.checked_rule import CheckedRule
 from ramp.protocol.timing import Pace
 from ramp.protocol.user.auction import Auction, AuctionResult
 from ramp.protocol.user.confirmation import Confirmation
-from ramp.protocol.user.voting import REQUEST_ENDED, Voting, cancel_hold, reject
+from ramp.protocol.user.voting import REQUEST_ENDED, Voting
 
 
 class Purchase:
