@@ -218,8 +218,8 @@ class BookedMachine(ResourcePlugin):
         """Return what live holds and reservations take, in machine time."""
         windows = []
         for each in self._book.live(now):
-            start = self.clock.log_time(each.slot.start)
-            windows.append(ReservedWindow(start, max(self.clock.log_time(each.slot.end), start + 1), each.slot.cores))
+            start, end = self.clock.log_window(each.slot.start, each.slot.end)
+            windows.append(ReservedWindow(start, end, each.slot.cores))
         return windows
 
     def _unfit(self, unit: RequestUnit, now: Instant) -> Refusal | None:
@@ -263,13 +263,12 @@ class BookedMachine(ResourcePlugin):
             raise PluginError(
                 self._plugin, f"a slot of {slot.cores} cores was never quoted: {self.resource} has {self.capacity}"
             )
-        log_start, log_end = self.clock.log_time(start), self.clock.log_time(slot.end)
-        free = self.capacity - self.profile(now, log_end).max_over(log_start, max(log_end, log_start + 1))
+        log_start, log_end = self.clock.log_window(start, slot.end)
+        free = self.capacity - self.profile(now, log_end).max_over(log_start, log_end)
         return "" if slot.cores <= free else f"the slot needs {slot.cores} cores, but only {free} are free throughout"
 
     def _load(self, start: Instant, end: Instant, now: Instant) -> float:
         return self._share(self.profile(now, self.clock.log_time(end)), start, end)
 
     def _share(self, profile: CoreProfile, start: Instant, end: Instant) -> float:
-        log_start, log_end = self.clock.log_time(start), self.clock.log_time(end)
-        return profile.mean_over(log_start, max(log_end, log_start + 1)) / self.capacity
+        return profile.mean_over(*self.clock.log_window(start, end)) / self.capacity

@@ -199,12 +199,18 @@ class ResourceParty(Party):
         Raises:
             RemoteProtocolError: if a message is not for a resource.
         """
+        if isinstance(event, MessageReceived):
+            message = event.message
+            if isinstance(message.content, CallForProposals):
+                return self._seller.on_call(message, message.content, now)
+            return self._on_message(message, now)
+        if isinstance(event, SlotsQuoted | SlotsPriced):
+            return guarded(event.call_id, partial(self._on_quotes, event, now))
+        return self._on_event(event, now)
+
+    def _on_event(self, event: Event, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
         match event:
-            case MessageReceived(message):
-                effects = self._on_message(message, now)
-            case SlotsQuoted(call_id) | SlotsPriced(call_id):
-                effects = guarded(call_id, partial(self._on_quotes, event, now))
             case MachineDescribed(call_id, snapshot):
                 effects = self._queries.answered(call_id, self._seller.described(snapshot))
             case SlotHeld(key) | SlotConfirmed(key) | SlotLookedUp(key) if participant := self.participants.get(key):
@@ -283,8 +289,6 @@ class ResourceParty(Party):
         if isinstance(content, JobWord):
             return self._on_job(message, content, now)
         match content:
-            case CallForProposals():
-                return self._seller.on_call(message, content, now)
             case Rejection(offer_id=offer_id):
                 self._seller.rejected(offer_id, message.sender)
                 return []
