@@ -76,6 +76,19 @@ class BookedMachine(ResourcePlugin):
     def jobs(self, now: Instant) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """Return running and queued jobs as a snapshot lists them (`ResourcePlugin.snapshot`)."""
 
+    def job_shown(
+        self, number: int, cores: int, submitted: int, start: int, end: int, user: int | str | None
+    ) -> dict[str, Any]:
+        """Return a job as a snapshot lists it; times of the machine."""
+        return {
+            "job": number,
+            "cores": cores,
+            "start": iso(self.clock.instant(start)),
+            "end": iso(self.clock.instant(end)),
+            "submitted": iso(self.clock.instant(submitted)),
+            "user": user,
+        }
+
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
         """Return the earliest slot of the unit's window with the cores free throughout; see `ResourcePlugin.quote`."""
         refused = self._unfit(unit, now)
@@ -159,15 +172,7 @@ class BookedMachine(ResourcePlugin):
     def _resized(
         self, reservation: Reservation, earlier: Sequence[Slot], cores: int, until: Instant, now: Instant
     ) -> Slot | str:
-        """Return a firm slot with another size, or why it cannot have that.
-
-        Args:
-            reservation: as it stands.
-            earlier: the slot before each change of its place.
-            cores: that it shall have from now on.
-            until: its end from now on.
-            now: the present.
-        """
+        """Return a firm slot with another size, or why it cannot have that; `earlier` are its slots in other places."""
         del earlier
         taken = self._more_taken(reservation.slot, cores, until, now)
         return taken or replace(reservation.slot, cores=cores, end=until)
