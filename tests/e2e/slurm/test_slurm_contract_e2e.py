@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +19,10 @@ from ramp.model.request import Nodes, RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot
 from ramp.plugins.contract import Rule, Subject
 from ramp.plugins.interface import PluginSettings
-from tests.e2e.slurm.cluster_fixture import CORES, NODES, cleared, reservation_names, running_cluster, saved, wait_for
+from tests.e2e.slurm.cluster_fixture import CORES, NODES, reservation_names, saved, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full]
-
-
-@pytest.fixture(scope="module")
-def one_cluster() -> Iterator[EmulatedCluster]:
-    with running_cluster("ca") as started:
-        yield started
-
-
-@pytest.fixture
-def cluster(one_cluster: EmulatedCluster) -> EmulatedCluster:
-    return cleared(one_cluster)
+CLUSTER = ("ca",)
 
 
 def _now() -> Instant:

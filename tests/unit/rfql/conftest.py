@@ -6,6 +6,7 @@ The module beside this one is found by its name.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,17 @@ def verifier(store: KeyStore) -> XmlNotary:
     """A bank's view: the market's CA, but no pins, so that each test shows the check it is about."""
     key, certificate = store.identity(RESOURCE)
     return XmlNotary(RESOURCE, key, certificate, store.ca_certificates())
+
+
+@pytest.fixture
+def refused(verifier: XmlNotary, now: Instant) -> Callable[[str, type[Exception], str], None]:
+    """`refused(document, error, reason)` checks that the bank refuses a document, and why."""
+
+    def check(document: str, error: type[Exception], reason: str) -> None:
+        with pytest.raises(error, match=reason):
+            verifier.verify(document, now)
+
+    return check
 
 
 @pytest.fixture
