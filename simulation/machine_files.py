@@ -95,7 +95,6 @@ def load_multicluster(name: str | Path) -> MulticlusterDescription:
 
 
 def _read(text: str) -> tuple[Path, dict[str, Any], str]:
-    """Return path, tables and text of a machine's file, or refuse it."""
     path = machine_path(text)
     if not path.is_file() and path.parent == machine_directory():
         known = ", ".join(machine_names())

@@ -372,7 +372,6 @@ def left_out(log: SwfLog) -> int:
 
 
 def _workload(log: str | Path | SwfLog, machine: Machine, load: float | None, seed: int) -> tuple[str, SwfLog]:
-    """A name for titles, and the log."""
     if isinstance(log, SwfLog):
         return str(log.source or "log"), log
     if log == SYNTHETIC:
@@ -388,7 +387,6 @@ def _workload(log: str | Path | SwfLog, machine: Machine, load: float | None, se
 
 
 def _check_fit(machine: Machine, jobs: ShapedJobs, log: SwfLog) -> None:
-    """Refuse a log of which no job fits the machine: its summary would be all zeros."""
     kinds = {request.kind: request for request in jobs.requests}
     if not any(machine.fits_ever(request) for request in kinds.values()):
         smallest = min(request.size for request in kinds.values())

@@ -25,8 +25,10 @@ from ramp.control.market_changes import (
     RenewKeys,
     RestartAgent,
     SetResource,
+    ShowStatus,
 )
 from ramp.control.requests import Request
+from ramp.control.status import SwarmStatus
 from ramp.errors import ConfigurationError, TransportError
 from ramp.model.instant import DAY, iso
 from ramp.model.money import credits_text
@@ -410,12 +412,15 @@ def _unmapped(config: SwarmConfig, name: str) -> list[ChangeLine]:
 
 
 class SupervisorControl(ControlSocket):
-    """Serves the supervisor's control socket; `changing` applies the changes."""
+    """Serves the supervisor's control socket; `changing` applies the changes, `status` describes the market."""
 
-    def __init__(self, changing: Changing, domain: str, state: StateFolder) -> None:
+    def __init__(self, changing: Changing, domain: str, state: StateFolder, status: Callable[[], SwarmStatus]) -> None:
         super().__init__(f"the supervisor of {domain}", state.supervisor_socket)
         self._changing = changing
+        self._status = status
 
     async def answer(self, request: Request, reader: asyncio.StreamReader, who: str) -> AsyncIterator[Event]:
-        if isinstance(request, _OWNED):
+        if isinstance(request, ShowStatus):
+            yield self._status()
+        elif isinstance(request, _OWNED):
             yield await self._changing.perform(request, who)

@@ -1,7 +1,7 @@
 """Launches a market and keeps it running: the XMPP server and the processes of agents.
 
 There is one supervisor for each state folder. It restarts a process that has ended; a process restarts its failed
-agents and reports that. `status_board` publishes the status. All child processes end with the supervisor, even if it is
+agents and reports that. All child processes end with the supervisor, even if it is
 killed.
 """
 
@@ -23,9 +23,9 @@ from ramp.agents.configuration_changes import Changing, SupervisorControl
 from ramp.agents.group_calls import ANSWERED, Act, GroupCall, OpenCalls
 from ramp.agents.joining.keys import prepare_keys
 from ramp.agents.joining.register_watch import RegisterWatch
+from ramp.agents.key_watch import KeyWatch
 from ramp.agents.preparing import grouped, new_server, only_one, read_passwords
 from ramp.agents.server_watch import ServerWatch
-from ramp.agents.status_board import KeyWatch, StatusBoard
 from ramp.control.status import READY_LIMIT_S, STANDBY, STOP_LIMIT_S, UP, AgentStatus, ServerStatus, SwarmStatus
 from ramp.errors import ConfigurationError, TransportError
 from ramp.model.instant import iso
@@ -103,8 +103,7 @@ class Supervisor:
         self._stopping = asyncio.Event()
         self._all_ready = asyncio.Event()
         self._broken: str = ""
-        self._published = "starting"
-        self._board = StatusBoard(state, self._status)
+        self._state_shown = "starting"
         self._keys = KeyWatch(state.keys)
         self._calls = OpenCalls()
         self._news = asyncio.Event()
@@ -132,11 +131,13 @@ class Supervisor:
         self._state.prepare()
         check_versions(self._state)
         with only_one(self._state):
-            try:
-                await self._board.open()
+            async with contextlib.AsyncExitStack() as ending:
+                ending.callback(self._state.leave_sockets)
                 overlay = starting(self._config.path, self._state)
                 changing = Changing(self, self._config, overlay, self._state, self._clock)
-                control = SupervisorControl(changing, self._config.domain, self._state)
+                control = SupervisorControl(changing, self._config.domain, self._state, self._status)
+                ending.push_async_callback(control.stop)
+                ending.push_async_callback(self._end)
                 with storing(self._state.path):
                     save_overlay(self._state, overlay)
                     self._launch_server()
@@ -154,9 +155,6 @@ class Supervisor:
                 await self._stopping.wait()
                 for look in looks:
                     look.cancel()
-                await control.stop()
-            finally:
-                await self._end()
 
     # -- launching -----------------------------------------------------------------------------------------------
 
@@ -177,7 +175,6 @@ class Supervisor:
         if self._server is not None:
             self._server.ensure_accounts(accounts)  # the server gets them at each start
             self._server.start()
-        self._publish("starting")
 
     async def _wait_ready(self) -> None:
         settled, before = 0, -1
@@ -194,7 +191,7 @@ class Supervisor:
             )
         if self._broken:
             raise ConfigurationError(self._broken, path=self._config.path)
-        self._publish(UP)
+        self._state_shown = UP
 
     # -- processes -----------------------------------------------------------------------------------------------
 
@@ -249,7 +246,6 @@ class Supervisor:
         limits = self._config.logs
         for look in itertools.count():
             await asyncio.sleep(WATCH_S)
-            self._board.retry()
             self._look_at_keys()
             if look % ROTATE_LOOKS == 0:
                 rotate_all(self._state.logs, rotate_bytes=limits.rotate_bytes, keep=limits.keep)
@@ -258,14 +254,12 @@ class Supervisor:
                 with contextlib.suppress(TransportError, OSError):
                     self._server.start()
                     self._tell("server", "ready", "restarted")
-                    self._publish(UP)
 
     def _look_at_keys(self) -> None:
         for name in self._keys.look((name, self._config.address(name)) for name in tuple(self.agents)):
             if name in self.agents:
                 shown = self._keys.shown(self.agents[name])
                 self._tell(name, shown.state, shown.detail)
-                self._publish(self._published)
 
     def _heard(self, line: bytes) -> str:
         """Handle an event of a process; return why the process ends, empty if it does not."""
@@ -319,8 +313,6 @@ class Supervisor:
         self._tell(name, state, detail)
         if all(other.state in SETTLED for other in self.agents.values()):
             self._all_ready.set()
-        if self._all_ready.is_set() and not self._stopping.is_set():
-            self._publish(UP)
 
     def _addresses(self) -> tuple[tuple[str, int], ...]:
         server = self._server
@@ -328,7 +320,6 @@ class Supervisor:
 
     def _server_told(self, problem: str) -> None:
         self._tell("server", "failed" if problem else "ready", problem or "answers again")
-        self._publish(self._published)
 
     def _tell(self, name: str, event: str, detail: str) -> None:
         record(name, event, detail or event)
@@ -346,7 +337,6 @@ class Supervisor:
                 await asyncio.wait(late, timeout=STOP_LIMIT_S)
         if self._server is not None:
             self._server.stop()
-        self._board.close()
 
     def _signal_all(self, number: signal.Signals) -> None:
         for group in self._groups:
@@ -399,7 +389,6 @@ class Supervisor:
     def configure(self, config: SwarmConfig) -> None:
         """Use another configuration; the caller starts and ends agents accordingly."""
         self._config = config
-        self._publish(self._published)
 
     async def launch(self, name: str) -> AgentStatus:
         """Start an agent in a separate process, and wait until it is up or reports why not."""
@@ -437,13 +426,8 @@ class Supervisor:
                 with contextlib.suppress(ProcessLookupError):
                     group.process.terminate()
             await asyncio.wait(group.tasks, timeout=STOP_LIMIT_S)
-        self._publish(self._published)
 
     # -- status --------------------------------------------------------------------------------------------------
-
-    def _publish(self, state: str) -> None:
-        self._published = state
-        self._board.publish()
 
     def _status(self) -> SwarmStatus:
         server = self._server
@@ -451,7 +435,7 @@ class Supervisor:
         host, port = next(iter(self._addresses()), ("", 0))
         pid = server.pid if server is not None else None
         return SwarmStatus(
-            state=self._published,
+            state=self._state_shown,
             as_of=iso(self._clock.now()),
             pid=os.getpid(),
             config=str(self._config.path.absolute()),

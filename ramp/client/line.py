@@ -68,7 +68,7 @@ class SocketLine:
         line = cls(reader, writer)
         try:
             await line.send(Hello(VERSION))
-            _check_welcome(await line._read())
+            check_welcome(await line._read())
         except BaseException:
             await line.close()
             raise
@@ -127,7 +127,8 @@ def _check_folder(path: Path) -> None:
         check_private(path.parent)
 
 
-def _check_welcome(line: bytes) -> None:
+def check_welcome(line: bytes) -> None:
+    """Check an agent's first line; raises `MarketRefused` if it speaks another version."""
     try:
         event = decode_event(line)
     except ControlLineError as error:

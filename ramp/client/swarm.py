@@ -10,11 +10,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from ramp.control.status import READY_LIMIT_S, STOP_LIMIT_S, UP, SwarmStatus, parse_status
+from ramp.client.line import check_welcome
+from ramp.control.codec import VERSION, decode_event, encode_request
+from ramp.control.market_changes import ShowStatus
+from ramp.control.requests import Hello
+from ramp.control.status import READY_LIMIT_S, STOP_LIMIT_S, UP, SwarmStatus
 from ramp.errors import ConfigurationError, TransportError
 from ramp.runtime.state_folder import StateFolder, check_private
 from ramp.runtime.state_versions import check_versions
@@ -22,7 +25,7 @@ from ramp.runtime.storage_errors import check_room
 
 WAITING: Final = "waiting"
 
-STATUS_LIMIT_S: Final = 3.0
+STATUS_LIMIT_S: Final = 10.0
 """How long a supervisor may take to answer, in seconds."""
 
 LOOK_S: Final = 0.05
@@ -90,7 +93,7 @@ def _wait_up(state: StateFolder, process: subprocess.Popen[bytes], on_event: OnE
     begin = told = time.monotonic()
     end, most = begin + READY_LIMIT_S + 10, 0
     while time.monotonic() < end:
-        found = status(state)
+        found = _status_so_far(state)
         if on_event is not None and time.monotonic() - told >= WAITING_TOLD_S:
             told = time.monotonic()
             on_event({"agent": "", "event": WAITING, "detail": _waited_for(found, state, told - begin)})
@@ -111,6 +114,13 @@ def _wait_up(state: StateFolder, process: subprocess.Popen[bytes], on_event: OnE
         if ready > most:  # the supervisor looks once in its limit whether any has come
             end, most = time.monotonic() + 2 * READY_LIMIT_S + 10, ready
         time.sleep(LOOK_S + LOOK_PER_AGENT_S * len(agents))
+    return None
+
+
+def _status_so_far(state: StateFolder) -> SwarmStatus | None:
+    """Return the status of a market that is launched, or None while its supervisor is too busy to answer."""
+    with contextlib.suppress(TransportError):
+        return status(state)
     return None
 
 
@@ -145,50 +155,47 @@ def stop(state: StateFolder) -> bool:
     os.kill(pid, signal.SIGTERM)
     end = time.monotonic() + ENDING_LIMIT_S
     while time.monotonic() < end:
-        if status(state) is None and not _is_alive(pid):
+        if not _is_alive(pid):
             return True
         time.sleep(0.05)
     raise TransportError(f"the market (process {pid}) does not stop")
 
 
 def status(state: StateFolder) -> SwarmStatus | None:
-    """What is up with a state folder, or None.
-
-    If the supervisor does not answer, the status that it last wrote to `run/swarm.json` is returned, with a
-    `note` that says how old that is.
+    """Ask the supervisor of a state folder for the status of its market; return None if there is none.
 
     Raises:
         ConfigurationError: if the folder of the control sockets is not the user's own alone.
-        ControlLineError: if the supervisor is of another version.
+        MarketRefused: if the supervisor is of another version.
+        TransportError: if it does not answer.
     """
-    told = _told(state)
-    if told is not None:
-        return told
-    try:
-        found = parse_status(state.status_file.read_text("utf-8"))
-    except (OSError, ValueError):
-        return None
-    if not _is_alive(found.pid):
-        return None
-    return replace(found, note=f"the supervisor does not answer; showing its status of {found.as_of}")
-
-
-def _told(state: StateFolder) -> SwarmStatus | None:
-    """Ask the supervisor for its status; None if it does not answer."""
     try:
         if not state.sockets.exists():
             return None
     except OSError as error:  # no folder can have such a name
         raise ConfigurationError(f"the state folder cannot be read: {error.strerror}", path=state.path) from error
     check_private(state.sockets)
-    try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
-            line.settimeout(STATUS_LIMIT_S)
-            line.connect(str(state.status_socket))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+        line.settimeout(STATUS_LIMIT_S)
+        try:
+            line.connect(str(state.supervisor_socket))
+        except OSError:
+            return None
+        try:
+            line.sendall(encode_request(Hello(VERSION)) + encode_request(ShowStatus()))
             with line.makefile("rb") as answer:
-                return parse_status(answer.read())
-    except (OSError, ValueError):
+                welcome, found = answer.readline(), answer.readline()
+        except TimeoutError as error:
+            pid = int.from_bytes(line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 4), sys.byteorder)
+            reason = f"the supervisor (process {pid}) does not answer within {STATUS_LIMIT_S:g} s"
+            raise TransportError(reason) from error
+        except OSError:
+            return None
+    if not welcome:  # it has just ended
         return None
+    check_welcome(welcome)
+    answered = decode_event(found) if found else None
+    return answered if isinstance(answered, SwarmStatus) else None
 
 
 def _is_alive(pid: int) -> bool:

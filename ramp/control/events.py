@@ -13,6 +13,7 @@ from typing import Final
 
 from ramp.control.market_changes import MarketChanged
 from ramp.control.requests import by_wire_name
+from ramp.control.status import SwarmStatus
 from ramp.errors import ConfigurationError, DocumentError, MarketRefused, RampError
 from ramp.model.agreement import Agreement, ContractChange
 from ramp.model.contents import (
@@ -319,6 +320,7 @@ Last = (
     | ChangePosted
     | MarketOverview
     | MarketChanged
+    | SwarmStatus
     | Done
     | Refused
 )

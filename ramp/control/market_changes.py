@@ -107,5 +107,10 @@ class MarketChanged:
     done: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class ShowStatus:
+    """Show the status of the market, answered by `ramp.control.status.SwarmStatus`."""
+
+
 OwnerRequest = AddUser | RemoveParty | AddResource | DrainResource | SetResource | RenewKeys | RestartAgent | Reload
-"""Requests of the market's owner to its supervisor."""
+"""Changes that the market's owner asks of its supervisor."""

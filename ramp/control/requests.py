@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Final, get_args
 
-from ramp.control.market_changes import OwnerRequest
+from ramp.control.market_changes import OwnerRequest, ShowStatus
 from ramp.protocol.events import (
     AccountAsked,
     AgreementCancelled,
@@ -106,7 +106,7 @@ UserRequest = Submit | Watch | ListRequests | ListAgreements | ListJobs | UserCo
 KeeperRequest = DepositOrdered | RefundOrdered | OverviewAsked
 """Requests of the market's keeper to its agent."""
 
-Request = Hello | Approve | UserRequest | KeeperRequest | OwnerRequest
+Request = Hello | Approve | UserRequest | KeeperRequest | OwnerRequest | ShowStatus
 
 
 def wire_name(kind: type) -> str:

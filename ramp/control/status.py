@@ -1,16 +1,10 @@
-"""The status of a market, which its supervisor sends at the status socket and writes to `run/swarm.json`."""
+"""The status of a market, as its supervisor answers `ShowStatus`."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from functools import cache
 from typing import Final
 
-import cattrs
-
-from ramp.control.codec import findings_of
-from ramp.errors import ControlLineError
 from ramp.runtime.model_json import strict_converter
 
 READY_LIMIT_S: Final = 300.0
@@ -82,7 +76,6 @@ class SwarmStatus:
         as_of: time of this status, ISO 8601.
         pid: the supervisor's process.
         config: the configuration's file.
-        note: a problem with this status itself, or empty.
     """
 
     state: str
@@ -91,7 +84,6 @@ class SwarmStatus:
     config: str
     server: ServerStatus
     agents: tuple[AgentStatus, ...]
-    note: str = ""
 
     def names(self, role: str) -> tuple[str, ...]:
         return tuple(agent.name for agent in self.agents if agent.role == role)
@@ -102,20 +94,5 @@ class SwarmStatus:
 
 def status_object(status: SwarmStatus) -> dict[str, object]:
     """Convert a status to JSON types."""
-    plain: dict[str, object] = _converter().unstructure(status)
+    plain: dict[str, object] = strict_converter().unstructure(status)
     return plain
-
-
-def parse_status(text: str | bytes) -> SwarmStatus:
-    """Parse a status; raises `ValueError` (no JSON) or `ControlLineError` (another version)."""
-    plain = json.loads(text)
-    try:
-        return _converter().structure(plain, SwarmStatus)
-    except (ValueError, KeyError, TypeError, AttributeError, cattrs.BaseValidationError) as error:
-        raise ControlLineError(
-            f"the supervisor runs another version of RAMP ({findings_of(error)}); "
-            "stop it with the version that started it"
-        ) from error
-
-
-_converter = cache(strict_converter)

@@ -120,10 +120,6 @@ def ledger(config: SwarmConfig | None) -> Iterator[Remark]:
 
 def agents(found: SwarmStatus) -> Iterator[Remark]:
     """Report the state of the agents, and their clock offsets from the bank."""
-    if found.note:
-        yield Remark(
-            "agents", "supervisor", found.note, f"check whether process {found.pid} hangs; `ramp down` stops it"
-        )
     well = 0
     for agent in found.agents:
         if not is_well(agent):

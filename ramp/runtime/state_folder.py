@@ -84,9 +84,6 @@ class StateFolder:
     joined = _Part("joined")
     """Invitations with which this site has joined another market, one file each."""
 
-    status_file = _Part("run", "swarm.json")
-    """The supervisor's status, for readers without the socket."""
-
     web_sessions = _Part("web-sessions.sqlite")
     """Sessions and open login links of the market's pages."""
 
@@ -164,13 +161,8 @@ class StateFolder:
         return self.sockets / f"{user}.sock"
 
     @property
-    def status_socket(self) -> Path:
-        """The supervisor's socket for questions about the status."""
-        return self.sockets / "status"
-
-    @property
     def supervisor_socket(self) -> Path:
-        """The supervisor's socket for changes."""
+        """The supervisor's socket for the status and for changes."""
         return self.sockets / "supervisor"
 
     def agreements(self, agent: str) -> Path:

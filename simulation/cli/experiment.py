@@ -169,7 +169,6 @@ def _refuse_unknown(chosen: Study, further: Mapping[str, Any]) -> None:
 def _run(
     chosen: Sequence[Study], out: Path, further: Mapping[str, Any], progress_s: float, **options: Any
 ) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
-    """Summaries of what was run, and why others of several were not, by name."""
     summaries, not_run = {}, {}
     for number, each in enumerate(chosen, 1):
         if len(chosen) > 1:
@@ -192,7 +191,6 @@ def _tell_one(chosen: Study, summary: dict[str, Any], out: Path) -> None:
 
 
 def _tell_all(summaries: Mapping[str, Mapping[str, Any]], not_run: Mapping[str, str], *, as_json: bool) -> None:
-    """How many rows of each experiment end with each verdict."""
     if not as_json:
         table = Table("Experiment", *Verdict, "time", box=None, pad_edge=False)
         for name, summary in summaries.items():

@@ -25,7 +25,6 @@ class _NumbersType(click.ParamType[tuple[int, ...]]):
     name = "numbers"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
-        """The numbers."""
         parts = str(value).split(",")
         if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
             self.fail(f"got {value!r}, expected numbers such as 2 or 2,3", param, ctx)

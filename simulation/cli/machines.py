@@ -225,7 +225,6 @@ def _read(path: Path, kind: str) -> str:
 
 
 def _with_trial(machine: Machine, view: MachineView, options_text: str) -> Trial:
-    """Try the job of --test-only; without a place now it waits."""
     # bring the compiler along, which takes most of a second: not for every command
     from simulation.machines.trial import try_job
 

@@ -67,7 +67,6 @@ def overview(found: Sequence[tuple[Study, Summary]]) -> list[tuple[str, ...]]:
 
 
 def _parts(summary: Summary) -> list[tuple[str | None, list[Mapping[str, Any]]]]:
-    """Pictures with the rows that they show, and last the rows that none shows."""
     pictures = [name for name in summary["files"] if name.endswith(".png")]
     parts: list[tuple[str | None, list[Mapping[str, Any]]]] = [
         (name, [row for row in summary["comparison"] if row["picture"] == name]) for name in pictures
@@ -87,7 +86,6 @@ def _notes(summary: Summary) -> list[str]:
 
 
 def _paper(row: Mapping[str, Any]) -> str:
-    """A number with its unit, or words without."""
     return row["paper"] if isinstance(row["paper"], str) else f"{row['paper']} {row['unit']}".strip()
 
 

@@ -163,7 +163,6 @@ class MalleabilityManager:
             del self._rounds[cluster]
 
     def _go_on(self, cluster: str, round_: _Round, asking: Asking, answer: int | None, obligation: Obligation) -> None:
-        """Carry a policy's requests until it is at its end or waits for a release."""
         try:
             message = next(asking) if answer is None else asking.send(answer)
             while True:
@@ -178,7 +177,6 @@ class MalleabilityManager:
             return
 
     def _carry(self, cluster: str, asking: Asking, obligation: Obligation) -> None:
-        """Carry the messages of a procedure that waits for nobody."""
         try:
             message = next(asking)
             while True:

@@ -306,7 +306,6 @@ class Koala:
             self.manager.grow(name)
 
     def _scan(self) -> Record | None:
-        """Try the waiting jobs from head to tail; the first that could not be placed."""
         closed = {name for name in self.clusters if self.manager.shrinking(name) and not self._steals}
         if self._options.approach is Approach.PRA:
             closed |= {name for name in self.clusters if self.manager.can_still_grow(name)}

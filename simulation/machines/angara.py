@@ -60,7 +60,6 @@ class _State:
 
     @property
     def busy_units(self) -> int:
-        """Return the bit set of the nodes that a new job must avoid."""
         return self.held_units | self.drained | self.down
 
 
@@ -245,7 +244,6 @@ class AngaraMachine(GridUnits):
         return int(choose_room_ahead(arrays, wanted, self._free, count, phases, rows, counts, lengths))
 
     def _own_choice(self, wanted: NDArray[np.bool_], count: int, busy: int) -> int:
-        """Return the row that the allocator's own method chooses."""
         table, arrays = self.boxes.table, self.boxes.arrays
         rows = self._free[:count]
         rows = rows[wanted[0][arrays.shape_of[rows]]]

@@ -160,7 +160,6 @@ def _longer_boxes(machine: ResizableGrid, before: Placement, size: int) -> Itera
 
 
 def _longer_sides(coordinates: Sequence[int], planes: int, width: int, *, wraps: bool) -> Iterator[list[int]]:
-    """Return a box's coordinates in one dimension with that many more, from all above it to all below it."""
     taken = set(coordinates)
     first, last = coordinates[0], coordinates[-1]
     if wraps:

@@ -136,7 +136,6 @@ def duration(seconds: float) -> str:
 
 
 def _cells(view: MachineView, style: Style) -> list[str]:
-    """Return the character of every unit, coloured if asked."""
     cells = [IDLE] * view.total
     letters = letters_of(view, style.letters)
     colors = _colors(view)
@@ -168,7 +167,6 @@ def _colors(view: MachineView) -> dict[int, str]:
 
 
 def _planes(extents: Sequence[int], cell: Callable[[tuple[int, int, int]], str]) -> list[str]:
-    """Return planes of a box of X, Y, Z, the highest Y first, with a blank line between them."""
     x_extent, y_extent, z_extent = extents
     lines = []
     for y in reversed(range(y_extent)):

@@ -258,7 +258,6 @@ class _Waits:
         self._next: dict[Ring, set[Ring]] = {}
 
     def add(self, route: Route) -> bool:
-        """Add a route; return False and change nothing if it would close a circle."""
         rings: list[Ring] = []
         for node, direction in zip(route.nodes, route.directions, strict=False):
             ring = self._fabric.ring(node, direction)

@@ -233,7 +233,6 @@ class CabledBackfill:
         return index, self._machine.catalogue.placement(self._answer, wishes[index][0].job_id)
 
     def _up_to_date(self) -> Tables:
-        """Return the machine's tables, which grow as kinds of requests are first asked for."""
         arrays = self._machine.catalogue.arrays
         if self._tables is None or self._tables[0] != len(arrays.kind_rows):
             self._tables = (len(arrays.kind_rows), tables_of(self._machine))

@@ -66,7 +66,6 @@ class _Paper:
 
     @property
     def limits(self) -> tuple[float, float, float, float]:
-        """Left, right, bottom and top of all that is drawn: cubes, floors, bows of cables, the cross of axes."""
         far, near = self.corner((0, 0, 0)), self.corner((0, 0, self.extents[2] - 1))
         last = self.corner((self.extents[0] - 1, self.extents[1] - 1, 0))
         depth = EDGE * (1 - DEPTH[0])
@@ -79,12 +78,10 @@ class _Paper:
         )
 
     def corner(self, place: Sequence[float]) -> _Point:
-        """The lower left front corner's place on paper."""
         x, y, z = place
         return x + z * DEPTH[0], y * self.plane_height + z * DEPTH[1]
 
     def socket(self, place: Sequence[float]) -> _Point:
-        """The middle of a unit's top face, where its cables are plugged in."""
         left, bottom = self.corner(place)
         return left + EDGE / 2 * (1 - DEPTH[0]), bottom + EDGE * (1 - DEPTH[1] / 2)
 
@@ -178,7 +175,6 @@ def machine_figure(
 
 
 def _draw_load(axes: Axes, load: Sequence[tuple[float, float]], view: MachineView) -> None:
-    """The share of the machine that is taken over the hours to come, and when what is booked begins and ends."""
     hours = [hour for hour, _ in load]
     shares = [100 * share for _, share in load]
     # the last part is as long as the one before it
@@ -386,7 +382,6 @@ def _legend_text(job: ViewJob, letters: Mapping[int, str]) -> str:
 
 
 def _lighten(color: str, amount: float) -> str:
-    """Towards white (positive) or black (negative) by a share of the way."""
     goal = 1.0 if amount > 0 else 0.0
     red, green, blue = (part + (goal - part) * abs(amount) for part in mpl.colors.to_rgb(color))
     return mpl.colors.to_hex((red, green, blue))

@@ -266,20 +266,17 @@ def _draw_steps(axes: Axes, steps: Steps, begin: int, end: int, time_unit: int) 
 
 
 def _name_units(axes: Axes, capacity: int, name_of: Callable[[int], str]) -> None:
-    """Ticks at whole parts of the machine, with the names of the units there."""
     step = max(capacity // 8, 1)
     places = list(range(0, capacity, step))
     axes.set_yticks([place + 0.5 for place in places], [name_of(place) for place in places], fontsize=8)
 
 
 def _sizes_to_name(smallest: int, largest: int) -> list[int]:
-    """The sizes at the ends of a scale and powers of two between them, seven at most."""
     powers = [1 << power for power in range(largest.bit_length()) if 1.3 * smallest < 1 << power < largest / 1.3]
     return sorted({smallest, largest, *powers[:: -(-len(powers) // 5) or 1]})
 
 
 def _time_unit(length: int) -> tuple[int, str]:
-    """Microseconds of the unit that suits a length of time, and its name."""
     return next((unit, name) for least, unit, name in _UNITS_OF_TIME if length >= least)
 
 

@@ -125,7 +125,6 @@ def _place_ahead(
     end: int,
     phase_rows: Int64Array,
 ) -> int:
-    """Return the row that the allocator room-ahead takes, or -1."""
     if choose(arrays, wanted, free, count, busy, 0) < 0:
         return -1
     order = np.argsort(running_ends)
@@ -152,7 +151,6 @@ def _run(
     window: int,
     by_waiting: bool,
 ) -> tuple[Int64Array, Int64Array]:
-    """Start and box of each job."""
     jobs = kind.shape[0]
     nodes = arrays.coordinates.shape[0]
     start = np.full(jobs, -1, np.int64)

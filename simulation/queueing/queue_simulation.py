@@ -251,7 +251,6 @@ class QueueSimulation:
         return True
 
     def _decided(self) -> int | None:
-        """Let the scheduler decide; when it wants to be asked again."""
         try:
             wake = self._scheduler.decide(self)
         except RampError:
@@ -411,5 +410,4 @@ class QueueSimulation:
 
 
 def _seconds_text(time: int) -> str:
-    """Return a simulated time (microseconds) in seconds for people, with a fraction where it has one."""
     return f"{Decimal(time) / MICROSECONDS_PER_SECOND:,f} s"

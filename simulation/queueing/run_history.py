@@ -112,7 +112,6 @@ def bars_without_places(run: LogRun) -> Bars:
 
 
 def _take(free: list[tuple[int, int]], size: int) -> list[tuple[int, int]]:
-    """Take the lowest units out of the free runs."""
     pieces = []
     used = 0
     for low, high in free:

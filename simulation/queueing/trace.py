@@ -42,7 +42,6 @@ def _line(named: dict[str, Any], start: int, end: int, placement: Placement, mac
 
 
 def _seconds(microseconds: int) -> int | float:
-    """Return seconds: a whole number as an integer, others as a decimal number."""
     whole, rest = divmod(microseconds, MICROSECONDS_PER_SECOND)
     return whole if rest == 0 else microseconds / MICROSECONDS_PER_SECOND
 

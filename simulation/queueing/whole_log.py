@@ -48,7 +48,7 @@ class EventOrder(enum.StrEnum):
     BATCH = "batch"
     """All ends, then all submissions, then one decision."""
     PYSS = "pyss"
-    """As the simulator pyss: one decision after each event (`simulation.schedulers.compiled.easy_event_order`)."""
+    """As the simulator pyss: one decision after each event (`simulation.schedulers.compiled.easy`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +276,6 @@ def warm_up(machine: Machine, options: SchedulerOptions) -> None:
 def _run_flat(
     machine: Machine, jobs: JobTable, options: SchedulerOptions, loop: FlatLoop, its_options: tuple[Any, ...]
 ) -> LogRun:
-    """Run jobs as `run_log` does, by a compiled loop."""
     fits = jobs.size <= machine.capacity
     ran = jobs.select(fits)
     duration = ran.run_time

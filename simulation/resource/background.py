@@ -101,7 +101,6 @@ def _of_log(workload: Workload, machine: Machine, path: Path) -> Iterator[Submis
 
 
 def _generated(workload: Workload, machine: Machine, first_month: int) -> Iterator[Submission]:
-    """Generate one month after another, each from a seed of its own."""
     load = 0.7 if workload.load is None else workload.load
     if load == 0:
         return

@@ -173,7 +173,6 @@ class BookedMachine(ResourcePlugin):
         return taken or replace(reservation.slot, cores=cores, end=until)
 
     def _more_taken(self, slot: Slot, cores: int, until: Instant, now: Instant) -> str:
-        """Return why the addition to a slot is not free; empty where it is free, or nothing is added."""
         if cores > slot.cores:
             more = self._taken(replace(slot, cores=cores - slot.cores, end=min(until, slot.end)), now)
             if more:
@@ -224,7 +223,6 @@ class BookedMachine(ResourcePlugin):
         return windows
 
     def _unfit(self, unit: RequestUnit, now: Instant) -> Refusal | None:
-        """Return why the machine can never serve a unit, or None."""
         return request_refusal(unit, self.capacity, now)
 
     def _earliest_slot(
@@ -246,7 +244,6 @@ class BookedMachine(ResourcePlugin):
         return Slot(start, start + duration, cores, self._share(profile, start, start + duration))
 
     def _answer(self, key: str, now: Instant) -> Reservation | Refusal:
-        """Return the live reservation of a key, or why there is no such one."""
         entry = self._book.entry(key)
         standing = self._book.standing(key, now)
         if entry is not None and entry.reservation is not None and standing in {Standing.HELD, Standing.FIRM}:
@@ -271,7 +268,6 @@ class BookedMachine(ResourcePlugin):
         return "" if slot.cores <= free else f"the slot needs {slot.cores} cores, but only {free} are free throughout"
 
     def _load(self, start: Instant, end: Instant, now: Instant) -> float:
-        """Share of the machine taken over [start, end) in the time-mean."""
         return self._share(self.profile(now, self.clock.log_time(end)), start, end)
 
     def _share(self, profile: CoreProfile, start: Instant, end: Instant) -> float:

@@ -97,7 +97,6 @@ class FakeQstat(BookedMachine):
         )
 
     def _job(self, job: int, start: int, end: int) -> dict[str, Any]:
-        """Return one job of a snapshot; `start` and `end` in log time."""
         user = int(self._replay.user_id[job])
         return {
             "job": int(self._replay.job_number[job]),

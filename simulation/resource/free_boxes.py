@@ -75,7 +75,6 @@ def free_boxes(extents: tuple[int, ...], *, wrap: bool) -> FreeBoxes:
 
 
 def _runs(extent: int, wrap: bool) -> list[Sequence[int]]:
-    """Return runs of neighbouring coordinates of a dimension."""
     runs: list[Sequence[int]] = [tuple(range(extent))]
     for length in range(1, extent):
         origins = range(extent) if wrap else range(extent - length + 1)

@@ -232,7 +232,6 @@ class ModelledMachine(BookedMachine):
         return -(-Grid(self.machine.extents).size // 64)
 
     def _links_taken(self, placement: Placement, cables: NDArray[np.uint64]) -> float:
-        """Share of the cables that are free in the window which the placement takes."""
         wanted = placement.link_count if placement.links else 0
         if not wanted or not has_cables(self.machine):
             return 0.0
@@ -322,7 +321,6 @@ class ModelledMachine(BookedMachine):
         self.live.advance(self.clock.log_time(now))
 
     def _changed(self, change: Change) -> None:
-        """Follow a record of the book: one just written, or one of an earlier life."""
         self._changes += 1
         self.advance(change.at)
         reservation = change.reservation
@@ -389,7 +387,6 @@ def _cables_a_dimension(machine: BlueGene) -> list[int]:
 
 
 def _cable_profiles(machine: BlueGene, space_time: SpaceTime) -> tuple[CoreProfile, ...]:
-    """Return cables taken or out of service over time, in each dimension, on all lines."""
     times, _ = space_time.levels()
     offsets = machine.catalogue.line_offsets
     return tuple(

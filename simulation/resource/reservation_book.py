@@ -273,7 +273,6 @@ class ReservationBook:
         self._read_new()
 
     def _begin_reading(self) -> None:
-        """Forget everything before the file is read from its beginning."""
         if self._read is not None:
             self._read.close()
         self._read = None

@@ -38,7 +38,6 @@ class _Lengths:
         self._shortest = self._longest = 0
 
     def append(self, length: int) -> None:
-        """Add a job at the end."""
         if self._count == len(self._values):
             self._values = np.concatenate([self._values, np.empty_like(self._values)])
         self._shortest = min(self._shortest, length) if self._count else length
@@ -47,7 +46,6 @@ class _Lengths:
         self._count += 1
 
     def remove_at(self, index: int) -> None:
-        """Remove the job at a place; not for the only job left."""
         length = self._values[index]
         self._count -= 1
         left = self._values[: self._count]

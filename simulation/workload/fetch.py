@@ -75,7 +75,6 @@ def _address(log: KnownLog, source: str | None) -> str:
 
 
 def _download(address: str, unfinished: Path, progress: Progress | None) -> None:
-    """Bring the unfinished file to its full length."""
     reason = ""
     for _ in range(ATTEMPTS):
         with unfinished.open("ab") as file:
@@ -96,7 +95,6 @@ def _download(address: str, unfinished: Path, progress: Progress | None) -> None
 
 
 def _transfer(address: str, file: BinaryIO, progress: Progress | None) -> bool:
-    """Append the missing rest to the file; return whether it is complete now."""
     request = urllib.request.Request(address, headers={"User-Agent": "ramp-logs"})  # noqa: S310 - scheme is checked
     have = file.tell()
     if have:

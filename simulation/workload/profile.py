@@ -99,7 +99,6 @@ class CoreProfile:
         return None
 
     def _steps(self, start: int, end: int) -> tuple[int, int]:
-        """Return indexes first, last (exclusive) of the steps that [start, end) touches."""
         if not self.times[0] <= start < end:
             raise ValueError(f"window [{start}, {end}) is empty or before the profile's begin {self.times[0]}")
         first = int(self.times.searchsorted(start, side="right")) - 1

@@ -157,7 +157,6 @@ class ReplayLog:
         return np.where(ends > now, ends, beyond).astype(np.int64)
 
     def _fitting(self, cores: Int64Array) -> NDArray[np.bool_]:
-        """Return a mask of the jobs that fit the machine when taken in order; jobs that do not fit are passed over."""
         room = self.capacity
         fits = np.zeros(len(cores), dtype=np.bool_)
         for position, wanted in enumerate(cores.tolist()):

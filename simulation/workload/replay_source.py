@@ -130,7 +130,6 @@ def _kept(name: str, capacity: int, log: Callable[[], SwfLog]) -> ReplayLog:
 
 
 def _load(cached: Path, capacity: int) -> ReplayLog | None:
-    """Return the cached replay, or None where it is missing or unreadable."""
     try:
         with np.load(cached, allow_pickle=False) as arrays:
             running_index, queued_index = (

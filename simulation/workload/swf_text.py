@@ -106,7 +106,6 @@ def _split_comments(data: bytes) -> tuple[list[bytes], bytes, Int64Array | int]:
 
 
 def _parse_at_once(jobs: bytes) -> tuple[Int64Array, Int64Array] | None:
-    """Return columns of well-formed job lines and the place of each among all lines, or None if anything is unusual."""
     text = np.frombuffer(jobs, dtype=np.uint8)
     if not _JOB_BYTES[text].all():
         return None
@@ -130,7 +129,6 @@ def _parse_integers(jobs: bytes, count: int) -> Int64Array | None:
 
 
 def _parse_decimals(jobs: bytes, count: int) -> Int64Array | None:
-    """Parse as `_parse_integers` text with decimals, which occur as average processor time only."""
     values = _parse_numbers(jobs, np.dtype(np.float64), count)
     if values is None or (np.abs(values) >= 2.0**53).any():
         return None
@@ -141,7 +139,6 @@ def _parse_decimals(jobs: bytes, count: int) -> Int64Array | None:
 
 
 def _parse_numbers(jobs: bytes, dtype: np.dtype[Any], count: int) -> NDArray[Any] | None:
-    """Return all numbers of a text, or None unless there are exactly `count`."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", DeprecationWarning)
         try:
@@ -152,7 +149,6 @@ def _parse_numbers(jobs: bytes, dtype: np.dtype[Any], count: int) -> NDArray[Any
 
 
 def _parse_by_line(data: bytes, source: Path | str) -> tuple[Int64Array, Int64Array]:
-    """Parse line by line, to find the line that is wrong; columns, and the line of each job."""
     jobs: list[list[int]] = []
     lines: list[int] = []
     for line_number, line in enumerate(data.split(b"\n"), start=1):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -127,13 +128,15 @@ class ChaosMarket:
                 return
 
     def status(self) -> SwarmStatus | None:
-        """What is up."""
-        return swarm.status(self.state)
+        """What is up, as far as the supervisor answers."""
+        with contextlib.suppress(RampError):
+            return swarm.status(self.state)
+        return None
 
     def is_well(self) -> bool:
         """Whether everybody is up, by the first line of `ramp ps`."""
         found = self.status()
-        return found is not None and not found.note and headline(found).health is Health.UP
+        return found is not None and headline(found).health is Health.UP
 
     def stop(self) -> None:
         """End it in good order."""

@@ -185,9 +185,11 @@ class Liar:
         for habit in habits:
             act = _ACTS.get(habit)
             if act is not None and self.told < LIES_MAX and self._random.random() < self._spec.rate:
+                kinds, lie = act
                 lies = None
                 with contextlib.suppress(DocumentError):  # what is for others to sign it cannot form
-                    lies = act(self, message, now)
+                    if isinstance(message.content, kinds):
+                        lies = lie(self, message, message.content, now)
                 if lies is not None:
                     self.told += 1
                     said = lies if len(said) == 1 and said[0][0] is message else [*said, *lies]
@@ -269,96 +271,80 @@ class Liar:
             content = self._forger.reshaped(content, now)
         return self._form(self._random.choice(self._others), content, now, old)
 
-    def _omit(self, message: Message, now: Instant) -> list[Said]:
+    def _omit(self, message: Message, content: c.Content, now: Instant) -> list[Said]:
         return []
 
-    def _hold_back(self, message: Message, now: Instant) -> list[Said]:
+    def _hold_back(self, message: Message, content: c.Content, now: Instant) -> list[Said]:
         return [(message, self._delay()), (message, self._delay())][: self._random.randint(1, 2)]
 
-    def _reshape(self, message: Message, now: Instant) -> list[Said]:
-        changed = self._forger.reshaped(message.content, now)
+    def _reshape(self, message: Message, content: c.Content, now: Instant) -> list[Said]:
+        changed = self._forger.reshaped(content, now)
         return [(self._forger.sealed(replace(message, content=changed), now), 0)]
 
     # -- a buyer's -----------------------------------------------------------------------------------------------
 
-    def _wrong_agreement(self, message: Message, now: Instant) -> list[Said] | None:
-        if not isinstance(message.content, c.Commitment):
-            return None
-        content = message.content
+    def _wrong_agreement(self, message: Message, content: c.Commitment, now: Instant) -> list[Said] | None:
         body = self._forger.reshaped(content.agreement.body, now)
         if self._random.random() < 0.5 and isinstance(body, Agreement):
             body = replace(body, units_total=body.units_total + self._random.choice((-1, 1)))
         changed = replace(content, agreement=self._forger.signed(body, now))
         return [(self._forger.sealed(replace(message, content=changed), now), 0)]
 
-    def _wrong_vote(self, message: Message, now: Instant) -> list[Said] | None:
-        if not isinstance(message.content, c.Commitment):
-            return None
+    def _wrong_vote(self, message: Message, content: c.Commitment, now: Instant) -> list[Said] | None:
         votes = [each for each in self._heard if isinstance(each.content, c.FundsReserved)]
         other = self._random.choice(votes) if votes else None
         if other is None or other.seal is None:
             return None
         assert isinstance(other.content, c.FundsReserved)
         vote = other.content if self._random.random() < 0.5 else self._forger.reshaped(other.content, now)
-        changed = replace(message.content, vote=vote, vote_seal=other.seal)
+        changed = replace(content, vote=vote, vote_seal=other.seal)
         return [(self._forger.sealed(replace(message, content=changed), now), 0)]
 
-    def _doubled(self, message: Message, now: Instant) -> list[Said] | None:
-        content = message.content
+    def _doubled(self, message: Message, content: c.PaymentOrder | c.Commitment, now: Instant) -> list[Said] | None:
         if isinstance(content, c.PaymentOrder):
             again = replace(content, order_id=f"{content.order_id}-again", lines=(*content.lines, *content.lines[:1]))
             other = replace(content, order_id=f"{content.order_id}-too")
             return [(message, 0), *((self._form(message, each, now), self._delay()) for each in (again, other))]
-        if isinstance(content, c.Commitment) and isinstance(content.agreement.body, Agreement):
+        if isinstance(content.agreement.body, Agreement):
             body = replace(content.agreement.body, agreement_id=f"{content.agreement.body.agreement_id}-too")
             doubled = replace(content, agreement=self._forger.signed(body, now))
             return [(message, 0), (self._form(message, doubled, now), self._delay())]
         return None
 
-    def _void_after_commit(self, message: Message, now: Instant) -> list[Said] | None:
-        if not isinstance(message.content, c.Commitment):
-            return None
-        vote = message.content.vote
+    def _void_after_commit(self, message: Message, content: c.Commitment, now: Instant) -> list[Said] | None:
+        vote = content.vote
         wish = c.OrderWithdrawal(vote.order_id, vote.valid_until, "a change of mind")
         return [(message, 0), (self._form(BANK, wish, now, message), self._delay())]
 
-    def _cancel_late(self, message: Message, now: Instant) -> list[Said] | None:
-        content = message.content
-        if not isinstance(content, c.Commitment) or not isinstance(content.agreement.body, Agreement):
-            return None
+    def _cancel_late(self, message: Message, content: c.Commitment, now: Instant) -> list[Said] | None:
         body = content.agreement.body
+        if not isinstance(body, Agreement):
+            return None
         late = max(0, body.offer.start - now) + self._random.choice((-MINUTE, 0, SECOND, HOUR))
         delay = self._random.choice((*DELAYS, late))
         receivers = self._random.choice(((BANK,), (body.resource,), (body.resource, BANK)))
         return [(message, 0), *((self._cancelled(body, each, now, message), max(0, delay)) for each in receivers)]
 
-    def _doctored_claim(self, message: Message, now: Instant) -> list[Said] | None:
-        content = message.content
-        if not isinstance(content, c.Commitment) or not isinstance(content.agreement.body, Agreement):
-            return None
+    def _doctored_claim(self, message: Message, content: c.Commitment, now: Instant) -> list[Said] | None:
         body = content.agreement.body
+        if not isinstance(body, Agreement):
+            return None
         told = [each.content for each in self._heard if isinstance(each.content, Signed) and _is_failure(each.content)]
         claim = self._forger.signed(end_of(body, "so it says", now, RefusalCode.PLUGIN_FAILED), now)
         if told and self._random.random() < 0.5:
             claim = self._random.choice(told)
         return [(message, 0), (self._form(BANK, claim, now, message), self._delay())]
 
-    def _too_large(self, message: Message, now: Instant) -> list[Said] | None:
-        content = message.content
-        if not isinstance(content, c.PaymentOrder):
-            return None
+    def _too_large(self, message: Message, content: c.PaymentOrder, now: Instant) -> list[Said] | None:
         lines = tuple(replace(line, cost=line.cost * self._random.choice((1, 10, 10**6))) for line in content.lines)
         until = content.valid_until + self._random.choice((0, 10 * MINUTE, HOUR))
         large = replace(content, lines=lines, valid_until=until)
         return [(self._form(message, large, now), 0)]
 
-    def _wrong_price(self, message: Message, now: Instant) -> list[Said] | None:
+    def _wrong_price(self, message: Message, content: c.Commitment, now: Instant) -> list[Said] | None:
         """Another offer sets the price, or none, or the rule is passed over; the cost is that of the order, or less."""
-        content = message.content
-        if not isinstance(content, c.Commitment) or not isinstance(content.agreement.body, Agreement):
-            return None
         body = content.agreement.body
-        if body.price is None:
+        if not isinstance(body, Agreement) or body.price is None:
             return None
         others = [
             PricePaid(body.price.rule, offer, each.seal)
@@ -373,63 +359,48 @@ class Liar:
 
     # -- a seller's ----------------------------------------------------------------------------------------------
 
-    def _silent(self, message: Message, now: Instant) -> list[Said] | None:
-        if isinstance(message.content, c.CallForProposals | c.Proposal | c.Registration):
-            return None
-        return []
+    def _silent(self, message: Message, content: c.Content, now: Instant) -> list[Said] | None:
+        return None if isinstance(content, c.CallForProposals | c.Proposal | c.Registration) else []
 
-    def _two_votes(self, message: Message, now: Instant) -> list[Said] | None:
-        content = message.content
-        if not isinstance(content, c.HoldGranted):
-            return None
+    def _two_votes(self, message: Message, content: c.HoldGranted, now: Instant) -> list[Said] | None:
         other = replace(content, reservation_id=f"{content.reservation_id}-too", hold_for=content.hold_for * 10)
         lies = [(message, 0), (self._form(message, other, now), self._delay())]
         self._random.shuffle(lies)
         return lies
 
-    def _fail_after_payment(self, message: Message, now: Instant) -> list[Said] | None:
-        content = message.content
-        signed = content.agreement if isinstance(content, c.Settled) else content
-        if not isinstance(signed, Signed) or not isinstance(signed.body, Agreement):
+    def _fail_after_payment(self, message: Message, content: c.Settled | Signed, now: Instant) -> list[Said] | None:
+        body = content.agreement.body if isinstance(content, c.Settled) else content.body
+        if not isinstance(body, Agreement):
             return None
-        body = signed.body
         failed = self._forger.signed(end_of(body, "so it says", now, RefusalCode.PLUGIN_FAILED), now)
         receivers = self._random.choice(((body.user,), (body.user,), (BANK,), (body.user, BANK)))
         lies: list[Said] = [(self._form(each, failed, now, message), self._delay()) for each in receivers]
         return [(message, 0), *lies]
 
-    def _single_signature(self, message: Message, now: Instant) -> list[Said] | None:
-        content = message.content
-        if not isinstance(content, Signed) or not isinstance(content.body, Agreement):
+    def _single_signature(self, message: Message, content: Signed, now: Instant) -> list[Said] | None:
+        if not isinstance(content.body, Agreement):
             return None
         for heard in reversed(self._heard):
             if isinstance(heard.content, c.Commitment) and heard.content.agreement.body == content.body:
                 return [(replace(message, content=heard.content.agreement), 0)]
         return None
 
-    def _no_cancellation(self, message: Message, now: Instant) -> list[Said] | None:
-        content = message.content
-        if isinstance(content, Signed) and isinstance(content.body, ContractChange) and content.body.is_terminal:
+    def _no_cancellation(self, message: Message, content: Signed, now: Instant) -> list[Said] | None:
+        if isinstance(content.body, ContractChange) and content.body.is_terminal:
             refused = c.ChangeRefused(content.body.agreement_id, 0, "no", "we do not do that")
             return [(self._form(content.body.user, refused, now, message), 0)]
         return None
 
-    def _old_proof(self, message: Message, now: Instant) -> list[Said] | None:
-        content = message.content
+    def _old_proof(self, message: Message, content: c.Confirmed | c.Settled, now: Instant) -> list[Said] | None:
         if isinstance(content, c.Confirmed):
             old = [each.content for each in self._said if isinstance(each.content, c.Settled)]
             if not old:
                 return None
             proof = replace(self._random.choice(old), agreement_id=content.agreement_id, offer_id=content.offer_id)
             return [(message, 0), (self._form(message, proof, now), self._delay())]
-        if isinstance(content, c.Settled):
-            return [(self._form(message, self._forger.reshaped(content, now), now), 0)]
-        return None
+        return [(self._form(message, self._forger.reshaped(content, now), now), 0)]
 
-    def _wrong_size(self, message: Message, now: Instant) -> list[Said] | None:
-        content = message.content
-        if not isinstance(content, c.Proposal):
-            return None
+    def _wrong_size(self, message: Message, content: c.Proposal, now: Instant) -> list[Said] | None:
         called = {
             (heard.content.request_id, unit.number): unit
             for heard in self._heard
@@ -444,11 +415,10 @@ class Liar:
             return None
         return [(self._forger.sealed(replace(message, content=replace(content, offers=offers)), now), 0)]
 
-    def _false_payment(self, message: Message, now: Instant) -> list[Said] | None:
-        content = message.content
-        if not isinstance(content, Signed) or not isinstance(content.body, Agreement):
-            return None
+    def _false_payment(self, message: Message, content: Signed, now: Instant) -> list[Said] | None:
         body = content.body
+        if not isinstance(body, Agreement):
+            return None
         paid = c.PaymentMade(body.agreement_id, f"payment-{body.agreement_id}", body.cost)
         seal = self._forger.sealed(self._form(body.user, paid, now, message), now).seal
         lies: list[Said] = [(self._form(self._random.choice(self._others), paid, now, message), self._delay())]
@@ -467,24 +437,25 @@ def _remember(kept: list[Any], new: Any) -> None:
     del kept[:-KEPT_MAX]
 
 
-_ACTS: dict[Habit, Callable[[Liar, Message, Instant], list[Said] | None]] = {
-    Habit.OMIT: Liar._omit,
-    Habit.DELAY: Liar._hold_back,
-    Habit.RESHAPE: Liar._reshape,
-    Habit.WRONG_AGREEMENT: Liar._wrong_agreement,
-    Habit.WRONG_VOTE: Liar._wrong_vote,
-    Habit.DOUBLED: Liar._doubled,
-    Habit.VOID_AFTER_COMMIT: Liar._void_after_commit,
-    Habit.CANCEL_LATE: Liar._cancel_late,
-    Habit.DOCTORED_CLAIM: Liar._doctored_claim,
-    Habit.TOO_LARGE: Liar._too_large,
-    Habit.WRONG_PRICE: Liar._wrong_price,
-    Habit.SILENT: Liar._silent,
-    Habit.TWO_VOTES: Liar._two_votes,
-    Habit.FAIL_AFTER_PAYMENT: Liar._fail_after_payment,
-    Habit.SINGLE_SIGNATURE: Liar._single_signature,
-    Habit.NO_CANCELLATION: Liar._no_cancellation,
-    Habit.OLD_PROOF: Liar._old_proof,
-    Habit.FALSE_PAYMENT: Liar._false_payment,
-    Habit.WRONG_SIZE: Liar._wrong_size,
+_ACTS: dict[Habit, tuple[Any, Callable[[Liar, Message, Any, Instant], list[Said] | None]]] = {
+    Habit.OMIT: (c.Content, Liar._omit),
+    Habit.DELAY: (c.Content, Liar._hold_back),
+    Habit.RESHAPE: (c.Content, Liar._reshape),
+    Habit.WRONG_AGREEMENT: (c.Commitment, Liar._wrong_agreement),
+    Habit.WRONG_VOTE: (c.Commitment, Liar._wrong_vote),
+    Habit.DOUBLED: (c.PaymentOrder | c.Commitment, Liar._doubled),
+    Habit.VOID_AFTER_COMMIT: (c.Commitment, Liar._void_after_commit),
+    Habit.CANCEL_LATE: (c.Commitment, Liar._cancel_late),
+    Habit.DOCTORED_CLAIM: (c.Commitment, Liar._doctored_claim),
+    Habit.TOO_LARGE: (c.PaymentOrder, Liar._too_large),
+    Habit.WRONG_PRICE: (c.Commitment, Liar._wrong_price),
+    Habit.SILENT: (c.Content, Liar._silent),
+    Habit.TWO_VOTES: (c.HoldGranted, Liar._two_votes),
+    Habit.FAIL_AFTER_PAYMENT: (c.Settled | Signed, Liar._fail_after_payment),
+    Habit.SINGLE_SIGNATURE: (Signed, Liar._single_signature),
+    Habit.NO_CANCELLATION: (Signed, Liar._no_cancellation),
+    Habit.OLD_PROOF: (c.Confirmed | c.Settled, Liar._old_proof),
+    Habit.FALSE_PAYMENT: (Signed, Liar._false_payment),
+    Habit.WRONG_SIZE: (c.Proposal, Liar._wrong_size),
 }
+"""What each habit makes of messages of which contents."""

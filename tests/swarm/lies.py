@@ -5,7 +5,6 @@ All of it under the liar's own key. What others have signed or sealed is passed 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
 from random import Random
 from typing import Any, Final
@@ -146,7 +145,3 @@ class Forger:
         """The message with a new seal where its content needs one."""
         bare = replace(message, seal=None)
         return self._notary.seal(bare, now) if type(message.content) in SEALED else bare
-
-    def pick(self, choices: Sequence[Any]) -> Any:
-        """One of them, or None where there is none."""
-        return self._random.choice(choices) if choices else None

@@ -38,7 +38,7 @@ def run(
         resized: likewise.
         alter: changes the market after its liars have been drawn.
     """
-    with PLANTED_BUGS[planted_bug].plant() if planted_bug is not None else nullcontext():
+    with PLANTED_BUGS[planted_bug]() if planted_bug is not None else nullcontext():
         return run_seed(
             seed,
             faults=faults,

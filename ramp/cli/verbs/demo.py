@@ -5,18 +5,18 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from ramp.cli.connection import ask, open_market
 from ramp.cli.options import example, json_option
 from ramp.cli.verbs.launch import launch_in_background, up_text
-from ramp.cli.verbs.machines import machine_object
+from ramp.cli.verbs.machines import machine_object, source_text
 from ramp.cli.verbs.submit import follow, new_view
 from ramp.cli.views.fields import NUMBER, Field, Fields
 from ramp.cli.views.outcome_report import outcome_object, print_outcome
@@ -31,7 +31,7 @@ from ramp.control.events import RequestEnded
 from ramp.model.instant import HOUR, MINUTE, Instant
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.protocol.events import AuctionOptions
-from ramp.protocol.outcome import RequestOutcome, RequestStatus
+from ramp.protocol.outcome import RequestStatus
 from ramp.runtime.configuration.values import ResourceConfig
 from ramp.runtime.shipped_swarms import DEFAULT_SWARM, find_config
 from ramp.runtime.state_folder import StateFolder
@@ -47,17 +47,6 @@ PRICE: Final = 70
 
 MACHINES_LIMIT_S: Final = 3.0
 """How long all machines together may take to describe themselves, in seconds."""
-
-SOURCES: Final = {
-    "log": "its workload log",
-    "synthetic": "a synthetic workload (no log here)",
-    "live": "the machine itself",
-}
-TORUS_SOURCES: Final = {
-    "log": "a live torus, jobs of a workload log",
-    "synthetic": "a live torus, synthetic jobs",
-    "live": "the machine itself",
-}
 
 
 def demo_request(now: Instant) -> RequestForQuotation:
@@ -88,16 +77,6 @@ def demo_request(now: Instant) -> RequestForQuotation:
 class _ShownMachine:
     config: ResourceConfig
     state: MachineState | None
-    source: str | None
-
-    @classmethod
-    def of(cls, config: ResourceConfig, state: MachineState | None) -> Self:
-        return cls(config, state, None if state is None else state.source)
-
-    @property
-    def driven_by(self) -> str:
-        words = TORUS_SOURCES if self.config.terms.torus else SOURCES
-        return "(did not answer in time)" if self.source is None else words.get(self.source, self.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +86,6 @@ class _Shown:
     after: Account
     ended: RequestEnded
     reports: list[FileReport]
-    late_sources: list[str]
 
 
 @click.command(epilog=example("ramp demo"))
@@ -170,7 +148,7 @@ def _show(market: Market, config: SwarmConfig, state: StateFolder, as_json: bool
 
     with waiting("asking every machine"):
         states = market.machines([resource.name for resource in config.resources], MACHINES_LIMIT_S)
-    machines = [_ShownMachine.of(resource, states.get(resource.name)) for resource in config.resources]
+    machines = [_ShownMachine(resource, states.get(resource.name)) for resource in config.resources]
     if not as_json:
         MACHINES.print_table(machines, title="Machines (running and queued jobs; prices in credits/core-hour)")
     before = ask(market, dialogues.account(), "asking the bank")
@@ -182,7 +160,6 @@ def _show(market: Market, config: SwarmConfig, state: StateFolder, as_json: bool
         )
     view = new_view(market.short, as_json)
     ended = follow(market, demo_request(clock.now()), AuctionOptions(rounds=ROUNDS), view)
-    late, machines = _sources_from_offers(machines, ended.outcome, market)
     keys = KeyStore(state.keys)
     reports = [
         verify_file(file, keys.ca_certificates(), clock.now(), pins=keys.certificate_on_file, revoked=keys.is_revoked)
@@ -190,7 +167,7 @@ def _show(market: Market, config: SwarmConfig, state: StateFolder, as_json: bool
         if file is not None
     ]
     after = ask(market, dialogues.account(), "asking the bank")
-    return _Shown(machines, before, after, ended, reports, late)
+    return _Shown(machines, before, after, ended, reports)
 
 
 def _known(found: Callable[[MachineState], object]) -> Callable[[_ShownMachine], object]:
@@ -206,28 +183,13 @@ MACHINES: Final[Fields[_ShownMachine]] = Fields(
     Field("", "Queued", _known(lambda state: state.queued_total), NUMBER),
     Field("start_price", "Start price", lambda machine: machine.config.prices.start_price, NUMBER),
     Field("minimum_price", "Minimum price", lambda machine: machine.config.prices.minimum_price, NUMBER),
-    Field("source", "Queue driven by", lambda machine: machine.source, text=lambda machine: machine.driven_by),
+    Field("source", "", lambda machine: machine.state and machine.state.source),
+    Field("", "Queue", lambda machine: "no answer in time" if machine.state is None else source_text(machine.state)),
     Field("torus", "", lambda machine: machine.config.terms.torus),
 )
 
 
-def _sources_from_offers(
-    machines: Sequence[_ShownMachine], outcome: RequestOutcome, market: Market
-) -> tuple[list[str], list[_ShownMachine]]:
-    """Take the sources of machines that did not answer in time from their offers; return these machines."""
-    offered = {market.short(offer.resource): offer.source for record in outcome.rounds for offer in record.offers}
-    found = [replace(each, source=each.source or offered.get(each.config.name)) for each in machines]
-    told = [
-        f"{now.config.name}'s queue is driven by {now.driven_by}, its offer says"
-        for before, now in zip(machines, found, strict=True)
-        if before.source != now.source
-    ]
-    return told, found
-
-
 def _tell(market: Market, shown: _Shown) -> None:
-    for sentence in shown.late_sources:
-        print_line(sentence)
     print_outcome(shown.ended.outcome, shown.ended.files, market.short)
     for report in shown.reports:
         verdict = f"holds, {len(report.passed)} checks passed" if report.holds else f"does NOT hold: {report.failure}"

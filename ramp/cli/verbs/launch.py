@@ -256,8 +256,6 @@ AGENTS: Final[Fields[AgentStatus]] = Fields(
 
 def _show(found: SwarmStatus, state: StateFolder) -> None:
     print_line(up_text(found))
-    if found.note:
-        say(f"ramp: {found.note}")
     AGENTS.print_table(found.agents)
     for agent in found.agents:
         if agent.clock_warning:

@@ -35,7 +35,6 @@ _INTERVALS: Final = (
 
 
 def _figure3(drawing: Drawing, found: Found) -> Iterable[Axes]:
-    """Share of each size, one panel a number of nodes, in the study's order."""
     panels = dict(
         sorted(grouped(found["figure3"], "panel").items(), key=lambda one: (int(one[0][0].split()[0]), one[0]))
     )
@@ -58,7 +57,6 @@ def _figure3(drawing: Drawing, found: Found) -> Iterable[Axes]:
 
 
 def _figure4(drawing: Drawing, found: Found) -> Iterable[Axes]:
-    """Duration as a share of the maximum over the percentile of jobs."""
     rows = found["figure4"]
     axes = drawing.subplots()
     percentiles = [row["percentile"] for row in rows]
@@ -84,7 +82,6 @@ def interval(row: Row) -> float | None:
 
 
 def _bars(drawing: Drawing, rows: Rows, label: str, most: float | None) -> Iterable[Axes]:
-    """As the study draws them: bars of base, Find_Systems and Find_Systems+MSS for each window."""
     axes = drawing.subplots()
     windows = sorted({row["window"] for row in rows})
     for offset, (method, (words, colour)) in zip((-0.27, 0.0, 0.27), _BARS.items(), strict=True):
@@ -116,7 +113,6 @@ def _windows(axes: Axes, _: Found, __: tuple[Any, ...], rows: Rows) -> None:
 
 
 def _figures(number: int, measure: str, label: str, most: float | None) -> dict[str, Figure]:
-    """A figure as the study draws it, the same of all methods, and the same system by system."""
     lines: dict[str, Any] = {"x": Axis("window", "window (jobs)"), "y": (Axis("mean", label),), "lines": ("method",)}
     lines |= {"spread": interval, "style": _style, "finish": _windows}
     return {

@@ -101,7 +101,6 @@ def cases(run: Run) -> Mapping[str, Sequence[Setting]]:
 
 
 def _sizes(found: Found) -> Rows:
-    """Figure 3: share of each size, as wanted and as drawn."""
     systems, seed = extent(found.run)[0], found.run.seed
     rows = []
     seen = set()
@@ -121,7 +120,6 @@ def _sizes(found: Found) -> Rows:
 
 
 def _durations(found: Found) -> Rows:
-    """Figure 4: duration at each percentile as a share of the maximum, by the law and as drawn."""
     seed = found.run.seed
     jobs = workload_of(recipe_of(Setting(SYSTEMS[0], FIND_SYSTEMS, 1, LOAD, seed)), seed)
     drawn = sorted(jobs.run_time.tolist())

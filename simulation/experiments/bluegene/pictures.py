@@ -29,7 +29,6 @@ _USE: Final = Axis("utilisation", "utilisation (%)", 100)
 
 
 def _figure6(drawing: Drawing, found: Found) -> Iterable[Axes]:
-    """Sizes of the jobs as histograms over powers of two."""
     panels = drawing.subplots(1, 2, sharey=True)
     for axes, log in zip(panels, _SAID_OF_SLIM, strict=True):
         for offset, column, label, colour in (
@@ -51,7 +50,6 @@ def _figure6(drawing: Drawing, found: Found) -> Iterable[Axes]:
 
 
 def _style_of_curve(line: tuple[Any, ...], _: int) -> Mapping[str, Any]:
-    """The paper's four curves, and thin those that it leaves out."""
     machine, torus = line
     style = {"color": COLOURS[machine], "linestyle": _STYLES[torus]}
     label = f"{MACHINE_TITLES[machine]}, {torus:.0%} tori"

@@ -123,7 +123,6 @@ def reading_table(reading: Reading, rows: Rows) -> Rows:
 
 
 def _judged(row: Row) -> dict[str, str]:
-    """Whether all that the study says of a log agrees, and if not, what differs."""
     log = row["log"]
     checked = {
         "fat": headline(log, MULTI_TOROIDAL, row["fat_percent"]),

@@ -91,7 +91,6 @@ def _headlines(rows: Rows) -> list[Comparison]:
 
 
 def _slim(rows: Rows) -> list[Comparison]:
-    """The curves of figure 7(a): meshes, half and all tori on Blue Gene/L, all tori on the 3D torus."""
     result = []
     for log in LOGS:
         curves = [
@@ -104,7 +103,6 @@ def _slim(rows: Rows) -> list[Comparison]:
 
 
 def _meshes(rows: Rows) -> list[Comparison]:
-    """The paper's footnote: meshes do alike on both machines."""
     result = []
     for log in LOGS:
         gap = max(
@@ -162,7 +160,6 @@ def _order(rows: Rows) -> list[Comparison]:
 
 
 def _losses(rows: Rows) -> list[Comparison]:
-    """Figure 8: what fat shapes cost at equal sizes."""
     points, relative, order = [], [], []
     for log in LOGS:
         slim, mixed, fat = (percent(rows, log=log, fat_probability=share) for share in (0.0, 0.5, 1.0))

@@ -99,7 +99,6 @@ def longest_first(setting: Setting) -> tuple[Any, ...]:
 
 
 def _histograms(found: Found) -> Rows:
-    """Figure 6: how many jobs have which size before and after fattening."""
     rows = []
     for log in LOGS:
         jobs = log_sizes(log, max_jobs=_max_jobs(found.run))

@@ -36,7 +36,6 @@ _MESSAGES: Final = {7: ((0, 36_000), 1000, "grown messages"), 8: ((0, 12_000), 5
 
 
 def _figure6(drawing: Drawing, found: Found) -> Iterable[Axes]:
-    """Run time over machines of both applications."""
     axes = drawing.subplots()
     for ((name,), mine), colour in zip(
         sorted(grouped(found["figure6"], "application").items()), _COLOURS, strict=False
@@ -54,7 +53,6 @@ def _figure6(drawing: Drawing, found: Found) -> Iterable[Axes]:
 
 
 def _panels(drawing: Drawing, found: Found, number: int) -> Iterable[Axes]:
-    """Figure 7 (PRA) or 8 (PWA): its six panels."""
     panels = dict(zip("abcdef", drawing.subplots(2, 3).flat, strict=True))
     for letter, (label, ends) in _PER_JOB.items():
         axes = panels[letter]
@@ -98,7 +96,6 @@ def _minute_means(rows: Rows) -> Rows:
 
 
 def _readings(drawing: Drawing, found: Found) -> Iterable[Axes]:
-    """Waits and processors in use of the four combinations under PWA, one group a reading, with 95 % intervals."""
     rows = found["readings"]
     wait, used = drawing.subplots(1, 2, sharey=True)
     names = ("FPSMA_W_m", "FPSMA_W_mr", "EGS_W_m", "EGS_W_mr")

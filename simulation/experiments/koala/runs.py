@@ -157,7 +157,6 @@ def _measured(setting: Setting, outcome: Outcome) -> RunResult:
 
 
 def _mean_until(used: tuple[tuple[int, int], ...], until: int) -> float:
-    """Processors in use in the mean from 0 to the last submission."""
     known = used[: bisect_right(used, (until, 1 << 60))]
     moments = [*(time for time, _ in known[1:]), until]
     area = sum(processors * (end - begin) for (begin, processors), end in zip(known, moments, strict=True))

@@ -145,7 +145,6 @@ def _malleability_helps(rows: Rows, reference: Rows) -> list[Comparison]:
 
 
 def _axes(rows: Rows) -> list[Comparison]:
-    """What the ends of the axes allow; the curves themselves are lost in our copy."""
     found = []
     for figure, workloads, used, messages, measure in (
         (7, PRA, 120, 1000, "grown"),

@@ -104,7 +104,6 @@ def cases(run: Run) -> Mapping[str, Sequence[Setting]]:
 
 
 def _readings(quick: bool) -> dict[str, Setting]:
-    """Readings by name: all capacities with all costs, and every other open point alone."""
     grid = {
         f"{capacity} nodes, {suspension:g} s a resize": replace(MAIN, capacity=capacity, suspension_s=suspension)
         for capacity in (CAPACITIES[:1] if quick else CAPACITIES)
@@ -130,7 +129,6 @@ def _outcomes(found: Found) -> Rows:
 
 
 def _combinations(found: Found, workloads: Sequence[str]) -> dict[str, list[Any]]:
-    """Results of each policy and workload by what the paper's legends call it, one a seed."""
     return {
         f"{policy}/{workload}": [
             result for case, result in found.pairs("main") if (case.policy, case.workload) == (policy, workload)
@@ -141,8 +139,6 @@ def _combinations(found: Found, workloads: Sequence[str]) -> dict[str, list[Any]
 
 
 def _panel(letter: str, workloads: Sequence[str]) -> Callable[[Found], Rows]:
-    """A panel's table: a distribution over the jobs of all seeds, or what one seed did over time."""
-
     def distribution(found: Found) -> Rows:
         rows = []
         for name, results in _combinations(found, workloads).items():
@@ -175,7 +171,6 @@ def _place(values: Sequence[float], percent: int) -> int:
 
 
 def _run_times(_: Found) -> Rows:
-    """Figure 6."""
     return [
         {
             "application": application.name,

@@ -4,9 +4,8 @@ The paper ran Table 2's first fifteen resources on fifteen hosts: ten in one lab
 in Europe, and found no significant effect but a greater variance. It tells no latencies; those here are typical of
 such paths. In virtual time messages also travel over links with latency, jitter and loss, which TCP hides as delay.
 Over XMPP there are two hosts, network namespaces with federated servers, the other sites' resources on the second
-(`trials.hosts`). The link between them has latency, jitter and loss by tc netem where the kernel offers it, else by a
-relay in front of each server; the summary's `line` says which. Where the machine permits no namespaces, the experiment
-says why and measures one host only.
+(`trials.hosts`). The link between them has latency, jitter and loss by a relay in front of each server. Where the
+machine permits no namespaces, the experiment says why and measures one host only.
 """
 
 from __future__ import annotations
@@ -88,16 +87,12 @@ def _spread_name(run: Run) -> str:
 
 
 def _line_of(mode: Mode) -> tuple[str, str]:
-    """Why there can be no hosts over XMPP, and what makes the link slow."""
     if mode is Mode.SIMULATED:
         return "", "the simulator's model of links"
-    from simulation.experiments.trials.namespaces import reason_against, reason_against_netem
+    from simulation.experiments.trials.namespaces import reason_against
 
     no_hosts = reason_against()
-    if no_hosts:
-        return no_hosts, "none"
-    no_netem = reason_against_netem()
-    return "", f"a relay in front of each server, for the kernel has no netem ({no_netem})" if no_netem else "tc netem"
+    return no_hosts, "none" if no_hosts else "a relay in front of each server"
 
 
 def _spread(mode: Mode, plan: MarketPlan, no_others: str) -> MarketPlan:
@@ -129,7 +124,6 @@ def deployments_of(resources: Sequence[ResourceConfig]) -> dict[str, Links | Non
 
 
 def _tables(found: Found) -> Tables:
-    """A table of each deployment, and all in one."""
     tables: dict[str, Any] = {
         f"figure13-{name.replace(' ', '-')}": lambda found, name=name: response_table(found.answers[name])
         for name in found.cases
@@ -139,7 +133,6 @@ def _tables(found: Found) -> Tables:
 
 
 def _comparisons(found: Found) -> Sequence[Comparison]:
-    """What the paper says of figure 13; of one host where there are no others."""
     tables = {name: rows for (name,), rows in grouped(found["figure13"], "deployment").items()}
     one, spread, mode = tables["one host"], tables.get(_spread_name(found.run)), mode_of(found.run)
     if spread is None:
@@ -168,7 +161,6 @@ def _comparisons(found: Found) -> Sequence[Comparison]:
 
 
 def _style(line: tuple[Any, ...], number: int) -> Mapping[str, Any]:
-    """Lines that nearly coincide get different styles."""
     return {
         "color": (BLUE, VERMILION, GREEN, *SERIES[3:])[number],
         "linestyle": ("-", "--", "-.", ":")[number],

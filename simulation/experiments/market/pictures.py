@@ -34,7 +34,6 @@ def _label(row: Row) -> str:
 
 
 def _figure8a(drawing: Drawing, found: Found) -> Iterable[Axes]:
-    """Request, mean offer in each round and winning price, one group of bars a request."""
     rows = found["figure8a"]
     axes = drawing.subplots()
     for offset, (column, label, colour) in enumerate(
@@ -77,7 +76,6 @@ def _in_turn(rows: Rows) -> bool:
 
 
 def _figure8b(drawing: Drawing, found: Found) -> Iterable[Axes]:
-    """Attractiveness of every resource over the machines' running time, as a map."""
     rows = found["over_time"]
     axes = drawing.subplots()
     if _in_turn(rows):
@@ -107,7 +105,6 @@ def _figure8b(drawing: Drawing, found: Found) -> Iterable[Axes]:
 
 
 def _figure9a(drawing: Drawing, found: Found) -> Iterable[Axes]:
-    """Share of wins, one bar a resource that won."""
     rows = found["figure9a"]
     axes = drawing.subplots()
     bars = axes.barh([_label(row) for row in rows], [row["share_percent"] for row in rows], color=BLUE)
@@ -153,7 +150,6 @@ def _figure9b(drawing: Drawing, found: Found) -> Iterable[Axes]:
 
 
 def _figure10(drawing: Drawing, found: Found) -> Iterable[Axes]:
-    """Mean offer of every resource between its minimum and its start price."""
     rows = found["figure10"]
     axes = drawing.subplots()
     low, high = ([row[column] for row in rows] for column in ("minimum_price", "start_price"))

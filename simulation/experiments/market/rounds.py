@@ -65,7 +65,6 @@ class Asked:
 
 
 def _asked_for(*wishes: UnitWish) -> Asked:
-    """Wishes under a label that says cores and asking price in credits per core hour."""
     return Asked(", ".join(f"{wish.cores} cores at {wish.price}" for wish in wishes), wishes)
 
 
@@ -195,7 +194,6 @@ def _auctions(found: Found) -> Rows:
 
 
 def _table(found: Found) -> Rows:
-    """Table 4 with the paper's columns and ours, for each request."""
     table = []
     for (request, rounds), made in grouped(found["auctions"], "request", "rounds").items():
         sold = [row for row in made if row["price"] is not None]
@@ -255,7 +253,6 @@ _WHY_PRICE: Final = "the paper's request is not given, and Curie's raw log, whic
 
 
 def _comparisons(found: Found) -> Sequence[Comparison]:
-    """What the paper says of Table 4; nothing of a market of one's own."""
     if not own_market(found.run).is_the_papers:
         return []
     table, mode = found["table4"], mode_of(found.run)
@@ -282,7 +279,6 @@ def _comparisons(found: Found) -> Sequence[Comparison]:
 
 
 def _of_request(label: str, ours: Mapping[int, float]) -> list[Comparison]:
-    """What the paper says of the course of the price, and its ten prices."""
     paper = {rounds: TABLE4[rounds][0] for rounds in ours}
     first, last = min(ours), max(ours)
     rise, rise_of_paper = (

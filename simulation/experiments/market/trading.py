@@ -250,7 +250,6 @@ def _submit_all(
 async def _submit(
     submission: Submission, state: StateFolder, opening: Instant, request_id: str, document: str
 ) -> _Answer:
-    """Submit one request at its time and follow it to its end."""
     rounds: list[RoundClosed] = []
     async with await SocketLine.open(state.socket(submission.user)) as line:
         await asyncio.sleep(max(0.0, (opening + submission.at - SystemClock().now()) / SECOND))
@@ -300,6 +299,5 @@ def _use(processes: Mapping[str, psutil.Process]) -> dict[str, ProcessUse]:
 
 
 def _machine_cpu_s() -> float:
-    """CPU time that the whole machine has spent so far."""
     times = psutil.cpu_times()
     return float(sum(times)) - float(times.idle) - float(getattr(times, "iowait", 0.0))

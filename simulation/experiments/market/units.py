@@ -120,7 +120,6 @@ def _rows(found: Found) -> Rows:
 
 
 def _table(found: Found) -> Rows:
-    """Means of what was bought, by the number of units."""
     table = []
     for units in sorted({row["units"] for row in found["auctions"]}):
         chosen = [row for row in found["auctions"] if (row["units"], row["status"]) == (units, "committed")]
@@ -132,7 +131,6 @@ def _table(found: Found) -> Rows:
 
 
 def _comparisons(found: Found) -> Sequence[Comparison]:
-    """What the paper says of figure 11b."""
     table, mode = found["figure11b"], mode_of(found.run)
     slope, _, fit = straight_line([(row["units"], row["round_s"]) for row in table])
     commit_slope, _, _ = straight_line([(row["units"], row["commitment_s"]) for row in table])
@@ -170,7 +168,6 @@ def _comparisons(found: Found) -> Sequence[Comparison]:
 
 
 def _figure11b(drawing: Drawing, found: Found) -> Iterable[Axes]:
-    """Round, commitment and whole purchase over the units of one request."""
     rows = found["figure11b"]
     axes = drawing.subplots()
     for column, label, colour, marker in (

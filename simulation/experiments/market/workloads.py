@@ -126,7 +126,6 @@ def workloads_of(found: Found) -> dict[str, str]:
 
 
 def _auctions(found: Found) -> list[tuple[int, AuctionResult]]:
-    """All auctions of Table 3's requests, with the number of their market."""
     results = enumerate(found.answers[TABLE3_PART], 1)
     return [(repetition, auction) for repetition, result in results for auction in result.auctions]
 
@@ -180,7 +179,6 @@ def _offers(found: Found) -> Rows:
 
 
 def _over_time(found: Found) -> Rows:
-    """Offers of first rounds over the machines' age."""
     workloads = workloads_of(found)
     return [
         {
@@ -206,7 +204,6 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def _by_request(found: Found) -> Rows:
-    """Figure 8a: means over the repetitions."""
     requests, offers = found["requests"], found["offers"]
     table = []
     for workload in TABLE3:
@@ -245,7 +242,6 @@ def _shares(found: Found) -> Rows:
 
 
 def _by_resource(found: Found) -> Rows:
-    """Figure 10: mean offer of every resource beside its minimum and start price."""
     made: dict[str, list[int]] = {}
     for _, auction in _auctions(found):
         for _, _, offer in offers_of(auction):
@@ -264,7 +260,6 @@ def _by_resource(found: Found) -> Rows:
 
 
 def _attractive(found: Found) -> Rows:
-    """Mean attractiveness beside the share of wins: do the most attractive resources win?"""
     won = {row["resource"]: row["share_percent"] for row in found["figure9a"]}
     table = [
         {

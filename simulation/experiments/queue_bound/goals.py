@@ -35,15 +35,12 @@ class _Goals:
         self.found: list[Comparison] = []
 
     def between(self, what: str, ours: float, low: float, high: float, unit: str = "share") -> None:
-        """A share of jobs within its bound must be neither less nor more."""
         self._add(what, f"goal {low:g} to {high:g}", ours, unit, _FEW, COVERAGE_PICTURE, at_least=low, at_most=high)
 
     def at_most(self, what: str, ours: float, most: float, unit: str = "ratio", picture: str = "") -> None:
-        """A ratio or an error must not be more."""
         self._add(what, f"goal {most:g}", ours, unit, _NEAR, picture, at_most=most)
 
     def at_least_month(self, ours: float) -> None:
-        """The worst month must have so much."""
         self._add(
             "least coverage of a month", f"goal {MONTH_COVERAGE:g}", ours, "share", _FEW, "", at_least=MONTH_COVERAGE
         )
@@ -83,7 +80,6 @@ def goals(log: str, tables: Mapping[str, Rows]) -> list[Comparison]:
 
 
 def _classes(found: _Goals, rows: Rows) -> None:
-    """The worst class of sizes on either side, and the worst month."""
     mine = [row for row in rows if row["predictor"] == PLANNED]
     sizes, in_months = ([row["coverage"] for row in mine if row["kind"] == kind] for kind in ("size", "month"))
     if sizes:

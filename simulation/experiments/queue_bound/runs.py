@@ -108,7 +108,6 @@ def named_log(text: str, waits: str, seed: int) -> Setting:
 
 
 def _stated_cores(path: Path) -> int | None:
-    """What a log's header says of its machine."""
     log = read_swf(path)
     return log.header_integer("MaxProcs") or log.header_integer("MaxNodes")
 

@@ -110,7 +110,6 @@ def _costs(waiting: int, seed: int) -> list[Row]:
 
 
 def _comparisons(found: Found) -> Sequence[Comparison]:
-    """The goals; of all logs that were named, else of some."""
     judged = [
         one.name for one in found.cases[RUNS] if one.waits == EASY and (found.run["log"] or one.name in GOAL_LOGS)
     ]

@@ -129,7 +129,6 @@ def _parameters_of(run: str, path: Path) -> tuple[str, ...]:
 
 
 def _flat(data: Mapping[str, Any], table: str, path: Path) -> dict[str, Any]:
-    """The values of a table, those of tables in it by names with dots."""
     found: dict[str, Any] = {}
 
     def take(values: Any, within: str) -> None:

@@ -1,9 +1,8 @@
 """Runs market plans on two hosts (`trials.namespaces`), each with a Prosody of its own.
 
 The two federate: users, bank, directory and the laboratory's resources live in one domain, the other sites' resources
-in the other, and every message between the two passes both servers and the link. Latency, jitter and loss are the
-kernel's (tc netem) where it has that, else those of a relay in front of each server (`trials.relay`). Needs root, `ip`
-and Prosody with its resolver library.
+in the other, and every message between the two passes both servers and the link. Latency, jitter and loss are those of
+a relay in front of each server (`trials.relay`). Needs root, `ip` and Prosody with its resolver library.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ from ramp.servers.certificate import ensure_server_certificate
 from ramp.servers.parent import tied
 from ramp.servers.prosody import PLUGINS, store_accounts
 from simulation.experiments.market.trading import DOMAIN, RunningMarket, Tally, trade_in_turn
-from simulation.experiments.trials.namespaces import DOMAINS, Host, Line, joined_hosts, reason_against_netem
-from simulation.experiments.trials.plan import MarketPlan
+from simulation.experiments.trials.namespaces import DOMAINS, Host, joined_hosts
+from simulation.experiments.trials.plan import Links, MarketPlan
 from simulation.experiments.trials.xmpp import LAUNCH_PER_AGENT_S, LAUNCH_S, swarm_toml
 from simulation.market.actors import COMPOSITION
 
@@ -95,17 +94,15 @@ def run_over_hosts(plans: Mapping[int, MarketPlan], tally: Tally) -> None:
         write_private(state.path / "started_at", str(opening - plan.age))
         passwords = _prepare_identities(plan, state, far)
         begun = time.perf_counter()
-        link = fmean([_latency(plan, name) for name in far]) if far else 0.0
-        line = Line(round(link), plan.links.jitter, plan.links.loss) if link else None
-        relayed = line is not None and bool(reason_against_netem())
-        hosts = stack.enter_context(joined_hosts(folder, None if relayed else line))
+        link = round(fmean([_latency(plan, name) for name in far])) if far else 0
+        hosts = stack.enter_context(joined_hosts(folder))
         processes = {}
         for number, host in enumerate(hosts, 1):
             accounts = {name: word for name, word in passwords.items() if (name in far) == (host.domain == DOMAINS[1])}
-            server = _prosody(host, folder / f"server-{number}", BEHIND_PORT if relayed else SERVER_PORT, accounts)
+            server = _prosody(host, folder / f"server-{number}", BEHIND_PORT if link else SERVER_PORT, accounts)
             processes[f"server-{number}"] = stack.enter_context(server)
-            if line is not None and relayed:
-                stack.enter_context(_relay(host, line, plan.seed + number))
+            if link:
+                stack.enter_context(_relay(host, link, plan.links, plan.seed + number))
         near = [each.name for each in plan.resources if each.name not in far]
         groups = {
             "market": (hosts[0], ["directory", "bank"]),
@@ -141,7 +138,6 @@ def _latency(plan: MarketPlan, name: str) -> Duration:
 
 @contextlib.contextmanager
 def _prosody(host: Host, state: Path, port: int, accounts: Mapping[str, str]) -> Iterator[psutil.Process]:
-    """A Prosody on a host, with accounts (passwords by local name)."""
     (state / "data").mkdir(parents=True)
     tls = ensure_server_certificate(host.ca_file.parent, host.domain)
     configuration = state / "prosody.cfg.lua"
@@ -174,10 +170,10 @@ def _prosody(host: Host, state: Path, port: int, accounts: Mapping[str, str]) ->
 
 
 @contextlib.contextmanager
-def _relay(host: Host, line: Line, seed: int) -> Iterator[None]:
+def _relay(host: Host, latency: Duration, links: Links, seed: int) -> Iterator[None]:
     command = host.command(sys.executable, "-m", "simulation.experiments.trials.relay", "--host", host.address)
     command += ["--port", str(SERVER_PORT), "--to-port", str(BEHIND_PORT), "--seed", str(seed)]
-    command += ["--latency-us", str(line.latency), "--jitter-us", str(line.jitter), "--loss", str(line.loss)]
+    command += ["--latency-us", str(latency), "--jitter-us", str(links.jitter), "--loss", str(links.loss)]
     with _ended(subprocess.Popen(tied(command), stdin=subprocess.DEVNULL, start_new_session=True)):
         yield
 
@@ -193,7 +189,6 @@ def _group_command(
 
 @contextlib.contextmanager
 def _group(command: Sequence[str], names: Sequence[str], log_path: Path) -> Iterator[psutil.Process]:
-    """A process of agents, all of them ready."""
     events = log_path.with_suffix(".events")
     with log_path.open("wb") as log, events.open("wb") as told:
         process = subprocess.Popen(
@@ -216,7 +211,6 @@ def _group(command: Sequence[str], names: Sequence[str], log_path: Path) -> Iter
 
 @contextlib.contextmanager
 def _ended(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """End a process and whatever it has started, afterwards."""
     try:
         yield
     finally:

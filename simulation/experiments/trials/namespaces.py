@@ -1,7 +1,7 @@
-"""Hosts on one machine: network namespaces joined by a link with latency, jitter and loss.
+"""Hosts on one machine: network namespaces joined by a link. Needs root and `ip`.
 
-What the link does to packets is the kernel's (tc netem) where it has that, else a relay in front of each host's server
-does the same to what the servers say to each other (`trials.relay`). Needs root and `ip`.
+Latency, jitter and loss of what the servers say to each other come from a relay in front of each host's server
+(`trials.relay`).
 """
 
 from __future__ import annotations
@@ -16,16 +16,12 @@ from pathlib import Path
 from typing import Final
 
 from ramp.errors import TransportError
-from ramp.model.instant import Duration
 from ramp.servers.certificate import ensure_server_certificate
 
 DOMAINS: Final = ("site-a.test", "site-b.test")
 """Of the laboratory and of the other sites; `.test` is reserved for such use (RFC 6761)."""
 
 ADDRESSES: Final = ("10.77.31.1", "10.77.31.2")
-NETEM_LIMIT: Final = 100_000
-"""Packets that netem may hold; its default of 1000 would lose more than configured."""
-
 _NAME: Final = "ramp-host-{pid}-{number}"
 _PROBE: Final = f"ramp-probe-{os.getpid()}"
 
@@ -44,15 +40,6 @@ class Host:
         return [*_in(self.namespace), *arguments]
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """What the link between the hosts does to every packet: latency and jitter in microseconds, loss as probability."""
-
-    latency: Duration
-    jitter: Duration
-    loss: float
-
-
 def reason_against() -> str:
     """Why a market cannot be spread over hosts here; empty if it can."""
     for program in ("ip", "prosody"):
@@ -60,23 +47,9 @@ def reason_against() -> str:
             return f"{program} is not installed"
     if os.geteuid() != 0:
         return "network namespaces need root"
-    with _probe_namespace() as complaint:
-        return f"network namespaces are not permitted: {complaint}" if complaint else ""
-
-
-def reason_against_netem() -> str:
-    """Why the kernel cannot delay and lose packets; empty if it can."""
-    if shutil.which("tc") is None:
-        return "tc is not installed"
-    with _probe_namespace() as complaint:
-        return complaint or _try([*_in(_PROBE), "tc", "qdisc", "add", "dev", "lo", "root", *_netem(Line(1000, 0, 0.0))])
-
-
-@contextlib.contextmanager
-def _probe_namespace() -> Iterator[str]:
-    """A namespace to try things in; yields what stands against having one."""
-    yield _try(["ip", "netns", "add", _PROBE])
+    complaint = _try(["ip", "netns", "add", _PROBE])
     _try(["ip", "netns", "del", _PROBE])
+    return f"network namespaces are not permitted: {complaint}" if complaint else ""
 
 
 def _in(namespace: str) -> list[str]:
@@ -90,12 +63,11 @@ def _try(command: Sequence[str]) -> str:
 
 
 @contextlib.contextmanager
-def joined_hosts(folder: Path, line: Line | None) -> Iterator[tuple[Host, Host]]:
+def joined_hosts(folder: Path) -> Iterator[tuple[Host, Host]]:
     """Two hosts and the link between them; removed afterwards.
 
     Args:
         folder: for their servers' certificates and the file `hosts` with their addresses.
-        line: what the kernel does to packets; None = nothing.
 
     Raises:
         TransportError: if the kernel refuses a command.
@@ -105,7 +77,7 @@ def joined_hosts(folder: Path, line: Line | None) -> Iterator[tuple[Host, Host]]
     names = [_NAME.format(pid=pid, number=number) for number in (1, 2)]
     (folder / "hosts").write_text("".join(f"{a} {d}\n" for a, d in zip(ADDRESSES, DOMAINS, strict=True)), "utf-8")
     try:
-        for command in joining_commands(names, [f"rv{pid}{letter}" for letter in "ab"], line):
+        for command in joining_commands(names, [f"rv{pid}{letter}" for letter in "ab"]):
             complaint = _try(command)
             if complaint:
                 raise TransportError(f"{' '.join(command)}: {complaint}")
@@ -119,11 +91,8 @@ def joined_hosts(folder: Path, line: Line | None) -> Iterator[tuple[Host, Host]]
             _try(["ip", "netns", "del", name])
 
 
-def joining_commands(names: Sequence[str], ends: Sequence[str], line: Line | None) -> list[list[str]]:
-    """Return the commands that make two namespaces and the link between them.
-
-    `line` is what the kernel does to the packets that leave each end; None = nothing.
-    """
+def joining_commands(names: Sequence[str], ends: Sequence[str]) -> list[list[str]]:
+    """Return the commands that make two namespaces and the link between them."""
     commands = [["ip", "netns", "add", name] for name in names]
     commands += [["ip", "-n", name, "link", "set", "lo", "up"] for name in names]
     first = ["ip", "link", "add", ends[0], "netns", names[0]]
@@ -131,16 +100,7 @@ def joining_commands(names: Sequence[str], ends: Sequence[str], line: Line | Non
     for name, end, address in zip(names, ends, ADDRESSES, strict=True):
         commands.append(["ip", "-n", name, "addr", "add", f"{address}/24", "dev", end])
         commands.append(["ip", "-n", name, "link", "set", end, "up"])
-        if line is not None:
-            commands.append([*_in(name), "tc", "qdisc", "add", "dev", end, "root", *_netem(line)])
     return commands
-
-
-def _netem(line: Line) -> list[str]:
-    arguments = ["netem", "limit", str(NETEM_LIMIT), "delay", f"{line.latency}us"]
-    if line.jitter:
-        arguments.append(f"{line.jitter}us")
-    return [*arguments, *(["loss", f"{100 * line.loss:g}%"] if line.loss else [])]
 
 
 def _remove_left_behind() -> None:

@@ -1,4 +1,4 @@
-"""A slow line in user space, for kernels without netem: passes TCP streams on, every chunk after its time on the line.
+"""A slow line in user space: passes TCP streams on, every chunk after its time on the line.
 
 Run on a host in front of its server's port. A chunk takes latency and jitter; one that would be lost waits for TCP's
 retransmission instead, and all behind it wait with it, as in a TCP stream.

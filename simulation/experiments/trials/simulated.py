@@ -100,7 +100,6 @@ class _Recorder(Observer):
         self._again: dict[str, int] = {}
 
     def listen(self, _: str, progress: Progress, now: Instant) -> None:
-        """Keep a user's reports on its rounds and on its request's end."""
         if isinstance(progress, RoundClosed) and not progress.record.best_offer:
             self._answered.setdefault(progress.request_id, []).append(progress.answered)
             self._again[progress.request_id] = self._again.get(progress.request_id, 0) + progress.called_again
@@ -108,11 +107,9 @@ class _Recorder(Observer):
             self.ended[progress.outcome.request_id] = progress
 
     def result(self, submission: Submission) -> AuctionResult:
-        """What was kept of a submission that has ended."""
         label = submission.label
         answered, again = tuple(self._answered.get(label, ())), self._again.get(label, 0)
         return AuctionResult(submission, unless_rule_failed(self.ended[label].outcome), answered, again)
 
     def sent(self, message: Message, delays: Sequence[Duration], now: Instant) -> None:
-        """Count a message that belongs to a purchase."""
         self.messages += not is_heartbeat(message)

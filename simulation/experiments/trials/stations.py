@@ -119,7 +119,6 @@ class Stations:
         return end
 
     def _travel(self, agent: str) -> Duration:
-        """Between an agent's host and the server's."""
         return 0 if self._links is None else link_delay(self._links, agent, self._random)
 
 
@@ -144,7 +143,6 @@ def _units(message: Message) -> int:
 
 
 def _processes(plan: MarketPlan) -> Mapping[str, str]:
-    """Who runs in which process, as the supervisor groups them."""
     processes = {BANK: "market", DIRECTORY: "market"}
     processes.update({f"user{number}": "users" for number in range(1, plan.users + 1)})
     for position, resource in enumerate(plan.resources):

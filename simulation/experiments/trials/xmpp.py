@@ -21,7 +21,8 @@ from typing import Final
 
 import psutil
 
-from ramp.control.status import UP, AgentStatus, SwarmStatus, parse_status
+from ramp.client.swarm import status
+from ramp.control.status import UP, AgentStatus, SwarmStatus
 from ramp.errors import TransportError
 from ramp.model.instant import SECOND
 from ramp.model.slot import StaticTerms
@@ -65,8 +66,8 @@ def run_over_xmpp(plans: Mapping[int, MarketPlan], tally: Tally) -> None:
         opening = (SystemClock().now() // SECOND + round(LAUNCH_S + LAUNCH_PER_AGENT_S * agents)) * SECOND
         write_private(state.path / "started_at", str(opening - largest.age))
         begun = time.perf_counter()
-        with _launched(config, state, READY_LIMIT_S + _PER_AGENT_S * agents) as status:
-            market = RunningMarket(state, _processes(status), opening, time.perf_counter() - begun)
+        with _launched(config, state, READY_LIMIT_S + _PER_AGENT_S * agents) as up:
+            market = RunningMarket(state, _processes(up), opening, time.perf_counter() - begun)
             trade_in_turn(plans, market, tally)
 
 
@@ -111,12 +112,12 @@ def _launched(config: Path, state: StateFolder, limit_s: float) -> Iterator[Swar
         )
     try:
         end = time.monotonic() + limit_s
-        while (status := _status(state)) is None:
+        while (found := _status(state)) is None:
             if supervisor.poll() is not None or time.monotonic() > end:
                 said = log_path.read_text("utf-8", errors="replace").strip()
                 raise TransportError(f"the market did not come up: {said or f'not ready within {limit_s:g} s'}")
             time.sleep(_POLL_S)
-        yield status
+        yield found
     finally:
         supervisor.terminate()
         try:
@@ -127,12 +128,9 @@ def _launched(config: Path, state: StateFolder, limit_s: float) -> Iterator[Swar
 
 
 def _status(state: StateFolder) -> SwarmStatus | None:
-    """What the supervisor writes once everybody is ready."""
-    try:
-        found = parse_status(state.status_file.read_text("utf-8"))
-    except (OSError, ValueError):
-        return None
-    return found if found.state == UP else None
+    """What the supervisor answers once everybody is ready."""
+    found = status(state)
+    return found if found is not None and found.state == UP else None
 
 
 def _processes(status: SwarmStatus) -> dict[str, psutil.Process]:

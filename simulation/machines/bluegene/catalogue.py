@@ -188,7 +188,6 @@ class Catalogue:
         return tuple(offsets)
 
     def _layouts(self, request: JobRequest, connection: tuple[Connection, ...]) -> Iterator[_Layout]:
-        """Return extents and connections as they may lie on the machine, in order of discovery."""
         dimensions = len(self.grid.extents)
         if request.shape is None:
             # the connections are the machine's dimensions' here: there is no extent that they could go along with
@@ -258,7 +257,6 @@ class Catalogue:
     def _row(
         self, members: tuple[tuple[int, ...], ...], connection: tuple[Connection, ...], order: int
     ) -> list[int] | None:
-        """Return columns of a candidate, or None where no link set joins it."""
         least = 0
         columns: list[int] = []
         for dimension in range(len(members)):

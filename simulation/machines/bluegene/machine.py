@@ -258,7 +258,6 @@ class BlueGene(GridUnits):
         return self.grid.line(dimension, line)
 
     def _conflict(self, mask: StateVector) -> str:
-        """Name what a mask wants that is not free."""
         taken = mask & self._state.busy
         words = self._catalogue.unit_words
         units = int.from_bytes(taken[:words].tobytes(), "little")

@@ -102,7 +102,6 @@ def _begun(reservation: MachineReservation, shown: MachineState) -> bool:
 
 
 def _keys(shown: MachineState) -> dict[str, str]:
-    """Return the market's keys of a machine's reservations, where the machine tells them."""
     listed = shown.snapshot.get("reservations")
     rows: Sequence[object] = listed if isinstance(listed, list) else ()
     return {str(row["reservation_id"]): str(row["key"]) for row in rows if isinstance(row, dict) and "key" in row}

@@ -61,7 +61,6 @@ def placed(how: Coordinates, rows: Mapping[str, Any], nodes: Sequence[Node], gri
 
 
 def _in_names(nodes: Sequence[Node], dimensions: int, key: str) -> list[tuple[str, list[int], str]]:
-    """Return names and coordinates by the last characters of the names, a digit in base 36 each."""
     told = []
     for node in nodes:
         try:
@@ -72,7 +71,6 @@ def _in_names(nodes: Sequence[Node], dimensions: int, key: str) -> list[tuple[st
 
 
 def _in_rows(rows: Mapping[str, Any], key: str) -> list[tuple[str, list[int], str]]:
-    """Return names and coordinates as the table tells them."""
     if not rows:
         raise ConfigurationError("is missing; expected for example rows = { 'n[0-3]' = [0, 0] }", key=key)
     told = []

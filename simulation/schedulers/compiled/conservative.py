@@ -74,7 +74,6 @@ def _earliest(times: Int64Array, free: Int64Array, count: int, now: int, size: i
 
 @compiled
 def _forget_past(times: Int64Array, free: Int64Array, count: int, now: int) -> int:
-    """Drop segments that are over; the new count."""
     gone = 0
     while gone + 1 < count and times[gone + 1] <= now:
         gone += 1
@@ -109,7 +108,6 @@ def _plan_again(
     size: Int64Array,
     anew: bool,
 ) -> int:
-    """Move the waiting jobs forward one by one in order of arrival; `anew`: none is in the profile yet."""
     job, stop = waiting
     while job < stop:
         if not anew:
@@ -124,7 +122,7 @@ def _plan_again(
 def conservative(
     submit: Int64Array, duration: Int64Array, requested: Int64Array, size: Int64Array, capacity: int
 ) -> Int64Array:
-    """Start times of conservative backfilling; arguments as for `fcfs`.
+    """Start times of conservative backfilling; arguments as for `easy`.
 
     Source: A. W. Mu'alem and D. G. Feitelson, IEEE Trans. Parallel and Distributed Systems 12(6), 2001, section 3:
     every job gets the earliest start that delays nobody when it arrives; when a job ends, the waiting ones are moved

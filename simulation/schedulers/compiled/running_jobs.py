@@ -46,6 +46,27 @@ def remove(running: Int64Array, count: int, job: int) -> int:
 
 
 @compiled
+def double_overrun_requests(
+    running: Int64Array, count: int, expected_end: Int64Array, start: Int64Array, requested: Int64Array, now: int
+) -> None:
+    """Give each of `running[:count]` whose expected end has come a later one, and keep the order."""
+    while count > 0 and expected_end[running[0]] <= now:
+        job = running[0]
+        expected_end[job] = doubled_end(start[job], requested[job], now)
+        insert(running, remove(running, count, job), expected_end, job)
+
+
+@compiled
+def find_due(running: Int64Array, expected_end: Int64Array, size: Int64Array, now: int) -> tuple[int, int]:
+    """Return how many jobs have an expected end that has come, and their processors."""
+    due = freed = 0
+    while due < running.size and expected_end[running[due]] <= now:
+        freed += size[running[due]]
+        due += 1
+    return due, freed
+
+
+@compiled
 def promise(running: Int64Array, expected_end: Int64Array, size: Int64Array, free: int, wanted: int) -> tuple[int, int]:
     """Return when `wanted` processors will be free (shadow time), and how many more there will be (extra nodes)."""
     available = free

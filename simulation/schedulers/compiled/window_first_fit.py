@@ -1,4 +1,4 @@
-"""Window first-fit on a flat machine; see the package."""
+"""First-fit on a flat machine, with a window of one job, of some jobs or of the whole queue; see the package."""
 
 from __future__ import annotations
 
@@ -11,6 +11,31 @@ from simulation.schedulers.compiled.running_jobs import NEVER, Int64Array
 from simulation.schedulers.policies.window_first_fit import WindowCounts, WindowOptions
 
 
+def first_come_first_served(
+    submit: Int64Array, duration: Int64Array, requested: Int64Array, size: Int64Array, capacity: int
+) -> Int64Array:
+    """Start times when only the head of the queue may start.
+
+    Args:
+        submit: submission times, ascending, shape (jobs,).
+        duration: times the jobs will hold their processors, shape (jobs,).
+        requested: not used; all loops have one signature.
+        size: processors of each job, at most `capacity`, shape (jobs,).
+        capacity: processors of the machine.
+
+    Returns:
+        Start times, shape (jobs,).
+    """
+    return _start_times(submit, duration, size, capacity, 1)
+
+
+def first_fit(
+    submit: Int64Array, duration: Int64Array, requested: Int64Array, size: Int64Array, capacity: int
+) -> Int64Array:
+    """Start times when every waiting job that fits starts; arguments as of `first_come_first_served`."""
+    return _start_times(submit, duration, size, capacity, submit.size)
+
+
 def window_first_fit(
     submit: Int64Array,
     duration: Int64Array,
@@ -19,14 +44,13 @@ def window_first_fit(
     capacity: int,
     options: WindowOptions,
 ) -> Int64Array:
-    """Start times of window first-fit; arguments as of `fcfs`, and the scheduler's options."""
+    """Start times of window first-fit; arguments as of `first_come_first_served`, and the scheduler's options."""
     by_index = options.window_counts is WindowCounts.INDICES
     return _start_times(submit, duration, size, capacity, options.window if by_index else -options.window)
 
 
 @compiled
 def _start_times(submit: Int64Array, duration: Int64Array, size: Int64Array, capacity: int, window: int) -> Int64Array:
-    """Start times; a positive window counts indices of submission, a negative one waiting jobs."""
     jobs = submit.size
     start = np.zeros(jobs, dtype=np.int64)
     behind = np.arange(1, jobs + 1)

@@ -32,7 +32,6 @@ class _GivenBack:
     end: int = 0
 
     def add(self, begin: int, end: int) -> None:
-        """Let it hold [begin, end), if there is anything in it."""
         if begin < end:
             self.begin, self.end = (min(self.begin, begin), max(self.end, end)) if self else (begin, end)
 
@@ -59,7 +58,6 @@ class _VainStarts:
         return floor
 
     def note(self, job: Job, start: int) -> None:
-        """Note that no job of the kind and this length, or longer, can start before a time."""
         pairs = self.known.setdefault(job.kind, [])
         pairs[:] = [pair for pair in pairs if pair[0] < job.planned_length or pair[1] > start]
         pairs.append((job.planned_length, start))
@@ -110,7 +108,6 @@ class ConservativeBackfill:
         return min((begin for begin, _ in self._promises.values()), default=None)
 
     def _promise(self, plan: Plan, now: int) -> None:
-        """Move promises forward, if that may be possible, and promise starts to those who have none."""
         given_back, moved, floors = self._given_back, _GivenBack(), _VainStarts()
         for number, job in self._queue.items():
             old = self._promises.get(number)
@@ -141,7 +138,6 @@ class ConservativeBackfill:
             self._given_back = moved  # those before a job that moved forward look at what it left the next time
 
     def _see_what_changed(self, site: Site) -> None:
-        """Note what has been given back since the last decision; drop promises that no longer hold."""
         now, ends, capacity = site.now, expected_ends(site), site.machine.capacity
         for number, end in self._expected_ends.items():
             if number not in ends:

@@ -68,7 +68,6 @@ class EasyBackfill:
         return None
 
     def _backfill(self, site: Site, head: Job) -> None:
-        """Start later jobs in order of arrival."""
         free = site.machine.free
         if all(line[0][1].request.size > free for line in self._queue.lines.values()):
             return
@@ -196,6 +195,6 @@ class EasyBackfill:
 SCHEDULER = scheduler(
     EasyBackfill,
     about="Later jobs may overtake if they do not delay the first job (default).",
-    compiled_by_event="simulation.schedulers.compiled.easy_event_order:easy_event_by_event",
+    compiled_by_event="simulation.schedulers.compiled.easy:easy_event_by_event",
     compiled="simulation.schedulers.compiled.easy:easy",
 )

@@ -72,5 +72,5 @@ class AggressiveFirstFit:
 SCHEDULER = scheduler(
     AggressiveFirstFit,
     about="Every waiting job that fits starts, in order of arrival.",
-    compiled="simulation.schedulers.compiled.first_fit:first_fit",
+    compiled="simulation.schedulers.compiled.window_first_fit:first_fit",
 )

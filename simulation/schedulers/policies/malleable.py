@@ -84,7 +84,6 @@ class MalleableJobs:
         return bool(steps)
 
     def _use_what_is_idle(self, site: Site) -> None:
-        """Let running jobs grow, one step each, again and again."""
         grown = True
         while grown and site.machine.free:
             grown = False
@@ -138,7 +137,6 @@ def _stays_clear(site: Site, running: RunningJob, request: JobRequest) -> bool:
 
 
 def _resized(machine: Machine, running: RunningJob, request: JobRequest, now: int) -> RunningJob | None:
-    """Return a job after a change of its size on that machine; None where it cannot have it."""
     malleability, change = running.job.malleability, machine.reallocate(request)
     assert malleability is not None, "the others are left out"
     return None if change is None else changed(running, change, malleability, now)

@@ -42,11 +42,9 @@ class _TimedSite:
 
     @property
     def reservations(self) -> Sequence[AdvanceReservation]:
-        """Granted reservations whose end has not come."""
         return self._site.reservations
 
     def place(self, job: Job) -> Placement | None:
-        """Return a place where the job can start now, clear of reservations."""
         machine, now = self._site.machine, self._site.now
         if self._site.reservations or not heeds_ends(machine):
             return self._site.place(job)
@@ -57,7 +55,6 @@ class _TimedSite:
         self._site.start(job, placement)
 
     def resize(self, request: JobRequest) -> Reallocation | None:
-        """Change the size of a running malleable job now."""
         return self._site.resize(request)
 
 

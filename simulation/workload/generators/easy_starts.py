@@ -63,12 +63,10 @@ class _EasyMachine:
         self._limits: list[tuple[int, int]] = []
 
     def queue(self, job: int) -> None:
-        """Let a job wait behind all others."""
         self._waiting[self._last] = job
         self._last += 1
 
     def run_until(self, moment: int | None) -> None:
-        """Let jobs end, and others take their place, up to and including a moment (None = to the end)."""
         while self._ends and (moment is None or self._ends[0][0] <= moment):
             now = self._ends[0][0]
             while self._ends and self._ends[0][0] == now:
@@ -82,7 +80,6 @@ class _EasyMachine:
             self.start_jobs(moment)
 
     def start_jobs(self, now: int) -> None:
-        """Start what may start now."""
         while self._first < self._last and self.sizes[job := int(self._waiting[self._first])] <= self.free:
             self._start(job, now)
             self._first += 1

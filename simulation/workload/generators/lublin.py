@@ -280,7 +280,6 @@ def synthetic_log(
 def _jobs_of_area(
     generator: np.random.Generator, area: float, machine_cores: int, parameters: LublinParameters
 ) -> tuple[Int64Array, Int64Array]:
-    """Return sizes and run times of as many jobs as take `area` core seconds together."""
     sizes: list[Int64Array] = []
     runs: list[Int64Array] = []
     total = 0.0

@@ -65,7 +65,7 @@ def test_a_demonstration_comes_up_moves_and_leaves_nothing(place):
 def test_a_market_does_not_outlive_a_demonstration_that_is_killed(place):
     process, _ = begin(place)
     with process:
-        until(lambda: list(place.glob("ramp-web-demo-*/state/run/swarm.json")), "the market is up")
+        until(lambda: list(place.glob("ramp-web-demo-*/state/run/web-address")), "the pages are served")
         process.kill()
         process.communicate(timeout=LIMIT_S)
     until(lambda: running(place) == [], "the market has ended")

@@ -31,7 +31,7 @@ def market(small_market):
 def test_an_agent_whose_key_is_revoked_is_shown_as_broken_until_it_has_a_new_one(market):
     supervisor, keys, address = market
     supervisor._look_at_keys()
-    supervisor._published = "up"
+    supervisor._state_shown = "up"
     assert headline(supervisor._status()).health is Health.UP
     keys.revoke(address, NOW + HOUR)
     supervisor._look_at_keys()

@@ -1,22 +1,18 @@
-"""The compiled loop for malleable jobs on logs: EASY where nothing is malleable, and what every strategy keeps."""
+"""The loop of `examples/studies/malleable_logs.py`: EASY where nothing is malleable, and what every strategy keeps."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from ramp.declarations import load_file
 from simulation.malleable.speedup import DowneyLaw
 from simulation.schedulers.compiled.easy import easy
-from simulation.schedulers.compiled.malleable import (
-    AVERAGE_POOL,
-    AVERAGE_STEAL,
-    MARGINAL_GAIN,
-    MINIMUM,
-    PREFERRED,
-    RIGID,
-    easy_malleable,
-    speed_up,
-)
+
+LOOP = load_file(Path(__file__).parents[3] / "examples" / "studies" / "malleable_logs.py")
+OTHERS = (LOOP.MINIMUM, LOOP.PREFERRED, LOOP.AVERAGE_POOL, LOOP.AVERAGE_STEAL, LOOP.MARGINAL_GAIN)
 
 pytestmark = pytest.mark.slow  # the loop takes a while to be compiled
 CAPACITY = 40
@@ -49,19 +45,19 @@ def drawn(seed: int, share: float, count: int = 150) -> dict:
 def test_without_malleable_jobs_it_is_easy(seed: int) -> None:
     """Start by start the schedule of the loop for rigid jobs, which is checked against definitions elsewhere."""
     jobs = drawn(seed, 0)
-    start, end, _, changes, _ = easy_malleable(*jobs.values(), CAPACITY, RIGID, False)
+    start, end, _, changes, _ = LOOP.easy_malleable(*jobs.values(), CAPACITY, LOOP.RIGID, False)
     plain = easy(jobs["submit"], jobs["duration"], jobs["requested"], jobs["preferred"], CAPACITY)
     assert start.tolist() == plain.tolist()
     assert (end - start == jobs["duration"]).all()
     assert changes == 0
 
 
-@pytest.mark.parametrize("strategy", [MINIMUM, PREFERRED, AVERAGE_POOL, AVERAGE_STEAL, MARGINAL_GAIN])
+@pytest.mark.parametrize("strategy", OTHERS)
 @pytest.mark.parametrize("share", [0.3, 1.0])
 def test_what_every_strategy_keeps(strategy: int, share: float) -> None:
     """Never more than the machine, every size within its limits, and of every job exactly its work is done."""
     jobs = drawn(7, share)
-    start, end, area, changes, told = easy_malleable(*jobs.values(), CAPACITY, strategy, True)
+    start, end, area, changes, told = LOOP.easy_malleable(*jobs.values(), CAPACITY, strategy, True)
     assert (start >= jobs["submit"]).all()
     history: dict[int, list[tuple[int, int]]] = {}
     for job, time, size in told:
@@ -91,19 +87,19 @@ def test_what_every_strategy_keeps(strategy: int, share: float) -> None:
 def test_malleability_shortens_the_turnaround() -> None:
     """On a machine that is full, under every strategy; ours the most (the study's finding, and our goal)."""
     means = {}
-    for strategy in (RIGID, MINIMUM, PREFERRED, AVERAGE_POOL, AVERAGE_STEAL, MARGINAL_GAIN):
+    for strategy in (LOOP.RIGID, *OTHERS):
         totals = []
         for seed in range(6):
-            jobs = drawn(seed, 0.0 if strategy == RIGID else 1.0, 300)
-            _, end, _, _, _ = easy_malleable(*jobs.values(), CAPACITY, strategy, False)
+            jobs = drawn(seed, 0.0 if strategy == LOOP.RIGID else 1.0, 300)
+            _, end, _, _, _ = LOOP.easy_malleable(*jobs.values(), CAPACITY, strategy, False)
             totals.append(float((end - jobs["submit"]).mean()))
         means[strategy] = sum(totals) / len(totals)
-    assert all(means[strategy] < means[RIGID] for strategy in means if strategy != RIGID)
-    assert means[MARGINAL_GAIN] == min(means.values())
+    assert all(means[strategy] < means[LOOP.RIGID] for strategy in means if strategy != LOOP.RIGID)
+    assert means[LOOP.MARGINAL_GAIN] == min(means.values())
 
 
 def test_speed_ups_are_downeys() -> None:
     """The compiled function and the law, which is tested against the publication."""
     for average, variance in ((1.0, 0.0), (7.5, 0.4), (12.0, 1.0), (20.0, 1.7)):
         law = DowneyLaw(average, variance)
-        assert [speed_up(n, average, variance) for n in range(1, 60)] == [law.speed_up(n) for n in range(1, 60)]
+        assert [LOOP.speed_up(n, average, variance) for n in range(1, 60)] == [law.speed_up(n) for n in range(1, 60)]

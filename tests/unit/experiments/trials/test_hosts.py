@@ -15,7 +15,7 @@ from simulation.experiments.study import Found, Run
 from simulation.experiments.trials import hosts as market_hosts
 from simulation.experiments.trials import namespaces as market_namespaces
 from simulation.experiments.trials.hosted_group import federated
-from simulation.experiments.trials.namespaces import Host, Line, joining_commands
+from simulation.experiments.trials.namespaces import Host, joining_commands
 from simulation.experiments.trials.plan import Mode, swarms_directory, table2_resources
 
 
@@ -48,41 +48,26 @@ ip -n h2 link set lo up
 ip link add e1 netns h1 type veth peer name e2 netns h2
 ip -n h1 addr add 10.77.31.1/24 dev e1
 ip -n h1 link set e1 up
-ip netns exec h1 tc qdisc add dev e1 root netem limit 100000 delay 15400us 1000us loss 1%
 ip -n h2 addr add 10.77.31.2/24 dev e2
 ip -n h2 link set e2 up
-ip netns exec h2 tc qdisc add dev e2 root netem limit 100000 delay 15400us 1000us loss 1%
 """
-"""Written after the manual pages ip-netns(8), ip-link(8), veth(4) and tc-netem(8)."""
+"""Written after the manual pages ip-netns(8), ip-link(8) and veth(4)."""
 
 
-def test_hosts_and_netem_are_made_by_these_commands() -> None:
-    commands = joining_commands(("h1", "h2"), ("e1", "e2"), Line(15_400, 1_000, 0.01))
+def test_hosts_are_made_by_these_commands() -> None:
+    commands = joining_commands(("h1", "h2"), ("e1", "e2"))
     assert [" ".join(command) for command in commands] == GOLDEN.splitlines()
 
 
-def test_without_a_line_the_kernel_delays_nothing() -> None:
-    commands = joining_commands(("h1", "h2"), ("e1", "e2"), None)
-    assert [" ".join(command) for command in commands] == [each for each in GOLDEN.splitlines() if "netem" not in each]
-
-
-def test_a_line_without_jitter_and_loss_is_told_its_delay_alone() -> None:
-    commands = joining_commands(("h1", "h2"), ("e1", "e2"), Line(200, 0, 0.0))
-    netem = [" ".join(command) for command in commands if "netem" in command]
-    assert [each.partition("netem ")[2] for each in netem] == ["limit 100000 delay 200us"] * 2
-
-
 @pytest.mark.parametrize(
-    ("hosts", "netem", "told"),
+    ("hosts", "told"),
     [
-        ("", "", ("", "tc netem")),
-        ("", "unknown", ("", "a relay in front of each server, for the kernel has no netem (unknown)")),
-        ("prosody is not installed", "", ("prosody is not installed", "none")),
+        ("", ("", "a relay in front of each server")),
+        ("prosody is not installed", ("prosody is not installed", "none")),
     ],
 )
-def test_which_of_netem_and_relay_makes_the_link_slow_is_told(monkeypatch, hosts, netem, told) -> None:
+def test_the_summary_says_what_makes_the_link_slow(monkeypatch, hosts, told) -> None:
     monkeypatch.setattr(market_namespaces, "reason_against", lambda: hosts)
-    monkeypatch.setattr(market_namespaces, "reason_against_netem", lambda: netem)
     assert market_network._line_of(Mode.XMPP) == told
 
 
@@ -90,14 +75,12 @@ def names_of(plan) -> list[str]:
     return ["bank", "directory", *(each.name for each in plan.resources), *(f"user{n + 1}" for n in range(plan.users))]
 
 
-@pytest.mark.parametrize(("netem", "relays"), [("", 0), ("qdisc kind is unknown", 2)])
-def test_netem_is_taken_where_the_kernel_has_it(monkeypatch, netem, relays) -> None:
+def test_a_relay_stands_in_front_of_each_server(monkeypatch) -> None:
     """What is made of namespaces, servers and agents is noted instead of being started."""
     made = []
 
     @contextlib.contextmanager
-    def hosts(folder, line):
-        made.append(("line", line))
+    def hosts(folder):
         domains = enumerate(market_hosts.DOMAINS, 1)
         yield tuple(Host(f"h{n}", f"10.0.0.{n}", domain, folder / "ca") for n, domain in domains)
 
@@ -106,11 +89,10 @@ def test_netem_is_taken_where_the_kernel_has_it(monkeypatch, netem, relays) -> N
         made.append((what, *details))
         yield None
 
-    monkeypatch.setattr(market_hosts, "reason_against_netem", lambda: netem)
     monkeypatch.setattr(market_hosts, "joined_hosts", hosts)
     server = lambda host, state, port, accounts: noted("server", port, set(accounts))  # noqa: E731
     monkeypatch.setattr(market_hosts, "_prosody", server)
-    monkeypatch.setattr(market_hosts, "_relay", lambda host, line, seed: noted("relay", line))
+    monkeypatch.setattr(market_hosts, "_relay", lambda host, latency, links, seed: noted("relay", latency, links))
     monkeypatch.setattr(market_hosts, "_group", lambda command, names, log: noted("agents", len(names)))
     monkeypatch.setattr(market_hosts, "_prepare_identities", lambda plan, *_: dict.fromkeys(names_of(plan), "x"))
     monkeypatch.setattr(market_hosts, "trade_in_turn", lambda *_: None)
@@ -119,11 +101,10 @@ def test_netem_is_taken_where_the_kernel_has_it(monkeypatch, netem, relays) -> N
     (plan,) = plans_of(1, 1, (3,), resources, links)
     market_hosts.run_over_hosts({0: plan}, Tally(3))
     mean = 5 * (17_000 + 20_000 + 20_000 + 16_000 + 4_000) // 5
-    line = Line(mean, 5_000, 0.01)
-    assert made[0] == ("line", None if relays else line)
-    assert [each for each in made if each[0] == "relay"] == [("relay", line)] * relays
+    assert [each for each in made if each[0] == "relay"] == [("relay", mean, links)] * 2
+    assert (links.jitter, links.loss) == (5_000, 0.01)
     servers = [each for each in made if each[0] == "server"]
-    assert {each[1] for each in servers} == {5270 if relays else 5269}
+    assert {each[1] for each in servers} == {5270}
     accounts = [each[2] for each in servers]  # every agent has one, on the server of its host
     assert [len(each) for each in accounts] == [2 + 3 + 10, 5]
     assert accounts[0] | accounts[1] == set(names_of(plan))
