@@ -238,7 +238,9 @@ async def test_a_hold_that_fails_is_in_doubt_until_it_is_looked_up(agent: Agent,
             assert (await agent.ask(fx.ReleaseSlot(mood))).answer is None
             assert await agent.look_up(mood) is None
             await agent.until(agent.quote, lambda slot: isinstance(slot, Slot))
-            assert isinstance(await agent.hold(f"{mood} again"), Reservation)
+            again = f"{mood} again"
+            assert isinstance(await agent.hold(again), Reservation)
+            assert (await agent.ask(fx.ReleaseSlot(again))).answer is None
 
 
 @pytest.mark.slow
