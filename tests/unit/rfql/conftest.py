@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ramp.model.agreement import Agreement, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND, Instant, from_iso
 from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit, TotalCores
@@ -80,6 +80,11 @@ def agreement(now: Instant) -> Agreement:
         order_id="order-6",
         valid_until=now + 10 * MINUTE,
     )
+
+
+@pytest.fixture(scope="session")
+def cancellation(now: Instant) -> ContractChange:
+    return ContractChange("agreement-9", 0, "offer-17", USER, RESOURCE, BANK, now, reason="no need")
 
 
 @pytest.fixture(scope="session")

@@ -41,9 +41,12 @@ def test_genuine_documents_are_accepted(
 
 
 def test_genuine_cancellation_is_accepted(
-    verifier: XmlNotary, user_notary: XmlNotary, resource_notary: XmlNotary, now: Instant
+    verifier: XmlNotary,
+    user_notary: XmlNotary,
+    resource_notary: XmlNotary,
+    cancellation: ContractChange,
+    now: Instant,
 ) -> None:
-    cancellation = ContractChange("agreement-9", 0, "offer-17", USER, RESOURCE, "bank@localhost", now, reason="x")
     once = user_notary.sign(Signed(cancellation), now)
     twice = resource_notary.sign(once, now)
     assert verifier.verify(once.document, now).signers == (USER,)
@@ -291,12 +294,10 @@ def test_countersignature_in_the_wrong_role_is_refused(
 
 
 def test_cancellation_in_the_wrong_role_is_refused(
-    verifier: XmlNotary, refused: Refused, store: KeyStore, now: Instant
+    verifier: XmlNotary, refused: Refused, store: KeyStore, cancellation: ContractChange, now: Instant
 ) -> None:
     key, _ = store.identity(USER)
-    body = agreements.write_body(
-        ContractChange("agreement-9", 0, "offer-17", USER, RESOURCE, "bank@localhost", now, reason="")
-    )
+    body = agreements.write_body(cancellation)
     assert verifier.verify(sign_text(body, key, certificate_for(store, key, now)), now).signers == (USER,)
     attack = sign_text(body, key, certificate_for(store, key, now, roles=(Role.RESOURCE,)))
     refused(attack, SignerUnknown, "got role resource, expected user")
