@@ -307,15 +307,6 @@ def test_a_void_is_remembered_as_long_as_an_order_may_last_and_no_longer(bank: A
     assert refused.detail.endswith("at most 15 minutes, or for one queued job 168 hours")
 
 
-@pytest.mark.parametrize(("reason", "told"), [("it burns", "it burns"), ("", "slot_taken")])
-@pytest.mark.parametrize("sender", ["res1", "alice"])
-def test_why_a_resource_failed_is_told_on(bank: Any, said: Any, reason: str, told: str, sender: str) -> None:
-    bank.order()
-    answers = said(bank.hear(sender, bank.failure(reason=reason), 30))
-    (voided,) = [each for each in answers if isinstance(each, c.OrderVoided)]
-    assert voided.detail == told
-
-
 def test_every_refusal_says_why(bank: Any, said: Any) -> None:
     """Codes are for programs; whoever reads a log needs a sentence."""
     answers = said(bank.hear("alice", bank.failure(), 10))  # nobody has ordered anything
@@ -378,9 +369,3 @@ def test_a_broken_document_voids_if_the_named_resource_brings_it(bank: Any, said
     bank.hear(sender, broken, 20)
     (answer,) = said(bank.countersign(bank.line(), now=30))
     assert type(answer) is (c.PaymentRefused if sender == "res1" else c.PaymentMade)
-
-
-def test_a_failure_that_is_told_twice_voids_once(bank: Any, said: Any) -> None:
-    bank.order()
-    assert c.OrderVoided in map(type, said(bank.hear("res1", bank.failure(), 20)))
-    assert [type(each) for each in said(bank.hear("res1", bank.failure(), 21))] == [c.ChangeRefused]

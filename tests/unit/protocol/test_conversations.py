@@ -23,7 +23,7 @@ from ramp.protocol.conversations import (
     Retention,
     least_retention,
 )
-from ramp.protocol.effects import Effect, ForgetSlots, TakeUpAgain
+from ramp.protocol.effects import Effect, ForgetSlots
 from ramp.protocol.machine import STORY_LENGTH, StateMachine
 from ramp.protocol.timing import Timing
 from ramp.protocol.transition_tables import AUCTION, BUYER_CHANGE, AuctionState, BuyerChangeState
@@ -69,14 +69,6 @@ def registry_of(*waiting: Waiting) -> tuple[Registry, Conversations[Waiting]]:
 
 def names(effects: list[Effect]) -> list[str]:
     return [each.keys[0] for each in effects if isinstance(each, ForgetSlots)]
-
-
-def test_what_is_named_otherwise_is_resumed_under_that_name() -> None:
-    registry = Registry()
-    group: Conversations[Waiting] = Conversations(registry, lambda each: f"offer of {each.name}")
-    one = group.add("one", Waiting("one", [5], raises=True))
-    group.act("one", one.start, 0)
-    assert registry.tick(5) == [TakeUpAgain("offer of one", BUG)]
 
 
 def test_replaced_alarms_do_not_pile_up() -> None:

@@ -37,14 +37,6 @@ LEASE = 15 * SECOND
 SERVICE = "resource-trader"
 
 
-def test_a_heartbeat_renews_the_lease(directory: Any) -> None:
-    directory.register("res", 1)
-    directory.register("res", 2, now=10 * SECOND)
-    assert directory.names(LEASE + 9 * SECOND).names == ("res",)
-    directory.party.tick(LEASE + 10 * SECOND)
-    assert directory.party.registered == ()
-
-
 @pytest.mark.parametrize("number", [5, 4, -1])
 def test_a_captured_registration_keeps_nobody_listed(directory: Any, number: int) -> None:
     directory.register("res", 5)
