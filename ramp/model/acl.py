@@ -11,6 +11,7 @@ from typing import Final
 
 from ramp.model import contents
 from ramp.model.communicative_acts import DECLARED, Performative
+from ramp.model.instant import Duration
 from ramp.model.seal import Role, Seal
 
 __all__ = [
@@ -69,6 +70,7 @@ class Message:
         content: the typed content.
         reply_with: id for an answer to quote.
         in_reply_to: the id that this message answers.
+        reply_by: how long the sender waits for an answer, from the moment of sending; None if it waits for no answer.
         seal: the sender's seal; the host adds it to outgoing messages, and has verified it on incoming ones.
     """
 
@@ -79,4 +81,5 @@ class Message:
     content: contents.Content
     reply_with: str = ""
     in_reply_to: str = ""
+    reply_by: Duration | None = None
     seal: Seal | None = None

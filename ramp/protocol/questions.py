@@ -174,9 +174,10 @@ class Questions:
             performative: REQUEST for an order.
             pages: collects an answer that comes in several messages.
         """
+        limit = self._pace.timing.query_limit
         directories = receiver if isinstance(receiver, Directories) else None
         name = receiver.preferred if isinstance(receiver, Directories) else receiver
-        send = Send(Message(performative, self._name, name, query_id, ask(1), reply_with=query_id))
+        send = Send(Message(performative, self._name, name, query_id, ask(1), reply_with=query_id, reply_by=limit))
         question = Question(send, ask, self._pace, now, role=role, directories=directories, pages=pages)
         self._open.add(query_id, question)
         return self._open.act(query_id, lambda: [send], now)

@@ -79,6 +79,8 @@ def _metadata(message: Message) -> dict[str, str]:
         metadata["reply-with"] = message.reply_with
     if message.in_reply_to:
         metadata["in-reply-to"] = message.in_reply_to
+    if message.reply_by is not None:
+        metadata["reply-by"] = slots.write_reply_by(message.reply_by)
     return metadata
 
 
@@ -129,6 +131,7 @@ def decode(
         content=content,
         reply_with=metadata.get("reply-with", ""),
         in_reply_to=metadata.get("in-reply-to", ""),
+        reply_by=slots.read_reply_by(metadata.get("reply-by")),
     )
 
 
@@ -159,6 +162,7 @@ def _opened(encoded: EncodedMessage, receiver: str, conversation_id: str, notary
         conversation_id=conversation_id,
         reply_with=metadata.get("reply-with", ""),
         in_reply_to=metadata.get("in-reply-to", ""),
+        reply_by=metadata.get("reply-by", ""),
         signed_at=metadata.get(_SIGNED_AT, ""),
         body=body,
         signature=metadata.get(_SIGNATURE, ""),

@@ -118,6 +118,7 @@ def _slots(message: Message) -> tuple[object, ...]:
         message.conversation_id,
         message.reply_with,
         message.in_reply_to,
+        message.reply_by,
     )
 
 

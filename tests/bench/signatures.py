@@ -169,7 +169,7 @@ def _call() -> Message:
     units = tuple(RequestUnit(n, 70, NOW + 4 * HOUR, TotalCores(128), NOW + HOUR, HOUR) for n in (1, 2))
     bids = tuple(contents.Bid(1 + n % 2, f"resource{n}@localhost", 60) for n in range(20))
     call = contents.CallForProposals("request-4", 2, RequestForQuotation(units), bids)
-    return Message(Performative.CFP, USER, RESOURCE, "request-4", call, "cfp-2")
+    return Message(Performative.CFP, USER, RESOURCE, "request-4", call, "cfp-2", reply_by=15 * SECOND)
 
 
 def _proposal() -> Message:

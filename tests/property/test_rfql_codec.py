@@ -433,6 +433,7 @@ def test_every_content_round_trips(
         content=data.draw(COMPOUND[kind] if kind in COMPOUND else flat(kind), label="content"),
         reply_with=data.draw(slots),
         in_reply_to=data.draw(slots),
+        reply_by=data.draw(st.none() | st.integers(0, 10**12)),
     )
     if roles:
         for role in set(Role) - roles:

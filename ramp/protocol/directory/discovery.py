@@ -201,5 +201,6 @@ class Discovery:
                 self._conversation_id,
                 query,
                 reply_with=f"{self._conversation_id}/directory",
+                reply_by=self._timing.discovery_limit,
             )
         )

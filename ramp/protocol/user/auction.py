@@ -235,6 +235,7 @@ class Auction(StateMachine[AuctionState]):
                     self.conversation_id,
                     opened.call,
                     reply_with=f"{self.conversation_id}/round/{self._round_number}",
+                    reply_by=self.options.round_time,
                 )
             )
             for resource in resources

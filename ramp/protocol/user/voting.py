@@ -234,6 +234,7 @@ class Voting(StateMachine[VotingState]):
                 self.conversation_id,
                 Acceptance(self.conversation_id, offer.offer_id),
                 reply_with=offer.offer_id,
+                reply_by=self._pace.vote_limit,
             )
         )
 

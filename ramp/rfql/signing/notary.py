@@ -186,6 +186,7 @@ class PublicNotary:
             content=content,
             reply_with=sealed.reply_with,
             in_reply_to=sealed.in_reply_to,
+            reply_by=slots.read_reply_by(sealed.reply_by or None),
             seal=Seal(signer.name, signer.role, sealed.receiver, sealed.conversation_id, signed_at, text),
         )
 

@@ -11,6 +11,7 @@ The sealed bytes are, in UTF-8, a first line that no XML signature's SignedInfo 
     conversation-id: request-4
     reply-with:
     in-reply-to: accept-1
+    reply-by:
     signed-at: 2026-11-21T08:00:00.000000Z
 
     <HoldGranted xmlns="urn:ramp:market:1" .../>
@@ -40,6 +41,7 @@ from ramp.errors import DocumentError, SealInvalid
 from ramp.model import instant
 from ramp.model.acl import Message
 from ramp.model.instant import Instant
+from ramp.rfql import slots
 from ramp.rfql.signing.certificates import CERTIFICATE_BYTES_MAX, PrivateKey, PublicKey
 from ramp.rfql.xml.markup import shown
 from ramp.rfql.xml.parser import DOCUMENT_BYTES_MAX, check_size, root_name
@@ -56,6 +58,7 @@ HEADERS: Final = (
     "conversation-id",
     "reply-with",
     "in-reply-to",
+    "reply-by",
     "signed-at",
 )
 """Names of the header lines, in order; `document` is the name of the document's root element, that of its content."""
@@ -82,6 +85,7 @@ class SealedText:
         conversation_id: the conversation.
         reply_with: id for an answer to quote; may be empty.
         in_reply_to: the id that it answers; may be empty.
+        reply_by: milliseconds; may be empty.
         signed_at: the signer's clock, to the microsecond.
         body: the document.
         signature: in base64.
@@ -95,6 +99,7 @@ class SealedText:
     conversation_id: str
     reply_with: str
     in_reply_to: str
+    reply_by: str
     signed_at: str
     body: str
     signature: str = ""
@@ -181,6 +186,7 @@ def unsigned(message: Message, body: str, signed_at: str) -> SealedText:
         conversation_id=message.conversation_id,
         reply_with=message.reply_with,
         in_reply_to=message.in_reply_to,
+        reply_by="" if message.reply_by is None else slots.write_reply_by(message.reply_by),
         signed_at=signed_at,
         body=body,
     )

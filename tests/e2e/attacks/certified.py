@@ -84,7 +84,7 @@ def text_by_hand(message: Message, store: KeyStore, signer: str) -> seals.Sealed
     """A message's text sealed with a party's key, though that party may not say it, or is not its sender."""
     key, certificate = store.identity(signer)
     body = documents.write_content(message.content)
-    text = seals.unsigned(message, body, seals.write_moment(SystemClock().now()))
+    text = seals.unsigned(replace(message, reply_by=None), body, seals.write_moment(SystemClock().now()))
     der = certificate.public_bytes(Encoding.DER)
     return replace(text, signature=seals.sign(text.sealed_part(), key), certificate=seals.pack(der))
 

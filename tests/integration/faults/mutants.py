@@ -95,6 +95,7 @@ def resealed(stanza: Stanza, keys: KeyStore, now: Instant) -> Stanza:
         conversation_id=stanza.metadata.get("conversation-id", stanza.thread),
         reply_with=stanza.metadata.get("reply-with", ""),
         in_reply_to=stanza.metadata.get("in-reply-to", ""),
+        reply_by=stanza.metadata.get("reply-by", ""),
         signed_at=moment,
         body=stanza.body,
     )
@@ -121,7 +122,7 @@ def mutant(
     metadata, body = dict(genuine.metadata), genuine.body
     kind = draw.randrange(6)
     if kind == 0:
-        metadata[draw.choice([*metadata, "reply-with", "signed-at", "body-encoding"])] = draw.choice(VALUES)
+        metadata[draw.choice([*metadata, "reply-by", "signed-at", "body-encoding"])] = draw.choice(VALUES)
     elif kind == 1:
         del metadata[draw.choice(list(metadata))]
     elif kind == 2 and "certificate" in metadata:

@@ -24,7 +24,7 @@ def is_admitted(message: Message, sealed: frozenset[type] = SEALED) -> bool:
 
 
 MESSAGE = Message(
-    Performative.AGREE, "bank", "res", "r1", c.PaymentMade("a1", "t1", 5), reply_with="w", in_reply_to="v"
+    Performative.AGREE, "bank", "res", "r1", c.PaymentMade("a1", "t1", 5), reply_with="w", in_reply_to="v", reply_by=7
 )
 BANK = VirtualNotary("bank", Role.BANK)
 SEALED_MESSAGE = BANK.seal(MESSAGE, 9)
@@ -65,6 +65,7 @@ def test_what_its_sender_has_sealed_is_admitted() -> None:
         {"performative": Performative.INFORM},
         {"in_reply_to": "x"},
         {"reply_with": "x"},
+        {"reply_by": None},
         {"content": c.PaymentMade("a1", "t1", 6)},
         {"content": c.PaymentMade("a2", "t1", 5)},
         {"content": c.ChangePosted("a1", 0, "t1", -5)},

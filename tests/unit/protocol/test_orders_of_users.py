@@ -273,12 +273,12 @@ def test_when_the_bank_voids_by_itself_it_says_who_is_passed_over(alice: Any) ->
     assert alice.outcome is None
 
 
-def replies(effects: list[Any]) -> list[str]:
-    return [each.message.reply_with for each in effects if isinstance(each, fx.Send)]
+def replies(effects: list[Any]) -> list[tuple[str, Any]]:
+    return [(each.message.reply_with, each.message.reply_by) for each in effects if isinstance(each, fx.Send)]
 
 
 def test_a_conversation_of_many_questions_names_each(alice: Any) -> None:
-    """Directory, round, vote, order and commitment."""
+    """Directory, round, vote, order and commitment; only what is over at a known time says when."""
     unit = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
     options = ev.AuctionOptions(rounds=1, round_time=9 * SECOND)
     said = replies(alice.command(ev.RequestSubmitted("r1", RequestForQuotation((unit,)), options)))
@@ -289,9 +289,9 @@ def test_a_conversation_of_many_questions_names_each(alice: Any) -> None:
     agreement = alice.confirmation.agreements[0]
     said += replies(alice.vote())
     assert said == [
-        "r1/directory",
-        "r1/round/1",
-        "offer-res1-1",
-        agreement.order_id,
-        agreement.agreement_id,
+        ("r1/directory", Timing().discovery_limit),
+        ("r1/round/1", 9 * SECOND),
+        ("offer-res1-1", Timing().vote_limit),
+        (agreement.order_id, None),
+        (agreement.agreement_id, None),
     ]

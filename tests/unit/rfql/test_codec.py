@@ -10,7 +10,7 @@ from ramp.errors import DocumentError, SealInvalid
 from ramp.model import contents
 from ramp.model.acl import CONTENT_OF, OFFERS, ROLES_OF, SEALED, Message, Performative
 from ramp.model.agreement import Agreement, ContractChange, Signed
-from ramp.model.instant import DAY, Instant, from_iso, iso
+from ramp.model.instant import DAY, MILLISECOND, Instant, from_iso, iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.rfql import agreements, codec, documents
@@ -75,12 +75,13 @@ def test_a_document_of_another_version_is_refused_and_says_so() -> None:
 
 
 def test_slots_have_fipa_s_names() -> None:
-    encoded = codec.encode(REJECTION)
+    encoded = codec.encode(replace(REJECTION, reply_by=1500 * MILLISECOND))
     assert encoded.metadata == {
         "performative": "reject-proposal",
         "conversation-id": "request-4",
         "reply-with": "a-1",
         "in-reply-to": "p-1",
+        "reply-by": "1500",
         "ontology": "ComputeMarket",
         "language": "rfql-xml",
         "x-document": "Rejection",
@@ -93,9 +94,16 @@ def test_slots_have_fipa_s_names() -> None:
     )
 
 
+@pytest.mark.parametrize(("reply_by", "text"), [(0, "0"), (250, "0.250"), (1_000_001, "1000.001")])
+def test_reply_by_is_exact(reply_by: int, text: str) -> None:
+    encoded = codec.encode(replace(REJECTION, reply_by=reply_by))
+    assert encoded.metadata["reply-by"] == text
+    assert decode(encoded).reply_by == reply_by
+
+
 def test_empty_slots_are_left_out() -> None:
     encoded = codec.encode(replace(REJECTION, reply_with="", in_reply_to=""))
-    assert not {"reply-with", "in-reply-to"} & encoded.metadata.keys()
+    assert not {"reply-with", "in-reply-to", "reply-by"} & encoded.metadata.keys()
 
 
 def test_thread_stands_in_for_a_missing_conversation_id() -> None:
@@ -113,6 +121,9 @@ def test_thread_stands_in_for_a_missing_conversation_id() -> None:
         ({"performative": ""}, "performative: got ''"),
         ({"ontology": "Zoo"}, "ontology: got 'Zoo', expected 'ComputeMarket'"),
         ({"language": "fipa-sl"}, "language: got 'fipa-sl', expected 'rfql-xml'"),
+        ({"reply-by": "soon"}, "reply-by: got 'soon'"),
+        ({"reply-by": "-5"}, "reply-by: got '-5'"),
+        ({"reply-by": "9" * 5000}, "reply-by: got"),
         ({"performative": "inform"}, "Rejection does not go with this performative"),
     ],
 )

@@ -33,7 +33,9 @@ BANK, DIRECTORY, KEEPER = "bank@localhost", "directory@localhost", "keeper@local
 
 def granted(sender: str = RESOURCE, receiver: str = USER, conversation_id: str = "request-4") -> Message:
     content = contents.HoldGranted("request-4", "offer-17", "thunder1-000123", 120 * SECOND)
-    return Message(Performative.AGREE, sender, receiver, conversation_id, content, "g-1", "accept-1")
+    return Message(
+        Performative.AGREE, sender, receiver, conversation_id, content, "g-1", "accept-1", reply_by=1500 * SECOND
+    )
 
 
 @pytest.fixture
@@ -82,7 +84,7 @@ def test_sealed_bytes_are_these(sealed: Message, store: KeyStore) -> None:
     """Written by hand from the description, and verified with the bare curve."""
     expected = (
         "RAMP sealed message 1\nperformative: agree\ndocument: HoldGranted\nfrom: thunder1@localhost\n"
-        "to: alice@localhost\nconversation-id: request-4\nreply-with: g-1\nin-reply-to: accept-1\n"
+        "to: alice@localhost\nconversation-id: request-4\nreply-with: g-1\nin-reply-to: accept-1\nreply-by: 1500000\n"
         "signed-at: 2026-11-21T08:00:00.000000Z\n\n"
         '<HoldGranted xmlns="urn:ramp:market:1" requestId="request-4" offerId="offer-17" '
         'reservationId="thunder1-000123" holdFor="PT120S"/>'
@@ -147,6 +149,8 @@ def test_thread_stands_in_for_the_conversation(sealed: Message, deliver: Deliver
         {"reply_with": "-"},
         {"in_reply_to": "accept-2"},
         {"in_reply_to": "-"},
+        {"reply_by": "1500001"},
+        {"reply_by": "1500000.0"},
         {"signed_at": "2026-11-21T08:00:01.000000Z"},
         {"performative": "refuse"},
         {"body": '<HoldGranted xmlns="urn:ramp:market:1" requestId="request-4" offerId="offer-17" '
@@ -204,8 +208,8 @@ def test_own_seal_under_another_s_name_is_refused(store: KeyStore, deliver: Deli
     ("old", "new", "reason"),
     [
         ("RAMP sealed message 1", "RAMP sealed message 2", "does not begin with"),
-        ("to: alice@localhost\n", "", "header lines: got 7"),
-        ("to: alice@localhost\n", "to: alice@localhost\nto: bank@localhost\n", "header lines: got 9"),
+        ("to: alice@localhost\n", "", "header lines: got 8"),
+        ("to: alice@localhost\n", "to: alice@localhost\nto: bank@localhost\n", "header lines: got 10"),
         ("to: alice@localhost\n", "To: alice@localhost\n", "header line: got 'To: alice@localhost'"),
         ("to: alice@localhost\n", "to:alice@localhost\n", "canonical form"),
         ("to: alice@localhost\n", "to:  alice@localhost\n", "does not fit"),
@@ -440,7 +444,7 @@ def test_seal_of_a_message_that_was_changed_is_not_sent(sealed: Message) -> None
     for changed in (
         replace(sealed, receiver=MALLORY),
         replace(sealed, in_reply_to="accept-2"),
-        replace(sealed, reply_with="g-2"),
+        replace(sealed, reply_by=None),
         replace(sealed, conversation_id="request-5"),
     ):
         with pytest.raises(DocumentError, match="belongs to another message"):
