@@ -15,7 +15,7 @@ from ramp.model.instant import HOUR, MINUTE
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol.bank.answers import agreement_answer
-from ramp.protocol.events import OrderFate, OrderStanding
+from ramp.protocol.events import OrderStanding, OrderState
 
 UNTIL = 2 * MINUTE
 COST = 96_000  # 60 credits for each of 16 core hours
@@ -335,7 +335,7 @@ def test_the_banks_clock_is_told_to_who_asks(bank: Any) -> None:
 
 
 def test_of_an_order_that_was_void_before_it_came_nobody_knows_the_lines() -> None:
-    void = OrderStanding("o1", "alice", (), HOUR, OrderFate.VOIDED, "withdrawn", "no longer")
+    void = OrderStanding("o1", "alice", (), HOUR, OrderState.VOIDED, "withdrawn", "no longer")
     refused = c.PaymentRefused("a1", "withdrawn", "no longer")
     assert agreement_answer(void, "a1") == (Performative.REFUSE, refused)
 

@@ -21,7 +21,7 @@ from ramp.protocol.resource.fragmentation_pricing import fragmentation_price, sp
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.seller import PriceRange, Seller
 from ramp.protocol.timing import Timing
-from simulation.market.counted_ids import CountedIds
+from simulation.market.actors import CountedIds
 from tests.unit.protocol.conftest import UNIT
 
 TIMING = Timing()

@@ -29,7 +29,7 @@ from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.changing import history
 from ramp.protocol.user.changing.change import BuyerChange
 from ramp.protocol.user.changing.desk import Changes
-from simulation.market.counted_ids import CountedIds
+from simulation.market.actors import CountedIds
 from simulation.market.virtual_notary import VirtualNotary
 
 NOTICE = 10 * SECOND

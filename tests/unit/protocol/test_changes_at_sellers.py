@@ -29,7 +29,7 @@ from ramp.protocol.resource.seller import PriceRange, Seller
 from ramp.protocol.resource.slots.size_desk import SizeDesk
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.transition_tables import ParticipantState
-from simulation.market.counted_ids import CountedIds
+from simulation.market.actors import CountedIds
 
 NOTICE = 10 * SECOND
 

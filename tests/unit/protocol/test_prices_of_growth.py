@@ -27,7 +27,7 @@ from ramp.protocol.outcome import ChangeOutcome
 from ramp.protocol.progress import ChangeEnded
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.changing.desk import Changes
-from simulation.market.counted_ids import CountedIds
+from simulation.market.actors import CountedIds
 from simulation.market.virtual_notary import VirtualNotary
 
 NOTICE = Timing().amendment_notice

@@ -268,7 +268,7 @@ def test_terms_of_requests_without_sites_are_digested_as_before() -> None:
     from base64 import urlsafe_b64encode
 
     text = (
-        '{"rule":"","unit":{"cores":{"count":16,"is":"TotalCores"},"deadline":10800000000,"not_before":3600000000,'
+        '{"rule":"","unit":{"cores":{"is":"TotalCores","total":16},"deadline":10800000000,"not_before":3600000000,'
         '"number":1,"wall_time":3600000000}}'
     )
     by_hand = urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip("=")
