@@ -110,7 +110,7 @@ def request_units(draw: st.DrawFn, number: int = 1) -> RequestUnit:
     shaped = unit.torus is not None and unit.torus.geometry
     if unit.wall_time is None or not isinstance(unit.cores, TotalCores) or shaped:
         return unit
-    return replace(unit, moldable=draw(st.none() | core_ranges(unit.cores.count)))
+    return replace(unit, moldable=draw(st.none() | core_ranges(unit.cores.total)))
 
 
 @st.composite
