@@ -253,7 +253,8 @@ def test_nobody_else_ends_a_membership(sender: str, role: Role | None) -> None:
 
 def test_who_has_no_list_asks_and_says_of_none_that_it_has_run_out() -> None:
     watch = RevocationWatch("ann", office=OFFICE, pause=MINUTE)
-    assert sent(watch.recover((), HOUR)) == [(OFFICE, c.RevocationQuery("revocations-1", 0))]
+    effects = watch.recover((), HOUR)
+    assert (sent(effects), told(effects)) == ([(OFFICE, c.RevocationQuery("revocations-1", 0))], [])
     assert watch.deadline == HOUR + ASK_AGAIN
     assert watch.tick(HOUR + ASK_AGAIN - 1) == []
     effects = watch.tick(HOUR + ASK_AGAIN)

@@ -46,6 +46,13 @@ def test_a_doubled_answer_turns_to_the_bank_once(alice: Any) -> None:
     assert alice.party.agreement_state(agreement_id) == "cancelling"
 
 
+def test_a_bank_that_was_not_asked_refuses_nothing(alice: Any) -> None:
+    agreement_id = alice.bought()
+    alice.command(ev.AgreementCancelled(agreement_id, "no"), 1)
+    assert alice.hear("bank", c.ChangeRefused(agreement_id, 0, "started"), 2) == []
+    assert alice.party.agreement_state(agreement_id) == "cancelling"
+
+
 def test_a_refund_that_is_refused_is_none(alice: Any) -> None:
     agreement_id = alice.bought()
     alice.command(ev.AgreementCancelled(agreement_id, "no"), 1)
