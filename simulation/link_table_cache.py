@@ -6,39 +6,29 @@ is made anew; a directory that cannot be written costs only the time of the next
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
-import tempfile
 from pathlib import Path
 
 from ramp.errors import MachineError
+from ramp.runtime.atomic_writes import write_whole
 from simulation.machines.bluegene.link_sets import LinkTable, build_link_table
 from simulation.machines.bluegene.wiring import LineWiring
-
-
-def cache_directory() -> Path:
-    """Where tables are kept: `ramp/link-tables` in XDG_CACHE_HOME, by default `.cache` of the home directory."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "ramp" / "link-tables"
+from simulation.workload.logs import cache_dir
 
 
 def cached_link_table(wiring: LineWiring, directory: Path | None = None) -> LinkTable:
-    """Return the link table of a wiring, from the cache (by default `cache_directory()`) or made and saved there."""
-    path = (directory if directory is not None else cache_directory()) / f"{wiring.digest}.json"
+    """Return the link table of a wiring, from the cache or made and saved there.
+
+    Args:
+        wiring: of a line.
+        directory: of the cache; by default `link-tables` in the project's cache folder.
+    """
+    path = (cache_dir() / "link-tables" if directory is None else directory) / f"{wiring.digest}.json"
     try:
         return LinkTable.from_json(wiring, json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, MachineError):
         table = build_link_table(wiring)
-        _save(table, path)
+        with contextlib.suppress(OSError):
+            write_whole(path, json.dumps(table.to_json()).encode(), private=False)
         return table
-
-
-def _save(table: LinkTable, path: Path) -> None:
-    """Write a table so that readers see all of it or nothing."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".tmp", delete=False, encoding="utf-8") as file:
-            json.dump(table.to_json(), file)
-        Path(file.name).replace(path)
-    except OSError:
-        return

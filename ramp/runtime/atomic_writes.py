@@ -31,20 +31,21 @@ def write_whole(path: Path, data: bytes, *, private: bool) -> None:
         raise
 
 
-def write_output(path: Path, text: str) -> None:
+def write_output(path: Path, data: str | bytes) -> None:
     """Write a file that a person has named: completely or not at all, but a device or a pipe as it is.
 
     Raises:
         ConfigurationError: if its folder does not exist.
         StorageFailed: if it cannot be written.
     """
+    content = data.encode() if isinstance(data, str) else data
     with storing(path):
         if path.exists() and not path.is_file():
-            path.write_text(text, "utf-8")
+            path.write_bytes(content)
         elif not path.resolve().parent.is_dir():
             raise ConfigurationError("cannot be written: there is no such folder", path=path)
         else:
-            write_whole(path.resolve(), text.encode(), private=False)
+            write_whole(path.resolve(), content, private=False)
 
 
 def sync_folder(folder: Path) -> None:

@@ -92,9 +92,6 @@ class StateFolder:
     web_results = _Part("results")
     """Results of experiments for the market's pages, unless another folder is named."""
 
-    web_drafts = _Part("web-drafts.json")
-    """Drafts of requests in browsers, by session."""
-
     web_address = _Part("run", "web-address")
     """Address of the market's pages while they run."""
 

@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from ramp.client.every_user import watch_user
 from ramp.runtime.state_folder import StateFolder
-from ramp.web.asking.drafts import Drafts
+from ramp.web.asking.draft import Drafts
 from ramp.web.laboratory.results import files_route
 from ramp.web.laboratory.runs import Runs
 from ramp.web.live.feed import Feeds
@@ -70,9 +70,8 @@ def application(
     """
     prices = PriceHistory(state.web_prices)
     folder = (results or state.web_results).resolve()
-    drafts = Drafts(state.web_drafts)
     runs = Runs(folder)
-    site = Site(state, sessions, prices, Feeds(prices), folder, runs, MarketReader(state), drafts)
+    site = Site(state, sessions, prices, Feeds(prices), folder, runs, MarketReader(state), Drafts())
 
     def gate() -> Gate:
         return gated
@@ -86,7 +85,6 @@ def application(
     register_pages(site)
     nicegui_app.on_shutdown(site.feeds.end)
     nicegui_app.on_shutdown(runs.end)
-    nicegui_app.on_shutdown(drafts.keep)
     nicegui_app.on_shutdown(prices.close)
     nicegui_app.on_shutdown(metrics.end)
     core.app.config.socket_io_js_transports = ["websocket"]

@@ -9,7 +9,7 @@ from ramp.client.access import RunningMarket, find_market, market_domain, runnin
 from ramp.client.asyncio_market import AsyncMarket
 from ramp.errors import NoMarket
 from ramp.runtime.state_folder import StateFolder
-from ramp.web.asking.drafts import Drafts
+from ramp.web.asking.draft import Drafts
 from ramp.web.laboratory.runs import Runs
 from ramp.web.live.feed import Feeds
 from ramp.web.machines.price_history import PriceHistory

@@ -13,6 +13,7 @@ from ramp.cli.main import VERB_GROUP
 from ramp.cli.options import example
 from ramp.cli.verbs.plugins import check
 from ramp.cli.views.output import print_json, print_line, say
+from ramp.declarations import Sort
 from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError
 from ramp.options import described_options, first_paragraph, nearest_name, options_of
@@ -47,46 +48,22 @@ class Plugin:
     error: str = ""
 
 
-def _schedulers() -> Iterator[Plugin]:
-    for one in SCHEDULERS.listed():
-        its = one.declaration
-        about, options = (its.about, tuple(described_options(its.options))) if its else ("", ())
-        yield Plugin("scheduler", one.name, one.origin, about, options, one.error)
+def _declared(sort: str, declared: Sort[Any], options_in: str = "") -> Callable[[], Iterator[Plugin]]:
+    """List a sort of declarations; `options_in` names the attribute that tells of their options."""
 
+    def listed() -> Iterator[Plugin]:
+        for one in declared.listed():
+            its = one.declaration
+            options = tuple(described_options(getattr(its, options_in))) if its and options_in else ()
+            yield Plugin(sort, one.name, one.origin, its.about if its else "", options, one.error)
 
-def _allocators() -> Iterator[Plugin]:
-    for one in ALLOCATORS.listed():
-        its = one.declaration
-        about, options = (its.about, tuple(described_options(its.make))) if its else ("", ())
-        yield Plugin("allocator", one.name, one.origin, about, options, one.error)
-
-
-def _machines() -> Iterator[Plugin]:
-    for one in KINDS.listed():
-        its = one.declaration
-        about, options = (its.about, tuple(described_options(its.description))) if its else ("", ())
-        yield Plugin("machine", one.name, one.origin, about, options, one.error)
-
-
-def _rules() -> Iterator[Plugin]:
-    for one in RULES.listed():
-        yield Plugin("rule", one.name, one.origin, one.declaration.about if one.declaration else "", error=one.error)
-
-
-def _predictors() -> Iterator[Plugin]:
-    for one in PREDICTORS.listed():
-        its = one.declaration
-        about, options = (its.about, tuple(described_options(its.options))) if its else ("", ())
-        yield Plugin("predictor", one.name, one.origin, about, options, one.error)
+    return listed
 
 
 def _experiments() -> Iterator[Plugin]:
     for name, shipped in shipped_experiments().items():
         yield Plugin("experiment", name, shipped.cases.__module__, shipped.about)
-    for one in GUESTS.listed():
-        yield Plugin(
-            "experiment", one.name, one.origin, one.declaration.about if one.declaration else "", error=one.error
-        )
+    yield from _declared("experiment", GUESTS)()
 
 
 def _of_group(sort: str, group: str) -> Callable[[], Iterator[Plugin]]:
@@ -112,11 +89,11 @@ def _told(loaded: Any, group: str) -> object:
 
 
 SORTS: Final[dict[str, Callable[[], Iterator[Plugin]]]] = {
-    "scheduler": _schedulers,
-    "allocator": _allocators,
-    "machine": _machines,
-    "rule": _rules,
-    "predictor": _predictors,
+    "scheduler": _declared("scheduler", SCHEDULERS, "options"),
+    "allocator": _declared("allocator", ALLOCATORS, "make"),
+    "machine": _declared("machine", KINDS, "description"),
+    "rule": _declared("rule", RULES),
+    "predictor": _declared("predictor", PREDICTORS, "options"),
     "resource": _of_group("resource", PLUGIN_GROUP),
     "pricing": _of_group("pricing", PRICING_GROUP),
     "experiment": _experiments,

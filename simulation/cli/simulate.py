@@ -70,8 +70,6 @@ _PROBABILITY = RealNumber(0, 1)
 @click.option("--load", type=RealNumber(), help="Offered load; arrivals are scaled to reach it [default: the log's].")
 @click.option("--max-jobs", type=WholeNumber(min=1), help="Number of jobs to use, the first of the log.")
 @click.option("--size-divisor", type=WholeNumber(min=1), default=1, help="Processors of the log per unit.")
-@click.option("--window", type=WholeNumber(), metavar="N", help="Same as -o window=N.")
-@click.option("--window-counts", metavar="WORD", help="Same as -o window_counts=WORD.")
 @click.option(
     "--overrun",
     type=click.Choice([str(overrun) for overrun in Overrun]),
@@ -139,8 +137,6 @@ def simulate(
     load: float | None,
     max_jobs: int | None,
     size_divisor: int,
-    window: int | None,
-    window_counts: str | None,
     overrun: str,
     event_order: str,
     reservations: tuple[str, ...],
@@ -169,11 +165,6 @@ def simulate(
     """
     _check_outputs(log_name, {"trace": trace, "swf": swf, "gantt": gantt, "timeline": timeline})
     tell_loops()
-    scheduler_options = _options_of(options, "--option")
-    if window is not None:
-        scheduler_options["window"] = window
-    if window_counts is not None:
-        scheduler_options["window_counts"] = window_counts
 
     with contextlib.ExitStack() as stack:
 
@@ -187,7 +178,7 @@ def simulate(
             log_name,
             machine=machine_name,
             scheduler=scheduler,
-            scheduler_options=scheduler_options,
+            scheduler_options=_options_of(options, "--option"),
             allocator=allocator,
             allocator_options=_options_of(allocator_options, "--allocator-option"),
             shape=shape,

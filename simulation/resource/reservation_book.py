@@ -139,6 +139,8 @@ class ReservationBook:
         self._on_change = on_change
         self._told_bytes = told_bytes
         self._path = None if state_dir is None else book_path(state_dir, resource)
+        self._descriptor: int | None = None
+        """Of the locked journal, while it is written."""
         self._read: FileIO | None = None
         """The file that has been read; as long as it is open, no other has its inode."""
         self._read_bytes = 0
@@ -180,51 +182,84 @@ class ReservationBook:
         return self._live
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[BookWriter]:
+    def writing(self) -> Iterator[ReservationBook]:
         """Write under the journal's lock: checks and changes within are one step.
 
         Raises:
             StorageFailed: the journal cannot be written; may succeed later.
         """
         if self._path is None:
-            yield BookWriter(self, None)
+            yield self
             return
         with storing(self._path):
             descriptor = self._open_locked(self._path)
         try:
             self._read_new()
+            self._descriptor = descriptor
             if self._lines == 0:
-                self._begin_journal(descriptor, self._path)
-            yield BookWriter(self, descriptor)
+                self._append(self._header())
+                sync_folder(self._path.parent)  # makes the file's name durable too
+            yield self
             if self._on_change is None and self._lines > max(LINES_MIN, LINES_PER_KEY * len(self._entries)):
                 with contextlib.suppress(StorageFailed):  # what was to be written is; this would only be tidier
                     self._write_anew(self._path)
         finally:
+            self._descriptor = None
             os.close(descriptor)
 
-    def forget(self, keys: Sequence[str], now: Instant, descriptor: int | None) -> None:
-        """Forget keys that are not live; called by `BookWriter`."""
+    def hold(self, key: str, unit: int, slot: Slot, until: Instant, at: Instant) -> None:
+        """Record a hold with a new reservation id, made at an instant; as all changes, within `writing`."""
+        fields = ("start", "end", "cores", "load", "placement", "token", "fragmentation", "links_taken")
+        record = {
+            "op": "hold",
+            "at": at,
+            "key": key,
+            "reservation_id": self.next_reservation_id(key),
+            "unit": unit,
+            "slot": {name: getattr(slot, name) for name in fields},
+            "held_until": until,
+        }
+        self._write(record)
+
+    def confirm(self, key: str, at: Instant) -> None:
+        """Record that a hold is firm, confirmed at an instant."""
+        self._write({"op": "confirm", "at": at, "key": key})
+
+    def resize(self, key: str, step: int, before: Slot, after: Slot, at: Instant) -> None:
+        """Record that a firm slot has another size from an instant on, and perhaps another place."""
+        record = {"op": "resize", "at": at, "key": key, "step": step, "cores": after.cores, "end": after.end}
+        if after.token != before.token:
+            record |= {"placement": after.placement, "token": after.token}
+        self._write(record)
+
+    def release(self, key: str, at: Instant) -> None:
+        """Record that a key is given back for good, at an instant."""
+        self._write({"op": "release", "at": at, "key": key})
+
+    def forget(self, keys: Sequence[str], now: Instant) -> None:
+        """Forget keys that are over and not asked for again; live ones stay."""
         live = {each.key for each in self.live(now)}
         gone = [key for key in keys if key in self._entries and key not in live]
         if gone:
-            self.write({"op": "forget", "keys": gone}, descriptor)
+            self._write({"op": "forget", "keys": gone})
 
     def next_reservation_id(self, key: str) -> str:
-        """Return the machine's name for the next reservation; within `writing` only.
+        """Return the machine's name for the next reservation.
 
         The key, a random id, keeps the name new even if the file was restored from a backup and counts again.
         """
         return f"{self._resource}-{hashlib.sha256(key.encode()).hexdigest()[:6]}-{self._held_ever + 1}"
 
-    def write(self, record: dict[str, Any], descriptor: int | None) -> None:
-        """Append a record durably and apply it; called by `BookWriter`."""
-        if descriptor is not None:
-            self._append(record, descriptor)
+    def _write(self, record: dict[str, Any]) -> None:
+        if self._path is not None:
+            self._append(record)
         self._apply(record)
 
-    def _append(self, record: dict[str, Any], descriptor: int) -> None:
+    def _append(self, record: dict[str, Any]) -> None:
         data = _line(record)
+        descriptor = self._descriptor
         assert self._path is not None
+        assert descriptor is not None, "changes are made within `writing`"
         with storing(self._path):
             os.ftruncate(descriptor, self._read_bytes)  # drops a line that a crash cut short
             try:
@@ -235,11 +270,6 @@ class ReservationBook:
                 raise
         self._read_bytes += len(data)
         self._lines += 1
-
-    def _begin_journal(self, descriptor: int, path: Path) -> None:
-        """Write the header, and make the file's name durable too."""
-        self._append(self._header(), descriptor)
-        sync_folder(path.parent)
 
     def _header(self) -> dict[str, Any]:
         return {"format": FORMAT, "version": VERSION, "resource": self._resource, "held_ever": self._held_ever}
@@ -363,47 +393,6 @@ class ReservationBook:
         if self._on_change is not None and tell:
             now = self._entries[key]
             self._on_change(Change(record["at"], key, None if now.released else now.reservation))
-
-
-class BookWriter:
-    """The changes that can be made to a book within `ReservationBook.writing`."""
-
-    def __init__(self, book: ReservationBook, descriptor: int | None) -> None:
-        self._book = book
-        self._descriptor = descriptor
-
-    def hold(self, key: str, unit: int, slot: Slot, until: Instant, at: Instant) -> None:
-        """Record a hold with a new reservation id, made at an instant."""
-        fields = ("start", "end", "cores", "load", "placement", "token", "fragmentation", "links_taken")
-        record = {
-            "op": "hold",
-            "at": at,
-            "key": key,
-            "reservation_id": self._book.next_reservation_id(key),
-            "unit": unit,
-            "slot": {name: getattr(slot, name) for name in fields},
-            "held_until": until,
-        }
-        self._book.write(record, self._descriptor)
-
-    def confirm(self, key: str, at: Instant) -> None:
-        """Record that a hold is firm, confirmed at an instant."""
-        self._book.write({"op": "confirm", "at": at, "key": key}, self._descriptor)
-
-    def resize(self, key: str, step: int, before: Slot, after: Slot, at: Instant) -> None:
-        """Record that a firm slot has another size from an instant on, and perhaps another place."""
-        record = {"op": "resize", "at": at, "key": key, "step": step, "cores": after.cores, "end": after.end}
-        if after.token != before.token:
-            record |= {"placement": after.placement, "token": after.token}
-        self._book.write(record, self._descriptor)
-
-    def release(self, key: str, at: Instant) -> None:
-        """Record that a key is given back for good, at an instant."""
-        self._book.write({"op": "release", "at": at, "key": key}, self._descriptor)
-
-    def forget(self, keys: Sequence[str], now: Instant) -> None:
-        """Forget keys that are over and not asked for again; live ones stay."""
-        self._book.forget(keys, now, self._descriptor)
 
 
 def _line(record: dict[str, Any]) -> bytes:

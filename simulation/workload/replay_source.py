@@ -6,8 +6,9 @@ the machine's size and the code that made it, so that a machine starts in millis
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import os
+import io
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ import numpy as np
 
 from ramp.errors import WorkloadError
 from ramp.file_versions import Version, version_of
+from ramp.runtime.atomic_writes import write_whole
 from simulation.workload import interval_index, replay, swf
 from simulation.workload.generators import easy_starts, lublin
 from simulation.workload.generators.lublin import DEFAULT_LOAD, synthetic_log
@@ -152,10 +154,7 @@ def _save(cached: Path, indexed: ReplayLog) -> None:
     arrays = {name: getattr(indexed, name) for name in _ARRAYS}
     for part in ("running_index", "queued_index"):
         arrays |= {f"{part}_{name}": getattr(getattr(indexed, part), name) for name in _INDEX_ARRAYS}
-    unfinished = cached.with_name(f".{cached.name}.{os.getpid()}.npz")
-    try:
-        cached.parent.mkdir(parents=True, exist_ok=True)
-        np.savez(unfinished, left_out=np.int64(indexed.left_out), **arrays)
-        unfinished.replace(cached)
-    except OSError:
-        unfinished.unlink(missing_ok=True)
+    data = io.BytesIO()
+    np.savez(data, left_out=np.int64(indexed.left_out), **arrays)
+    with contextlib.suppress(OSError):
+        write_whole(cached, data.getvalue(), private=False)

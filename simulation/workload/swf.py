@@ -8,7 +8,6 @@ Format", Parallel Workloads Archive, https://www.cs.huji.ac.il/labs/parallel/wor
 from __future__ import annotations
 
 import gzip
-import os
 import re
 import zlib
 from dataclasses import dataclass
@@ -19,11 +18,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramp.errors import WorkloadError
+from ramp.runtime.atomic_writes import write_output
 from simulation.workload.swf_text import FIELD_COUNT, parse_text
 
 Int64Array = NDArray[np.int64]
 
 UNKNOWN: Final = -1
+
+
+class _Field:
+    """A column of a log by the name of its field."""
+
+    def __init__(self, row: int) -> None:
+        self._row = row
+
+    def __get__(self, log: SwfLog, owner: type[SwfLog]) -> Int64Array:
+        column: Int64Array = log.columns[self._row]
+        return column
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,6 +55,43 @@ class SwfLog:
     source: Path | str = "<memory>"
     lines: Int64Array | None = None
 
+    job_number = _Field(0)
+    """Field 1: number of the job, counted from 1."""
+    submit_time = _Field(1)
+    """Field 2: seconds from the log's start to the submission."""
+    wait_time = _Field(2)
+    """Field 3: seconds from the submission to the job's start."""
+    run_time = _Field(3)
+    """Field 4: seconds from the job's start to its end."""
+    allocated_processors = _Field(4)
+    """Field 5: processors the job was given."""
+    average_cpu_time = _Field(5)
+    """Field 6: processor time used, averaged over the processors, rounded to whole seconds."""
+    used_memory = _Field(6)
+    """Field 7: memory used a processor, kB."""
+    requested_processors = _Field(7)
+    """Field 8: processors the job asked for."""
+    requested_time = _Field(8)
+    """Field 9: run time the job asked for, seconds."""
+    requested_memory = _Field(9)
+    """Field 10: memory asked for a processor, kB."""
+    status = _Field(10)
+    """Field 11: 1 completed, 0 failed, 5 cancelled; 2, 3, 4 parts of a job that was checkpointed."""
+    user_id = _Field(11)
+    """Field 12: number that stands for the user."""
+    group_id = _Field(12)
+    """Field 13: number that stands for the group."""
+    executable_number = _Field(13)
+    """Field 14: number that stands for the application."""
+    queue_number = _Field(14)
+    """Field 15: number of the queue (the header's `Queue` lines name them)."""
+    swf_partition_number = _Field(15)
+    """Field 16: number of the SWF partition (the header's `Partition` lines name them)."""
+    preceding_job_number = _Field(16)
+    """Field 17: the job whose end this one waited for before it was submitted."""
+    think_time = _Field(17)
+    """Field 18: seconds between the preceding job's end and this job's submission."""
+
     def __post_init__(self) -> None:
         if self.columns.ndim != 2 or self.columns.shape[0] != FIELD_COUNT or self.columns.dtype != np.int64:
             raise WorkloadError(
@@ -55,10 +103,6 @@ class SwfLog:
 
     def __len__(self) -> int:
         return int(self.columns.shape[1])
-
-    def _column(self, field: int) -> Int64Array:
-        column: Int64Array = self.columns[field]
-        return column
 
     @property
     def header(self) -> dict[str, tuple[str, ...]]:
@@ -85,96 +129,6 @@ class SwfLog:
             if match:
                 return int(match.group())
         return None
-
-    @property
-    def job_number(self) -> Int64Array:
-        """Field 1: number of the job, counted from 1."""
-        return self._column(0)
-
-    @property
-    def submit_time(self) -> Int64Array:
-        """Field 2: seconds from the log's start to the submission."""
-        return self._column(1)
-
-    @property
-    def wait_time(self) -> Int64Array:
-        """Field 3: seconds from the submission to the job's start."""
-        return self._column(2)
-
-    @property
-    def run_time(self) -> Int64Array:
-        """Field 4: seconds from the job's start to its end."""
-        return self._column(3)
-
-    @property
-    def allocated_processors(self) -> Int64Array:
-        """Field 5: processors the job was given."""
-        return self._column(4)
-
-    @property
-    def average_cpu_time(self) -> Int64Array:
-        """Field 6: processor time used, averaged over the processors, rounded to whole seconds."""
-        return self._column(5)
-
-    @property
-    def used_memory(self) -> Int64Array:
-        """Field 7: memory used a processor, kB."""
-        return self._column(6)
-
-    @property
-    def requested_processors(self) -> Int64Array:
-        """Field 8: processors the job asked for."""
-        return self._column(7)
-
-    @property
-    def requested_time(self) -> Int64Array:
-        """Field 9: run time the job asked for, seconds."""
-        return self._column(8)
-
-    @property
-    def requested_memory(self) -> Int64Array:
-        """Field 10: memory asked for a processor, kB."""
-        return self._column(9)
-
-    @property
-    def status(self) -> Int64Array:
-        """Field 11: 1 completed, 0 failed, 5 cancelled; 2, 3, 4 parts of a job that was checkpointed."""
-        return self._column(10)
-
-    @property
-    def user_id(self) -> Int64Array:
-        """Field 12: number that stands for the user."""
-        return self._column(11)
-
-    @property
-    def group_id(self) -> Int64Array:
-        """Field 13: number that stands for the group."""
-        return self._column(12)
-
-    @property
-    def executable_number(self) -> Int64Array:
-        """Field 14: number that stands for the application."""
-        return self._column(13)
-
-    @property
-    def queue_number(self) -> Int64Array:
-        """Field 15: number of the queue (the header's `Queue` lines name them)."""
-        return self._column(14)
-
-    @property
-    def swf_partition_number(self) -> Int64Array:
-        """Field 16: number of the SWF partition (the header's `Partition` lines name them)."""
-        return self._column(15)
-
-    @property
-    def preceding_job_number(self) -> Int64Array:
-        """Field 17: the job whose end this one waited for before it was submitted."""
-        return self._column(16)
-
-    @property
-    def think_time(self) -> Int64Array:
-        """Field 18: seconds between the preceding job's end and this job's submission."""
-        return self._column(17)
 
     @property
     def processors(self) -> Int64Array:
@@ -260,20 +214,9 @@ def write_swf(path: Path | str, log: SwfLog) -> None:
         log: the log.
 
     Raises:
-        WorkloadError: the file cannot be written.
+        ConfigurationError: its folder does not exist.
+        StorageFailed: it cannot be written.
     """
     path = Path(path)
     data = format_swf(log)
-    if path.suffix == ".gz":
-        data = gzip.compress(data, mtime=0)
-    target = path.resolve()
-    unfinished = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        if path.exists() and not path.is_file():
-            path.write_bytes(data)
-            return
-        unfinished.write_bytes(data)
-        unfinished.replace(target)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        raise WorkloadError(f"cannot be written: {error}", path=path) from error
+    write_output(path, gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
@@ -21,6 +22,9 @@ ROUNDS_FIRST: Final = 3
 
 UNITS_MAX: Final = 32
 """Maximum number of units in a form; `ramp submit` takes more."""
+
+DRAFTS_MAX: Final = 200
+"""Maximum number of forms; the oldest is forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +216,22 @@ class Draft:
             )
         limit = "" if document.max_cost is None else credits_text(document.max_cost).replace(" ", "")
         return cls([UnitDraft.of(unit) for unit in document.units], limit)
+
+
+class Drafts:
+    """The latest form of each session, while the server runs."""
+
+    def __init__(self) -> None:
+        self._drafts: OrderedDict[str, Draft] = OrderedDict()
+
+    def of(self, key: str) -> Draft:
+        found = self._drafts.setdefault(key, Draft())
+        while len(self._drafts) > DRAFTS_MAX:
+            self._drafts.popitem(last=False)
+        return found
+
+    def replace(self, key: str, draft: Draft) -> None:
+        self._drafts[key] = draft
 
 
 FIRST: Final[Mapping[str, str]] = {

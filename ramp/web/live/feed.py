@@ -10,20 +10,17 @@ import asyncio
 import contextlib
 import logging
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import aclosing
 from functools import partial
 from typing import Final
 
 from ramp.client import dialogues
 from ramp.client.asyncio_market import AsyncMarket
-from ramp.client.line import refused
-from ramp.client.results import Reservation
 from ramp.client.submission import Following
-from ramp.control.events import Event, Refused, RequestEnded, RequestStanding, Submitted, Watching, request_of
-from ramp.control.requests import EVERYTHING, Approve, Submit, Watch
+from ramp.control.events import Event, RequestEnded, RequestStanding, Submitted, Watching, request_of
+from ramp.control.requests import Approve, Submit, Watch
 from ramp.errors import RampError, TransportError
-from ramp.model.instant import MINUTE, SECOND, Duration, Instant, from_datetime
 from ramp.protocol.progress import ApprovalAsked, CancellationEnded, RoundClosed
 from ramp.protocol.transition_tables import AuctionState
 from ramp.runtime.clock import SystemClock
@@ -36,18 +33,6 @@ STORIES_MAX: Final = 60
 
 PAUSES_S: Final = (0.5, 1.0, 2.0, 5.0)
 """Seconds between retries while the market does not answer; the last value repeats."""
-
-REMIND_BEFORE: Final[Duration] = 15 * MINUTE
-"""Time before the start of a slot at which its buyer is reminded."""
-
-REMINDED_MAX: Final = 3
-"""Maximum number of slots in a reminder."""
-
-LOOK_AGAIN: Final[Duration] = 20 * SECOND
-"""Interval between queries for upcoming slots while nothing changes."""
-
-LOOK_SOON: Final[Duration] = 5 * SECOND
-"""Minimum interval between these queries."""
 
 Listener = Callable[[str], None]
 """Called with the id of a changed request, or an empty string for other changes."""
@@ -83,9 +68,6 @@ class UserFeed:
         self._followed: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._clock = SystemClock()
-        self._upcoming: tuple[Reservation, ...] = ()
-        self._looked_at: Instant = 0
-        self._bought_or_cancelled = False
         self.standings = Standings()
         self.is_heard = False
         self.problem = ""
@@ -138,27 +120,6 @@ class UserFeed:
         await self._fill(market, story, standing)
         return story
 
-    async def soon_begins(self) -> str:
-        """Return a sentence about slots that start within `REMIND_BEFORE`, or an empty string."""
-        now = self._clock.now()
-        if now >= self._looked_at + (LOOK_SOON if self._bought_or_cancelled else LOOK_AGAIN):
-            self._looked_at, self._bought_or_cancelled = now, False
-            try:
-                self._upcoming = await self._find_market().reservations()
-            except RampError:
-                return ""
-        soon = [
-            each
-            for each in self._upcoming
-            if each.state == "active" and now < from_datetime(each.start) <= now + REMIND_BEFORE
-        ]
-        told = [
-            f"{each.reservation_id} on {each.resource} begins in {-(-(from_datetime(each.start) - now) // MINUTE)} min"
-            for each in soon[:REMINDED_MAX]
-        ]
-        more = len(soon) - REMINDED_MAX
-        return "; ".join(told) + (f"; and {more} more" if more > 0 else "")
-
     async def submit(self, submission: Submit) -> str:
         """Submit a request and follow it for approvals; returns its id once it is accepted.
 
@@ -200,9 +161,9 @@ class UserFeed:
             await asyncio.sleep(PAUSES_S[min(failures, len(PAUSES_S) - 1)])
 
     async def _watch(self, market: AsyncMarket) -> None:
-        async with aclosing(_watched(market)) as events:
+        async with aclosing(market.watch()) as events:
             async for event in events:
-                if event is None:  # it is watched; what happened before is on record
+                if isinstance(event, Watching):  # what happened before is on record
                     self.problem = ""
                     await self._catch_up(market)
                     self.is_heard = True
@@ -231,14 +192,12 @@ class UserFeed:
         self._on_offers(outcome_points(ended))
 
     def _take(self, event: Event) -> None:
-        if isinstance(event, CancellationEnded | RequestEnded):
-            self._bought_or_cancelled = True  # the upcoming slots have changed
         if isinstance(event, CancellationEnded):
             self.standings.stale = True
             self._tell("")
             return
         if self.changes.take(event):
-            self._bought_or_cancelled = self.standings.stale = True
+            self.standings.stale = True
             self._tell("")
             return
         if isinstance(event, RoundClosed):
@@ -335,15 +294,6 @@ class UserFeed:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-async def _watched(market: AsyncMarket) -> AsyncGenerator[Event | None, None]:
-    """Yield all events of a user's requests; None first, once the agent listens."""
-    async with await market.access.open() as line, aclosing(line.events(EVERYTHING)) as events:
-        async for event in events:
-            if isinstance(event, Refused):
-                raise refused(event)
-            yield None if isinstance(event, Watching) else event
 
 
 class Feeds:

@@ -17,7 +17,6 @@ from ramp.rfql.schema_terms import schema_terms
 from ramp.runtime.clock import SystemClock
 from ramp.web.asking.draft import FIRST, MAIN, MORE, TORUS, UNITS_MAX, Draft, Field, UnitDraft, Wishes, greatest_cost
 from ramp.web.pages import frame
-from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.visit import Visit
 
 DOCUMENT_MAX: Final = 1 << 20
@@ -27,9 +26,6 @@ ROUNDS_MAX: Final = 50
 
 NO_LIMIT: Final = "Best offers may cost more than the prices of the units: enter a maximum total cost."
 
-KEPT_AFTER_S: Final = 1.0
-"""Seconds after the first key until the form is saved."""
-
 
 class AskPage:
     """The open form."""
@@ -38,9 +34,7 @@ class AskPage:
         self._visit = visit
         self._draft = visit.site.drafts.of(visit.session.key)
         self._clock = SystemClock()
-        self._keeper = Refresher(visit.site.drafts.keep, KEPT_AFTER_S)
         self._told: object = None
-        self._pictures: dict[int, ui.element] = {}
 
     def build(self) -> None:
         frame.heading("New request")
@@ -101,7 +95,6 @@ class AskPage:
 
     def _draw_units(self) -> None:
         self._units.clear()
-        self._pictures.clear()
         with self._units:
             for number, unit in enumerate(self._draft.units, 1):
                 self._build_unit(number, unit)
@@ -122,15 +115,12 @@ class AskPage:
                 for each in MORE:
                     self._build_field(unit, each)
             opened = any(unit.text(each.name) for each in TORUS)
-            with ui.expansion("Torus", value=opened).classes("full-width"):
-                with ui.element("div").classes("ramp-fields"):
-                    for each in TORUS:
-                        self._build_field(unit, each)
-                    turned = ui.checkbox("Allow rotation", value=unit.rotate)
-                    turned.on_value_change(lambda event: self._turned(unit, bool(event.value)))
-                picture = ui.element("div").classes("full-width")
-                self._draw_box(unit, picture)
-                self._pictures[id(unit)] = picture
+            expansion = ui.expansion("Torus", value=opened).classes("full-width")
+            with expansion, ui.element("div").classes("ramp-fields"):
+                for each in TORUS:
+                    self._build_field(unit, each)
+                turned = ui.checkbox("Allow rotation", value=unit.rotate)
+                turned.on_value_change(lambda event: self._turned(unit, bool(event.value)))
 
     def _build_field(self, unit: UnitDraft, each: Field) -> None:
         value = unit.texts.get(each.name, "")
@@ -147,29 +137,11 @@ class AskPage:
 
     def _typed(self, unit: UnitDraft, each: Field, text: str) -> None:
         unit.texts[each.name] = text
-        if each in TORUS and id(unit) in self._pictures:
-            self._draw_box(unit, self._pictures[id(unit)])
         self._check()
 
     def _turned(self, unit: UnitDraft, rotate: bool) -> None:
         unit.rotate = rotate
         self._check()
-
-    def _draw_box(self, unit: UnitDraft, picture: ui.element) -> None:
-        picture.clear()
-        extents = _extents(unit.text("geometry"))
-        if extents is None:
-            return
-        x, y, z = extents
-        size = 6 / max(extents)
-        with picture:
-            with ui.scene(
-                width=320, height=200, grid=False, background_color="#1c232b" if self._visit.dark else "#ffffff"
-            ) as scene:
-                scene.box(x * size, y * size, z * size).material("#3d87b5", 0.75)
-                scene.box(x * size, y * size, z * size, wireframe=True).material("#e0902a")
-                scene.move_camera(8, -8, 6, 0, 0, 0)
-            ui.label(f"{x} x {y} x {z} = {x * y * z} nodes").classes("ramp-quiet")
 
     def _add(self) -> None:
         if len(self._draft.units) >= UNITS_MAX:
@@ -227,7 +199,6 @@ class AskPage:
 
     def _check(self) -> None:
         """Show the request or its faults, once: a screen reader reads each change aloud."""
-        self._keeper.changed()
         document = self._document()
         approval = self._draft.wishes.approval
         most = None if document is None else greatest_cost(document, approval, self._clock.now())
@@ -283,14 +254,6 @@ class AskPage:
             ui.notify(str(error), type="negative", multi_line=True, timeout=0, close_button="Close")
             return
         ui.navigate.to(f"/requests/{request_id}")
-
-
-def _extents(text: str) -> tuple[int, int, int] | None:
-    parts = text.strip().split("x")
-    if len(parts) != 3 or not all(each.isdecimal() and 0 < int(each) <= 1024 for each in parts):
-        return None
-    x, y, z = (int(each) for each in parts)
-    return x, y, z
 
 
 async def build(visit: Visit) -> None:

@@ -19,9 +19,6 @@ from ramp.web.security.sessions import Role
 HEADLINE_S: Final = 2.0
 """Seconds between two checks of the market's state."""
 
-REMINDER_S: Final = 20.0
-"""Seconds between two checks for slots that start soon."""
-
 STYLE: Final = """
 :root { --ramp-quiet: #51606e; --ramp-ground: #f4f6f8; --ramp-card: #ffffff; --ramp-ink: #17222d; --ramp-line: #d7dee5;
   --ramp-good: #1b7a43; --ramp-bad: #b3261e; --ramp-wait: #8a5a00; --ramp-mark: #1d5f8a }
@@ -91,7 +88,7 @@ PLACES: Final = (
 
 
 def build_frame(visit: Visit) -> None:
-    """Draw the header, the state of the market and reminders."""
+    """Draw the header, and the state of the market."""
     ui.colors(primary="#1d5f8a", secondary="#51606e", accent="#e0902a", positive="#1b7a43", negative="#b3261e")
     ui.add_css(STYLE)
     here = visit.request.url.path
@@ -110,20 +107,6 @@ def build_frame(visit: Visit) -> None:
             sanitize=False,
         ).style("margin-left: auto")
     _build_headline(visit)
-    if visit.session.role is Role.USER:
-        _build_reminder(visit)
-
-
-def _build_reminder(visit: Visit) -> None:
-    line = ui.label().props('role="status"').classes("ramp-good full-width text-weight-medium")
-    line.set_visibility(False)
-
-    async def look() -> None:
-        text = await visit.feed().soon_begins()
-        line.set_text(text)
-        line.set_visibility(bool(text))
-
-    ui.timer(REMINDER_S, visit.one_at_a_time(look))
 
 
 def _build_headline(visit: Visit) -> None:

@@ -12,7 +12,7 @@ from ramp.protocol.events import Approval
 from ramp.rfql.request_for_quotation import load_request, parse_request
 from ramp.rfql.schema_terms import schema_terms
 from ramp.shipped_files import shipped_directory
-from ramp.web.asking.draft import FIELDS, FIRST, Draft, UnitDraft, greatest_cost, labelled
+from ramp.web.asking.draft import DRAFTS_MAX, FIELDS, FIRST, Draft, Drafts, UnitDraft, greatest_cost, labelled
 
 NOW = from_iso("2026-11-21T08:00:00Z")
 
@@ -135,3 +135,13 @@ def test_no_text_in_a_field_is_a_fault_of_the_program(name):
 def test_a_time_in_a_field_is_in_the_zone_of_the_browser():
     unit = UnitDraft({**FIRST, "start": "tomorrow 18:00", "end": ""})
     assert unit.at(NOW, ZoneInfo("America/New_York")).units[0].not_before == from_iso("2026-11-22T23:00:00Z")
+
+
+def test_a_session_finds_its_form_again_and_the_oldest_is_forgotten():
+    drafts = Drafts()
+    for number in range(DRAFTS_MAX + 1):
+        drafts.of(f"session {number}").max_cost = str(number)
+    assert drafts.of(f"session {DRAFTS_MAX}").max_cost == str(DRAFTS_MAX)
+    assert drafts.of("session 0").max_cost == ""
+    drafts.replace("session 0", Draft(max_cost="7"))
+    assert drafts.of("session 0").max_cost == "7"

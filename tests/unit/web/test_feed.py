@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from ramp.client.asyncio_market import AsyncMarket
 from ramp.control.events import Refused, RequestEnded, RequestsListed, RequestStanding, Submitted, Watching
 from ramp.control.requests import EVERYTHING, Approve, ListRequests, Submit
 from ramp.errors import MarketRefused, NoMarket
@@ -43,6 +44,9 @@ class FakeAgent:
             dialogue.send(RequestsListed(self.listed))
         except StopIteration as end:
             return end.value
+
+    def watch(self):
+        return AsyncMarket(self).watch()
 
     async def open(self):
         return self._line()

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ramp.errors import WorkloadError
+from ramp.errors import ConfigurationError, WorkloadError
 from simulation.workload.swf import SwfLog, format_swf, parse_swf, read_swf, write_swf
 from simulation.workload.swf_text import FIELD_NAMES
 
@@ -111,7 +111,7 @@ def test_unreadable_files_are_named(tmp_path: Path) -> None:
     cut.write_bytes(gzip.compress(TEXT.encode())[:-20])
     with pytest.raises(WorkloadError, match=r"cut\.swf\.gz"):
         read_swf(cut)
-    with pytest.raises(WorkloadError, match="cannot be written"):
+    with pytest.raises(ConfigurationError, match="cannot be written"):
         write_swf(tmp_path / "no" / "folder.swf", parse_swf(TEXT.encode()))
 
 
