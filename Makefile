@@ -86,7 +86,7 @@ docs: $(DOCS_STAMP) ## the documentation: build/docs/html/index.html, and man pa
 # start, and stay together; each page of the documentation is a class, and run by itself.
 AT_ONCE ?= $(shell echo $$((2 * $$(nproc))))
 E2E := --durations 25 --durations-min 20 -n $(AT_ONCE) --dist loadscope --no-loadscope-reorder \
-	tests/documents tests/e2e tests/integration/test_purchase_example.py
+	tests/documents tests/e2e tests/integration/test_examples.py
 e2e: $(STAMP)    ## every flow, server and batch system once, for real, and every command of the documentation
 	$(WITH_PSIJ)
 	$(PYTEST) -m "e2e and not full" $(E2E)

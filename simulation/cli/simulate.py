@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
 import click
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from ramp.cli.options import RealNumber, WholeNumber, example
 from ramp.cli.views.visible import console
 from ramp.errors import ConfigurationError
 from ramp.options import value_of_text
+from simulation.cli.progress import progress_of
 from simulation.lab import check_pictures, tell_loops
 from simulation.queueing.queue_simulation import EndedJob, Overrun
 from simulation.queueing.reservation_text import RESERVATION_FORM
@@ -172,7 +172,10 @@ def simulate(
             if left := left_out(prepared.log):
                 words = "jobs have no known size, submission or run time"
                 click.echo(f"{left} of the log's {len(prepared.log)} {words}", err=True)
-            return None if prepared.counts_only else stack.enter_context(_progress(len(prepared.jobs.jobs)))
+            if prepared.counts_only:
+                return None
+            advance, ended = stack.enter_context(progress_of("jobs")), itertools.count(1)
+            return lambda _: advance(next(ended), len(prepared.jobs.jobs))
 
         run = simulate_log(
             log_name,
@@ -205,11 +208,6 @@ def simulate(
 
 
 def _options_of(words: Sequence[str], key: str) -> dict[str, Any]:
-    """Options written NAME=VALUE.
-
-    Raises:
-        ConfigurationError: one has no value.
-    """
     options = {}
     for word in words:
         name, equals, value = word.partition("=")
@@ -237,27 +235,6 @@ def _check_outputs(log_name: str, outputs: dict[str, Path | None]) -> None:
         if not os.access(writable, os.W_OK):
             reason = "there is no such folder" if not writable.exists() else "it is not writable"
             raise ConfigurationError(f"cannot be written: {reason}", path=path, key=key)
-
-
-@contextlib.contextmanager
-def _progress(total: int) -> Iterator[Callable[[EndedJob], None] | None]:
-    """A progress bar on standard error where that is a terminal, nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    columns = (TextColumn("jobs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console(error=True), transient=True) as progress:
-        task = progress.add_task("jobs", total=total)
-        step = max(total // 200, 1)
-        count = 0
-
-        def advance(ended: EndedJob) -> None:
-            nonlocal count
-            count += 1
-            if count % step == 0:
-                progress.update(task, completed=count)
-
-        yield advance
 
 
 def _report(run: SimulatedRun, as_json: bool) -> None:

@@ -20,8 +20,7 @@ Progress = Callable[[int, int], None]
 
 
 Perform = Callable[["Study", "Run", Sequence[Any], int | None, Progress | None], Sequence[Any]]
-"""Measures cases of all parts of a study, in their order; given the study, how it is run, the cases, how many processes
-to use (None = one a core), and what is told about progress."""
+"""Measures the cases of a study in order: study, run, cases, number of processes (None = one a core), progress."""
 
 
 @dataclass(frozen=True, slots=True)

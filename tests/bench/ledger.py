@@ -12,8 +12,9 @@ from ramp.ledger.account import AccountKind
 from ramp.ledger.book import Book
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders import order_rules
-from ramp.ledger.orders.order import Order, OrderLine, OrderState
+from ramp.ledger.orders.order import Order
 from ramp.ledger.records import Records
+from ramp.model.contents import OrderLine, OrderState
 from ramp.runtime.ledger.store import LedgerStore
 
 ROUNDS = 10
@@ -34,17 +35,18 @@ def run() -> list[tuple[str, float, str]]:
     The reference for the statement asks for each line with its balance by a query of its own.
     """
     book = Book()
-    _open(book)
+    opened(book)
     with tempfile.TemporaryDirectory() as directory, LedgerStore.open(Path(directory) / "ledger.sqlite") as store:
-        _open(store)
+        opened(store)
         bare = _Bare(Path(directory) / "bare.sqlite")
-        best = _take_turns(
+        best = take_turns(
             {
-                "store": _payer(store),
+                "store": payer(store),
                 "bare": bare.pay,
-                "evidence": _payer(store, "kelvin", EVIDENCE),
-                "book": _payer(book),
-            }
+                "evidence": payer(store, "kelvin", EVIDENCE),
+                "book": payer(book),
+            },
+            PAYMENTS_A_ROUND,
         )
         bare.close()
         _fill(store)
@@ -61,14 +63,17 @@ def run() -> list[tuple[str, float, str]]:
     ]
 
 
-def _open(ledger: Ledger) -> None:
+def opened(ledger: Ledger) -> None:
+    """Open the accounts that pay and are paid."""
     ledger.open_account("alice", AccountKind.USER, at=1)
     ledger.open_account("hector", AccountKind.RESOURCE, at=1)
     ledger.open_account("kelvin", AccountKind.RESOURCE, at=1)
     ledger.deposit("d-1", "alice", 200 * TRANSFERS, at=2)
 
 
-def _payer(ledger: Ledger, resource: str = "hector", evidence: str = "") -> Callable[[int], object]:
+def payer(ledger: Ledger, resource: str = "hector", evidence: str = "") -> Callable[[int], object]:
+    """What orders and posts a line of a number."""
+
     def pay(number: int) -> None:
         line = OrderLine(f"a-{resource}-{number}", resource, 100)
         at = 10 + number
@@ -78,15 +83,15 @@ def _payer(ledger: Ledger, resource: str = "hector", evidence: str = "") -> Call
     return pay
 
 
-def _take_turns(payers: dict[str, Callable[[int], object]]) -> dict[str, float]:
+def take_turns(payers: dict[str, Callable[[int], object]], payments_a_round: int) -> dict[str, float]:
     """Seconds a payment of each, in its best round."""
     best = dict.fromkeys(payers, float("inf"))
-    for first in range(0, PAYMENTS, PAYMENTS_A_ROUND):
+    for first in range(0, ROUNDS * payments_a_round, payments_a_round):
         for name, pay in payers.items():
             started = perf_counter()
-            for number in range(first, first + PAYMENTS_A_ROUND):
+            for number in range(first, first + payments_a_round):
                 pay(number)
-            best[name] = min(best[name], (perf_counter() - started) / PAYMENTS_A_ROUND)
+            best[name] = min(best[name], (perf_counter() - started) / payments_a_round)
     return best
 
 
@@ -105,7 +110,7 @@ def _fill(store: LedgerStore) -> None:
 
 def _statement_seconds(store: LedgerStore) -> tuple[float, int]:
     started = perf_counter()
-    lines = len(store.statement("hector").lines)
+    lines = len(store.statement("hector"))
     return perf_counter() - started, lines
 
 

@@ -32,8 +32,7 @@ from ramp.control.events import RequestEnded
 from ramp.control.requests import Submit
 from ramp.control.status import SwarmStatus
 from ramp.errors import RampError
-from ramp.model.instant import HOUR, MINUTE, SECOND
-from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.model.instant import HOUR, SECOND
 from ramp.protocol.events import AuctionOptions
 from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.request_for_quotation import write_request
@@ -44,7 +43,7 @@ from ramp.servers.embedded import EmbeddedServer
 from ramp.servers.process import ServerProcess
 from ramp.servers.prosody import ProsodyServer, prosody_executable
 from ramp.xmpp.settings import TransportSettings
-from tests.bench.messages import Asker, answering, documents
+from tests.bench.messages import Asker, answering, documents, request, used
 from tests.chaos.checks import of_files
 
 TAKES_MINUTES = "it launches markets of up to a thousand resources and two hundred users"
@@ -105,18 +104,12 @@ def configuration(size: Size) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _request() -> str:
-    start = SystemClock().now() // MINUTE * MINUTE + HOUR
-    unit = RequestUnit(1, 70, start + 2 * HOUR, TotalCores(16), not_before=start, wall_time=HOUR)
-    return write_request(RequestForQuotation((unit,)))
-
-
 def _buy(state: StateFolder, user: str, found: Bought, lock: threading.Lock) -> None:
     options = AuctionOptions(rounds=ROUNDS, round_time=ROUND_LIMIT_S * SECOND)
     begin = time.monotonic()
     try:
         with connected(state.socket(user)) as line:
-            *_, last = line.events(Submit(_request(), options=options))
+            *_, last = line.events(Submit(write_request(request(SystemClock().now() + HOUR)), options=options))
         outcome = str(last.outcome.status) if isinstance(last, RequestEnded) else type(last).__name__
     except (RampError, OSError) as error:
         outcome = f"{type(error).__name__}: {error}"[:100]
@@ -141,8 +134,7 @@ def _shares(status: SwarmStatus) -> dict[str, list[psutil.Process]]:
 
 def _used(shares: dict[str, list[psutil.Process]]) -> dict[str, float]:
     """Processor seconds so far."""
-    times = {whose: [each.cpu_times() for each in processes] for whose, processes in shares.items()}
-    return {whose: sum(each.user + each.system for each in found) for whose, found in times.items()}
+    return {whose: used(processes) for whose, processes in shares.items()}
 
 
 def _memory(shares: dict[str, list[psutil.Process]]) -> dict[str, int]:
@@ -199,10 +191,10 @@ async def _ask(
     agents = [Asker(f"{name}@localhost", "secret", settings) for name in askers]
     for agent in agents:
         await agent.start()
-    here = {"all": [psutil.Process(), *psutil.Process().children(recursive=True)]}
+    here = [psutil.Process(), *psutil.Process().children(recursive=True)]
     turns = -(-FLOOR_CALLS // len(agents))
     await agents[0].ask(names, call)
-    before, began = _used(here)["all"], time.monotonic()
+    before, began = used(here), time.monotonic()
 
     async def in_turn(agent: Asker) -> None:
         for _ in range(turns):
@@ -210,7 +202,7 @@ async def _ask(
 
     await asyncio.gather(*(in_turn(agent) for agent in agents))
     calls = turns * len(agents)
-    found = (time.monotonic() - began) / calls, (_used(here)["all"] - before) / calls
+    found = (time.monotonic() - began) / calls, (used(here) - before) / calls
     for agent in agents:
         await agent.stop()
     return found
@@ -222,7 +214,7 @@ async def _ask(
 def rows(size: Size, found: Bought, least: tuple[float, float]) -> list[tuple[str, float, str]]:
     """What is told of one size."""
     what, calls = size.label, ROUNDS * size.users
-    used = sum(found.used.values())
+    seconds_used = sum(found.used.values())
     told: list[tuple[str, float, str]] = [
         (f"{what}: launch", found.launch, "s"),
         (f"{what}: all purchases, {size.at_once} at once", found.whole, "s"),
@@ -230,8 +222,8 @@ def rows(size: Size, found: Bought, least: tuple[float, float]) -> list[tuple[st
         (f"{what}: all purchases / floor", found.whole / (least[0] * calls), "x"),
         (f"{what}: a purchase, median", statistics.median(found.each), "s"),
         (f"{what}: a purchase, longest", max(found.each), "s"),
-        (f"{what}: processor time of all purchases", used, "s"),
-        (f"{what}: processor time / floor's", used / (least[1] * calls), "x"),
+        (f"{what}: processor time of all purchases", seconds_used, "s"),
+        (f"{what}: processor time / floor's", seconds_used / (least[1] * calls), "x"),
     ]
     told += [(f"{what}: processor time, {whose}", seconds, "s") for whose, seconds in found.used.items()]
     told += [(f"{what}: memory, {whose}", number / 1e6, "MB") for whose, number in found.memory.items()]

@@ -116,13 +116,14 @@ def _count(rounds: int) -> _Count:
     )
     world.run(limit=SECOND)
     count.stanzas.clear()
-    command = RequestSubmitted("request", _request(START), AuctionOptions(rounds=rounds))
+    command = RequestSubmitted("request", request(START), AuctionOptions(rounds=rounds))
     world.command("user1", command)
     world.run(until=lambda: count.ended, limit=HOUR)
     return count
 
 
-def _request(now: Instant) -> RequestForQuotation:
+def request(now: Instant) -> RequestForQuotation:
+    """A request for 16 cores for an hour."""
     start = now // MINUTE * MINUTE + 5 * MINUTE
     unit = RequestUnit(1, 70, start + 2 * HOUR, TotalCores(16), not_before=start, wall_time=HOUR)
     return RequestForQuotation((unit,))
@@ -216,14 +217,15 @@ async def _ask_often(settings: TransportSettings, names: Sequence[str], call: En
     everybody = [psutil.Process(), *psutil.Process().children(recursive=True)]
     for _ in range(WARM_UP):
         await asker.ask(names, call)
-    begin = _used(everybody)
+    begin = used(everybody)
     seconds = [await asker.ask(names, call) for _ in range(FLOOR_CALLS)]
-    used = _used(everybody) - begin
+    taken = used(everybody) - begin
     await asker.stop()
-    return _Floor(seconds, used)
+    return _Floor(seconds, taken)
 
 
-def _used(processes: Sequence[psutil.Process]) -> float:
+def used(processes: Sequence[psutil.Process]) -> float:
+    """Processor seconds so far."""
     times = [process.cpu_times() for process in processes]
     return sum(each.user + each.system for each in times)
 
@@ -231,18 +233,11 @@ def _used(processes: Sequence[psutil.Process]) -> float:
 # -- the market --------------------------------------------------------------------------------------------------
 
 
-def _request() -> str:
-    now = SystemClock().now() // MINUTE * MINUTE
-    start = now + 5 * MINUTE
-    unit = RequestUnit(1, 70, start + 2 * HOUR, TotalCores(16), not_before=start, wall_time=HOUR)
-    return write_request(RequestForQuotation((unit,)))
-
-
 def auction(state: StateFolder, rounds: int, *, quote_only: bool) -> RequestOutcome:
     """Have `user1` buy or quote one unit of Table 2's market; return the outcome."""
     with connected(state.socket("user1")) as line:
         options = AuctionOptions(rounds=rounds, quote_only=quote_only)
-        *_, ended = line.events(Submit(_request(), options=options))
+        *_, ended = line.events(Submit(write_request(request(SystemClock().now())), options=options))
     assert isinstance(ended, events.RequestEnded), ended
     assert ended.outcome.status in ("committed", "quoted"), ended
     return ended.outcome
@@ -258,14 +253,14 @@ def _market(config: Path, folder: Path) -> dict[str, float]:
         market = psutil.Process(status.pid).children(recursive=True)
         for _ in range(WARM_UP):
             auction(state, 3, quote_only=False)
-        begin = _used(market)
+        begin = used(market)
         rounds = [
             auction(state, 1, quote_only=True).rounds[0].duration / SECOND for _ in range(ROUNDS)
         ]  # later ones call fewer
-        per_quote = (_used(market) - begin) / ROUNDS
-        begin = _used(market)
+        per_quote = (used(market) - begin) / ROUNDS
+        begin = used(market)
         ten = [auction(state, 10, quote_only=False).duration / SECOND for _ in range(REPEATS)]
-        per_purchase = (_used(market) - begin) / REPEATS
+        per_purchase = (used(market) - begin) / REPEATS
         one = [auction(state, 1, quote_only=False).duration / SECOND for _ in range(REPEATS)]
     finally:
         swarm.stop(state)

@@ -18,7 +18,7 @@ from sqlalchemy import create_engine, make_url, text
 from ramp.ledger.account import AccountKind
 from ramp.ledger.book import Book
 from ramp.ledger.interface import Ledger
-from ramp.ledger.orders.order import OrderLine
+from ramp.model.contents import OrderLine
 from ramp.runtime.ledger.store import LedgerStore
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the module beside this one
@@ -34,33 +34,56 @@ def postgresql_server() -> Iterator[str]:
     if given := os.environ.get("RAMP_TEST_POSTGRESQL"):
         yield given
         return
+    try:
+        with private_server(durable=False) as url:
+            yield url
+    except NoServer as error:
+        pytest.skip(f"RAMP_TEST_POSTGRESQL is not set and {error}")
+
+
+class NoServer(Exception):
+    """No PostgreSQL server can be started here."""
+
+
+@contextmanager
+def private_server(*, durable: bool) -> Iterator[str]:
+    """URL of a new server on a socket of its own, as the user postgres where this one is root.
+
+    Raises:
+        NoServer: its programs are not there, or fail.
+    """
     programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     if not programs:
-        pytest.skip("RAMP_TEST_POSTGRESQL is not set and no initdb is found under /usr/lib/postgresql")
+        raise NoServer("no initdb is found under /usr/lib/postgresql")
     as_user: list[str] = []
     # The server refuses to run as root, and its sockets' path must be short.
     directory = Path(tempfile.mkdtemp(prefix="ramp-pg-"))
     try:
         if os.geteuid() == 0:
             if shutil.which("runuser") is None:
-                pytest.skip("PostgreSQL cannot run as root and runuser is not found")
+                raise NoServer("PostgreSQL cannot run as root and runuser is not found")
             as_user = ["runuser", "-u", "postgres", "--"]
             shutil.chown(directory, "postgres")
         data = directory / "data"
         initdb, pg_ctl = (str(programs[-1].with_name(name)) for name in ("initdb", "pg_ctl"))
         make = [initdb, "-D", str(data), "-U", "ramp", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
-        options = f"-k {directory} -c listen_addresses='' -c fsync=off"
+        options = f"-k {directory} -c listen_addresses=''{'' if durable else ' -c fsync=off'}"
         start = [pg_ctl, "-D", str(data), "-l", str(directory / "log"), "-o", options, "-w", "-t", "60", "start"]
         for command in (make, start):
             done = subprocess.run(
                 [*as_user, *command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=directory
             )
             if done.returncode != 0:
-                pytest.skip(f"{command[0]} failed: {done.stderr.decode(errors='replace').strip()[-300:]}")
-        yield f"postgresql+psycopg://ramp@/postgres?host={directory}"
-        subprocess.run(
-            [*as_user, pg_ctl, "-D", str(data), "-m", "immediate", "stop"], stdout=subprocess.DEVNULL, cwd="/"
-        )
+                raise NoServer(f"{command[0]} failed: {done.stderr.decode(errors='replace').strip()[-300:]}")
+        try:
+            yield f"postgresql+psycopg://ramp@/postgres?host={directory}"
+        finally:
+            subprocess.run(
+                [*as_user, pg_ctl, "-D", str(data), "-m", "immediate", "stop"],
+                stdout=subprocess.DEVNULL,
+                cwd="/",
+                check=False,
+            )
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 

@@ -1,29 +1,38 @@
-"""The examples run as their first lines say, and are as short as they should be."""
+"""The examples run as they say, and are as short as they should be."""
 
 from __future__ import annotations
 
 import json
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 import ramp
+from ramp.cli.main import main
 from simulation.cli.simulate import simulate
 
-FOLDER = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 LINES_MAX = 40
+
+
+@pytest.mark.parametrize(
+    "name", ["own_allocator", "own_auction_rule", "own_experiment", "own_price", "own_scheduler", "purchase"]
+)
+def test_an_example_is_short(name: str) -> None:
+    assert len((EXAMPLES / f"{name}.py").read_text("utf-8").splitlines()) < LINES_MAX
 
 
 @pytest.mark.parametrize("name", ["own_scheduler.py", "own_allocator.py"])
 def test_an_example_runs_as_it_says(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (FOLDER / name).read_text("utf-8")
-    assert len(text.splitlines()) < LINES_MAX
+    text = (EXAMPLES / name).read_text("utf-8")
     command = re.search(r"^ramp simulate ((?:.*\\\n)*.*)", text, re.MULTILINE)
     assert command is not None
-    monkeypatch.chdir(FOLDER.parent)
+    monkeypatch.chdir(EXAMPLES.parent)
     arguments = [*shlex.split(command[1].replace("\\\n", " ")), "--json"]
     arguments += [] if "--max-jobs" in arguments else ["--max-jobs", "300"]
     result = CliRunner().invoke(simulate, arguments, catch_exceptions=False)
@@ -33,10 +42,9 @@ def test_an_example_runs_as_it_says(name: str, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.slow
 def test_an_auction_rule_of_ones_own_buys_by_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (FOLDER / "own_auction_rule.py").read_text("utf-8")
-    assert len(text.splitlines()) < LINES_MAX
+    text = (EXAMPLES / "own_auction_rule.py").read_text("utf-8")
     (place,) = re.findall(r"^ramp submit request.xml --rule (\S+)$", text, re.MULTILINE)
-    monkeypatch.chdir(FOLDER.parent)
+    monkeypatch.chdir(EXAMPLES.parent)
     wanted = ramp.request(cores=64, wall_time="1h", start="+10min", price=70)
     with ramp.launch("table2", transport="simulated") as market:
         usual = market.quote(wanted, rounds=1)
@@ -58,3 +66,72 @@ def test_an_auction_rule_of_ones_own_buys_by_its_place(monkeypatch: pytest.Monke
     assert (best.bought.offer.cost, best.cost) == (offers[0], offers[1])
     (half,) = mean.units
     assert (half.bought.offer.cost, half.cost) == (offers[0], (offers[0] + offers[1]) // 2)
+
+
+@pytest.mark.slow
+def test_a_price_of_ones_own_sells(tmp_path: Path) -> None:
+    """On Table 2's machines a request in four sizes is sold by both rules; the dearest is within what was asked."""
+    example = EXAMPLES / "own_price.py"
+    done = subprocess.run([sys.executable, example], capture_output=True, text=True, cwd=tmp_path, check=True)
+    line = r"^(the paper's rule|by load): sold at ([\d, ]+) credits .* with (\d+) messages$"
+    told = re.findall(line, done.stdout, re.MULTILINE)
+    assert [name for name, _, _ in told] == ["the paper's rule", "by load"]
+    for _, prices, messages in told:
+        sold = [int(price) for price in prices.split(", ")]
+        assert len(sold) == 4
+        assert max(sold) <= 75
+        assert int(messages) > 0
+    assert told[0][1] != told[1][1]
+
+
+@pytest.mark.slow
+def test_an_experiment_of_ones_own_draws_its_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    example = EXAMPLES / "own_experiment.py"
+    assert main(["experiment", "run", f"{example}:STUDY", "--out", str(tmp_path), "--quick"]) == 0
+    assert "rounds  price" in capsys.readouterr().out
+    folder = tmp_path / "own-rounds"
+    summary = json.loads((folder / "summary.json").read_text())
+    first, *_, last = summary["runs"]
+    assert last["price"] < first["price"] <= 70
+    assert (folder / "prices.png").read_bytes().startswith(b"\x89PNG")
+    assert "| `price` | credits per core hour |" in (folder / "columns.md").read_text()
+
+
+@pytest.mark.slow
+def test_the_notebook_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its cells one after the other, each shown value kept; it is stored without outputs, as the format says."""
+    notebook = json.loads((EXAMPLES / "market_and_machine.ipynb").read_text("utf-8"))
+    assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert sum(len(cell["source"]) for cell in cells) < LINES_MAX
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for cell in cells:
+        exec("".join(cell["source"]), names)
+    study, runs = names["study"], names["runs"]
+    assert study.prices["round"].tolist() == [*range(1, 11)]
+    assert study.purchases[0].committed
+    assert runs["easy"].metrics.mean_wait_s < runs["fcfs"].metrics.mean_wait_s
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "transport", [pytest.param("simulated", marks=pytest.mark.slow), pytest.param("embedded", marks=pytest.mark.e2e)]
+)
+def test_a_purchase_simulated_and_over_xmpp(transport: str, tmp_path: Path) -> None:
+    example = EXAMPLES / "purchase.py"
+    done = subprocess.run(
+        [sys.executable, example, transport], capture_output=True, text=True, cwd=tmp_path, timeout=500, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    quoted, bought, reserved, left, back = done.stdout.splitlines()
+    assert re.fullmatch(r"3 rounds; the best offer costs [\d ]+\.\d\d credits", quoted)
+    resource = re.fullmatch(r"bought 64 cores on (\w+) from (.*):(.*) to (.*)", bought)[1]
+    assert reserved.startswith("active: ")
+    assert f"--reservation={resource}-" in reserved
+    paid = re.fullmatch(r"given back: ([\d ]+\.\d\d) credits", back)[1]
+    assert float(paid.replace(" ", "")) > 0
+    assert left.endswith("credits are left")
+    assert not list(tmp_path.iterdir())

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from types import SimpleNamespace
 from xml import sax
 
@@ -23,39 +21,7 @@ from ramp.servers import process as server_process
 from ramp.servers.embedded import EmbeddedServer
 from ramp.servers.process import free_port, probe_problem
 from ramp.xmpp.link import LinkPolicy
-from ramp.xmpp.settings import TransportSettings
-from ramp.xmpp.transport import MarketAgent
-
-LIMIT_S = 300.0  # how long a test waits for what must come
-CFP = {"performative": "cfp"}
-QUICK = LinkPolicy(
-    attempt_limit_s=LIMIT_S, start_limit_s=LIMIT_S, ping_limit_s=LIMIT_S, backoff_first_s=0.05, backoff_max_s=0.5
-)
-
-
-class Party(MarketAgent):
-    """Answers a call for proposals and keeps everything else."""
-
-    def __init__(self, name, settings):
-        super().__init__(f"{name}@localhost", "secret", settings)
-        self.inbox = asyncio.Queue()
-        self.story = []
-
-    async def on_message(self, message):
-        if message.metadata["performative"] == "cfp":
-            await self.send(replace(message, metadata={"performative": "propose"}))
-        else:
-            self.inbox.put_nowait(message.body)
-
-    def on_connected(self, resumed):
-        self.story.append("up")
-
-    def on_disconnected(self, reason):
-        self.story.append("down")
-
-    async def next(self):
-        async with asyncio.timeout(LIMIT_S):
-            return await self.inbox.get()
+from tests.integration.transport.transport_party import CFP, LIMIT_S, parties, until
 
 
 @pytest.fixture
@@ -71,32 +37,12 @@ def shared(tmp_path_factory):
         yield running
 
 
-@contextlib.asynccontextmanager
-async def parties(server, *names, policy=QUICK, **options):
-    settings = TransportSettings(
-        servers=((server.host, server.port),), ca_file=server.ca_file, policy=policy, **options
-    )
-    await asyncio.to_thread(server.ensure_accounts, dict.fromkeys(names, "secret"))
-    agents = [Party(name, settings) for name in names]
-    await asyncio.gather(*(agent.start() for agent in agents))
-    try:
-        yield agents
-    finally:
-        await asyncio.gather(*(agent.stop() for agent in agents))
-
-
-async def until(condition):
-    async with asyncio.timeout(LIMIT_S):
-        while not condition():
-            await asyncio.sleep(0.01)
-
-
 async def test_agent_comes_back_after_its_line_was_cut(shared):
     async with parties(shared, "cut", "other") as (cut, other):
         cut.client.transport.abort()
         await until(lambda: cut.story == ["up", "down", "up"])
         await other.send(EncodedMessage(str(cut.jid), "x", CFP, ""))
-        assert await other.next() == "x"
+        assert await other.next_body() == "x"
         assert other.story == ["up"]
 
 
@@ -119,7 +65,7 @@ async def test_full_line_holds_the_sender_until_it_drains_or_is_lost(shared):
             await asyncio.sleep(0.05)
             assert not sending.done()
             release()
-            assert await agent.next() == "x"
+            assert await agent.next_body() == "x"
             await sending
 
 
@@ -149,7 +95,7 @@ async def test_full_outbox_gives_up_the_oldest(server, caplog):
         assert writer.counters.dropped == 2
         assert "outbox full" in caplog.text
         server.start()
-        assert [await reader.next() for _ in range(3)] == ["2", "3", "4"]
+        assert [await reader.next_body() for _ in range(3)] == ["2", "3", "4"]
 
 
 @pytest.mark.slow

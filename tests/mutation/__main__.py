@@ -11,8 +11,7 @@ letter. Neither are survivors that are accounted for, as long as function and re
 those as well, and tells which of them a test catches by now.
 
 Verdicts stay in the folder `mutants`. What was caught is not tried again until its function changes; another survivor
-is tried every time, with the tests that are new or have changed. `make clean` forgets all, as one has to after tests
-were taken away.
+is tried every time. `make clean` forgets all, as one has to after tests were taken away.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 """mutmut's run, made quick: tests are collected once, and mypy looks again only after a mutant has changed.
 
-A survivor is tried again with those tests only that are new or have changed, or with all that reach its function where
-any code has changed.
-
 mutmut starts pytest anew for each mutant, which takes some seconds where a mutant's tests take some hundredths. Here
 all tests are collected once, and every mutant's process is forked from there. What is replaced are four places of
 mutmut 3.8.1: the runner of tests (`PytestRunner.run_tests` and what is around it), the filter by mypy, which reads the
@@ -20,8 +17,7 @@ import resource
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import _pytest.config
@@ -40,15 +36,12 @@ from mutmut.type_checking import TypeCheckingError, run_type_checker
 from mutmut.utils.file_utils import change_cwd, walk_mutatable_files
 from mutmut.utils.format_utils import get_mutant_name
 
-from tests.mutation.trying import first_to_fail, left_to_run
-
 #: seconds of processor time that a test may take with a mutant beyond what it takes without one by the clock
 PROCESSOR_SECONDS_MORE = 5
 #: bytes of address space that a mutant may take: an endless loop that collects must end
 MEMORY_MAX = 4 << 30
 REFUSED = Path("mutants/refused-by-mypy.json")
 KILLERS = Path("mutants/killers")  # lines of a mutant, a tab, and the test that has noticed it
-SURVIVED = Path("mutants/survived")  # lines of a mutant, a tab, and the files of tests that have not noticed it
 REACHED = Path("mutants/mutmut-stats.json")  # which tests reach which function, by mutmut
 REACHED_IN = Path("mutants/reached-in")  # the code in which they do
 SKIPPED, REFUSED_BY_MYPY = 34, 37  # mutmut's exit statuses of mutants that are not tried
@@ -88,16 +81,9 @@ class CollectedTests(PytestRunner):
         self._collect()
         if mutant_name is None and os.environ.get("MUTANT_UNDER_TEST") != "fail":
             return isolation.run_in_fork(lambda: self._run([self._items[each] for each in tests or self._items]))
-        passed = _passed_before(mutant_name) if mutant_name is not None else set()
-        killers, seconds = _killers_like(mutant_name or ""), state().duration_by_test
-        chosen = left_to_run(tests, lambda each: _text_of_tests(self._items[each].path), passed, killers, seconds)
+        chosen = likely_first(tests, _killers_like(mutant_name or ""), state().duration_by_test)
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_MAX, MEMORY_MAX))
-        status = self._run([self._items[each] for each in chosen], mutant_name)
-        if mutant_name is not None and status == 0:
-            texts = {_text_of_tests(self._items[each].path) for each in tests}
-            with SURVIVED.open("a") as told:
-                told.write(f"{_text_of_mutant(mutant_name)}\t{' '.join(sorted(texts))}\n")
-        return status
+        return self._run([self._items[each] for each in chosen], mutant_name)
 
     def _collect(self) -> None:
         if self._session is not None:
@@ -119,18 +105,25 @@ class CollectedTests(PytestRunner):
         session = self._session
         assert session is not None
 
-        def fails(item: pytest.Item, following: pytest.Item | None) -> bool:
-            if mutant_name is not None:
-                _limit_processor(state().duration_by_test.get(item.nodeid, 0.0) + PROCESSOR_SECONDS_MORE)
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-            return session.testsfailed > 0
-
         with change_cwd("mutants"):
-            failed = first_to_fail(items, fails)
-        if failed is not None and mutant_name is not None:
+            for item, following in zip(items, [*items[1:], None], strict=False):  # none at all: nothing notices it
+                if mutant_name is not None:
+                    _limit_processor(state().duration_by_test.get(item.nodeid, 0.0) + PROCESSOR_SECONDS_MORE)
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+                if session.testsfailed:
+                    break
+            else:
+                return 0
+        if mutant_name is not None:
             with KILLERS.open("a") as told:
-                told.write(f"{mutant_name}\t{failed.nodeid}\n")
-        return 0 if failed is None else 1
+                told.write(f"{mutant_name}\t{item.nodeid}\n")
+        return 1
+
+
+def likely_first(tests: Iterable[str], killers: Sequence[str], seconds: Mapping[str, float]) -> list[str]:
+    """Sort tests: those that have noticed mutants like this one, the most successful first, then the quickest."""
+    first = {test: number for number, test in enumerate(killers)}
+    return sorted(tests, key=lambda test: (first.get(test, len(first)), seconds.get(test, 0.0), test))
 
 
 def _limit_processor(seconds: float) -> None:
@@ -138,40 +131,6 @@ def _limit_processor(seconds: float) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     soft = math.ceil(time.process_time() + seconds)
     resource.setrlimit(resource.RLIMIT_CPU, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
-
-
-@cache
-def _text_of_tests(path: Path) -> str:
-    """A short name of a file of tests, and of the conftest.py and the data beside it: other names, other tests.
-
-    Lines of imports do not count, for a module may have moved.
-    """
-    data = [each for each in sorted(path.parent.rglob("*")) if each.suffix in (".txt", ".xml", ".json")]
-    files = [each for each in (path, path.with_name("conftest.py"), *data) if each.exists()]
-    lines = [line for each in files for line in each.read_text().splitlines()]
-    return _short("\n".join(line for line in lines if not line.startswith(("from ", "import "))))
-
-
-def _text_of_mutant(mutant_name: str) -> str:
-    """A short name of a mutant's function as it is written."""
-    module, _, function = mutant_name.rpartition(".")
-    spans = MutantLineSpans.load(Path(*module.split(".")).with_suffix(".py"))
-    assert spans is not None, "mutmut has written it with the mutants"
-    return _short("".join(spans.read_function_sources([function])))
-
-
-def _short(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _passed_before(mutant_name: str) -> set[str]:
-    """Files of tests that have not noticed a mutant: as long as both are as they were, they need not try again."""
-    try:
-        known = [line.split("\t") for line in SURVIVED.read_text().splitlines()]
-    except FileNotFoundError:
-        return set()
-    its_own = _text_of_mutant(mutant_name)
-    return {text for mutant, texts in known if mutant == its_own for text in texts.split()}
 
 
 def _killers_like(mutant_name: str) -> list[str]:
@@ -267,8 +226,7 @@ def look_anew_where_code_has_changed() -> None:
     """
     code = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(walk_mutatable_files()))).hexdigest()
     if not REACHED_IN.exists() or REACHED_IN.read_text() != code:
-        for seen in (REACHED, SURVIVED):
-            seen.unlink(missing_ok=True)
+        REACHED.unlink(missing_ok=True)
         REACHED_IN.parent.mkdir(exist_ok=True)
         REACHED_IN.write_text(code)
 

@@ -18,6 +18,7 @@ from ramp.control.codec import VERSION, decode_request, encode_event
 from ramp.control.events import MarketRefusalCode, Refused, RequestEnded, Submitted, Welcome
 from ramp.control.requests import Hello
 from ramp.control.status import ServerStatus, SwarmStatus
+from ramp.model.agreement import Agreement
 from ramp.model.contents import Bid
 from ramp.model.instant import HOUR, SECOND, from_iso
 from ramp.model.offer import Offer, Refusal, RefusalCode
@@ -41,6 +42,25 @@ def offer(resource="thunder1", price=30, unit=1, cores=64, hours=1):
         load=0.5,
         valid_for=600 * SECOND,
         source="log",
+    )
+
+
+def agreement(bought, asked, reservation_id):
+    """The agreement of alice about an offer."""
+    return Agreement(
+        agreement_id="agreement-1",
+        request_id="request-1",
+        units_total=1,
+        user="alice@localhost",
+        resource=bought.resource,
+        bank="bank@localhost",
+        request=asked,
+        offer=bought,
+        reservation_id=reservation_id,
+        cost=bought.cost,
+        issued_at=bought.start - HOUR,
+        order_id="order-1",
+        valid_until=bought.start,
     )
 
 

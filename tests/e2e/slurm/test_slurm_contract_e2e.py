@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ramp.batch.machine import BatchMachine
+from ramp.batch.slurm import conditions
 from ramp.batch.slurm.emulated import EmulatedCluster
 from ramp.batch.slurm.plugin import open_plugin
 from ramp.errors import ConfigurationError, PluginError
@@ -20,20 +20,11 @@ from ramp.model.request import Nodes, RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot
 from ramp.plugins.contract import Rule, Subject
 from ramp.plugins.interface import PluginSettings
-from tests.e2e.slurm.cluster_fixture import CORES, NODES, cleared, reservation_names, running_cluster, saved, wait_for
+from tests.e2e.slurm.cluster_fixture import CORES, NODES, reservation_names, saved, wait_for
+from tests.e2e.waiting import LIMIT_S
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full]
-
-
-@pytest.fixture(scope="module")
-def one_cluster() -> Iterator[EmulatedCluster]:
-    with running_cluster("ca") as started:
-        yield started
-
-
-@pytest.fixture
-def cluster(one_cluster: EmulatedCluster) -> EmulatedCluster:
-    return cleared(one_cluster)
+CLUSTER = ("ca",)
 
 
 def _now() -> Instant:
@@ -61,7 +52,10 @@ def _held(machine: BatchMachine, key: str, unit: RequestUnit, now: Instant) -> R
     return held
 
 
-def test_keeps_the_contract(plugin_rule: Rule, cluster: EmulatedCluster, tmp_path: Path) -> None:
+def test_keeps_the_contract(
+    plugin_rule: Rule, cluster: EmulatedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conditions, "CLOCK_OFF_MAX_S", LIMIT_S)  # a rule's time stands still, however long it takes
     subject = Subject(open_plugin, _settings(cluster), _now(), tmp_path / "states")
     plugin_rule.check(subject)
     assert reservation_names(cluster) == []

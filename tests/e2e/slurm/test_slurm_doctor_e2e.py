@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +13,10 @@ import pytest
 
 import ramp
 from ramp.batch.slurm.emulated import EmulatedCluster
-from tests.e2e.slurm.cluster_fixture import market_of, running_cluster, wait_for
+from tests.e2e.slurm.cluster_fixture import market_of, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(1200)]
-NODES = 4
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[EmulatedCluster]:
-    with running_cluster("cd", nodes=NODES) as started:
-        yield started
+CLUSTER = ("cd", 4)
 
 
 def _doctor(state: Path) -> tuple[int, dict[str, Any]]:

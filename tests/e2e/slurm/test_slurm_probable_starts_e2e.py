@@ -24,22 +24,11 @@ from ramp.model.slot import Reservation, Slot
 from ramp.plugins.interface import PluginSettings
 from tests.e2e.batch_jobs.job_at_site import JobAtSite
 from tests.e2e.batch_jobs.psij_environment import ACCOUNT
-from tests.e2e.slurm.cluster_fixture import CORES, cleared, running_cluster, saved, wait_for
+from tests.e2e.slurm.cluster_fixture import CORES, saved, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full]
-
 SOME = 4
-
-
-@pytest.fixture(scope="module")
-def one_cluster() -> Iterator[EmulatedCluster]:
-    with running_cluster("cq", SOME) as started:
-        yield started
-
-
-@pytest.fixture
-def cluster(one_cluster: EmulatedCluster) -> EmulatedCluster:
-    return cleared(one_cluster)
+CLUSTER = ("cq", SOME)
 
 
 def settings(cluster: EmulatedCluster, folder: Path) -> PluginSettings:

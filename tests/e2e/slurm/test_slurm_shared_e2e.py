@@ -6,7 +6,6 @@ What is sold there is handed over, and a job of the buyer's starts in it; or it 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -21,7 +20,7 @@ from ramp.model.offer import Refusal
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot, SlotMove
 from ramp.plugins.interface import PluginSettings
-from tests.e2e.slurm.cluster_fixture import CORES, cleared, running_cluster, wait_for
+from tests.e2e.slurm.cluster_fixture import CORES, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -34,18 +33,12 @@ SelectTypeParameters=CR_Core_Memory
 GresTypes=gpu
 NodeName=DEFAULT Gres=gpu:1
 """
+CLUSTER = ("sh", NODES, CONFIGURATION, {"gres.conf": "Name=gpu File=/dev/null\n"})
 
 
-@pytest.fixture(scope="module")
-def one_cluster() -> Iterator[EmulatedCluster]:
-    with running_cluster("sh", NODES, CONFIGURATION, {"gres.conf": "Name=gpu File=/dev/null\n"}) as started:
-        yield started
-
-
-@pytest.fixture
-def cluster(one_cluster: EmulatedCluster, monkeypatch: pytest.MonkeyPatch) -> EmulatedCluster:
-    monkeypatch.setenv("SLURM_CONF", str(one_cluster.conf))
-    return cleared(one_cluster)
+@pytest.fixture(autouse=True)
+def _commands_find_it(cluster: EmulatedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_CONF", str(cluster.conf))
 
 
 def _now() -> Instant:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,22 +17,12 @@ from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot
 from ramp.plugins.interface import PluginSettings
-from tests.e2e.slurm.cluster_fixture import CORES, cleared, reservation_names, running_cluster, wait_for
+from tests.e2e.slurm.cluster_fixture import CORES, reservation_names, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full]
 NODES = 8
 NAME = "ramp_slurm1.offer-1"
-
-
-@pytest.fixture(scope="module")
-def one_cluster() -> Iterator[EmulatedCluster]:
-    with running_cluster("cz", nodes=NODES) as started:
-        yield started
-
-
-@pytest.fixture
-def cluster(one_cluster: EmulatedCluster) -> EmulatedCluster:
-    return cleared(one_cluster)
+CLUSTER = ("cz", NODES)
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,18 +19,13 @@ from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TorusTerms, TotalCores
 from ramp.model.slot import Reservation, Slot
 from ramp.plugins.interface import PluginSettings
-from tests.e2e.slurm.cluster_fixture import CORES, cleared, running_cluster
+from tests.e2e.slurm.cluster_fixture import CORES
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(900)]
 SIDE = 4
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[EmulatedCluster]:
-    rows = [f"SwitchName=s{row} Nodes=g[{row * SIDE + 1}-{row * SIDE + SIDE}]" for row in range(SIDE)]
-    topology = "\n".join([*reversed(rows), f"SwitchName=top Switches=s[0-{SIDE - 1}]", ""])
-    with running_cluster("g", SIDE * SIDE, "TopologyPlugin=topology/tree", {"topology.conf": topology}) as started:
-        yield started
+ROWS = [f"SwitchName=s{row} Nodes=g[{row * SIDE + 1}-{row * SIDE + SIDE}]" for row in range(SIDE)]
+TOPOLOGY = "\n".join([*reversed(ROWS), f"SwitchName=top Switches=s[0-{SIDE - 1}]", ""])
+CLUSTER = ("g", SIDE * SIDE, "TopologyPlugin=topology/tree", {"topology.conf": TOPOLOGY})
 
 
 def _is_box(names: frozenset[str], width: int, height: int) -> bool:
@@ -47,7 +41,6 @@ def _is_box(names: frozenset[str], width: int, height: int) -> bool:
 def test_two_by_two_nodes_are_reserved_as_a_box_and_holds_never_overlap(
     cluster: EmulatedCluster, torus: dict[str, Any]
 ) -> None:
-    cleared(cluster)
     options = {"partition": "debug", "conf": str(cluster.conf), "snapshot_age_s": 0, "torus": torus}
     machine = open_plugin(PluginSettings("grid", SIDE * SIDE * CORES, CORES, 0, options, None))
     cluster.run("scontrol", "update", "NodeName=g6", "State=DRAIN", "Reason=fan")

@@ -93,10 +93,20 @@ class Agent:
 
     async def __aenter__(self) -> Self:
         self.guest.begin()
+        try:
+            await self.guest.opened()  # or, on a busy computer, it takes longer
+        except Exception:
+            await self.guest.stop()
+            raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.guest.stop()
+
+    @property
+    def warden(self) -> psutil.Process:
+        assert self.guest.pid is not None
+        return psutil.Process(self.guest.pid)
 
     async def ask(self, question: Any) -> Any:
         """Ask, and wait for the answer."""
@@ -151,7 +161,6 @@ def agent(moody: MoodyPackage, tmp_path: Path, request: pytest.FixtureRequest) -
 
 async def test_a_guest_that_behaves_sells(agent: Agent) -> None:
     async with agent:
-        await agent.guest.opened()  # or, on a busy computer, plainly takes long
         await happens(lambda: agent.source == "live")
         held = await agent.hold("k")
         assert isinstance(held, Reservation)
@@ -185,7 +194,6 @@ HANGING = ("hang", "stubborn")
 
 async def check_quotes(agent: Agent, *moods: str) -> None:
     async with agent:
-        await agent.guest.opened()
         assert isinstance(await agent.quote(), Slot)
         for how in moods:
             agent.package.be(quote=how)
@@ -220,7 +228,6 @@ async def test_a_quote_that_hangs_is_refused_and_the_guest_comes_back(agent: Age
 @pytest.mark.parametrize("how", ["hang", "after hang", "others"])
 async def test_a_hold_that_fails_is_in_doubt_until_it_is_looked_up(agent: Agent, how: str) -> None:
     async with agent:
-        await agent.guest.opened()
         for mood in ("die", "after die", "after raise", "none", "nul", "transient") if how == "others" else (how,):
             agent.package.be(hold=mood)
             assert in_doubt(await agent.hold(mood))
@@ -231,13 +238,15 @@ async def test_a_hold_that_fails_is_in_doubt_until_it_is_looked_up(agent: Agent,
             assert (await agent.ask(fx.ReleaseSlot(mood))).answer is None
             assert await agent.look_up(mood) is None
             await agent.until(agent.quote, lambda slot: isinstance(slot, Slot))
+            again = f"{mood} again"
+            assert isinstance(await agent.hold(again), Reservation)
+            assert (await agent.ask(fx.ReleaseSlot(again))).answer is None
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["hang", "others"])
 async def test_a_confirmation_that_fails_is_in_doubt_until_it_is_looked_up(agent: Agent, how: str) -> None:
     async with agent:
-        await agent.guest.opened()
         for mood in ("after exit", "raise", "none", "text") if how == "others" else (how,):
             assert isinstance(await agent.hold(mood), Reservation)
             agent.package.be(confirm=mood)
@@ -256,7 +265,6 @@ async def test_a_price_that_fails_is_refused_and_the_strategy_comes_back(agent: 
     question = fx.PriceSlots("c", (PriceQuestion(70, 70, 20, 0.5), PriceQuestion(70, 70, 30, 0.5)))
     agent.price_instead()
     async with agent:
-        await agent.guest.opened()
         assert await agent.ask(question) == ev.SlotsPriced("c", (20, 30))
         for mood in ("raise", "lasting", "word", "negative", "exit") if how == "others" else (how,):
             agent.package.be(price=mood)
@@ -270,7 +278,6 @@ async def test_a_price_that_fails_is_refused_and_the_strategy_comes_back(agent: 
 @pytest.mark.slow
 async def test_what_it_prints_does_not_get_among_the_answers(agent: Agent) -> None:
     async with agent:
-        await agent.guest.opened()
         agent.package.be(quote="print")
         for _ in range(3):
             assert isinstance(await agent.quote(), Slot)
@@ -284,9 +291,7 @@ async def test_what_it_prints_does_not_get_among_the_answers(agent: Agent) -> No
 @pytest.mark.slow
 async def test_nothing_that_it_has_started_outlives_it(moody: MoodyPackage, tmp_path: Path) -> None:
     async with Agent(moody, tmp_path, dataclasses.replace(SHORT, quote=3 * SECOND)) as agent:
-        await agent.guest.opened()
-        assert agent.guest.pid is not None
-        warden = psutil.Process(agent.guest.pid)
+        warden = agent.warden
         agent.package.be(quote="fork")
         asking = asyncio.create_task(agent.quote())
         family = await agent.until(
@@ -302,7 +307,6 @@ async def test_nothing_that_it_has_started_outlives_it(moody: MoodyPackage, tmp_
 async def test_what_has_escaped_its_warden_ends_as_well(moody: MoodyPackage, tmp_path: Path) -> None:
     """A double fork that kills the warden: it ran its full time, through a dozen restarts of the agent."""
     async with Agent(moody, tmp_path, SHORT) as agent:
-        await agent.guest.opened()
         moody.be(quote="escape")
         assert isinstance(await agent.quote(), Refusal)
         moody.be()
@@ -345,9 +349,7 @@ def name_in(process: psutil.Process, name: str) -> str:
 async def test_everything_ends_with_the_agent(agent: Agent) -> None:
     agent.package.be(quote="fork")
     async with agent:
-        await agent.guest.opened()
-        assert agent.guest.pid is not None
-        warden = psutil.Process(agent.guest.pid)
+        warden = agent.warden
         agent.guest.ask(fx.QuoteSlots("c", (UNIT,)), agent.clock.now())
         family = await agent.until(
             lambda: asyncio.sleep(0, warden.children(recursive=True)), lambda found: len(found) >= 4
@@ -362,9 +364,7 @@ async def test_it_has_nothing_of_the_agents(agent: Agent, tmp_path: Path, monkey
     with secret:
         os.set_inheritable(secret.fileno(), True)
         async with Agent(agent.package, tmp_path) as other:
-            await other.guest.opened()
-            assert other.guest.pid is not None
-            (process,) = psutil.Process(other.guest.pid).children()
+            (process,) = other.warden.children()
             assert "RAMP_PASSWORD" not in process.environ()
             opened = {str(link.readlink()) for link in Path(f"/proc/{process.pid}/fd").iterdir()}
     assert [name for name in opened if not name.startswith(("pipe:", "socket:", "/dev/null"))] == []
@@ -385,7 +385,6 @@ async def test_one_that_does_not_open_is_tried_again(moody: MoodyPackage, tmp_pa
     limits = dataclasses.replace(SHORT, open=4 * SECOND) if how == "hang" else LIMITS
     moody.be(open=how)
     async with Agent(moody, tmp_path, limits) as agent:
-        await agent.guest.opened()
         refused = await agent.quote()
         assert isinstance(refused, Refusal)
         await agent.until(lambda: asyncio.sleep(0, agent.health.reason), lambda reason: reason == OPENINGS[how])
@@ -398,25 +397,27 @@ async def test_one_that_does_not_open_is_tried_again(moody: MoodyPackage, tmp_pa
 
 
 @pytest.mark.slow
-async def test_options_that_are_wrong_are_told(moody: MoodyPackage, tmp_path: Path) -> None:
-    async with Agent(moody, tmp_path, colour="green") as agent:
-        with pytest.raises(ConfigurationError, match="colour: is unknown; there is load"):
-            await agent.guest.opened()
-
-
-@pytest.mark.slow
-async def test_one_that_says_it_can_never_be_opened_is_believed(agent: Agent) -> None:
-    agent.package.be(open="lasting")
-    async with agent:
-        with pytest.raises(PluginError, match="that partition is gone"):
-            await agent.guest.opened()
+@pytest.mark.parametrize(
+    ("mood", "options", "error", "reason"),
+    [
+        ("", {"colour": "green"}, ConfigurationError, "colour: is unknown; there is load"),
+        ("lasting", {}, PluginError, "that partition is gone"),
+    ],
+    ids=["options", "for ever"],
+)
+async def test_one_that_says_it_can_never_be_opened_is_believed(
+    moody: MoodyPackage, tmp_path: Path, mood: str, options: dict[str, str], error: type[Exception], reason: str
+) -> None:
+    moody.be(open=mood)
+    with pytest.raises(error, match=reason):
+        async with Agent(moody, tmp_path, **options):
+            pass
 
 
 @pytest.mark.slow
 async def test_one_that_cannot_be_imported_is_tried_again(agent: Agent) -> None:
     agent.open_instead("moody_absent:Moody")
     async with agent:
-        await agent.guest.opened()
         await agent.until(lambda: asyncio.sleep(0, agent.told), lambda told: len(told) >= 2)
         assert "No module named 'moody_absent'" in agent.health.reason
 
@@ -424,9 +425,7 @@ async def test_one_that_cannot_be_imported_is_tried_again(agent: Agent) -> None:
 @pytest.mark.slow
 async def test_one_that_ends_by_itself_is_started_again(agent: Agent) -> None:
     async with agent:
-        await agent.guest.opened()
-        assert agent.guest.pid is not None
-        (process,) = psutil.Process(agent.guest.pid).children()
+        (process,) = agent.warden.children()
         process.kill()
         await agent.until(lambda: asyncio.sleep(0, agent.health.reason), lambda reason: "SIGKILL" in reason)
         assert isinstance(await agent.quote(), Refusal)
@@ -437,7 +436,6 @@ async def test_one_that_ends_by_itself_is_started_again(agent: Agent) -> None:
 async def test_questions_wait_in_order_and_not_without_end(moody: MoodyPackage, tmp_path: Path) -> None:
     limits = dataclasses.replace(LIMITS, waiting_max=5)
     async with Agent(moody, tmp_path, limits) as agent:
-        await agent.guest.opened()
         slot = await agent.quote()
         assert isinstance(slot, Slot)
         moody.be(quote="slow 0.3")
@@ -460,7 +458,6 @@ async def test_callers_do_not_wait_for_what_hangs(moody: MoodyPackage, tmp_path:
     """A hold hangs for long: quotes that come meanwhile are refused, and once it has lasted so long, at once."""
     limits = dataclasses.replace(LIMITS, quote=SECOND, price=SECOND, change=30 * SECOND)
     async with Agent(moody, tmp_path, limits) as agent:
-        await agent.guest.opened()
         slot = await agent.quote()
         assert isinstance(slot, Slot)
         moody.be(hold="hang")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import replace
 
 from ramp.xmpp.link import LinkPolicy
+from ramp.xmpp.settings import TransportSettings
 from ramp.xmpp.transport import MarketAgent
 
 CFP = {"performative": "cfp", "ontology": "ComputeMarket"}
 LIMIT_S = 300.0  # how long a test waits for what must come
 PATIENT = LinkPolicy(attempt_limit_s=LIMIT_S, start_limit_s=LIMIT_S, ping_limit_s=LIMIT_S)
+QUICK = replace(PATIENT, backoff_first_s=0.05, backoff_max_s=0.5)
 
 
 class Party(MarketAgent):
@@ -20,7 +23,7 @@ class Party(MarketAgent):
         super().__init__(f"{name}@localhost", password, settings)
         self.inbox = asyncio.Queue()
         self.bounces = asyncio.Queue()
-        self.failures = []
+        self.story = []
 
     async def on_message(self, message):
         if message.metadata.get("performative") == "cfp":
@@ -31,6 +34,12 @@ class Party(MarketAgent):
     def on_bounce(self, message, condition):
         self.bounces.put_nowait((message, condition))
 
+    def on_connected(self, resumed):
+        self.story.append("up")
+
+    def on_disconnected(self, reason):
+        self.story.append("down")
+
     async def next(self):
         async with asyncio.timeout(LIMIT_S):
             return await self.inbox.get()
@@ -38,3 +47,27 @@ class Party(MarketAgent):
     async def next_bounce(self):
         async with asyncio.timeout(LIMIT_S):
             return await self.bounces.get()
+
+    async def next_body(self):
+        return (await self.next())[3]
+
+
+@contextlib.asynccontextmanager
+async def parties(server, *names, policy=QUICK, **options):
+    """Started agents of a server, which end with the block."""
+    settings = TransportSettings(
+        servers=((server.host, server.port),), ca_file=server.ca_file, policy=policy, **options
+    )
+    await asyncio.to_thread(server.ensure_accounts, dict.fromkeys(names, "secret"))
+    agents = [Party(name, settings) for name in names]
+    await asyncio.gather(*(agent.start() for agent in agents))
+    try:
+        yield agents
+    finally:
+        await asyncio.gather(*(agent.stop() for agent in agents))
+
+
+async def until(condition):
+    async with asyncio.timeout(LIMIT_S):
+        while not condition():
+            await asyncio.sleep(0.01)

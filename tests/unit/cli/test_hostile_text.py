@@ -41,7 +41,6 @@ from ramp.control.events import (
 from ramp.control.requests import Request
 from ramp.control.status import ServerStatus, SwarmStatus
 from ramp.model import contents
-from ramp.model.agreement import Agreement
 from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import HOUR
 from ramp.model.request import RequestUnit, TotalCores
@@ -52,7 +51,7 @@ from ramp.runtime.logs.events import keep_events, record
 from ramp.runtime.state_folder import StateFolder
 from ramp.text import is_printable, one_line, printable, visible
 from tests.unit.cli.test_qstat import SNAPSHOT
-from tests.unit.conftest import START, Script, offer
+from tests.unit.conftest import START, Script, agreement, offer
 
 ESCAPES = "\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\x08\r\u202e\u2066\u200b\u2028\ufeff\U000e0041"
 SHELL = "; touch OWNED # $(touch OWNED) `touch OWNED` ' \" \\ {0} %s\ntouch OWNED\nopen('OWNED', 'w')\n"
@@ -78,20 +77,10 @@ def poisoned(value: Any) -> Any:
     return value
 
 
-AGREEMENT = Agreement(
-    agreement_id="agreement-1",
-    request_id="request-1",
-    units_total=1,
-    user="alice@localhost",
-    resource="thunder1@localhost",
-    bank="bank@localhost",
-    request=RequestUnit(1, 70, START + HOUR, TotalCores(64), wall_time=HOUR),
-    offer=replace(offer(), placement="n[1-4]", source="live"),
-    reservation_id="r1",
-    cost=offer().cost,
-    issued_at=START - HOUR,
-    order_id="order-1",
-    valid_until=START,
+AGREEMENT = agreement(
+    replace(offer(), placement="n[1-4]", source="live"),
+    RequestUnit(1, 70, START + HOUR, TotalCores(64), wall_time=HOUR),
+    "r1",
 )
 ENDED: RequestEnded = Script.ended()
 ORDER = contents.JobOrder("job-1", "agreement-1", 1, 1, START, ("hostname",))

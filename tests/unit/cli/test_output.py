@@ -1,6 +1,5 @@
 """Times, amounts and durations as people read them."""
 
-import io
 import subprocess
 from dataclasses import replace
 
@@ -23,12 +22,12 @@ from ramp.cli.views.output import (
 )
 from ramp.control.events import AgreementStanding
 from ramp.errors import ConfigurationError
-from ramp.model.agreement import Agreement, ContractChange
+from ramp.model.agreement import ContractChange
 from ramp.model.contents import SlotMoved
 from ramp.model.instant import DAY, HOUR, MILLISECOND, MINUTE, SECOND, from_iso, iso
-from ramp.model.offer import Offer
 from ramp.model.request import Nodes, RequestUnit, TorusTerms, TotalCores
 from ramp.model.sizes.amended import state_digest
+from tests.unit.conftest import START, agreement, offer
 
 
 @pytest.mark.parametrize(
@@ -58,34 +57,9 @@ def test_bars_stay_within_their_range():
     assert full == over == "█"
 
 
-OFFER = Offer(
-    offer_id="offer-1",
-    request_id="request-1",
-    unit=1,
-    resource="thunder1@localhost",
-    cpu_hour_cost=30,
-    start=from_iso("2026-12-01T10:00:00Z"),
-    end=from_iso("2026-12-01T11:30:00Z"),
-    cores=64,
-    load=0.5,
-    valid_for=HOUR,
-)
+OFFER = replace(offer(), offer_id="offer-1", end=START + 90 * MINUTE, valid_for=HOUR, source="")
 ASKED = RequestUnit(1, 70, from_iso("2026-12-01T12:00:00Z"), TotalCores(64))
-AGREEMENT = Agreement(
-    agreement_id="agreement-1",
-    request_id="request-1",
-    units_total=1,
-    user="alice@localhost",
-    resource="thunder1@localhost",
-    bank="bank@localhost",
-    request=ASKED,
-    offer=OFFER,
-    reservation_id="thunder1-7",
-    cost=OFFER.cost,
-    issued_at=OFFER.start - HOUR,
-    order_id="order-1",
-    valid_until=OFFER.start,
-)
+AGREEMENT = agreement(OFFER, ASKED, "thunder1-7")
 NODES = replace(AGREEMENT, request=replace(ASKED, cores=Nodes(16, 4)))
 MIDPLANES = replace(
     AGREEMENT,
@@ -153,7 +127,7 @@ def test_a_slot_that_has_shrunk_is_shown_and_launched_on_as_it_is_now(capsys):
 
 
 @pytest.mark.parametrize(
-    ("style", "agreement", "expected"),
+    ("style", "bought", "expected"),
     [
         ("sbatch", AGREEMENT, "sbatch --reservation=thunder1-7 --ntasks=64 --time=01:30:00 job.sh"),
         ("sbatch", NODES, "sbatch --reservation=thunder1-7 --nodes=16 --ntasks-per-node=4 --time=01:30:00 job.sh"),
@@ -174,8 +148,8 @@ def test_a_slot_that_has_shrunk_is_shown_and_launched_on_as_it_is_now(capsys):
         ("env", AGREEMENT, "export RAMP_END=2026-12-01T11:30:00Z"),
     ],
 )
-def test_snippets_name_the_reservation_as_each_launcher_wants_it(style, agreement, expected):
-    assert expected in snippet(style, agreement, lambda name: name.partition("@")[0])
+def test_snippets_name_the_reservation_as_each_launcher_wants_it(style, bought, expected):
+    assert expected in snippet(style, bought, lambda name: name.partition("@")[0])
 
 
 def test_the_script_for_blue_gene_hands_its_block_to_mpirun(tmp_path):
@@ -199,11 +173,11 @@ def test_mpirun_is_for_machines_that_give_out_places():
 def test_a_snippet_for_a_simulated_machine_says_that_it_only_shows_the_form():
     """`Offer.source`: the queue of a machine that is there is its own, `live`."""
     for style in set(SNIPPETS) - {"env"}:
-        agreement = MIDPLANES if style == "mpirun" else AGREEMENT
+        bought = MIDPLANES if style == "mpirun" else AGREEMENT
         told = "# thunder1 is simulated: it has no batch system"
-        assert told not in snippet(style, agreement, lambda name: name.partition("@")[0])
+        assert told not in snippet(style, bought, lambda name: name.partition("@")[0])
         for source in ("log", "synthetic"):
-            simulated = replace(agreement, offer=replace(agreement.offer, source=source))
+            simulated = replace(bought, offer=replace(bought.offer, source=source))
             lines = snippet(style, simulated, lambda name: name.partition("@")[0]).splitlines()
             (found,) = [number for number, line in enumerate(lines) if line.startswith(told)]
             assert all(line.startswith("#") for line in lines[: found + 1])
@@ -222,6 +196,18 @@ def test_a_job_must_not_outlive_its_reservation():
     assert clock_text(100 * HOUR) == "100:00:00"
 
 
+@pytest.fixture
+def terminal(monkeypatch):
+    """`terminal(width)` makes the console a terminal of that width."""
+
+    def make(width):
+        drawn = Console(width=width, force_terminal=True, highlight=False, color_system=None)
+        monkeypatch.setattr("ramp.cli.views.output.console", lambda error=False: drawn)
+        monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+
+    return make
+
+
 ROWS = [
     ("thunder1-7", "upcoming", "2026-12-01T10:00:00Z", "1 920.00", "no offer meets the request for unit 1, sadly"),
     ("ricc2-12", "active", "2026-12-01T11:00:00Z", "20.00", ""),
@@ -230,9 +216,8 @@ COLUMNS = ("Reservation", "State", "Start", "Cost (credits)", "Reason")
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
-def test_a_table_fits_its_terminal_and_cuts_no_id(width, monkeypatch, capsys):
-    drawn = Console(file=io.StringIO(), force_terminal=True, width=width, highlight=False, color_system=None)
-    monkeypatch.setattr("ramp.cli.views.output.console", lambda error: drawn)
+def test_a_table_fits_its_terminal_and_cuts_no_id(width, terminal, capsys):
+    terminal(width)
     print_rows(COLUMNS, ROWS, right=("Cost (credits)",), wrap=("Reason",))
     text = capsys.readouterr().out
     assert max(len(line) for line in text.splitlines()) <= width
@@ -243,13 +228,12 @@ def test_a_table_fits_its_terminal_and_cuts_no_id(width, monkeypatch, capsys):
     assert len(text.splitlines()) == {40: 12, 60: 10, 80: 5, 120: 3}[width]
 
 
-def test_columns_draw_together_before_a_table_falls_into_paragraphs(monkeypatch, capsys):
+def test_columns_draw_together_before_a_table_falls_into_paragraphs(terminal, capsys):
     """Cells of 6, 5 and three times 20, and a heading of 15: 96 columns with gaps of two; with its unit below, 85."""
     columns = ("Job", "User", "Price (credits)", "Submitted", "Start", "End")
     rows = [("123456", "alice", "70", *["2026-12-01T10:00:00Z"] * 3)]
     for width, height in ((96, 2), (95, 3), (85, 3), (84, 6)):
-        drawn = Console(file=io.StringIO(), force_terminal=True, width=width, highlight=False, color_system=None)
-        monkeypatch.setattr("ramp.cli.views.output.console", lambda error, drawn=drawn: drawn)
+        terminal(width)
         print_rows(columns, rows, right=("Price (credits)",))
         lines = capsys.readouterr().out.splitlines()
         assert max(len(line) for line in lines) <= width
@@ -263,9 +247,8 @@ def test_a_table_in_a_pipe_is_as_wide_as_it_must_be(capsys):
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
-def test_pairs_fit_their_terminal_and_cut_no_id(width, monkeypatch, capsys):
-    drawn = Console(file=io.StringIO(), force_terminal=True, width=width, highlight=False, color_system=None)
-    monkeypatch.setattr("ramp.cli.views.output.console", lambda error: drawn)
+def test_pairs_fit_their_terminal_and_cut_no_id(width, terminal, capsys):
+    terminal(width)
     timing = ", ".join(f"limit_{number}_s {number}" for number in range(20))
     print_pairs((("File", "agreement-" + "0" * 32), ("Ledger", ""), ("Timing", timing)))
     lines = capsys.readouterr().out.splitlines()
@@ -276,11 +259,9 @@ def test_pairs_fit_their_terminal_and_cut_no_id(width, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])
-def test_a_sentence_fits_its_terminal_and_cuts_no_id(width, monkeypatch, capsys):
+def test_a_sentence_fits_its_terminal_and_cuts_no_id(width, terminal, capsys):
     words = "Request request-283d2a8607991085af4b79d5: committed, 3 rounds in 0.546 s, 1 unit for 2 560.00 credits"
-    monkeypatch.setattr(
-        "ramp.cli.views.output.console", lambda *, error=False: Console(width=width, force_terminal=True)
-    )
+    terminal(width)
     print_line(words)
     lines = capsys.readouterr().out.splitlines()
     assert " ".join(lines) == words
@@ -288,17 +269,16 @@ def test_a_sentence_fits_its_terminal_and_cuts_no_id(width, monkeypatch, capsys)
     assert len(lines) > 1
 
 
-def test_a_line_that_is_broken_already_is_broken_there_too(monkeypatch, capsys):
-    monkeypatch.setattr("ramp.cli.views.output.console", lambda *, error=False: Console(width=40, force_terminal=True))
+def test_a_line_that_is_broken_already_is_broken_there_too(terminal, capsys):
+    terminal(40)
     print_line("one word after another and so on until the end\na second line")
     assert capsys.readouterr().out == "one word after another and so on until\nthe end\na second line\n"
 
 
 @pytest.mark.parametrize("width", [30, 60])
-def test_chatter_fits_its_terminal_too(width, monkeypatch, capsys):
+def test_chatter_fits_its_terminal_too(width, terminal, capsys):
     words = "ramp: warning: bank is up, but degraded: the disk is full"
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    monkeypatch.setattr("ramp.cli.views.output.console", lambda *, error: Console(width=width, force_terminal=True))
+    terminal(width)
     say(words)
     lines = capsys.readouterr().err.splitlines()
     assert " ".join(lines) == words

@@ -20,12 +20,9 @@ def test_what_was_seen_before_code_has_changed_is_forgotten(tmp_path: Path, monk
     monkeypatch.setattr(quick_runs, "walk_mutatable_files", lambda: [code])
 
     def remains() -> bool:
-        for seen in (quick_runs.REACHED, quick_runs.SURVIVED):
-            seen.write_text("")
+        quick_runs.REACHED.write_text("")
         quick_runs.look_anew_where_code_has_changed()
-        left = {quick_runs.REACHED.exists(), quick_runs.SURVIVED.exists()}
-        assert len(left) == 1
-        return left.pop()
+        return quick_runs.REACHED.exists()
 
     code.write_text("def one(): ...")
     quick_runs.look_anew_where_code_has_changed()
@@ -65,3 +62,11 @@ def test_a_survivor_needs_no_trial_while_its_very_change_is_accounted_for(monkey
     assert not program.needs_no_trial(name, path, {program.Mutant(change.place, ("- a", "+ c"))})
     monkeypatch.setattr(program, "changes_words_only", lambda *_: True)
     assert program.needs_no_trial(name, path, ())
+
+
+def test_likely_tests_come_first_then_the_quickest_and_the_order_never_changes() -> None:
+    seconds = {"slow": 3.0, "quick": 1.0, "killer": 9.0, "likely": 2.0}
+    tests = ["slow", "same b", "likely", "same a", "killer", "quick"]
+    expected = ["likely", "killer", "same a", "same b", "quick", "slow"]
+    for order in (tests, tests[::-1]):
+        assert quick_runs.likely_first(order, ("likely", "killer"), seconds) == expected

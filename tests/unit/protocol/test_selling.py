@@ -26,7 +26,7 @@ from ramp.protocol.resource.quotas import Booked
 from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange, Seller
 from ramp.protocol.timing import Timing
 from ramp.protocol.user.final_refusals import FOR_GOOD
-from simulation.market.counted_ids import CountedIds
+from simulation.market.actors import CountedIds
 
 INSTANTS = st.integers(0, 8)
 SLOTS = st.lists(st.tuples(INSTANTS, st.integers(1, 4), st.integers(1, 9)), max_size=8)

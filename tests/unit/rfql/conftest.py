@@ -6,11 +6,12 @@ The module beside this one is found by its name.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from ramp.model.agreement import Agreement, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND, Instant, from_iso
 from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit, TotalCores
@@ -82,6 +83,11 @@ def agreement(now: Instant) -> Agreement:
 
 
 @pytest.fixture(scope="session")
+def cancellation(now: Instant) -> ContractChange:
+    return ContractChange("agreement-9", 0, "offer-17", USER, RESOURCE, BANK, now, reason="no need")
+
+
+@pytest.fixture(scope="session")
 def user_notary(store: KeyStore) -> XmlNotary:
     return store.notary(USER)
 
@@ -106,6 +112,17 @@ def verifier(store: KeyStore) -> XmlNotary:
     """A bank's view: the market's CA, but no pins, so that each test shows the check it is about."""
     key, certificate = store.identity(RESOURCE)
     return XmlNotary(RESOURCE, key, certificate, store.ca_certificates())
+
+
+@pytest.fixture
+def refused(verifier: XmlNotary, now: Instant) -> Callable[[str, type[Exception], str], None]:
+    """`refused(document, error, reason)` checks that the bank refuses a document, and why."""
+
+    def check(document: str, error: type[Exception], reason: str) -> None:
+        with pytest.raises(error, match=reason):
+            verifier.verify(document, now)
+
+    return check
 
 
 @pytest.fixture

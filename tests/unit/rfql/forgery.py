@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.serialization import Encoding
 from lxml import etree
 from signxml import DigestAlgorithm, SignatureConfiguration, SignatureMethod, XMLSigner, XMLVerifier
 
 from ramp.model import instant
+from ramp.model.acl import Message, Performative
+from ramp.model.contents import Content
 from ramp.model.instant import DAY, Instant
-from ramp.model.seal import Role
+from ramp.model.seal import Role, Seal
+from ramp.rfql.signing import seals
 from ramp.rfql.signing.certificates import PrivateKey
+from ramp.rfql.signing.notary import XmlNotary
+from ramp.rfql.signing.seals import SealedText
 from ramp.runtime.keys.store import KeyStore
 
 USER = "alice@localhost"
@@ -83,3 +91,24 @@ def certificate_for(
         )
         .sign(ca_key, hashes.SHA256())
     )
+
+
+def seal_of(
+    notary: XmlNotary, performative: Performative, receiver: str, content: Content, now: Instant, in_reply_to: str = ""
+) -> Seal:
+    """Seal a message of request-4, and return its seal."""
+    message = Message(performative, notary.name, receiver, "request-4", content, in_reply_to=in_reply_to)
+    seal = notary.seal(message, now).seal
+    assert seal is not None
+    return seal
+
+
+def text_of(message: Message) -> str:
+    assert message.seal is not None
+    return message.seal.text
+
+
+def resealed(text: str, key: PrivateKey, certificate: x509.Certificate, **changes: str) -> SealedText:
+    """Change a sealed text and seal it anew with a key and certificate, whether or not they may."""
+    part = replace(seals.parse(text), certificate=seals.pack(certificate.public_bytes(Encoding.DER)), **changes)
+    return replace(part, signature=seals.sign(part.sealed_part(), key))

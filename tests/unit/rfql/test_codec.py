@@ -283,9 +283,8 @@ def test_codes_of_unverified_documents(
 
 
 def test_reference_and_kind_of_unverified_cancellations(
-    user_notary: XmlNotary, resource_notary: XmlNotary, now: Instant
+    user_notary: XmlNotary, resource_notary: XmlNotary, cancellation: ContractChange, now: Instant
 ) -> None:
-    cancellation = ContractChange("agreement-9", 0, "offer-17", USER, RESOURCE, "bank@localhost", now, reason="")
     once = user_notary.sign(Signed(cancellation), now)
     twice = resource_notary.sign(once, now)
     for signed in (once, twice):

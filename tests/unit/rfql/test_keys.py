@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from forgery import text_of
 
 from ramp.errors import ConfigurationError, SealInvalid, SignatureInvalid
 from ramp.model import contents
@@ -21,11 +22,6 @@ USER = "alice@localhost"
 QUERY = Message(
     Performative.QUERY_REF, USER, "bank@localhost", "query-1", contents.AccountQuery("n-1", USER), "query-1-1"
 )
-
-
-def text_of(message: Message) -> str:
-    assert message.seal is not None
-    return message.seal.text
 
 
 @pytest.fixture

@@ -6,27 +6,19 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from forgery import seal_of
 
 from ramp.errors import DocumentError, SealInvalid
 from ramp.model import contents
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.instant import MINUTE, Instant
-from ramp.model.seal import Role, Seal
+from ramp.model.seal import Role
 from ramp.rfql import codec, documents
 from ramp.rfql.encoded_message import EncodedMessage
-from ramp.rfql.signing.notary import XmlNotary
 from ramp.runtime.keys.store import KeyStore
 
 USER, RESOURCE, MALLORY, BANK = "alice@localhost", "thunder1@localhost", "mallory@localhost", "bank@localhost"
-
-
-def seal_of(
-    notary: XmlNotary, performative: Performative, receiver: str, content: contents.Content, now: Instant
-) -> Seal:
-    seal = notary.seal(Message(performative, notary.name, receiver, "request-4", content), now).seal
-    assert seal is not None
-    return seal
 
 
 @pytest.fixture
@@ -135,9 +127,8 @@ def payment() -> contents.PaymentMade:
 
 
 def test_commitment_of_a_cancellation_is_unverified(
-    passed: Pass, store: KeyStore, commitment: contents.Commitment, now: Instant
+    passed: Pass, store: KeyStore, commitment: contents.Commitment, cancellation: ContractChange, now: Instant
 ) -> None:
-    cancellation = ContractChange("agreement-9", 0, "offer-17", USER, RESOURCE, BANK, now, reason="no more")
     signed = store.notary(USER).sign(Signed(cancellation), now)
     read = passed(Performative.CONFIRM, USER, RESOURCE, replace(commitment, agreement=signed))
     assert isinstance(read, contents.Unverified)

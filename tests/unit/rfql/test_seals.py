@@ -10,8 +10,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from cryptography.hazmat.primitives.serialization import Encoding
-from forgery import certificate_for
+from forgery import certificate_for, resealed, text_of
 
 from ramp.errors import CertificateExpired, DocumentError, SealInvalid
 from ramp.model import contents
@@ -68,11 +67,6 @@ def deliver(user_notary: XmlNotary, now: Instant) -> Deliver:
         )
 
     return run
-
-
-def text_of(message: Message) -> str:
-    assert message.seal is not None
-    return message.seal.text
 
 
 # What must pass, so that the refusals below mean something
@@ -197,8 +191,7 @@ def test_own_seal_under_another_s_name_is_refused(store: KeyStore, deliver: Deli
     with pytest.raises(SealInvalid, match="may not seal for bank"):
         store.notary(MALLORY).seal(Message(Performative.AGREE, BANK, USER, "request-4", payment), now)
     genuine = store.notary(BANK).seal(Message(Performative.AGREE, BANK, USER, "request-4", payment), now)
-    part = replace(seals.parse(text_of(genuine)), certificate=seals.pack(certificate.public_bytes(Encoding.DER)))
-    forged = replace(part, signature=seals.sign(part.sealed_part(), key))
+    forged = resealed(text_of(genuine), key, certificate)
     with pytest.raises(SealInvalid, match=r"got 'mallory@localhost', expected the sender 'bank@localhost'"):
         store.notary(USER).open(forged.text(), now)
     encoded = codec.encode(genuine)
@@ -266,14 +259,10 @@ def test_doubled_and_truncated_texts_are_refused(sealed: Message, user_notary: X
 
 def test_seal_for_one_document_over_another_is_refused(store: KeyStore, user_notary: XmlNotary, now: Instant) -> None:
     """The resource itself seals it, with the wrong name of document: what it is good for would be anybody's guess."""
-    key, certificate = store.identity(RESOURCE)
-    honest = seals.parse(text_of(store.notary(RESOURCE).seal(granted(), now)))
+    honest = text_of(store.notary(RESOURCE).seal(granted(), now))
     for document in ("HoldCancelled", "", "Hold", "Unverified", "OrderLine"):
-        twisted = replace(honest, document=document)
-        signed = replace(twisted, signature=seals.sign(twisted.sealed_part(), key))
-        assert signed.certificate == seals.pack(certificate.public_bytes(Encoding.DER))
         with pytest.raises(SealInvalid, match="covers another document"):
-            user_notary.open(signed.text(), now)
+            user_notary.open(resealed(honest, *store.identity(RESOURCE), document=document).text(), now)
 
 
 def test_xml_signature_is_no_seal_and_a_seal_no_xml_signature(
@@ -342,11 +331,7 @@ def test_right_key_in_the_wrong_role_is_refused(store: KeyStore, now: Instant, r
     notary = other_notary(store, RESOURCE, key, certificate)
     with pytest.raises(SealInvalid, match=f"for a HoldGranted: got {role}, expected resource"):
         notary.seal(granted(), now)
-    honest = replace(
-        seals.parse(text_of(store.notary(RESOURCE).seal(granted(), now))),
-        certificate=seals.pack(certificate.public_bytes(Encoding.DER)),
-    )
-    forged = replace(honest, signature=seals.sign(honest.sealed_part(), key)).text()
+    forged = resealed(text_of(store.notary(RESOURCE).seal(granted(), now)), key, certificate).text()
     with pytest.raises(SealInvalid, match=f"for a HoldGranted: got {role}, expected resource"):
         store.notary(USER).open(forged, now)
 
@@ -355,11 +340,7 @@ def test_right_key_in_the_wrong_role_is_refused(store: KeyStore, now: Instant, r
 def test_certificate_without_one_role_seals_nothing(store: KeyStore, now: Instant, roles: tuple[str, ...]) -> None:
     key, _ = store.identity(RESOURCE)
     certificate = certificate_for(store, key, now, names=(RESOURCE,), roles=roles)
-    honest = replace(
-        seals.parse(text_of(store.notary(RESOURCE).seal(granted(), now))),
-        certificate=seals.pack(certificate.public_bytes(Encoding.DER)),
-    )
-    forged = replace(honest, signature=seals.sign(honest.sealed_part(), key)).text()
+    forged = resealed(text_of(store.notary(RESOURCE).seal(granted(), now)), key, certificate).text()
     with pytest.raises(SealInvalid, match="expected one of user, resource, bank, directory, keeper"):
         store.notary(USER).open(forged, now)
 
@@ -370,10 +351,10 @@ def test_weak_keys_are_refused(store: KeyStore, now: Instant) -> None:
         (ec.generate_private_key(ec.SECP384R1()), "secp384r1"),
     ):
         certificate = certificate_for(store, key, now, names=("weak@localhost",), roles=(Role.RESOURCE,))
-        honest = seals.parse(text_of(store.notary(RESOURCE).seal(granted(), now)))
-        part = replace(honest, sender="weak@localhost", certificate=seals.pack(certificate.public_bytes(Encoding.DER)))
+        honest = text_of(store.notary(RESOURCE).seal(granted(), now))
+        forged = resealed(honest, key, certificate, sender="weak@localhost").text()
         with pytest.raises(SealInvalid, match=reason):
-            store.notary(USER).open(replace(part, signature=seals.sign(part.sealed_part(), key)).text(), now)
+            store.notary(USER).open(forged, now)
 
 
 def test_only_certificates_that_have_passed_are_remembered_and_not_without_end(

@@ -7,6 +7,7 @@ Practices 2013, and the project's measurements of signxml."""
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -24,10 +25,12 @@ from ramp.rfql.signing.signature import sign_text
 from ramp.rfql.xml.parser import DOCUMENT_BYTES_MAX
 from ramp.runtime.keys.store import KeyStore
 
+Refused = Callable[[str, type[Exception], str], None]
+
 # Signature wrapping and several signatures
 
 
-def test_signature_wrapping_is_refused(verifier: XmlNotary, store: KeyStore, body: str, now: Instant) -> None:
+def test_signature_wrapping_is_refused(refused: Refused, store: KeyStore, body: str) -> None:
     """Alice signed a cheap agreement by Id; the attacker hides it in a dear one. A naive bank pays the dear one."""
     key, certificate = store.identity(USER)
     genuine = body.replace("<Agreement ", '<Agreement Id="genuine" ').replace('cost="704000"', 'cost="1"')
@@ -38,46 +41,32 @@ def test_signature_wrapping_is_refused(verifier: XmlNotary, store: KeyStore, bod
     head, tail = body.rsplit("</Agreement>", 1)
     attack = f"{head}<Hidden>{hidden}</Hidden>{signature}</Agreement>{tail}"
     assert naive_cost(attack, certificate) == "704000"
-    with pytest.raises(SignatureInvalid, match="must cover the whole document"):
-        verifier.verify(attack, now)
+    refused(attack, SignatureInvalid, "must cover the whole document")
 
 
-def test_genuine_document_inside_a_forged_one_is_refused(
-    verifier: XmlNotary, signed: Signed, body: str, now: Instant
-) -> None:
+def test_genuine_document_inside_a_forged_one_is_refused(refused: Refused, signed: Signed, body: str) -> None:
     head, tail = body.rsplit("</Agreement>", 1)
     attack = f"{head}{signed.document}</Agreement>{tail}"
     assert attack.count("<ds:Signature ") == 1
-    with pytest.raises(SignatureInvalid, match="expected exactly one signature, as the last child"):
-        verifier.verify(attack, now)
+    refused(attack, SignatureInvalid, "expected exactly one signature, as the last child")
 
 
-def test_two_signatures_side_by_side_are_refused(
-    verifier: XmlNotary, signed: Signed, countersigned: Signed, now: Instant
-) -> None:
+def test_two_signatures_side_by_side_are_refused(refused: Refused, signed: Signed, countersigned: Signed) -> None:
     signature = signed.document[signed.document.index("<ds:Signature") : -len("</Agreement>")]
     appended = signed.document.replace("</Agreement>", signature + "</Agreement>")
-    with pytest.raises(SignatureInvalid, match="signatures: got 2, expected 1"):
-        verifier.verify(appended, now)
+    refused(appended, SignatureInvalid, "signatures: got 2, expected 1")
     # The same count as a genuine countersigned document has, but both over the outer element.
     inner_unsigned = countersigned.document.replace(signature, "", 1)
     attack = inner_unsigned.replace("</CountersignedAgreement>", signature + "</CountersignedAgreement>")
     assert attack.count("<ds:Signature ") == 2
-    with pytest.raises(SignatureInvalid, match="expected exactly one signature, as the last child"):
-        verifier.verify(attack, now)
-
-
-def test_content_after_the_signature_is_refused(verifier: XmlNotary, signed: Signed, now: Instant) -> None:
-    attack = signed.document.replace("</Agreement>", "<Offer/></Agreement>")
-    with pytest.raises(SignatureInvalid, match="last child"):
-        verifier.verify(attack, now)
+    refused(attack, SignatureInvalid, "expected exactly one signature, as the last child")
 
 
 # Forbidden markup
 
 
 def test_comment_inside_a_value_is_refused(
-    verifier: XmlNotary, user_notary: XmlNotary, store: KeyStore, agreement: Agreement, now: Instant
+    refused: Refused, user_notary: XmlNotary, store: KeyStore, agreement: Agreement, now: Instant
 ) -> None:
     """Canonicalisation drops comments, so the signature holds; a naive reader stops at the comment and reads 6."""
     unit = replace(agreement.request, os_version="6.12")
@@ -87,8 +76,7 @@ def test_comment_inside_a_value_is_refused(
     version = etree.fromstring(attack.encode()).find(".//{*}OSVersion")
     assert version is not None
     assert version.text == "6"
-    with pytest.raises(DocumentError, match="forbidden markup '<!--"):
-        verifier.verify(attack, now)
+    refused(attack, DocumentError, "forbidden markup '<!--")
 
 
 @pytest.mark.parametrize(
@@ -101,42 +89,23 @@ def test_comment_inside_a_value_is_refused(
         '<?xml version="1.0"?>',
     ],
 )
-def test_document_type_and_instructions_are_refused(
-    verifier: XmlNotary, signed: Signed, now: Instant, markup: str
-) -> None:
-    with pytest.raises(DocumentError, match="forbidden markup"):
-        verifier.verify(markup + signed.document, now)
+def test_document_type_and_instructions_are_refused(refused: Refused, signed: Signed, markup: str) -> None:
+    refused(markup + signed.document, DocumentError, "forbidden markup")
 
 
-def test_cdata_is_refused(verifier: XmlNotary, signed: Signed, now: Instant) -> None:
-    attack = signed.document.replace("LINUX", "<![CDATA[LINUX]]>")
-    with pytest.raises(DocumentError, match="forbidden markup"):
-        verifier.verify(attack, now)
+def test_deep_document_is_refused(refused: Refused) -> None:
+    refused("<a>" * 40 + "</a>" * 40, DocumentError, "nested deeper")
 
 
-def test_oversize_document_is_refused_before_it_is_parsed(verifier: XmlNotary, signed: Signed, now: Instant) -> None:
-    attack = signed.document.replace("<Unit", " " * DOCUMENT_BYTES_MAX + "<Unit")
-    with pytest.raises(DocumentError, match="at most 90000"):
-        verifier.verify(attack, now)
-
-
-def test_deep_document_is_refused(verifier: XmlNotary, now: Instant) -> None:
-    with pytest.raises(DocumentError, match="nested deeper"):
-        verifier.verify("<a>" * 40 + "</a>" * 40, now)
-
-
-def test_foreign_document_is_refused(verifier: XmlNotary, store: KeyStore, now: Instant) -> None:
+def test_foreign_document_is_refused(refused: Refused, store: KeyStore) -> None:
     attack = sign_text('<Payment xmlns="urn:ramp:market:1" amount="1"/>', *store.identity(USER))
-    with pytest.raises(DocumentError, match="no signable document"):
-        verifier.verify(attack, now)
+    refused(attack, DocumentError, "no signable document")
 
 
 # Signatures with weak or odd algorithms, keys and profiles.
 
 
-def test_hmac_keyed_with_the_public_certificate_is_refused(
-    verifier: XmlNotary, store: KeyStore, body: str, now: Instant
-) -> None:
+def test_hmac_keyed_with_the_public_certificate_is_refused(refused: Refused, store: KeyStore, body: str) -> None:
     """Algorithm confusion: anybody knows Alice's certificate, so anybody could make this HMAC."""
     certificate = store.identity(USER)[1]
     public = certificate.public_bytes(serialization.Encoding.PEM)
@@ -144,8 +113,7 @@ def test_hmac_keyed_with_the_public_certificate_is_refused(
     der = base64.b64encode(certificate.public_bytes(serialization.Encoding.DER)).decode()
     key_info = f"<ds:KeyInfo><ds:X509Data><ds:X509Certificate>{der}</ds:X509Certificate></ds:X509Data></ds:KeyInfo>"
     attack = attack.replace("</ds:Signature>", key_info + "</ds:Signature>")
-    with pytest.raises(SignatureInvalid, match=r"got .*hmac-sha256'"):
-        verifier.verify(attack, now)
+    refused(attack, SignatureInvalid, r"got .*hmac-sha256'")
 
 
 @pytest.mark.parametrize(
@@ -157,17 +125,10 @@ def test_hmac_keyed_with_the_public_certificate_is_refused(
     ],
 )
 def test_other_algorithms_are_refused(
-    verifier: XmlNotary,
-    store: KeyStore,
-    body: str,
-    now: Instant,
-    method: SignatureMethod,
-    digest: DigestAlgorithm,
-    reason: str,
+    refused: Refused, store: KeyStore, body: str, method: SignatureMethod, digest: DigestAlgorithm, reason: str
 ) -> None:
     attack = sign_with(body, *store.identity(USER), method, digest)
-    with pytest.raises(SignatureInvalid, match=reason):
-        verifier.verify(attack, now)
+    refused(attack, SignatureInvalid, reason)
 
 
 @pytest.mark.parametrize(
@@ -178,63 +139,64 @@ def test_other_algorithms_are_refused(
     ],
 )
 def test_other_canonicalisations_are_refused(
-    verifier: XmlNotary, store: KeyStore, body: str, now: Instant, canonical: str, reason: str
+    refused: Refused, store: KeyStore, body: str, canonical: str, reason: str
 ) -> None:
     attack = sign_with(body, *store.identity(USER), canonical=canonical)
     assert naive_cost(attack, store.identity(USER)[1]) == "704000"
-    with pytest.raises(SignatureInvalid, match=reason):
-        verifier.verify(attack, now)
+    refused(attack, SignatureInvalid, reason)
 
 
-def test_weak_keys_are_refused(verifier: XmlNotary, store: KeyStore, body: str, now: Instant) -> None:
+def test_weak_keys_are_refused(refused: Refused, store: KeyStore, body: str, now: Instant) -> None:
     short = rsa.generate_private_key(65537, 1024)
     attack = sign_with(body, short, certificate_for(store, short, now), SignatureMethod.RSA_SHA256)
-    with pytest.raises(SignatureInvalid, match="RSA key too short: got 1024 bits"):
-        verifier.verify(attack, now)
+    refused(attack, SignatureInvalid, "RSA key too short: got 1024 bits")
     other = ec.generate_private_key(ec.SECP192R1())
     attack = sign_with(body, other, certificate_for(store, other, now))
-    with pytest.raises(SignatureInvalid, match="secp192r1"):
-        verifier.verify(attack, now)
+    refused(attack, SignatureInvalid, "secp192r1")
 
 
-def test_bare_key_instead_of_a_certificate_is_refused(verifier: XmlNotary, body: str, now: Instant) -> None:
+def test_bare_key_instead_of_a_certificate_is_refused(refused: Refused, body: str) -> None:
     """The attacker's own key as KeyValue: without require_x509 signxml accepts it from anybody."""
     key = ec.generate_private_key(ec.SECP256R1())
     signer = XMLSigner(signature_algorithm="ecdsa-sha256", c14n_algorithm=EXCLUSIVE)
     attack = etree.tostring(signer.sign(etree.fromstring(body), key=key), encoding="unicode")
     XMLVerifier().verify(attack.encode(), expect_config=SignatureConfiguration(require_x509=False))
-    with pytest.raises(SignatureInvalid, match="KeyInfo: got KeyValue"):
-        verifier.verify(attack, now)
+    refused(attack, SignatureInvalid, "KeyInfo: got KeyValue")
 
 
-def test_two_keys_in_the_key_info_are_refused(verifier: XmlNotary, store: KeyStore, body: str, now: Instant) -> None:
+def test_two_keys_in_the_key_info_are_refused(refused: Refused, store: KeyStore, body: str) -> None:
     attack = sign_with(body, *store.identity(USER), always_add_key_value=True)
-    with pytest.raises(SignatureInvalid, match="KeyInfo: got KeyValue, X509Data"):
-        verifier.verify(attack, now)
+    refused(attack, SignatureInvalid, "KeyInfo: got KeyValue, X509Data")
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "reason"),
+    ("old", "new", "error", "reason"),
     [
-        ('<ds:Reference URI="">', '<ds:Reference URI="" Type="x">', "Reference"),
+        ('cost="704000"', 'cost="1"', SignatureInvalid, "does not verify"),
+        ("</Agreement>", "<Offer/></Agreement>", SignatureInvalid, "last child"),
+        ("LINUX", "<![CDATA[LINUX]]>", DocumentError, "forbidden markup"),
+        ("<Unit", " " * DOCUMENT_BYTES_MAX + "<Unit", DocumentError, "at most 90000"),
+        ('<ds:Reference URI="">', '<ds:Reference URI="" Type="x">', SignatureInvalid, "Reference"),
         (
             "<ds:Transforms>",
             '<ds:Transforms><ds:Transform Algorithm="http://www.w3.org/TR/1999/REC-xslt-19991116"/>',
+            SignatureInvalid,
             "content of Transforms: got",
         ),
         (
             "</ds:Signature>",
             "<ds:Object/></ds:Signature>",
+            SignatureInvalid,
             "Signature: got SignedInfo, SignatureValue, KeyInfo, Object",
         ),
-        ("<ds:SignedInfo>", '<ds:SignedInfo Id="s">', "SignedInfo must have no attributes"),
-        ("<ds:X509Certificate>", "<ds:X509Certificate>AAAA", "is no certificate"),
+        ("<ds:SignedInfo>", '<ds:SignedInfo Id="s">', SignatureInvalid, "SignedInfo must have no attributes"),
+        ("<ds:X509Certificate>", "<ds:X509Certificate>AAAA", SignatureInvalid, "is no certificate"),
     ],
+    ids=["value", "content after it", "CDATA", "size", "reference", "transform", "object", "attribute", "certificate"],
 )
-def test_signature_outside_the_profile_is_refused(
-    verifier: XmlNotary, signed: Signed, now: Instant, old: str, new: str, reason: str
+def test_document_changed_after_its_signature_is_refused(
+    refused: Refused, signed: Signed, old: str, new: str, error: type[Exception], reason: str
 ) -> None:
     attack = signed.document.replace(old, new)
     assert attack != signed.document
-    with pytest.raises(SignatureInvalid, match=reason):
-        verifier.verify(attack, now)
+    refused(attack, error, reason)

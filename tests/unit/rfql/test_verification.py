@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cryptography.hazmat.primitives.serialization import Encoding
-from forgery import certificate_for
+from forgery import certificate_for, resealed, seal_of
 
 from ramp.errors import DocumentError
 from ramp.model import contents
-from ramp.model.acl import Message, Performative
+from ramp.model.acl import Performative
 from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.instant import DAY, HOUR, SECOND, Instant
 from ramp.model.seal import Role, Seal
 from ramp.rfql import agreements
-from ramp.rfql.signing import seals
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.rfql.signing.signature import sign_text
 from ramp.rfql.signing.verification import FileReport, verify_file
@@ -33,6 +32,12 @@ def check(tmp_path: Path, store: KeyStore, now: Instant):
         return verify_file(path, store.ca_certificates(), at, revoked=store.is_revoked)
 
     return run
+
+
+@pytest.fixture
+def both_signed(user_notary: XmlNotary, resource_notary: XmlNotary, now: Instant) -> Callable[[Agreement], str]:
+    """The document of an agreement with both signatures."""
+    return lambda agreement: resource_notary.sign(user_notary.sign(Signed(agreement), now), now).document
 
 
 def test_report_of_a_genuine_agreement(check, countersigned: Signed, agreement: Agreement, now: Instant) -> None:
@@ -70,12 +75,11 @@ def test_expiry_since_is_a_warning(check, countersigned: Signed, now: Instant) -
 
 
 def test_expiry_before_is_a_failure(
-    check, user_notary: XmlNotary, resource_notary: XmlNotary, agreement: Agreement, now: Instant
+    check, both_signed: Callable[[Agreement], str], agreement: Agreement, now: Instant
 ) -> None:
     """Issued, as it says, a year after the certificates had ended."""
     late = replace(agreement, issued_at=now + 700 * DAY, valid_until=now + 701 * DAY)
-    document = resource_notary.sign(user_notary.sign(Signed(late), now), now).document
-    report = check(document)
+    report = check(both_signed(late))
     assert not report.holds
     assert "expired" in report.failure
 
@@ -132,10 +136,9 @@ def test_other_files_are_bad_input(check, text: str, said: str) -> None:
 # Cancellations
 
 
-def test_report_of_a_cancellation(check, user_notary: XmlNotary, resource_notary: XmlNotary, now: Instant) -> None:
-    cancellation = ContractChange(
-        "agreement-9", 0, "offer-17", "alice@localhost", "thunder1@localhost", BANK, now, reason="no need"
-    )
+def test_report_of_a_cancellation(
+    check, user_notary: XmlNotary, resource_notary: XmlNotary, cancellation: ContractChange, now: Instant
+) -> None:
     once = user_notary.sign(Signed(cancellation), now)
     report = check(once.document)
     assert (report.holds, report.kind, report.cancellation, report.agreement) == (
@@ -159,10 +162,8 @@ def test_report_of_a_cancellation(check, user_notary: XmlNotary, resource_notary
 @pytest.fixture
 def payment_text(store: KeyStore, now: Instant) -> str:
     content = contents.PaymentMade("agreement-9", "transfer-5", 704_000)
-    message = Message(Performative.AGREE, BANK, "thunder1@localhost", "request-4", content, in_reply_to="agreement-9-1")
-    seal = store.notary(BANK).seal(message, now).seal
-    assert seal is not None
-    return seal.text
+    notary = store.notary(BANK)
+    return seal_of(notary, Performative.AGREE, "thunder1@localhost", content, now, "agreement-9-1").text
 
 
 def test_report_of_a_sealed_message(check, payment_text: str, now: Instant) -> None:
@@ -215,18 +216,14 @@ def test_changed_sealed_message_fails(check, payment_text: str, old: str, new: s
 
 
 def test_report_of_a_sealed_message_lists_what_holds_within_it(
-    check, store: KeyStore, signed: Signed, agreement: Agreement, now: Instant
+    check, store: KeyStore, user_notary: XmlNotary, signed: Signed, agreement: Agreement, now: Instant
 ) -> None:
     """A commitment passes the buyer's agreement and the bank's vote on, each with a proof of its own."""
     lines = (contents.OrderLine("agreement-9", "thunder1@localhost", agreement.cost),)
     vote = contents.FundsReserved("order-6", "alice@localhost", lines, 1, now, now)
-    voted = store.notary(BANK).seal(Message(Performative.AGREE, BANK, "alice@localhost", "request-4", vote), now).seal
-    assert voted is not None
+    voted = seal_of(store.notary(BANK), Performative.AGREE, "alice@localhost", vote, now)
     content = contents.Commitment(signed, vote, voted)
-    message = Message(Performative.CONFIRM, "alice@localhost", "thunder1@localhost", "request-4", content)
-    sealed = store.notary("alice@localhost").seal(message, now).seal
-    assert sealed is not None
-    report = check(sealed.text)
+    report = check(seal_of(user_notary, Performative.CONFIRM, "thunder1@localhost", content, now).text)
     assert report.holds, report.failure
     listed = "\n".join(report.passed)
     for part in (
@@ -238,19 +235,16 @@ def test_report_of_a_sealed_message_lists_what_holds_within_it(
 
 
 def test_sealed_message_in_the_wrong_role_or_with_bad_proofs_fails(
-    check, store: KeyStore, signed: Signed, payment_text: str, now: Instant
+    check, store: KeyStore, user_notary: XmlNotary, signed: Signed, payment_text: str, now: Instant
 ) -> None:
     key, _ = store.identity(BANK)
     certificate = certificate_for(store, key, now, names=(BANK,), roles=(Role.USER,))
-    part = replace(seals.parse(payment_text), certificate=seals.pack(certificate.public_bytes(Encoding.DER)))
-    wrong_role = replace(part, signature=seals.sign(part.sealed_part(), key)).text()
+    wrong_role = resealed(payment_text, key, certificate).text()
     assert "for a PaymentMade: got user, expected bank" in check(wrong_role).failure
     vote = contents.FundsReserved("order-6", "alice@localhost", (), 1, now, now)
     seal = Seal(BANK, Role.BANK, "alice@localhost", "request-4", now, payment_text)
     content = contents.Commitment(signed, vote, seal)
-    message = Message(Performative.CONFIRM, "alice@localhost", "thunder1@localhost", "request-4", content)
-    sealed = store.notary("alice@localhost").seal(message, now).seal
-    assert sealed is not None
+    sealed = seal_of(user_notary, Performative.CONFIRM, "thunder1@localhost", content, now)
     assert "expected a FundsReserved" in check(sealed.text).failure
 
 
@@ -260,9 +254,8 @@ def test_revoked_sealer_fails_whenever_it_sealed(
     market = KeyStore(tmp_path_factory.mktemp("market"))
     market.create_ca(now)
     market.issue(BANK, Role.BANK, now)
-    message = Message(Performative.REFUSE, BANK, "a@b", "c", contents.PaymentRefused("agreement-9", "void"))
-    seal = market.notary(BANK).seal(message, now).seal
-    assert seal is not None
+    refused = contents.PaymentRefused("agreement-9", "void")
+    seal = seal_of(market.notary(BANK), Performative.REFUSE, "a@b", refused, now)
     path = tmp_path / "refused.txt"
     path.write_text(seal.text, "utf-8")
     assert verify_file(path, market.ca_certificates(), now, revoked=market.is_revoked).holds
@@ -274,12 +267,12 @@ def test_revoked_sealer_fails_whenever_it_sealed(
 
 
 def test_unmet_terms_are_warnings(
-    check, user_notary: XmlNotary, resource_notary: XmlNotary, agreement: Agreement, now: Instant
+    check, both_signed: Callable[[Agreement], str], agreement: Agreement, now: Instant
 ) -> None:
     """A best offer that the user has approved: dearer, later, smaller than asked for; it holds all the same."""
     offer = replace(agreement.offer, cpu_hour_cost=80, end=now + 5 * HOUR, start=now, cores=64)
     best = replace(agreement, offer=offer, cost=offer.cost, best_offer=True)
-    report = check(resource_notary.sign(user_notary.sign(Signed(best), now), now).document)
+    report = check(both_signed(best))
     assert report.holds
     assert [
         warning.removeprefix("the offer does not meet the request: ").split(",")[0] for warning in report.warnings
@@ -292,21 +285,21 @@ def test_unmet_terms_are_warnings(
 
 
 def test_an_agreement_above_the_limit_for_what_was_asked_fails(
-    check, user_notary: XmlNotary, resource_notary: XmlNotary, agreement: Agreement, now: Instant
+    check, both_signed: Callable[[Agreement], str], agreement: Agreement, now: Instant
 ) -> None:
     """128 cores asked at 70; the machine charges 256 at 55."""
     offer = replace(agreement.offer, cores=256)
     dear = replace(agreement, offer=offer, cost=offer.cost)
-    report = check(resource_notary.sign(user_notary.sign(Signed(dear), now), now).document)
+    report = check(both_signed(dear))
     assert not report.holds
     assert "above_cap: cost too high" in report.failure
 
 
 def test_an_agreement_of_a_site_that_was_not_asked_for_is_told(
-    check, user_notary: XmlNotary, resource_notary: XmlNotary, agreement: Agreement, now: Instant
+    check, both_signed: Callable[[Agreement], str], agreement: Agreement, now: Instant
 ) -> None:
     elsewhere = replace(agreement, request=replace(agreement.request, sites=("west.example",)))
-    report = check(resource_notary.sign(user_notary.sign(Signed(elsewhere), now), now).document)
+    report = check(both_signed(elsewhere))
     (warning,) = report.warnings
     assert warning.endswith("thunder1@localhost is not at west.example")
 

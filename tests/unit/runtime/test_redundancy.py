@@ -16,23 +16,13 @@ from ramp.model.instant import SECOND
 from ramp.model.seal import Role
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.values import SwarmConfig
+from tests.tiny_market import tiny_market
 
-MARKET = """
-{tables}
-[[users]]
-name = "alice"
-[machines.m]
-cores = 64
-[[resources]]
-name = "m1"
-machine = "m"
-start_price = 30
-minimum_price = 10
-"""
+MARKET = tiny_market({"alice": 0}, prices={"m1": (30, 10)})
 
 
 def read(path: Path, tables: str = "") -> SwarmConfig:
-    path.write_text(MARKET.format(tables=tables), "utf-8")
+    path.write_text(f"{tables}\n{MARKET}", "utf-8")
     return load_config(path)
 
 

@@ -13,6 +13,7 @@ from ramp.model.instant import MINUTE, SECOND
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.values import QuotaConfig
 from ramp.xmpp.quotas import Complaints, SenderQuota
+from tests.tiny_market import tiny_market
 
 
 class Bucket:
@@ -83,17 +84,7 @@ def test_lines_and_memory_are_bounded_whatever_names_are_invented():
     assert len(complaints._said) == 10
 
 
-MARKET = """
-[[users]]
-name = "alice"
-[machines.m]
-cores = 1
-[[resources]]
-name = "small"
-machine = "m"
-start_price = 2
-minimum_price = 1
-"""
+MARKET = tiny_market({"alice": 0}, prices={"small": (2, 1)})
 
 
 def loaded(tmp_path, text):
