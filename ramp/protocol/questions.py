@@ -147,7 +147,7 @@ class Questions:
     def __init__(self, name: str, pace: Pace, registry: Registry) -> None:
         self._name = name
         self._pace = pace
-        self._open: Conversations[Question] = Conversations(registry, _query_id, self._followed)
+        self._open: Conversations[Question] = Conversations(registry, followed=self._followed)
 
     def __contains__(self, query_id: str) -> bool:
         return query_id in self._open
@@ -235,11 +235,7 @@ class Questions:
         return [] if self._open.drop(query_id) is None else [Report(QueryAnswered(query_id, None))]
 
     def _followed(self, question: Question, effects: list[Effect], now: Instant) -> list[Effect]:
-        return [*effects, *self.drop(_query_id(question))] if question.given_up else effects
-
-
-def _query_id(question: Question) -> str:
-    return question.send.message.conversation_id
+        return [*effects, *self.drop(question.send.message.conversation_id)] if question.given_up else effects
 
 
 def unknown_agreements(statement: AccountStatement, known: Callable[[str], bool]) -> list[str]:

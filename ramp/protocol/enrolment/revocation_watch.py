@@ -77,7 +77,7 @@ class RevocationWatch(Party):
     def _on_kept(self, number: int, expires_at: Instant, problem: str, now: Instant) -> list[Effect]:
         if problem:
             return [Report(RevocationsFollowed(0, problem))]
-        self._number, self._expiry.deadline = number, expires_at + 1 if number else None
+        self._number, self._expiry.deadline = number, expires_at + 1
         return [Report(RevocationsFollowed(number, "")), *self._expired(now)]
 
     def _ask(self, now: Instant) -> list[Effect]:

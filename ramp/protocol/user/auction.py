@@ -270,7 +270,7 @@ class Auction(StateMachine[AuctionState]):
         if bidding.silent.keys() <= self._silent:
             return effects + self._close_round(bidding, now)
         self._arm()
-        return effects + self._call(bidding, again) if again else effects
+        return effects + self._call(bidding, again)
 
     def _refused_all(self, code: RefusalCode, detail: str) -> tuple[Refusal, ...]:
         return tuple(Refusal(number, code, detail=detail) for number in self._asked)

@@ -253,7 +253,8 @@ def test_nobody_else_ends_a_membership(sender: str, role: Role | None) -> None:
 
 def test_who_has_no_list_asks_and_says_of_none_that_it_has_run_out() -> None:
     watch = RevocationWatch("ann", office=OFFICE, pause=MINUTE)
-    assert sent(watch.recover((), HOUR)) == [(OFFICE, c.RevocationQuery("revocations-1", 0))]
+    effects = watch.recover((), HOUR)
+    assert (sent(effects), told(effects)) == ([(OFFICE, c.RevocationQuery("revocations-1", 0))], [])
     assert watch.deadline == HOUR + ASK_AGAIN
     assert watch.tick(HOUR + ASK_AGAIN - 1) == []
     effects = watch.tick(HOUR + ASK_AGAIN)
@@ -276,4 +277,6 @@ def test_a_list_that_has_run_out_is_told_once() -> None:
     assert progress == RevocationsFollowed(3, "the list has expired and no newer one has arrived")
     assert told(watch.tick(6 * SECOND)) == []
     watch.handle(RevocationsKept(4, 20 * SECOND), 7 * SECOND)
-    assert told(watch.tick(21 * SECOND))
+    watch.clock_set(HOUR)  # a list runs out at its date
+    assert told(watch.tick(20 * SECOND)) == []
+    assert told(watch.tick(20 * SECOND + 1))

@@ -14,8 +14,11 @@ from ramp.model import contents as c
 from ramp.model.agreement import ContractChange, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.money import cost
+from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.sizes.amended import SLOT_CHANGES_MAX, SlotState, after, charge_owed, first_state, refund_owed
 from ramp.protocol import effects as fx
+from ramp.protocol.effects import ResizeSlot
+from ramp.protocol.events import SlotResized, SlotsTended
 from ramp.protocol.resource.jobs.job_desk import due_at
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.resource.slots.size_desk import EFFECT_SLACK
@@ -165,6 +168,43 @@ def test_what_is_set_aside_for_an_addition_counts_with_what_its_buyer_holds(
         assert [type(each) for each in answers] == [c.ChangePriced]
     else:
         assert refusal(answers) == "quota"
+
+
+@pytest.mark.parametrize(
+    ("cores", "freed", "granted"), [(32, "", True), (33, "", False), (33, "let go", True), (33, "lost", True)]
+)
+def test_cores_that_others_have_are_not_added(buyer: Buyer, cores: int, freed: str, granted: bool) -> None:
+    """32 of 64 cores are sold or held elsewhere in that time."""
+    one = buyer.resource
+    sold = one.sell("r2", "a2")
+    held, _ = one.hold("r3", user="bob")
+    if freed == "let go":
+        one.hear("bob", c.HoldCancelled("r3", held.offer_id))
+    elif freed == "lost":
+        one.party.handle(SlotsTended(((sold.offer_id, "its nodes are gone"),)), AT)
+    answers = buyer.grown(cores, AT)
+    assert [type(each) for each in answers] == [c.ChangeAgreed if granted else c.ChangeRefused]
+    assert granted or refusal(answers) == "slot_taken"
+
+
+def test_an_addition_is_withdrawn_only_before_the_bank_is_asked_to_post_it(buyer: Buyer) -> None:
+    price = buyer.price(48, AT).cpu_hour_cost
+    buyer.propose(buyer.amendment(48, AT, AT + NOTICE, price), AT)
+    assert refusal(said(buyer.resource.hear("alice", c.ChangeWithdrawal("a1", 1), AT))) == "withdrawn"
+    buyer.propose(buyer.amendment(48, AT, AT + NOTICE, price), AT)
+    buyer.resource.hear("alice", c.ChangeAgreed("a1", 2), AT)
+    assert buyer.resource.hear("alice", c.ChangeWithdrawal("a1", 2), AT) == []
+
+
+@pytest.mark.parametrize(("able", "code"), [(True, "cores_taken"), (False, "cannot_resize")])
+def test_a_machine_that_can_enlarge_nothing_is_told_from_one_that_is_full(buyer: Buyer, able: bool, code: str) -> None:
+    body = buyer.amendment(48, AT, AT + NOTICE, buyer.price(48, AT).cpu_hour_cost)
+    buyer.resource.answered = lambda effects, now: effects
+    effects = buyer.resource.hear("alice", Signed(body, ("alice",), "text"), AT)
+    (question,) = [each for each in effects if isinstance(each, ResizeSlot)]
+    refused = Refusal(1, RefusalCode.CORES_TAKEN)
+    told = buyer.resource.party.handle(SlotResized(question.key, question.step, refused, able=able), AT)
+    assert refusal(said(told)) == code
 
 
 def test_what_is_paid_for_an_addition_is_not_given_back(buyer: Buyer) -> None:

@@ -405,6 +405,26 @@ def test_what_was_not_offered_is_named(named: Any, shown: str) -> None:
     assert f"winner {shown} was not offered" in buyer.outcome.reason
 
 
+def test_who_stands_next_sets_the_price_that_is_quoted() -> None:
+    buyer = Buyer(SECOND_PRICE, quote_only=True)
+    buyer.bids(60, 50, 55)
+    (unit,) = buyer.outcome.units
+    assert (unit.offer.resource, unit.paid) == ("res2", 55 * 1_600)
+
+
+def test_what_a_rule_has_failed_with_is_in_the_outcome() -> None:
+    outcomes = [Buyer("unheard-of").refused]
+    buyer = Buyer("bad", rules=lambda _: Misbehaving("price", RuntimeError("broken")))
+    buyer.bids(60, 50, 55)
+    buyer.grant("res2")
+    outcomes.append(buyer.outcome)
+    assert [(each.status, each.rule) for each in outcomes] == [
+        (RequestStatus.FAILED, "unheard-of"),
+        (RequestStatus.FAILED, "bad"),
+    ]
+    assert all(each.code for each in outcomes)
+
+
 def test_a_rule_that_says_no_price_pays_what_is_offered() -> None:
     class Silent(AuctionRule):
         pays_offer = False

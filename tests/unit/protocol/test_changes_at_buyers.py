@@ -13,9 +13,9 @@ import pytest
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, ContractChange, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed, end_of
 from ramp.model.instant import HOUR, MINUTE, SECOND
-from ramp.model.offer import Offer
+from ramp.model.offer import Offer, RefusalCode
 from ramp.model.request import MoldableTerms, RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import SLOT_CHANGES_MAX, after, first_state, refund_owed, state_digest
@@ -23,8 +23,8 @@ from ramp.protocol.conversations import Registry
 from ramp.protocol.effects import Effect, Persist, Report, SaveAgreement, Send, TakeUpAgain
 from ramp.protocol.events import AgreementResized
 from ramp.protocol.outcome import ChangeOutcome
-from ramp.protocol.progress import ChangeEnded
-from ramp.protocol.records import ChangeConcluded, ChangeProposed
+from ramp.protocol.progress import CancellationEnded, ChangeEnded
+from ramp.protocol.records import CancellationStarted, ChangeConcluded, ChangeProposed
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.changing import history
 from ramp.protocol.user.changing.change import BuyerChange
@@ -251,6 +251,7 @@ def test_a_withdrawal_that_the_bank_confirms_tells_why_the_seller_refused(buyer:
 def test_the_bank_decides_nothing_before_it_was_asked(buyer: Buyer) -> None:
     buyer.resize()
     assert buyer.hears_bank(c.ChangeRefused("a1", 1, "expired")) == []
+    assert buyer.hears_bank(POSTED) == []
     assert buyer.changes.open == ("a1",)
 
 
@@ -439,6 +440,51 @@ def test_an_addition_that_a_bug_has_ended_before_it_was_on_record_is_told_with_t
     assert (buyer.changes.open, buyer.changes.resume("a1", (), 3)) == ((), [])
 
 
+BURNS = Signed(end_of(AGREEMENT, "it burns", 0, RefusalCode.NOT_DELIVERED), ("res",), "text")
+ON_RECORD = (ChangeProposed(FIRST, 0), CancellationStarted(BURNS, 0))
+
+
+@pytest.mark.parametrize("rested", [False, True])
+def test_a_change_and_a_claim_are_both_taken_up_after_a_bug(buyer: Buyer, rested: bool) -> None:
+    buyer.resize()
+    buyer.changes.claim(BURNS, 1)
+    if rested:
+        buyer.changes.rest("a1")
+    again = messages(buyer.changes.resume("a1", ON_RECORD, 5))
+    assert [(each.receiver, each.content) for each in again] == [("res", Signed(FIRST)), ("bank", BURNS)]
+
+
+def test_a_change_and_a_claim_that_a_bug_has_ended_before_they_were_on_record_are_both_told(buyer: Buyer) -> None:
+    buyer.resize()
+    buyer.changes.claim(BURNS, 1)
+    told = [type(each.progress) for each in buyer.changes.resume("a1", (), 5) if isinstance(each, Report)]
+    assert told == [ChangeEnded, CancellationEnded]
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_what_has_ended_is_not_cancelled_again_and_is_told_as_it_ended(buyer: Buyer, lost: bool) -> None:
+    if lost:
+        buyer.changes.claim(BURNS, 1)
+    else:
+        buyer.changes.cancel("a1", "no", 1)
+    buyer.hears_bank(c.ChangePosted("a1", 0, "t1", -500), 2)
+    buyer.standing = "refunded"
+    (report,) = buyer.changes.cancel("a1", "no", 3)
+    assert isinstance(report, Report)
+    assert isinstance(report.progress, CancellationEnded)
+    outcome = report.progress.outcome
+    assert (outcome.done, outcome.refund, outcome.code) == (True, 0, "already_cancelled")
+    assert f"it was {'lost by its seller' if lost else 'cancelled'} before, with a refund of 5.00" in outcome.detail
+
+
+def test_an_inquiry_ends_as_soon_as_before_when_the_clock_is_set(buyer: Buyer) -> None:
+    buyer.resize(cores=24)
+    buyer.registry.clock_set(-HOUR)
+    limit = Timing().query_limit - HOUR
+    assert [each for each in buyer.registry.tick(limit - 1) if isinstance(each, Report)] == []
+    assert outcome_of(buyer.registry.tick(limit)).code == "no_answer"
+
+
 def test_what_is_archived_is_forgotten(buyer: Buyer) -> None:
     buyer.resize()
     buyer.hears(PROOF)
@@ -451,6 +497,14 @@ def test_what_is_archived_is_forgotten(buyer: Buyer) -> None:
     assert persisted.record == ChangeProposed(FIRST, 0)
     buyer.changes.forget(["a1"])
     assert buyer.changes.open == ()
+
+
+def test_that_a_refund_was_refused_is_forgotten_with_the_agreement(buyer: Buyer) -> None:
+    buyer.changes.claim(BURNS, 1)
+    buyer.hears_bank(c.ChangeRefused("a1", 0, "started"), 2)
+    assert buyer.changes.history.was_refused("a1")
+    buyer.changes.forget(["a1"])
+    assert not buyer.changes.history.was_refused("a1")
 
 
 def test_a_slot_that_was_changed_too_often_is_read_and_not_changed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -137,6 +137,15 @@ def test_money_is_set_aside_from_when_the_bank_was_asked(by: int, parties: Any) 
         assert one.confirmation.decided is decides
 
 
+@pytest.mark.parametrize("by", [-HOUR, HOUR])
+def test_a_request_has_taken_as_long_as_it_took(by: int, parties: Any) -> None:
+    one = parties["alice"]()
+    one.submit(now=2 * HOUR)
+    one.party.clock_set(by)
+    one.command(ev.RequestWithdrawn("r1"), 2 * HOUR + SECOND + by)
+    assert (one.outcome.started_at, one.outcome.duration) == (2 * HOUR + by, SECOND)
+
+
 # -- resources -------------------------------------------------------------------------------------------------------
 
 

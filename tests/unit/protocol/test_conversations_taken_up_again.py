@@ -176,6 +176,23 @@ def test_a_bug_in_what_is_asked_of_a_sold_slot_leaves_the_others_alone(resource:
     assert resource.hear("alice", call, SECOND) == [fx.TakeUpAgain(offer.offer_id, BUG)]
 
 
+def test_a_bug_in_what_is_asked_about_a_job_stays_in_its_slot(resource: Any) -> None:
+    offer = resource.sell()
+    resource.party.jobs.on_message = raise_bug
+    order = c.JobOrder("job-1", "a1", 16, 1, offer.start, ("./run",))
+    assert resource.hear("alice", order, SECOND) == [fx.TakeUpAgain(offer.offer_id, BUG)]
+
+
+def test_the_last_of_what_was_released_is_remembered(resource: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(party, "RELEASED_MAX", 1)
+    offers = []
+    for request_id in ("r1", "r2"):
+        offer, _ = resource.hold(request_id)
+        resource.hear("alice", c.HoldCancelled(request_id, offer.offer_id))
+        offers.append(offer.offer_id)
+        assert list(resource.party.participants) == [offer.offer_id]
+
+
 def test_a_sale_that_could_not_be_taken_up_at_the_start_is_taken_up_after_it(
     resource: Any, written: Any, restarted_resource: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

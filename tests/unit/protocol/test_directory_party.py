@@ -13,7 +13,7 @@ from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import DirectoryListing, UnfitAgent
-from ramp.model.instant import MINUTE, SECOND
+from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.machine_terms.static_needs import StaticNeeds
 from ramp.model.seal import Role
 from ramp.model.services import RESOURCE_SERVICE
@@ -308,3 +308,42 @@ def test_searches_that_find_out_together_pass_it_over_once() -> None:
     for search in searches:
         search.start(0)
     assert [name for search in searches for name, _ in sent(search.tick(SECOND))] == ["second", "second"]
+
+
+def test_a_directory_that_is_silent_is_passed_over_for_the_next_in_order() -> None:
+    directories = Directories(("first", "second", "third"))
+    assert [directories.pass_over(directories.preferred) for _ in range(3)] == ["second", "third", "first"]
+
+
+def test_an_empty_market_is_waited_for_as_long_as_before_when_the_clock_is_set() -> None:
+    search = discovery(Directories(TWO))
+    search.start(SECOND)
+    search.clock_set(HOUR)
+    search.on_listing(listing(), 2 * SECOND + HOUR)
+    assert search.limit == SECOND + HOUR + Timing().empty_limit
+
+
+@pytest.mark.parametrize("by", [-HOUR, HOUR])
+def test_a_lease_lasts_as_long_as_before_when_the_clock_is_set(directory: Any, by: int) -> None:
+    directory.register(lease=LEASE)
+    directory.party.clock_set(by)
+    assert directory.party.deadline == LEASE + by
+    assert directory.names(LEASE + by - 1).names == ("res",)
+    assert directory.names(LEASE + by).names == ()
+
+
+def test_every_change_of_the_listed_names_is_noticed(directory: Any) -> None:
+    counts = [directory.party.changes]
+    for change in (directory.register, lambda: directory.deregister(number=2), lambda: directory.register(number=3)):
+        change()
+        counts.append(directory.party.changes)
+    assert len(set(counts)) == len(counts)
+
+
+def test_a_place_that_is_free_again_is_taken_and_what_nobody_states_meets_nothing() -> None:
+    index = TermsIndex()
+    for name in ("res1", "res2", "res3"):
+        index.put(name, StaticTerms(64, architecture="x86_64"))
+        assert list(index.names(index.meeting((StaticNeeds(cores=1, architecture="sparc"),))[0])) == []
+        index.remove(name)
+    assert len(index._names) == 1

@@ -24,6 +24,13 @@ def asked(effects: list[Any]) -> list[tuple[str, str]]:
     return [(each.receiver, each.reply_with) for each in sent if isinstance(each.content, Signed)]
 
 
+def test_a_bank_that_was_not_asked_refuses_nothing(alice: Any) -> None:
+    agreement_id = alice.bought()
+    alice.command(ev.AgreementCancelled(agreement_id, "no"), 1)
+    assert alice.hear("bank", c.ChangeRefused(agreement_id, 0, "started"), 2) == []
+    assert alice.party.agreement_state(agreement_id) == "cancelling"
+
+
 @pytest.mark.parametrize("limit", [8 * SECOND, 11 * SECOND, 20 * SECOND])
 def test_a_silent_resource_is_passed_over_at_the_limit(limit: int, alice: Any) -> None:
     """Wherever the limit lies between two repetitions."""

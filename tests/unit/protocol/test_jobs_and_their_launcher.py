@@ -206,6 +206,12 @@ def test_whatever_becomes_of_a_job_its_slot_was_delivered_if_the_site_saw_it(
     assert in_batch_system.status.delivery is Delivery.ON_TIME or not in_batch_system.status.state.is_final
 
 
+def test_a_slot_that_is_lost_is_told_with_another_that_is_in_order(in_batch_system: Seller) -> None:
+    lost = in_batch_system.one.sell("r2", "a2")
+    in_order = replace(IN_ORDER, lost=((lost.offer_id, "its nodes are gone"),))
+    assert SlotFailed in recorded(in_batch_system.told(in_order, HOUR + 15 * SECOND))
+
+
 @pytest.mark.parametrize("fate", FATES)
 def test_without_any_look_at_the_slot_the_delivery_is_unknown_and_the_money_stays(
     in_batch_system: Seller, fate: Any

@@ -115,6 +115,25 @@ def test_offers_that_are_not_approved_are_rejected_and_only_the_owner_reads_why(
     assert (alice.outcome.status, alice.outcome.reason) == (RequestStatus.REJECTED, reason)
 
 
+def test_an_offer_that_does_not_meet_the_request_stands_beside_its_sellers_refusals(alice: Any) -> None:
+    open_round(alice, "res1", units=2, rounds=1)
+    content = c.Proposal("r1", 1, (alice.offer("res1", 71),), (Refusal(2, RefusalCode.CORES_TAKEN),))
+    (closed,) = reports(alice.hear("res1", content, NOW, performative=Performative.PROPOSE), RoundClosed)
+    assert [(each.refusal.unit, each.refusal.code) for each in closed.record.refusals] == [
+        (2, RefusalCode.CORES_TAKEN),
+        (1, RefusalCode.BAD_PRICE),
+    ]
+
+
+def test_answers_that_show_that_calls_were_lost_have_others_repeated(alice: Any) -> None:
+    names = [f"res{number}" for number in range(1, 10)]
+    open_round(alice, *names)
+    repeated = messages(alice.tick(alice.party.deadline), c.CallForProposals)
+    assert [each.receiver for each in repeated] == ["res9", "res8"]
+    again = messages(propose(alice, "res9", 60, NOW + 2 * SECOND), c.CallForProposals)
+    assert [each.receiver for each in again] == ["res7", "res6"]
+
+
 @pytest.mark.parametrize(
     ("changes", "told_it"),
     [

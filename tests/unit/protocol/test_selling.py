@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,13 +17,16 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.services import DRAINING_SERVICE, RESOURCE_SERVICE
-from ramp.model.slot import Reservation, Slot
+from ramp.model.slot import Reservation, Slot, StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.resource import machine_queries, seller
+from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.resource.quotas import Booked
-from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange
+from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange, Seller
+from ramp.protocol.timing import Timing
 from ramp.protocol.user.final_refusals import FOR_GOOD
+from simulation.market.actors import CountedIds
 
 INSTANTS = st.integers(0, 8)
 SLOTS = st.lists(st.tuples(INSTANTS, st.integers(1, 4), st.integers(1, 9)), max_size=8)
@@ -292,3 +296,36 @@ def test_calls_that_are_never_quoted_do_not_fill_the_memory(resource: Any, monke
     priced = [resource.party.handle(ev.SlotsQuoted(call_id, slots), 0) for call_id in ids]
     assert [len(each) for each in priced] == [0, 0, 1, 1, 1]
     assert len(quotes(resource.hear("alice", call("r0")))) == 1  # a copy of one that went is as good as new
+
+
+@pytest.mark.parametrize("start_probability", [None, 0.9])
+def test_a_slot_whose_cores_were_sold_meanwhile_is_not_held_and_a_place_in_a_queue_is(
+    resource: Any, said: Any, start_probability: float | None
+) -> None:
+    found = resource.call(request_id="r9", user="bob", cores=17).content.offers[0]
+    made = resource.party._seller.offer(found.offer_id, 0)
+    wanted = replace(made, offer=replace(made.offer, start_probability=start_probability))
+    for request_id, agreement_id in (("r1", "a1"), ("r2", "a2"), ("r3", "a3")):
+        resource.sell(request_id, agreement_id)
+    resource.party._seller.offer = lambda *_: wanted
+    answer = resource.hear("bob", c.Acceptance("r9", found.offer_id), conversation="r9")
+    assert [type(each) for each in said(answer)] == [c.HoldRefused if start_probability is None else c.HoldGranted]
+
+
+def test_who_drained_before_a_restart_says_so_with_its_first_registration() -> None:
+    seller = Seller(
+        "res",
+        terms=StaticTerms(64),
+        prices=PRICES,
+        source="live",
+        ids=CountedIds("res"),
+        timing=Timing(),
+        draining=True,
+    )
+    party = ResourceParty("res", directories=["directory"], bank="bank", seller=seller, timing=Timing())
+    assert (Performative.SUBSCRIBE, DRAINING_SERVICE) in words(party.start(0))
+
+
+def test_a_resource_asks_for_the_time_when_its_owner_wants_to_know(resource: Any) -> None:
+    (asked, *_) = [each.message for each in resource.party.handle(ev.ClockAsked("q"), 0) if isinstance(each, fx.Send)]
+    assert asked.conversation_id == "q"

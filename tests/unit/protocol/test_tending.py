@@ -21,6 +21,7 @@ from ramp.protocol.effects import Effect, Report, Send, TendSlots
 from ramp.protocol.events import MachineOpened, SlotsTended
 from ramp.protocol.progress import SlotLost
 from ramp.protocol.resource.jobs.launching import LaunchTerms
+from ramp.protocol.resource.releases import Release
 from ramp.protocol.resource.tending import LOOK_EVERY, REMIND_EVERY, TEND_EVERY, Tending
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.transition_tables import ParticipantState
@@ -258,3 +259,30 @@ def test_a_seller_fills_no_journal_with_moves_not_even_over_a_restart(alice: Any
     with pytest.raises(RemoteProtocolError, match=f"{bought} has moved 100 times"):
         alice.hear("res1", word(alice, moved_at=MOVES_MAX + 1), role=Role.RESOURCE)
     assert acknowledged(alice.hear("res1", word(alice, moved_at=MOVES_MAX), role=Role.RESOURCE)).moved_at == MOVES_MAX
+
+
+def test_nobody_is_told_of_a_move_at_the_end_of_the_slot() -> None:
+    tending, _ = _moved(end=2 * SECOND)
+    assert tending.registry.deadline == 2 * SECOND
+    assert tending.tick(2 * SECOND) == []
+    assert tending.moved([("o1", SlotMove("n9", 9))], 2 * SECOND) == []
+
+
+def test_sold_slots_are_asked_for_as_often_as_before_when_the_clock_is_set() -> None:
+    tending = _tending()
+    tending.kept(_sale("o1", end=DAY))  # type: ignore[arg-type]
+    tending.look(SECOND)
+    tending.registry.clock_set(MINUTE)
+    assert tending.look(SECOND + MINUTE + LOOK_EVERY - 1) == []
+    assert tending.look(SECOND + MINUTE + LOOK_EVERY) == [TendSlots((("o1", "alice1"),))]
+
+
+def test_a_slot_that_is_released_twice_is_free_once_both_answers_are_in_without_doubt() -> None:
+    for doubts, is_free in (((False, False), True), ((True, False), False), ((False, True), False)):
+        release = Release("o1", Pace(Timing()))
+        release.asked()
+        release.asked()
+        release.on_answer(0, in_doubt=doubts[0])
+        assert not release.is_done
+        release.on_answer(0, in_doubt=doubts[1])
+        assert release.is_done is is_free

@@ -141,7 +141,7 @@ class Changes:
         effects: list[Effect] = []
         orders: dict[str, list[_OnRecord]] = {}
         waiting = self._replayed(records)
-        for each in sorted(waiting.values(), key=lambda each: not each.body.is_terminal):
+        for each in waiting.values():
             if each.body.grows:
                 orders.setdefault(each.body.order_id, []).append(each)
             else:
@@ -382,7 +382,7 @@ class Changes:
     def _close(self, change: BuyerChange) -> None:
         self._open.drop(change.key)
         for body in change.changes:
-            self._found_at.pop(body.key, None)
+            del self._found_at[body.key]
 
     def _concluded(self, outcome: Outcome, seal: Seal, now: Instant) -> list[Effect]:
         """Record and report the bank's answer."""
