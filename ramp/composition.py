@@ -26,7 +26,7 @@ from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange, Seller
 from ramp.protocol.rules.auction_rule import PAPER_RULE
-from ramp.protocol.rules.rule_book import RuleBook
+from ramp.protocol.rules.checked_rule import RuleBook
 from ramp.protocol.timing import Timing
 from ramp.protocol.user.party import UserParty
 from ramp.runtime.auction_rules import RULES

@@ -290,7 +290,7 @@ class PartyBuilder:
 
     def _memory(self, name: str) -> dict[str, Any]:
         check_room(self.state.journals)
-        journal = SqliteJournal(self.state.journal(name), self.state.archive(name))
+        journal = SqliteJournal(self.state.journal(name))
         return {"journal": journal, "keep_agreement": self._shelf(name)}
 
     @property

@@ -33,24 +33,7 @@ SCREENS: Final = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 """Environment variables that name a screen or a browser; without one no page is opened."""
 
 
-class WebGroup(click.Group):
-    """The verb's own verbs; the demonstration is loaded only when it is asked for."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Their names."""
-        return sorted((*super().list_commands(ctx), "demo"))
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """One of them."""
-        if cmd_name == "demo":
-            from ramp.cli.web_demo import demo
-
-            return demo
-        return super().get_command(ctx, cmd_name)
-
-
 @click.group(
-    cls=WebGroup,
     invoke_without_command=True,
     epilog=example(
         "ramp web --open                # serve, and open the first user's pages",

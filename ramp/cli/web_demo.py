@@ -15,7 +15,7 @@ from ramp.cli.interruption import CLOSED, interrupted_by
 from ramp.cli.options import WholeNumber, example
 from ramp.cli.verbs.launch import launch_in_background, up_text
 from ramp.cli.views.output import say, waiting
-from ramp.cli.web import check_installed, serve_pages
+from ramp.cli.web import check_installed, serve_pages, web
 from ramp.client.connecting import connect
 from ramp.client.request import RequestTemplate, request
 from ramp.client.swarm import stop
@@ -44,7 +44,7 @@ CANCEL_SHARE: Final = 0.3
 """Share of the purchases that are given back."""
 
 
-@click.command(epilog=example("ramp web demo --open", "make demo-web"))
+@web.command(epilog=example("ramp web demo --open", "make demo-web"))
 @click.option("--open", "open_it", is_flag=True, help="Open the first login link in a browser.")
 @click.option("--port", default=PORT_DEFAULT, show_default=True, type=WholeNumber(1, 65_535), help="TCP port.")
 @click.option("--config", "name", default=DEFAULT_SWARM, show_default=True, metavar="CONFIG",

@@ -162,7 +162,7 @@ def stop(state: StateFolder) -> bool:
 
 
 def status(state: StateFolder) -> SwarmStatus | None:
-    """Ask the supervisor of a state folder for the status of its market; return None if there is none.
+    """Ask the supervisor of a state folder for the status of its market; return None without one.
 
     Raises:
         ConfigurationError: if the folder of the control sockets is not the user's own alone.

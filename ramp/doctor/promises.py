@@ -20,7 +20,7 @@ def read_records(journal: Path) -> tuple[rc.Record, ...]:
     if not journal.exists():
         return ()
     with reading(journal, "journal", JOURNAL_VERSION) as connection:
-        query = "SELECT record FROM journal ORDER BY sequence"
+        query = "SELECT record FROM journal WHERE NOT archived ORDER BY sequence"
         rows = [] if connection is None else connection.execute(query).fetchall()
     return tuple(record_from_json(text) for (text,) in rows)
 

@@ -24,14 +24,12 @@ class Account:
     Attributes:
         account_id: the party's name in the market, without white space or double quotes.
         credit_limit: overdraft in minor units, not negative: how far the balance less reservations may go below zero.
-        closed_at: None while it is open.
     """
 
     account_id: str
     kind: AccountKind
     credit_limit: int
     opened_at: Instant
-    closed_at: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,7 @@ from typing import Any, Final, get_type_hints
 
 from ramp.ledger.account import ISSUING_ACCOUNT, AccountKind
 from ramp.ledger.entry import Action
-from ramp.ledger.orders.order import OrderState
 from ramp.ledger.snapshot import (
-    AccountRow,
     ChangeRow,
     EntryRow,
     LineRow,
@@ -25,8 +23,9 @@ from ramp.ledger.snapshot import (
     Snapshot,
     TransferRow,
 )
-from ramp.ledger.transfer import TransferKind, transfer_id_of
+from ramp.ledger.transfer import transfer_id_of
 from ramp.model.agreement import change_key
+from ramp.model.contents import OrderState, TransferKind
 
 FINDINGS_MAX: Final = 20
 """Maximum findings of one rule; a ledger without one of its tables has thousands."""
@@ -35,7 +34,7 @@ _ACCOUNT_KINDS: Final = frozenset(AccountKind)
 _TRANSFER_KINDS: Final = frozenset(TransferKind)
 _STATES: Final = frozenset(OrderState)
 _ENDED: Final = frozenset({OrderState.POSTED, OrderState.VOIDED})
-_OF_ACCOUNT: Final = frozenset({Action.OPENED, Action.CLOSED})
+_OF_ACCOUNT: Final = frozenset({Action.OPENED})
 _OF_ORDER: Final = frozenset({Action.ENTERED, Action.SETTLED})
 _OF_TRANSFER: Final = frozenset({Action.ENTERED, Action.SETTLED, Action.COUNTERSIGNED})
 
@@ -84,7 +83,7 @@ class _Books:
                 self.of_transfer[action][transfer_id] = number
             if order_id is not None:
                 self.of_order[action][order_id] = number
-        self.opened, self.closed = self.of_account[Action.OPENED], self.of_account[Action.CLOSED]
+        self.opened = self.of_account[Action.OPENED]
         self.entered, self.settled = self.of_transfer[Action.ENTERED], self.of_transfer[Action.SETTLED]
         self.countersigned = self.of_transfer[Action.COUNTERSIGNED]
         self.order_entered, self.order_settled = self.of_order[Action.ENTERED], self.of_order[Action.SETTLED]
@@ -116,16 +115,11 @@ def _transfer_of(change: ChangeRow) -> str:
     return transfer_id_of(change_key(change.agreement_id, change.number), kind)
 
 
-def _wrong_closing(books: _Books, account: AccountRow) -> bool:
-    name = account.account_id
-    return name not in books.opened or (name in books.closed) != (account.closed_at is not None)
-
-
-def _outside_opening(books: _Books, transfer: TransferRow) -> bool:
+def _before_opening(books: _Books, transfer: TransferRow) -> bool:
     name = transfer.transfer_id
     numbers = [each[name] for each in (books.entered, books.settled) if name in each]
     return any(
-        number < books.opened.get(account, 0) or number > books.closed.get(account, number)
+        number < books.opened.get(account, 0)
         for number in numbers
         for account in (transfer.debit_account, transfer.credit_account)
     )
@@ -268,7 +262,7 @@ RULES: Final[Mapping[str, tuple[Rule, ...]]] = {
             "resource account {account_id} has an overdraft of {credit_limit} minor units",
             lambda _, row: row.kind == AccountKind.RESOURCE and row.credit_limit != 0,
         ),
-        ("account {account_id} and its entries disagree on whether it was opened, or is closed", _wrong_closing),
+        ("account {account_id} was never opened", lambda books, row: row.account_id not in books.opened),
     ),
     "transfers": (
         (
@@ -286,7 +280,7 @@ RULES: Final[Mapping[str, tuple[Rule, ...]]] = {
             f"{_TRANSFER} references an unknown account",
             lambda books, row: row.debit_account not in books.accounts or row.credit_account not in books.accounts,
         ),
-        (f"{_TRANSFER} has an entry while one of these accounts is not open", _outside_opening),
+        (f"{_TRANSFER} has an entry before one of these accounts was opened", _before_opening),
         (
             f"{_TRANSFER} is both posted and voided",
             lambda _, row: row.posted_at is not None and row.voided_at is not None,

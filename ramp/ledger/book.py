@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import islice
@@ -15,8 +15,7 @@ from ramp.ledger.contract_change import DecidedChange
 from ramp.ledger.entry import Action, Countersignature, Entry, balance_changes
 from ramp.ledger.evidence import Evidence
 from ramp.ledger.interface import Answer, Ledger
-from ramp.ledger.orders.order import Order, OrderLine, OrderState, RememberedVoid
-from ramp.ledger.overview import Total
+from ramp.ledger.orders.order import Order, RememberedVoid
 from ramp.ledger.records import Records
 from ramp.ledger.snapshot import (
     AccountRow,
@@ -28,7 +27,8 @@ from ramp.ledger.snapshot import (
     TransferRow,
     entry_row,
 )
-from ramp.ledger.transfer import Transfer, TransferKind, TransferState, transfer_id_of
+from ramp.ledger.transfer import Transfer, TransferState, transfer_id_of
+from ramp.model.contents import OrderLine, OrderState, TransferKind
 from ramp.model.instant import Instant
 
 
@@ -58,12 +58,11 @@ class _Index:
         self._entries: list[EntryRow] = []
         self._balances: dict[str, Balance] = {}
         self._transfers: dict[str, Transfer] = {}
-        self._pending: dict[str, None] = {}  # ids in order of entry; a dict because it is an ordered set
         # account id -> (posted at, order of posting, transfer id), sorted: the clock may have been set back between two
         self._postings: dict[str, list[tuple[Instant, int, str]]] = {}
         self._trades: list[tuple[int, str]] = []  # (number of the posting entry, transfer id)
         self._orders: dict[str, Order] = {}
-        self._reserved: dict[str, None] = {}  # ids in order of entry
+        self._reserved: dict[str, None] = {}  # ids in order of entry; a dict because it is an ordered set
         self._signed: dict[str, Countersignature] = {}  # by agreement id
         self._voids: dict[str, dict[str, RememberedVoid]] = {}  # by order id and user
         self._evidence: dict[str, list[Evidence]] = {}
@@ -79,10 +78,6 @@ class _Index:
 
     def transfer(self, agreement_id: str, kind: TransferKind) -> Transfer | None:
         return self._transfers.get(transfer_id_of(agreement_id, kind))
-
-    def pending(self, account_id: str | None = None) -> Sequence[Transfer]:
-        every = [self._transfers[transfer_id] for transfer_id in self._pending]
-        return [one for one in every if account_id in (None, one.debit_account, one.credit_account)]
 
     def posted(self, account_id: str, since: Instant | None, until: Instant | None) -> Sequence[Transfer]:
         postings = self._postings.get(account_id, [])
@@ -100,15 +95,8 @@ class _Index:
         first = bisect_right(self._trades, after, key=itemgetter(0))
         return list(islice(self._posted_within(since, until, first), limit))
 
-    def totals(self, since: Instant | None, until: Instant | None) -> Mapping[TransferKind, Total]:
-        totals: dict[TransferKind, Total] = {}
-        for _, transfer in self._posted_within(since, until):
-            before = totals.get(transfer.kind, Total())
-            totals[transfer.kind] = Total(before.count + 1, before.amount + transfer.amount)
-        return totals
-
     def _posted_within(
-        self, since: Instant | None, until: Instant | None, first: int = 0
+        self, since: Instant | None, until: Instant | None, first: int
     ) -> Iterator[tuple[int, Transfer]]:
         for number, transfer_id in islice(self._trades, first, None):
             transfer = self._transfers[transfer_id]
@@ -126,9 +114,6 @@ class _Index:
     def open_orders(self, user: str | None = None, due: Instant | None = None) -> Sequence[Order]:
         every = [self._orders[order_id] for order_id in self._reserved]
         return [one for one in every if user in (None, one.user) and (due is None or one.valid_until <= due)]
-
-    def next_deadline(self) -> Instant | None:
-        return min((self._orders[order_id].valid_until for order_id in self._reserved), default=None)
 
     def starts_at(self, agreement_id: str) -> Instant | None:
         signed = self._signed.get(agreement_id)
@@ -166,9 +151,7 @@ class _Index:
     def snapshot(self) -> Snapshot:
         return Snapshot(
             accounts=tuple(
-                AccountRow(
-                    name, each.account.kind, each.credit_limit, each.account.closed_at, each.posted, each.reserved
-                )
+                AccountRow(name, each.account.kind, each.credit_limit, each.posted, each.reserved)
                 for name, each in self._balances.items()
             ),
             orders=tuple(
@@ -217,7 +200,7 @@ class _Index:
         self._entries.append(entry_row(len(self._entries) + 1, entry))
         match entry.subject:
             case Account() as account:
-                self._put_account(account)
+                self._balances[account.account_id] = Balance(account, 0, 0)
             case Transfer() as transfer:
                 self._put_transfer(transfer)
             case Order() as order:
@@ -231,7 +214,7 @@ class _Index:
         is_settled = entry.action is Action.SETTLED
         match entry.subject:
             case Account(account_id):
-                return (account_id in self._balances) == (entry.action is Action.CLOSED)
+                return account_id not in self._balances
             case Transfer() as transfer if is_settled:
                 pending = self._transfers.get(transfer.transfer_id)
                 return pending is not None and pending.state is TransferState.PENDING and _same_terms(pending, transfer)
@@ -261,18 +244,8 @@ class _Index:
         in_order = tuple(line.agreement_id for line in order.lines if line.agreement_id in marked)
         self._orders[order.order_id] = replace(order, countersigned=in_order)
 
-    def _put_account(self, account: Account) -> None:
-        balance = self._balances.get(account.account_id)
-        self._balances[account.account_id] = (
-            Balance(account, 0, 0) if balance is None else replace(balance, account=account)
-        )
-
     def _put_transfer(self, transfer: Transfer) -> None:
         self._transfers[transfer.transfer_id] = transfer
-        if transfer.state is TransferState.PENDING:
-            self._pending[transfer.transfer_id] = None
-            return
-        self._pending.pop(transfer.transfer_id, None)
         if transfer.posted_at is not None:
             posting = (transfer.posted_at, len(self._entries), transfer.transfer_id)
             self._trades.append((len(self._entries), transfer.transfer_id))

@@ -24,8 +24,7 @@ from ramp.ledger.contract_change import (
 )
 from ramp.ledger.entry import Action, Entry
 from ramp.ledger.evidence import EvidenceKind
-from ramp.ledger.orders.order import OrderLine
-from ramp.ledger.payment_rules import Problem, open_balances, store_evidence
+from ramp.ledger.payment_rules import Problem, store_evidence
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
     TEXT_LENGTH_MAX,
@@ -36,8 +35,9 @@ from ramp.ledger.refusals import (
     check_instant,
     refuse,
 )
-from ramp.ledger.transfer import Transfer, TransferKind, TransferState, transfer_id_of
+from ramp.ledger.transfer import Transfer, TransferState, transfer_id_of
 from ramp.model.agreement import CHANGE_MARK, TERMINAL, change_key
+from ramp.model.contents import OrderLine, TransferKind
 from ramp.model.instant import Instant, iso
 from ramp.model.money import credits_text
 from ramp.model.sizes.amended import AMENDMENT_NUMBER_MAX
@@ -68,9 +68,7 @@ def post_change(records: Records, terms: ChangeTerms, at: Instant, evidence: str
         code, reason = problem
         return _void(records, terms.agreement_id, terms.number, at, str(code), reason, evidence)
     posted = DecidedChange(terms.agreement_id, terms.number, terms.grounds, terms.digest, amount, at)
-    refund = _refund(payment, posted, terms.reason)
-    open_balances(records, refund)
-    records.append(Entry(Action.ENTERED, refund))
+    records.append(Entry(Action.ENTERED, _refund(payment, posted, terms.reason)))
     records.add_change(posted)
     store_evidence(records, EvidenceKind.CHANGE, terms.agreement_id, evidence, at)
     return posted

@@ -16,8 +16,6 @@ class Action(StrEnum):
 
     OPENED = "opened"
     """An account was opened."""
-    CLOSED = "closed"
-    """An empty account was closed."""
     ENTERED = "entered"
     """A transfer was entered, pending or (a deposit or refund) posted at once; or an order, in any state but posted.
 

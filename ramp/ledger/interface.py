@@ -21,12 +21,12 @@ from ramp.ledger.audit import audit
 from ramp.ledger.contract_change import ChangeTerms, DecidedChange
 from ramp.ledger.evidence import Evidence, EvidenceKind
 from ramp.ledger.orders import order_rules
-from ramp.ledger.orders.order import Order, OrderLine, OrderState, RememberedVoid
+from ramp.ledger.orders.order import Order, RememberedVoid
 from ramp.ledger.overview import Overview
 from ramp.ledger.records import Records
 from ramp.ledger.snapshot import Snapshot
-from ramp.ledger.statement import Statement, make_statement
-from ramp.ledger.transfer import Transfer, TransferKind
+from ramp.ledger.transfer import Transfer
+from ramp.model.contents import OrderLine, OrderState, StatementLine, TransferKind
 from ramp.model.instant import Instant
 
 Answer = TypeVar("Answer")
@@ -51,19 +51,10 @@ class Ledger(ABC):
         """Open an account.
 
         Raises:
-            LedgerRefusal: `duplicate_differs`, `account_closed`, `malformed_value`, `wrong_account` (a resource with an
-                overdraft).
+            LedgerRefusal: `duplicate_differs`, `malformed_value`, `wrong_account` (a resource with an overdraft).
         """
         account = Account(account_id, kind, credit_limit, at)
         return self._write(lambda records: payment_rules.open_account(records, account))
-
-    def close_account(self, account_id: str, *, at: Instant) -> Account:
-        """Close an account without balance and pending transfers.
-
-        Raises:
-            LedgerRefusal: `unknown_account`, `account_not_empty`, `wrong_account`.
-        """
-        return self._write(lambda records: payment_rules.close_account(records, account_id, at))
 
     def deposit(
         self, deposit_id: str, account_id: str, amount: int, *, at: Instant, memo: str = "", evidence: str = ""
@@ -71,8 +62,7 @@ class Ledger(ABC):
         """Credit a user's account with new money from the issuing account; `deposit_id` is the idempotency key.
 
         Raises:
-            LedgerRefusal: `unknown_account`, `wrong_account`, `account_closed`, `amount_not_positive`,
-                `duplicate_differs`, ...
+            LedgerRefusal: `unknown_account`, `wrong_account`, `amount_not_positive`, `duplicate_differs`, ...
         """
         return self._write(
             lambda records: payment_rules.deposit(records, deposit_id, account_id, amount, at, memo, evidence)
@@ -91,8 +81,8 @@ class Ledger(ABC):
         """Reserve the money of several agreements in escrow, all or nothing.
 
         An order that cannot be reserved is entered as refused for good, with a code, and returned:
-        `insufficient_funds`, `unknown_account`, `account_closed`, `wrong_account`, `agreement_in_use`, `no_lines`,
-        `expired`, `malformed_value` (an agreement id with the mark of amendments), and for an addition to a slot
+        `insufficient_funds`, `unknown_account`, `wrong_account`, `agreement_in_use`, `no_lines`, `expired`,
+        `malformed_value` (an agreement id with the mark of amendments), and for an addition to a slot
         `unknown_transfer`, `not_posted`, `no_agreement`, `refunded`, `out_of_order` or `other_state`. A refused order
         does not use its agreement ids up. An order whose void came first is entered as voided. A repeated call returns
         the order in its present state.
@@ -129,7 +119,7 @@ class Ledger(ABC):
         """Void an order with all its lines; a posted, voided or refused order stays unchanged.
 
         The void of an unknown order is remembered until `valid_until`, the order's deadline, and voids the order on
-        arrival. This requires that `user` has an open account and `valid_until` is at most `VOID_REMEMBERED_MAX` ahead;
+        arrival. This requires that `user` has an account and `valid_until` is at most `VOID_REMEMBERED_MAX` ahead;
         else nothing is entered.
 
         Args:
@@ -166,8 +156,8 @@ class Ledger(ABC):
 
         Raises:
             LedgerRefusal: `no_agreement` for an addition, `unknown_transfer` (no payment, or between other parties),
-                `not_posted`, `account_closed`, `started`, `refunded` if a terminal change finds nothing left,
-                `duplicate_differs`, `malformed_value`, `amount_not_positive`, `amount_too_large`; nothing is decided
+                `not_posted`, `started`, `refunded` if a terminal change finds nothing left, `duplicate_differs`,
+                `malformed_value`, `amount_not_positive`, `amount_too_large`; nothing is decided
                 then.
         """
         return self._write(lambda records: order_rules.post_change(records, terms, at, evidence))
@@ -192,10 +182,6 @@ class Ledger(ABC):
         if not self._read(lambda records: records.open_orders(due=at)):
             return ()
         return self._write(lambda records: order_rules.expire_orders(records, at))
-
-    def next_deadline(self) -> Instant | None:
-        """Return the earliest deadline of the reserved orders, or None without any."""
-        return self._read(lambda records: records.next_deadline())
 
     def order(self, order_id: str) -> Order | None:
         """Return the order of this id as last entered, or None; remembered voids do not count."""
@@ -259,10 +245,6 @@ class Ledger(ABC):
         """Return the payment, refund or (by its reference) deposit of an agreement, or None."""
         return self._read(lambda records: records.transfer(agreement_id, kind))
 
-    def pending(self, account_id: str | None = None) -> tuple[Transfer, ...]:
-        """Return the transfers in escrow of one account or of all accounts, oldest first."""
-        return self._read(lambda records: tuple(records.pending(account_id)))
-
     def balance(self, account_id: str) -> Balance:
         """Return the balance of an account: posted, reserved, available.
 
@@ -275,20 +257,15 @@ class Ledger(ABC):
         """Return the balances of all accounts by account id; posted amounts sum to zero."""
         return self._read(lambda records: tuple(balance for _, balance in sorted(records.balances().items())))
 
-    def statement(self, account_id: str, since: Instant | None = None, until: Instant | None = None) -> Statement:
+    def statement(
+        self, account_id: str, since: Instant | None = None, until: Instant | None = None
+    ) -> tuple[StatementLine, ...]:
         """Return the transfers of an account posted from `since` to `until` (both included), with a running balance.
 
         Raises:
             LedgerRefusal: `unknown_account`.
         """
-
-        def work(records: Records) -> Statement:
-            balance = payment_rules.known_balance(records, account_id)
-            opening = 0 if since is None else records.posted_before(account_id, since)
-            posted = records.posted(account_id, since, until)
-            return make_statement(balance, opening, posted, records.pending(account_id), since, until)
-
-        return self._read(work)
+        return self._read(lambda records: payment_rules.statement(records, account_id, since, until))
 
     def snapshot(self) -> Snapshot:
         """Return all rows of one consistent state."""

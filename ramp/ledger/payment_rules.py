@@ -11,12 +11,10 @@ Sources: paper sections 5.1.2 (debit and credit) and 6.3 (accounts, statement, c
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ramp.ledger.account import ISSUING_ACCOUNT, Account, AccountKind, Balance
 from ramp.ledger.entry import Action, Entry
 from ramp.ledger.evidence import Evidence, EvidenceKind
-from ramp.ledger.overview import OVERVIEW_LIMIT_MAX, Overview, Total, trade_of
+from ramp.ledger.overview import OVERVIEW_LIMIT_MAX, Overview, trade_of
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
     CERTIFICATE_LENGTH_MAX,
@@ -28,7 +26,8 @@ from ramp.ledger.refusals import (
     check_instant,
     refuse,
 )
-from ramp.ledger.transfer import Transfer, TransferKind, transfer_id_of
+from ramp.ledger.transfer import Transfer, agreement_of, transfer_id_of
+from ramp.model.contents import StatementLine, TransferKind
 from ramp.model.instant import Instant
 from ramp.model.money import AMOUNT_MAX, credits_text
 from ramp.text import one_line
@@ -57,8 +56,6 @@ def open_account(records: Records, account: Account) -> Account:
     if there is None:
         records.append(Entry(Action.OPENED, account))
         return account
-    if there.account.closed_at is not None:
-        refuse(RefusalCode.ACCOUNT_CLOSED, f"account {account.account_id} is closed; choose another account id")
     if (there.account.kind, there.account.credit_limit) != (account.kind, account.credit_limit):
         refuse(
             RefusalCode.DUPLICATE_DIFFERS,
@@ -66,24 +63,6 @@ def open_account(records: Records, account: Account) -> Account:
             f"{credits_text(there.account.credit_limit)}, not {account.kind} with {credits_text(limit)}",
         )
     return there.account
-
-
-def close_account(records: Records, account_id: str, at: Instant) -> Account:
-    """Close an account without balance and pending transfers; closing it again changes nothing."""
-    check_instant("closing time", at)
-    there = known_balance(records, account_id)
-    if there.account.closed_at is not None:
-        return there.account
-    if account_id == ISSUING_ACCOUNT:
-        refuse(RefusalCode.WRONG_ACCOUNT, f"{account_id} is the issuing account and cannot be closed")
-    if there.posted != 0 or records.pending(account_id):
-        refuse(
-            RefusalCode.ACCOUNT_NOT_EMPTY,
-            f"account {account_id} has {credits_text(there.posted)} or pending transfers; empty it before closing",
-        )
-    closed = replace(there.account, closed_at=at)
-    records.append(Entry(Action.CLOSED, closed))
-    return closed
 
 
 def deposit(
@@ -111,7 +90,9 @@ def deposit(
     there = _same_terms(records, wanted)
     if there is not None:
         return there
-    balances = open_balances(records, wanted)
+    balances = records.balances((ISSUING_ACCOUNT, account_id))
+    if account_id not in balances:
+        refuse(RefusalCode.UNKNOWN_ACCOUNT, f"no account {account_id}")
     kind = balances[account_id].account.kind
     if kind is not AccountKind.USER:
         refuse(RefusalCode.WRONG_ACCOUNT, f"account {account_id} is a {kind} account; deposits go to user accounts")
@@ -151,7 +132,7 @@ def use_nonce(records: Records, signer: str, nonce: str, expires_at: Instant, no
 
 
 def overview(records: Records, since: Instant | None, until: Instant | None, after: int, limit: int) -> Overview:
-    """Return all balances, one page of the transfers posted in a period, and totals of the whole period."""
+    """Return all balances, and one page of the transfers posted in a period."""
     for name, instant in (("first instant", since), ("last instant", until)):
         if instant is not None:
             check_instant(name, instant)
@@ -161,15 +142,37 @@ def overview(records: Records, since: Instant | None, until: Instant | None, aft
         refuse(RefusalCode.MALFORMED_VALUE, f"after must be 0 or next_after of a page, got {after!r}")
     found = records.trades(since, until, after, limit + 1)  # one more, to see whether there is a next page
     page = found[:limit]
-    totals = records.totals(since, until)
     return Overview(
         balances=tuple(balance for _, balance in sorted(records.balances().items())),
         trades=tuple(trade_of(transfer) for _, transfer in page),
         next_after=page[-1][0] if len(found) > limit else None,
-        payments=totals.get(TransferKind.PAYMENT, Total()),
-        refunds=totals.get(TransferKind.REFUND, Total()),
-        deposits=totals.get(TransferKind.DEPOSIT, Total()),
     )
+
+
+def statement(
+    records: Records, account_id: str, since: Instant | None, until: Instant | None
+) -> tuple[StatementLine, ...]:
+    """Return an account's posted transfers of a period, oldest first; debits are negative."""
+    known_balance(records, account_id)
+    balance = 0 if since is None else records.posted_before(account_id, since)
+    lines = []
+    for transfer in records.posted(account_id, since, until):
+        debited = transfer.debit_account == account_id
+        amount = -transfer.amount if debited else transfer.amount
+        balance += amount
+        assert transfer.posted_at is not None
+        lines.append(
+            StatementLine(
+                transfer_id=transfer.transfer_id,
+                posted_at=transfer.posted_at,
+                kind=str(transfer.kind),
+                counterparty=transfer.credit_account if debited else transfer.debit_account,
+                agreement_id=agreement_of(transfer),
+                amount=amount,
+                balance=balance,
+            )
+        )
+    return tuple(lines)
 
 
 def known_balance(records: Records, account_id: str) -> Balance:
@@ -201,14 +204,3 @@ def _same_terms(records: Records, wanted: Transfer) -> Transfer | None:
             f"{wanted.credit_account}",
         )
     return there
-
-
-def open_balances(records: Records, transfer: Transfer) -> dict[str, Balance]:
-    """Return the balances of a transfer's accounts, which must both exist and be open."""
-    balances = records.balances((transfer.debit_account, transfer.credit_account))
-    for account_id in (transfer.debit_account, transfer.credit_account):
-        if account_id not in balances:
-            refuse(RefusalCode.UNKNOWN_ACCOUNT, f"no account {account_id}")
-        if balances[account_id].account.closed_at is not None:
-            refuse(RefusalCode.ACCOUNT_CLOSED, f"account {account_id} is closed")
-    return balances

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from ramp.ledger.account import Balance
@@ -10,9 +10,9 @@ from ramp.ledger.contract_change import DecidedChange
 from ramp.ledger.entry import Entry
 from ramp.ledger.evidence import Evidence
 from ramp.ledger.orders.order import Order, RememberedVoid
-from ramp.ledger.overview import Total
 from ramp.ledger.snapshot import Snapshot
-from ramp.ledger.transfer import Transfer, TransferKind
+from ramp.ledger.transfer import Transfer
+from ramp.model.contents import TransferKind
 from ramp.model.instant import Instant
 
 
@@ -25,10 +25,6 @@ class Records(Protocol):
 
     def transfer(self, agreement_id: str, kind: TransferKind) -> Transfer | None:
         """The transfer with this idempotency key, or None."""
-        ...
-
-    def pending(self, account_id: str | None = None) -> Sequence[Transfer]:
-        """Pending transfers, in order of entry, that touch an account (None: all)."""
         ...
 
     def posted(self, account_id: str, since: Instant | None, until: Instant | None) -> Sequence[Transfer]:
@@ -48,10 +44,6 @@ class Records(Protocol):
         """
         ...
 
-    def totals(self, since: Instant | None, until: Instant | None) -> Mapping[TransferKind, Total]:
-        """Count and sum of the transfers posted from `since` to `until` (both included), by kind."""
-        ...
-
     def order(self, order_id: str) -> Order | None:
         """Return the order of this id in its present state, or None."""
         ...
@@ -62,10 +54,6 @@ class Records(Protocol):
 
     def open_orders(self, user: str | None = None, due: Instant | None = None) -> Sequence[Order]:
         """Reserved orders in order of entry: of one user or all, with a deadline at or before `due` or any."""
-        ...
-
-    def next_deadline(self) -> Instant | None:
-        """The earliest deadline of a reserved order, or None."""
         ...
 
     def starts_at(self, agreement_id: str) -> Instant | None:

@@ -24,8 +24,6 @@ class RefusalCode(StrEnum):
 
     INSUFFICIENT_FUNDS = "insufficient_funds"
     UNKNOWN_ACCOUNT = "unknown_account"
-    ACCOUNT_CLOSED = "account_closed"
-    ACCOUNT_NOT_EMPTY = "account_not_empty"
     WRONG_ACCOUNT = "wrong_account"
     SAME_ACCOUNT = "same_account"
     AMOUNT_NOT_POSITIVE = "amount_not_positive"

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from ramp.ledger.account import Account
 from ramp.ledger.entry import Countersignature, Entry
 from ramp.ledger.orders.order import Order
-from ramp.ledger.transfer import Transfer, TransferKind, transfer_id_of
+from ramp.ledger.transfer import Transfer, transfer_id_of
+from ramp.model.contents import TransferKind
 from ramp.model.instant import Instant
 
 
@@ -18,7 +19,6 @@ class AccountRow(NamedTuple):
     account_id: str
     kind: str
     credit_limit: int
-    closed_at: Instant | None
     posted: int
     reserved: int
 

@@ -10,15 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ramp.model.agreement import CHANGE_MARK
+from ramp.model.contents import TransferKind
 from ramp.model.instant import Instant
-
-
-class TransferKind(StrEnum):
-    """The purpose of a transfer; a refund returns a part of a payment, or all that is left of it."""
-
-    PAYMENT = "payment"
-    REFUND = "refund"
-    DEPOSIT = "deposit"
 
 
 class TransferState(StrEnum):

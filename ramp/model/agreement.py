@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ramp.model.communicative_acts import Interaction, Performative, said
+from ramp.model.communicative_acts import Content, Interaction, Performative, said
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.offer import Offer, RefusalCode
 from ramp.model.request import RequestUnit
@@ -188,7 +188,7 @@ Signable = Agreement | ContractChange
 
 @said(Performative.CANCEL, Performative.REQUEST, Performative.FAILURE, interaction=Interaction.REQUEST)
 @dataclass(frozen=True, slots=True)
-class Signed:
+class Signed(Content):
     """A signable body with its signatures.
 
     The protocol reads only `body`, which holds exactly the signed content; the host's notary fills `document` and

@@ -14,7 +14,13 @@ from typing import Final, TypeVar
 
 from ramp.model.seal import Role
 
-_Content = TypeVar("_Content", bound=type)
+_Declared = TypeVar("_Declared", bound=type)
+
+
+class Content:
+    """Base of the contents of all messages."""
+
+    __slots__ = ()
 
 
 class Performative(StrEnum):
@@ -77,10 +83,10 @@ def said(
     by: frozenset[Role] = frozenset(),
     is_offer: bool = False,
     any_age: bool = False,
-) -> Callable[[_Content], _Content]:
+) -> Callable[[_Declared], _Declared]:
     """Declare a content; for the arguments see `Said`."""
 
-    def declare(content: _Content) -> _Content:
+    def declare(content: _Declared) -> _Declared:
         _SAID[content] = Said(performatives, interaction, by, is_offer, any_age)
         return content
 

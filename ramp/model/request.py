@@ -19,11 +19,7 @@ NUMBER_MAX: Final = 10**12
 class TotalCores:
     """RFQL's Cores/TotalCores: a number of cores, on any nodes."""
 
-    count: int
-
-    @property
-    def total(self) -> int:
-        return self.count
+    total: int
 
 
 @dataclass(frozen=True, slots=True)

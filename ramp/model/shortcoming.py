@@ -38,7 +38,7 @@ def slot_shortcoming(unit: RequestUnit, offer: Offer) -> str:
         return f"it starts at {iso(offer.start)}, before {iso(unit.not_before)}"
     if offer.end > unit.deadline:
         return f"it ends at {iso(offer.end)}, after {iso(unit.deadline)}"
-    if problem := size_problem(unit, offer.cores, offer.end - offer.start):
+    if unit.moldable is not None and (problem := size_problem(unit, offer.cores, offer.end - offer.start)):
         return problem
     if unit.moldable is None and unit.wall_time is not None and offer.end - offer.start < unit.wall_time:
         return "it is shorter than the wall time"

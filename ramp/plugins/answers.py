@@ -26,16 +26,14 @@ TOKEN_MAX: Final = 20_000
 
 def quote_problem(unit: RequestUnit, answer: Any) -> str:
     """Say what is impossible about the answer to a quote; empty if it is valid."""
-    if isinstance(answer, Slot):
-        return slot_problem(answer, unit.cores.total) or _window_problem(unit, answer)
-    return refusal_problem(answer) or (no("Slot or Refusal", answer) if not isinstance(answer, Refusal) else "")
-
-
-def _window_problem(unit: RequestUnit, slot: Slot) -> str:
-    if unit.not_before is not None and slot.start < unit.not_before:
-        return f"wrong start of the slot: got {iso(slot.start)}, expected {iso(unit.not_before)} or later"
-    if unit.wall_time is not None and slot.end - slot.start < unit.wall_time:
-        length = f"got {seconds(slot.end - slot.start):.12g} s, expected {seconds(unit.wall_time):.12g} s or more"
+    if not isinstance(answer, Slot):
+        return refusal_problem(answer) or (no("Slot or Refusal", answer) if not isinstance(answer, Refusal) else "")
+    if problem := slot_problem(answer, unit.cores.total):
+        return problem
+    if unit.not_before is not None and answer.start < unit.not_before:
+        return f"wrong start of the slot: got {iso(answer.start)}, expected {iso(unit.not_before)} or later"
+    if unit.wall_time is not None and answer.end - answer.start < unit.wall_time:
+        length = f"got {seconds(answer.end - answer.start):.12g} s, expected {seconds(unit.wall_time):.12g} s or more"
         return f"wrong length of the slot: {length}"
     return ""
 
@@ -59,7 +57,9 @@ def slot_problem(slot: Any, cores_min: int) -> str:
     chance = slot.start_probability
     if chance is not None and (type(chance) not in (int, float) or not 0 < chance <= 1):
         return f"invalid probability of the start: got {chance!r:.50}, expected above 0 and at most 1"
-    return text_problem("placement", slot.placement, PLACEMENT_MAX) or text_problem("token", slot.token, TOKEN_MAX)
+    texts = (("placement", slot.placement, PLACEMENT_MAX), ("token", slot.token, TOKEN_MAX))
+    problems = (text_problem(what, text, limit) for what, text, limit in texts if text != "")
+    return next(filter(None, problems), "")
 
 
 def text_problem(what: str, text: Any, limit: int) -> str:

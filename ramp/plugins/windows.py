@@ -12,11 +12,6 @@ def request_refusal(unit: RequestUnit, cores: int, now: Instant) -> Refusal | No
     if unit.cores.total > cores:
         detail = f"the request needs {unit.cores.total} cores, the machine sells {cores}"
         return Refusal(unit.number, RefusalCode.MACHINE_TOO_SMALL, f"{cores} cores", detail)
-    return window_refusal(unit, now)
-
-
-def window_refusal(unit: RequestUnit, now: Instant) -> Refusal | None:
-    """Refuse a unit whose window holds no run at `now`, with the nearest valid deadline; None if it fits."""
     earliest, duration = unit.earliest_start(now), unit.run_duration(now)
     if unit.deadline > now and 0 < duration <= unit.deadline - earliest:
         return None

@@ -9,9 +9,11 @@ It is a pure state machine with three entries:
 
 A `Registry` keeps one heap with the deadlines of all conversations of its party. After an action only the conversation
 that acted is armed again, so an event costs as little in a party with a thousand conversations as in one with a few.
-The registry confines a bug to its conversation (`ramp.protocol.faults`), and passes on steps of the clock.
+The registry passes on steps of the clock, and confines a bug to its conversation: an exception becomes an effect at its
+place in the order, so other conversations still do their work. The host then lets the party resume that conversation
+from its journal (`ramp.protocol.party.Party.resume`).
 
-Ended conversations stay in memory for a stated time, then move from the journal to the archive.
+Ended conversations stay in memory for a stated time, then their records are archived (`ramp.runtime.journal`).
 
 `Timing.retention` counts from the end of an agreement's slot, or of a conversation without an agreement. It exceeds the
 time in which peers may still send messages about it. So late and repeated messages find their subject, and no forgotten
@@ -25,14 +27,14 @@ pays an agreement id once. Ids are random, so none occurs twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from functools import partial
 from heapq import heapify, heappop, heappush
 from typing import Final, Protocol, TypeVar
 
+from ramp.errors import RemoteProtocolError
 from ramp.model.instant import MINUTE, Duration, Instant
-from ramp.protocol.effects import Effect
-from ramp.protocol.faults import guarded
+from ramp.protocol.effects import Effect, TakeUpAgain
 from ramp.protocol.timing import Timing, moved
 
 
@@ -59,6 +61,24 @@ class Conversation(Timed, Protocol):
     def on_timer(self, now: Instant) -> list[Effect]:
         """Act after the deadline."""
         ...
+
+
+def guarded(reference: str, act: Callable[[], list[Effect]]) -> list[Effect]:
+    """Run an action of what is no conversation; an exception other than RemoteProtocolError becomes `TakeUpAgain`.
+
+    Args:
+        reference: names what acts to `Party.resume`.
+        act: returns its effects.
+
+    Raises:
+        RemoteProtocolError: if a peer's message is unexpected.
+    """
+    try:
+        return act()
+    except RemoteProtocolError:
+        raise
+    except Exception as error:
+        return [TakeUpAgain(reference, error)]
 
 
 STALE_MAX: Final = 100
@@ -153,7 +173,7 @@ class Alarm:
             self.deadline = moved(self.deadline, by)
 
 
-class Conversations(Mapping[str, C]):
+class Conversations(dict[str, C]):
     """The conversations of one kind, by key.
 
     Args:
@@ -168,35 +188,23 @@ class Conversations(Mapping[str, C]):
         reference: Callable[[C], str] | None = None,
         followed: Followed[C] | None = None,
     ) -> None:
+        super().__init__()
         self._registry = registry
         self._reference = reference
         self._followed = followed
-        self._open: dict[str, C] = {}
         self._alarms: dict[str, tuple[int, Instant]] = {}
         registry.enrol(self)
 
-    def __len__(self) -> int:
-        return len(self._open)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._open)
-
-    def __getitem__(self, key: str) -> C:
-        return self._open[key]
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._open
-
     def add(self, key: str, conversation: C) -> C:
         """Take up a conversation, which is not armed before its first action or `arm`."""
-        self._open[key] = conversation
+        self[key] = conversation
         self._alarms.pop(key, None)
         return conversation
 
     def drop(self, key: str) -> C | None:
         """Forget a conversation, and return it."""
         self._alarms.pop(key, None)
-        return self._open.pop(key, None)
+        return self.pop(key, None)
 
     def act(self, key: str, action: Callable[[], list[Effect]], now: Instant) -> list[Effect]:
         """Run a conversation's action, and arm it again; a bug stays in it (`TakeUpAgain`).
@@ -204,21 +212,23 @@ class Conversations(Mapping[str, C]):
         Raises:
             RemoteProtocolError: if a peer's message is unexpected.
         """
-        conversation = self._open[key]
+        conversation = self[key]
         reference = key if self._reference is None else self._reference(conversation)
-        return guarded(reference, partial(self._acted, key, conversation, action, now))
-
-    def _acted(self, key: str, conversation: C, action: Callable[[], list[Effect]], now: Instant) -> list[Effect]:
-        effects = action()
-        if self._followed is not None:
-            effects = self._followed(conversation, effects, now)
-        if self._open.get(key) is conversation:
-            self.arm(key)
+        try:
+            effects = action()
+            if self._followed is not None:
+                effects = self._followed(conversation, effects, now)
+            if self.get(key) is conversation:
+                self.arm(key)
+        except RemoteProtocolError:
+            raise
+        except Exception as error:
+            return [TakeUpAgain(reference, error)]
         return effects
 
     def arm(self, key: str) -> None:
         """Set the alarm of a conversation to its deadline."""
-        due = self._open[key].deadline
+        due = self[key].deadline
         armed = self._alarms.get(key)
         if due is None:
             self._alarms.pop(key, None)
@@ -238,12 +248,12 @@ class Conversations(Mapping[str, C]):
     def rings(self, key: str, now: Instant) -> list[Effect]:
         """Let a conversation act at its deadline."""
         del self._alarms[key]
-        return self.act(key, partial(self._open[key].on_timer, now), now)
+        return self.act(key, partial(self[key].on_timer, now), now)
 
     def clock_set(self, by: Duration) -> None:
         """Pass on a step of the clock, and arm all conversations again."""
         self._alarms.clear()
-        for key, conversation in self._open.items():
+        for key, conversation in self.items():
             conversation.clock_set(by)
             self.arm(key)
 
@@ -252,7 +262,7 @@ RETENTION_MIN: Duration = 20 * MINUTE
 """Minimum retention in a configuration: an order's longest validity, and five minutes between clocks."""
 
 ARCHIVE_PAUSE: Duration = 5 * MINUTE
-"""Minimum pause between two moves to the archive, as each syncs two files."""
+"""Minimum pause between two moves to the archive, as each waits for the disk."""
 
 
 def least_retention(timing: Timing) -> Duration:

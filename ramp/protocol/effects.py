@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import ContractChange, Signed
-from ramp.model.contents import Content, NotUnderstood, OrderLine
+from ramp.model.contents import Content, HoldCancelled, NotUnderstood, OrderLine, Rejection
 from ramp.model.instant import Instant
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Slot
@@ -50,6 +50,18 @@ def reply(message: Message, performative: Performative, content: Content) -> Sen
             in_reply_to=message.reply_with,
         )
     )
+
+
+def cancel_hold(user: str, resource: str, request_id: str, offer_id: str) -> Send:
+    """Return a CANCEL of a hold (step 9), acknowledged by INFORM."""
+    cancelled = HoldCancelled(request_id, offer_id)
+    return Send(Message(Performative.CANCEL, user, resource, request_id, cancelled, reply_with=offer_id))
+
+
+def reject(user: str, resource: str, request_id: str, offer_id: str, reason: str) -> Send:
+    """Return a REJECT_PROPOSAL for one offer; it expects no answer."""
+    rejection = Rejection(request_id, offer_id, reason)
+    return Send(Message(Performative.REJECT_PROPOSAL, user, resource, request_id, rejection))
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,7 +397,7 @@ AskLedger = (
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """Move all records of these references (`records.reference_of`) to the archive, which no start reads.
+    """Archive all records of these references (`records.reference_of`), so that no start reads them.
 
     References without records are ignored.
     """

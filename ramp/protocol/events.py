@@ -11,6 +11,7 @@ from ramp.model.contents import (
     ChangePosted,
     JobOrder,
     OrderLine,
+    OrderState,
     PaymentMade,
     StatementLine,
     TradeLine,
@@ -65,8 +66,14 @@ class AuctionOptions:
     rule: str = ""
 
 
+class Command:
+    """Base of an owner's commands."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class RequestSubmitted:
+class RequestSubmitted(Command):
     """The owner submits a request."""
 
     request_id: str
@@ -75,7 +82,7 @@ class RequestSubmitted:
 
 
 @dataclass(frozen=True, slots=True)
-class OffersApproved:
+class OffersApproved(Command):
     """The owner's answer to the offers shown."""
 
     request_id: str
@@ -83,14 +90,14 @@ class OffersApproved:
 
 
 @dataclass(frozen=True, slots=True)
-class RequestWithdrawn:
+class RequestWithdrawn(Command):
     """The owner stops a running request; ignored after the decision."""
 
     request_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class AgreementResized:
+class AgreementResized(Command):
     """The owner resizes a bought slot.
 
     Attributes:
@@ -113,7 +120,7 @@ class AgreementResized:
 
 
 @dataclass(frozen=True, slots=True)
-class AgreementCancelled:
+class AgreementCancelled(Command):
     """The owner cancels a bought unit."""
 
     agreement_id: str
@@ -121,14 +128,14 @@ class AgreementCancelled:
 
 
 @dataclass(frozen=True, slots=True)
-class JobSubmitted:
+class JobSubmitted(Command):
     """The owner submits a job on a bought slot; the same job again changes nothing."""
 
     order: JobOrder
 
 
 @dataclass(frozen=True, slots=True)
-class JobAsked:
+class JobAsked(Command):
     """The owner asks for a job's state."""
 
     query_id: str
@@ -136,7 +143,7 @@ class JobAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class JobCancelled:
+class JobCancelled(Command):
     """The owner cancels a job."""
 
     query_id: str
@@ -144,7 +151,7 @@ class JobCancelled:
 
 
 @dataclass(frozen=True, slots=True)
-class JobOutputAsked:
+class JobOutputAsked(Command):
     """The owner asks for a piece of a job's output."""
 
     query_id: str
@@ -154,7 +161,7 @@ class JobOutputAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class JobInputSent:
+class JobInputSent(Command):
     """The owner sends a piece of a job's archive of inputs, for a job that it will order; in base64."""
 
     query_id: str
@@ -165,7 +172,7 @@ class JobInputSent:
 
 
 @dataclass(frozen=True, slots=True)
-class AccountAsked:
+class AccountAsked(Command):
     """The owner asks the bank for balance or statement."""
 
     query_id: str
@@ -174,7 +181,7 @@ class AccountAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class MachineAsked:
+class MachineAsked(Command):
     """The owner asks a resource for its machine's state."""
 
     query_id: str
@@ -183,7 +190,7 @@ class MachineAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class ResourcesAsked:
+class ResourcesAsked(Command):
     """The owner asks the directory for the agents of a service, by default the sellers."""
 
     query_id: str
@@ -191,14 +198,14 @@ class ResourcesAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class ClockAsked:
+class ClockAsked(Command):
     """The clock is to be compared with the bank's; `query_id` must be new."""
 
     query_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class DepositOrdered:
+class DepositOrdered(Command):
     """The keeper orders a deposit; `deposit_id` is its idempotency key."""
 
     deposit_id: str
@@ -208,7 +215,7 @@ class DepositOrdered:
 
 
 @dataclass(frozen=True, slots=True)
-class RefundOrdered:
+class RefundOrdered(Command):
     """The keeper orders the refund of an agreement, which is its idempotency key."""
 
     agreement_id: str
@@ -216,33 +223,12 @@ class RefundOrdered:
 
 
 @dataclass(frozen=True, slots=True)
-class OverviewAsked:
+class OverviewAsked(Command):
     """The keeper asks for an overview of all trading."""
 
     query_id: str
     since: Instant | None
     until: Instant | None
-
-
-Command = (
-    RequestSubmitted
-    | OffersApproved
-    | RequestWithdrawn
-    | AgreementCancelled
-    | AgreementResized
-    | JobSubmitted
-    | JobAsked
-    | JobCancelled
-    | JobOutputAsked
-    | JobInputSent
-    | AccountAsked
-    | MachineAsked
-    | ResourcesAsked
-    | ClockAsked
-    | DepositOrdered
-    | RefundOrdered
-    | OverviewAsked
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,15 +397,6 @@ class SlotsTended:
     seen: tuple[str, ...] = ()
 
 
-class OrderFate(StrEnum):
-    """The state of an order in the ledger."""
-
-    RESERVED = "reserved"
-    POSTED = "posted"
-    VOIDED = "voided"
-    REFUSED = "refused"
-
-
 @dataclass(frozen=True, slots=True)
 class OrderStanding:
     """The present state of an order.
@@ -438,7 +415,7 @@ class OrderStanding:
     user: str
     lines: tuple[OrderLine, ...]
     valid_until: Instant
-    fate: OrderFate
+    state: OrderState
     code: str = ""
     detail: str = ""
     transfers: tuple[PaymentMade, ...] = ()

@@ -48,7 +48,7 @@ class Party(Registry, ABC):
         """Forget a conversation and resume it from its records, as after a restart.
 
         Args:
-            reference: the party's name for it in `ramp.protocol.faults.guarded`.
+            reference: the party's name for it in `ramp.protocol.conversations.guarded`.
             records: the whole journal; empty without a journal.
             now: the present.
         """

@@ -25,8 +25,14 @@ from ramp.model.offer import Offer
 from ramp.protocol.outcome import CancellationOutcome, ChangeOutcome, RequestOutcome, RoundRecord
 
 
+class Progress:
+    """Base of all reports."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class RoundOpened:
+class RoundOpened(Progress):
     """Calls for proposals were sent to `resources` resources."""
 
     request_id: str
@@ -37,7 +43,7 @@ class RoundOpened:
 
 
 @dataclass(frozen=True, slots=True)
-class RoundClosed:
+class RoundClosed(Progress):
     """A round has ended.
 
     Attributes:
@@ -54,7 +60,7 @@ class RoundClosed:
 
 
 @dataclass(frozen=True, slots=True)
-class ApprovalAsked:
+class ApprovalAsked(Progress):
     """The owner is asked to approve the best offer of each unit.
 
     Attributes:
@@ -69,7 +75,7 @@ class ApprovalAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class UnitAdvanced:
+class UnitAdvanced(Progress):
     """A unit's purchase has reached a new stage (asking, agreed, confirming, confirmed, settled, failed, ...)."""
 
     request_id: str
@@ -80,7 +86,7 @@ class UnitAdvanced:
 
 
 @dataclass(frozen=True, slots=True)
-class UnitMoved:
+class UnitMoved(Progress):
     """A resource moved a bought slot to other places of its machine.
 
     Attributes:
@@ -96,28 +102,28 @@ class UnitMoved:
 
 
 @dataclass(frozen=True, slots=True)
-class RequestEnded:
+class RequestEnded(Progress):
     """A request has ended."""
 
     outcome: RequestOutcome
 
 
 @dataclass(frozen=True, slots=True)
-class CancellationEnded:
+class CancellationEnded(Progress):
     """A cancellation has ended."""
 
     outcome: CancellationOutcome
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeAdvanced:
+class ChangeAdvanced(Progress):
     """A resize advances: its resource has agreed."""
 
     amendment: ContractChange
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeEnded:
+class ChangeEnded(Progress):
     """A resize has ended."""
 
     outcome: ChangeOutcome
@@ -141,7 +147,7 @@ Answer = (
 
 
 @dataclass(frozen=True, slots=True)
-class QueryAnswered:
+class QueryAnswered(Progress):
     """A query of the owner was answered (None: no answer came)."""
 
     query_id: str
@@ -149,7 +155,7 @@ class QueryAnswered:
 
 
 @dataclass(frozen=True, slots=True)
-class ClockCompared:
+class ClockCompared(Progress):
     """The party compared its clock with the bank's.
 
     Attributes:
@@ -170,7 +176,7 @@ class ClockCompared:
 
 
 @dataclass(frozen=True, slots=True)
-class GuestFailed:
+class GuestFailed(Progress):
     """A guest of a resource (price strategy, plug-in) failed; an empty reason means that it works again."""
 
     guest: str
@@ -178,7 +184,7 @@ class GuestFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class SlotLost:
+class SlotLost(Progress):
     """A resource has lost a sold slot, and the bank shall refund it."""
 
     agreement_id: str
@@ -187,7 +193,7 @@ class SlotLost:
 
 
 @dataclass(frozen=True, slots=True)
-class KeeperOrdered:
+class KeeperOrdered(Progress):
     """The bank has carried out an order of the market's keeper, a deposit or a refund; for the bank's log."""
 
     keeper: str
@@ -196,7 +202,7 @@ class KeeperOrdered:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordsMissing:
+class RecordsMissing(Progress):
     """The journal lacks records of a request, which is not resumed; for the log."""
 
     request_id: str
@@ -204,7 +210,7 @@ class RecordsMissing:
 
 
 @dataclass(frozen=True, slots=True)
-class EnrolmentAnswered:
+class EnrolmentAnswered(Progress):
     """The enrolment office has answered a request; `code` is empty if it was granted."""
 
     sender: str
@@ -213,7 +219,7 @@ class EnrolmentAnswered:
 
 
 @dataclass(frozen=True, slots=True)
-class RevocationsFollowed:
+class RevocationsFollowed(Progress):
     """The revocation list of that number is in force; `problem` describes a fault of it, or of another."""
 
     number: int
@@ -221,29 +227,7 @@ class RevocationsFollowed:
 
 
 @dataclass(frozen=True, slots=True)
-class MembershipEnded:
+class MembershipEnded(Progress):
     """The market has revoked this party's own certificate; other parties refuse its messages."""
 
     reason: str
-
-
-Progress = (
-    RoundOpened
-    | RoundClosed
-    | ApprovalAsked
-    | UnitAdvanced
-    | UnitMoved
-    | RequestEnded
-    | CancellationEnded
-    | ChangeAdvanced
-    | ChangeEnded
-    | QueryAnswered
-    | ClockCompared
-    | GuestFailed
-    | SlotLost
-    | KeeperOrdered
-    | RecordsMissing
-    | EnrolmentAnswered
-    | RevocationsFollowed
-    | MembershipEnded
-)

@@ -17,8 +17,9 @@ from ramp.model.contents import (
     MarketOverview,
     NotUnderstood,
     RequestRefused,
+    TransferKind,
 )
-from ramp.model.contents.accounts import PAYMENT, REPLAYED
+from ramp.model.contents.accounts import REPLAYED
 from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role
 from ramp.protocol.belief import said_by
@@ -245,6 +246,6 @@ def unknown_agreements(statement: AccountStatement, known: Callable[[str], bool]
     """Return the agreements of a statement that were paid, are not wholly refunded, and are not known."""
     left: dict[str, int] = {}
     for line in statement.lines:
-        if line.kind == PAYMENT or line.agreement_id in left:
+        if line.kind == TransferKind.PAYMENT or line.agreement_id in left:
             left[line.agreement_id] = left.get(line.agreement_id, 0) + line.amount
     return [agreement_id for agreement_id, amount in left.items() if amount and not known(agreement_id)]

@@ -38,7 +38,7 @@ class Timing:
         lease: how long a directory registration lasts without a heartbeat.
         heartbeat: pause between two registrations.
         approval_limit: how long the owner may consider offers.
-        retention: time from the end of a slot or request until its records move from memory and journal to the archive;
+        retention: time from the end of a slot or request until it leaves memory and its records are archived;
             at least 1200 s, and more with longer limits, because peers may still refer to it.
     """
 
@@ -68,20 +68,16 @@ class Pace:
 
     It covers all peers, as a party's messages share its line and server, where congestion delays them. Every answer
     feeds it, and every first pause comes from it.
+
+    Attributes:
+        pause: before a first retransmission.
     """
 
     def __init__(self, timing: Timing) -> None:
         self.timing = timing
+        self.pause: Duration = timing.retry_first
         self._smoothed: Duration | None = None
         self._variation: Seconds = 0
-
-    @property
-    def pause(self) -> Duration:
-        """The pause before a first retransmission."""
-        if self._smoothed is None:
-            return self.timing.retry_first
-        wanted = self._smoothed + 4 * self._variation
-        return min(max(wanted, self.timing.retry_first), self.timing.retry_longest)
 
     @property
     def vote_limit(self) -> Duration:
@@ -96,9 +92,11 @@ class Pace:
         """Record a round trip of a message sent once; else the answered copy is unknown (Karn)."""
         if self._smoothed is None:
             self._smoothed, self._variation = round_trip, round_trip // 2
-            return
-        self._variation += (abs(self._smoothed - round_trip) - self._variation) // 4
-        self._smoothed += (round_trip - self._smoothed) // 8
+        else:
+            self._variation += (abs(self._smoothed - round_trip) - self._variation) // 4
+            self._smoothed += (round_trip - self._smoothed) // 8
+        wanted = self._smoothed + 4 * self._variation
+        self.pause = min(max(wanted, self.timing.retry_first), self.timing.retry_longest)
 
     def back_off(self, pause: Duration, longest: Duration | None = None) -> Duration:
         """Return the pause after an unanswered one: twice as long, up to the longest."""

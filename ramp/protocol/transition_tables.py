@@ -210,15 +210,3 @@ TABLES: Final = {
     "buyer_change": BUYER_CHANGE,
     "seller_change": SELLER_CHANGE,
 }
-
-
-def mermaid(name: str) -> str:
-    """Draw a table of `TABLES` as a Mermaid state diagram, parallel edges merged, in a fixed order."""
-    edges: dict[tuple[str, str], list[str]] = {}
-    order = {state: index for index, state in enumerate(type(next(iter(TABLES[name])).state))}
-    moves = sorted(TABLES[name], key=lambda move: (order[move.state], order[move.next_state], move.stimulus))
-    for move in moves:
-        edges.setdefault((move.state.value, move.next_state.value), []).append(move.stimulus)
-    lines = ["stateDiagram-v2"]
-    lines += [f"    {source} --> {target}: {' / '.join(labels)}" for (source, target), labels in edges.items()]
-    return "\n".join(lines)

@@ -199,7 +199,7 @@ def _whole_seconds(unit: RequestUnit) -> int | None:
 
 def _write_cores(cores: TotalCores | Nodes) -> str:
     if isinstance(cores, TotalCores):
-        return f"<Cores><TotalCores>{cores.count}</TotalCores></Cores>"
+        return f"<Cores><TotalCores>{cores.total}</TotalCores></Cores>"
     nodes = f"<NodeCount>{cores.count}</NodeCount><NodeCores>{cores.cores_per_node}</NodeCores>"
     return f"<Cores><Nodes>{nodes}</Nodes></Cores>"
 

@@ -81,7 +81,7 @@ class Journal(Protocol):
         ...
 
     def archive(self, references: Sequence[str]) -> None:
-        """Move all records of these references to the archive; a failure loses no record."""
+        """Archive all records of these references; a failure loses no record."""
         ...
 
 
@@ -236,6 +236,10 @@ class Host:
                     try:
                         if isinstance(effect, fx.Send):
                             self._send(effect.message, now, sealed=effect.sealed)
+                        elif (port := PORT_OF.get(type(effect))) is not None:
+                            answer = getattr(self.ports, port).ask(effect, now)
+                            if answer is not None:
+                                self._answers.append(answer)
                         else:
                             self._carry_out_one(effect, now)
                     except STORAGE_ERRORS as error:
@@ -265,8 +269,6 @@ class Host:
             case fx.SaveAgreement(agreement_id, signed, payment):
                 if self.ports.keep_agreement is not None:
                     self.ports.keep_agreement(agreement_id, self._bearing_own_signature(signed, now), payment)
-            case _ if (port := PORT_OF.get(type(effect))) is not None:
-                self._ask(getattr(self.ports, port), effect, now)
             case _:
                 self._ask_ledger(cast("fx.AskLedger", effect), now)
 
@@ -356,9 +358,3 @@ class Host:
         if self._failure is not None:
             raise self._ended(self._failure)
         self._carry_out(self.party.handle(answer, now), now)
-
-    def _ask(self, guest: Guest[Question] | None, question: Question, now: Instant) -> None:
-        assert guest is not None, f"{self.name} has no party to ask {question}"
-        answer = guest.ask(question, now)
-        if answer is not None:
-            self._answers.append(answer)

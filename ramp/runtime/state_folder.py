@@ -50,10 +50,7 @@ class StateFolder:
     server = _Part("server")
 
     journals = _Part("journals")
-    """One SQLite file for each agent: open and recent conversations."""
-
-    archives = _Part("archives")
-    """One SQLite file for each agent: finished conversations; agents run without it."""
+    """One SQLite file for each agent: the records of its conversations."""
 
     reservations = _Part("reservations")
     """The plug-ins' durable state."""
@@ -133,10 +130,6 @@ class StateFolder:
 
     def journal(self, agent: str) -> Path:
         return self.journals / f"{agent}.sqlite"
-
-    def archive(self, agent: str) -> Path:
-        """Return the archive of an agent; it exists after the first finished conversation."""
-        return self.archives / f"{agent}.sqlite"
 
     @property
     def sockets(self) -> Path:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from contextlib import closing
-from pathlib import Path
 
 from ramp.errors import StateDamaged, StorageFailed, check_version
-from ramp.runtime.archive import ARCHIVE_VERSION
 from ramp.runtime.journal import JOURNAL_VERSION
 from ramp.runtime.ledger.schema_version import SCHEMA_VERSION
 from ramp.runtime.sqlite_file import reading
@@ -24,9 +22,8 @@ def check_versions(state: StateFolder) -> None:
         WrongVersion: names the file and its version.
     """
     for path in sorted(state.journals.glob("*.sqlite")):
-        _check(path, "journal", JOURNAL_VERSION)
-    for path in sorted(state.archives.glob("*.sqlite")):
-        _check(path, "archive", ARCHIVE_VERSION)
+        with contextlib.suppress(StorageFailed, StateDamaged), reading(path, "journal", JOURNAL_VERSION):
+            pass
     if state.ledger.exists():
         with (
             contextlib.suppress(sqlite3.Error),
@@ -34,8 +31,3 @@ def check_versions(state: StateFolder) -> None:
         ):
             (version,) = ledger.execute("SELECT version FROM ledger_version").fetchone()
             check_version(state.ledger, "ledger", version, SCHEMA_VERSION)
-
-
-def _check(path: Path, what: str, expected: int) -> None:
-    with contextlib.suppress(StorageFailed, StateDamaged), reading(path, what, expected):
-        pass

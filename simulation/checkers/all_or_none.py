@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ramp.ledger.transfer import TransferKind
 from ramp.model.acl import Message
-from ramp.model.contents import PaymentMade
+from ramp.model.contents import PaymentMade, TransferKind
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.transition_tables import ParticipantState
 from ramp.protocol.user.purchase import Purchase
@@ -63,7 +62,7 @@ class AllOrNone(Checker):
         """No order is posted in part, ever."""
         paid: dict[str, set[str]] = {}
         for transfer in posted_transfers(view):
-            if transfer.kind is TransferKind.PAYMENT:
+            if transfer.kind == TransferKind.PAYMENT:
                 paid.setdefault(transfer.order_id, set()).add(transfer.agreement_id)
         for order_id, agreement_ids in paid.items():
             order = view.ledger.order(order_id)

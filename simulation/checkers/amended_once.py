@@ -9,9 +9,9 @@ from __future__ import annotations
 from itertools import pairwise
 
 from ramp.ledger.contract_change import DecidedChange
-from ramp.ledger.transfer import TransferKind
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, ContractChange, Signed
+from ramp.model.contents import TransferKind
 from ramp.model.instant import Instant
 from ramp.model.sizes.amended import after, change_problem, first_state, state_digest
 from ramp.protocol.transition_tables import ParticipantState

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ramp.ledger.orders.order import OrderState
 from ramp.model.acl import Message
 from ramp.model.agreement import TERMINAL, change_key
 from ramp.model.contents import (
@@ -11,6 +10,7 @@ from ramp.model.contents import (
     FundsReserved,
     OrderPosted,
     OrderRefused,
+    OrderState,
     OrderVoided,
     PaymentMade,
     PaymentRefused,

@@ -8,10 +8,9 @@ from typing import Protocol
 
 from ramp.errors import InvariantViolated
 from ramp.ledger.interface import Ledger
-from ramp.ledger.overview import Trade
-from ramp.ledger.transfer import TransferKind
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement
+from ramp.model.contents import TradeLine, TransferKind
 from ramp.model.instant import Instant
 from ramp.plugins.interface import ResourcePlugin
 from ramp.protocol import records as rc
@@ -119,7 +118,7 @@ class Checker:
         return InvariantViolated(self.name, reason)
 
 
-def posted_transfers(view: MarketView) -> Iterator[Trade]:
+def posted_transfers(view: MarketView) -> Iterator[TradeLine]:
     """Everything that the bank has ever posted, oldest first."""
     after: int | None = 0
     while after is not None:
@@ -128,21 +127,21 @@ def posted_transfers(view: MarketView) -> Iterator[Trade]:
         after = page.next_after
 
 
-def addition_of(view: MarketView, transfer: Trade) -> str:
+def addition_of(view: MarketView, transfer: TradeLine) -> str:
     """The agreement to whose slot a payment has added something; empty of any other transfer."""
-    order = view.ledger.order(transfer.order_id) if transfer.kind is TransferKind.PAYMENT else None
+    order = view.ledger.order(transfer.order_id) if transfer.kind == TransferKind.PAYMENT else None
     line = order.line(transfer.agreement_id) if order is not None else None
     named = line.amended if line is not None else None
     return "" if named is None else named[0]
 
 
-def standing_payments(view: MarketView) -> dict[str, Trade]:
+def standing_payments(view: MarketView) -> dict[str, TradeLine]:
     """Payments of agreements that have not been refunded, by agreement."""
-    paid: dict[str, Trade] = {}
+    paid: dict[str, TradeLine] = {}
     for transfer in posted_transfers(view):
         if addition_of(view, transfer):
             continue
-        if transfer.kind is TransferKind.PAYMENT:
+        if transfer.kind == TransferKind.PAYMENT:
             paid[transfer.agreement_id] = transfer
         elif transfer.is_end:
             paid.pop(transfer.agreement_id, None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ramp.ledger.transfer import TransferKind
+from ramp.model.contents import TransferKind
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.transition_tables import ParticipantState
 from simulation.checkers.observation import (
@@ -76,7 +76,7 @@ class PaidAndReserved(Checker):
     def _check_once(self, view: MarketView) -> None:
         paid: Counter[str] = Counter()
         for transfer in posted_transfers(view):
-            if transfer.kind is TransferKind.PAYMENT and not addition_of(view, transfer):
+            if transfer.kind == TransferKind.PAYMENT and not addition_of(view, transfer):
                 order = view.ledger.order_of(transfer.agreement_id)
                 line = None if order is None else order.line(transfer.agreement_id)
                 paid[transfer.agreement_id if line is None else line.offer_id] += 1

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ramp.ledger.transfer import TransferKind
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Signed
+from ramp.model.contents import TransferKind
 from simulation.checkers.observation import BANK, Checker, MarketView, posted_transfers
 
 
@@ -41,7 +41,7 @@ class PaidForItsStart(Checker):
         """No such job is paid but on its seller's word, and before the latest start that was promised."""
         for transfer in posted_transfers(view):
             agreement = self._agreements.get(transfer.agreement_id)
-            if transfer.kind is TransferKind.PAYMENT and agreement is not None:
+            if transfer.kind == TransferKind.PAYMENT and agreement is not None:
                 if transfer.posted_at >= agreement.offer.start:
                     raise self._violated(f"{transfer.agreement_id} is paid after the latest start that was promised")
                 if transfer.amount != agreement.cost:

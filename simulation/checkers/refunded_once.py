@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 
 from ramp.ledger.account import AccountKind
-from ramp.ledger.transfer import TransferKind
+from ramp.model.contents import TransferKind
 from simulation.checkers.observation import Checker, MarketView, addition_of, posted_transfers
 
 
@@ -33,9 +33,9 @@ class RefundedOnce(Checker):
                 if terms[:2] != (user, resource) or added_to in refunded:
                     raise self._violated(f"{transfer.agreement_id} adds to what nobody has paid, or that is refunded")
                 paid[added_to] = user, resource, amount + transfer.amount
-            elif transfer.kind is TransferKind.PAYMENT:
+            elif transfer.kind == TransferKind.PAYMENT:
                 paid[transfer.agreement_id] = terms
-            elif transfer.kind is TransferKind.REFUND:
+            elif transfer.kind == TransferKind.REFUND:
                 user, resource, left = paid.get(transfer.agreement_id, ("", "", 0))
                 if transfer.agreement_id in refunded:
                     raise self._violated(f"{transfer.transfer_id} was posted after all was refunded")

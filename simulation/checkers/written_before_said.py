@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from ramp.ledger.orders.order import OrderState
-from ramp.ledger.transfer import TransferKind
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, ContractChange, Signed
+from ramp.model.contents import OrderState, TransferKind
 from ramp.protocol import records as rc
 from ramp.protocol.records import CapacityTaken, ChangeConcluded, ChangeProposed
 from simulation.checkers.observation import BANK, Checker, MarketView

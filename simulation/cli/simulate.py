@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
 import click
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from ramp.cli.options import RealNumber, WholeNumber, example
 from ramp.cli.views.visible import console
 from ramp.errors import ConfigurationError
 from ramp.options import value_of_text
+from simulation.cli.progress import progress_of
 from simulation.lab import check_pictures, tell_loops
 from simulation.queueing.queue_simulation import EndedJob, Overrun
 from simulation.queueing.reservation_text import RESERVATION_FORM
@@ -70,8 +70,6 @@ _PROBABILITY = RealNumber(0, 1)
 @click.option("--load", type=RealNumber(), help="Offered load; arrivals are scaled to reach it [default: the log's].")
 @click.option("--max-jobs", type=WholeNumber(min=1), help="Number of jobs to use, the first of the log.")
 @click.option("--size-divisor", type=WholeNumber(min=1), default=1, help="Processors of the log per unit.")
-@click.option("--window", type=WholeNumber(), metavar="N", help="Same as -o window=N.")
-@click.option("--window-counts", metavar="WORD", help="Same as -o window_counts=WORD.")
 @click.option(
     "--overrun",
     type=click.Choice([str(overrun) for overrun in Overrun]),
@@ -139,8 +137,6 @@ def simulate(
     load: float | None,
     max_jobs: int | None,
     size_divisor: int,
-    window: int | None,
-    window_counts: str | None,
     overrun: str,
     event_order: str,
     reservations: tuple[str, ...],
@@ -169,11 +165,6 @@ def simulate(
     """
     _check_outputs(log_name, {"trace": trace, "swf": swf, "gantt": gantt, "timeline": timeline})
     tell_loops()
-    scheduler_options = _options_of(options, "--option")
-    if window is not None:
-        scheduler_options["window"] = window
-    if window_counts is not None:
-        scheduler_options["window_counts"] = window_counts
 
     with contextlib.ExitStack() as stack:
 
@@ -181,13 +172,16 @@ def simulate(
             if left := left_out(prepared.log):
                 words = "jobs have no known size, submission or run time"
                 click.echo(f"{left} of the log's {len(prepared.log)} {words}", err=True)
-            return None if prepared.counts_only else stack.enter_context(_progress(len(prepared.jobs.jobs)))
+            if prepared.counts_only:
+                return None
+            advance, ended = stack.enter_context(progress_of("jobs")), itertools.count(1)
+            return lambda _: advance(next(ended), len(prepared.jobs.jobs))
 
         run = simulate_log(
             log_name,
             machine=machine_name,
             scheduler=scheduler,
-            scheduler_options=scheduler_options,
+            scheduler_options=_options_of(options, "--option"),
             allocator=allocator,
             allocator_options=_options_of(allocator_options, "--allocator-option"),
             shape=shape,
@@ -214,11 +208,6 @@ def simulate(
 
 
 def _options_of(words: Sequence[str], key: str) -> dict[str, Any]:
-    """Options written NAME=VALUE.
-
-    Raises:
-        ConfigurationError: one has no value.
-    """
     options = {}
     for word in words:
         name, equals, value = word.partition("=")
@@ -246,27 +235,6 @@ def _check_outputs(log_name: str, outputs: dict[str, Path | None]) -> None:
         if not os.access(writable, os.W_OK):
             reason = "there is no such folder" if not writable.exists() else "it is not writable"
             raise ConfigurationError(f"cannot be written: {reason}", path=path, key=key)
-
-
-@contextlib.contextmanager
-def _progress(total: int) -> Iterator[Callable[[EndedJob], None] | None]:
-    """A progress bar on standard error where that is a terminal, nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    columns = (TextColumn("jobs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console(error=True), transient=True) as progress:
-        task = progress.add_task("jobs", total=total)
-        step = max(total // 200, 1)
-        count = 0
-
-        def advance(ended: EndedJob) -> None:
-            nonlocal count
-            count += 1
-            if count % step == 0:
-                progress.update(task, completed=count)
-
-        yield advance
 
 
 def _report(run: SimulatedRun, as_json: bool) -> None:

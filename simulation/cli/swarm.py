@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from typing import NoReturn
 
 import click
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ramp.cli.options import WholeNumber
-from ramp.cli.views.visible import console
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.shipped_swarms import find_config
 from simulation.cli.executor_option import check_alone, executor_option
+from simulation.cli.progress import progress_of
 from simulation.experiments.executors import working_on
 from simulation.experiments.worker_processes import ending_on_sigterm, run_all
 from simulation.market.seed_reports import SeedReport, SwarmSummary, summarise
@@ -73,26 +71,19 @@ def swarm(
 def run_seeds(seeds: range, run: Callable[[int], SeedReport], workers: int | None) -> list[SeedReport]:
     """Run the markets of many seeds in worker processes (None: one a core), with a progress bar on a terminal."""
     lots = [(seeds[first : first + SEEDS_AT_ONCE], run) for first in range(0, len(seeds), SEEDS_AT_ONCE)]
-    with _progress(len(seeds)) as bar:
-
-        def advance(done: int, _: int) -> None:
-            bar.update(bar.task_ids[0], completed=min(done * SEEDS_AT_ONCE, len(seeds)))
-
-        reports = run_all(_run_lot, lots, processes=workers, on_progress=advance)
+    with progress_of("markets") as advance:
+        reports = run_all(
+            _run_lot,
+            lots,
+            processes=workers,
+            on_progress=lambda done, _: advance(min(done * SEEDS_AT_ONCE, len(seeds)), len(seeds)),
+        )
     return [report for lot in reports for report in lot]
 
 
 def _run_lot(lot: tuple[range, Callable[[int], SeedReport]]) -> list[SeedReport]:
     seeds, run = lot
     return [run(seed) for seed in seeds]
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Progress]:
-    columns = (TextColumn("markets"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console(error=True), disable=not sys.stderr.isatty()) as bar:
-        bar.add_task("markets", total=total)
-        yield bar
 
 
 def finish(reports: list[SeedReport], as_json: bool, again: str) -> NoReturn:

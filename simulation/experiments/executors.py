@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from importlib import metadata
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 from ramp.errors import ConfigurationError, TransportError
 
@@ -28,31 +28,10 @@ _DISTRIBUTION: Final = "ramp-market"
 _ADDRESS: Final = re.compile(r"(?:(?:tcp|tls|ws|wss)://)?(?:[\w.-]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}")
 
 
-class Executor(Protocol):
-    """Does tasks."""
-
-    def run(
-        self,
-        function: Callable[[TaskT], AnswerT],
-        tasks: Sequence[TaskT],
-        on_progress: Callable[[int, int], None] | None,
-        on_answer: Callable[[int, AnswerT], None] | None,
-    ) -> list[AnswerT]:
-        """Answers for all tasks, in their order; the first task that raises ends all others.
-
-        Args:
-            function: of a module, so that other processes can import it.
-            tasks: arguments.
-            on_progress: told how many of how many tasks are done.
-            on_answer: given each answer as it comes, with the index of its task.
-        """
-        ...
+_CHOSEN: Final[ContextVar[DaskExecutor | None]] = ContextVar("executor", default=None)
 
 
-_CHOSEN: Final[ContextVar[Executor | None]] = ContextVar("executor", default=None)
-
-
-def chosen_executor() -> Executor | None:
+def chosen_executor() -> DaskExecutor | None:
     """Who does the tasks of this context; None: processes of this computer."""
     return _CHOSEN.get()
 
@@ -148,7 +127,13 @@ class DaskExecutor:
         on_progress: Callable[[int, int], None] | None,
         on_answer: Callable[[int, AnswerT], None] | None,
     ) -> list[AnswerT]:
-        """Answers for all tasks, in their order; see `Executor.run`.
+        """Answers for all tasks, in their order; the first task that raises ends all others.
+
+        Args:
+            function: of a module, so that other processes can import it.
+            tasks: arguments.
+            on_progress: told how many of how many tasks are done.
+            on_answer: given each answer as it comes, with the index of its task.
 
         Raises:
             TransportError: the cluster is lost, or a task has ended its workers again and again.

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ramp.declarations import is_of_file, load_file
 from simulation.experiments.worker_processes import run_all
@@ -19,22 +19,8 @@ Progress = Callable[[int, int], None]
 """Told how many of how many simulations are done."""
 
 
-class Perform(Protocol):
-    """Measures the cases of a study."""
-
-    def __call__(
-        self, study: Study, run: Run, cases: Sequence[Any], processes: int | None, on_progress: Progress | None
-    ) -> Sequence[Any]:
-        """What was measured of all cases, in their order.
-
-        Args:
-            study: which study.
-            run: how it is run.
-            cases: of all its parts.
-            processes: processes to use; None = one a core.
-            on_progress: told about progress.
-        """
-        ...
+Perform = Callable[["Study", "Run", Sequence[Any], int | None, Progress | None], Sequence[Any]]
+"""Measures the cases of a study in order: study, run, cases, number of processes (None = one a core), progress."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 from simulation.experiments.comparison import Comparison, tell_comparison
 from simulation.experiments.figures import Figure
@@ -76,12 +76,8 @@ class Found:
         return list(zip(self.cases[part], self.answers[part], strict=True))
 
 
-class MakeCases(Protocol):
-    """Says what a study measures."""
-
-    def __call__(self, run: Run) -> Sequence[Any] | Mapping[str, Sequence[Any]]:
-        """The cases, in one list or in several parts by name; a case that comes up twice is measured once."""
-        ...
+MakeCases = Callable[[Run], Sequence[Any] | Mapping[str, Sequence[Any]]]
+"""Gives the cases, in one list or in several parts by name; a case that comes up twice is measured once."""
 
 
 def rows_of(*parts: str) -> Callable[[Found], Rows]:

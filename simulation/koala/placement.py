@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Final, Protocol
+from typing import Final
 
 from simulation.koala.jobs import Component
 
@@ -57,24 +57,12 @@ class Assignment:
     files: tuple[str, ...] = ()
 
 
-class PlacementPolicy(Protocol):
-    """Decides where the components of a job would run."""
+PlacementPolicy = Callable[[Sequence[Component], Mapping[str, int], Replicas], tuple[Assignment, ...] | None]
+"""Places the components of a job, at least one, given the idle processors by cluster and where input files are.
 
-    def __call__(
-        self, components: Sequence[Component], idle: Mapping[str, int], replicas: Replicas
-    ) -> tuple[Assignment, ...] | None:
-        """Place a job.
-
-        Args:
-            components: of the job, at least one.
-            idle: processors that may be given out, by cluster; ties go to the first.
-            replicas: where input files are.
-
-        Returns:
-            An assignment a component, in their order (other numbers where the policy splits them), or None where the
-            job cannot be placed now.
-        """
-        ...
+Ties go to the first cluster. It answers an assignment a component, in their order (other numbers where the policy
+splits them), or None where the job cannot be placed now.
+"""
 
 
 def worst_fit(

@@ -148,9 +148,9 @@ class Koala:
             Kind.JOB_END: self._job_end,
             Kind.CRASH: self._crash,
             Kind.RELEASED: self._released,
-            Kind.GIVEN_UP: self._given_up,
+            Kind.GIVEN_UP: Runner.given_up,
             Kind.TAKEN_IN: self._taken_in,
-            Kind.STUBS_HELD: self._stubs_held,
+            Kind.STUBS_HELD: Runner.stubs_held,
             Kind.LOCAL_SUBMISSION: self._local_submission,
             Kind.WISH: self._wish,
             Kind.CLAIM: self._claim,
@@ -238,15 +238,9 @@ class Koala:
         self._unfinished -= 1
         self._freed(runner.number)
 
-    def _stubs_held(self, runner: Runner) -> None:
-        runner.stubs_held()
-
     def _taken_in(self, runner: Runner) -> None:
         runner.taken_in()
         self._stale = True
-
-    def _given_up(self, runner: Runner) -> None:
-        runner.given_up()
 
     def _released(self, runner: Runner) -> None:
         runner.released()

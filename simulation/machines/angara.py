@@ -20,27 +20,21 @@ from simulation.machines.boxes.policy import Choice, FreeBox
 from simulation.machines.boxes.ranked import RankedBoxes
 from simulation.machines.boxes.search import greedy_boxes, keep_free, list_free, maximal_rows, phi_of_boxes
 from simulation.machines.grid import Grid
-from simulation.machines.grid_units import GridUnits
+from simulation.machines.grid_units import GridLayout, GridUnits
 from simulation.machines.interface import Connection, JobRequest, Placement, Reallocation, Traits
 from simulation.machines.reallocation import reallocate
 from simulation.machines.routing import Fabric
 
 
 @dataclass(frozen=True, slots=True)
-class TorusLayout:
+class TorusLayout(GridLayout):
     """The unchanging description of the machine.
 
     Attributes:
-        name: from the machine's file.
-        prefix: before the digits of a node's name.
-        dimension_names: one a dimension.
         extents: nodes in each dimension.
         bypass: boxes with failed nodes or links may serve jobs where routes lead around them.
     """
 
-    name: str
-    prefix: str
-    dimension_names: tuple[str, ...]
     extents: tuple[int, ...]
     bypass: bool = False
 

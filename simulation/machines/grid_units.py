@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ramp.errors import MachineError
@@ -12,28 +13,19 @@ from simulation.machines.interface import NodeState, Placement, Traits
 from simulation.machines.names import unit_name
 
 
-class GridLayout(Protocol):
-    """The unchanging parts of such a machine."""
+@dataclass(frozen=True, slots=True)
+class GridLayout:
+    """The unchanging parts of such a machine.
 
-    @property
-    def name(self) -> str:
-        """From the machine's file."""
-        ...
+    Attributes:
+        name: from the machine's file.
+        prefix: before the digits of a unit's name.
+        dimension_names: one a dimension.
+    """
 
-    @property
-    def prefix(self) -> str:
-        """Before the digits of a unit's name."""
-        ...
-
-    @property
-    def dimension_names(self) -> tuple[str, ...]:
-        """One a dimension."""
-        ...
-
-    @property
-    def extents(self) -> tuple[int, ...]:
-        """Units in each dimension."""
-        ...
+    name: str
+    prefix: str
+    dimension_names: tuple[str, ...]
 
 
 class UnitState(Protocol):
@@ -74,7 +66,7 @@ class GridUnits:
 
     @property
     def extents(self) -> tuple[int, ...]:
-        return self.layout.extents
+        return self.grid.extents
 
     @property
     def prefix(self) -> str:

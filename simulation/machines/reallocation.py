@@ -9,57 +9,14 @@ The job's own units and cables count as free. The search order is:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
-from typing import Protocol, Self
 
 from ramp.errors import MachineError
-from simulation.machines.grid import Grid
-from simulation.machines.interface import Connection, JobRequest, NodeState, Placement, Reallocation, Traits
+from simulation.machines.interface import Connection, GridMachine, JobRequest, NodeState, Placement, Reallocation
 
 
-class ResizableGrid(Protocol):
-    """Interface needed of the machine; decisions are tried on copies."""
-
-    @property
-    def traits(self) -> Traits: ...
-
-    @property
-    def grid(self) -> Grid: ...
-
-    @property
-    def name(self) -> str:
-        """For messages."""
-        ...
-
-    @property
-    def running(self) -> Mapping[int, Placement]: ...
-
-    @property
-    def units_out(self) -> int: ...
-
-    def place(self, request: JobRequest) -> Placement | None:
-        """Decide where the request would run now."""
-        ...
-
-    def allocate(self, placement: Placement) -> None:
-        """Take a placement."""
-        ...
-
-    def release(self, job_id: int) -> None:
-        """Give back what a job holds."""
-        ...
-
-    def set_node_state(self, units: int, state: NodeState) -> None:
-        """Put units out of service."""
-        ...
-
-    def copy(self) -> Self:
-        """Return an independent machine in the same state."""
-        ...
-
-
-def reallocate(machine: ResizableGrid, request: JobRequest) -> Reallocation | None:
+def reallocate(machine: GridMachine, request: JobRequest) -> Reallocation | None:
     """Change the size of a running job; see `Machine.reallocate`.
 
     Args:
@@ -80,13 +37,13 @@ def reallocate(machine: ResizableGrid, request: JobRequest) -> Reallocation | No
     return Reallocation(before, after, (before.nodes & after.nodes).bit_count())
 
 
-def _new_place(machine: ResizableGrid, before: Placement, request: JobRequest) -> Placement | None:
+def _new_place(machine: GridMachine, before: Placement, request: JobRequest) -> Placement | None:
     without = machine.copy()
     without.release(before.job_id)
     return next(places_in_place(without, before, request), None) or without.place(request)
 
 
-def places_in_place(machine: ResizableGrid, before: Placement, request: JobRequest) -> Iterator[Placement]:
+def places_in_place(machine: GridMachine, before: Placement, request: JobRequest) -> Iterator[Placement]:
     """List places for another size of a job that keep all units common to both sizes, best first.
 
     Args:
@@ -106,7 +63,7 @@ def places_in_place(machine: ResizableGrid, before: Placement, request: JobReque
             yield around
 
 
-def places_of_a_box(machine: ResizableGrid, box: Placement, size: int, connection: Connection) -> Iterator[Placement]:
+def places_of_a_box(machine: GridMachine, box: Placement, size: int, connection: Connection) -> Iterator[Placement]:
     """List places for another size of a reserved box as if the rest of the machine were free.
 
     Args:
@@ -134,14 +91,14 @@ def sizes_of_planes(shape: Sequence[int], extents: Sequence[int]) -> list[int]:
     return sorted(sizes - {volume})
 
 
-def _only(machine: ResizableGrid, units: int) -> ResizableGrid:
+def _only(machine: GridMachine, units: int) -> GridMachine:
     """Return a copy in which all other units are out of service."""
     copy = machine.copy()
     copy.set_node_state(((1 << machine.grid.size) - 1) & ~units & ~machine.units_out, NodeState.DRAINED)
     return copy
 
 
-def _longer_boxes(machine: ResizableGrid, before: Placement, size: int) -> Iterator[int]:
+def _longer_boxes(machine: GridMachine, before: Placement, size: int) -> Iterator[int]:
     """Return bit sets of the job's box with whole planes added in one dimension, so that it has that many units."""
     extents = machine.grid.extents
     members = before.members or tuple(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
@@ -14,6 +15,23 @@ from ramp.runtime.host import Host, Journal, Ports
 from simulation.kernel import EventQueue
 from simulation.market.faults.happenings import Happening, Tick
 from simulation.market.party_clock import PartyClock
+
+
+class CountedIds:
+    """Gives `offer-res3-17`: kind, owner, count. The counts belong to the owner, not to its memory.
+
+    Kept outside a party's volatile state, so that no identifier is given twice across a crash.
+    """
+
+    def __init__(self, owner: str) -> None:
+        self._owner = owner
+        self._counts: Counter[str] = Counter()
+
+    def new(self, kind: str) -> str:
+        """Return a new identifier."""
+        self._counts[kind] += 1
+        return f"{kind}-{self._owner}-{self._counts[kind]}"
+
 
 BANK = "bank"
 DIRECTORY = "directory"
@@ -67,12 +85,8 @@ class Actor:
         """Return what its clock shows at a true time."""
         return now if self.clock.is_right else self.clock.time(now)
 
-    def arm(self, queue: EventQueue[Happening]) -> None:
-        """Wake the party at its deadline, by its own clock."""
-        assert self.host is not None
-        deadline = self.host.party.deadline
-        if deadline == self.armed_for:
-            return
+    def arm(self, deadline: Instant | None, queue: EventQueue[Happening]) -> None:
+        """Wake the party at another deadline than before, by its own clock."""
         self.disarm(queue)
         self.armed_for = deadline
         if deadline is not None:

@@ -32,7 +32,7 @@ from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
 from ramp.protocol.user.party import UserParty
 from ramp.runtime.configuration.values import SwarmConfig
-from simulation.market.counted_ids import CountedIds
+from simulation.market.actors import CountedIds
 from simulation.market.specs import UserSpec, composition_of, configured
 from simulation.market.world import START, World
 
@@ -55,35 +55,40 @@ def open_market(config: SwarmConfig, user: str | None, seed: int) -> SimulatedAc
         ConfigurationError: if it has no such user, or a plug-in cannot be opened.
     """
     name = config.users[0].name if user is None else config.user(user).name
-    heard: list[tuple[str, pr.Progress]] = []
+    unread: list[list[pr.Progress]] = []
+
+    def hear(who: str, progress: pr.Progress, _: Instant) -> None:
+        if who == name:
+            for each in unread:
+                each.append(progress)
+
     users = [UserSpec(each.name, each.deposit, config.auction_rule, each.overdraft) for each in config.users]
     world = World(
         configured(config.resources, START, seed),
         users,
         seed=seed,
         composition=composition_of(config),
-        listen=lambda who, progress, _: heard.append((who, progress)),
+        listen=hear,
     )
     world.approve = lambda _: None
     world.run(limit=REGISTRATION)
-    return SimulatedAccess(world, heard, name, tuple(each.name for each in config.users))
+    return SimulatedAccess(world, unread, name, tuple(each.name for each in config.users))
 
 
 class SimulatedAccess:
     """A simulated market, seen by one of its users; an `Access` of `ramp.client`.
 
-    The world fills `heard` with every party's progress.
+    The world adds the user's progress to each list of `unread`, one for each question under way.
     """
 
     domain = ""
 
-    def __init__(self, world: World, heard: list[tuple[str, pr.Progress]], user: str, users: tuple[str, ...]) -> None:
+    def __init__(self, world: World, unread: list[list[pr.Progress]], user: str, users: tuple[str, ...]) -> None:
         self.world = world
-        self.heard = heard
+        self.unread = unread
         self.user = user
         self.users = users
         self.lock = threading.Lock()
-        self.answering = 0
         self._ids = CountedIds(f"{user}-asks")
 
     def now(self) -> Instant:
@@ -109,7 +114,7 @@ class _SimulatedLine:
         self._access = access
         self._world = access.world
         self._approved: bool | None = None
-        self._position = 0
+        self._unread: list[pr.Progress] = []
 
     async def __aenter__(self) -> Self:
         return self
@@ -125,11 +130,9 @@ class _SimulatedLine:
             self._approved = request.approved
 
     async def events(self, request: Request) -> AsyncGenerator[Event, None]:
+        unread = self._unread = []
         with self._access.lock:
-            if not self._access.answering:
-                self._access.heard.clear()
-            self._access.answering += 1
-            self._position = len(self._access.heard)
+            self._access.unread.append(unread)
         try:
             found = self._answer(request)
             while (event := self._step(found)) is not None:
@@ -137,7 +140,7 @@ class _SimulatedLine:
                 await asyncio.sleep(0)  # let other tasks run
         finally:
             with self._access.lock:
-                self._access.answering -= 1
+                self._access.unread[:] = [each for each in self._access.unread if each is not unread]
 
     def _step(self, found: Iterator[Event]) -> Event | None:
         """Let the market run up to the next event; None at the end."""
@@ -190,22 +193,14 @@ class _SimulatedLine:
         Raises:
             TransportError: if nothing comes.
         """
-        heard = self._access.heard
-
-        def come() -> pr.Progress | None:
-            while self._position < len(heard):
-                who, progress = heard[self._position]
-                self._position += 1
-                if who == self._access.user and wanted(progress):
-                    return progress
-            return None
-
         end = self._world.now + ANSWER_LIMIT
-        while (found := come()) is None:
-            self._world.run(until=lambda: self._position < len(heard), limit=end - self._world.now)
-            if self._position == len(heard):
+        while True:
+            self._world.run(until=self._unread.__len__, limit=end - self._world.now)
+            if not self._unread:
                 raise TransportError("the simulated market stopped without an answer")
-        return found
+            progress = self._unread.pop(0)
+            if wanted(progress):
+                return progress
 
     def _follow(self, request_id: str) -> Iterator[Event]:
         while True:

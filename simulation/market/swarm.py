@@ -12,7 +12,7 @@ from random import Random
 
 from ramp.composition import Composition
 from ramp.errors import InvariantViolated
-from ramp.ledger.transfer import TransferKind
+from ramp.model.contents import TransferKind
 from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, Instant
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.slot import StaticTerms

@@ -28,8 +28,7 @@ from ramp.runtime.guests.health import GuestHealth
 from ramp.runtime.host import Host, Journal, Ports
 from simulation.checkers.observation import Checker
 from simulation.kernel import EventQueue
-from simulation.market.actors import BANK, COMPOSITION, DIRECTORY, KEEPER, Actor, Crashed
-from simulation.market.counted_ids import CountedIds
+from simulation.market.actors import BANK, COMPOSITION, DIRECTORY, KEEPER, Actor, CountedIds, Crashed
 from simulation.market.faults.breakdowns import Aim, Blow, Breakdowns, WatchedJournal, WatchedLedger
 from simulation.market.faults.happenings import ClockSet, Delivery, Given, GuestStep, Happening, Outage, Restart, Tick
 from simulation.market.faults.late_guests import Fate, LateGuests, Surroundings
@@ -145,9 +144,6 @@ class World(MarketView):
             self._add_user(user)
         for actor in list(self._actors.values()):
             self._start(actor)
-        self._schedule_faults()
-
-    def _schedule_faults(self) -> None:
         for name, fault in self.faults.clocks.items():
             for when, _ in fault.steps:
                 self._queue.schedule(START + when, ClockSet(name))
@@ -204,7 +200,7 @@ class World(MarketView):
         """Let a party's owner give a command at an instant (default now)."""
         self._queue.schedule(self.now if at is None else at, Given(name, command))
 
-    def run(self, until: Callable[[], bool] | None = None, limit: Duration = 0) -> None:
+    def run(self, until: Callable[[], object] | None = None, limit: Duration = 0) -> None:
         """Run until a condition holds (looked at after every event) or virtual time has advanced by `limit`.
 
         With a condition, virtual time stands at the last event afterwards; without one, at the limit.
@@ -301,7 +297,8 @@ class World(MarketView):
         if actor.doom is not None:
             self._crash(actor, actor.doom)
             return False
-        actor.arm(self._queue)
+        if host.party.deadline != actor.armed_for:
+            actor.arm(host.party.deadline, self._queue)
         return True
 
     def crash(self, name: str, down_for: Duration | None = None) -> None:

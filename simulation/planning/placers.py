@@ -6,7 +6,7 @@ A state is a vector of words: the machine's units, one bit each, then whatever e
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,51 +24,14 @@ ALWAYS = 1 << 61
 """Later than every time of a machine; sums of two still fit 64 bits."""
 
 
-class Placer(Protocol):
-    """Places requests on any state of one machine, and at the earliest time on a table of its states."""
-
-    @property
-    def units(self) -> int:
-        """Units of the machine."""
-        ...
-
-    @property
-    def out(self) -> StateVector:
-        """What is out of service."""
-        ...
-
-    @property
-    def unit_words(self) -> int:
-        """Words of a state that are units."""
-        ...
-
-    def mask(self, placement: Placement) -> StateVector:
-        """Return what a placement holds."""
-        ...
-
-    def place(self, busy: StateVector, request: JobRequest) -> Placement | None:
-        """Return where the request would go with just that taken, or None."""
-        ...
-
-    def earliest(
-        self, steps: Steps, count: int, request: JobRequest, length: int, not_before: int, latest: int
-    ) -> tuple[int, Placement] | None:
-        """Return the earliest begin in [not_before, latest] of a window of `length` with a place, and the place."""
-        ...
-
-    def plan(
-        self, steps: Steps, count: int, floors: Floors, requests: Sequence[JobRequest], lengths: NDArray[np.int64]
-    ) -> tuple[int, NDArray[np.int64]]:
-        """Plan requests one after the other, each at its earliest begin; `steps` has room for two more a request.
-
-        Returns:
-            The number of steps afterwards, and the begins in microseconds, -1 where a request cannot begin.
-        """
-        ...
-
-
 class CabledPlacer:
-    """Placer of a machine of cabled lines: complete in midplanes and in cables."""
+    """Placer of a machine of cabled lines: complete in midplanes and in cables.
+
+    Attributes:
+        units: of the machine.
+        out: what is out of service.
+        unit_words: words of a state that are units.
+    """
 
     def __init__(self, machine: BlueGene) -> None:
         self._machine = machine.copy()
@@ -80,14 +43,17 @@ class CabledPlacer:
         self._tables: tuple[int, Tables] | None = None
 
     def mask(self, placement: Placement) -> StateVector:
+        """Return what a placement holds."""
         return self._machine.mask_of(placement)
 
     def place(self, busy: StateVector, request: JobRequest) -> Placement | None:
+        """Return where the request would go with just that taken, or None."""
         return self._machine.place_within(busy, request)
 
     def earliest(
         self, steps: Steps, count: int, request: JobRequest, length: int, not_before: int, latest: int
     ) -> tuple[int, Placement] | None:
+        """Return the earliest begin in [not_before, latest] of a window of `length` with a place, and the place."""
         catalogue = self._machine.catalogue
         kinds = catalogue.kinds_of(request)
         begin = earliest_place(
@@ -98,7 +64,11 @@ class CabledPlacer:
     def plan(
         self, steps: Steps, count: int, floors: Floors, requests: Sequence[JobRequest], lengths: NDArray[np.int64]
     ) -> tuple[int, NDArray[np.int64]]:
-        """Plan requests one after the other, each at its earliest begin; see `Placer.plan`."""
+        """Plan requests one after the other, each at its earliest begin; `steps` has room for two more a request.
+
+        Returns:
+            The number of steps afterwards, and the begins in microseconds, -1 where a request cannot begin.
+        """
         groups = floors.groups_of(requests)
         catalogue = self._machine.catalogue
         kinds_of_groups = [catalogue.kinds_of(request) for request in floors.examples]
@@ -121,7 +91,10 @@ class CabledPlacer:
 
 
 class UnitPlacer:
-    """Placer of a machine whose jobs exclude one another from units only: taken units are drained on a copy."""
+    """As `CabledPlacer`, of a machine whose jobs exclude one another from units only.
+
+    Taken units are drained on a copy.
+    """
 
     def __init__(self, machine: Machine) -> None:
         self._machine: Any = machine.copy()
@@ -180,6 +153,10 @@ class UnitPlacer:
 
     def _vector(self, units: int) -> StateVector:
         return np.frombuffer(units.to_bytes(self.unit_words * 8, "little"), "<u8").astype(np.uint64)
+
+
+Placer = CabledPlacer | UnitPlacer
+"""Places requests on any state of one machine, and at the earliest time on a table of its states."""
 
 
 def units_of(words: StateVector) -> int:

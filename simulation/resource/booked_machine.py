@@ -76,6 +76,19 @@ class BookedMachine(ResourcePlugin):
     def jobs(self, now: Instant) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """Return running and queued jobs as a snapshot lists them (`ResourcePlugin.snapshot`)."""
 
+    def job_shown(
+        self, number: int, cores: int, submitted: int, start: int, end: int, user: int | str | None
+    ) -> dict[str, Any]:
+        """Return a job as a snapshot lists it; times of the machine."""
+        return {
+            "job": number,
+            "cores": cores,
+            "start": iso(self.clock.instant(start)),
+            "end": iso(self.clock.instant(end)),
+            "submitted": iso(self.clock.instant(submitted)),
+            "user": user,
+        }
+
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
         """Return the earliest slot of the unit's window with the cores free throughout; see `ResourcePlugin.quote`."""
         refused = self._unfit(unit, now)
@@ -159,15 +172,7 @@ class BookedMachine(ResourcePlugin):
     def _resized(
         self, reservation: Reservation, earlier: Sequence[Slot], cores: int, until: Instant, now: Instant
     ) -> Slot | str:
-        """Return a firm slot with another size, or why it cannot have that.
-
-        Args:
-            reservation: as it stands.
-            earlier: the slot before each change of its place.
-            cores: that it shall have from now on.
-            until: its end from now on.
-            now: the present.
-        """
+        """Return a firm slot with another size, or why it cannot have that; `earlier` are its slots in other places."""
         del earlier
         taken = self._more_taken(reservation.slot, cores, until, now)
         return taken or replace(reservation.slot, cores=cores, end=until)
@@ -218,8 +223,8 @@ class BookedMachine(ResourcePlugin):
         """Return what live holds and reservations take, in machine time."""
         windows = []
         for each in self._book.live(now):
-            start = self.clock.log_time(each.slot.start)
-            windows.append(ReservedWindow(start, max(self.clock.log_time(each.slot.end), start + 1), each.slot.cores))
+            start, end = self.clock.log_window(each.slot.start, each.slot.end)
+            windows.append(ReservedWindow(start, end, each.slot.cores))
         return windows
 
     def _unfit(self, unit: RequestUnit, now: Instant) -> Refusal | None:
@@ -263,13 +268,12 @@ class BookedMachine(ResourcePlugin):
             raise PluginError(
                 self._plugin, f"a slot of {slot.cores} cores was never quoted: {self.resource} has {self.capacity}"
             )
-        log_start, log_end = self.clock.log_time(start), self.clock.log_time(slot.end)
-        free = self.capacity - self.profile(now, log_end).max_over(log_start, max(log_end, log_start + 1))
+        log_start, log_end = self.clock.log_window(start, slot.end)
+        free = self.capacity - self.profile(now, log_end).max_over(log_start, log_end)
         return "" if slot.cores <= free else f"the slot needs {slot.cores} cores, but only {free} are free throughout"
 
     def _load(self, start: Instant, end: Instant, now: Instant) -> float:
         return self._share(self.profile(now, self.clock.log_time(end)), start, end)
 
     def _share(self, profile: CoreProfile, start: Instant, end: Instant) -> float:
-        log_start, log_end = self.clock.log_time(start), self.clock.log_time(end)
-        return profile.mean_over(log_start, max(log_end, log_start + 1)) / self.capacity
+        return profile.mean_over(*self.clock.log_window(start, end)) / self.capacity

@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Annotated, Any, Final
 
 from ramp.errors import ConfigurationError, WorkloadError
-from ramp.model.instant import SECOND, Instant, iso
+from ramp.model.instant import SECOND, Instant
 from ramp.model.slot import Reservation
 from ramp.options import Bounds, Wanted, read_options, takes
 from ramp.plugins.interface import PluginSettings
@@ -97,15 +97,9 @@ class FakeQstat(BookedMachine):
         )
 
     def _job(self, job: int, start: int, end: int) -> dict[str, Any]:
-        user = int(self._replay.user_id[job])
-        return {
-            "job": int(self._replay.job_number[job]),
-            "cores": int(self._replay.cores[job]),
-            "start": iso(self.clock.instant(start)),
-            "end": iso(self.clock.instant(end)),
-            "submitted": iso(self.clock.instant(int(self._replay.submitted[job]))),
-            "user": user if user >= 0 else None,
-        }
+        replay, user = self._replay, int(self._replay.user_id[job])
+        number, cores, submitted = int(replay.job_number[job]), int(replay.cores[job]), int(replay.submitted[job])
+        return self.job_shown(number, cores, submitted, start, end, user if user >= 0 else None)
 
     def _state(self, now: Instant) -> tuple[QueueState, QueueProjection]:
         """Return what runs and waits now, and the plan of it.

@@ -39,6 +39,12 @@ class MachineClock:
         faster, slower = self._ratio
         return min(self.base_time + (instant - self.started_at) * faster // slower, FAR)
 
+    def log_window(self, start: Instant, end: Instant) -> tuple[int, int]:
+        """Log times of a window on the wall, at least one microsecond long."""
+        faster, slower = self._ratio
+        begin = min(self.base_time + (start - self.started_at) * faster // slower, FAR)
+        return begin, max(min(self.base_time + (end - self.started_at) * faster // slower, FAR), begin + 1)
+
     def instant(self, log_time: int) -> Instant:
         """Return the first wall instant at which the log stands at a time or later."""
         faster, slower = self._ratio

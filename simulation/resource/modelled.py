@@ -186,14 +186,7 @@ class ModelledMachine(BookedMachine):
         self.live.outlook().space_time.earliest(JobRequest(-1, 1), 1, self.live.now)
 
     def _job(self, number: int, units: int, submitted: int, start: int, end: int) -> dict[str, Any]:
-        return {
-            "job": number,
-            "cores": units * self._kind.cores,
-            "start": iso(self.clock.instant(start)),
-            "end": iso(self.clock.instant(end)),
-            "submitted": iso(self.clock.instant(submitted)),
-            "user": self.live.users.get(number),
-        }
+        return self.job_shown(number, units * self._kind.cores, submitted, start, end, self.live.users.get(number))
 
     def _unfit(self, unit: RequestUnit, now: Instant) -> Refusal | None:
         translated = self._requests.translate(unit) if unit.cores.total <= self.capacity else None

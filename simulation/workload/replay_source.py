@@ -113,13 +113,7 @@ def _replay_of_file(path: Path, capacity: int, log_digest: str) -> ReplayLog:
 
 
 def _kept(name: str, capacity: int, log: Callable[[], SwfLog]) -> ReplayLog:
-    """Return the replay of a log from the cache; a log that is not there is read or generated first.
-
-    Args:
-        name: the log's content, or all that it is generated from.
-        capacity: cores of the machine.
-        log: reads or generates the log.
-    """
+    """Return the replay of a log from the cache; `name` is the log's content, or all that it is generated from."""
     key = hashlib.sha256(f"{np.__version__} {name}".encode())
     for module in (swf, replay, interval_index, lublin, easy_starts):
         key.update(Path(str(module.__file__)).read_bytes())

@@ -184,8 +184,23 @@ def _scanned(machines: list[tuple[str, StaticTerms]], need: StaticNeeds) -> tupl
     for name, terms in machines:
         if len(fit) == PAGE_NAMES_MAX and len(unfit) == UNFIT_MAX:
             break
-        (fit if need.met_by(terms) else unfit).append(name)
+        (fit if _met(need, terms) else unfit).append(name)
     return fit[:PAGE_NAMES_MAX], unfit[:UNFIT_MAX]
+
+
+def _met(need: StaticNeeds, machine: StaticTerms) -> bool:
+    """Whether a machine could run a unit, by its terms in `NEEDS`."""
+    exact = ((need.operating_system, machine.operating_system), (need.architecture, machine.architecture))
+    least = (
+        (need.cores, machine.cores),
+        (need.nodes, machine.cores // machine.cores_per_node),
+        (need.cpu_speed_mhz, machine.cpu_speed_mhz),
+        (need.ram_per_core_mb, machine.ram_per_core_mb),
+        (need.node_disk_space_gb, machine.node_disk_space_gb),
+    )
+    return all(wanted is None or wanted == stated for wanted, stated in exact) and all(
+        wanted is None or (stated is not None and stated >= wanted) for wanted, stated in least
+    )
 
 
 def _purchases() -> list[tuple[str, float, str]]:

@@ -12,8 +12,9 @@ from ramp.ledger.account import AccountKind
 from ramp.ledger.book import Book
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders import order_rules
-from ramp.ledger.orders.order import Order, OrderLine, OrderState
+from ramp.ledger.orders.order import Order
 from ramp.ledger.records import Records
+from ramp.model.contents import OrderLine, OrderState
 from ramp.runtime.ledger.store import LedgerStore
 
 ROUNDS = 10
@@ -109,7 +110,7 @@ def _fill(store: LedgerStore) -> None:
 
 def _statement_seconds(store: LedgerStore) -> tuple[float, int]:
     started = perf_counter()
-    lines = len(store.statement("hector").lines)
+    lines = len(store.statement("hector"))
     return perf_counter() - started, lines
 
 

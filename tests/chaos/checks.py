@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from ramp.client.connecting import connect
-from ramp.ledger.orders.order import Order, OrderState
-from ramp.ledger.transfer import TransferKind
+from ramp.ledger.orders.order import Order
 from ramp.model.agreement import CHANGE_MARK
+from ramp.model.contents import OrderState, TransferKind
 from ramp.model.slot import Reservation
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.configuration.values import SwarmConfig
@@ -62,7 +62,6 @@ def of_files(
         audit = ledger.audit()
         total = sum(balance.posted for balance in ledger.balances())
         unsettled = [f"{order.order_id} is still reserved" for order in ledger.open_orders()]
-        unsettled += [f"{transfer.transfer_id} is still in escrow" for transfer in ledger.pending()]
         paid = _paid(ledger)
     if total:
         audit.append(f"all balances together are {total} minor units; right would be 0")

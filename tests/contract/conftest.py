@@ -18,7 +18,7 @@ from sqlalchemy import create_engine, make_url, text
 from ramp.ledger.account import AccountKind
 from ramp.ledger.book import Book
 from ramp.ledger.interface import Ledger
-from ramp.ledger.orders.order import OrderLine
+from ramp.model.contents import OrderLine
 from ramp.runtime.ledger.store import LedgerStore
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the module beside this one

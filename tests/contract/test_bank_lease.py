@@ -12,7 +12,7 @@ from sqlalchemy import create_engine, text
 
 from ramp.errors import LedgerUnavailable
 from ramp.ledger.account import AccountKind
-from ramp.ledger.orders.order import OrderLine, OrderState
+from ramp.model.contents import OrderLine, OrderState
 from ramp.model.instant import SECOND, Duration
 from ramp.runtime.ledger.bank_lease import BankLease, FencedLedger, _make
 

@@ -19,8 +19,8 @@ from ramp.ledger.account import AccountKind
 from ramp.ledger.audit import audit
 from ramp.ledger.book import Book
 from ramp.ledger.interface import Ledger
-from ramp.ledger.orders.order import OrderLine
 from ramp.ledger.snapshot import Snapshot
+from ramp.model.contents import OrderLine
 from ramp.runtime.ledger.store import LedgerStore
 
 USERS = ("alice", "bob", "carol")
@@ -61,8 +61,6 @@ def fill(store: Ledger, orders: int, seed: int = 1) -> None:
         if number % 50 == 49:
             store.expire_orders(at - 100)
     store.open_account("late", AccountKind.USER, at=10**6)
-    store.open_account("gone", AccountKind.USER, at=10**6)
-    store.close_account("gone", at=10**6 + 1)
 
 
 @pytest.fixture(scope="module")

@@ -28,9 +28,8 @@ from ramp.errors import LedgerRefusal
 from ramp.ledger.account import AccountKind
 from ramp.ledger.book import Book
 from ramp.ledger.interface import Ledger
-from ramp.ledger.orders.order import Order, OrderLine
-from ramp.ledger.overview import Total
-from ramp.ledger.transfer import TransferKind
+from ramp.ledger.orders.order import Order
+from ramp.model.contents import OrderLine, TransferKind
 from ramp.runtime.ledger.store import LedgerStore
 
 T = TypeVar("T")
@@ -82,7 +81,6 @@ class LedgerMachine(RuleBasedStateMachine):
         self.remembered: dict[tuple[str, str], int] = {}
         self.deposits: dict[str, tuple[str, int]] = {}
         self.evidence: dict[str, list[str]] = {}  # kinds by reference
-        self.closed: set[str] = set()
         for account_id, limit in LIMITS.items():
             kind = AccountKind.USER if account_id in USERS else AccountKind.RESOURCE
             self.ledger.open_account(account_id, kind, credit_limit=limit, at=1)
@@ -118,8 +116,6 @@ class LedgerMachine(RuleBasedStateMachine):
         for account_id, is_user in ((user, True), *((line.resource, False) for line in lines)):
             if account_id == "nobody":
                 return "unknown_account"
-            if account_id in self.closed:
-                return "account_closed"
             if (account_id in USERS) is not is_user:
                 return "wrong_account"
         agreements = [line.agreement_id for line in lines]
@@ -156,8 +152,8 @@ class LedgerMachine(RuleBasedStateMachine):
         code = None
         if there is not None:
             code = None if there == (account_id, amount) else "duplicate_differs"
-        elif account_id == "nobody" or account_id in self.closed:
-            code = "unknown_account" if account_id == "nobody" else "account_closed"
+        elif account_id == "nobody":
+            code = "unknown_account"
         elif account_id not in USERS:
             code = "wrong_account"
         else:
@@ -272,7 +268,7 @@ class LedgerMachine(RuleBasedStateMachine):
             if deal.state == "reserved":
                 deal.state, deal.code = "voided", "unwanted"
                 self.keep(order_id, "void")
-        elif user in USERS - self.closed and self.now < until and self.now >= self.remembered.get((order_id, user), 0):
+        elif user in USERS and self.now < until and self.now >= self.remembered.get((order_id, user), 0):
             self.remembered[order_id, user] = until
         answer = self.refused(
             code,
@@ -302,33 +298,28 @@ class LedgerMachine(RuleBasedStateMachine):
                 deal.state, deal.code = "voided", "resource_failed"
                 self.keep(agreement, "change")
             elif deal.state == "posted":
-                code = self.give_back(agreement)
+                self.give_back(agreement)
         answer = self.refused(code, lambda: fail(self.ledger, agreement, resource, at=self.now, evidence="<5/>"))
         if code is None and deal is not None:
             self.same(answer, deal)
 
-    def give_back(self, agreement: str) -> str | None:
-        """Refund in the model; the code if a party's account is closed."""
-        deal = self.deals[self.held[agreement]]
-        (line,) = (one for one in deal.lines if one.agreement_id == agreement)
-        if agreement in self.refunded:
-            return None
-        if self.closed & {deal.user, line.resource}:
-            return "account_closed"
-        self.refunded.add(agreement)
-        self.keep(agreement, "change")
-        return None
+    def give_back(self, agreement: str) -> None:
+        """Refund in the model."""
+        if agreement not in self.refunded:
+            self.refunded.add(agreement)
+            self.keep(agreement, "change")
 
     @rule(agreement=AGREEMENTS, before_start=st.booleans())
     def refund(self, agreement: str, before_start: bool) -> None:
         self.now += 1
         deal = self.deals.get(self.held.get(agreement, ""))
+        code = None
         if deal is None or deal.state != "posted":
-            code: str | None = "unknown_transfer" if deal is None else "not_posted"
+            code = "unknown_transfer" if deal is None else "not_posted"
         elif before_start and agreement not in self.refunded and self.now >= deal.starts[agreement]:
             code = "started"
         else:
-            code = self.give_back(agreement)
+            self.give_back(agreement)
         self.refused(
             code,
             lambda: end(self.ledger, agreement, at=self.now, evidence="<6/>", alone=before_start),
@@ -345,23 +336,6 @@ class LedgerMachine(RuleBasedStateMachine):
         for order in swept:
             self.same(order, self.deals[order.order_id])
 
-    @precondition(lambda self: len(self.deals) > 4 and not self.closed)
-    @rule(account_id=ACCOUNTS)
-    def close(self, account_id: str) -> None:
-        self.now += 1
-        parties: set[str] = set()
-        for deal in self.deals.values():
-            if deal.state == "reserved":
-                parties |= {deal.user, *(line.resource for line in deal.lines)}
-        if account_id == "nobody":
-            code: str | None = "unknown_account"
-        else:
-            waiting = account_id in parties or self.posted(account_id) != 0
-            code = "account_not_empty" if account_id not in self.closed and waiting else None
-        if code is None:
-            self.closed.add(account_id)
-        self.refused(code, lambda: self.ledger.close_account(account_id, at=self.now))
-
     # -- what must agree after every step ----------------------------------------------------------------------------
 
     @invariant()
@@ -377,8 +351,6 @@ class LedgerMachine(RuleBasedStateMachine):
             self.same(self.ledger.order(order_id), deal)
         reserved = [order_id for order_id, deal in self.deals.items() if deal.state == "reserved"]
         assert [order.order_id for order in self.ledger.open_orders()] == reserved
-        deadlines = [self.deals[order_id].until for order_id in reserved]
-        assert self.ledger.next_deadline() == min(deadlines, default=None)
 
     @invariant()
     def transfers_agree(self) -> None:
@@ -393,8 +365,9 @@ class LedgerMachine(RuleBasedStateMachine):
     @invariant()
     def statements_end_at_the_balance(self) -> None:
         for account_id in LIMITS:
-            statement = self.ledger.statement(account_id)
-            assert sum(line.amount for line in statement.lines) == statement.closing_balance == self.posted(account_id)
+            lines = self.ledger.statement(account_id)
+            balance = lines[-1].balance if lines else 0
+            assert sum(line.amount for line in lines) == balance == self.posted(account_id)
 
     @invariant()
     def every_change_has_its_evidence(self) -> None:
@@ -417,8 +390,8 @@ class LedgerMachine(RuleBasedStateMachine):
             for line in deal.lines
             if deal.state == "posted" and line.agreement_id in self.refunded
         ]
-        assert overview.payments == Total(len(posted), sum(posted))
-        assert overview.refunds == Total(len(back), sum(back))
+        for kind, amounts in ((TransferKind.PAYMENT, posted), (TransferKind.REFUND, back)):
+            assert sorted(each.amount for each in overview.trades if each.kind == kind) == sorted(amounts)
         assert len(overview.trades) == len(posted) + len(back) + len(self.deposits)
 
     def teardown(self) -> None:

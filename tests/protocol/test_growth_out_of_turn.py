@@ -28,7 +28,7 @@ from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.transition_tables import BuyerChangeState, SellerChangeState
 from ramp.protocol.user.changing.change import BuyerChange
 from ramp.protocol.user.changing.desk import Changes
-from simulation.market.counted_ids import CountedIds
+from simulation.market.actors import CountedIds
 
 S = BuyerChangeState
 NOW = 100 * HOUR

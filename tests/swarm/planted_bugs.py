@@ -18,13 +18,13 @@ from ramp.ledger.contract_change import ChangeTerms, DecidedChange
 from ramp.ledger.entry import Action, Entry
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders import order_rules
-from ramp.ledger.orders.order import Order, OrderState
+from ramp.ledger.orders.order import Order
 from ramp.ledger.payment_rules import Problem
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import RefusalCode as Refused
-from ramp.ledger.transfer import Transfer, TransferKind
+from ramp.ledger.transfer import Transfer
 from ramp.model import shortcoming
-from ramp.model.contents import HoldGranted, OrderLine
+from ramp.model.contents import HoldGranted, OrderLine, OrderState, TransferKind
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.offer import Offer, RefusalCode
 from ramp.model.request import RequestUnit
@@ -33,7 +33,6 @@ from ramp.model.sizes.amended import Bought
 from ramp.model.slot import Reservation, Slot
 from ramp.protocol import effects as fx
 from ramp.protocol import records as rc
-from ramp.protocol.bank import party as bank_party
 from ramp.protocol.bank.party import BankParty
 from ramp.protocol.effects import ResizeSlot
 from ramp.protocol.events import MachineInDoubt
@@ -43,7 +42,7 @@ from ramp.protocol.resource.releases import Releases
 from ramp.protocol.resource.slots.seller_change import SellerChange
 from ramp.protocol.rules.auction_rule import Price, UnitBids
 from ramp.protocol.rules.shipped.second_price import SecondPrice
-from ramp.protocol.timing import Retry
+from ramp.protocol.timing import Retry, moved
 from ramp.protocol.transition_tables import ParticipantState, SellerChangeState
 from ramp.protocol.user.auction import Auction
 from ramp.protocol.user.changing.desk import Changes
@@ -147,7 +146,7 @@ def paid_before_its_start(original: Any, participant: Participant, reservation: 
 def double_debit(original: Any, ledger: Ledger, agreement_id: str, **terms: Any) -> Order:
     """Every order is paid twice."""
     order: Order = original(ledger, agreement_id, **terms)
-    count = len(ledger.statement(order.user).lines)
+    count = len(ledger.statement(order.user))
     again = tuple(replace(line, agreement_id=f"{line.agreement_id}-again-{count}") for line in order.lines)
     if agreement_id == order.lines[-1].agreement_id:
         at: Instant = terms["at"]
@@ -192,10 +191,15 @@ def refusal_forgotten(original: Any, records: Records, wanted: Order, evidence: 
 @contextlib.contextmanager
 def posts_after_deadline() -> Iterator[None]:
     """The bank gives every order a minute more than it says."""
-    as_of, end = order_rules._as_of, bank_party.OrderEnd
+    as_of, await_expiry = order_rules._as_of, BankParty._await_expiry
+
+    def await_later(bank: BankParty) -> None:
+        await_expiry(bank)
+        bank._expiry.deadline = moved(bank._expiry.deadline, MINUTE)
+
     with (
         patch.object(order_rules, "_as_of", lambda records, order, at: as_of(records, order, at - MINUTE)),
-        patch.object(bank_party, "OrderEnd", lambda deadline: end(deadline + MINUTE)),
+        patch.object(BankParty, "_await_expiry", await_later),
     ):
         yield
 
@@ -218,10 +222,9 @@ def single_signature_accepted(
     return original(bank, message, signed, agreement, now)
 
 
-@replaces(bank_party, "OrderEnd")
-def reservation_never_voided(original: Any, _: Instant | None) -> Any:
+@replaces(BankParty, "_await_expiry")
+def reservation_never_voided(_: Any, __: BankParty) -> None:
     """The bank does not wake up when the time of an order is over."""
-    return original(None)
 
 
 @replaces(order_rules, "_settlement")

@@ -137,4 +137,4 @@ def _asked(request: RequestUnit) -> str:
     cores, sizes = request.cores, request.moldable
     if sizes is not None:
         return f"{sizes.least} to {sizes.most}, {cores.total} as reference, {sizes.law}"
-    return f"{cores.count} nodes of {cores.cores_per_node}" if isinstance(cores, Nodes) else str(cores.count)
+    return f"{cores.count} nodes of {cores.cores_per_node}" if isinstance(cores, Nodes) else str(cores.total)

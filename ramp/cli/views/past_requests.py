@@ -1,6 +1,6 @@
 """Requests and agreements of a user's archive, in the form of the control channel.
 
-The archive is read from its file, because the User Agent does not load it.
+The archive is read from the journal's file, because the User Agent does not load it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class PastRequests:
     def __init__(self, state: StateFolder, user: str) -> None:
         self._state = state
         self._user = user
-        self._archive = Archive(state.archive(user))
+        self._archive = Archive(state.journal(user))
 
     def __len__(self) -> int:
         return self._archive.request_count()

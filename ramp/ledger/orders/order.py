@@ -7,29 +7,17 @@ transfer a line, and posted or voided together.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
-from ramp.model.contents import OrderLine
+from ramp.model.contents import OrderLine, OrderState
 from ramp.model.instant import Duration, Instant
 from ramp.model.probable_start import QUEUE_WAIT_MAX
-
-__all__ = ["ORDER_LINES_MAX", "VOID_REMEMBERED_MAX", "Order", "OrderLine", "OrderState"]
 
 ORDER_LINES_MAX: Final = 1000
 """Maximum agreements in one order."""
 
 VOID_REMEMBERED_MAX: Final[Duration] = QUEUE_WAIT_MAX
 """Maximum time to the deadline of an unknown order whose void is remembered."""
-
-
-class OrderState(StrEnum):
-    """State of an order; only a reserved order changes again."""
-
-    RESERVED = "reserved"
-    POSTED = "posted"
-    VOIDED = "voided"
-    REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True)

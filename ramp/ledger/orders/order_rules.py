@@ -19,7 +19,7 @@ from ramp.ledger.account import Account, AccountKind
 from ramp.ledger.contract_change import ChangeTerms, DecidedChange, Grounds
 from ramp.ledger.entry import Action, Countersignature, Entry
 from ramp.ledger.evidence import EvidenceKind
-from ramp.ledger.orders.order import ORDER_LINES_MAX, VOID_REMEMBERED_MAX, Order, OrderLine, OrderState, RememberedVoid
+from ramp.ledger.orders.order import ORDER_LINES_MAX, VOID_REMEMBERED_MAX, Order, RememberedVoid
 from ramp.ledger.payment_rules import Problem, store_evidence
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
@@ -31,8 +31,9 @@ from ramp.ledger.refusals import (
     check_instant,
     refuse,
 )
-from ramp.ledger.transfer import Transfer, TransferKind, transfer_id_of
+from ramp.ledger.transfer import Transfer, transfer_id_of
 from ramp.model.agreement import CHANGE_MARK
+from ramp.model.contents import OrderLine, OrderState, TransferKind
 from ramp.model.instant import Instant, iso
 from ramp.model.money import credits_text
 from ramp.text import one_line
@@ -209,8 +210,6 @@ def _account_problem(accounts: dict[str, Account], account_id: str, kind: Accoun
     account = accounts.get(account_id)
     if account is None:
         return RefusalCode.UNKNOWN_ACCOUNT, f"no account {account_id}"
-    if account.closed_at is not None:
-        return RefusalCode.ACCOUNT_CLOSED, f"account {account_id} is closed"
     if account.kind is not kind:
         return RefusalCode.WRONG_ACCOUNT, f"account {account_id} is a {account.kind} account, expected {kind}"
     return None
@@ -278,7 +277,7 @@ def _void_unseen(records: Records, void: RememberedVoid) -> Order:
     if there is None:
         there = replace(void, reason=one_line(void.reason, TEXT_LENGTH_MAX))
         balance = records.balances([void.user]).get(void.user)
-        known = balance is not None and balance.account.closed_at is None and balance.account.kind is AccountKind.USER
+        known = balance is not None and balance.account.kind is AccountKind.USER
         if known and at < void.valid_until <= at + VOID_REMEMBERED_MAX:
             records.forget_voids(at)
             records.remember_void(there)

@@ -6,6 +6,7 @@ Each declares its performatives and roles (`ramp.model.communicative_acts`), fro
 from __future__ import annotations
 
 from ramp.model.agreement import Signed
+from ramp.model.communicative_acts import Content
 from ramp.model.contents.accounts import (
     AccountLine,
     AccountQuery,
@@ -19,6 +20,7 @@ from ramp.model.contents.accounts import (
     RefundOrder,
     StatementLine,
     TradeLine,
+    TransferKind,
 )
 from ramp.model.contents.auction import Bid, CallForProposals, Proposal, Rejection
 from ramp.model.contents.changes import (
@@ -75,144 +77,11 @@ from ramp.model.contents.orders import (
     OrderLine,
     OrderPosted,
     OrderRefused,
+    OrderState,
     OrderVoided,
     OrderWithdrawal,
     PaymentMade,
     PaymentOrder,
     PaymentQuery,
     PaymentRefused,
-)
-
-__all__ = [
-    "Acceptance",
-    "AccountLine",
-    "AccountQuery",
-    "AccountStatement",
-    "Bid",
-    "CallForProposals",
-    "ChangeAgreed",
-    "ChangeCall",
-    "ChangeDone",
-    "ChangePosted",
-    "ChangePriced",
-    "ChangeRefused",
-    "ChangeWithdrawal",
-    "ClockQuery",
-    "ClockReading",
-    "Commitment",
-    "Confirmed",
-    "Content",
-    "DepositMade",
-    "DepositOrder",
-    "Deregistration",
-    "DirectoryListing",
-    "DirectoryQuery",
-    "EnrolmentGranted",
-    "EnrolmentRequest",
-    "FundsReserved",
-    "HoldCancelled",
-    "HoldGranted",
-    "HoldRefused",
-    "JobCancellation",
-    "JobInputPiece",
-    "JobOrder",
-    "JobOutput",
-    "JobOutputQuery",
-    "JobPeer",
-    "JobQuery",
-    "JobRefused",
-    "JobStatus",
-    "JobVariable",
-    "MachineQuery",
-    "MachineStatus",
-    "MarketOverview",
-    "NotUnderstood",
-    "OrderLine",
-    "OrderPosted",
-    "OrderRefused",
-    "OrderVoided",
-    "OrderWithdrawal",
-    "OverviewQuery",
-    "PaymentMade",
-    "PaymentOrder",
-    "PaymentQuery",
-    "PaymentRefused",
-    "Proposal",
-    "RefundOrder",
-    "Registered",
-    "Registration",
-    "Rejection",
-    "RequestRefused",
-    "RevocationNotice",
-    "RevocationQuery",
-    "Settled",
-    "SlotMoveHeard",
-    "SlotMoved",
-    "StatementLine",
-    "TradeLine",
-    "UnfitAgent",
-    "Unverified",
-]
-
-Content = (
-    CallForProposals
-    | Proposal
-    | Rejection
-    | Acceptance
-    | HoldGranted
-    | HoldRefused
-    | HoldCancelled
-    | PaymentOrder
-    | FundsReserved
-    | OrderRefused
-    | OrderWithdrawal
-    | OrderPosted
-    | OrderVoided
-    | Commitment
-    | Signed
-    | Confirmed
-    | Settled
-    | ChangeCall
-    | ChangePriced
-    | ChangeAgreed
-    | ChangeRefused
-    | ChangePosted
-    | ChangeWithdrawal
-    | ChangeDone
-    | PaymentMade
-    | PaymentRefused
-    | PaymentQuery
-    | AccountQuery
-    | AccountStatement
-    | DepositOrder
-    | DepositMade
-    | RefundOrder
-    | OverviewQuery
-    | MarketOverview
-    | ClockQuery
-    | ClockReading
-    | MachineQuery
-    | MachineStatus
-    | Registration
-    | Registered
-    | Deregistration
-    | DirectoryQuery
-    | DirectoryListing
-    | JobOrder
-    | JobInputPiece
-    | JobQuery
-    | JobCancellation
-    | JobOutputQuery
-    | JobStatus
-    | JobRefused
-    | JobOutput
-    | SlotMoved
-    | SlotMoveHeard
-    | EnrolmentRequest
-    | EnrolmentGranted
-    | RevocationQuery
-    | RevocationNotice
-    | RequestRefused
-    | Unverified
-    | NotUnderstood
 )

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
-from ramp.model.communicative_acts import Interaction, Performative, said
+from ramp.model.communicative_acts import Content, Interaction, Performative, said
 from ramp.model.instant import Instant
 from ramp.model.seal import BY_BANK, BY_KEEPER, BY_TRADER
 
 ISSUING: Final = "market"
 """Kind of the account that deposits come from: its overdraft is all money that can ever exist, without a limit."""
 
-PAYMENT: Final = "payment"
-"""Kind of a transfer for an agreement or its growth."""
-
-DEPOSIT: Final = "deposit"
-"""Kind of a transfer without an agreement."""
-
-
 REPLAYED: Final = "replayed"
 """Code of a refusal: the account has used the query's nonce before."""
+
+
+class TransferKind(StrEnum):
+    """The purpose of a transfer; a refund returns a part of a payment, or all that is left of it."""
+
+    PAYMENT = "payment"
+    REFUND = "refund"
+    DEPOSIT = "deposit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +40,12 @@ class StatementLine:
     @property
     def deposit_id(self) -> str:
         """Return the id of a deposit, which replaces an agreement's; empty for other transfers."""
-        return self.agreement_id if self.kind == DEPOSIT else ""
+        return self.agreement_id if self.kind == TransferKind.DEPOSIT else ""
 
 
 @said(Performative.QUERY_REF, interaction=Interaction.QUERY, by=BY_TRADER)
 @dataclass(frozen=True, slots=True)
-class AccountQuery:
+class AccountQuery(Content):
     """QUERY_REF to the bank for one's own balance or statement (paper section 6.3, BalanceRequestBehaviour).
 
     Attributes:
@@ -61,7 +63,7 @@ class AccountQuery:
 
 @said(Performative.INFORM, interaction=Interaction.QUERY, by=BY_BANK)
 @dataclass(frozen=True, slots=True)
-class AccountStatement:
+class AccountStatement(Content):
     """INFORM by the bank to an account query; amounts in minor units."""
 
     nonce: str
@@ -75,7 +77,7 @@ class AccountStatement:
 
 @said(Performative.REQUEST, interaction=Interaction.REQUEST, by=BY_KEEPER)
 @dataclass(frozen=True, slots=True)
-class DepositOrder:
+class DepositOrder(Content):
     """REQUEST by the keeper: credit an account out of the market's issuing account.
 
     Attributes:
@@ -93,7 +95,7 @@ class DepositOrder:
 
 @said(Performative.REQUEST, interaction=Interaction.REQUEST, by=BY_KEEPER)
 @dataclass(frozen=True, slots=True)
-class RefundOrder:
+class RefundOrder(Content):
     """REQUEST by the keeper: refund what is left of an agreement's payments; answered by `ChangePosted`, once.
 
     Attributes:
@@ -107,7 +109,7 @@ class RefundOrder:
 
 @said(Performative.AGREE, interaction=Interaction.REQUEST, by=BY_BANK)
 @dataclass(frozen=True, slots=True)
-class DepositMade:
+class DepositMade(Content):
     """AGREE by the bank: the account has been credited, once."""
 
     deposit_id: str
@@ -117,7 +119,7 @@ class DepositMade:
 
 @said(Performative.QUERY_REF, interaction=Interaction.QUERY, by=BY_KEEPER)
 @dataclass(frozen=True, slots=True)
-class OverviewQuery:
+class OverviewQuery(Content):
     """QUERY_REF by the keeper: all trading in a period (paper section 6.3), in pages.
 
     Attributes:
@@ -165,12 +167,17 @@ class TradeLine:
     @property
     def deposit_id(self) -> str:
         """Return the id of a deposit, which replaces an agreement's; empty for other transfers."""
-        return self.agreement_id if self.kind == DEPOSIT else ""
+        return self.agreement_id if self.kind == TransferKind.DEPOSIT else ""
+
+    @property
+    def is_end(self) -> bool:
+        """Whether it refunds all that was left of an agreement's payments, which ends the agreement."""
+        return self.transfer_id == f"{TransferKind.REFUND}:{self.agreement_id}"
 
 
 @said(Performative.INFORM, interaction=Interaction.QUERY, by=BY_BANK)
 @dataclass(frozen=True, slots=True)
-class MarketOverview:
+class MarketOverview(Content):
     """INFORM by the bank to the keeper: all accounts and a page of the trading.
 
     Attributes:
@@ -190,7 +197,7 @@ class MarketOverview:
 
 @said(Performative.QUERY_REF, interaction=Interaction.QUERY)
 @dataclass(frozen=True, slots=True)
-class ClockQuery:
+class ClockQuery(Content):
     """QUERY_REF to the bank for its time; `query_id` serves once, so that no old answer fits."""
 
     query_id: str
@@ -198,7 +205,7 @@ class ClockQuery:
 
 @said(Performative.INFORM, interaction=Interaction.QUERY, by=BY_BANK, any_age=True)
 @dataclass(frozen=True, slots=True)
-class ClockReading:
+class ClockReading(Content):
     """INFORM by the bank: its clock, read between the question and this answer."""
 
     query_id: str

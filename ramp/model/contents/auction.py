@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ramp.model.communicative_acts import Interaction, Performative, said
+from ramp.model.communicative_acts import Content, Interaction, Performative, said
 from ramp.model.offer import Offer, Refusal
 from ramp.model.request import RequestForQuotation
 from ramp.model.seal import BY_RESOURCE, BY_USER
@@ -21,7 +21,7 @@ class Bid:
 
 @said(Performative.CFP, interaction=Interaction.CONTRACT_NET, by=BY_USER, is_offer=True)
 @dataclass(frozen=True, slots=True)
-class CallForProposals:
+class CallForProposals(Content):
     """CFP: all units of the request at this round's asking prices.
 
     Attributes:
@@ -44,7 +44,7 @@ class CallForProposals:
 
 @said(Performative.PROPOSE, Performative.REFUSE, interaction=Interaction.CONTRACT_NET, by=BY_RESOURCE, is_offer=True)
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class Proposal(Content):
     """PROPOSE (with offers) or REFUSE (without): one answer for all units of a call."""
 
     request_id: str
@@ -55,7 +55,7 @@ class Proposal:
 
 @said(Performative.REJECT_PROPOSAL, interaction=Interaction.CONTRACT_NET, by=BY_USER, is_offer=True)
 @dataclass(frozen=True, slots=True)
-class Rejection:
+class Rejection(Content):
     """REJECT_PROPOSAL: an offer that does not meet the request, or that lost."""
 
     request_id: str

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ramp.model.agreement import TERMINAL, Signed
-from ramp.model.communicative_acts import Interaction, Performative, said
+from ramp.model.communicative_acts import Content, Interaction, Performative, said
 from ramp.model.instant import Duration, Instant
 from ramp.model.seal import BY_BANK, BY_RESOURCE, BY_TRADER, BY_USER, Role, Seal
 
 
 @said(Performative.CFP, interaction=Interaction.CONTRACT_NET, by=BY_USER)
 @dataclass(frozen=True, slots=True)
-class ChangeCall:
+class ChangeCall(Content):
     """CFP by the user: the price of more cores or a later end is wanted.
 
     Attributes:
@@ -32,7 +32,7 @@ class ChangeCall:
 
 @said(Performative.PROPOSE, interaction=Interaction.CONTRACT_NET, by=BY_RESOURCE)
 @dataclass(frozen=True, slots=True)
-class ChangePriced:
+class ChangePriced(Content):
     """PROPOSE by the resource: a price for the addition; nothing is set aside.
 
     Attributes:
@@ -56,7 +56,7 @@ class ChangePriced:
 
 @said(Performative.AGREE, Performative.CONFIRM, interaction=Interaction.REQUEST, by=BY_TRADER)
 @dataclass(frozen=True, slots=True)
-class ChangeAgreed:
+class ChangeAgreed(Content):
     """AGREE by the resource: it will take back a reduction at the instant stated, then have it posted.
 
     An addition is set aside on the machine until the change may no longer be posted. CONFIRM by the user: the bank has
@@ -69,7 +69,7 @@ class ChangeAgreed:
 
 @said(Performative.REFUSE, interaction=Interaction.REQUEST, by=frozenset({Role.RESOURCE, Role.BANK}))
 @dataclass(frozen=True, slots=True)
-class ChangeRefused:
+class ChangeRefused(Content):
     """REFUSE: the resource changes nothing; or the bank, finally: the change is not posted, nor ever will be.
 
     A terminal change may be asked for again.
@@ -83,7 +83,7 @@ class ChangeRefused:
 
 @said(Performative.AGREE, Performative.INFORM, interaction=Interaction.REQUEST, by=BY_BANK)
 @dataclass(frozen=True, slots=True)
-class ChangePosted:
+class ChangePosted(Content):
     """AGREE by the bank to the party that asked, INFORM to the other: the change holds from now on.
 
     Attributes:
@@ -113,7 +113,7 @@ class ChangePosted:
 
 @said(Performative.REQUEST, interaction=Interaction.REQUEST, by=BY_USER)
 @dataclass(frozen=True, slots=True)
-class ChangeWithdrawal:
+class ChangeWithdrawal(Content):
     """REQUEST by the user to the bank: void it, unless it is posted; the answer is final either way.
 
     To the resource: the order of an addition is void, so release the reservation for it.
@@ -125,7 +125,7 @@ class ChangeWithdrawal:
 
 @said(Performative.INFORM, interaction=Interaction.REQUEST, by=BY_RESOURCE)
 @dataclass(frozen=True, slots=True)
-class ChangeDone:
+class ChangeDone(Content):
     """INFORM by the resource: the bank has posted the change; with both signatures and the bank's answer, as proof.
 
     Attributes:
@@ -141,7 +141,7 @@ class ChangeDone:
 
 @said(Performative.INFORM, interaction=Interaction.REQUEST, by=frozenset({Role.RESOURCE}))
 @dataclass(frozen=True, slots=True)
-class SlotMoved:
+class SlotMoved(Content):
     """INFORM: a slot has other places or another reservation than its agreement names; times, cores and price stay.
 
     Repeated until it is acknowledged, as long as the slot lasts.
@@ -161,7 +161,7 @@ class SlotMoved:
 
 @said(Performative.CONFIRM, interaction=Interaction.REQUEST, by=frozenset({Role.USER}))
 @dataclass(frozen=True, slots=True)
-class SlotMoveHeard:
+class SlotMoveHeard(Content):
     """CONFIRM: the buyer has recorded that move, or a later one.
 
     Attributes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ramp.model.agreement import Signed
-from ramp.model.communicative_acts import Interaction, Performative, said
+from ramp.model.communicative_acts import Content, Interaction, Performative, said
 from ramp.model.contents.orders import FundsReserved, PaymentMade
 from ramp.model.instant import Duration
 from ramp.model.offer import Offer, RefusalCode
@@ -14,7 +14,7 @@ from ramp.model.seal import BY_RESOURCE, BY_TRADER, BY_USER, Seal
 
 @said(Performative.ACCEPT_PROPOSAL, interaction=Interaction.CONTRACT_NET, by=BY_USER)
 @dataclass(frozen=True, slots=True)
-class Acceptance:
+class Acceptance(Content):
     """ACCEPT_PROPOSAL, the first phase: will you hold the slot?"""
 
     request_id: str
@@ -23,7 +23,7 @@ class Acceptance:
 
 @said(Performative.AGREE, interaction=Interaction.CONTRACT_NET, by=BY_RESOURCE)
 @dataclass(frozen=True, slots=True)
-class HoldGranted:
+class HoldGranted(Content):
     """AGREE: the vote yes, with the reservation's id and how long the hold lasts from the moment of sending."""
 
     request_id: str
@@ -34,7 +34,7 @@ class HoldGranted:
 
 @said(Performative.REFUSE, interaction=Interaction.CONTRACT_NET, by=BY_RESOURCE)
 @dataclass(frozen=True, slots=True)
-class HoldRefused:
+class HoldRefused(Content):
     """REFUSE: the vote no; also to a commitment that comes after the hold's end or has wrong terms.
 
     Attributes:
@@ -54,7 +54,7 @@ class HoldRefused:
 
 @said(Performative.CANCEL, Performative.INFORM, interaction=Interaction.CONTRACT_NET, by=BY_TRADER)
 @dataclass(frozen=True, slots=True)
-class HoldCancelled:
+class HoldCancelled(Content):
     """CANCEL of a hold (step 9), and INFORM as its acknowledgement."""
 
     request_id: str
@@ -63,7 +63,7 @@ class HoldCancelled:
 
 @said(Performative.CONFIRM, interaction=Interaction.CONTRACT_NET, by=BY_USER)
 @dataclass(frozen=True, slots=True)
-class Commitment:
+class Commitment(Content):
     """CONFIRM by the user: the signed agreement, with the bank's vote for its order.
 
     Attributes:
@@ -79,7 +79,7 @@ class Commitment:
 
 @said(Performative.CONFIRM, interaction=Interaction.CONTRACT_NET, by=BY_RESOURCE)
 @dataclass(frozen=True, slots=True)
-class Confirmed:
+class Confirmed(Content):
     """CONFIRM by the resource: the signed agreement has arrived and is on its way to the bank."""
 
     agreement_id: str
@@ -88,7 +88,7 @@ class Confirmed:
 
 @said(Performative.INFORM, interaction=Interaction.CONTRACT_NET, by=BY_RESOURCE)
 @dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(Content):
     """INFORM: the bank has paid; the agreement with both signatures, and the bank's answer, as proof.
 
     Attributes:

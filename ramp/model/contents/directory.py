@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ramp.model.communicative_acts import Interaction, Performative, said
+from ramp.model.communicative_acts import Content, Interaction, Performative, said
 from ramp.model.instant import Duration
 from ramp.model.machine_terms.static_needs import StaticNeeds
 from ramp.model.seal import BY_DIRECTORY, BY_RESOURCE
@@ -13,7 +13,7 @@ from ramp.model.slot import StaticTerms
 
 @said(Performative.SUBSCRIBE, interaction=Interaction.SUBSCRIBE, by=BY_RESOURCE)
 @dataclass(frozen=True, slots=True)
-class Registration:
+class Registration(Content):
     """SUBSCRIBE to the directory: this agent offers `service` for the next `lease`; repeated as a heartbeat.
 
     Attributes:
@@ -31,7 +31,7 @@ class Registration:
 
 @said(Performative.INFORM, interaction=Interaction.SUBSCRIBE, by=BY_DIRECTORY)
 @dataclass(frozen=True, slots=True)
-class Registered:
+class Registered(Content):
     """INFORM by the directory: the sender is listed; `number` is the highest known of that agent."""
 
     service: str
@@ -40,7 +40,7 @@ class Registered:
 
 @said(Performative.CANCEL, interaction=Interaction.SUBSCRIBE, by=BY_RESOURCE)
 @dataclass(frozen=True, slots=True)
-class Deregistration:
+class Deregistration(Content):
     """CANCEL to the directory: this agent leaves; numbered as registrations are."""
 
     service: str
@@ -49,7 +49,7 @@ class Deregistration:
 
 @said(Performative.QUERY_REF, interaction=Interaction.QUERY)
 @dataclass(frozen=True, slots=True)
-class DirectoryQuery:
+class DirectoryQuery(Content):
     """QUERY_REF to the directory: which agents offer `service` now?
 
     Attributes:
@@ -75,7 +75,7 @@ class UnfitAgent:
 
 @said(Performative.INFORM, interaction=Interaction.QUERY, by=BY_DIRECTORY)
 @dataclass(frozen=True, slots=True)
-class DirectoryListing:
+class DirectoryListing(Content):
     """INFORM by the directory: a page of names in alphabetical order.
 
     Attributes:
@@ -95,7 +95,7 @@ class DirectoryListing:
 
 @said(Performative.QUERY_REF, interaction=Interaction.QUERY)
 @dataclass(frozen=True, slots=True)
-class MachineQuery:
+class MachineQuery(Content):
     """QUERY_REF to a resource for the machine's state; `horizon` is the span of the projected load."""
 
     query_id: str
@@ -104,7 +104,7 @@ class MachineQuery:
 
 @said(Performative.INFORM, interaction=Interaction.QUERY)
 @dataclass(frozen=True, slots=True)
-class MachineStatus:
+class MachineStatus(Content):
     """INFORM by a resource: its plug-in's snapshot as a JSON object in text."""
 
     query_id: str

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ramp.model.communicative_acts import Interaction, Performative, said
+from ramp.model.communicative_acts import Content, Interaction, Performative, said
 from ramp.model.seal import BY_ENROLMENT
 
 
 @said(Performative.REQUEST, interaction=Interaction.REQUEST)
 @dataclass(frozen=True, slots=True)
-class EnrolmentRequest:
+class EnrolmentRequest(Content):
     """REQUEST to the enrolment office: a certificate for an invited party.
 
     Attributes:
@@ -32,7 +32,7 @@ class EnrolmentRequest:
 
 @said(Performative.INFORM, interaction=Interaction.REQUEST, by=BY_ENROLMENT)
 @dataclass(frozen=True, slots=True)
-class EnrolmentGranted:
+class EnrolmentGranted(Content):
     """INFORM by the enrolment office: the issued certificates, in PEM; the same for the same request.
 
     Attributes:
@@ -50,7 +50,7 @@ class EnrolmentGranted:
 
 @said(Performative.QUERY_REF, interaction=Interaction.QUERY)
 @dataclass(frozen=True, slots=True)
-class RevocationQuery:
+class RevocationQuery(Content):
     """QUERY_REF to the enrolment office: is there a newer revocation list?
 
     Attributes:
@@ -64,7 +64,7 @@ class RevocationQuery:
 
 @said(Performative.INFORM, interaction=Interaction.QUERY, by=BY_ENROLMENT)
 @dataclass(frozen=True, slots=True)
-class RevocationNotice:
+class RevocationNotice(Content):
     """INFORM by the enrolment office: the revocation list, asked for or because it has just changed.
 
     Attributes:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from ramp.model.communicative_acts import Interaction, Performative, said
+from ramp.model.communicative_acts import Content, Interaction, Performative, said
 from ramp.model.instant import Instant
 from ramp.model.seal import BY_RESOURCE, BY_USER
 
@@ -118,7 +118,7 @@ class JobPeer:
 
 @said(Performative.REQUEST, interaction=Interaction.REQUEST, by=BY_USER)
 @dataclass(frozen=True, slots=True)
-class JobOrder:
+class JobOrder(Content):
     """REQUEST by the buyer: run this on the slot; the same `job_id` is run once, however often it is ordered.
 
     Attributes:
@@ -187,7 +187,7 @@ def limits_problem(order: JobOrder) -> str:
 
 @said(Performative.QUERY_REF, interaction=Interaction.QUERY, by=BY_USER)
 @dataclass(frozen=True, slots=True)
-class JobQuery:
+class JobQuery(Content):
     """QUERY_REF by the buyer for the state of a job."""
 
     job_id: str
@@ -196,7 +196,7 @@ class JobQuery:
 
 @said(Performative.CANCEL, interaction=Interaction.REQUEST, by=BY_USER)
 @dataclass(frozen=True, slots=True)
-class JobCancellation:
+class JobCancellation(Content):
     """CANCEL by the buyer: end the job; the slot stays bought."""
 
     job_id: str
@@ -205,7 +205,7 @@ class JobCancellation:
 
 @said(Performative.QUERY_REF, interaction=Interaction.QUERY, by=BY_USER)
 @dataclass(frozen=True, slots=True)
-class JobOutputQuery:
+class JobOutputQuery(Content):
     """QUERY_REF by the buyer: the bytes of a stream or result file from an offset on, or the list of files.
 
     Attributes:
@@ -223,7 +223,7 @@ class JobOutputQuery:
 
 @said(Performative.REQUEST, interaction=Interaction.REQUEST, by=BY_USER)
 @dataclass(frozen=True, slots=True)
-class JobInputPiece:
+class JobInputPiece(Content):
     """REQUEST by the buyer, before an order: keep this piece of the job's archive of inputs.
 
     Attributes:
@@ -256,7 +256,7 @@ def piece_problem(piece: JobInputPiece) -> str:
 
 @said(Performative.AGREE, Performative.INFORM, interaction=Interaction.REQUEST, by=BY_RESOURCE)
 @dataclass(frozen=True, slots=True)
-class JobStatus:
+class JobStatus(Content):
     """AGREE to an order, INFORM otherwise: the state of a job.
 
     Attributes:
@@ -292,7 +292,7 @@ class JobStatus:
 
 @said(Performative.REFUSE, interaction=Interaction.REQUEST, by=BY_RESOURCE)
 @dataclass(frozen=True, slots=True)
-class JobRefused:
+class JobRefused(Content):
     """REFUSE: the job is not run, or unknown; `code` says why."""
 
     job_id: str
@@ -303,7 +303,7 @@ class JobRefused:
 
 @said(Performative.INFORM, interaction=Interaction.QUERY, by=BY_RESOURCE)
 @dataclass(frozen=True, slots=True)
-class JobOutput:
+class JobOutput(Content):
     """INFORM: a piece of a job's output or list of files, or (`INPUTS`, without data) how much of its inputs is there.
 
     Attributes:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ramp.model.communicative_acts import Interaction, Performative, said
+from ramp.model.communicative_acts import Content, Interaction, Performative, said
 from ramp.model.seal import Role
 
 
 @said(Performative.REFUSE, interaction=Interaction.REQUEST, by=frozenset({Role.BANK, Role.ENROLMENT}))
 @dataclass(frozen=True, slots=True)
-class RequestRefused:
+class RequestRefused(Content):
     """REFUSE by the bank or the enrolment office to a request or query.
 
     Attributes:
@@ -32,7 +32,7 @@ class RequestRefused:
     interaction=Interaction.REQUEST,
 )
 @dataclass(frozen=True, slots=True)
-class Unverified:
+class Unverified(Content):
     """Stands in for a signed content whose signatures did not verify; made by the host, never sent.
 
     Attributes:
@@ -50,7 +50,7 @@ class Unverified:
 
 @said(Performative.NOT_UNDERSTOOD, interaction=Interaction.ANY)
 @dataclass(frozen=True, slots=True)
-class NotUnderstood:
+class NotUnderstood(Content):
     """NOT_UNDERSTOOD: the message broke the protocol or could not be read."""
 
     reason: str

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from ramp.model.agreement import CHANGE_MARK
-from ramp.model.communicative_acts import Interaction, Performative, said
+from ramp.model.communicative_acts import Content, Interaction, Performative, said
 from ramp.model.instant import Duration, Instant
 from ramp.model.seal import BY_BANK, BY_USER
 
 
 @said(Performative.AGREE, interaction=Interaction.REQUEST, by=BY_BANK)
 @dataclass(frozen=True, slots=True)
-class PaymentMade:
+class PaymentMade(Content):
     """AGREE by the bank: user debited, resource credited."""
 
     agreement_id: str
@@ -22,7 +23,7 @@ class PaymentMade:
 
 @said(Performative.REFUSE, Performative.INFORM, interaction=Interaction.REQUEST, by=BY_BANK)
 @dataclass(frozen=True, slots=True)
-class PaymentRefused:
+class PaymentRefused(Content):
     """REFUSE or INFORM by the bank, final: this agreement is not paid, nor ever will be."""
 
     agreement_id: str
@@ -32,7 +33,7 @@ class PaymentRefused:
 
 @said(Performative.QUERY_REF, interaction=Interaction.QUERY)
 @dataclass(frozen=True, slots=True)
-class PaymentQuery:
+class PaymentQuery(Content):
     """QUERY_REF to the bank by a party of an agreement: was it paid?
 
     Answered by `PaymentMade`, `ChangePosted` or `PaymentRefused` (void, or not known); not at all while it is pending.
@@ -71,9 +72,18 @@ class OrderLine:
         return agreement_id, int(number) if number.isdecimal() and number.isascii() else 0
 
 
+class OrderState(StrEnum):
+    """State of an order at the bank; only a reserved order changes again."""
+
+    RESERVED = "reserved"
+    POSTED = "posted"
+    VOIDED = "voided"
+    REFUSED = "refused"
+
+
 @said(Performative.REQUEST, interaction=Interaction.REQUEST, by=BY_USER)
 @dataclass(frozen=True, slots=True)
-class PaymentOrder:
+class PaymentOrder(Content):
     """REQUEST by the user: set these costs aside for me, all or none; sent when all slots are held.
 
     Attributes:
@@ -89,7 +99,7 @@ class PaymentOrder:
 
 @said(Performative.AGREE, interaction=Interaction.REQUEST, by=BY_BANK)
 @dataclass(frozen=True, slots=True)
-class FundsReserved:
+class FundsReserved(Content):
     """AGREE by the bank, its vote yes: the costs are set aside under their agreement ids.
 
     Attributes:
@@ -111,7 +121,7 @@ class FundsReserved:
 
 @said(Performative.REFUSE, interaction=Interaction.REQUEST, by=BY_BANK)
 @dataclass(frozen=True, slots=True)
-class OrderRefused:
+class OrderRefused(Content):
     """REFUSE by the bank, its vote no, final for this order; `code` is the ledger's (`insufficient_funds`, ...)."""
 
     order_id: str
@@ -121,7 +131,7 @@ class OrderRefused:
 
 @said(Performative.REQUEST, interaction=Interaction.REQUEST, by=BY_USER)
 @dataclass(frozen=True, slots=True)
-class OrderWithdrawal:
+class OrderWithdrawal(Content):
     """REQUEST by the user: void this order, unless it has been posted; also of an order that never arrived.
 
     Attributes:
@@ -137,7 +147,7 @@ class OrderWithdrawal:
 
 @said(Performative.INFORM, interaction=Interaction.REQUEST, by=BY_BANK)
 @dataclass(frozen=True, slots=True)
-class OrderPosted:
+class OrderPosted(Content):
     """INFORM by the bank, final: the whole order is paid; `transfers` are the payments, in the order of the lines."""
 
     order_id: str
@@ -146,7 +156,7 @@ class OrderPosted:
 
 @said(Performative.INFORM, interaction=Interaction.REQUEST, by=BY_BANK)
 @dataclass(frozen=True, slots=True)
-class OrderVoided:
+class OrderVoided(Content):
     """INFORM by the bank, final: nothing of the order is paid, nor ever will be.
 
     Attributes:

@@ -11,7 +11,6 @@ from typing import Final
 
 from ramp.model.request import NodeDiskSpace, Nodes, RequestUnit, TotalDiskSpace
 from ramp.model.sizes.moldable import least_cores
-from ramp.model.slot import StaticTerms
 
 NEEDS_MAX: Final = 32
 """Maximum number of different needs of one request in a query; requests with more ask for all resources."""
@@ -48,29 +47,6 @@ class StaticNeeds:
     total_disk_space_gb: int | None = None
     node_disk_space_gb: int | None = None
     torus: bool = False
-
-    def met_by(self, machine: StaticTerms) -> bool:
-        """Whether a machine could run the unit; `static_refusal` of the unit gives the reason if not."""
-        exact = (
-            (self.operating_system, machine.operating_system),
-            (self.os_version, machine.os_version),
-            (self.architecture, machine.architecture),
-        )
-        least = (
-            (self.cores, machine.cores),
-            (self.cores_per_node, machine.cores_per_node),
-            (self.nodes, machine.cores // machine.cores_per_node),
-            (self.cpu_speed_mhz, machine.cpu_speed_mhz),
-            (self.inter_node_bandwidth_mbps, machine.inter_node_bandwidth_mbps),
-            (self.ram_per_core_mb, machine.ram_per_core_mb),
-            (self.total_disk_space_gb, machine.total_disk_space_gb),
-            (self.node_disk_space_gb, machine.node_disk_space_gb),
-        )
-        return (
-            (machine.torus or not self.torus)
-            and all(wanted is None or wanted == stated for wanted, stated in exact)
-            and all(wanted is None or (stated is not None and stated >= wanted) for wanted, stated in least)
-        )
 
 
 def needs_of(units: Iterable[RequestUnit]) -> tuple[StaticNeeds, ...]:

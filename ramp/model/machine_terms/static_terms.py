@@ -28,7 +28,11 @@ def static_refusal(unit: RequestUnit, machine: StaticTerms) -> Refusal | None:
 
 def check_static_terms(unit: RequestUnit, machine: StaticTerms) -> Refusal | None:
     """Return a refusal for the first static term that the machine misses, with the nearest valid value, or None."""
-    refusal = _check_cores(unit, machine) or _check_names(unit, machine) or _check_quantities(unit, machine)
+    if unit.cores.total > machine.cores:
+        has = _counted(machine.cores, "core")
+        return Refusal(unit.number, RefusalCode.MACHINE_TOO_SMALL, has, f"the machine has {has}")
+    refusal = _check_nodes(unit.number, unit.cores, machine) if isinstance(unit.cores, Nodes) else None
+    refusal = refusal or _check_names(unit, machine) or _check_quantities(unit, machine)
     if refusal is None and unit.torus is not None and not machine.torus:
         without = "this machine has no torus to place a shape on"
         return Refusal(unit.number, RefusalCode.TORUS, "no torus terms", without)
@@ -39,26 +43,14 @@ def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _check_cores(unit: RequestUnit, machine: StaticTerms) -> Refusal | None:
-    if unit.cores.total > machine.cores:
-        return Refusal(
-            unit.number,
-            RefusalCode.MACHINE_TOO_SMALL,
-            _counted(machine.cores, "core"),
-            f"the machine has {_counted(machine.cores, 'core')}",
-        )
-    if isinstance(unit.cores, Nodes):
-        if unit.cores.cores_per_node > machine.cores_per_node:
-            return Refusal(
-                unit.number,
-                RefusalCode.NODE_CORES,
-                f"{_counted(machine.cores_per_node, 'core')} a node",
-                f"a node has {_counted(machine.cores_per_node, 'core')}",
-            )
-        nodes = machine.cores // machine.cores_per_node
-        if unit.cores.count > nodes:
-            has = _counted(nodes, "node")
-            return Refusal(unit.number, RefusalCode.MACHINE_TOO_SMALL, has, f"the machine has {has}")
+def _check_nodes(number: int, wanted: Nodes, machine: StaticTerms) -> Refusal | None:
+    if wanted.cores_per_node > machine.cores_per_node:
+        has = _counted(machine.cores_per_node, "core")
+        return Refusal(number, RefusalCode.NODE_CORES, f"{has} a node", f"a node has {has}")
+    nodes = machine.cores // machine.cores_per_node
+    if wanted.count > nodes:
+        has = _counted(nodes, "node")
+        return Refusal(number, RefusalCode.MACHINE_TOO_SMALL, has, f"the machine has {has}")
     return None
 
 

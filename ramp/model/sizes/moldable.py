@@ -87,7 +87,7 @@ def candidates(unit: RequestUnit) -> tuple[RequestUnit, ...]:
     return tuple(of_size(unit, size) for size in sorted(kept))
 
 
-def cost_cap(unit: RequestUnit, length: Duration, price: int | None = None) -> int:
+def cost_cap(unit: RequestUnit, length: Duration) -> int:
     """Return the maximum cost of a slot at the unit's price, in minor units.
 
     The price is per core-hour asked, whatever the slot's cores and its time beyond the wall time.
@@ -96,10 +96,8 @@ def cost_cap(unit: RequestUnit, length: Duration, price: int | None = None) -> i
     Args:
         unit: the unit.
         length: of the slot, microseconds.
-        price: in place of the unit's.
     """
-    asked = unit.cpu_hour_cost if price is None else price
-    return money.cost(asked, unit.cores.total, length if unit.wall_time is None else unit.wall_time)
+    return money.cost(unit.cpu_hour_cost, unit.cores.total, length if unit.wall_time is None else unit.wall_time)
 
 
 def price_with(unit: RequestUnit, cores: int, length: Duration, price: int | None = None) -> int:
@@ -113,10 +111,12 @@ def price_with(unit: RequestUnit, cores: int, length: Duration, price: int | Non
         length: of the slot, microseconds.
         price: in place of the unit's.
     """
+    asked = unit.cpu_hour_cost if price is None else price
     charged = 2 * money.MINOR_UNITS_PER_CREDIT * cores * length
     if charged <= 0:
-        return unit.cpu_hour_cost if price is None else price
-    return ((2 * cost_cap(unit, length, price) + 1) * HOUR - 1) // charged  # costs are rounded half up
+        return asked
+    cap = money.cost(asked, unit.cores.total, length if unit.wall_time is None else unit.wall_time)
+    return ((2 * cap + 1) * HOUR - 1) // charged  # costs are rounded half up
 
 
 def price_for(unit: RequestUnit, price: int, cores: int, length: Duration) -> int:
@@ -163,9 +163,9 @@ def moldable_problems(unit: RequestUnit) -> tuple[str, ...]:
     found = []
     if not isinstance(unit.cores, TotalCores):
         found.append("a range of cores needs TotalCores (the reference size), not Nodes")
-    elif not 1 <= terms.least <= unit.cores.count <= terms.most:
+    elif not 1 <= terms.least <= unit.cores.total <= terms.most:
         found.append(
-            f"invalid range of cores: got {terms.least} to {terms.most} with a reference size of {unit.cores.count}, "
+            f"invalid range of cores: got {terms.least} to {terms.most} with a reference size of {unit.cores.total}, "
             "expected 1 <= least <= reference size <= most"
         )
     if unit.wall_time is None:

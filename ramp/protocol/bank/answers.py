@@ -12,6 +12,7 @@ from ramp.model.contents import (
     OrderLine,
     OrderPosted,
     OrderRefused,
+    OrderState,
     OrderVoided,
     PaymentMade,
     PaymentQuery,
@@ -19,18 +20,18 @@ from ramp.model.contents import (
     Unverified,
 )
 from ramp.model.instant import Instant
-from ramp.protocol.events import OrderFate, OrderStanding
+from ramp.protocol.events import OrderStanding
 
 
 def order_answer(order: OrderStanding, now: Instant) -> tuple[Performative, Content]:
     """Return the answer to the buyer about an order."""
-    if order.fate is OrderFate.RESERVED:
+    if order.state is OrderState.RESERVED:
         left = order.valid_until - now
         vote = FundsReserved(order.order_id, order.user, order.lines, left, order.valid_until, now)
         return Performative.AGREE, vote
-    if order.fate is OrderFate.POSTED:
+    if order.state is OrderState.POSTED:
         return Performative.INFORM, OrderPosted(order.order_id, order.transfers)
-    if order.fate is OrderFate.REFUSED:
+    if order.state is OrderState.REFUSED:
         return Performative.REFUSE, OrderRefused(order.order_id, order.code, order.detail)
     return Performative.INFORM, OrderVoided(order.order_id, order.code, order.detail, order.awaited)
 
@@ -41,10 +42,10 @@ def agreement_answer(order: OrderStanding, agreement_id: str) -> tuple[Performat
     if refund is not None:
         return Performative.AGREE, refund
     line = next((each for each in order.lines if each.agreement_id == agreement_id), None)
-    if order.fate is OrderFate.POSTED:
+    if order.state is OrderState.POSTED:
         made = next(each for each in order.transfers if each.agreement_id == agreement_id)
         return Performative.AGREE, _paid(line, made)
-    if order.fate is OrderFate.RESERVED:
+    if order.state is OrderState.RESERVED:
         return None
     return Performative.REFUSE, _unpaid(line, PaymentRefused(agreement_id, order.code, order.detail))
 
@@ -62,7 +63,7 @@ def _unpaid(line: OrderLine | None, refused: PaymentRefused) -> PaymentRefused |
 def announcements(order: OrderStanding) -> list[tuple[str, Performative, Content]]:
     """Return the unrequested messages after an order was posted or voided."""
     told: list[tuple[str, Performative, Content]] = []
-    if order.fate is OrderFate.VOIDED:
+    if order.state is OrderState.VOIDED:
         told.append(
             (order.user, Performative.INFORM, OrderVoided(order.order_id, order.code, order.detail, order.awaited))
         )

@@ -9,7 +9,6 @@ sent, and final. The ledger is the bank's journal; memory has only the open orde
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
@@ -25,6 +24,7 @@ from ramp.model.contents import (
     MarketOverview,
     NotUnderstood,
     OrderRefused,
+    OrderState,
     OrderWithdrawal,
     OverviewQuery,
     PaymentOrder,
@@ -33,7 +33,7 @@ from ramp.model.contents import (
     RequestRefused,
     Unverified,
 )
-from ramp.model.instant import HOUR, MINUTE, Duration, Instant
+from ramp.model.instant import HOUR, MINUTE, Instant
 from ramp.model.money import credits_text
 from ramp.model.price_paid import price_problem
 from ramp.model.probable_start import QUEUE_WAIT_MAX, probable_start_problem
@@ -45,10 +45,9 @@ from ramp.protocol.bank import changes
 from ramp.protocol.bank.answers import agreement_answer, agreement_of, announcements, order_answer
 from ramp.protocol.bank.changes import BAD_SIGNATURE, BAD_TERMS
 from ramp.protocol.belief import sealed_lately
-from ramp.protocol.conversations import Conversations
+from ramp.protocol.conversations import Alarm, guarded
 from ramp.protocol.effects import Effect, Send, reply
-from ramp.protocol.events import ChangeDecided, Event, MessageReceived, OrderFate, OrderStanding
-from ramp.protocol.faults import guarded
+from ramp.protocol.events import ChangeDecided, Event, MessageReceived, OrderStanding
 from ramp.protocol.party import Party
 from ramp.protocol.progress import KeeperOrdered
 from ramp.protocol.records import Record
@@ -59,20 +58,6 @@ UNKNOWN = "unknown_agreement"
 NOT_OWN = "not_own_account"
 
 
-@dataclass(frozen=True, slots=True)
-class OrderEnd:
-    """The end of an open order's validity."""
-
-    deadline: Instant
-
-    def on_timer(self, now: Instant) -> list[Effect]:
-        """Void all expired orders."""
-        return [fx.SweepOrders()]
-
-    def clock_set(self, by: Duration) -> None:
-        """Do nothing: the end of an order is a signed date."""
-
-
 class BankParty(Party):
     """Everything the Banking Agent does."""
 
@@ -81,7 +66,8 @@ class BankParty(Party):
         self._timing = timing
         self._asked: dict[str, Message] = {}
         self._open: dict[str, OrderStanding] = {}
-        self._ends: Conversations[OrderEnd] = Conversations(self)
+        self._expiry = Alarm(is_date=True)
+        self.task(self._expiry, lambda _: [fx.SweepOrders()])
         self._calls = 0
 
     def start(self, now: Instant) -> list[Effect]:
@@ -248,7 +234,7 @@ class BankParty(Party):
 
     def _changed(self, order: OrderStanding, message: Message | None) -> list[Effect]:
         """Keep open orders; tell all parties of an order that was just posted or voided."""
-        if order.fate is OrderFate.RESERVED:
+        if order.state is OrderState.RESERVED:
             self._keep(order)
             return []
         return self._announce(order, message) if self._close(order.order_id) else []
@@ -323,15 +309,17 @@ class BankParty(Party):
     # -- common --------------------------------------------------------------------------------------------------
 
     def _keep(self, order: OrderStanding) -> None:
-        if order.order_id not in self._open:
-            self._ends.add(order.order_id, OrderEnd(order.valid_until))
-            self._ends.arm(order.order_id)
         self._open[order.order_id] = order
+        self._await_expiry()
 
     def _close(self, order_id: str) -> bool:
         """Drop an order; return whether it was open."""
-        self._ends.drop(order_id)
-        return self._open.pop(order_id, None) is not None
+        was_open = self._open.pop(order_id, None) is not None
+        self._await_expiry()
+        return was_open
+
+    def _await_expiry(self) -> None:
+        self._expiry.deadline = min((order.valid_until for order in self._open.values()), default=None)
 
     def _wait(self, message: Message) -> str:
         self._calls += 1

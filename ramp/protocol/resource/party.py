@@ -37,7 +37,7 @@ from ramp.model.seal import Role
 from ramp.model.slot import Slot
 from ramp.protocol.belief import said_by, sealed_by, sealed_lately
 from ramp.protocol.clock_comparison import ClockComparison
-from ramp.protocol.conversations import Retention
+from ramp.protocol.conversations import Retention, guarded
 from ramp.protocol.effects import Archive, Effect, ForgetSlots, Send
 from ramp.protocol.events import (
     AccountAsked,
@@ -57,7 +57,6 @@ from ramp.protocol.events import (
     SlotsQuoted,
     SlotsTended,
 )
-from ramp.protocol.faults import guarded
 from ramp.protocol.party import Party
 from ramp.protocol.progress import ClockCompared
 from ramp.protocol.questions import Questions
@@ -200,12 +199,18 @@ class ResourceParty(Party):
         Raises:
             RemoteProtocolError: if a message is not for a resource.
         """
+        if isinstance(event, MessageReceived):
+            message = event.message
+            if isinstance(message.content, CallForProposals):
+                return self._seller.on_call(message, message.content, now)
+            return self._on_message(message, now)
+        if isinstance(event, SlotsQuoted | SlotsPriced):
+            return guarded(event.call_id, partial(self._on_quotes, event, now))
+        return self._on_event(event, now)
+
+    def _on_event(self, event: Event, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
         match event:
-            case MessageReceived(message):
-                effects = self._on_message(message, now)
-            case SlotsQuoted(call_id) | SlotsPriced(call_id):
-                effects = guarded(call_id, partial(self._on_quotes, event, now))
             case MachineDescribed(call_id, snapshot):
                 effects = self._queries.answered(call_id, self._seller.described(snapshot))
             case SlotHeld(key) | SlotConfirmed(key) | SlotLookedUp(key) if participant := self.participants.get(key):
@@ -284,8 +289,6 @@ class ResourceParty(Party):
         if isinstance(content, JobWord):
             return self._on_job(message, content, now)
         match content:
-            case CallForProposals():
-                return self._seller.on_call(message, content, now)
             case Rejection(offer_id=offer_id):
                 self._seller.rejected(offer_id, message.sender)
                 return []

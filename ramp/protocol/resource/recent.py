@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from ramp.model.instant import Duration, Instant
 
@@ -12,7 +12,7 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 
-class Recent(Generic[Key, Value]):
+class Recent(dict[Key, Value]):
     """Values by key; the oldest go first.
 
     Args:
@@ -21,31 +21,26 @@ class Recent(Generic[Key, Value]):
     """
 
     def __init__(self, lifetime: Duration, most: int) -> None:
+        super().__init__()
         self._lifetime = lifetime
         self._most = most
-        self._values: OrderedDict[Key, tuple[Instant, Value]] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def get(self, key: Key) -> Value | None:
-        found = self._values.get(key)
-        return None if found is None else found[1]
+        self._until: OrderedDict[Key, Instant] = OrderedDict()
 
     def standing(self, key: Key, now: Instant) -> Value | None:
         """Return the value if its lifetime has not ended, else None."""
-        found = self._values.get(key)
-        return found[1] if found is not None and now < found[0] else None
+        return self[key] if key in self and now < self._until[key] else None
 
     def forget(self, key: Key) -> None:
-        self._values.pop(key, None)
+        if self.pop(key, None) is not None:
+            del self._until[key]
 
     def clock_set(self, by: Duration) -> None:
-        for key, (until, value) in self._values.items():
-            self._values[key] = until + by, value
+        for key, until in self._until.items():
+            self._until[key] = until + by
 
     def put(self, key: Key, value: Value, now: Instant) -> None:
-        self._values[key] = now + self._lifetime, value
-        self._values.move_to_end(key)
-        while len(self._values) > self._most or next(iter(self._values.values()))[0] <= now:
-            self._values.popitem(last=False)
+        self[key] = value
+        self._until[key] = now + self._lifetime
+        self._until.move_to_end(key)
+        while len(self) > self._most or next(iter(self._until.values())) <= now:
+            del self[self._until.popitem(last=False)[0]]

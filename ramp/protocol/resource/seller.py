@@ -117,12 +117,10 @@ class _Pending:
     """A call that waits for the plug-in's quotes, then for the strategy's prices.
 
     Attributes:
-        key: shared by copies of the call.
         asked: the unit and, of one size, what is asked of the machine.
         slots: quoted, with their units and the questions for their prices.
     """
 
-    key: tuple[str, str, int]
     message: Message
     call: CallForProposals
     asked: list[tuple[RequestUnit, RequestUnit]]
@@ -168,8 +166,6 @@ class Seller:
         # kept as long as an offer is valid: no auction lasts longer
         self._biddings: Recent[tuple[str, str], _Bidding] = Recent(timing.offer_validity, BIDDINGS_MAX)
         self._pending: OrderedDict[str, _Pending] = OrderedDict()
-        self._being_quoted: set[tuple[str, str, int]] = set()
-        self._calls = 0
 
     @property
     def cores(self) -> int:
@@ -195,8 +191,8 @@ class Seller:
         bidding = self._biddings.get((message.sender, call.request_id))
         if bidding is not None and bidding.answer is not None and bidding.answered == call.round_number:
             return [Send(bidding.answer, sealed=bool(call.rule))]
-        key = (message.sender, call.request_id, call.round_number)
-        if key in self._being_quoted:
+        call_id = f"quote-{call.round_number} {message.sender} {call.request_id}"
+        if call_id in self._pending:
             return []  # a copy; the machine is still at work on the first
         asked: list[tuple[RequestUnit, RequestUnit]] = []
         refused: list[Refusal] = []
@@ -213,12 +209,9 @@ class Seller:
                     asked.append((unit, size))
                 else:
                     refused.append(refusal)
-        self._calls += 1
-        call_id = f"quote-{self._calls}"
-        self._pending[call_id] = _Pending(key, message, call, asked, refused)
-        self._being_quoted.add(key)
+        self._pending[call_id] = _Pending(message, call, asked, refused)
         if len(self._pending) > PENDING_MAX:
-            self.drop(next(iter(self._pending)))
+            self._pending.popitem(last=False)
         if not asked:
             return self.on_quoted(call_id, (), now)
         return [QuoteSlots(call_id, tuple(size for _, size in asked))]
@@ -240,7 +233,7 @@ class Seller:
 
     def on_priced(self, call_id: str, prices: Sequence[int | PriceRefusal], now: Instant) -> list[Effect]:
         """Answer the call with an offer for each priced slot and a refusal of every other unit."""
-        pending = self.drop(call_id)
+        pending = self._pending.pop(call_id, None)
         if pending is None:
             return []
         message, call = pending.message, pending.call
@@ -262,20 +255,16 @@ class Seller:
             Proposal(call.request_id, call.round_number, offers, told),
             in_reply_to=message.reply_with,
         )
-        self._remember(reply, call, offers, now)
-        return [Send(reply, sealed=bool(call.rule))]  # the winner may be shown this offer
-
-    def _remember(self, reply: Message, call: CallForProposals, offers: Sequence[Offer], now: Instant) -> None:
-        """Keep an answer for copies of its call, and its prices for the next round."""
-        key = reply.receiver, call.request_id
-        bidding = self._biddings.get(key) or _Bidding()
+        # kept for copies of the call, and for the prices of the next round
+        bidding = self._biddings.get((message.sender, call.request_id)) or _Bidding()
         if bidding.answered < call.round_number:  # else a slow quote is older than a later round's
             bidding.answer, bidding.answered = reply, call.round_number
         for offer in offers:
             last = bidding.last.get(offer.unit)
             if last is None or last.round_number < call.round_number:
                 bidding.last[offer.unit] = _LastBid(call.round_number, offer)
-        self._biddings.put(key, bidding, now)
+        self._biddings.put((message.sender, call.request_id), bidding, now)
+        return [Send(reply, sealed=bool(call.rule))]  # the winner may be shown this offer
 
     def next_offer(self, taken: Offer, unit: RequestUnit, answer: Slot, user: str, now: Instant) -> tuple[Offer, ...]:
         """Offer the machine's next slot at the price of an accepted offer whose slot was taken.
@@ -305,12 +294,9 @@ class Seller:
         self._offers.put(offer.offer_id, OpenOffer(offer, unit, answer, user), now)
         return (offer,)
 
-    def drop(self, call_id: str) -> _Pending | None:
+    def drop(self, call_id: str) -> None:
         """Forget an unanswered call; a copy of it is answered afresh."""
-        pending = self._pending.pop(call_id, None)
-        if pending is not None:
-            self._being_quoted.discard(pending.key)
-        return pending
+        self._pending.pop(call_id, None)
 
     def offer(self, offer_id: str, now: Instant) -> OpenOffer | None:
         """Return an offer that is still valid, or None."""

@@ -7,13 +7,15 @@ winner's offer or above its user's cap, whatever the rule.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from typing import Final, TypeVar
 
-from ramp.errors import RuleFailed, told
+from ramp.errors import ConfigurationError, RuleFailed, told
 from ramp.model.offer import Offer
 from ramp.model.sizes.moldable import cost_cap
-from ramp.protocol.rules.auction_rule import AuctionRule, Bidding, Price, UnitBids
+from ramp.protocol.events import AuctionOptions
+from ramp.protocol.rules.auction_rule import PAPER_RULE, AuctionRule, Bidding, Price, UnitBids
 from ramp.text import one_line
 
 ROUNDS_MAX: Final = 100
@@ -152,3 +154,33 @@ def _shown(value: object) -> str:
         return one_line(repr(value), SHOWN_MAX)
     except (Exception, SystemExit):
         return f"an unprintable {type(value).__name__}"
+
+
+class RuleBook:
+    """Rules by name.
+
+    Args:
+        find: returns the rule of a name, or raises `ConfigurationError`.
+        default: name of the rule for requests without one.
+    """
+
+    def __init__(self, find: Callable[[str], AuctionRule], default: str = PAPER_RULE) -> None:
+        self._find = find
+        self._default = default
+
+    def settled(self, options: AuctionOptions) -> AuctionOptions:
+        """Return the options with the rule of the auction; the empty name means the paper's rule, as in records."""
+        return options if options.rule or self._default == PAPER_RULE else replace(options, rule=self._default)
+
+    def rule(self, options: AuctionOptions) -> CheckedRule:
+        """Return the rule of settled options.
+
+        Raises:
+            RuleFailed: if no rule has that name.
+        """
+        name = options.rule or PAPER_RULE
+        try:
+            # a rule by path (`FILE.py:Name`) uses its own name, as other parties lack the file
+            return CheckedRule(name.rpartition(":")[2], self._find(name))
+        except ConfigurationError as error:
+            raise RuleFailed(RuleFault.UNKNOWN, name, error.reason) from error

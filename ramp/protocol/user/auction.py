@@ -32,7 +32,7 @@ from ramp.model.shortcoming import shortcoming, site_shortcoming
 from ramp.model.sizes.moldable import least_cores, size_problem
 from ramp.protocol.belief import sealed_by
 from ramp.protocol.directory.discovery import Directories, Discovery
-from ramp.protocol.effects import Effect, Report, Send, not_understood
+from ramp.protocol.effects import Effect, Report, Send, not_understood, reject
 from ramp.protocol.events import Approval, AuctionOptions
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.outcome import RequestStatus, RoundRecord
@@ -43,10 +43,9 @@ from ramp.protocol.rules.paid_prices import RUNNER_UP_BYTES_MAX, PaidPrices, pas
 from ramp.protocol.timing import Pace, earliest, moved
 from ramp.protocol.transition_tables import AUCTION, AuctionState
 from ramp.protocol.user.bidding_round import BiddingRound
-from ramp.protocol.user.evaluator import lowest_bids, misfits, over_limit
+from ramp.protocol.user.evaluator import OffersMade, lowest_bids, misfits, over_limit
 from ramp.protocol.user.final_refusals import FinalRefusals, known_refusals
-from ramp.protocol.user.offers_made import OffersMade
-from ramp.protocol.user.voting import REQUEST_ENDED, reject
+from ramp.protocol.user.voting import REQUEST_ENDED
 
 ROUND_CLOSED = "RoundClosed"
 """Stimulus of what follows a round, whether its last answer or its time closed it."""
@@ -257,7 +256,8 @@ class Auction(StateMachine[AuctionState]):
             refusals = self._refused_all(RefusalCode.BAD_PROPOSAL, problem)
             effects.append(not_understood(message, f"{sender} {problem}"))
         else:
-            self._final.add(sender, refusals)
+            if refusals:
+                self._final.add(sender, refusals)
             for offer in proposal.offers:
                 rejected = self._consider(bidding, sender, offer, seal)
                 if rejected:
@@ -267,7 +267,7 @@ class Auction(StateMachine[AuctionState]):
             return effects
         again = bidding.answered(sender, refusals, now)
         self._silent.discard(sender)
-        if bidding.is_over(self._silent):
+        if bidding.silent.keys() <= self._silent:
             return effects + self._close_round(bidding, now)
         self._arm()
         return effects + self._call(bidding, again) if again else effects
@@ -283,18 +283,20 @@ class Auction(StateMachine[AuctionState]):
         if not self.rule.pays_offer and seal is not None and (size := passed_on_bytes(seal)) > RUNNER_UP_BYTES_MAX:
             most = f"expected at most {RUNNER_UP_BYTES_MAX}"
             return f"has sent a proposal of {size} bytes when passed on; {most}"
-        names = {(sender, offer.offer_id) for offer in proposal.offers}
-        if len(names) < len(proposal.offers) or names & self._named:
-            return f"reuses an offer id in round {proposal.round_number}"
-        self._named |= names
+        for offer in proposal.offers:
+            if (sender, offer.offer_id) in self._named:
+                return f"reuses an offer id in round {proposal.round_number}"
+            self._named.add((sender, offer.offer_id))
         return ""
 
     def _consider(self, bidding: BiddingRound, sender: str, offer: Offer, seal: Seal | None) -> list[Effect]:
         unit = self._asked.get(offer.unit)
         if unit is None or offer.resource != sender or offer.request_id != self.conversation_id:
             return [self._reject(sender, offer, "the offer names another resource, request or unit")]
-        if not self.rule.pays_offer and (other := self._called_otherwise(offer)):
-            return [self._reject(sender, offer, other)]
+        if not self.rule.pays_offer:
+            wanted = self.request.unit(offer.unit)
+            if other := called_otherwise(wanted, self.rule.name, offer, sealed=self.rule.sealed):
+                return [self._reject(sender, offer, other)]
         reason = shortcoming(unit, offer)
         if reason and (unfit := start_shortcoming(unit, offer) or site_shortcoming(unit, offer)):
             return [self._reject(sender, offer, unfit)]  # no best offer either
@@ -310,10 +312,6 @@ class Auction(StateMachine[AuctionState]):
             self._made.add_closest(offer)
             return []
         return [self._reject(sender, offer, reason)]
-
-    def _called_otherwise(self, offer: Offer) -> str:
-        wanted = self.request.unit(offer.unit)
-        return called_otherwise(wanted, self.rule.name, offer, sealed=self.rule.sealed)
 
     def _reject(self, resource: str, offer: Offer, reason: str) -> Send:
         return reject(self._user, resource, self.conversation_id, offer.offer_id, reason)

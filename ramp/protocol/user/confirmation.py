@@ -32,7 +32,7 @@ from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role, Seal
 from ramp.protocol.agreement_terms import HeldUnit, order_lines
 from ramp.protocol.belief import said_by
-from ramp.protocol.effects import Effect, Persist, SaveAgreement, Send
+from ramp.protocol.effects import Effect, Persist, SaveAgreement, Send, cancel_hold
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.outcome import BoughtUnit
 from ramp.protocol.records import (
@@ -47,7 +47,6 @@ from ramp.protocol.records import (
 from ramp.protocol.timing import Pace, Retry, earliest, moved
 from ramp.protocol.transition_tables import CONFIRMATION, ConfirmationState
 from ramp.protocol.user.confirmed_unit import ConfirmedUnit, UnitStage, checked_failure
-from ramp.protocol.user.voting import cancel_hold
 
 S = ConfirmationState
 

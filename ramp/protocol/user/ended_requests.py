@@ -26,6 +26,9 @@ class EndedRequests:
         is_open: whether an agreement is being cancelled or resized, so that its request must wait.
         until: returns the end of an agreement's resized slot, or 0.
         forgotten: called with the references that are forgotten.
+
+    Attributes:
+        retention: when to call `on_timer`.
     """
 
     def __init__(
@@ -45,13 +48,9 @@ class EndedRequests:
         self._agreements = agreements
         self._linger = timing.offer_validity
         self._time = timing.retention
-        self._retention = Retention(timing)
+        self.retention = Retention(timing)
         self._drawn_up: dict[str, list[str]] = {}
         self._at_length: deque[tuple[Instant, str]] = deque()
-
-    @property
-    def deadline(self) -> Instant | None:
-        return self._retention.deadline
 
     def drew_up(self, agreement: Agreement) -> None:
         """Record an agreement of a request; it may be voided later."""
@@ -67,7 +66,7 @@ class EndedRequests:
         ends = [outcome.started_at + outcome.duration]
         ends += [unit.offer.end for unit in outcome.units if unit.agreement_id]
         ends += [agreement.valid_until for agreement in of_request]
-        self._retention.keep(purchase.request_id, max(ends))
+        self.retention.keep(purchase.request_id, max(ends))
         self._at_length.append((now + self._linger, purchase.request_id))
         while self._at_length and self._at_length[0][0] <= now:
             self._shorten(self._at_length.popleft()[1])
@@ -75,17 +74,17 @@ class EndedRequests:
     def on_timer(self, now: Instant) -> list[Effect]:
         """Archive the requests whose retention is over, with their agreements."""
         references: list[str] = []
-        for request_id in self._retention.due(now):
+        for request_id in self.retention.due(now):
             purchase = self._purchases.get(request_id)
             if purchase is None or purchase.outcome is None:
                 continue  # suspended after a bug until the next start
             agreement_ids = self._drawn_up.get(request_id, [])
             if any(map(self._is_open, agreement_ids)):
-                self._retention.keep(request_id, now)
+                self.retention.keep(request_id, now)
                 continue
             latest = max(map(self._until, agreement_ids), default=0)
             if now < latest + self._time:
-                self._retention.keep(request_id, latest)
+                self.retention.keep(request_id, latest)
                 continue
             del self._purchases[request_id]
             for agreement_id in self._drawn_up.pop(request_id, ()):
@@ -95,7 +94,6 @@ class EndedRequests:
         return [Archive(tuple(references))] if references else []
 
     def clock_set(self, by: Duration) -> None:
-        self._retention.clock_set(by)
         self._at_length = deque((until + by, request_id) for until, request_id in self._at_length)
 
     def _shorten(self, request_id: str) -> None:

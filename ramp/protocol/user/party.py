@@ -34,9 +34,9 @@ from ramp.model.probable_start import request_problem
 from ramp.model.seal import Role
 from ramp.protocol.belief import sealed_by
 from ramp.protocol.clock_comparison import ClockComparison
-from ramp.protocol.conversations import Conversations
+from ramp.protocol.conversations import Conversations, guarded
 from ramp.protocol.directory.discovery import Directories, ListingPages
-from ramp.protocol.effects import Effect, Report
+from ramp.protocol.effects import Effect, Report, cancel_hold
 from ramp.protocol.events import (
     AccountAsked,
     AgreementCancelled,
@@ -50,7 +50,6 @@ from ramp.protocol.events import (
     RequestWithdrawn,
     ResourcesAsked,
 )
-from ramp.protocol.faults import guarded
 from ramp.protocol.outcome import RequestOutcome, RequestStatus
 from ramp.protocol.party import Party
 from ramp.protocol.progress import ClockCompared, RecordsMissing, RequestEnded
@@ -68,15 +67,13 @@ from ramp.protocol.records import (
     VoidAsked,
 )
 from ramp.protocol.rules.auction_rule import PAPER_RULE, AuctionRule
-from ramp.protocol.rules.checked_rule import CheckedRule
-from ramp.protocol.rules.rule_book import RuleBook
+from ramp.protocol.rules.checked_rule import CheckedRule, RuleBook
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.changing.desk import Changes
 from ramp.protocol.user.ended_requests import EndedRequests
 from ramp.protocol.user.jobs import JobAnswer, JobCommand, OwnJobs
 from ramp.protocol.user.moves import Moves
 from ramp.protocol.user.purchase import Purchase
-from ramp.protocol.user.voting import cancel_hold
 
 
 class UserParty(Party):
@@ -105,7 +102,8 @@ class UserParty(Party):
             until=self.changes.history.new_end,
             forgotten=self._forgotten,
         )
-        self.task(self._ended, self._ended.on_timer)
+        self.task(self._ended.retention, self._ended.on_timer)
+        self.follow(self._ended)
         self.jobs = OwnJobs(self.agreements, self.agreement_state, self._questions, self.changes.history.end)
         self.moves = Moves(self.agreements)
         self._clock = ClockComparison(name, bank)
@@ -189,9 +187,13 @@ class UserParty(Party):
         Raises:
             RemoteProtocolError: if a message belongs to no conversation of this user.
         """
-        if isinstance(event, MessageReceived):
-            return self._on_message(event.message, now)
-        return self._on_command(event, now)
+        if not isinstance(event, MessageReceived):
+            return self._on_command(event, now)
+        message = event.message
+        if isinstance(message.content, Proposal | DirectoryListing) and message.conversation_id in self._running:
+            purchase = self._running[message.conversation_id]
+            return self._running.act(message.conversation_id, partial(purchase.on_message, message, now), now)
+        return self._on_message(message, now)
 
     # -- commands ------------------------------------------------------------------------------------------------
 
@@ -262,8 +264,6 @@ class UserParty(Party):
         content = message.content
         if isinstance(content, JobAnswer):
             return self.jobs.answered(message, content, now)
-        if isinstance(content, Proposal):
-            return self._for_purchase(message, now)
         if self.changes.concern(content):
             effects = self.changes.handle(message, content, now)
             if isinstance(content, ChangePosted):

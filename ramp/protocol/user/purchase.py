@@ -14,16 +14,16 @@ from ramp.model.ports import IdSource
 from ramp.model.sizes.moldable import as_offered
 from ramp.protocol.agreement_terms import draw_up_agreements
 from ramp.protocol.directory.discovery import Directories
-from ramp.protocol.effects import Effect, Persist, Report
+from ramp.protocol.effects import Effect, Persist, Report, cancel_hold, reject
 from ramp.protocol.events import RequestSubmitted
 from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus
 from ramp.protocol.progress import ApprovalAsked, RequestEnded
 from ramp.protocol.records import AcceptanceAsked, FundsAsked, OrderClosed, Record, RequestConcluded, RequestStarted
 from ramp.protocol.rules.checked_rule import CheckedRule
-from ramp.protocol.timing import Pace, earliest
+from ramp.protocol.timing import Pace
 from ramp.protocol.user.auction import Auction, AuctionResult
 from ramp.protocol.user.confirmation import Confirmation
-from ramp.protocol.user.voting import REQUEST_ENDED, Voting, cancel_hold, reject
+from ramp.protocol.user.voting import REQUEST_ENDED, Voting
 
 
 class Purchase:
@@ -232,12 +232,9 @@ class Purchase:
             return self._after_confirmation(self.confirmation, now)
         if self._voting is not None:
             return self._after_voting(self._voting, now)
-        return self._after_auction(now)
+        return [] if self._auction.result is None else self._after_auction(self._auction.result, now)
 
-    def _after_auction(self, now: Instant) -> list[Effect]:
-        result = self._auction.result
-        if result is None:
-            return []
+    def _after_auction(self, result: AuctionResult, now: Instant) -> list[Effect]:
         if result.status is not None:
             shown = tuple(
                 self._quoted(result, number, offers, now) for number, offers in result.candidates.items() if offers
@@ -326,5 +323,6 @@ class Purchase:
 
     def _armed(self, effects: list[Effect]) -> list[Effect]:
         machines = (self._auction, self._voting, self.confirmation)
-        self.deadline = earliest(*(machine.deadline for machine in machines if machine is not None))
+        deadlines = (machine.deadline for machine in machines if machine is not None)
+        self.deadline = min((each for each in deadlines if each is not None), default=None)
         return effects

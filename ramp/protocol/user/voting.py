@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from ramp.errors import RemoteProtocolError, RuleFailed
 from ramp.model.acl import Message, Performative
-from ramp.model.contents import Acceptance, HoldCancelled, HoldGranted, HoldRefused, NotUnderstood, Rejection
+from ramp.model.contents import Acceptance, HoldCancelled, HoldGranted, HoldRefused, NotUnderstood
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit
@@ -20,7 +20,7 @@ from ramp.model.seal import Role, Seal
 from ramp.model.shortcoming import shortcoming
 from ramp.protocol.agreement_terms import HeldUnit
 from ramp.protocol.belief import sealed_by
-from ramp.protocol.effects import Effect, Persist, Report, Send
+from ramp.protocol.effects import Effect, Persist, Report, Send, cancel_hold
 from ramp.protocol.events import Preference
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.outcome import RequestStatus
@@ -382,15 +382,3 @@ class Voting(StateMachine[VotingState]):
                     deadlines += [ballot.retry.due, ballot.limit]
         self.deadline = earliest(*deadlines)
         return effects
-
-
-def cancel_hold(user: str, resource: str, request_id: str, offer_id: str) -> Send:
-    """Return a CANCEL of a hold (step 9), acknowledged by INFORM."""
-    cancelled = HoldCancelled(request_id, offer_id)
-    return Send(Message(Performative.CANCEL, user, resource, request_id, cancelled, reply_with=offer_id))
-
-
-def reject(user: str, resource: str, request_id: str, offer_id: str, reason: str) -> Send:
-    """Return a REJECT_PROPOSAL for one offer; it expects no answer."""
-    rejection = Rejection(request_id, offer_id, reason)
-    return Send(Message(Performative.REJECT_PROPOSAL, user, resource, request_id, rejection))

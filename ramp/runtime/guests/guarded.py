@@ -54,7 +54,7 @@ class GuardedGuest(Generic[Asking]):
                 return row.failed(part, MachineInDoubt(resting), False)
         transient: bool | None = None
         try:
-            value = row.ask(self.guest, part, now)
+            value = getattr(self.guest, row.call)(part, now) if row.ask is None else row.ask(self.guest, part, now)
             problem = row.problem(part, value)
         except StorageFailed as error:
             if row.changes and self._own_memory:  # that ends the agent, like the failure of its journal

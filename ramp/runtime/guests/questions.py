@@ -76,8 +76,10 @@ class Row(Generic[Asked, Part, Value, Answered]):
         answer: the type of its answer.
         call: the method of the guest that answers it; its name in messages and in the guest's health.
         same: the fields that name both question and answer.
-        parts: the parts of the question, each asked by a call of its own; by default it has one.
-        ask: asks the guest (a `ResourcePlugin` or a price strategy) about a part and returns a value.
+        parts: the parts of the question, each asked by a call of its own; by default it has one, and its answer one
+            value instead of several.
+        ask: asks the guest (a `ResourcePlugin` or a price strategy) about a part and returns a value; by default by the
+            method `call` with the part and the time.
         problem: says what is impossible about a value; empty if it is valid, as any is by default.
         failed: the value in place of a missing one, given the doubt, and whether the guest may have started with it; by
             default the doubt.
@@ -95,7 +97,7 @@ class Row(Generic[Asked, Part, Value, Answered]):
     answer: type[Answered]
     call: str
     same: tuple[str, ...]
-    ask: Callable[[Any, Part, Instant], Value]
+    ask: Callable[[Any, Part, Instant], Value] | None = None
     parts: Callable[[Asked], Sequence[Part]] = _whole
     problem: Callable[[Part, Value], str] = _no_problem
     failed: Callable[[Part, MachineInDoubt, bool], Any] = _doubt
@@ -112,7 +114,8 @@ class Row(Generic[Asked, Part, Value, Answered]):
         """Return the answer to a question, made of the values of all its parts."""
         if self.told is not None:
             return self.told(question, values)
-        return self.answer(*(getattr(question, name) for name in self.same), *values)
+        given = values if self.parts is _whole else (values,)
+        return self.answer(*(getattr(question, name) for name in self.same), *given)
 
     @property
     def can_be_repeated(self) -> bool:
@@ -216,10 +219,8 @@ ROWS: Final[tuple[Row[Any, Any, Any, Any], ...]] = (
         call="quote",
         same=("call_id",),
         parts=attrgetter("units"),
-        ask=lambda plugin, unit, now: plugin.quote(unit, now),
         problem=quote_problem,
         failed=lambda unit, doubt, _: _refused(unit, doubt),
-        told=lambda asked, slots: ev.SlotsQuoted(asked.call_id, slots),
         values=lambda answer: answer.answers,
         limit="quote",
         impatient=True,
@@ -323,7 +324,6 @@ ROWS: Final[tuple[Row[Any, Any, Any, Any], ...]] = (
         ask=lambda strategy, slot, _: strategy(slot),
         problem=price_problem,
         failed=lambda _, doubt, __: _unpriced(doubt),
-        told=lambda asked, prices: ev.SlotsPriced(asked.call_id, prices),
         values=lambda answer: answer.prices,
         limit="price",
         impatient=True,

@@ -9,15 +9,13 @@ from functools import partial
 from ramp.errors import LedgerRefusal
 from ramp.ledger.contract_change import ChangeTerms, DecidedChange, Grounds
 from ramp.ledger.interface import Ledger
-from ramp.ledger.orders.order import Order, OrderState
-from ramp.ledger.transfer import TransferKind
+from ramp.ledger.orders.order import Order
 from ramp.model.agreement import TERMINAL, ContractChange
-from ramp.model.contents import AccountLine, ChangePosted, PaymentMade, TradeLine
+from ramp.model.contents import AccountLine, ChangePosted, OrderState, PaymentMade, TransferKind
 from ramp.model.contents.accounts import REPLAYED
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.sizes.amended import state_digest
 from ramp.protocol import effects as fx
-from ramp.protocol import events as ev
 from ramp.protocol import events as said
 from ramp.protocol.effects import PostChange, VoidChange
 from ramp.protocol.events import ChangeDecided
@@ -41,7 +39,7 @@ class BankLedger:
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
 
-    def answer(self, effect: fx.AskLedger, now: Instant) -> ev.Answer:
+    def answer(self, effect: fx.AskLedger, now: Instant) -> said.Answer:
         """Carry out one effect; it is durable when this returns."""
         match effect:
             case fx.SweepOrders():
@@ -105,7 +103,7 @@ class BankLedger:
             order.user,
             order.lines,
             order.valid_until,
-            said.OrderFate(order.state.value),
+            order.state,
             order.code,
             order.reason,
             tuple(made),
@@ -189,7 +187,7 @@ class BankLedger:
                 replayed = "this query has been answered before"
                 return said.AccountLookedUp(effect.call_id, 0, 0, 0, (), REPLAYED, replayed)
             balance = self.ledger.balance(effect.account)
-            lines = self.ledger.statement(effect.account, effect.since, effect.until).lines if wants_lines else ()
+            lines = self.ledger.statement(effect.account, effect.since, effect.until) if wants_lines else ()
         except LedgerRefusal as refusal:
             return said.AccountLookedUp(effect.call_id, 0, 0, 0, (), refusal.code, refusal.reason)
         return said.AccountLookedUp(effect.call_id, balance.posted, balance.reserved, balance.credit_limit, lines)
@@ -200,21 +198,8 @@ class BankLedger:
             AccountLine(each.account.account_id, each.account.kind.value, each.posted, each.reserved, each.credit_limit)
             for each in found.balances
         )
-        trades = tuple(
-            TradeLine(
-                trade.transfer_id,
-                trade.posted_at,
-                trade.kind.value,
-                trade.debit_account,
-                trade.credit_account,
-                trade.agreement_id,
-                trade.order_id,
-                trade.amount,
-            )
-            for trade in found.trades
-        )
         first = accounts if effect.after == 0 else ()
-        return said.OverviewLookedUp(effect.call_id, first, trades, found.next_after or 0)
+        return said.OverviewLookedUp(effect.call_id, first, found.trades, found.next_after or 0)
 
 
 def _terms_of(body: ContractChange, *, by_buyer: bool) -> ChangeTerms:

@@ -42,8 +42,7 @@ from ramp.ledger.account import AccountKind
 from ramp.ledger.contract_change import Grounds
 from ramp.ledger.entry import Action
 from ramp.ledger.evidence import EvidenceKind
-from ramp.ledger.orders.order import OrderState
-from ramp.ledger.transfer import TransferKind
+from ramp.model.contents import OrderState, TransferKind
 from ramp.runtime.ledger.schema_version import SCHEMA_VERSION
 
 LOCK_PAUSE_S: Final = 0.01
@@ -103,13 +102,11 @@ ACCOUNTS = Table(
     Column("kind", _Word(AccountKind), nullable=False),
     Column("credit_limit", _BIG, CheckConstraint("credit_limit >= 0"), nullable=False),
     Column("opened_at", _BIG, nullable=False),
-    Column("closed_at", _BIG),
     Column("posted", _BIG, nullable=False, server_default="0"),
     Column("reserved", _BIG, CheckConstraint("reserved >= 0"), nullable=False, server_default="0"),
     CheckConstraint("posted - reserved + credit_limit >= 0", name="within_overdraft"),
     # A resource only returns what it was paid, so it needs no overdraft.
     CheckConstraint("kind <> 'resource' OR credit_limit = 0", name="sellers_owe_nothing"),
-    CheckConstraint("closed_at IS NULL OR (posted = 0 AND reserved = 0)", name="closed_is_empty"),
 )
 
 ORDERS = Table(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from typing import Any, Final
@@ -33,8 +33,7 @@ from ramp.ledger.account import Account, Balance
 from ramp.ledger.contract_change import DecidedChange
 from ramp.ledger.entry import Action, Entry, balance_changes
 from ramp.ledger.evidence import Evidence
-from ramp.ledger.orders.order import Order, OrderLine, RememberedVoid
-from ramp.ledger.overview import Total
+from ramp.ledger.orders.order import Order, RememberedVoid
 from ramp.ledger.snapshot import (
     AccountRow,
     ChangeRow,
@@ -45,7 +44,8 @@ from ramp.ledger.snapshot import (
     TransferRow,
     entry_row,
 )
-from ramp.ledger.transfer import Transfer, TransferKind, transfer_id_of
+from ramp.ledger.transfer import Transfer, transfer_id_of
+from ramp.model.contents import OrderLine, TransferKind
 from ramp.model.instant import Instant
 from ramp.runtime.ledger.schema import (
     ACCOUNTS,
@@ -113,7 +113,6 @@ _VOIDS_OF: Final = (
     .order_by(REMEMBERED_VOIDS.c.user)
 )
 _CHANGES_OF: Final = select(CHANGES).where(CHANGES.c.agreement_id == bindparam("wanted_id")).order_by(CHANGES.c.number)
-_NEXT_DEADLINE: Final = select(func.min(ORDERS.c.valid_until)).where(IS_RESERVED)
 _CHANGE_BALANCE: Final = (
     update(ACCOUNTS)
     .where(ACCOUNTS.c.account_id == bindparam("wanted_id"))
@@ -121,11 +120,6 @@ _CHANGE_BALANCE: Final = (
         posted=ACCOUNTS.c.posted + bindparam("posted_change"),
         reserved=ACCOUNTS.c.reserved + bindparam("reserved_change"),
     )
-)
-_CLOSE_ACCOUNT: Final = (
-    update(ACCOUNTS)
-    .where(ACCOUNTS.c.account_id == bindparam("wanted_id"), ACCOUNTS.c.closed_at.is_(None))
-    .values(closed_at=bindparam("closed_then"))
 )
 
 
@@ -147,17 +141,6 @@ class Tables:
     def transfer(self, agreement_id: str, kind: TransferKind) -> Transfer | None:
         row = self._connection.execute(_TRANSFER_OF, {"wanted_id": transfer_id_of(agreement_id, kind)}).one_or_none()
         return None if row is None else Transfer(*row)
-
-    def pending(self, account_id: str | None = None) -> Sequence[Transfer]:
-        query = (
-            select(TRANSFERS)
-            .join(ENTRIES, ENTRIES.c.transfer_id == TRANSFERS.c.transfer_id)
-            .where(ENTRIES.c.action == Action.ENTERED, TRANSFERS.c.posted_at.is_(None), TRANSFERS.c.voided_at.is_(None))
-            .order_by(ENTRIES.c.entry_number)
-        )
-        if account_id is not None:
-            query = query.where(or_(TRANSFERS.c.debit_account == account_id, TRANSFERS.c.credit_account == account_id))
-        return [Transfer(*row) for row in self._connection.execute(query)]
 
     def posted(self, account_id: str, since: Instant | None, until: Instant | None) -> Sequence[Transfer]:
         # The last entry of a posted transfer is its posting.
@@ -193,14 +176,6 @@ class Tables:
         )
         return [(row.entry_number, Transfer(*row[1:])) for row in self._connection.execute(query)]
 
-    def totals(self, since: Instant | None, until: Instant | None) -> Mapping[TransferKind, Total]:
-        query = (
-            select(TRANSFERS.c.kind, func.count().label("number"), func.sum(TRANSFERS.c.amount).label("amount"))
-            .where(*_posted_within(since, until))
-            .group_by(TRANSFERS.c.kind)
-        )
-        return {row.kind: Total(row.number, int(row.amount)) for row in self._connection.execute(query)}
-
     def order(self, order_id: str) -> Order | None:
         return next(iter(orders_of(self._connection.execute(_ORDER, {"wanted_id": order_id}))), None)
 
@@ -219,10 +194,6 @@ class Tables:
         if due is not None:
             query = query.where(ORDERS.c.valid_until <= due)
         return orders_of(self._connection.execute(query))
-
-    def next_deadline(self) -> Instant | None:
-        earliest: Instant | None = self._connection.execute(_NEXT_DEADLINE).scalar_one()
-        return earliest
 
     def starts_at(self, agreement_id: str) -> Instant | None:
         return self._connection.execute(_STARTS_AT, line_key(agreement_id)).scalar_one_or_none()
@@ -285,9 +256,6 @@ class Tables:
         match action:
             case Action.OPENED:
                 execute(insert(ACCOUNTS), [asdict(account) for account in subjects])
-            case Action.CLOSED:
-                closed = [{"wanted_id": each.account_id, "closed_then": each.closed_at} for each in subjects]
-                self._update(_CLOSE_ACCOUNT, closed)
             case Action.ENTERED if kind is Order:
                 execute(_ENTER_ORDER, [_values(ORDERS, order) for order in subjects])
                 if lines := [row for order in subjects for row in _line_values(order)]:

@@ -129,7 +129,7 @@ class UnitDraft:
         if isinstance(unit.cores, Nodes):
             values |= {"nodes": unit.cores.count, "node_cores": unit.cores.cores_per_node}
         else:
-            values["cores"] = unit.cores.count
+            values["cores"] = unit.cores.total
         if unit.moldable is not None:
             values["cores"] = f"{unit.moldable.least}..{unit.moldable.most}"
             values |= {"reference_cores": unit.cores.total, "speed_up": unit.moldable.law}

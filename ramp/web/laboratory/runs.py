@@ -140,9 +140,12 @@ class Runs:
             await asyncio.wait({self._task}, timeout=STOP_LIMIT_S)
 
     async def _follow(self, run: Run, options: Sequence[str]) -> None:
+        if run.state == "stopping":
+            run.state = "stopped"
+            return
         words = ("experiment", "run", run.experiment, *options, "--out", str(self._folder), "--progress-every", "1")
         self._process = await asyncio.create_subprocess_exec(*self._command, *words, stdout=DEVNULL, stderr=PIPE)
-        if run.state == "stopping":  # before there was a process
+        if run.state == "stopping":  # while the process began
             self._process.terminate()
         assert self._process.stderr is not None
         async for line in self._process.stderr:

@@ -10,7 +10,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
 
 from ramp.control.events import Event, RequestEnded, Submitted
-from ramp.model.instant import SECOND, Duration
+from ramp.model.instant import seconds
 from ramp.model.money import MINOR_UNITS_PER_CREDIT
 from ramp.model.offer import RefusalCode
 from ramp.protocol.outcome import RequestStatus
@@ -103,11 +103,6 @@ class Counted:
             self._refusals.labels(refused.refusal.code.value).inc()
         for _, after in event.answered:
             self._answer_s.observe(seconds(after))
-
-
-def seconds(duration: Duration) -> float:
-    """Return a duration in seconds, the unit of Prometheus."""
-    return duration / SECOND
 
 
 def credits_of(minor_units: int) -> float:

@@ -6,7 +6,6 @@ As `ramp.agents.group`, but every agent has the domain of its own host's server;
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import logging
@@ -43,31 +42,22 @@ def federated(config: SwarmConfig, domain_of: Mapping[str, str]) -> FederatedCon
 
 
 def main() -> int:
-    """Run the agents until SIGTERM."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--config", type=Path, required=True)
-    parser.add_argument("--state-dir", type=Path, required=True)
-    parser.add_argument("--host", required=True)
-    parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--ca-file", type=Path, required=True)
-    parser.add_argument("--agents", required=True)
-    parser.add_argument("--domains", required=True, help="JSON object: agent to domain")
-    options = parser.parse_args()
+    """Run the agents until SIGTERM, as the only argument says: the fields of `hosts._group_command` as JSON."""
     log_to_stderr(logging.WARNING)
-    asyncio.run(_run(options))
+    asyncio.run(_run(**json.loads(sys.argv[1])))
     return 0
 
 
-async def _run(options: argparse.Namespace) -> None:
+async def _run(
+    config: str, state: str, host: str, port: int, ca_file: str, agents: list[str], domains: dict[str, str]
+) -> None:
     # only here: listing the experiments imports this module, and SPADE takes a second
     from ramp.agents.group import run_agents
     from ramp.xmpp.settings import TransportSettings
 
-    config = federated(load_config(options.config), json.loads(options.domains))
-    settings = TransportSettings(
-        servers=((options.host, options.port),), ca_file=options.ca_file, federation=True, quotas=config.quotas
-    )
-    await run_agents(config, StateFolder(options.state_dir), settings, options.agents.split(","))
+    found = federated(load_config(Path(config)), domains)
+    settings = TransportSettings(servers=((host, port),), ca_file=Path(ca_file), federation=True, quotas=found.quotas)
+    await run_agents(found, StateFolder(Path(state)), settings, agents)
 
 
 if __name__ == "__main__":

@@ -171,9 +171,16 @@ def _prosody(host: Host, state: Path, port: int, accounts: Mapping[str, str]) ->
 
 @contextlib.contextmanager
 def _relay(host: Host, latency: Duration, links: Links, seed: int) -> Iterator[None]:
-    command = host.command(sys.executable, "-m", "simulation.experiments.trials.relay", "--host", host.address)
-    command += ["--port", str(SERVER_PORT), "--to-port", str(BEHIND_PORT), "--seed", str(seed)]
-    command += ["--latency-us", str(latency), "--jitter-us", str(links.jitter), "--loss", str(links.loss)]
+    told = {
+        "host": host.address,
+        "port": SERVER_PORT,
+        "to_port": BEHIND_PORT,
+        "latency_s": latency / SECOND,
+        "jitter_s": links.jitter / SECOND,
+        "loss": links.loss,
+        "seed": seed,
+    }
+    command = host.command(sys.executable, "-m", "simulation.experiments.trials.relay", json.dumps(told))
     with _ended(subprocess.Popen(tied(command), stdin=subprocess.DEVNULL, start_new_session=True)):
         yield
 
@@ -181,10 +188,16 @@ def _relay(host: Host, latency: Duration, links: Links, seed: int) -> Iterator[N
 def _group_command(
     host: Host, config: Path, state: StateFolder, names: Sequence[str], domain_of: dict[str, str]
 ) -> list[str]:
-    command = host.command(sys.executable, "-m", "simulation.experiments.trials.hosted_group")
-    command += ["--config", str(config), "--state-dir", str(state.path), "--agents", ",".join(names)]
-    command += ["--host", host.address, "--port", str(CLIENT_PORT), "--ca-file", str(host.ca_file)]
-    return [*command, "--domains", json.dumps(domain_of)]
+    told = {
+        "config": str(config),
+        "state": str(state.path),
+        "host": host.address,
+        "port": CLIENT_PORT,
+        "ca_file": str(host.ca_file),
+        "agents": names,
+        "domains": domain_of,
+    }
+    return host.command(sys.executable, "-m", "simulation.experiments.trials.hosted_group", json.dumps(told))
 
 
 @contextlib.contextmanager

@@ -6,9 +6,9 @@ retransmission instead, and all behind it wait with it, as in a TCP stream.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
+import json
 import random
 import sys
 
@@ -92,19 +92,9 @@ async def serve(host: str, port: int, to_port: int, latency_s: float, jitter_s: 
 
 
 def main() -> int:
-    """Run a slow line until SIGTERM."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--host", required=True)
-    parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--to-port", type=int, required=True)
-    parser.add_argument("--latency-us", type=int, required=True)
-    parser.add_argument("--jitter-us", type=int, default=0)
-    parser.add_argument("--loss", type=float, default=0.0)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    latency_s, jitter_s = options.latency_us / 1e6, options.jitter_us / 1e6
+    """Run a slow line until SIGTERM, as the only argument says: the arguments of `serve` as JSON."""
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(serve(options.host, options.port, options.to_port, latency_s, jitter_s, options.loss, options.seed))
+        asyncio.run(serve(**json.loads(sys.argv[1])))
     return 0
 
 

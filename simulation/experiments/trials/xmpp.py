@@ -1,4 +1,4 @@
-"""Runs market plans over real XMPP: `python -m ramp.agents.supervise` launches the agents in processes of their own.
+"""Runs market plans over real XMPP: a supervisor launches the agents in processes of their own.
 
 The machines' clocks begin at a whole second that lies before the launch, so that the market opens with machines of the
 age that its plans want and every request is submitted at its second: then both ways of running a plan see the same
@@ -7,23 +7,19 @@ loads. One quotation per user before the opening opens all connections; it leave
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Final
 
 import psutil
 
-from ramp.client.swarm import status
-from ramp.control.status import UP, AgentStatus, SwarmStatus
-from ramp.errors import TransportError
+from ramp.client.swarm import start_detached, stop
+from ramp.control.status import AgentStatus, SwarmStatus
 from ramp.model.instant import SECOND
 from ramp.model.slot import StaticTerms
 from ramp.runtime.clock import SystemClock
@@ -33,12 +29,6 @@ from simulation.experiments.market.trading import DOMAIN, RunningMarket, Tally, 
 from simulation.experiments.trials.plan import MarketPlan
 
 DEPOSIT_CREDITS: Final = 10**11
-READY_LIMIT_S: Final = 60.0
-"""How long the agents of a small market may take to be ready, in seconds; `_PER_AGENT_S` more for each agent."""
-
-STOP_LIMIT_S: Final = 40.0
-_PER_AGENT_S: Final = 0.4
-_POLL_S: Final = 0.05
 LAUNCH_S: Final = 5.0
 """What the launch of a small market takes on two cores, in seconds; a market that takes longer opens later."""
 
@@ -66,9 +56,12 @@ def run_over_xmpp(plans: Mapping[int, MarketPlan], tally: Tally) -> None:
         opening = (SystemClock().now() // SECOND + round(LAUNCH_S + LAUNCH_PER_AGENT_S * agents)) * SECOND
         write_private(state.path / "started_at", str(opening - largest.age))
         begun = time.perf_counter()
-        with _launched(config, state, READY_LIMIT_S + _PER_AGENT_S * agents) as up:
-            market = RunningMarket(state, _processes(up), opening, time.perf_counter() - begun)
+        launched = start_detached(config, state, parent=os.getpid())
+        try:
+            market = RunningMarket(state, _processes(launched), opening, time.perf_counter() - begun)
             trade_in_turn(plans, market, tally)
+        finally:
+            stop(state)
 
 
 def swarm_toml(plan: MarketPlan) -> str:
@@ -98,45 +91,10 @@ def _resource_toml(resource: ResourceConfig) -> list[str]:
     return lines
 
 
-# -- the market's life -----------------------------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def _launched(config: Path, state: StateFolder, limit_s: float) -> Iterator[SwarmStatus]:
-    log_path = state.logs / "supervisor.log"
-    command = [sys.executable, "-m", "ramp.agents.supervise", str(config), "--state-dir", str(state.path)]
-    command += ["--parent", str(os.getpid())]
-    with log_path.open("wb") as log:
-        supervisor = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
-        )
-    try:
-        end = time.monotonic() + limit_s
-        while (found := _status(state)) is None:
-            if supervisor.poll() is not None or time.monotonic() > end:
-                said = log_path.read_text("utf-8", errors="replace").strip()
-                raise TransportError(f"the market did not come up: {said or f'not ready within {limit_s:g} s'}")
-            time.sleep(_POLL_S)
-        yield found
-    finally:
-        supervisor.terminate()
-        try:
-            supervisor.wait(STOP_LIMIT_S)
-        except subprocess.TimeoutExpired:
-            supervisor.kill()
-            supervisor.wait()
-
-
-def _status(state: StateFolder) -> SwarmStatus | None:
-    """What the supervisor answers once everybody is ready."""
-    found = status(state)
-    return found if found is not None and found.state == UP else None
-
-
-def _processes(status: SwarmStatus) -> dict[str, psutil.Process]:
+def _processes(launched: SwarmStatus) -> dict[str, psutil.Process]:
     found: dict[str, psutil.Process] = {}
     by_pid: dict[int, list[AgentStatus]] = {}
-    for agent in status.agents:
+    for agent in launched.agents:
         by_pid.setdefault(agent.pid, []).append(agent)
     lot = 0
     for pid, agents in by_pid.items():
@@ -145,6 +103,6 @@ def _processes(status: SwarmStatus) -> dict[str, psutil.Process]:
             lot += 1
         name = {"resource": f"resources-{lot}", "user": "users"}.get(role, "market")
         found[name] = psutil.Process(pid)
-    if status.server.pid is not None:
-        found["server"] = psutil.Process(status.server.pid)
+    if launched.server.pid is not None:
+        found["server"] = psutil.Process(launched.server.pid)
     return found

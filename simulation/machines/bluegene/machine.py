@@ -20,27 +20,21 @@ from simulation.machines.bluegene.occupancy import Occupancy, StateVector
 from simulation.machines.bluegene.search import first_fit
 from simulation.machines.bluegene.wiring import LineWiring
 from simulation.machines.grid import Grid, bits_of
-from simulation.machines.grid_units import GridUnits
+from simulation.machines.grid_units import GridLayout, GridUnits
 from simulation.machines.interface import JobRequest, Placement, Reallocation, Traits
 from simulation.machines.reallocation import reallocate
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(GridLayout):
     """What a machine of cabled lines is made of; never changes.
 
     Attributes:
-        name: from the machine's file.
-        prefix: before the digits of a midplane's name.
-        dimension_names: x, y, z on Blue Gene/L.
         tables: the link table of each dimension, whose wiring has the dimension's width.
         cnodes: compute nodes of a midplane.
         processors: processors of a midplane.
     """
 
-    name: str
-    prefix: str
-    dimension_names: tuple[str, ...]
     tables: tuple[LinkTable, ...]
     cnodes: int = 512
     processors: int = 1024

@@ -10,7 +10,6 @@ import pytest
 from one_process import CONFIG
 
 from ramp.cli.main import main
-from ramp.runtime.archive import Archive, Row
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.ledger.store import LedgerStore
 from ramp.runtime.state_folder import StateFolder
@@ -18,12 +17,11 @@ from ramp.runtime.state_folder import StateFolder
 
 @pytest.fixture
 def state(tmp_path: Path) -> StateFolder:
-    """What a market leaves on disk: a journal, an archive and a ledger."""
+    """What a market leaves on disk: a journal and a ledger."""
     (tmp_path / "market.toml").write_text(CONFIG)
     state = StateFolder(tmp_path / "state")
     state.prepare()
-    SqliteJournal(state.journal("alpha"), state.archive("alpha")).close()
-    Archive(state.archive("alice")).add([Row(1, "r1", "{}")])
+    SqliteJournal(state.journal("alpha")).close()
     LedgerStore.open(state.ledger).close()
     return state
 
@@ -33,7 +31,6 @@ def state(tmp_path: Path) -> StateFolder:
     [
         ("journals/alpha.sqlite", "journal", "PRAGMA user_version=2", "2"),
         ("journals/alpha.sqlite", "journal", "PRAGMA user_version=0", "none"),
-        ("archives/alice.sqlite", "archive", "PRAGMA user_version=2", "2"),
         ("ledger.sqlite", "ledger", "UPDATE ledger_version SET version = 5", "5"),
     ],
 )

@@ -12,7 +12,7 @@ import pytest
 from ramp.agents.building import opening_accounts
 from ramp.composition import open_accounts
 from ramp.control.status import AgentStatus, ServerStatus, SwarmStatus
-from ramp.ledger.orders.order import OrderLine
+from ramp.model.contents import OrderLine
 from ramp.model.instant import HOUR, MINUTE
 from ramp.model.slot import Reservation, Slot
 from ramp.runtime.clock import SystemClock

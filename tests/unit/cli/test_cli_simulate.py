@@ -190,14 +190,9 @@ def test_jobs_that_are_too_large_are_counted(log: Path) -> None:
         ),
         (["--machine", "no-such-machine"], ConfigurationError, "unknown machine"),
         (
-            ["--machine", "flat:64", "--window", "4"],
+            ["--machine", "flat:64", "-o", "window=4"],
             ConfigurationError,
             "fcfs: has no option 'window'; available for window-first-fit, window-room-ahead",
-        ),
-        (
-            ["--machine", "flat:64", "--window-counts", "waiting"],
-            ConfigurationError,
-            "fcfs: has no option 'window_counts'",
         ),
     ],
 )

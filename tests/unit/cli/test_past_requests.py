@@ -83,7 +83,7 @@ def ramp(records, tmp_path, monkeypatch, capsys):
     """The command line of alice, whose agent has nothing at hand and whose archive has it all."""
     state = StateFolder(tmp_path)
     state.prepare()
-    journal = SqliteJournal(state.journal("alice"), state.archive("alice"))
+    journal = SqliteJournal(state.journal("alice"))
     for record in records:
         journal.append(record)
     journal.archive(sorted({reference_of(record) for record in records}))
@@ -149,7 +149,7 @@ def test_past_reservations_are_listed_with_all_and_keep_their_files(ramp, tmp_pa
 def test_a_slot_that_its_seller_lost_is_shown_with_the_cause(ramp, records, tmp_path):
     (concluded,) = [each for each in records if isinstance(each, CancellationConcluded)]
     lost = CancellationOutcome("agreement-alice-1", True, 100, "plugin_failed", "node n1 is drained (fan)")
-    journal = SqliteJournal(StateFolder(tmp_path).journal("alice"), StateFolder(tmp_path).archive("alice"))
+    journal = SqliteJournal(StateFolder(tmp_path).journal("alice"))
     journal.append(replace(concluded, outcome=lost))
     journal.archive(["agreement-alice-1"])
     shown = ramp("show", "agreement-alice-1", "--json")[1]

@@ -16,7 +16,7 @@ from ramp.control.codec import decode_request, encode_request
 from ramp.control.events import Event, MarketRefusalCode, Refused, refusal
 from ramp.errors import ControlLineError, RampError
 from ramp.model.contents import JobOrder, JobPeer, JobVariable
-from ramp.model.instant import HOUR
+from ramp.model.instant import HOUR, Instant
 from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
@@ -50,10 +50,17 @@ class Market:
         seller = ResourceSpec("m", machine, terms, prices, launching=launching, launcher=launcher)
         wire = Wire(COMPOSITION.roles(["m"], ["alice"]), START)
         users = [UserSpec("alice", 10**9)]
-        listen = lambda who, told, _: self.heard.append((who, told))  # noqa: E731
+        unread: list[list[pr.Progress]] = []
+
+        def listen(who: str, told: pr.Progress, _: Instant) -> None:
+            self.heard.append((who, told))
+            if who == "alice":
+                for each in unread:
+                    each.append(told)
+
         self.world = World([seller], users, seed=1, wire=wire, listen=listen)
         self.world.run(limit=REGISTRATION)
-        self.access = SimulatedAccess(self.world, self.heard, "alice", ("alice",))
+        self.access = SimulatedAccess(self.world, unread, "alice", ("alice",))
 
     def said(self, request: rq.Request) -> Event:
         """Return the answer to a request that has travelled over the control channel."""

@@ -31,12 +31,12 @@ from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange, Seller
-from ramp.protocol.rules.rule_book import RuleBook
+from ramp.protocol.rules.checked_rule import RuleBook
 from ramp.protocol.timing import Timing
 from ramp.protocol.user.party import UserParty
 from ramp.runtime.auction_rules import RULES
 from ramp.runtime.ledger.bank_ledger import BankLedger
-from simulation.market.counted_ids import CountedIds
+from simulation.market.actors import CountedIds
 from simulation.market.virtual_notary import VirtualNotary
 
 UNIT = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
@@ -138,7 +138,7 @@ class OneResource(One):
         more: list[fx.Effect] = []
         for effect in effects:
             if isinstance(effect, fx.QuoteSlots):
-                slots = tuple(Slot(HOUR, 2 * HOUR, unit.cores.count, 0.5) for unit in effect.units)  # type: ignore[union-attr]
+                slots = tuple(Slot(HOUR, 2 * HOUR, unit.cores.total, 0.5) for unit in effect.units)  # type: ignore[union-attr]
                 more += self.party.handle(ev.SlotsQuoted(effect.call_id, slots), now)
             elif isinstance(effect, fx.PriceSlots):
                 prices = tuple(paper_price(question) for question in effect.questions)

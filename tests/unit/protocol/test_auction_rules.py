@@ -23,14 +23,13 @@ from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import RequestEnded, RoundClosed
 from ramp.protocol.rules.auction_rule import AuctionRule, Bidding, Price, UnitBids
-from ramp.protocol.rules.checked_rule import CheckedRule, RuleFault
+from ramp.protocol.rules.checked_rule import CheckedRule, RuleBook, RuleFault
 from ramp.protocol.rules.paid_prices import RUNNER_UP_BYTES_MAX
-from ramp.protocol.rules.rule_book import RuleBook
 from ramp.protocol.timing import Timing
 from ramp.protocol.user.party import UserParty
 from ramp.protocol.user.voting import REQUEST_ENDED
 from ramp.runtime.auction_rules import RULES
-from simulation.market.counted_ids import CountedIds
+from simulation.market.actors import CountedIds
 from simulation.market.virtual_notary import VirtualNotary
 from tests.unit.protocol.conftest import UNIT
 

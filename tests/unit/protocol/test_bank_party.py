@@ -15,7 +15,7 @@ from ramp.model.instant import HOUR, MINUTE
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol.bank.answers import agreement_answer
-from ramp.protocol.events import OrderFate, OrderStanding
+from ramp.protocol.events import OrderStanding, OrderState
 
 UNTIL = 2 * MINUTE
 COST = 96_000  # 60 credits for each of 16 core hours
@@ -307,15 +307,6 @@ def test_a_void_is_remembered_as_long_as_an_order_may_last_and_no_longer(bank: A
     assert refused.detail.endswith("at most 15 minutes, or for one queued job 168 hours")
 
 
-@pytest.mark.parametrize(("reason", "told"), [("it burns", "it burns"), ("", "slot_taken")])
-@pytest.mark.parametrize("sender", ["res1", "alice"])
-def test_why_a_resource_failed_is_told_on(bank: Any, said: Any, reason: str, told: str, sender: str) -> None:
-    bank.order()
-    answers = said(bank.hear(sender, bank.failure(reason=reason), 30))
-    (voided,) = [each for each in answers if isinstance(each, c.OrderVoided)]
-    assert voided.detail == told
-
-
 def test_every_refusal_says_why(bank: Any, said: Any) -> None:
     """Codes are for programs; whoever reads a log needs a sentence."""
     answers = said(bank.hear("alice", bank.failure(), 10))  # nobody has ordered anything
@@ -344,7 +335,7 @@ def test_the_banks_clock_is_told_to_who_asks(bank: Any) -> None:
 
 
 def test_of_an_order_that_was_void_before_it_came_nobody_knows_the_lines() -> None:
-    void = OrderStanding("o1", "alice", (), HOUR, OrderFate.VOIDED, "withdrawn", "no longer")
+    void = OrderStanding("o1", "alice", (), HOUR, OrderState.VOIDED, "withdrawn", "no longer")
     refused = c.PaymentRefused("a1", "withdrawn", "no longer")
     assert agreement_answer(void, "a1") == (Performative.REFUSE, refused)
 
@@ -378,9 +369,3 @@ def test_a_broken_document_voids_if_the_named_resource_brings_it(bank: Any, said
     bank.hear(sender, broken, 20)
     (answer,) = said(bank.countersign(bank.line(), now=30))
     assert type(answer) is (c.PaymentRefused if sender == "res1" else c.PaymentMade)
-
-
-def test_a_failure_that_is_told_twice_voids_once(bank: Any, said: Any) -> None:
-    bank.order()
-    assert c.OrderVoided in map(type, said(bank.hear("res1", bank.failure(), 20)))
-    assert [type(each) for each in said(bank.hear("res1", bank.failure(), 21))] == [c.ChangeRefused]

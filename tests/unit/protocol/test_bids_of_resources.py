@@ -12,7 +12,7 @@ from ramp.model.acl import Message, Performative
 from ramp.model.instant import HOUR, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.model.probable_start import QUEUE_WAIT_MAX
-from ramp.model.request import MoldableTerms, RequestForQuotation, RequestUnit, TotalCores
+from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.slot import Slot, StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal, original_price, paper_price
@@ -21,14 +21,11 @@ from ramp.protocol.resource.fragmentation_pricing import fragmentation_price, sp
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.seller import PriceRange, Seller
 from ramp.protocol.timing import Timing
-from simulation.market.counted_ids import CountedIds
+from simulation.market.actors import CountedIds
 from tests.unit.protocol.conftest import UNIT
 
 TIMING = Timing()
 SLOT = Slot(HOUR, 2 * HOUR, 16, 0.25, "R00-M0", "t", fragmentation=0.125, links_taken=0.5)
-MOLDABLE = RequestUnit(
-    1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR, moldable=MoldableTerms(16, 64, "amdahl:0.5")
-)
 ON_32 = 3495 * SECOND
 """What takes an hour on 16 cores takes 33/34 of it on 32, rounded up to seconds: 31.07 core hours."""
 
@@ -88,22 +85,6 @@ def test_an_earlier_offer_that_is_rejected_takes_nothing_from_the_last_one() -> 
     (again,) = called(seller, number=2)
     assert proposal(again).offers == (second,)
     assert questions(seller, (SLOT,), number=3).questions[0].own_last == 45
-
-
-def test_a_copy_of_a_call_gets_the_same_refusal_though_the_machine_is_free_by_now() -> None:
-    """The buyer hears one answer a round, and would not hear an offer."""
-    seller = new_seller()
-    refused = bid(seller, PriceRefusal(RefusalCode.PRICE, 80))
-    assert called(seller) == [refused]
-
-
-def test_the_last_offer_is_told_at_the_size_of_the_slot() -> None:
-    """30 on 32 cores is 932.00 credits, no more than 59 at the reference size, which is 30.4 on 32 cores again."""
-    seller = new_seller()
-    slot = Slot(HOUR, HOUR + ON_32, 32, 0.25)
-    terms = {"units": (MOLDABLE,), "slots": (slot,) * 3}
-    assert len(proposal(bid(seller, 30, 30, 30, **terms)).offers) == 1
-    assert {each.own_last for each in questions(seller, (slot,) * 3, MOLDABLE, number=2).questions} == {30}
 
 
 @pytest.mark.parametrize(("best_offer", "offers"), [(False, 0), (True, 1)])

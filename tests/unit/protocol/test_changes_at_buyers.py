@@ -18,18 +18,18 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Offer
 from ramp.model.request import MoldableTerms, RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
-from ramp.model.sizes.amended import SLOT_CHANGES_MAX, after, first_state, refund_owed, state_digest
+from ramp.model.sizes.amended import SLOT_CHANGES_MAX, after, first_state, refund_owed
 from ramp.protocol.conversations import Registry
 from ramp.protocol.effects import Effect, Persist, Report, SaveAgreement, Send, TakeUpAgain
 from ramp.protocol.events import AgreementResized
 from ramp.protocol.outcome import ChangeOutcome
-from ramp.protocol.progress import ChangeAdvanced, ChangeEnded
+from ramp.protocol.progress import ChangeEnded
 from ramp.protocol.records import ChangeConcluded, ChangeProposed
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.changing import history
 from ramp.protocol.user.changing.change import BuyerChange
 from ramp.protocol.user.changing.desk import Changes
-from simulation.market.counted_ids import CountedIds
+from simulation.market.actors import CountedIds
 from simulation.market.virtual_notary import VirtualNotary
 
 NOTICE = 10 * SECOND
@@ -124,25 +124,6 @@ def messages(effects: list[Effect]) -> list[Message]:
 # -- what is proposed ------------------------------------------------------------------------------------------------
 
 
-def test_half_of_the_cores_are_given_back(buyer: Buyer) -> None:
-    persisted, sent = buyer.resize()
-    assert persisted == Persist(ChangeProposed(FIRST, 0))
-    assert sent == Send(Message(Performative.REQUEST, "alice", "res", "r1", Signed(FIRST), reply_with=REFERENCE))
-    assert buyer.changes.open == ("a1",)
-    assert "a1" in buyer.changes
-
-
-def test_an_earlier_end_leaves_the_cores_and_bounds_the_time_to_post(buyer: Buyer) -> None:
-    now = 2 * HOUR
-    (persisted, _) = buyer.resize(now, cores=None, until=now + MINUTE)
-    assert isinstance(persisted, Persist)
-    assert isinstance(persisted.record, ChangeProposed)
-    body = persisted.record.change
-    assert (body.cores, body.until, body.effective_at) == (16, now + MINUTE, now + NOTICE)
-    assert body.valid_until == now + MINUTE  # before the slot's end, and before the window's
-    assert body.refund == 16 * 6_000 * (3 * HOUR - MINUTE) // HOUR
-
-
 def test_a_quote_proposes_nothing(buyer: Buyer) -> None:
     (told,) = buyer.resize(quote_only=True)
     outcome = ChangeOutcome("a1", 0, False, 8, 5 * HOUR, NOTICE, HALF, "quoted", "nothing is proposed")
@@ -173,13 +154,6 @@ def test_a_change_that_does_not_fit_is_told_with_the_slot_as_it_stands(buyer: Bu
     assert (outcome.agreement_id, outcome.number, outcome.done) == ("a1", 0, False)
     assert (outcome.cores, outcome.until, outcome.code) == (16, 5 * HOUR, "no_change")
     assert "16 cores" in outcome.detail
-
-
-def test_one_change_at_a_time(buyer: Buyer) -> None:
-    buyer.resize()
-    outcome = outcome_of(buyer.resize(cores=4))
-    assert (outcome.done, outcome.code) == (False, "another_open")
-    assert "a1 is already being changed" in outcome.detail
 
 
 def test_one_order_pays_at_one_bank() -> None:
@@ -241,20 +215,6 @@ def test_an_agreement_has_a_thousand_numbers_and_no_more(buyer: Buyer) -> None:
 # -- whom it believes ------------------------------------------------------------------------------------------------
 
 
-def test_the_sellers_proof_ends_it(buyer: Buyer) -> None:
-    buyer.resize()
-    saved, persisted, told, again = _by_kind(buyer.hears(PROOF, 7))
-    assert saved == SaveAgreement("a1.amendment-1", BOTH, TO_SELLER.text)
-    outcome = ChangeOutcome("a1", 1, True, 8, 5 * HOUR, NOTICE, HALF)
-    assert persisted == Persist(ChangeConcluded(outcome, TO_SELLER, 7))
-    assert told == Report(ChangeEnded(outcome))
-    assert again is None
-    assert (buyer.changes.open, buyer.registry.deadline) == ((), None)
-    assert buyer.changes.history.posted("a1") == (FIRST,)
-    assert buyer.changes.history.state("a1") == after(first_state(AGREEMENT), FIRST)
-    assert buyer.hears_bank(POSTED) == []  # after the end
-
-
 def _by_kind(effects: list[Effect]) -> list[Effect | None]:
     kinds = (SaveAgreement, Persist, Report, Send)
     assert all(isinstance(each, kinds) for each in effects)
@@ -288,25 +248,10 @@ def test_a_withdrawal_that_the_bank_confirms_tells_why_the_seller_refused(buyer:
     assert buyer.changes.history.state("a1") == first_state(AGREEMENT)
 
 
-def test_the_next_proposal_has_the_next_number(buyer: Buyer) -> None:
-    buyer.withdrawn()
-    buyer.hears_bank(c.ChangeRefused("a1", 1, "withdrawn"))
-    persisted = buyer.resize(MINUTE)[0]
-    assert isinstance(persisted, Persist)
-    assert isinstance(persisted.record, ChangeProposed)
-    assert persisted.record.change.number == 2
-
-
 def test_the_bank_decides_nothing_before_it_was_asked(buyer: Buyer) -> None:
     buyer.resize()
     assert buyer.hears_bank(c.ChangeRefused("a1", 1, "expired")) == []
     assert buyer.changes.open == ("a1",)
-
-
-def test_a_seller_that_refuses_twice_is_not_asked_about_it_twice(buyer: Buyer) -> None:
-    buyer.withdrawn()
-    assert buyer.hears(c.ChangeRefused("a1", 1, "too_late"), 2) == []
-    assert buyer.hears(c.ChangeAgreed("a1", 1), 2) == []  # it comes too late
 
 
 FORGED: dict[str, c.ChangeDone] = {
@@ -350,14 +295,6 @@ def test_nobody_speaks_for_the_seller(buyer: Buyer, content: Any) -> None:
     assert buyer.changes.open == ("a1",)
 
 
-def test_nobody_speaks_for_the_bank(buyer: Buyer) -> None:
-    buyer.withdrawn()
-    for sender, role in (("mallory", Role.BANK), ("bank", Role.RESOURCE)):
-        with pytest.raises(RemoteProtocolError):
-            buyer.hears(POSTED, 2, sender, role)
-    assert buyer.changes.open == ("a1",)
-
-
 def test_a_proof_of_something_else_is_refused(buyer: Buyer) -> None:
     buyer.resize()
     bought = Signed(AGREEMENT, ("alice", "res"))
@@ -374,32 +311,6 @@ def test_words_of_what_was_never_proposed_are_ignored(buyer: Buyer) -> None:
 
 
 # -- when it gives up ------------------------------------------------------------------------------------------------
-
-
-def test_a_silent_seller_is_asked_again_and_then_passed_over(buyer: Buyer) -> None:
-    buyer.resize()
-    assert buyer.registry.deadline == SECOND
-    assert buyer.registry.tick(SECOND - 1) == []
-    assert [each.content for each in messages(buyer.registry.tick(SECOND))] == [Signed(FIRST)]
-    assert buyer.registry.deadline == 3 * SECOND
-    buyer.registry.tick(3 * SECOND)
-    buyer.registry.tick(7 * SECOND)
-    assert buyer.registry.deadline == PATIENCE
-    (withdrawal,) = messages(buyer.registry.tick(PATIENCE))
-    assert (withdrawal.receiver, withdrawal.content) == ("bank", c.ChangeWithdrawal("a1", 1))
-    assert buyer.registry.deadline == PATIENCE + SECOND  # the bank is asked for ever
-    outcome = outcome_of(buyer.hears_bank(c.ChangeRefused("a1", 1, "withdrawn"), PATIENCE + 1))
-    assert (outcome.code, outcome.detail) == ("no_answer", "res has not posted the amendment in time")
-
-
-def test_who_has_agreed_is_waited_for_until_it_cannot_be_posted_any_more(buyer: Buyer) -> None:
-    buyer.resize()
-    assert buyer.hears(c.ChangeAgreed("a1", 1)) == [Report(ChangeAdvanced(FIRST))]
-    assert buyer.registry.deadline == NOTICE + WINDOW + PATIENCE
-    assert buyer.hears(c.ChangeAgreed("a1", 1), 2) == []
-    assert buyer.registry.tick(NOTICE + WINDOW + PATIENCE - 1) == []
-    (withdrawal,) = messages(buyer.registry.tick(NOTICE + WINDOW + PATIENCE))
-    assert withdrawal.content == c.ChangeWithdrawal("a1", 1)
 
 
 def test_waiting_is_counted_by_the_clock_that_is_set(buyer: Buyer) -> None:
@@ -465,18 +376,6 @@ def test_what_is_not_known_yet_is_said(buyer: Buyer) -> None:
 # -- restarts and archives -------------------------------------------------------------------------------------------
 
 
-def test_what_is_not_concluded_is_taken_up_again(buyer: Buyer) -> None:
-    concluded = ChangeConcluded(ChangeOutcome("a1", 1, True, 8, 5 * HOUR, NOTICE, HALF), TO_SELLER, 1)
-    second = replace(FIRST, number=2, previous=state_digest(FIRST), cores=4, amount=-(HALF // 2))
-    records = (ChangeProposed(FIRST, 0), concluded, ChangeProposed(second, 2))
-    (again,) = messages(buyer.changes.recover(records, HOUR))
-    assert again.content == Signed(second)
-    assert buyer.changes.open == ("a1",)
-    assert buyer.changes.history.posted("a1") == (FIRST,)
-    assert buyer.registry.deadline == HOUR + SECOND
-    assert buyer.changes.recover((ChangeProposed(replace(FIRST, agreement_id="a9"), 0),), HOUR) == []
-
-
 def test_the_end_that_amendments_have_given_is_that_of_the_last(buyer: Buyer) -> None:
     assert buyer.changes.history.new_end("a1") == 0
     first, second = replace(FIRST, until=4 * HOUR), replace(FIRST, number=2, until=3 * HOUR)
@@ -494,16 +393,6 @@ def test_every_change_is_taken_up_again_and_one_that_is_lost_is_no_obstacle() ->
     again = messages(changes.recover((lost, *proposed), HOUR))
     assert [each.content for each in again] == [Signed(each.change) for each in proposed]
     assert messages(registry.tick(HOUR + SECOND)) == again  # both are due at once
-
-
-def test_what_was_refused_for_good_changes_nothing_after_a_restart(buyer: Buyer) -> None:
-    refused = ChangeConcluded(ChangeOutcome("a1", 1, False, 8, 5 * HOUR, NOTICE, 0, "withdrawn"), TO_SELLER, 1)
-    assert buyer.changes.recover((ChangeProposed(FIRST, 0), refused), HOUR) == []
-    assert buyer.changes.history.posted("a1") == ()
-    persisted = buyer.resize(HOUR)[0]
-    assert isinstance(persisted, Persist)
-    assert isinstance(persisted.record, ChangeProposed)
-    assert persisted.record.change.number == 2
 
 
 def test_a_change_that_a_bug_has_ended_is_taken_up_or_told(buyer: Buyer) -> None:
@@ -536,13 +425,6 @@ def test_an_addition_that_a_bug_has_ended_before_it_was_on_record_is_told_with_t
     outcome = ChangeOutcome("a1", 0, False, 16, 5 * HOUR, code="agent_failed", detail=why)
     assert told == Report(ChangeEnded(outcome))
     assert (buyer.changes.open, buyer.changes.resume("a1", (), 3)) == ((), [])
-
-
-def test_a_change_that_rests_is_silent(buyer: Buyer) -> None:
-    buyer.resize()
-    buyer.changes.rest("a1")
-    buyer.changes.rest("a2")
-    assert (buyer.changes.open, buyer.registry.deadline, buyer.registry.tick(HOUR)) == ((), None, [])
 
 
 def test_what_is_archived_is_forgotten(buyer: Buyer) -> None:

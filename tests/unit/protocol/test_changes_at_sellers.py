@@ -29,7 +29,7 @@ from ramp.protocol.resource.seller import PriceRange, Seller
 from ramp.protocol.resource.slots.size_desk import SizeDesk
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.transition_tables import ParticipantState
-from simulation.market.counted_ids import CountedIds
+from simulation.market.actors import CountedIds
 
 NOTICE = 10 * SECOND
 
@@ -214,18 +214,6 @@ def test_what_is_not_sold_is_not_changed(desk: Desk, resource: Any) -> None:
     assert refusal(desk.propose(body))[0] == "unknown_agreement"
 
 
-def test_one_change_at_a_time(desk: Desk) -> None:
-    body = desk.amendment()
-    (question,) = desk.propose(body)
-    assert desk.propose(body) == []  # nobody knows yet
-    assert refusal(desk.propose(desk.amendment(cores=4, number=2)))[0] == "another_open"
-    desk.resized(question)
-    (again,) = desk.propose(body)
-    assert isinstance(again, fx.Send)
-    assert (again.message.performative, again.message.content) == (Performative.AGREE, c.ChangeAgreed("a1", 1))
-    assert "amendment 1 of the slot is still open" in refusal(desk.propose(desk.amendment(cores=4, number=2)))[1]
-
-
 def test_the_last_word_is_said_again(desk: Desk) -> None:
     body = desk.settled()
     (again,) = desk.propose(body, NOTICE + SECOND)
@@ -236,42 +224,6 @@ def test_the_last_word_is_said_again(desk: Desk) -> None:
     )
     assert again.message.in_reply_to == "w"
     assert desk.sizes.given_back(body.offer_id) == body.refund
-
-
-def test_the_machine_is_asked_first_for_what_the_slot_has_then_for_less(desk: Desk) -> None:
-    body = desk.amendment(number=4)
-    (question,) = desk.propose(body)
-    assert question == ResizeSlot(body.offer_id, 12, 16, body.until)  # three steps for each number
-    desk.resized(question)
-    assert desk.registry.tick(body.effective_at - 1) == []
-    assert desk.registry.deadline == body.effective_at
-    (question,) = desk.registry.tick(body.effective_at)
-    assert question == ResizeSlot(body.offer_id, 13, 8, body.until)
-    assert desk.registry.deadline == body.valid_until
-
-
-def test_its_steps_at_the_machine_go_on_after_a_restart(desk: Desk) -> None:
-    body = desk.amendment(number=2)
-    (received, _) = desk.resized(desk.propose(body)[0])
-    assert received == fx.Persist(ChangeReceived(body.offer_id, Signed(body, ("alice",), "text"), 0))
-    _restarted(desk, received.record)
-    assert desk.registry.tick(NOTICE) == [ResizeSlot(body.offer_id, 7, 8, body.until)]
-
-
-@pytest.mark.parametrize(("able", "code"), [(True, "slot_taken"), (False, "cannot_resize")])
-def test_a_machine_that_says_no_at_once(desk: Desk, able: bool, code: str) -> None:
-    (question,) = desk.propose(desk.amendment())
-    effects = desk.resized(question, Refusal(1, RefusalCode.SLOT_TAKEN, detail="it is broken"), able=able)
-    assert len(effects) == 1  # nothing was on record of it, and nothing is now
-    assert refusal(effects) == (code, "it is broken")
-    assert desk.sizes.open == ()
-    assert refusal(desk.propose(desk.amendment())) == (code, "it is broken")  # the same again
-
-
-def test_a_machine_that_does_not_know_at_once(desk: Desk) -> None:
-    (question,) = desk.propose(desk.amendment())
-    effects = desk.resized(question, None, doubt="it does not answer")
-    assert refusal(effects) == ("machine_unavailable", "it does not answer")
 
 
 def test_answers_to_other_steps_are_ignored(desk: Desk) -> None:
@@ -288,43 +240,6 @@ def test_answers_to_other_steps_are_ignored(desk: Desk) -> None:
     assert isinstance(to_bank, fx.Send)
     assert (to_bank.message.receiver, to_bank.message.reply_with, to_bank.message.in_reply_to) == ("bank", "a1#1", "")
     assert to_bank.message.content == Signed(body, ("alice",), "text")
-
-
-def test_a_machine_in_doubt_is_asked_again(desk: Desk) -> None:
-    body = desk.agreed()
-    (question,) = desk.registry.tick(NOTICE)
-    assert desk.resized(question, None, now=NOTICE) == []
-    assert desk.registry.deadline == NOTICE + SECOND
-    assert desk.registry.tick(NOTICE + SECOND - 1) == []
-    assert desk.registry.tick(NOTICE + SECOND) == [question]
-    assert desk.registry.deadline == body.valid_until  # until it answers
-    desk.resized(question, None, now=NOTICE + SECOND)
-    assert desk.registry.deadline == NOTICE + 3 * SECOND  # twice the pause
-
-
-def test_what_the_machine_does_not_give_back_in_time_comes_to_nothing(desk: Desk) -> None:
-    body = desk.agreed()
-    desk.registry.tick(NOTICE)
-    (question,) = desk.registry.tick(body.valid_until)
-    assert question == ResizeSlot(body.offer_id, 5, 16, body.until)  # the size that it had
-    code, detail = refusal(desk.resized(question, now=body.valid_until))
-    assert (code, "1970-01-01T00:01:10Z" in detail) == ("expired", True)
-    assert desk.participant.size == (16, body.until)
-
-
-def test_who_wakes_up_too_late_takes_nothing(desk: Desk) -> None:
-    body = desk.agreed()
-    (question,) = desk.registry.tick(body.valid_until)
-    assert question == ResizeSlot(body.offer_id, 5, 16, body.until)
-
-
-def test_a_machine_that_says_no_when_it_matters(desk: Desk) -> None:
-    body = desk.agreed()
-    (question,) = desk.registry.tick(NOTICE)
-    effects = desk.resized(question, Refusal(1, RefusalCode.SLOT_TAKEN, detail="not now"), now=NOTICE)
-    assert effects[0] == fx.Persist(ChangeDropped(body.offer_id, 1, "slot_taken", "not now", NOTICE))
-    assert refusal(effects) == ("slot_taken", "not now")
-    assert desk.participant.size == (16, body.until)
 
 
 def test_no_more_is_used_than_the_smaller_size_from_the_question_on(desk: Desk) -> None:
@@ -377,33 +292,6 @@ def test_the_bank_is_asked_again(desk: Desk) -> None:
     assert desk.registry.deadline == NOTICE + 3 * SECOND + HOUR
 
 
-def test_every_change_that_is_due_acts(desk: Desk, resource: Any) -> None:
-    first = desk.agreed()
-    desk.participant = resource.party.participants[resource.sell("r2", "a2").offer_id]
-    second = desk.agreed(desk.amendment(agreement_id="a2"))
-    asked = desk.registry.tick(NOTICE)
-    assert asked == [ResizeSlot(body.offer_id, 4, 8, body.until) for body in (first, second)]
-
-
-def test_the_instant_of_effect_is_dated_and_moves_with_no_clock(desk: Desk) -> None:
-    body = desk.agreed()
-    desk.registry.clock_set(-HOUR)
-    assert desk.registry.deadline == body.effective_at
-    desk.registry.tick(body.effective_at)
-    desk.registry.clock_set(HOUR)
-    assert desk.registry.deadline == body.valid_until
-
-
-def test_the_next_amendment_changes_what_the_one_before_has_made(desk: Desk) -> None:
-    first = desk.settled()
-    half = desk.participant.agreed.cost // 16 * 4
-    second = desk.amendment(cores=4, number=2, at=MINUTE, previous=state_digest(first), amount=-half)
-    (question,) = desk.propose(second, MINUTE)
-    assert question == ResizeSlot(first.offer_id, 6, 8, first.until)
-    assert desk.sizes.given_back(first.offer_id) == first.refund
-    assert desk.sizes.given_back("other") == 0
-
-
 def test_a_slot_that_is_given_back_is_changed_no_more(desk: Desk) -> None:
     desk.agreed()
     desk.participant.state = ParticipantState.ENDING
@@ -411,27 +299,6 @@ def test_a_slot_that_is_given_back_is_changed_no_more(desk: Desk) -> None:
     assert refusal(desk.resized(question)) == ("not_active", "the slot is being released")
     code, detail = refusal(desk.propose(desk.amendment(number=2), SECOND))
     assert (code, detail) == ("not_active", "the slot is ending, expected sold")
-
-
-def test_a_slot_that_is_released_has_nothing_to_change(desk: Desk) -> None:
-    body = desk.agreed()
-    desk.sizes.kept(desk.participant)
-    assert body.offer_id in desk.sizes.open
-    desk.participant.state = ParticipantState.RELEASED
-    desk.sizes.kept(desk.participant)
-    assert not desk.sizes.open
-    assert desk.registry.tick(NOTICE) == []
-    assert desk.sizes.recover(body.offer_id, NOTICE) == []
-
-
-def test_a_slot_that_cannot_have_its_old_size_again_is_told_once(desk: Desk) -> None:
-    body = desk.posting()
-    (question,) = desk.bank(c.ChangeRefused("a1", 1, "withdrawn"))
-    assert desk.sizes.stranded() == []
-    desk.resized(question, Refusal(1, RefusalCode.SLOT_TAKEN, detail="none are left"))
-    why = "the slot cannot return to its old size: none are left"
-    assert desk.sizes.stranded() == [(body.offer_id, why)]
-    assert desk.sizes.stranded() == []
 
 
 def test_a_forgotten_slot_is_as_if_nothing_had_been(desk: Desk) -> None:
@@ -451,27 +318,6 @@ def _restarted(desk: Desk, *records: SizeRecord, now: int = 0) -> list[fx.Effect
     for record in records:
         desk.sizes.replay(record, desk.participant)
     return desk.sizes.recover(desk.participant.offer.offer_id, now)
-
-
-def test_what_was_agreed_is_done_after_a_restart(desk: Desk) -> None:
-    body = desk.amendment()
-    received = ChangeReceived(body.offer_id, Signed(body, ("alice",), "text"), 0)
-    assert _restarted(desk, received, now=5) == []
-    assert desk.registry.deadline == NOTICE
-    assert desk.participant.size == (8, body.until)
-    (again,) = desk.propose(body, 5)
-    assert isinstance(again, fx.Send)
-    assert again.message.content == c.ChangeAgreed("a1", 1)
-    assert desk.registry.tick(NOTICE) == [ResizeSlot(body.offer_id, 4, 8, body.until)]
-
-
-def test_a_machine_in_doubt_is_given_a_pause_after_a_restart_too(desk: Desk) -> None:
-    body = desk.amendment()
-    _restarted(desk, ChangeReceived(body.offer_id, Signed(body, ("alice",), "text"), 0))
-    (question,) = desk.registry.tick(NOTICE)
-    desk.resized(question, None, now=NOTICE)
-    assert desk.registry.deadline == NOTICE + SECOND
-    assert desk.registry.tick(NOTICE + SECOND) == [question]
 
 
 def test_a_machine_that_refuses_after_a_restart_is_asked_for_the_old_size(desk: Desk) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from random import Random
@@ -24,10 +23,10 @@ from ramp.protocol.conversations import (
     Retention,
     least_retention,
 )
-from ramp.protocol.effects import Effect, ForgetSlots, TakeUpAgain
+from ramp.protocol.effects import Effect, ForgetSlots
 from ramp.protocol.machine import STORY_LENGTH, StateMachine
 from ramp.protocol.timing import Timing
-from ramp.protocol.transition_tables import AUCTION, BUYER_CHANGE, TABLES, AuctionState, BuyerChangeState, mermaid
+from ramp.protocol.transition_tables import AUCTION, BUYER_CHANGE, AuctionState, BuyerChangeState
 
 BUG = ValueError("a bug")
 
@@ -70,14 +69,6 @@ def registry_of(*waiting: Waiting) -> tuple[Registry, Conversations[Waiting]]:
 
 def names(effects: list[Effect]) -> list[str]:
     return [each.keys[0] for each in effects if isinstance(each, ForgetSlots)]
-
-
-def test_what_is_named_otherwise_is_resumed_under_that_name() -> None:
-    registry = Registry()
-    group: Conversations[Waiting] = Conversations(registry, lambda each: f"offer of {each.name}")
-    one = group.add("one", Waiting("one", [5], raises=True))
-    group.act("one", one.start, 0)
-    assert registry.tick(5) == [TakeUpAgain("offer of one", BUG)]
 
 
 def test_replaced_alarms_do_not_pile_up() -> None:
@@ -170,16 +161,6 @@ def test_a_clock_set_back_does_not_stop_the_archiving() -> None:
     kept.clock_set(-9 * HOUR)
     kept.keep("b", 0)
     assert kept.deadline == HOUR + ARCHIVE_PAUSE
-
-
-@pytest.mark.parametrize("name", sorted(TABLES))
-def test_the_diagram_has_every_transition_and_no_other(name: str) -> None:
-    drawn = set()
-    for line in mermaid(name).splitlines()[1:]:
-        match = re.fullmatch(r"    (\w+) --> (\w+): (.+)", line)
-        assert match
-        drawn |= {(match[1], stimulus, match[2]) for stimulus in match[3].split(" / ")}
-    assert drawn == {(move.state.value, move.stimulus, move.next_state.value) for move in TABLES[name]}
 
 
 class _Again(StateMachine[AuctionState]):

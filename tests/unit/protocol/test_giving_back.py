@@ -13,7 +13,7 @@ from ramp.model.agreement import ContractChange, Signed
 from ramp.model.instant import SECOND
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.records import CancellationStarted, FailureTold
+from ramp.protocol.records import CancellationStarted
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.changing.change import BuyerChange
 
@@ -22,37 +22,6 @@ def asked(effects: list[Any]) -> list[tuple[str, str]]:
     """Who is asked to give what back."""
     sent = [effect.message for effect in effects if isinstance(effect, fx.Send)]
     return [(each.receiver, each.reply_with) for each in sent if isinstance(each.content, Signed)]
-
-
-def both_bought(one: Any) -> list[str]:
-    """Two units, bought from res1 and res2."""
-    one.committed(same_resource=False)
-    agreements = one.confirmation.agreements
-    for index, agreement in enumerate(agreements):
-        one.hear(agreement.resource, one.proof(index))
-    return [each.agreement_id for each in agreements]
-
-
-def test_a_cancellation_is_answered_under_its_agreement(alice: Any) -> None:
-    agreement_id = alice.bought()
-    assert asked(alice.command(ev.AgreementCancelled(agreement_id, "no"), 1)) == [("res1", agreement_id)]
-
-
-def test_a_doubled_answer_turns_to_the_bank_once(alice: Any) -> None:
-    agreement_id = alice.bought()
-    alice.command(ev.AgreementCancelled(agreement_id, "no"), 1)
-    assert asked(alice.hear("res1", c.ChangeRefused(agreement_id, 0, "not_active"), 2)) == [("bank", agreement_id)]
-    assert alice.hear("res1", c.ChangeRefused(agreement_id, 0, "not_active"), 3) == []
-    assert alice.party.agreement_state(agreement_id) == "cancelling"
-
-
-def test_a_refund_that_is_refused_is_none(alice: Any) -> None:
-    agreement_id = alice.bought()
-    alice.command(ev.AgreementCancelled(agreement_id, "no"), 1)
-    alice.hear("res1", c.ChangeRefused(agreement_id, 0, "not_active"), 2)
-    effects = alice.hear("bank", c.ChangeRefused(agreement_id, 0, "started", "it runs"), 3)
-    (ended,) = [each.progress.outcome for each in effects if isinstance(each, fx.Report)]
-    assert (ended.done, ended.refund, ended.code, ended.detail) == (False, 0, "started", "it runs")
 
 
 @pytest.mark.parametrize("limit", [8 * SECOND, 11 * SECOND, 20 * SECOND])
@@ -67,18 +36,6 @@ def test_a_silent_resource_is_passed_over_at_the_limit(limit: int, alice: Any) -
         assert asked(request.on_timer(request.deadline)) == [("res1", agreement.agreement_id)]
     assert request.deadline == limit
     assert asked(request.on_timer(limit)) == [("bank", agreement.agreement_id)]
-
-
-def test_two_units_are_given_back_side_by_side(alice_with_two_units: Any, restarted_user: Any) -> None:
-    one = alice_with_two_units
-    ids = both_bought(one)
-    for agreement_id in ids:
-        one.command(ev.AgreementCancelled(agreement_id, "no"), 1)
-    everyone = [("res1", ids[0]), ("res2", ids[1])]
-    assert asked(one.tick(one.party.deadline)) == everyone
-    again, effects = restarted_user(one.journal, SECOND)
-    assert asked(effects) == everyone
-    assert [again.party.agreement_state(each) for each in ids] == ["cancelling", "cancelling"]
 
 
 def test_what_came_back_late_is_known_to_be_back_after_a_restart(alice: Any, restarted_user: Any) -> None:
@@ -105,11 +62,3 @@ def test_of_a_bought_unit_only_its_own_offer_can_have_failed(alice: Any) -> None
     with pytest.raises(RemoteProtocolError, match="wrong parties or offer"):
         alice.hear("res1", replace(failed, body=replace(failed.body, offer_id="offer-res9-9")))
     assert CancellationStarted in written(alice.hear("res1", failed))
-
-
-def test_of_a_unit_that_is_being_confirmed_too(alice: Any) -> None:
-    alice.committed()
-    failed = alice.failed()
-    with pytest.raises(RemoteProtocolError, match="wrong parties or offer"):
-        alice.hear("res1", replace(failed, body=replace(failed.body, offer_id="offer-res9-9")))
-    assert FailureTold in written(alice.hear("res1", failed))

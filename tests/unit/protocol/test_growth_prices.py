@@ -14,7 +14,6 @@ from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Refusal, RefusalCode
-from ramp.model.request import TorusTerms
 from ramp.model.sizes.amended import SlotState, first_state
 from ramp.model.slot import Slot
 from ramp.protocol import effects as fx
@@ -132,14 +131,6 @@ def test_a_later_end_is_asked_for_from_the_end_on_and_then_ever_shorter(desk: De
 
 def test_more_in_both_ways_is_asked_for_in_two_pieces_and_nothing_smaller(desk: Desk) -> None:
     assert units(desk.call(replace(CALL, until=3 * HOUR))) == [(1, 16, HOUR, 2 * HOUR), (2, 32, 2 * HOUR, 3 * HOUR)]
-
-
-def test_the_machine_is_asked_at_the_price_of_the_call_and_for_no_shape(desk: Desk) -> None:
-    """What is added lies where it fits; the box that was bought has the shape that was asked for."""
-    desk.participant.unit = replace(desk.participant.unit, torus=TorusTerms((4, 2, 2)))
-    (quote,) = desk.call(replace(CALL, cpu_hour_cost=55))
-    assert isinstance(quote, fx.QuoteSlots)
-    assert {(each.cpu_hour_cost, each.torus) for each in quote.units} == {(55, None)}
 
 
 def test_what_has_begun_is_added_to_after_the_notice(desk: Desk) -> None:

@@ -19,10 +19,9 @@ from ramp.model.contents.jobs import (
     JobState,
 )
 from ramp.model.instant import HOUR, MINUTE, SECOND
-from ramp.model.offer import RefusalCode
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.records import JobEnded, SlotFailed, SlotReleased
+from ramp.protocol.records import JobEnded, SlotFailed
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from tests.unit.protocol.conftest import contents, records
 
@@ -240,26 +239,6 @@ def test_the_start_is_measured_against_the_slot(seller: Any, late: int, delivery
 
 NEVER_STARTED = ev.JobSight(JobState.FAILED, detail="the account is locked")
 """Written by the keeper of a job that it could not start in time."""
-
-
-def test_a_slot_that_is_not_delivered_is_paid_back_on_the_resources_own_word(seller: Any) -> None:
-    (submit,) = [each for each in ordered(seller) if isinstance(each, fx.SubmitJob)]
-    limit = HOUR + 5 * MINUTE
-    assert submit.job.start_by == limit
-    seen(seller, ev.JobSight(JobState.QUEUED), 1)
-    assert contents(seen(seller, ev.JobSight(JobState.QUEUED), limit)) == [], "its keeper decides"
-    effects = seen(seller, NEVER_STARTED, limit)
-    assert [type(each) for each in records(effects)] == [JobEnded, SlotFailed]
-    assert status(seller).detail == "not delivered: the account is locked"
-    said = [(each.message.receiver, each.message.content) for each in effects if isinstance(each, fx.Send)]
-    assert [receiver for receiver, _ in said] == ["alice", "bank"]
-    assert all(content.body.code is RefusalCode.NOT_DELIVERED for _, content in said)
-    assert seller.party.participants["offer-res-1"].state == "ending"
-    repeated = seller.party.tick(limit + MINUTE)
-    assert [type(each) for each in contents(repeated) if not isinstance(each, c.Registration)] == [Signed]
-    effects = seller.hear("bank", c.ChangePosted("a1", 0, "t2", -5), limit + MINUTE)
-    assert [type(each) for each in records(effects)] == [SlotReleased]
-    assert contents(seller.hear("bank", c.ChangePosted("a1", 0, "t2", -5), limit + MINUTE)) == []
 
 
 def test_a_job_that_the_launcher_is_silent_about_is_undelivered_at_the_slots_end_only(seller: Any) -> None:

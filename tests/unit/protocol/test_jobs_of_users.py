@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.contents.jobs import Delivery, JobState
@@ -47,32 +46,6 @@ def test_an_order_is_on_record_before_it_leaves_for_whoever_sold_the_slot(alice:
     assert alice.command(ev.JobSubmitted(order(bought))) == []  # it is on its way
 
 
-def test_nobody_else_speaks_for_the_resource(alice: Any, answer: Any) -> None:
-    bought = alice.bought()
-    (message,) = messages(alice.command(ev.JobSubmitted(order(bought))))
-    with pytest.raises(RemoteProtocolError, match="res2 may not speak for res1"):
-        answer(alice, message, status(bought, JobState.DONE), by="res2")
-    assert alice.party.jobs.known[0].word is None
-
-
-def test_only_the_resources_sealed_word_is_believed(alice: Any, answer: Any) -> None:
-    bought = alice.bought()
-    (order_sent,) = messages(alice.command(ev.JobSubmitted(order(bought))))
-
-    def unsealed(asked: Message, content: Any) -> Message:
-        return Message(
-            Performative.INFORM, "res1", "alice", asked.conversation_id, content, in_reply_to=asked.reply_with
-        )
-
-    with pytest.raises(RemoteProtocolError):
-        alice.take(unsealed(order_sent, status(bought, JobState.DONE)))
-    answer(alice, order_sent, status(bought, JobState.RUNNING))
-    (asked,) = messages(alice.command(ev.JobAsked("q", "job-1")))
-    with pytest.raises(RemoteProtocolError):
-        alice.take(unsealed(asked, status(bought, JobState.DONE)))
-    assert alice.party.jobs.known[0].word.state is JobState.RUNNING
-
-
 def test_an_order_that_was_given_up_leaves_again_when_it_is_given_again(alice: Any) -> None:
     bought = alice.bought()
     alice.command(ev.JobSubmitted(order(bought)))
@@ -80,16 +53,6 @@ def test_an_order_that_was_given_up_leaves_again_when_it_is_given_again(alice: A
         alice.tick(alice.party.deadline)
     (again,) = messages(alice.command(ev.JobSubmitted(order(bought)), MINUTE))
     assert again.content == order(bought)
-
-
-def test_what_is_final_stays(alice: Any, answer: Any) -> None:
-    bought = alice.bought()
-    (message,) = messages(alice.command(ev.JobSubmitted(order(bought))))
-    answer(alice, message, status(bought, JobState.DONE))
-    (asked,) = messages(alice.command(ev.JobAsked("q", "job-1")))
-    effects = answer(alice, asked, c.JobRefused("job-1", bought, "unknown_job"))
-    assert [type(each) for each in effects] == [fx.Report]
-    assert alice.party.jobs.known[0].word.state is JobState.DONE
 
 
 REFUSED = c.JobRefused("job-1", "agreement-alice-1", "not_active", "the slot is released, expected sold")

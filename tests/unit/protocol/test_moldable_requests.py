@@ -19,7 +19,7 @@ from ramp.protocol.outcome import ResourceRefusal
 from ramp.protocol.progress import RoundClosed
 from ramp.protocol.resource.seller import PriceRange, Seller
 from ramp.protocol.timing import Timing
-from simulation.market.counted_ids import CountedIds
+from simulation.market.actors import CountedIds
 
 LAW = "amdahl:0.5"
 """On 16 cores T = 0.5 + 0.5 / 16 = 17/32; on 32 33/64, so an hour on 16 is 3495 s on 32 (rounded up); on 64 3442 s."""

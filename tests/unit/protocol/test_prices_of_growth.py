@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, ContractChange, Signed
@@ -26,14 +25,12 @@ from ramp.protocol.effects import Effect, Persist, Report, Send
 from ramp.protocol.events import AgreementResized
 from ramp.protocol.outcome import ChangeOutcome
 from ramp.protocol.progress import ChangeEnded
-from ramp.protocol.records import ChangeProposed
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.changing.desk import Changes
-from simulation.market.counted_ids import CountedIds
+from simulation.market.actors import CountedIds
 from simulation.market.virtual_notary import VirtualNotary
 
 NOTICE = Timing().amendment_notice
-WINDOW = Timing().amendment_window
 OFFER = Offer("o1", "r1", 1, "res1", 60, HOUR, 5 * HOUR, 16, 0.0, HOUR)
 UNIT = RequestUnit(1, 70, 5 * HOUR, TotalCores(16), HOUR)
 FIRST = Agreement("a1", "r1", 2, "alice", "res1", "bank", UNIT, OFFER, "R1", OFFER.cost, 0, "order-1", MINUTE)
@@ -128,14 +125,6 @@ CALLS = [
 ]
 
 
-def test_every_seller_is_asked_for_the_price_of_its_own(buyer: Buyer) -> None:
-    asked = buyer.asks(FIRST, OTHER)
-    assert calls(asked) == CALLS
-    assert [each.reply_with for each in messages(asked)] == ["a1#1", "a2#1"]
-    assert buyer.changes.open == ("a1", "a2")
-    assert ("a1" in buyer.changes, "a9" in buyer.changes) == (True, False)
-
-
 def test_only_who_is_silent_is_asked_again_and_given_up_in_the_end(buyer: Buyer) -> None:
     buyer.asks(FIRST, OTHER)
     assert buyer.priced() == []
@@ -175,39 +164,11 @@ def test_all_that_is_asked_or_proposed_goes_by_the_clock_that_is_set(buyer: Buye
     assert together.registry.deadline == HOUR + SECOND
 
 
-def test_all_is_proposed_and_paid_together_when_all_have_named_their_prices(buyer: Buyer) -> None:
-    buyer.asks(FIRST, OTHER)
-    buyer.priced(60)
-    effects = buyer.priced(30, "a2", now=2)
-    records = [each.record for each in effects if isinstance(each, Persist)]
-    bodies = [each.change for each in records if isinstance(each, ChangeProposed)]
-    assert [each.together for each in records if isinstance(each, ChangeProposed)] == [("a1", "a2")] * 2
-    assert [(each.agreement_id, each.charge, each.cpu_hour_cost) for each in bodies] == [
-        ("a1", CHARGE, 60),
-        ("a2", CHARGE // 2, 30),
-    ]
-    for body in bodies:
-        assert (body.number, body.cores, body.until, body.refund) == (1, 24, 5 * HOUR, 0)
-        assert (body.issued_at, body.effective_at, body.valid_until) == (2, 2 + NOTICE, 2 + NOTICE + WINDOW)
-        assert body.order_id == "order-alice-1"
-    assert buyer.proposed == bodies
-    sent = [(each.receiver, each.content) for each in messages(effects)]
-    assert sent == [("res1", Signed(bodies[0])), ("res2", Signed(bodies[1]))]
-    assert buyer.changes.concern(c.OrderVoided("order-alice-1", "expired"))
-    assert not buyer.changes.concern(c.OrderVoided("order-alice-2", "expired"))
-    assert isinstance(effects[0], Persist)  # on record before it is said
-
-
 def test_a_price_above_what_was_to_be_paid_is_not_paid(buyer: Buyer) -> None:
     buyer.asks(FIRST, OTHER)
     told = "71 credits/core-hour asked, expected at most 70"
     assert failed(buyer.priced(71)) == [(each, False, 16, 5 * HOUR, "price", told) for each in ("a1", "a2")]
     assert buyer.priced(60, "a2") == []  # nobody waits for it any more
-
-
-def test_the_price_that_was_to_be_paid_at_most_is_paid(buyer: Buyer) -> None:
-    buyer.asks()
-    assert len(messages(buyer.priced(70))) == 1
 
 
 @pytest.mark.parametrize(("max_cost", "proposes"), [(2 * CHARGE - 1, False), (2 * CHARGE, True)])
@@ -249,16 +210,6 @@ def test_a_seller_that_refuses_ends_it_for_all(buyer: Buyer) -> None:
     assert buyer.said(c.ChangeAgreed("a1", 1)) == []  # nothing has been proposed yet
     refused = buyer.said(c.ChangeRefused("a1", 1, "cores_taken", "full"))
     assert failed(refused) == [(each, False, 16, 5 * HOUR, "cores_taken", "full") for each in ("a1", "a2")]
-
-
-def test_only_the_seller_names_its_price_or_refuses(buyer: Buyer) -> None:
-    buyer.asks()
-    for say in (
-        lambda: buyer.priced(sender="res2"),
-        lambda: buyer.said(c.ChangeRefused("a1", 1, "cores_taken", "full"), sender="res2"),
-    ):
-        with pytest.raises(RemoteProtocolError, match="res2 may not speak for res1"):
-            say()
 
 
 def test_words_about_other_numbers_or_slots_are_old_news(buyer: Buyer) -> None:

@@ -124,12 +124,6 @@ def test_a_page_is_the_banks(keeper: Any) -> None:
         keeper.hear("bank", LAST, role=Role.KEEPER)
 
 
-def test_a_keeper_that_comes_back_waits_for_its_owner(keeper: Any) -> None:
-    """What was not answered is asked again by a person, who has seen no answer."""
-    assert keeper.party.recover((), 5) == []
-    assert keeper.party.deadline is None
-
-
 def test_a_machine_is_asked_until_its_resource_answers(alice: Any, said: Any) -> None:
     asked = [c.MachineQuery("q", 2 * HOUR)]
     effects = alice.command(ev.MachineAsked("q", "res1", 2 * HOUR))

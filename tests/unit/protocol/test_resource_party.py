@@ -12,12 +12,11 @@ from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import ContractChange, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND
-from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.offer import RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.records import AgreementPaid, AgreementReceived, HoldIntended, HoldMade
 from ramp.protocol.resource.slots import kept_participants as resource_party
 from ramp.protocol.timing import Timing
 
@@ -40,19 +39,6 @@ def test_a_call_that_rests_is_answered_from_the_start_when_it_comes_again(resour
 # -- voting ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_vote_is_durable_before_it_leaves(resource: Any) -> None:
-    _, effects = resource.hold()
-    kinds = [type(effect.record if isinstance(effect, fx.Persist) else effect) for effect in effects]
-    assert kinds == [HoldIntended, fx.HoldSlot, HoldMade, fx.Send]
-
-
-def test_a_rejected_offer_cannot_be_accepted(resource: Any, said: Any) -> None:
-    offer = resource.call().content.offers[0]
-    assert resource.hear("alice", c.Rejection("r1", offer.offer_id, "lost")) == []
-    (refused,) = said(resource.hear("alice", c.Acceptance("r1", offer.offer_id)))
-    assert (type(refused), refused.code) == (c.HoldRefused, RefusalCode.UNKNOWN_OFFER)
-
-
 @pytest.mark.parametrize(("by", "left"), [(2 * HOUR, 1), (-2 * HOUR, 1), (-2 * HOUR, 0), (2 * HOUR, 0)])
 def test_an_offer_stands_as_long_as_it_said_whatever_the_clock_is_set_to(
     resource: Any, said: Any, by: int, left: int
@@ -62,21 +48,6 @@ def test_an_offer_stands_as_long_as_it_said_whatever_the_clock_is_set_to(
     now = Timing().offer_validity - left + by
     (answer,) = said(resource.hear("alice", c.Acceptance("r1", offer.offer_id), now))
     assert isinstance(answer, c.HoldGranted if left else c.HoldRefused)
-
-
-@pytest.mark.parametrize("no", [c.Rejection("r1", "offer-res-1", "lost"), c.HoldCancelled("r1", "offer-res-1")])
-def test_nobody_rejects_anothers_offer(resource: Any, said: Any, no: Any) -> None:
-    offer = resource.call().content.offers[0]
-    assert offer.offer_id == "offer-res-1"
-    resource.hear("mallory", no)
-    (granted,) = said(resource.hear("alice", c.Acceptance("r1", offer.offer_id)))
-    assert isinstance(granted, c.HoldGranted)
-
-
-def test_an_offer_is_good_only_for_whom_it_was_made(resource: Any, said: Any) -> None:
-    offer = resource.call().content.offers[0]
-    (refused,) = said(resource.hear("mallory", c.Acceptance("r1", offer.offer_id)))
-    assert refused.code is RefusalCode.UNKNOWN_OFFER
 
 
 def test_a_hold_is_let_go_by_its_user_only(resource: Any) -> None:
@@ -211,14 +182,6 @@ def test_one_agreement_id_buys_one_slot(resource: Any, said: Any) -> None:
     assert "no slot is held" in refused.detail
 
 
-def test_vote_and_agreement_are_durable_before_the_slot_is_firm(resource: Any) -> None:
-    offer, _ = resource.hold()
-    effects = resource.commit(offer)
-    kinds = [type(effect.record if isinstance(effect, fx.Persist) else effect) for effect in effects]
-    assert kinds == [AgreementReceived, fx.ConfirmSlot, fx.Send, fx.Send]
-    assert effects[0].record.vote_seal.signer == "bank"
-
-
 @pytest.mark.parametrize("paid", [False, True])
 def test_a_slot_that_is_sold_is_not_sold_again_under_another_agreement(resource: Any, said: Any, paid: bool) -> None:
     """All the same: buyer, offer and terms, and the bank has money aside for the second too."""
@@ -259,58 +222,7 @@ def test_nothing_that_is_signed_for_a_buyer_buys_a_sold_slot_back(resource: Any,
     assert resource.state(offer) in ("settling", "sold")
 
 
-def test_what_was_accepted_and_failed_is_told_to_buyer_and_bank(resource: Any, said: Any) -> None:
-    offer, _ = resource.hold()
-    party = resource.party
-    effects = party.handle(ev.MessageReceived(commit_message(resource, offer)), 0)
-    assert fx.ConfirmSlot(offer.offer_id) in effects
-    effects = party.handle(ev.SlotConfirmed(offer.offer_id, Refusal(0, RefusalCode.PLUGIN_FAILED)), 0)
-    told = [effect.message for effect in effects if isinstance(effect, fx.Send)]
-    assert [(each.receiver, type(each.content)) for each in told] == [("alice", Signed), ("bank", Signed)]
-    (again,) = said(resource.hear("alice", resource.commitment(resource.agreement(offer))))
-    assert again == told[0].content
-    (other,) = said(resource.commit(offer, agreement_id="a2"))  # never accepted, so nothing of it has failed
-    assert isinstance(other, c.HoldRefused)
-    second, _ = resource.hold("r2")
-    (refused,) = said(resource.commit(second))  # that agreement id is worth its money back
-    assert (type(refused), resource.state(second)) == (c.HoldRefused, "held")
-
-
-def commit_message(resource: Any, offer: Any) -> Any:
-    heard = []
-    original = resource.party.handle
-    resource.party.handle = lambda event, now: heard.append(event.message) or []
-    resource.hear("alice", resource.commitment(resource.agreement(offer)))
-    resource.party.handle = original
-    return heard[0]
-
-
 # -- the bank --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "word",
-    [c.PaymentMade("a1", "t1", 1), c.PaymentRefused("a1", "withdrawn"), c.ChangePosted("a1", 0, "t2", -1)],
-    ids=lambda word: type(word).__name__,
-)
-def test_only_the_bank_speaks_for_the_bank(resource: Any, word: Any) -> None:
-    offer, _ = resource.hold()
-    resource.commit(offer)
-    with pytest.raises(RemoteProtocolError, match="mallory may not speak for bank"):
-        resource.hear("mallory", word, role=Role.BANK)
-    with pytest.raises(RemoteProtocolError, match="certified as user"):
-        resource.hear("bank", word, role=Role.USER)
-    assert resource.state(offer) == "settling"
-
-
-def test_no_slot_is_handed_over_before_the_banks_signed_payment(resource: Any, said: Any, written: Any) -> None:
-    offer, _ = resource.hold()
-    assert c.Settled not in map(type, said(resource.commit(offer)))
-    effects = resource.hear("bank", c.PaymentMade("a1", "t1", offer.cost))
-    (paid,) = written(effects)
-    assert (type(paid), paid.payment_seal.signer) == (AgreementPaid, "bank")
-    (settled,) = said(effects)
-    assert settled.payment_seal == paid.payment_seal
 
 
 def test_a_buyer_who_lets_a_firm_slot_go_makes_the_resource_ask_the_bank(resource: Any, said: Any) -> None:
@@ -336,15 +248,6 @@ def journal_of_a_sale(resource: Any) -> list[Any]:
     offer, held = resource.hold()
     effects = held + resource.commit(offer) + resource.hear("bank", c.PaymentMade("a1", "t1", offer.cost))
     return [effect.record for effect in effects if isinstance(effect, fx.Persist)]
-
-
-def test_a_restart_between_any_two_records_keeps_what_was_promised(resource: Any, restarted_resource: Any) -> None:
-    journal = journal_of_a_sale(resource)
-    assert [type(each) for each in journal] == [HoldIntended, HoldMade, AgreementReceived, AgreementPaid]
-    expected = ["held", "held", "settling", "sold"]  # the test's machine answers at once, the bank does not
-    for written, state in enumerate(expected, 1):
-        again, _ = restarted_resource(journal[:written], SECOND)
-        assert again.state(journal[0].offer) == state
 
 
 # -- cancellation ----------------------------------------------------------------------------------------------------
@@ -380,17 +283,6 @@ def test_a_slot_is_released_on_the_banks_word_only(resource: Any, said: Any) -> 
     effects = resource.hear("bank", c.ChangePosted("a1", 0, "t2", -offer.cost))
     assert said(effects) == []  # the bank tells the buyer itself
     assert fx.ReleaseSlot(offer.offer_id) in effects
-
-
-# -- quotas ----------------------------------------------------------------------------------------------------------
-
-
-def granted(said: Any, effects: list[Any]) -> bool:
-    answer = said(effects)[-1]
-    if isinstance(answer, c.HoldRefused):
-        assert answer.code is RefusalCode.QUOTA
-        assert "expected at most" in answer.detail or "unpaid slots of one buyer" in answer.detail
-    return isinstance(answer, c.HoldGranted)
 
 
 # -- what is over ------------------------------------------------------------------------------------------------------

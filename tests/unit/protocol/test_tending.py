@@ -19,8 +19,7 @@ from ramp.protocol import effects as fx
 from ramp.protocol.conversations import Registry
 from ramp.protocol.effects import Effect, Report, Send, TendSlots
 from ramp.protocol.events import MachineOpened, SlotsTended
-from ramp.protocol.progress import SlotLost, UnitMoved
-from ramp.protocol.records import MoveHeard
+from ramp.protocol.progress import SlotLost
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.tending import LOOK_EVERY, REMIND_EVERY, TEND_EVERY, Tending
 from ramp.protocol.timing import Pace, Timing
@@ -224,36 +223,12 @@ def word(alice: Any, placement: str = "n[2-3]", moved_at: int = 5, reservation_i
     return c.SlotMoved(agreement.agreement_id, reservation_id or agreement.reservation_id, placement, moved_at)
 
 
-def kinds(effects: list[fx.Effect]) -> list[type]:
-    return [type(each) for each in effects]
-
-
 def acknowledged(effects: list[fx.Effect]) -> c.SlotMoveHeard:
     (send,) = [each for each in effects if isinstance(each, fx.Send)]
     assert (send.message.performative, send.message.receiver) == (Performative.CONFIRM, "res1")
     content = send.message.content
     assert isinstance(content, c.SlotMoveHeard)
     return content
-
-
-def test_a_move_is_on_record_before_it_is_acknowledged_and_is_reported(alice: Any) -> None:
-    bought = alice.bought()
-    effects = alice.hear("res1", word(alice), role=Role.RESOURCE)
-    assert kinds(effects) == [fx.Persist, fx.Report, fx.Send]
-    assert isinstance(effects[0], fx.Persist)
-    assert isinstance(effects[0].record, MoveHeard)
-    assert isinstance(effects[1], fx.Report)
-    assert effects[1].progress == UnitMoved("r1", bought, "res1", "n[2-3]", 5)
-    assert acknowledged(effects) == c.SlotMoveHeard(bought, 5)
-
-
-def test_only_the_agreements_own_resource_is_believed_of_its_own_reservation(alice: Any) -> None:
-    alice.bought()
-    with pytest.raises(RemoteProtocolError, match="res2 may not speak for res1"):
-        alice.hear("res2", word(alice), role=Role.RESOURCE)
-    with pytest.raises(RemoteProtocolError, match="agreement-7 is not an agreement of this user"):
-        alice.hear("res1", c.SlotMoved("agreement-7", "R", "n1", 5), role=Role.RESOURCE)
-    assert alice.party.moves.last == {}
 
 
 def test_the_last_word_outlives_a_restart_until_its_request_is_archived(alice: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ramp.model.agreement import ORDER_VALIDITY_MAX
 from ramp.model.instant import MILLISECOND, SECOND
 from ramp.protocol.timing import Pace, Retry, Timing
-from ramp.protocol.user.calls import Calls
+from ramp.protocol.user.bidding_round import Calls
 from ramp.runtime.ledger.bank_ledger import NONCE_LIFETIME
 
 

@@ -16,7 +16,6 @@ from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.records import (
     CommitDecided,
     FailureTold,
@@ -39,21 +38,10 @@ def types(contents: list[Any]) -> list[type]:
 # -- bidding and voting ----------------------------------------------------------------------------------------------
 
 
-def test_a_listing_comes_from_the_directory_only(alice: Any) -> None:
-    alice.submit()
-    with pytest.raises(RemoteProtocolError, match="res1 may not speak for directory"):
-        alice.hear("res1", c.DirectoryListing("r1", "resource-trader", ("res1",)), role=Role.DIRECTORY)
-
-
 def test_an_answer_of_somebody_who_was_not_called(alice: Any) -> None:
     alice.open("res1", "res2")
     with pytest.raises(RemoteProtocolError, match="mallory was not called"):
         alice.hear("mallory", c.Proposal("r1", 1, (alice.offer("mallory", 60),)))
-
-
-def test_an_offer_in_anothers_name_is_rejected(alice: Any, said: Any) -> None:
-    alice.open("res1", "res2")
-    assert types(said(alice.hear("res1", c.Proposal("r1", 1, (alice.offer("res2", 60),))))) == [c.Rejection]
 
 
 @pytest.mark.parametrize(
@@ -70,25 +58,6 @@ def test_only_the_resource_asked_votes(alice: Any, vote: Any) -> None:
 
 
 # -- the bank's vote and the decision --------------------------------------------------------------------------------
-
-
-def test_the_agreements_are_durable_before_the_bank_is_asked(alice: Any, written: Any) -> None:
-    alice.auction()
-    effects = alice.grant()
-    kinds = [type(each.record) if isinstance(each, fx.Persist) else type(each) for each in effects]
-    assert kinds.index(FundsAsked) < kinds.index(fx.Send)
-    (asked,) = written(effects)
-    (order,) = [each.message for each in effects if isinstance(each, fx.Send)]
-    assert (order.receiver, order.content.lines[0].agreement_id) == ("bank", asked.agreements[0].agreement_id)
-    assert order.content.valid_until == asked.agreements[0].valid_until
-
-
-def test_the_decision_is_durable_with_the_vote_before_a_confirm_leaves(alice: Any) -> None:
-    effects = alice.committed()
-    assert isinstance(effects[0], fx.Persist)
-    assert isinstance(effects[0].record, CommitDecided)
-    (confirm,) = [each.message.content for each in effects if isinstance(each, fx.Send)]
-    assert (confirm.vote, confirm.vote_seal) == (effects[0].record.vote, effects[0].record.vote_seal)
 
 
 @pytest.mark.parametrize(("left", "decides"), [(0, True), (-1, False)])
@@ -162,13 +131,6 @@ def test_who_has_confirmed_can_refuse_no_more(alice: Any) -> None:
     assert alice.hear("res1", c.HoldRefused("r1", "offer-res1-1", RefusalCode.HOLD_EXPIRED)) == []
 
 
-def test_another_resources_refusal_stops_nothing(alice: Any) -> None:
-    alice.committed()
-    with pytest.raises(RemoteProtocolError, match="res2 may not speak for res1"):
-        alice.hear("res2", c.HoldRefused("r1", "offer-res1-1", RefusalCode.HOLD_EXPIRED))
-    assert alice.confirmation.state.value == "confirming"
-
-
 def limit(alice: Any) -> int:
     """Let time pass to the instant at which the user gives the purchase up."""
     while alice.confirmation.state.value == "confirming":
@@ -214,17 +176,6 @@ def test_a_slot_that_is_paid_back_unasked_is_its_sellers_loss(alice: Any) -> Non
 
 
 # -- restarts --------------------------------------------------------------------------------------------------------
-
-
-def test_a_restart_without_a_decision_voids(alice: Any, said: Any, restarted_user: Any) -> None:
-    alice.auction()
-    alice.grant()
-    again, effects = restarted_user(alice.journal, SECOND)
-    assert set(types(said(effects))) == {c.HoldCancelled, c.OrderWithdrawal}
-    assert again.party.doubts()["r1"].startswith("the user agent was interrupted before the decision; ")
-    assert again.vote(now=SECOND) == []  # a late yes decides nothing any more
-    again.hear("bank", c.OrderVoided("order-alice-1", "withdrawn"))
-    assert again.outcome.status is RequestStatus.FAILED
 
 
 @pytest.mark.parametrize("why", ["failed", "refused", "silent"])
@@ -357,39 +308,7 @@ def finish(again: Any, effects: list[Any], order: FundsAsked, is_posted: bool, s
         effects = again.tick(again.party.deadline) if waits else []
 
 
-def test_an_unfinished_claim_is_taken_up_again(alice: Any, said: Any, restarted_user: Any) -> None:
-    alice.committed()
-    alice.hear("res1", alice.failed())
-    alice.hear("bank", posted(alice))
-    for cut in range(len(alice.journal)):
-        if isinstance(alice.journal[cut], OrderClosed):
-            _, effects = restarted_user(alice.journal[: cut + 1], SECOND)
-            assert Signed in types(said(effects))
-    _, effects = restarted_user(alice.journal, SECOND)
-    assert types(said(effects)) == [Signed]
-
-
 # -- questions and listings ------------------------------------------------------------------------------------------
-
-
-def nonces(contents: list[Any]) -> list[str]:
-    return [each.nonce for each in contents if isinstance(each, c.AccountQuery)]
-
-
-def test_an_account_query_never_uses_a_nonce_twice(alice: Any, said: Any) -> None:
-    asked = nonces(said(alice.command(ev.AccountAsked("q", None, None))))
-    while alice.party.deadline is not None and len(asked) < 4:
-        asked += nonces(said(alice.tick(alice.party.deadline)))
-    assert len(set(asked)) == 4
-    (answered,) = alice.hear("bank", c.AccountStatement(asked[1], "alice", 5, 0, 0, 0))
-    assert isinstance(answered, fx.Report)
-    assert alice.party.deadline is None
-
-
-def test_an_account_statement_comes_from_the_bank_only(alice: Any) -> None:
-    alice.command(ev.AccountAsked("q", None, None))
-    with pytest.raises(RemoteProtocolError, match="mallory may not speak for bank"):
-        alice.hear("mallory", c.AccountStatement("q", "alice", 10**9, 0, 0, 0), role=Role.BANK)
 
 
 def page(*names: str, more: bool = True) -> c.DirectoryListing:

@@ -34,17 +34,6 @@ def auction_of_three(alice: Any, **options: Any) -> None:
         alice.propose(resource, alice.offer(resource, 50 + number))
 
 
-def refuse(alice: Any, resource: str, detail: str = "") -> list[Any]:
-    refused = c.HoldRefused("r1", f"offer-{resource}-1", RefusalCode.SLOT_TAKEN, detail)
-    return alice.hear(resource, refused)  # type: ignore[no-any-return]
-
-
-@pytest.mark.parametrize(("detail", "told"), [("sold meanwhile", "sold meanwhile"), ("", "slot_taken")])
-def test_a_refusal_is_reported_with_its_reason(alice: Any, detail: str, told: str) -> None:
-    alice.auction()
-    assert reports(refuse(alice, "res1", detail), UnitAdvanced)[0] == UnitAdvanced("r1", 1, "res1", "refused", told)
-
-
 def test_a_slow_refusal_is_a_round_trip_like_any_other(alice: Any) -> None:
     """The next best is given more time before it is asked again than if the refusal had come at once (RFC 6298)."""
     pauses = []
@@ -179,26 +168,6 @@ def test_a_later_slot_instead_does_not_go_before_better_offers(
 
 def told(effects: list[Any]) -> list[tuple[int, str, str, str]]:
     return [(each.unit, each.resource, each.stage, each.detail) for each in reports(effects, UnitAdvanced)]
-
-
-def test_the_owner_sees_who_is_asked_and_what_each_says(alice_with_two_units: Any) -> None:
-    one = alice_with_two_units
-    assert told(one.auction(same_resource=False)) == [(1, "res1", "asking", ""), (2, "res2", "asking", "")]
-    assert told(one.grant("res2", 2)) == [(2, "res2", "agreed", "R-offer-res2-2")]
-    refusal = c.HoldRefused("r1", "offer-res1-1", RefusalCode.SLOT_TAKEN)
-    assert told(one.hear("res1", refusal)) == [(1, "res1", "refused", "slot_taken"), (1, "res2", "asking", "")]
-
-
-def test_where_nothing_is_launched_a_slot_is_held_for_no_account(resource: Any) -> None:
-    _, effects = resource.hold()
-    assert [each.account for each in effects if isinstance(each, fx.HoldSlot)] == [""]
-
-
-def test_a_hold_is_counted_from_the_question_on(alice: Any) -> None:
-    """The answer may have been long on its way."""
-    alice.auction()
-    alice.grant(now=2 * SECOND, hold_for=MARGIN + SECOND)
-    assert alice.confirmation is None
 
 
 def test_a_slot_that_is_held_is_kept_while_another_unit_goes_on(alice_with_two_units: Any) -> None:

@@ -240,7 +240,7 @@ def test_the_ledger_answers_the_bank_at_its_place_in_the_order() -> None:
     (_, stands) = party.events
     assert isinstance(stands, said.OrderStands)
     assert stands.order is not None
-    assert (stands.order.fate, stands.order.awaited) == (said.OrderFate.RESERVED, (OrderLine("a1", "res", 5),))
+    assert (stands.order.state, stands.order.awaited) == (said.OrderState.RESERVED, (OrderLine("a1", "res", 5),))
 
 
 @pytest.mark.parametrize("swept", [True, False])
@@ -250,12 +250,12 @@ def test_what_has_run_out_is_void_to_whoever_asks(swept: bool) -> None:
     if swept:
         answer = accounts.books.answer(fx.SweepOrders(), 100)
         assert isinstance(answer, said.OrdersSwept)
-        assert [each.fate for each in answer.voided] == [said.OrderFate.VOIDED]
+        assert [each.state for each in answer.voided] == [said.OrderState.VOIDED]
         assert answer.reserved == ()
     found = accounts.books.answer(fx.LookUpAgreement("c", "a-o1"), 100)
     assert isinstance(found, said.OrderStands)
     assert found.order is not None
-    assert (found.order.fate, found.order.code) == (said.OrderFate.VOIDED, "expired")
+    assert (found.order.state, found.order.code) == (said.OrderState.VOIDED, "expired")
 
 
 def test_a_resources_failure_counts_for_its_own_buyer_only() -> None:
@@ -270,7 +270,7 @@ def test_a_resources_failure_counts_for_its_own_buyer_only() -> None:
         answer = accounts.books.answer(fx.PostChange("c", "a-o1", replace(failure, user="alice"), False, ""), 20)
         assert isinstance(answer, said.ChangeDecided)
         assert answer.voided is not None
-        assert (answer.voided.fate, answer.code) == (said.OrderFate.VOIDED, "resource_failed")
+        assert (answer.voided.state, answer.code) == (said.OrderState.VOIDED, "resource_failed")
 
 
 def test_the_word_on_which_a_change_rests_is_kept_with_it() -> None:

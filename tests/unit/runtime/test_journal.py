@@ -146,7 +146,7 @@ def test_unions_name_their_class() -> None:
     offer = Offer("o", "r", 1, "res", 60, 0, HOUR, 16, 0.25, HOUR)
     record = HoldIntended(offer, unit, Slot(0, HOUR, 16, 0.25), "alice", 5, SEAL, 1, "")
     told = json.loads(record_to_json(record))["unit"]
-    assert told["cores"] == {"type": "TotalCores", "count": 16}
+    assert told["cores"] == {"type": "TotalCores", "total": 16}
     assert told["disk"] == {"type": "NodeDiskSpace", "gigabytes": 3}
     assert record_from_json(record_to_json(record)) == record
 
