@@ -62,12 +62,14 @@ def test_whatever_is_below_a_process_that_adopts_orphans_is_ended() -> None:
         import contextlib, os, signal, time
         from ramp.launching import processes
         processes.ask_kernel(processes.PR_SET_CHILD_SUBREAPER, 1)
+        there, here = os.pipe()
         if os.fork() == 0:
             for _ in range(2):
                 if os.fork() == 0:
                     os.setsid()
                     if os.fork() == 0:
                         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+                        os.write(here, b"x")
                         time.sleep(900)
                     os._exit(0)
             os._exit(0)
@@ -75,7 +77,9 @@ def test_whatever_is_below_a_process_that_adopts_orphans_is_ended() -> None:
             with contextlib.suppress(ChildProcessError):
                 while os.waitpid(-1, os.WNOHANG)[0]:
                     pass
-        while len(processes.descendants(os.getpid())) != 2:
+        for _ in range(2):
+            os.read(there, 1)
+        while len(processes.descendants(os.getpid())) != 2:  # those between have ended
             bury()
             time.sleep(0.01)
         print("ready", flush=True)
