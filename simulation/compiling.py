@@ -6,19 +6,22 @@ from another module, that module has to be touched as well.
 On a new computer several processes want the same loops at once (live tori of a market, workers of an experiment).
 One of them compiles, the others wait for it and read what it has left.
 
-Without numba, an optional package, the loops run as they are written. So they do where numba's own variable
-NUMBA_DISABLE_JIT is set, and numba is not loaded: for tests of so few jobs that compiling would take longer.
+numba takes a second and 100 MB, and is loaded when a loop is first called. Without numba, an optional package, the
+loops run as they are written. So they do where numba's own variable NUMBA_DISABLE_JIT is set: for tests of so few jobs
+that compiling would take longer.
 """
 
 from __future__ import annotations
 
 import fcntl
+import importlib.util
 import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, TypeVar
+from functools import update_wrapper
+from typing import Any, Final, TypeVar, cast
 
 from simulation.lab import wants_loops_as_written
 
@@ -39,12 +42,35 @@ def compiled(function: _Function) -> _Function:
     A call from compiled code with a constant (`count = 0` before a loop that changes it) takes the same machine code as
     one with a variable: numba would compile the function and all that it calls once more for each such call.
     """
-    if wants_loops_as_written():
-        return _as_written(function)
-    try:
-        import numba
-    except ImportError:
-        return _as_written(function)
+    if wants_loops_as_written() or importlib.util.find_spec("numba") is None:
+        # bits are counted in words that overflow, of which compiled code says nothing
+        warnings.filterwarnings("ignore", "overflow encountered in scalar", RuntimeWarning, r"simulation\.")
+        return function
+    return cast("_Function", _Loop(function))
+
+
+class _Loop:
+    """A function that numba gets when it is first called, with all loops of its module and of those that it calls."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        update_wrapper(self, function)
+        self._function = function
+        self._dispatcher: Any = None
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        return self.dispatcher()(*arguments, **keywords)
+
+    def dispatcher(self) -> Any:
+        """Return numba's function; the loops that its module names become numba's too, for compiled code to call."""
+        if self._dispatcher is None:
+            self._dispatcher = _dispatcher(self._function)
+            names = self._function.__globals__
+            names.update({name: each.dispatcher() for name, each in names.items() if isinstance(each, _Loop)})
+        return self._dispatcher
+
+
+def _dispatcher(function: Callable[..., Any]) -> Any:
+    import numba
 
     dispatcher = numba.njit(cache=True)(function)
     compile_or_load, find_template = dispatcher.compile, dispatcher.get_call_template
@@ -59,14 +85,7 @@ def compiled(function: _Function) -> _Function:
         return find_template(tuple(numba.types.unliteral(kind) for kind in arguments), of_keywords)
 
     dispatcher.compile, dispatcher.get_call_template = compile_alone, find_template_of_variables
-    result: _Function = dispatcher
-    return result
-
-
-def _as_written(function: _Function) -> _Function:
-    # bits are counted in words that overflow, of which compiled code says nothing
-    warnings.filterwarnings("ignore", "overflow encountered in scalar", RuntimeWarning, r"simulation\.")
-    return function
+    return dispatcher
 
 
 @contextmanager

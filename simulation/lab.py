@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final
 
 from ramp.errors import ConfigurationError
@@ -20,17 +18,6 @@ AS_WRITTEN: Final = "NUMBA_DISABLE_JIT"
 def wants_loops_as_written() -> bool:
     """Whether the environment asks for loops as they are written."""
     return os.environ.get(AS_WRITTEN, "0") not in {"", "0"}
-
-
-@contextmanager
-def loops_as_written() -> Iterator[None]:
-    """Load modules without numba, for what only reads their names: numba takes a second and 100 MB."""
-    before = os.environ.get(AS_WRITTEN)
-    os.environ[AS_WRITTEN] = "1"
-    try:
-        yield
-    finally:
-        os.environ.pop(AS_WRITTEN) if before is None else os.environ.update({AS_WRITTEN: before})
 
 
 def tell_loops() -> None:

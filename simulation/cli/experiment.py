@@ -22,7 +22,7 @@ from simulation.experiments.report import MARKDOWN, write_report
 from simulation.experiments.running import REPLACE_OPTION, prepare, run_into
 from simulation.experiments.study import Study
 from simulation.experiments.worker_processes import ending_on_sigterm
-from simulation.lab import check_pictures, loops_as_written, tell_loops
+from simulation.lab import check_pictures, tell_loops
 
 OPTION_OF: Final = {
     "repeat": "--repeat",
@@ -41,8 +41,7 @@ def experiment() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 def list_command(as_json: bool) -> None:
     """Name the experiments. --json adds `options`: those that not all experiments know."""
-    with loops_as_written():
-        found = list(all_experiments().values())
+    found = list(all_experiments().values())
     if as_json:
         told = [{"name": one.name, "about": one.about, "options": sorted(one.options)} for one in found]
         click.echo(json.dumps(told))

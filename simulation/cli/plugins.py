@@ -21,7 +21,6 @@ from ramp.queue_bound.predictor import PREDICTORS
 from ramp.runtime.auction_rules import RULES
 from ramp.runtime.configuration.values import PLUGIN_GROUP, PRICING_GROUP
 from simulation.experiments.discovery import GUESTS, shipped_experiments
-from simulation.lab import loops_as_written
 from simulation.machines.allocator_declaration import ALLOCATORS
 from simulation.machines.description import KINDS
 from simulation.schedulers.declaration import SCHEDULERS
@@ -127,8 +126,7 @@ def list_installed(sorts: tuple[str, ...], as_json: bool) -> None:
     for sort in sorts:
         if sort not in SORTS:
             raise ConfigurationError(f"unknown sort {sort!r}{nearest_name(sort, list(SORTS))}", key="plugins")
-    with loops_as_written():
-        found = [plugin for sort in sorts or SORTS for plugin in SORTS[sort]()]
+    found = [plugin for sort in sorts or SORTS for plugin in SORTS[sort]()]
     if as_json:
         print_json([asdict(plugin) for plugin in found])
         return

@@ -105,3 +105,18 @@ def test_without_the_compiler_numba_is_not_even_loaded():
     """It takes half a second of every process that uses no loop for long."""
     program = "import sys, simulation.planning.cabled_search; sys.exit('numba' in sys.modules)"
     subprocess.run([sys.executable, "-c", program], env=os.environ | {AS_WRITTEN: "1"}, check=True)
+
+
+def test_names_do_not_load_numba_and_what_is_called_afterwards_is_compiled():
+    """Both in one process: a list of plug-ins, then a run."""
+    program = (
+        "import sys\n"
+        "from simulation.schedulers.compiled import running_jobs\n"
+        "assert 'numba' not in sys.modules\n"
+        "from simulation.schedulers.compiled.conservative import _split\n"
+        "import numpy\n"
+        "times = numpy.zeros(4, numpy.int64)\n"
+        "assert _split(times, times.copy(), 1, 5) == (1, 2)\n"
+        "sys.exit('numba' not in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], env=os.environ | {AS_WRITTEN: "0"}, check=True)
