@@ -17,7 +17,6 @@ from simulation.lab import AS_WRITTEN
 
 with pytest.MonkeyPatch.context() as patch:  # `make test` does without the compiler elsewhere
     patch.delenv(AS_WRITTEN, raising=False)
-    patch.setattr(numba.config, "DISABLE_JIT", 0)
 
     @compiled
     def doubled(number: int) -> int:
@@ -33,6 +32,11 @@ with pytest.MonkeyPatch.context() as patch:  # `make test` does without the comp
     @compiled
     def wrong(number: int) -> int:
         return number.upper()  # type: ignore[attr-defined]
+
+
+@pytest.fixture(autouse=True)
+def with_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 0)
 
 
 def may_be_locked(file: Path) -> bool:
@@ -90,7 +94,6 @@ def test_a_file_that_is_not_there_is_not_locked() -> None:
 
 @pytest.mark.parametrize(("value", "as_written"), [("1", True), ("0", False), ("", False), (None, False)])
 def test_without_the_compiler_a_loop_is_itself(monkeypatch, value, as_written):
-    monkeypatch.setattr(numba.config, "DISABLE_JIT", 0)
     monkeypatch.delenv(AS_WRITTEN, raising=False)
     if value is not None:
         monkeypatch.setenv(AS_WRITTEN, value)
