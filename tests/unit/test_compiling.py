@@ -104,12 +104,6 @@ def test_without_the_compiler_a_loop_is_itself(monkeypatch, value, as_written):
     assert (compiled(halved) is halved) == as_written
 
 
-def test_without_the_compiler_numba_is_not_even_loaded():
-    """It takes half a second of every process that uses no loop for long."""
-    program = "import sys, simulation.planning.cabled_search; sys.exit('numba' in sys.modules)"
-    subprocess.run([sys.executable, "-c", program], env=os.environ | {AS_WRITTEN: "1"}, check=True)
-
-
 def test_names_do_not_load_numba_and_what_is_called_afterwards_is_compiled():
     """Both in one process: a list of plug-ins, then a run."""
     program = (
