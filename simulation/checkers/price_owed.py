@@ -63,17 +63,19 @@ class PriceOwed(Checker):
 
     def on_delivered(self, message: Message, view: MarketView) -> None:
         """A buyer hears an offer; what comes in time and meets the request remains until it is accepted."""
-        content, seal = message.content, message.seal
-        if not isinstance(content, Proposal) or seal is None or message.sender in view.liars:
+        content, seal, is_honest = message.content, message.seal, message.sender not in view.liars
+        if not isinstance(content, Proposal) or seal is None:
             return
         answer = message.sender, message.receiver, content.request_id, content.round_number
-        if self._answered.setdefault(answer, content) is not content:
+        if is_honest and self._answered.setdefault(answer, content) is not content:
             return  # a seller that has refused may offer on a copy of the call; its buyer keeps the first answer
         for offer in content.offers:
             called = message.receiver, offer.request_id, offer.unit
             wanted = self._wanted.get(called)
             if wanted is not None and called not in self._decided and not shortcoming(wanted, offer):
-                self._remaining[called][offer.resource, offer.offer_id] = offer, seal
+                remaining = self._remaining[called]  # a liar's offer meets the unit as well
+                if is_honest:
+                    remaining[offer.resource, offer.offer_id] = offer, seal
 
     def on_written(self, name: str, record: Record, view: MarketView) -> None:
         """An honest seller has accepted a price, or an honest buyer is about to pay it."""
@@ -100,7 +102,7 @@ class PriceOwed(Checker):
             return
         if agreement.cost == offer.cost and "" in self._rules[called]:
             return  # a liar called with and without a rule, and the payee heard of no rule
-        asked = (self._most(agreement), *(_most(offer, each) for each in self._called_by_liars[called]))
+        asked = (_most(offer, self._wanted[called]), *(_most(offer, each) for each in self._called_by_liars[called]))
         if not offer.cost <= agreement.cost <= max(asked):
             raise self._violated(f"{agreement.agreement_id} pays {agreement.cost}, not {offer.cost} to {max(asked)}")
         if agreement.cost in asked:
@@ -131,15 +133,12 @@ class PriceOwed(Checker):
                 dearest[offer.resource] = max(dearest[offer.resource], offer.cost)
         for resource in (agreement.resource, *self._ordered_from[agreement.user, agreement.request_id]):
             dearest.pop(resource, None)
-        owed = min((self._most(agreement), *dearest.values()))
+        owed = min((_most(agreement.offer, self._wanted[called]), *dearest.values()))
         if agreement.cost > owed:
             raise self._violated(f"{agreement.agreement_id} pays {agreement.cost}, but {owed} was the next offer")
 
     def _is_paid_as_offered(self, agreement: Agreement) -> bool:
         return agreement.best_offer or not any(self._rules[_called(agreement)])
-
-    def _most(self, agreement: Agreement) -> int:
-        return _most(agreement.offer, self._wanted[_called(agreement)])
 
 
 def _most(offer: Offer, wanted: RequestUnit) -> int:

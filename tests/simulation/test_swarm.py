@@ -70,6 +70,10 @@ def test_regression(seed: int) -> None:
     assert run(seed, ruled=False).violation is None  # as it was found
 
 
+def test_a_liar_s_offer_that_meets_a_unit_ends_its_sealed_bidding() -> None:
+    assert run(38976).violation is None
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", REGRESSIONS)
 def test_regression_over_real_xml(seed: int) -> None:
