@@ -74,10 +74,8 @@ def test_the_keeper_gives_back_what_is_left_and_both_parties_hear_why(paid: Any)
         (Performative.INFORM, "alice", posted),
         (Performative.INFORM, "res1", posted),
     ]
-    what = "960.00 credits of a1 to alice (the machine was down)"
-    assert [each.progress for each in effects if isinstance(each, fx.Report)] == [
-        KeeperOrdered("keeper", "refund", what)
-    ]
+    (told,) = [each.progress for each in effects if isinstance(each, fx.Report)]
+    assert told == KeeperOrdered("keeper", "refund", "960.00 credits of a1 to alice (the machine was down)")
 
 
 def test_what_does_not_verify_is_not_understood(paid: Any, refused: Any) -> None:
