@@ -82,8 +82,7 @@ class Books:
         right = dict.fromkeys(balances, 0) | {user.name: user.deposit for user in self.config.users}
         for each in listed:
             if each["state"] == "active":
-                back = sum(change["refund"] - change.get("charge", 0) for change in each["amendments"])
-                cost = each["agreement"]["cost"] - back
+                cost = each["agreement"]["cost"] + sum(change["amount"] for change in each["amendments"])
                 right[each["agreement"]["user"].partition("@")[0]] -= cost
                 right[each["agreement"]["resource"].partition("@")[0]] += cost
         wrong = {name: amount for name, amount in right.items() if balances[name] != amount}
