@@ -83,7 +83,7 @@ def test_all_processes_agree_again_after_a_step(market: Market, stepped_clock: S
     market.kill("big1", signal.SIGCONT)
 
     def followed() -> bool:
-        return market.state.logs.joinpath("alice.log").read_text().count("the system's clock has been set by") == 1
+        return market.state.logs.joinpath("alice.log").read_text().count("the system clock was changed by") == 1
 
     until(followed, market.logs)
     wait_agreed(market)
