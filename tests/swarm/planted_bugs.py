@@ -191,15 +191,16 @@ def refusal_forgotten(original: Any, records: Records, wanted: Order, evidence: 
 @contextlib.contextmanager
 def posts_after_deadline() -> Iterator[None]:
     """The bank gives every order a minute more than it says."""
-    as_of, await_expiry = order_rules._as_of, BankParty._await_expiry
+    as_of, on_expiry = order_rules._as_of, BankParty._on_expiry
 
-    def await_later(bank: BankParty) -> None:
-        await_expiry(bank)
+    def on_late_expiry(bank: BankParty, now: Instant) -> list[fx.Effect]:
+        effects = on_expiry(bank, now - MINUTE)
         bank._expiry.deadline = moved(bank._expiry.deadline, MINUTE)
+        return effects
 
     with (
         patch.object(order_rules, "_as_of", lambda records, order, at: as_of(records, order, at - MINUTE)),
-        patch.object(BankParty, "_await_expiry", await_later),
+        patch.object(BankParty, "_on_expiry", on_late_expiry),
     ):
         yield
 
@@ -222,9 +223,11 @@ def single_signature_accepted(
     return original(bank, message, signed, agreement, now)
 
 
-@replaces(BankParty, "_await_expiry")
-def reservation_never_voided(_: Any, __: BankParty) -> None:
-    """The bank does not wake up when the time of an order is over."""
+@replaces(BankParty, "_on_expiry")
+def reservation_never_voided(_: Any, bank: BankParty, __: Instant) -> list[fx.Effect]:
+    """The bank does nothing when the time of an order is over."""
+    bank._expiry.deadline = None
+    return []
 
 
 @replaces(order_rules, "_settlement")

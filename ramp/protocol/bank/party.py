@@ -51,7 +51,7 @@ from ramp.protocol.events import ChangeDecided, Event, MessageReceived, OrderSta
 from ramp.protocol.party import Party
 from ramp.protocol.progress import KeeperOrdered
 from ramp.protocol.records import Record
-from ramp.protocol.timing import Timing
+from ramp.protocol.timing import Timing, earliest
 
 BAD_PRICE = "bad_price"
 UNKNOWN = "unknown_agreement"
@@ -67,7 +67,7 @@ class BankParty(Party):
         self._asked: dict[str, Message] = {}
         self._open: dict[str, OrderStanding] = {}
         self._expiry = Alarm(is_date=True)
-        self.task(self._expiry, lambda _: [fx.SweepOrders()])
+        self.task(self._expiry, self._on_expiry)
         self._calls = 0
 
     def start(self, now: Instant) -> list[Effect]:
@@ -310,16 +310,16 @@ class BankParty(Party):
 
     def _keep(self, order: OrderStanding) -> None:
         self._open[order.order_id] = order
-        self._await_expiry()
+        self._expiry.deadline = earliest(self._expiry.deadline, order.valid_until)
 
     def _close(self, order_id: str) -> bool:
         """Drop an order; return whether it was open."""
-        was_open = self._open.pop(order_id, None) is not None
-        self._await_expiry()
-        return was_open
+        return self._open.pop(order_id, None) is not None
 
-    def _await_expiry(self) -> None:
+    def _on_expiry(self, now: Instant) -> list[Effect]:
+        """Void expired orders; an order that has ended before leaves its alarm behind."""
         self._expiry.deadline = min((order.valid_until for order in self._open.values()), default=None)
+        return [] if self._expiry.deadline is None or now < self._expiry.deadline else [fx.SweepOrders()]
 
     def _wait(self, message: Message) -> str:
         self._calls += 1
