@@ -156,9 +156,8 @@ class Ledger(ABC):
 
         Raises:
             LedgerRefusal: `no_agreement` for an addition, `unknown_transfer` (no payment, or between other parties),
-                `not_posted`, `started`, `refunded` if a terminal change finds nothing left, `duplicate_differs`,
-                `malformed_value`, `amount_not_positive`, `amount_too_large`; nothing is decided
-                then.
+                `not_posted`, `started`, `duplicate_differs`, `malformed_value`, `amount_not_positive`,
+                `amount_too_large`; nothing is decided then.
         """
         return self._write(lambda records: order_rules.post_change(records, terms, at, evidence))
 

@@ -64,7 +64,7 @@ class Conversation(Timed, Protocol):
 
 
 def guarded(reference: str, act: Callable[[], list[Effect]]) -> list[Effect]:
-    """Run an action of what is no conversation; an exception other than RemoteProtocolError becomes `TakeUpAgain`.
+    """Run an action outside a conversation; an exception other than RemoteProtocolError becomes `TakeUpAgain`.
 
     Args:
         reference: names what acts to `Party.resume`.

@@ -2,7 +2,7 @@
 
 Every document of the market is one element named after its content. A field is an attribute, or what its type says:
 a tuple is one child element a value, a dataclass one child element, and `Signed` and `Seal` documents that are passed
-on as escaped text. `Nested` are the few child elements of another form.
+on as escaped text. `WORDS` and `_SPECIAL` have the few child elements of another form.
 """
 
 from __future__ import annotations
