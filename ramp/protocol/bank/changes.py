@@ -1,8 +1,8 @@
 """The bank's part in contract changes: posting what is signed, voiding what the buyer withdraws, and its answers.
 
-A change needs both signatures; before the slot begins, the buyer's suffices to end its agreement, and the seller's at
-any time, if it has failed. An addition to a slot
-is a line of an order, like an agreement: the bank posts the whole order with its last line.
+A change needs both signatures. Before the slot begins, the buyer's suffices to end its agreement; a seller that has
+failed ends it by its own at any time. An addition to a slot is a line of an order, like an agreement: the bank posts
+the whole order with its last line.
 """
 
 from __future__ import annotations
@@ -101,15 +101,15 @@ def asked(
     assert isinstance(content.body, ContractChange)
     body = content.body
     both = (body.user, body.resource)
-    by_both = content.signers == both and message.sender == body.resource
-    by_buyer = body.is_terminal and content.signers == both[:1] and message.sender == body.user
-    if body.is_failure:
-        by_both = content.signers == both[1:] and message.sender in both
-        by_buyer = False
-    if body.is_terminal and not by_both and not by_buyer:
+    by_buyer = body.is_terminal and not body.is_failure and content.signers == both[:1] and message.sender == body.user
+    if body.is_failure:  # its buyer may pass it on
+        is_signed = content.signers == both[1:] and message.sender in both
+    else:
+        is_signed = by_buyer or (content.signers == both and message.sender == body.resource)
+    if body.is_terminal and not is_signed:
         detail = "the cancellation must be signed or countersigned by its sender"
         return _refuse(message, body.agreement_id, TERMINAL, BAD_SIGNATURE, detail)
-    if not by_both and not by_buyer:
+    if not is_signed:
         raise RemoteProtocolError("the amendment must be signed by its user and countersigned by its sender")
     if body.bank != bank:
         raise RemoteProtocolError(f"the change names another bank: {body.bank}")
