@@ -77,7 +77,7 @@ class Pace:
         self.timing = timing
         self.pause: Duration = timing.retry_first
         self._smoothed: Duration | None = None
-        self._variation: Seconds = 0
+        self._variation: Duration = 0
 
     @property
     def vote_limit(self) -> Duration:
@@ -118,7 +118,7 @@ class Retry:
         self.due: Instant | None = None
         self._pace = pace
         self._longest = longest
-        self._pause: Seconds = 0
+        self._pause: Duration = 0
         self._sent_once = False
         self._begun: Instant = 0
 
