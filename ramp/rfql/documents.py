@@ -72,7 +72,7 @@ def write_content(content: contents.Content) -> str:
             raise DocumentError(f"{type(content.body).__name__} is not signed")
         return content.document
     kind: type[Any] = type(content)
-    if kind not in _SENT.values():
+    if _SENT.get(kind.__name__) is not kind:
         raise DocumentError(f"{kind.__name__} is never sent")
     return record_of(kind).write(content)
 
@@ -102,7 +102,7 @@ def read_content(body: str, verifier: Verifier, now: Instant, source: str | None
             return verifier.verify(body, now)
         except DocumentError as error:
             return _unverified(agreements.kind_of(root), _claimed_reference(root), error)
-    kind = _SENT.get(root_name(body)) if tag == f"{{{MARKET}}}{root_name(body)}" else None
+    kind = _SENT.get(tag.removeprefix(f"{{{MARKET}}}")) if tag.startswith("{") else None
     if kind is None:
         raise DocumentError(f"unknown root element {tag}{_version_problem(tag)}", source=source)
     schema.check(root, source)
