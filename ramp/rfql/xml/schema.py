@@ -56,7 +56,6 @@ _RIGHT_OF_TYPE: Final = {
     "Proof": "64 hexadecimal digits",
     "Pem": "a certificate or a revocation list in PEM",
     "SigningRequest": "a request for a certificate in base64, on one line",
-    "FileName": "a file name such as job.sh: letters, digits, dots, hyphens and underscores, no dot first",
     "Digest": "a digest: 43 letters, digits, hyphens and underscores",
     "Base64": "data in base64",
     "FilePath": "a relative path such as results/out.txt",
