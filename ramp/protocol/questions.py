@@ -159,7 +159,7 @@ class Questions:
         ask: Callable[[int], Content],
         now: Instant,
         *,
-        role: Role | None,
+        role: Role | None = None,
         performative: Performative = Performative.QUERY_REF,
         pages: Pages | None = None,
     ) -> list[Effect]:
@@ -170,7 +170,7 @@ class Questions:
             receiver: one party, or directories, of which another is asked after a silence.
             ask: makes the content of the n-th try, from 1: each try needs a new nonce, as an answer may be lost.
             now: the present.
-            role: in which the answer must be sealed; None without a seal.
+            role: in which the answer must be sealed; None without a seal, and for directories, which check it anyway.
             performative: REQUEST for an order.
             pages: collects an answer that comes in several messages.
         """

@@ -214,13 +214,11 @@ class UserParty(Party):
             case AccountAsked():
                 return self._questions.ask_account(event, self._bank, now)
             case MachineAsked(query_id, resource, horizon):
-                return self._questions.ask(
-                    query_id, resource, lambda _: MachineQuery(query_id, horizon), now, role=None
-                )
+                return self._questions.ask(query_id, resource, lambda _: MachineQuery(query_id, horizon), now)
             case ResourcesAsked(query_id, service):
                 pages = ListingPages()
                 query = lambda _: DirectoryQuery(query_id, service, pages.after)  # noqa: E731
-                return self._questions.ask(query_id, self._directories, query, now, role=Role.DIRECTORY, pages=pages)
+                return self._questions.ask(query_id, self._directories, query, now, pages=pages)
             case ClockAsked(query_id):
                 return self._clock.ask(query_id, now)
             case _:
