@@ -35,7 +35,6 @@ class Calls:
     """
 
     def __init__(self, pace: Pace, names: Iterable[str], now: Instant) -> None:
-        self.due: Instant | None
         self.sent_again = 0
         self._pace = pace
         self._begun = now
