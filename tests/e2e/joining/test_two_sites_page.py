@@ -72,7 +72,7 @@ def two_hosts(folder: Path) -> Iterator[tuple[Host, Host, Path]]:
         pytest.skip(reason)
     programs = folder / "programs"
     programs.mkdir()
-    with joined_hosts(folder, None) as (west, others):
+    with joined_hosts(folder) as (west, others):
         chosen = f'host={others.namespace}; [[ " $* " == *" --state-dir west "* ]] && host={west.namespace}'
         ramp = programs / "ramp"
         ramp.write_text(f'#!/bin/bash\n{chosen}\nexec ip netns exec $host {PROGRAMS / "ramp"} "$@"\n', "utf-8")
