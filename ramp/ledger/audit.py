@@ -239,7 +239,7 @@ def _without_transfer(books: _Books, change: ChangeRow) -> bool:
 
 
 def _of_nothing(books: _Books, entry: EntryRow) -> bool:
-    """Whether an entry is not the only one of its action about the one thing that it names."""
+    """Whether an entry names nothing in the ledger, or another one has the same action and subject."""
     number, action, account_id, transfer_id, order_id = entry
     if sum(each is not None for each in (account_id, transfer_id, order_id)) != 1:
         return True
@@ -270,12 +270,12 @@ RULES: Final[Mapping[str, tuple[Rule, ...]]] = {
             lambda books, row: row.transfer_id not in books.entered,
         ),
         (
-            f"{_TRANSFER} has the id of another transfer than {{kind}} {{agreement_id}}",
+            f"{_TRANSFER} has an id that does not fit {{kind}} {{agreement_id}}",
             lambda _, row: row.transfer_id != f"{row.kind}:{row.agreement_id}",
         ),
         (f"{_TRANSFER} is of the unknown kind {{kind}}", lambda _, row: row.kind not in _TRANSFER_KINDS),
-        (f"{_TRANSFER} has another amount than one above zero", lambda _, row: row.amount <= 0),
-        (f"{_TRANSFER} goes to its own account", lambda _, row: row.debit_account == row.credit_account),
+        (f"{_TRANSFER} has an amount that is not above zero", lambda _, row: row.amount <= 0),
+        (f"{_TRANSFER} has one account on both sides", lambda _, row: row.debit_account == row.credit_account),
         (
             f"{_TRANSFER} references an unknown account",
             lambda books, row: row.debit_account not in books.accounts or row.credit_account not in books.accounts,
@@ -289,10 +289,10 @@ RULES: Final[Mapping[str, tuple[Rule, ...]]] = {
             f"{_TRANSFER} is not posted, expected of every {{kind}}",
             lambda _, row: row.kind != TransferKind.PAYMENT and row.posted_at is None,
         ),
-        (f"{_TRANSFER} has an entry of its end that contradicts it", _wrongly_settled),
+        (f"{_TRANSFER} contradicts the entry that settles it", _wrongly_settled),
         (f"{_TRANSFER}: deposits go from {ISSUING_ACCOUNT} to users, without an order", _no_deposit),
-        (f"{_TRANSFER} has no order that says so", _without_order),
-        (f"{_TRANSFER} is for no change that was decided", _unfounded),
+        (f"{_TRANSFER} has no order that reserved it", _without_order),
+        (f"{_TRANSFER} belongs to no decided change", _unfounded),
     ),
     "orders": (
         (
@@ -332,13 +332,13 @@ RULES: Final[Mapping[str, tuple[Rule, ...]]] = {
             _without_transfer,
         ),
     ),
-    "entries": (("entry {entry_number} ({action}) is of nothing that the ledger has, or repeated", _of_nothing),),
+    "entries": (("entry {entry_number} ({action}) names nothing in the ledger, or is repeated", _of_nothing),),
 }
 """What every row of a table must fulfil, by table of the snapshot."""
 
 
 def _no_numbers(snapshot: Snapshot) -> list[str]:
-    """Find values in columns of whole numbers that are something else, which SQLite would store."""
+    """Find other values in columns of whole numbers; SQLite would store them."""
     findings = []
     for table in RULES:
         rows: tuple[Any, ...] = getattr(snapshot, table)

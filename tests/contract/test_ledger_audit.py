@@ -129,7 +129,7 @@ BROKEN = {
     "accounts SET kind = 'god' WHERE account_id = 'bob'": "account bob is of the unknown kind god",
     "transfers SET kind = 'gift' WHERE transfer_id = 'deposit:d-bob'": "of the unknown kind gift",
     f"order_lines SET cost = cost + 1 WHERE order_id = {POSTED}": "is not in the state of its payment of",
-    "entries SET action = 'lost' WHERE transfer_id = 'deposit:d-bob'": "(lost) is of nothing",
+    "entries SET action = 'lost' WHERE transfer_id = 'deposit:d-bob'": "(lost) names nothing in the ledger",
     "changes SET amount = amount - 1": "and its transfer contradict each other",
 }
 

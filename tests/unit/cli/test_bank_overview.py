@@ -125,7 +125,7 @@ def test_an_entry_of_an_unknown_action_is_a_finding(state: Path, capsys: pytest.
     assert main(["bank", "audit", "--state-dir", str(state)]) == 1
     told = capsys.readouterr().out
     assert "deposit:d-1 (5000 minor units from market to alice) was never entered" in told
-    assert "(eaten) is of nothing that the ledger has" in told
+    assert "(eaten) names nothing in the ledger" in told
 
 
 def test_the_ledger_that_the_configuration_names_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
