@@ -34,7 +34,7 @@ class PriceQuestion:
         minimum_price: the machine's minimum price.
         load: share of the machine taken over the job's window, 0 to 1.
         rounds_expected: the strategy's n.
-        own_last: this resource's latest offer for the same unit, or None.
+        own_last: this resource's latest offer for the same unit, unless it was rejected; else None.
         best_offer: True in the extra round, in which the asking price need not be met.
         cores: of the slot.
         fragmentation: share of the machine's largest free box that the job would destroy beyond its own units, 0 to 1;
