@@ -8,8 +8,6 @@ compare theirs with, departs from the rules of the package in three points. `eas
 3. Of one instant it takes the submissions first, in the log's order, then the ends, in the order of the starts.
 
 No job outruns its request there: pyss cuts it.
-
-numba keeps compiled functions until their own file changes: after a change of running_jobs.py, touch this file.
 """
 
 from __future__ import annotations
