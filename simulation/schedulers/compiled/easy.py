@@ -31,21 +31,11 @@ from simulation.schedulers.compiled.running_jobs import (
 def easy(
     submit: Int64Array, duration: Int64Array, requested: Int64Array, size: Int64Array, capacity: int
 ) -> Int64Array:
-    """Start times of EASY backfilling.
+    """Start times of EASY backfilling; arguments as of `first_come_first_served`, and `requested` is used.
 
     Source: A. W. Mu'alem and D. G. Feitelson, IEEE Trans. Parallel and Distributed Systems 12(6), 2001, section 3:
     shadow time and extra nodes of the first job; a later job may start if it ends by the shadow time or takes only
     extra nodes.
-
-    Args:
-        submit: submission times, ascending, shape (jobs,).
-        duration: times the jobs will hold their processors, shape (jobs,).
-        requested: run times asked for, shape (jobs,).
-        size: processors of each job, at most `capacity`, shape (jobs,).
-        capacity: processors of the machine.
-
-    Returns:
-        Start times, shape (jobs,).
     """
     return _start_times(submit, duration, requested, size, capacity, False)
 
