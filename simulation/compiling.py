@@ -16,6 +16,7 @@ from __future__ import annotations
 import fcntl
 import importlib.util
 import os
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -34,6 +35,7 @@ LOOK_AGAIN_S: Final = 0.01
 
 _held: dict[str, int] = {}
 """How often this process has taken each file; changed only under numba's own lock."""
+_replacing: Final = threading.RLock()  # a thread must not compile loops while another has replaced half of their names
 
 
 def compiled(function: _Function) -> _Function:
@@ -62,11 +64,12 @@ class _Loop:
 
     def dispatcher(self) -> Any:
         """Return numba's function; the loops that its module names become numba's too, for compiled code to call."""
-        if self._dispatcher is None:
-            self._dispatcher = _dispatcher(self._function)
-            names = self._function.__globals__
-            names.update({name: each.dispatcher() for name, each in names.items() if isinstance(each, _Loop)})
-        return self._dispatcher
+        with _replacing:
+            if self._dispatcher is None:
+                self._dispatcher = _dispatcher(self._function)
+                names = self._function.__globals__
+                names.update({name: each.dispatcher() for name, each in names.items() if isinstance(each, _Loop)})
+            return self._dispatcher
 
 
 def _dispatcher(function: Callable[..., Any]) -> Any:

@@ -225,7 +225,7 @@ def _read(path: Path, kind: str) -> str:
 
 
 def _with_trial(machine: Machine, view: MachineView, options_text: str) -> Trial:
-    # bring the compiler along, which takes most of a second: not for every command
+    # only here: most commands try no job
     from simulation.machines.trial import try_job
 
     if not has_cables(machine):

@@ -240,14 +240,17 @@ class QueueSimulation:
             return False
         self._now = time
         self._plan = None
+        decides = False  # a job that is refused changes nothing
         for kind, subject in events.pop_simultaneous():
             if kind is _Kind.SUBMISSION:
                 assert isinstance(subject, Job)
-                self._admit(subject)
+                decides |= self._admit(subject)
             else:
                 assert isinstance(subject, int)
                 self._happen(kind, subject)
-        self._wake_at(self._decided())
+                decides = True
+        if decides:
+            self._wake_at(self._decided())
         return True
 
     def _decided(self) -> int | None:
@@ -341,7 +344,7 @@ class QueueSimulation:
         self._plan = None
         return reallocation
 
-    def _admit(self, job: Job) -> None:
+    def _admit(self, job: Job) -> bool:
         fits = self._fits_ever.get(job.kind)
         if fits is None:
             fits = self._fits_ever[job.kind] = self._machine.fits_ever(job.request)
@@ -350,6 +353,7 @@ class QueueSimulation:
             self._scheduler.submit(job)
         else:
             self.refused.append(job)
+        return fits
 
     def _happen(self, kind: _Kind, number: int) -> None:
         if kind is _Kind.JOB_END:

@@ -74,7 +74,7 @@ def build(description: AngaraDescription, options: BuildOptions) -> AngaraMachin
         ConfigurationError: there is no such allocator, node or link.
         MachineError: the allocator cannot serve such a machine.
     """
-    # brings the compiler along, as cabled machines do
+    # only here: other machines do without
     from simulation.machines.angara import AngaraMachine, TorusLayout
     from simulation.machines.boxes.ranked import RankedBoxes
 

@@ -111,7 +111,7 @@ def build(description: CabledDescription, options: BuildOptions) -> BlueGene:
     Raises:
         ConfigurationError: there is no such allocator, midplane or cable.
     """
-    # brings the compiler along, which takes most of a second: not for flat machines
+    # only here: other machines do without
     from simulation.machines.bluegene.machine import BlueGene, Layout
 
     layout = Layout(

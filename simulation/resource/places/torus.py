@@ -56,7 +56,7 @@ class TorusPlaces:
     """
 
     def __init__(self, options: TorusOptions, nodes: Sequence[Node], key: str) -> None:
-        from simulation.machines.angara import AngaraMachine, TorusLayout  # brings the compiler along
+        from simulation.machines.angara import AngaraMachine, TorusLayout  # only here: most sites have no torus
         from simulation.machines.boxes.ranked import RankedBoxes
 
         extents = options.extents

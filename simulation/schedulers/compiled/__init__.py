@@ -11,6 +11,6 @@ doubled until its expected end lies in the future again. All loops are called al
 jobs will hold their processors, run times asked for, sizes, processors of the machine, and the scheduler's options
 where it has some.
 
-These modules import Numba, which takes a moment: they are imported only when a log is run. The compiled code is cached
-beside each module until that file changes: after a change of running_jobs.py, touch the others.
+The compiled code is cached beside each module until that file changes: after a change of running_jobs.py, touch the
+others.
 """

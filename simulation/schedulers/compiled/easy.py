@@ -8,8 +8,6 @@ compare theirs with, departs from the rules of the package in three points. `eas
 3. Of one instant it takes the submissions first, in the log's order, then the ends, in the order of the starts.
 
 No job outruns its request there: pyss cuts it.
-
-numba keeps compiled functions until their own file changes: after a change of running_jobs.py, touch this file.
 """
 
 from __future__ import annotations
@@ -33,21 +31,11 @@ from simulation.schedulers.compiled.running_jobs import (
 def easy(
     submit: Int64Array, duration: Int64Array, requested: Int64Array, size: Int64Array, capacity: int
 ) -> Int64Array:
-    """Start times of EASY backfilling.
+    """Start times of EASY backfilling; arguments as of `first_come_first_served`, and `requested` is used.
 
     Source: A. W. Mu'alem and D. G. Feitelson, IEEE Trans. Parallel and Distributed Systems 12(6), 2001, section 3:
     shadow time and extra nodes of the first job; a later job may start if it ends by the shadow time or takes only
     extra nodes.
-
-    Args:
-        submit: submission times, ascending, shape (jobs,).
-        duration: times the jobs will hold their processors, shape (jobs,).
-        requested: run times asked for, shape (jobs,).
-        size: processors of each job, at most `capacity`, shape (jobs,).
-        capacity: processors of the machine.
-
-    Returns:
-        Start times, shape (jobs,).
     """
     return _start_times(submit, duration, requested, size, capacity, False)
 

@@ -135,9 +135,8 @@ def test_files_of_any_size_go_and_come_back(market: ramp.Market, state: Path, tm
     assert market.fetch_job(job.job_id, results, "out/a b/dätä") == (results / "out/a b/dätä",)
     assert (results / "out/a b/dätä").read_bytes() == data
     for name in ("out/link", "/etc/passwd", "../run", "a b", "ünï", "", "./none", "out", "a" * 300, "a\nb", "\udcff"):
-        with pytest.raises(
-            (ramp.MarketRefused, ramp.ConfigurationError)
-        ) as refused:  # by the site, or before it is asked
+        # by the site, or before it is asked
+        with pytest.raises((ramp.MarketRefused, ramp.ConfigurationError)) as refused:
             market.job_output(job.job_id, name)
         assert getattr(refused.value, "code", "") != "no_answer", name
     named = ["jobs", job.job_id, "--state-dir", str(state)]

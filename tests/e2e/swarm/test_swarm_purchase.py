@@ -36,9 +36,8 @@ def books(market):
 
 def test_every_agent_has_a_process_of_its_own(market):
     pids = market.pids()
-    assert (
-        len(pids) == len(set(pids)) == 2 + 4 + 2 + 3
-    )  # supervisor and server, resources, users, bank and directory and keeper
+    # supervisor and server, resources, users, bank and directory and keeper
+    assert len(pids) == len(set(pids)) == 2 + 4 + 2 + 3
 
 
 def test_a_two_unit_request_is_auctioned_committed_signed_and_paid(market, books):

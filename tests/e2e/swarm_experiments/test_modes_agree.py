@@ -72,9 +72,8 @@ def check_result(plan: MarketPlan, over_xmpp: MarketResult) -> None:
             assert auction.winner() in best_of_last_price(auction)
     assert any(auction.sold for auction in over_xmpp.auctions)
     everybody = {each.name for each in plan.resources}
-    for (
-        auction
-    ) in over_xmpp.auctions:  # who is too small is not called but told of, who refuses for good not called again
+    for auction in over_xmpp.auctions:
+        # who is too small is not called but told of, who refuses for good not called again
         first = auction.bidding[0]
         too_small = {local(each.resource) for each in first.refusals if str(each.refusal.code) == "machine_too_small"}
         assert {name for name, _ in auction.answered[0]} == everybody - too_small

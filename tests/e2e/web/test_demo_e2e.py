@@ -56,7 +56,7 @@ def test_a_demonstration_comes_up_moves_and_leaves_nothing(place):
         assert line.startswith(f"alice: http://127.0.0.1:{port}/login?token=")
         process.send_signal(signal.SIGINT)
         said = process.communicate(timeout=LIMIT_S)[1]
-    assert (process.returncode, "a fault" in said, "The market is up: 2 resources" in said) == (0, False, True)
+    assert (process.returncode, "internal error" in said, "The market is up: 2 resources" in said) == (0, False, True)
     assert running(place) == []
     assert [each.name for each in place.iterdir()] == ["tiny.toml"]
 

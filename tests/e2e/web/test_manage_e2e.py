@@ -1,4 +1,4 @@
-"""What woriginal: calendar and list, agreement, a job on the slot, giving back, the account."""
+"""What was bought: calendar and list, agreement, a job on the slot, giving back, the account."""
 
 import re
 

@@ -41,11 +41,16 @@ def test_what_ends_gives_way_to_what_comes_in_the_same_instant() -> None:
 
 
 def test_a_job_larger_than_the_machine_is_refused_and_holds_nobody_up() -> None:
-    """It never enters the queue."""
+    """It never enters the queue, and the compiled loops never see it."""
     simulation, ended = simulate(job(1, 0, 10, 11), job(2, 1, 10, 10))
     simulation.run()
     assert [one.job_number for one in simulation.refused] == [1]
     assert starts(ended) == {2: 1}
+    # nor is it a reason to decide: at 4 the first job's request has grown to 8, when a job of 3 would be over
+    jobs = job(1, 0, 10, 1, requested=1), job(2, 0, 1, 2), job(3, 1, 3, 1), job(4, 4, 1, 3)
+    simulation, ended = simulate(*jobs, scheduler="easy", processors=2, overrun=Overrun.KEEP)
+    simulation.run()
+    assert starts(ended) == {1: 0, 2: 10, 3: 11}
 
 
 @pytest.mark.parametrize(
