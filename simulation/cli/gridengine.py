@@ -51,7 +51,7 @@ def _job_options(command: Callable[..., Any]) -> Callable[..., Any]:
                      help=f"With --cores: length of the job, {DURATION_HELP} [default: 1h]."),
         click.option("--at", "start", type=MomentType(), metavar="TIME",
                      help=f"With --cores: exact start of the job, {MOMENT_HELP} [default: now]."),
-        click.option("--cores", type=WholeNumber(min=1), help="Ask about a job of so many cores, without a market."),
+        click.option("--cores", type=WholeNumber(min=1), help="Ask about a job of this size, without a market."),
     ):  # fmt: skip
         command = option(command)
     return command
@@ -155,7 +155,7 @@ def _asked(machine: str, user: str | None, state: StateFolder) -> MachineState:
 
 
 def _answered(machine: str, state: StateFolder, job: dict[str, Any], *, reserves: bool) -> bool:
-    """Answer a question about a job on a machine without a market; return False if there is none."""
+    """Answer a question about a job on a machine without a market; return False if the question is another."""
     as_json = job.pop("as_json")
     if job["cores"] is None:
         if as_json or any(job.values()):
