@@ -85,7 +85,7 @@ def list_command(as_json: bool) -> None:
     "--log",
     multiple=True,
     metavar="LOG[:N]",
-    help="queue-bound: log of a machine with N processors.",
+    help="Log of a machine with N processors, for studies that take logs.",
 )
 @click.option("--whole-logs", is_flag=True, help="bluegene: also the whole logs; implied by --all.")
 @click.option("--progress-every", "progress_s", type=RealNumber(min=0.1), default=PROGRESS_LINE_S,

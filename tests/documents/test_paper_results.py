@@ -14,7 +14,6 @@ from simulation.experiments.discovery import shipped_experiments
 PAGES = {path.stem: path.read_text("utf-8") for path in FOLDER.parent.glob("*.md")}
 README = Path(__file__).parents[2] / "README.md"
 EXPERIMENTS = shipped_experiments()
-OF_PAPERS = sorted({*EXPERIMENTS} - {"queue-bound"})
 
 
 def rows(name: str, folder: Path = FOLDER) -> list[dict[str, str]]:
@@ -22,7 +21,7 @@ def rows(name: str, folder: Path = FOLDER) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-@pytest.mark.parametrize("name", OF_PAPERS)
+@pytest.mark.parametrize("name", EXPERIMENTS)
 def test_the_results_of_an_experiment_stand_on_one_page(name: str) -> None:
     assert sum(f":file: results/{name}.csv" in text for text in PAGES.values()) == 1
     for row in rows(name):

@@ -3,9 +3,9 @@
 The paper does not give the request. Its exp1 (16 cores in five minutes at 70 credits) was taken first; three more were
 found afterwards (`NOTES`). It does not say either whether its auctions followed one another in one market, where what
 the earlier ones bought stays sold. So both are done: in sequence, and each auction in a fresh market. Every repetition
-is a market of its own, opened at another age of its machines. The paper's rounds last a fixed 15 s; ours close as soon as all
-answers are in. Beyond the paper: how far the sale price stays above the best price that any seller able to serve the
-request would have accepted, its minimum price.
+is a market of its own, opened at another age of its machines. The paper's rounds last a fixed 15 s; ours close as soon
+as all answers are in. Beyond the paper: how far the sale price stays above the best price that any seller able to serve
+the request would have accepted, its minimum price.
 """
 
 from __future__ import annotations
@@ -272,7 +272,9 @@ _PICTURE: Final = "figure11a.png"
 _WHY_SMALL: Final = (
     "a small request ends at the lowest minimum price of all machines, 25; the paper's price ends near 36"
 )
-_WHY_LARGE: Final = "which large machines have room depends on their ages, and the paper says neither these nor the request"
+_WHY_LARGE: Final = (
+    "which large machines have room depends on their ages, and the paper says neither these nor the request"
+)
 _SMALL_ONES: Final = {one.label for one in REQUESTS if all(wish.cores == SMALL for wish in one.wishes)}
 _WHY_PRICE: Final = "the paper's request is not given, and Curie's raw log, which it replays, is not to be had"
 
@@ -398,7 +400,7 @@ EXPERIMENTS: Final = (
             Shown("series", "request root_mean_square", "Distance from the paper's ten prices"),
         ),
         parameters=lambda found: {
-            "requests": list(found.cases),
+            "requests": [one.label for one in requests_of(found.run)],
             "request": "for an hour, starting in 5 minutes; asking prices in credits per core hour",
             "repetitions": _repetitions(found.run),
             "best_acceptable": "least minimum price of the resources that had the slot",
