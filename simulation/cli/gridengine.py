@@ -18,9 +18,7 @@ from ramp.cli.views.output import print_json, say
 from ramp.client import dialogues
 from ramp.client.machine_state import MachineState
 from ramp.client.times import DURATION_HELP, MOMENT_HELP
-from ramp.model.instant import HOUR, iso
-from ramp.model.offer import Refusal
-from ramp.model.slot import Reservation, Slot
+from ramp.model.instant import HOUR
 from ramp.runtime.state_folder import StateFolder
 from simulation.resource.gridengine import formats
 from simulation.resource.gridengine.mirror import queue_of, reservations_of
@@ -69,14 +67,7 @@ def _job_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @user_option
 @state_option
 def fake_qstat(
-    machine: str,
-    full: bool,
-    requests: bool,
-    as_xml: bool,
-    owner: str,
-    user: str | None,
-    state: StateFolder,
-    **job: Any,
+    machine: str, full: bool, requests: bool, as_xml: bool, owner: str, user: str | None, state: StateFolder, **job: Any
 ) -> None:
     """Print a machine's queue as Grid Engine's `qstat` would, so that programs made for that can read it.
 
@@ -86,7 +77,7 @@ def fake_qstat(
     start at --at (fake_qstat of the RAMP paper, section 8). MACHINE is then a resource of a market's configuration
     (table2:curie3), a workload log, or a machine's file. Exit code 1 if the job cannot start then.
     """
-    if _answered(machine, state, job, reserves=False):
+    if _is_told(machine, state, job, reserves=False):
         return
     shown = _asked(machine, user, state)
     report = queue_of(shown)
@@ -128,7 +119,7 @@ def fake_qrstat(
     the RAMP paper, section 8); it counts in every later answer of `ramp fake-qstat MACHINE --cores`. The state folder
     keeps it.
     """
-    if _answered(machine, state, job, reserves=True):
+    if _is_told(machine, state, job, reserves=True):
         return
     found = [each for each in reservations_of(_asked(machine, user, state)) if owner in {"*", each.owner}]
     if not numbers:
@@ -151,38 +142,26 @@ def _asked(machine: str, user: str | None, state: StateFolder) -> MachineState:
     return ask(market, dialogues.machine(machine, HOUR), f"asking {machine}")
 
 
-# -- the paper's scripts -----------------------------------------------------------------------------------------------
+def _is_told(machine: str, state: StateFolder, job: dict[str, Any], *, reserves: bool) -> bool:
+    """Answer a question about a job on a machine without a market; return False for any other question."""
+    from simulation.without_market import answer
 
-
-def _answered(machine: str, state: StateFolder, job: dict[str, Any], *, reserves: bool) -> bool:
-    """Answer a question about a job on a machine without a market; return False if the question is another."""
     as_json = job.pop("as_json")
     if job["cores"] is None:
         if as_json or any(job.values()):
             raise click.UsageError("--at, --walltime, --system-start, --base-time and --json need --cores")
         return False
-    from ramp.runtime.clock import SystemClock
-    from simulation.resource.without_market import ask_about, open_without_market, reserve
-
-    now = SystemClock().now()
-    opened = open_without_market(machine, state.without_market, job["system_start"], job["base_time"], now)
-    unit, slot = ask_about(opened, job["cores"], job["start"] or now, job["walltime"] or HOUR, now)
-    reserved = reserve(opened, unit, slot, now) if reserves and isinstance(slot, Slot) else None
-    refusal = next((each for each in (slot, reserved) if isinstance(each, Refusal)), None)
-    load = f"{100 * slot.load:.1f}" if isinstance(slot, Slot) else ""
-    found = reserved.reservation_id if isinstance(reserved, Reservation) else ""
-    if opened.source == "synthetic" and not as_json:
-        say(f"{machine}: its load is a synthetic workload's")
+    told = answer(machine, state.without_market, **job, reserves=reserves)
     if as_json:
-        why = None if refusal is None else {"code": refusal.code, "nearest": refusal.nearest, "detail": refusal.detail}
-        print_json({
-            "machine": machine, "source": opened.source, "start": iso(job["start"] or now), "cores": job["cores"],
-            "load_percent": float(load) if load else None, "reservation_id": found or None, "refusal": why,
-        })  # fmt: skip
-    elif refusal is None:
-        click.echo(found or load)
+        print_json(told)
     else:
-        say(f"{machine}: {refusal.detail}" + (f"; nearest: {refusal.nearest}" if refusal.nearest else ""))
-    if refusal is not None:
+        if told["source"] == "synthetic":
+            say(f"{machine}: its load is a synthetic workload's")
+        if refusal := told["refusal"]:
+            nearest = f"; nearest: {refusal['nearest']}" if refusal["nearest"] else ""
+            say(f"{machine}: {refusal['detail']}{nearest}")
+        else:
+            click.echo(told["reservation_id"] or told["load_percent"])
+    if told["refusal"]:
         raise click.exceptions.Exit(1)
     return True

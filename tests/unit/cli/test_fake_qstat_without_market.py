@@ -7,10 +7,10 @@ import pytest
 from ramp.cli.main import main
 from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
 from ramp.model.offer import Refusal
+from ramp.model.request import RequestUnit, TotalCores
 from ramp.plugins.interface import PluginSettings
 from ramp.runtime import clock
 from simulation.resource.fake_qstat import FakeQstat
-from simulation.resource.without_market import ask_about, reserve
 
 START = from_iso("2026-11-21T08:00:00Z")
 CONFIG = """
@@ -63,14 +63,17 @@ def test_scripts_and_plugin_give_the_same_answers(asked, config):
     asked("fake-qstat", config, "--cores", 1)  # the first question starts the system
     answers = set()
     for number in range(12):
-        now, ahead = START + number * 37 * MINUTE, number % 4 * HOUR
-        job, slot = ask_about(plugin, 100 + 20 * number, now + ahead, HOUR, now)
-        arguments = ("--cores", job.cores.total, "--at", f"+{ahead // SECOND}s")
+        now, cores, ahead = START + number * 37 * MINUTE, 100 + 20 * number, number % 4 * HOUR
+        begins = now + ahead
+        job = RequestUnit(1, 1, begins + HOUR, TotalCores(cores), not_before=begins, wall_time=HOUR)
+        slot = plugin.quote(job, now)
+        arguments = ("--cores", cores, "--at", f"+{ahead // SECOND}s")
         code, out, err = asked("fake-qstat", config, *arguments, at=now)
         assert (code, out) == ((1, "") if isinstance(slot, Refusal) else (0, f"{100 * slot.load:.1f}")), err
         answers.add(out)
         if code == 0 and number % 2:
-            assert reserve(plugin, job, slot, now).reservation_id.startswith("small-")
+            plugin.hold(f"job-{number}", job, slot, now + HOUR, now)
+            plugin.confirm(f"job-{number}", now)
             code, out, _ = asked("fake-qrstat", config, *arguments, at=now)
             assert (code, out.startswith("small-")) == (0, True)
     assert len(answers) > 3

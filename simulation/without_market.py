@@ -11,6 +11,7 @@ import re
 import secrets
 import tomllib
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from math import prod
 from pathlib import Path
@@ -23,6 +24,7 @@ from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot
 from ramp.plugins.interface import PluginSettings, ResourcePlugin
 from ramp.runtime.atomic_writes import write_whole
+from ramp.runtime.clock import SystemClock
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.values import PLUGIN_GROUP, entry_point, plugin_settings
 from ramp.runtime.shipped_swarms import find_config
@@ -40,14 +42,14 @@ _NO_NAME: Final = re.compile(r"[^A-Za-z0-9.-]+")
 
 
 def open_without_market(
-    name: str, folder: Path, started_at: Instant | None, base_time: Duration | None, now: Instant
+    name: str, folder: Path, system_start: Instant | None, base_time: Duration | None, now: Instant
 ) -> ResourcePlugin:
     """Open the plug-in of a simulated machine.
 
     Args:
         name: `CONFIG:RESOURCE` or `CONFIG` with a single resource, the name or file of a workload log, or of a machine.
         folder: keeps reservations and start of each machine, in a folder of its own.
-        started_at: start of the machine's clock, when its log stands at the base time; by default the kept one, which
+        system_start: start of the machine's clock, when its log stands at the base time; by default the kept one, which
             is at first the present.
         base_time: where a log or a machine's own workload stands then, microseconds, whole seconds; a market's
             configuration says it itself.
@@ -63,32 +65,53 @@ def open_without_market(
     if not entry.value.startswith(_SIMULATED):
         raise ConfigurationError(f"{name}: {plugin} is no simulated machine; ask it in its market, as ramp qstat does")
     kept = folder / _NO_NAME.sub("_", name)
-    start = _start(kept / _STARTED, started_at, now)
+    start = _start(kept / _STARTED, system_start, now)
     opened: ResourcePlugin = entry.load()(settings(start, kept))
     return opened
 
 
-def ask_about(
-    machine: ResourcePlugin, cores: int, start: Instant, length: Duration, now: Instant
-) -> tuple[RequestUnit, Slot | Refusal]:
-    """Return the job as it is asked for, and its slot with the machine's load, or the refusal.
+def answer(
+    name: str,
+    folder: Path,
+    *,
+    cores: int,
+    start: Instant | None,
+    walltime: Duration | None,
+    system_start: Instant | None,
+    base_time: Duration | None,
+    reserves: bool,
+) -> dict[str, Any]:
+    """Ask a machine about a job that starts at an exact time; return what `--json` prints.
 
     Args:
-        machine: the machine.
+        name: as of `open_without_market`, like `folder`, `system_start` and `base_time`.
+        folder: keeps reservations.
         cores: of the job.
-        start: of the job, exactly.
-        length: of the job, microseconds.
-        now: the present.
+        start: of the job; None for now.
+        walltime: of the job, microseconds; None for an hour.
+        system_start: start of the machine's clock.
+        base_time: of its workload.
+        reserves: whether the job's slot is set aside, for good; it counts in every later answer.
     """
-    job = RequestUnit(1, 1, start + length, TotalCores(cores), not_before=start, wall_time=length)
-    return job, machine.quote(job, now)
-
-
-def reserve(machine: ResourcePlugin, job: RequestUnit, slot: Slot, now: Instant) -> Reservation | Refusal:
-    """Set a job's slot aside for good; it counts in every later answer."""
-    key = f"job-{secrets.token_hex(8)}"
-    held = machine.hold(key, job, slot, now + HELD_FOR, now)
-    return held if isinstance(held, Refusal) else machine.confirm(key, now)
+    now = SystemClock().now()
+    machine = open_without_market(name, folder, system_start, base_time, now)
+    begins, length = start or now, walltime or HOUR
+    job = RequestUnit(1, 1, begins + length, TotalCores(cores), not_before=begins, wall_time=length)
+    slot = machine.quote(job, now)
+    found: Slot | Refusal | Reservation = slot
+    if reserves and isinstance(slot, Slot):
+        key = f"job-{secrets.token_hex(8)}"
+        found = machine.hold(key, job, slot, now + HELD_FOR, now)
+        found = found if isinstance(found, Refusal) else machine.confirm(key, now)
+    return {
+        "machine": name,
+        "source": machine.source,
+        "start": iso(begins),
+        "cores": cores,
+        "load_percent": round(100 * slot.load, 1) if isinstance(slot, Slot) else None,
+        "reservation_id": found.reservation_id if isinstance(found, Reservation) else None,
+        "refusal": asdict(found) if isinstance(found, Refusal) else None,
+    }
 
 
 def _found(name: str, base_time: Duration | None) -> tuple[str, Callable[[Instant, Path], PluginSettings]]:
