@@ -55,6 +55,9 @@ class StateFolder:
     reservations = _Part("reservations")
     """The plug-ins' durable state."""
 
+    without_market = _Part("without-market")
+    """Reservations on simulated machines that were asked without a market."""
+
     jobs = _Part("jobs")
     """Jobs of the agents' own account, on simulated machines."""
 
