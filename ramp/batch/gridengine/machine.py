@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ramp.batch.gridengine.system import BEGIN_LAG, GridEngine
+from ramp.batch.gridengine.system import GridEngine
 from ramp.batch.machine import BatchMachine
 from ramp.batch.node_lists import parts_of
-from ramp.batch.reconciling import Reconciler, own_prefix
+from ramp.batch.reconciling import own_prefix
 from ramp.batch.system import WantedReservation
 from ramp.errors import BatchSystemError, PluginError
 from ramp.model.instant import SECOND, Duration, Instant, iso
@@ -35,7 +35,6 @@ class GridEngineMachine(BatchMachine):
 
     def __init__(self, system: GridEngine, *others: Any, **named: Any) -> None:
         super().__init__(system, *others, **named)
-        self.reconciler = Reconciler(system, self.book, self.resource, chooses_parts=True, begin_lag=BEGIN_LAG)
         self._answers: dict[tuple[object, ...], int] = {}
 
     def begin(self, now: Instant) -> None:
