@@ -58,8 +58,7 @@ class LauncherSettings:
         acting: means of running commands as other accounts.
         own_folder: folder for jobs of the agent's own account.
         records: folder of the keepers' records.
-        environment: variables that the worker inherits from the agent.
-        variables: further variables, with which commands find the batch system.
+        variables: with which commands find the batch system.
         psij_python: interpreter with PSI/J, for a batch system.
     """
 
@@ -67,7 +66,6 @@ class LauncherSettings:
     acting: Acting
     own_folder: Path
     records: Path
-    environment: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
     psij_python: str = ""
 
@@ -166,8 +164,7 @@ class JobLauncher:
     async def _asked(self, question: fx.AskLauncher) -> bytes:
         command, root = self._command(question.job.account)
         how = self.settings
-        given = {name: os.environ[name] for name in how.environment if name in os.environ}
-        text = question_text(question, how.executor, root, {**given, **how.variables}, how.psij_python)
+        text = question_text(question, how.executor, root, how.variables, how.psij_python)
         return await self._output_of(command, text, ENVIRONMENT)
 
     async def _output_of(self, command: Sequence[str], text: bytes, environment: Mapping[str, str]) -> bytes:

@@ -30,7 +30,7 @@ TIME_LIMIT_S: Final = 20.0
 """Seconds that a command may take; Slurm's own commands give up after 10 s if the controller hangs."""
 
 OUTPUT_LIMIT: Final = 64 * 1024 * 1024
-"""Bytes that a command may print; `squeue --json` of 10 000 jobs has some 50 MB."""
+"""Bytes that a command may print on either stream; `squeue --json` of 10 000 jobs has some 50 MB."""
 
 _LOOK_S: Final = 0.1
 """How often the amount of output is looked at."""
@@ -61,14 +61,12 @@ class Question(Generic[Answer]):
         argv: the command and its arguments, run without a shell.
         parse: reads standard output; raises `ValueError` if it is not as expected.
         stdin: the command's input.
-        codes: exit codes that mean success.
         time_limit_s: seconds that it may take; None for the runner's own limit.
     """
 
     argv: tuple[str, ...]
     parse: Callable[[str], Answer]
     stdin: str = ""
-    codes: tuple[int, ...] = (0,)
     time_limit_s: float | None = None
 
 
@@ -93,7 +91,7 @@ def ask(question: Question[Answer], run: Runner) -> Answer:
         CommandFailed: it ended with another exit code.
     """
     done = run(question.argv, question.stdin, question.time_limit_s)
-    if done.code not in question.codes:
+    if done.code:
         raise CommandFailed(done.argv, done.code, one_line(done.stderr or done.stdout))
     try:
         return question.parse(done.stdout)
@@ -109,12 +107,10 @@ class CommandRunner:
         environment: variables besides those of `clean_environment` (`SLURM_CONF`, `SGE_ROOT`); `PATH` is a folder of
             commands.
         time_limit_s: seconds that a command may take.
-        output_limit: bytes that it may print, on either stream.
     """
 
     environment: Mapping[str, str] = field(default_factory=dict)
     time_limit_s: float = TIME_LIMIT_S
-    output_limit: int = OUTPUT_LIMIT
 
     def __call__(self, argv: tuple[str, ...], stdin: str = "", time_limit_s: float | None = None) -> Completed:
         limit = self.time_limit_s if time_limit_s is None else time_limit_s
@@ -151,8 +147,8 @@ class CommandRunner:
             while True:
                 left = until - time.monotonic()
                 ended = bool(waiting.poll(max(min(left, _LOOK_S), 0) * 1000))
-                if any(os.fstat(output).st_size > self.output_limit for output in outputs):
-                    return f"it printed more than {self.output_limit} bytes"
+                if any(os.fstat(output).st_size > OUTPUT_LIMIT for output in outputs):
+                    return f"it printed more than {OUTPUT_LIMIT} bytes"
                 if ended:
                     return ""
                 if left <= 0:
