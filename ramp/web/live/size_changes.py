@@ -1,71 +1,19 @@
-"""The latest requests and changes of size of a user, kept from events, so that pages need not query the agent.
-
-Pure and bounded. What the agent lists replaces what was put together here.
-"""
+"""The latest changes of the sizes of a user's slots, from events. Pure and bounded."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
-from ramp.control.events import Event, RequestStanding
+from ramp.control.events import Event
 from ramp.model.agreement import ContractChange
-from ramp.model.instant import Instant
 from ramp.protocol.outcome import QUOTED, ChangeOutcome
 from ramp.protocol.progress import ChangeAdvanced, ChangeEnded
-from ramp.web.live.story import AuctionStory
 
 Value = TypeVar("Value")
 
-STANDINGS_MAX: Final = 100
-"""Latest requests in memory; the user's agent has all."""
-
 SLOTS_MAX: Final = 200
 """Reservations with a change of size in memory; the user's agent has all."""
-
-
-@dataclass(slots=True)
-class Standings:
-    """The latest requests of one user.
-
-    Attributes:
-        more: whether the agent has listed more of them than are kept.
-        stale: whether something was refunded or resized since; only the agent knows the costs now.
-    """
-
-    more: bool = False
-    stale: bool = False
-    _known: dict[str, RequestStanding] = field(default_factory=dict)
-
-    def listed(self, requests: Sequence[RequestStanding]) -> None:
-        """Replace all by the agent's list, the latest last."""
-        self.more = len(requests) > STANDINGS_MAX
-        self.stale = False
-        self._known = {each.request_id: each for each in requests[-STANDINGS_MAX:]}
-
-    def take(self, story: AuctionStory, now: Instant) -> None:
-        outcome = story.outcome
-        known = self._known.get(story.request_id)
-        if known is None:
-            known = RequestStanding(story.request_id, story.stage, "", len(story.units), now)
-        begun = known.started_at if outcome is None else outcome.started_at
-        units = max(known.units, len(story.units))
-        self._known[story.request_id] = replace(
-            known,
-            stage=story.stage,
-            units=units,
-            started_at=begun,
-            outcome=outcome,
-            charged=known.charged if outcome is None else max(known.charged, outcome.cost),
-        )
-        while len(self._known) > STANDINGS_MAX:
-            self.more = True
-            del self._known[next(iter(self._known))]
-
-    def latest(self) -> list[RequestStanding]:
-        return list(reversed(self._known.values()))
 
 
 class SizeChanges:
