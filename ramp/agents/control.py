@@ -140,7 +140,7 @@ class UserControl(ControlChannel):
         return next((each.outcome for each in written if isinstance(each, RequestConcluded)), outcome)
 
     async def _follow_request(self, request_id: str, command: ev.Command | None) -> AsyncIterator[Event]:
-        """Yield the events of a request until it ends; each connection is asked for approval, until one has answered."""
+        """Yield the events of a request until it ends; each connection is asked for approval until one has answered."""
 
         def wanted(progress: pr.Progress) -> bool:
             return isinstance(progress, pr.ClockCompared) or answering.request_of(progress) == request_id
