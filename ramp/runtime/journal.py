@@ -149,3 +149,7 @@ class MemoryJournal:
         gone = frozenset(references)
         self.archived += [record for record in self._records if reference_of(record) in gone]
         self._records = [record for record in self._records if reference_of(record) not in gone]
+
+
+Journal = SqliteJournal | MemoryJournal
+"""A party's durable memory, or its stand-in."""
