@@ -19,7 +19,7 @@ from ramp.model.acl import CONTENT_OF, ROLES_OF, Message, Performative
 from ramp.model.agreement import ORDER_VALIDITY_MAX, TERMINAL, Agreement, ContractChange, Signable, Signed
 from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import SECOND, from_iso
-from ramp.model.machine_terms.static_needs import StaticNeeds
+from ramp.model.machine_terms import StaticNeeds
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.request import (
     MoldableTerms,
@@ -316,7 +316,7 @@ _words = st.none() | words
 _amounts = st.none() | ordinals
 _properties = (_words, _words, _words, _amounts, _amounts, _amounts, _amounts, _amounts, st.booleans())
 static_terms = st.builds(StaticTerms, counts, counts, *_properties)
-static_needs = st.builds(StaticNeeds, counts, counts, ordinals, *_properties)
+static_needs = st.builds(StaticNeeds, counts, counts, *_properties, nodes=ordinals)
 BY_FIELD: dict[tuple[type, str], st.SearchStrategy[object]] = {
     (contents.Registration, "terms"): st.just(()) | st.tuples(static_terms),
     (contents.DirectoryQuery, "needs"): st.lists(static_needs, max_size=3).map(tuple),

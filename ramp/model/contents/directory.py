@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ramp.model.communicative_acts import Content, Interaction, Performative, said
 from ramp.model.instant import Duration
-from ramp.model.machine_terms.static_needs import StaticNeeds
+from ramp.model.machine_terms import StaticNeeds
 from ramp.model.seal import BY_DIRECTORY, BY_RESOURCE
 from ramp.model.slot import StaticTerms
 

@@ -22,7 +22,7 @@ from ramp.model.contents import (
     Proposal,
 )
 from ramp.model.instant import Duration, Instant
-from ramp.model.machine_terms.static_needs import needs_of
+from ramp.model.machine_terms import needs_of
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.probable_start import start_shortcoming
 from ramp.model.request import RequestForQuotation, RequestUnit

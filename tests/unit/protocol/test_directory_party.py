@@ -14,7 +14,7 @@ from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import DirectoryListing, UnfitAgent
 from ramp.model.instant import HOUR, MINUTE, SECOND
-from ramp.model.machine_terms.static_needs import StaticNeeds
+from ramp.model.machine_terms import StaticNeeds
 from ramp.model.seal import Role
 from ramp.model.services import RESOURCE_SERVICE
 from ramp.model.slot import StaticTerms

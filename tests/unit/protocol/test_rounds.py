@@ -11,7 +11,7 @@ from ramp.model import contents as c
 from ramp.model.acl import Performative
 from ramp.model.called_terms import terms_digest
 from ramp.model.instant import HOUR, MILLISECOND, SECOND
-from ramp.model.machine_terms.static_needs import StaticNeeds
+from ramp.model.machine_terms import StaticNeeds
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.services import RESOURCE_SERVICE
 from ramp.model.slot import StaticTerms
