@@ -16,11 +16,11 @@ from unittest.mock import patch
 
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import DirectoryQuery, Registration
+from ramp.model.contents.directory import RESOURCE_SERVICE
 from ramp.model.instant import HOUR, MINUTE, SECOND, Instant
 from ramp.model.machine_terms import StaticNeeds
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.seal import Role
-from ramp.model.services import RESOURCE_SERVICE
 from ramp.model.slot import StaticTerms
 from ramp.protocol.directory.party import PAGE_NAMES_MAX, UNFIT_MAX, DirectoryParty
 from ramp.protocol.events import AuctionOptions, MessageReceived, RequestSubmitted

@@ -21,10 +21,9 @@ from ramp.runtime.joining.account_tokens import (
     read_account_invitation,
     token_digest,
 )
-from ramp.runtime.joining.accounts import invited_account, market_account, own_password
 from ramp.runtime.joining.authority import Authority
 from ramp.runtime.joining.invitations import Invitation, read_invitation
-from ramp.runtime.joining.membership import install, request_of
+from ramp.runtime.joining.membership import install, invited_account, market_account, own_password, request_of
 from ramp.runtime.joining.register import Register
 from ramp.runtime.state_folder import StateFolder
 

@@ -14,8 +14,7 @@ import pytest
 from ramp.errors import StateDamaged, StorageFailed, WrongVersion
 from ramp.model.offer import RefusalCode
 from ramp.protocol.records import HoldMade, Record, SlotReleased, reference_of
-from ramp.runtime.archive import Archive
-from ramp.runtime.journal import MemoryJournal, SqliteJournal
+from ramp.runtime.journal import Archive, MemoryJournal, SqliteJournal
 
 BOTH = ["HoldMade", "SlotReleased"]
 
