@@ -26,7 +26,7 @@ from ramp.model.request import RequestUnit
 from ramp.model.shortcoming import cost_problem, site_shortcoming
 from ramp.model.sizes.amended import state_digest
 from ramp.model.sizes.moldable import least_cores, size_problem
-from ramp.rfql import agreements
+from ramp.rfql import documents
 from ramp.rfql.signing import certificates, seals
 from ramp.rfql.signing.notary import PublicNotary, Verified, VerifiedSignature, verify_document
 from ramp.rfql.signing.trust import Trust, no_pin, none_revoked
@@ -286,18 +286,18 @@ def _verify_signed(path: str, document: str, trust: Trust, now: Instant) -> File
 
 
 def _kind_of(root: Element, path: str) -> str:
-    if root.tag not in agreements.SIGNABLE:
+    if root.tag not in documents.SIGNABLE:
         raise DocumentError(
             f"unsigned kind of document: got {etree.QName(root).localname}, expected an agreement, an amendment "
             "or a cancellation, or a sealed message",
             source=path,
         )
-    return agreements.kind_of(root)
+    return documents.kind_of(root)
 
 
 def _claimed_time(root: Element, kind: str) -> Instant:
     """Return when the document says it was issued; `_check_time` compares it with the signed time."""
-    inner = agreements.COUNTERSIGNED.get(str(root.tag))
+    inner = documents.COUNTERSIGNED.get(str(root.tag))
     body = root if inner is None else root.find(inner)
     text = "" if body is None else body.get("issuedAt", "")
     try:
