@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from forgery import MALLORY, RESOURCE, USER, certificate_for, naive_cost
 from signxml import SignatureConfiguration, XMLVerifier
@@ -26,7 +25,8 @@ from ramp.model.seal import Role
 from ramp.rfql import documents
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.rfql.signing.signature import sign_text
-from ramp.runtime.keys.store import KeyStore, issuing
+from ramp.runtime.keys import issuing
+from ramp.runtime.keys.store import KeyStore
 
 Refused = Callable[[str, type[Exception], str], None]
 
@@ -195,22 +195,13 @@ def test_another_market_s_ca_is_refused(
     refused(attack, SignerUnknown, "not issued by a CA of this market")
 
 
-def test_forged_issuer_name_is_refused(refused: Refused, store: KeyStore, body: str) -> None:
+def test_forged_issuer_name_is_refused(refused: Refused, store: KeyStore, body: str, now: Instant) -> None:
     """The attacker's CA bears the market CA's name; only its signature differs."""
     ca = store.ca_certificates()[0]
     key = ec.generate_private_key(ec.SECP256R1())
-    forged = (
-        x509.CertificateBuilder(
-            issuer_name=ca.subject,
-            subject_name=ca.subject,
-            public_key=key.public_key(),
-            serial_number=x509.random_serial_number(),
-            not_valid_before=ca.not_valid_before_utc,
-            not_valid_after=ca.not_valid_after_utc,
-        )
-        .add_extension(x509.SubjectAlternativeName([x509.UniformResourceIdentifier(f"xmpp:{USER}")]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
+    name = x509.SubjectAlternativeName([x509.UniformResourceIdentifier(f"xmpp:{USER}")])
+    issuer, usage = (key, ca.subject), issuing.key_usage(issues=False)
+    forged = issuing.issued(ca.subject, key.public_key(), issuer, now - DAY, now + DAY, usage, name)
     assert forged.issuer == ca.subject
     refused(sign_text(body, key, forged), SignerUnknown, "not issued by a CA of this market")
 
