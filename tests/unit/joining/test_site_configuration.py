@@ -54,7 +54,7 @@ def test_a_site_may_have_users_only(tmp_path: Path) -> None:
     users = SITE[: SITE.index("[machines.m]")] + '[[users]]\nname = "ann"\n'
     config = load(tmp_path, users)
     assert grouped(config) == {"users": ["ann"]}
-    assert main(["config", "check", str(config.path)]) == 0
+    assert main(["config", "--check", str(config.path)]) == 0
     with pytest.raises(ConfigurationError, match="expected at least one"):
         load(tmp_path, SITE[: SITE.index("[machines.m]")])
 
