@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
+
+import cattrs
 
 from ramp.errors import ConfigurationError, StateDamaged
 from ramp.model.instant import Instant
 from ramp.protocol.records import Record, reference_of
-from ramp.runtime.record_json import record_from_json, record_to_json
+from ramp.runtime.model_json import TYPE_TAG, model_converter
 from ramp.runtime.sqlite_file import FROM_BACKUP, damage_named, open_file, reading
 from ramp.runtime.storage_errors import storing
 
@@ -199,3 +202,38 @@ class MemoryJournal:
 
 Journal = SqliteJournal | MemoryJournal
 """A party's durable memory, or its stand-in."""
+
+
+# Records as JSON text
+
+_KINDS = frozenset(each.__name__ for each in get_args(Record))
+
+
+# Created at the first use: that takes as long as many imports, and most processes read no record.
+_converter = cache(model_converter)
+
+
+def record_to_json(record: Record) -> str:
+    """Write a record as one line of JSON."""
+    return json.dumps(
+        _converter().unstructure(record, unstructure_as=Record), separators=(",", ":"), ensure_ascii=False
+    )
+
+
+def record_from_json(text: str) -> Record:
+    """Read a record.
+
+    Raises:
+        ConfigurationError: the text is no record of this version; the error quotes only its type.
+    """
+    try:
+        plain = json.loads(text)
+    except ValueError as error:
+        raise ConfigurationError("this record is not JSON") from error
+    try:
+        record: Record = _converter().structure(plain, Record)  # type: ignore[arg-type]
+    except (ValueError, KeyError, TypeError, AttributeError, cattrs.BaseValidationError) as error:
+        kind = plain.get(TYPE_TAG) if isinstance(plain, dict) else None
+        named = f"this {kind}" if isinstance(kind, str) and kind in _KINDS else "this, of no known type,"
+        raise ConfigurationError(f"{named} cannot be read as a record") from error
+    return record

@@ -24,7 +24,7 @@ from ramp.model.offer import Offer
 from ramp.model.price_paid import how_priced, price_problem
 from ramp.model.request import RequestUnit
 from ramp.model.shortcoming import cost_problem, site_shortcoming
-from ramp.model.sizes.amended import state_digest
+from ramp.model.sizes.amended import SlotState, after, change_problem, first_state, state_digest
 from ramp.model.sizes.moldable import least_cores, size_problem
 from ramp.rfql import documents
 from ramp.rfql.signing import certificates, seals
@@ -362,3 +362,64 @@ def unmet_terms(request: RequestUnit, offer: Offer) -> tuple[str, ...]:
         start = instant.iso(request.not_before)
         checks.append((offer.start < request.not_before, f"slot starts at {instant.iso(offer.start)}, before {start}"))
     return tuple(f"the offer does not meet the request: {text}" for unmet, text in checks if unmet)
+
+
+# An agreement and its amendments as an unbroken chain (`ramp.model.sizes.amended`)
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """One agreement and the amendments of it that were given.
+
+    Attributes:
+        agreement: the purchase.
+        states: of the slot after the agreement and after each of them that fits.
+        failure: the amendment that does not fit the state before it, and why; empty if all do.
+    """
+
+    agreement: Agreement
+    amendments: tuple[ContractChange, ...]
+    states: tuple[SlotState, ...]
+    failure: str = ""
+
+    @property
+    def given_back(self) -> int:
+        """Return the total refund of the amendments that fit, in minor units."""
+        return sum(each.refund for each in self._fitting)
+
+    @property
+    def charged(self) -> int:
+        """Return the total charge of the amendments that fit, in minor units."""
+        return sum(each.charge for each in self._fitting)
+
+    @property
+    def _fitting(self) -> tuple[ContractChange, ...]:
+        return self.amendments[: len(self.states) - 1]
+
+
+def chains_of(reports: Sequence[FileReport]) -> tuple[Chain, ...]:
+    """Return a chain for each agreement with amendments among the valid reports."""
+    holding = [each for each in reports if each.holds]
+    shown = [each.amendment for each in holding if each.amendment is not None]
+    found: list[Chain] = []
+    for report in holding:
+        agreement = report.agreement
+        if agreement is None:
+            continue
+        named = {each.number: each for each in shown if each.agreement_id == agreement.agreement_id}
+        if named:
+            found.append(chain_of(agreement, [named[number] for number in sorted(named)]))
+    return tuple(found)
+
+
+def chain_of(agreement: Agreement, amendments: Sequence[ContractChange]) -> Chain:
+    """Follow an agreement through its amendments, ordered by number, as far as each fits the state before it."""
+    states = [first_state(agreement)]
+    for amendment in amendments:
+        problem = change_problem(agreement, states[-1], amendment)
+        if problem is not None:
+            code, detail = problem
+            failure = f"amendment {amendment.number} does not follow: {code}: {detail}"
+            return Chain(agreement, tuple(amendments), tuple(states), failure)
+        states.append(after(states[-1], amendment))
+    return Chain(agreement, tuple(amendments), tuple(states))

@@ -19,8 +19,7 @@ from ramp.model.request import NodeDiskSpace, RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
 from ramp.model.slot import Slot
 from ramp.protocol.records import HoldIntended, HoldMade, Record, SlotReleased, reference_of
-from ramp.runtime.journal import Archive, MemoryJournal, SqliteJournal
-from ramp.runtime.record_json import record_from_json, record_to_json
+from ramp.runtime.journal import Archive, MemoryJournal, SqliteJournal, record_from_json, record_to_json
 
 RECORDS: list[Record] = [
     HoldMade("o1", "R1", 20, 10),
