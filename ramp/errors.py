@@ -29,11 +29,19 @@ def told(error: BaseException) -> str:
 class RampError(Exception):
     """Base of all errors that a user or a peer can cause.
 
+    Args:
+        reason: one line.
+        where: what the message begins with: a file, a key, a conversation; without those that are None or empty.
+
     Attributes:
         exit_code: exit status of a command that this error ends (2 = bad input, 1 = refused or failed).
     """
 
     exit_code: int = 2
+
+    def __init__(self, reason: str = "", *where: object) -> None:
+        self.reason = reason
+        super().__init__(": ".join([*(str(part) for part in where if part is not None and part != ""), reason]))
 
 
 class ConfigurationError(RampError):
@@ -42,9 +50,7 @@ class ConfigurationError(RampError):
     def __init__(self, reason: str, *, path: Path | str | None = None, key: str | None = None) -> None:
         self.path = path
         self.key = key
-        self.reason = reason
-        where = ": ".join(str(part) for part in (path, key) if part is not None)
-        super().__init__(f"{where}: {reason}" if where else reason)
+        super().__init__(reason, path, key)
 
 
 class WrongVersion(ConfigurationError):
@@ -83,11 +89,10 @@ class DocumentError(RampError):
     """
 
     def __init__(self, reason: str, *, source: str | None = None, violations: tuple[str, ...] = ()) -> None:
+        super().__init__("\n  ".join((reason, *violations)), source)
         self.reason = reason
         self.source = source
         self.violations = violations
-        text = f"{source}: {reason}" if source else reason
-        super().__init__("\n  ".join((text, *violations)) if violations else text)
 
 
 class SignatureInvalid(DocumentError):
@@ -121,11 +126,10 @@ class ProtocolError(RampError):
     exit_code = 1
 
     def __init__(self, reason: str, *, conversation_id: str = "", story: tuple[str, ...] = ()) -> None:
+        super().__init__("\n  ".join((reason, *story)), conversation_id)
         self.reason = reason
         self.conversation_id = conversation_id
         self.story = story
-        text = f"{conversation_id}: {reason}" if conversation_id else reason
-        super().__init__("\n  ".join((text, *story)) if story else text)
 
 
 class RemoteProtocolError(ProtocolError):
@@ -145,8 +149,7 @@ class RuleFailed(RampError):
 
     def __init__(self, code: str, rule: str, detail: str) -> None:
         self.code = code
-        self.reason = f"the auction rule {rule} failed: {detail}"
-        super().__init__(self.reason)
+        super().__init__(f"the auction rule {rule} failed: {detail}")
 
 
 class LedgerRefusal(RampError):
@@ -161,8 +164,7 @@ class LedgerRefusal(RampError):
 
     def __init__(self, code: str, reason: str) -> None:
         self.code = code
-        self.reason = reason
-        super().__init__(f"{code}: {reason}")
+        super().__init__(reason, code)
 
 
 class LedgerCorrupt(RampError):
@@ -195,9 +197,8 @@ class PluginError(RampError):
 
     def __init__(self, plugin: str, reason: str, *, transient: bool = False) -> None:
         self.plugin = plugin
-        self.reason = reason
         self.transient = transient
-        super().__init__(f"plug-in {plugin}: {reason}")
+        super().__init__(reason, f"plug-in {plugin}")
 
 
 class WorkloadError(RampError):
@@ -206,11 +207,7 @@ class WorkloadError(RampError):
     def __init__(self, reason: str, *, path: Path | str | None = None, line_number: int | None = None) -> None:
         self.path = path
         self.line_number = line_number
-        self.reason = reason
-        where = str(path) if path is not None else ""
-        if line_number is not None:
-            where = f"{where}:{line_number}"
-        super().__init__(f"{where}: {reason}" if where else reason)
+        super().__init__(reason, path if line_number is None else f"{'' if path is None else path}:{line_number}")
 
 
 class TransportError(RampError):
@@ -234,7 +231,6 @@ class MarketRefused(RampError):
 
     def __init__(self, code: str, reason: str, *, exit_code: int = 1) -> None:
         self.code = code
-        self.reason = reason
         self.exit_code = exit_code
         super().__init__(reason)
 
@@ -270,11 +266,9 @@ class InvariantViolated(RampError):
 
     exit_code = 1
 
-    def __init__(self, checker: str, reason: str, *, seed: int | None = None) -> None:
+    def __init__(self, checker: str, reason: str) -> None:
         self.checker = checker
-        self.reason = reason
-        self.seed = seed
-        super().__init__(f"{checker}: {reason}" + (f" (seed {seed})" if seed is not None else ""))
+        super().__init__(reason, checker)
 
 
 class StorageFailed(RampError):
@@ -308,9 +302,7 @@ class StateDamaged(RampError):
 
     def __init__(self, path: Path | str, finding: str, remedy: str) -> None:
         self.path = path
-        self.finding = finding
-        self.remedy = remedy
-        super().__init__(f"{path}: {finding}; {remedy}")
+        super().__init__(f"{finding}; {remedy}", path)
 
 
 class EffectFailed(RampError):
@@ -325,10 +317,8 @@ class EffectFailed(RampError):
     exit_code = 1
 
     def __init__(self, party: str, effect: str, reason: str) -> None:
-        self.party = party
-        self.effect = effect
-        self.reason = reason
         super().__init__(f"{party} stops because {effect} failed: {reason}; earlier decisions remain valid")
+        self.reason = reason
 
 
 class BatchSystemError(RampError):
@@ -342,7 +332,6 @@ class BatchSystemError(RampError):
     exit_code = 1
 
     def __init__(self, reason: str, *, transient: bool = True) -> None:
-        self.reason = reason
         self.transient = transient
         super().__init__(reason)
 

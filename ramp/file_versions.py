@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, Generic, TypeVar
+
+Content = TypeVar("Content")
 
 Version = tuple[int, int, int]
 """Equal versions mean an unchanged file: time of modification in nanoseconds, inode, and a number that is 0 once the
@@ -38,6 +41,24 @@ def version_of(path: Path) -> Version | None:
         return None
     settled = status.st_mtime_ns <= now - SETTLED_AFTER_NS
     return status.st_mtime_ns, status.st_ino, 0 if settled else next(_unsettled)
+
+
+class CachedFile(Generic[Content]):
+    """The content of a file, read again only after a change; `read` is called with the path, which stays the same."""
+
+    def __init__(self, path: Path, read: Callable[[Path], Content]) -> None:
+        self.path = path
+        self._read = read
+        self._known: tuple[Version, Content] | None = None
+
+    def content(self) -> Content | None:
+        """Return the content; None where there is no such file. Errors of `read` pass."""
+        version = version_of(self.path)
+        if version is None:
+            return None
+        if self._known is None or self._known[0] != version:
+            self._known = version, self._read(self.path)
+        return self._known[1]
 
 
 def modified_at(path: Path) -> datetime:

@@ -152,15 +152,7 @@ SCALE = Study(
 BUILT_IN = "~"
 """What the profiler gives as the file of functions written in C."""
 AREAS = {
-    "signatures": (
-        "signxml",
-        "cryptography",
-        "rfql/sign",
-        "rfql/veri",
-        "rfql/notary",
-        "rfql/certif",
-        "rfql/agreements",
-    ),
+    "signatures": ("signxml", "cryptography", "rfql/signing"),
     "XML": ("ramp/rfql", "lxml", "xml/"),
     "machines (quotes, reservations)": ("simulation/workload", "simulation/resource"),
     "the protocol": ("ramp/protocol", "ramp/model", "ramp/runtime", "ramp/ledger"),

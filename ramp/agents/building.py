@@ -45,8 +45,7 @@ from ramp.runtime.configuration.values import ResourceConfig, SwarmConfig
 from ramp.runtime.configuration_changes.overlay import running_config
 from ramp.runtime.host import Ports
 from ramp.runtime.identifiers import RandomIds
-from ramp.runtime.joining.asking import OfficeAuthority, SiteRevocations
-from ramp.runtime.joining.authority import Authority
+from ramp.runtime.joining.authority import Authority, OfficeAuthority, SiteRevocations
 from ramp.runtime.joining.register import Register
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.keys.store import KeyStore

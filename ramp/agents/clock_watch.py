@@ -20,8 +20,8 @@ from ramp.protocol import events as ev
 from ramp.protocol.clock_comparison import offset_text
 from ramp.protocol.progress import ClockCompared, Progress, QueryAnswered
 from ramp.protocol.questions import unknown_agreements
-from ramp.runtime.host import Journal
 from ramp.runtime.identifiers import RandomIds
+from ramp.runtime.journal import Journal
 
 SELDOM_S: Final = 60.0
 """Pause between two comparisons while the clock is right, in seconds."""

@@ -36,7 +36,6 @@ from ramp.model.seal import Role
 from ramp.options import nearest_name
 from ramp.rfql.signing import certificates
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.configuration_changes.audit_log import add_line
 from ramp.runtime.configuration_changes.differences import Step, StepKind, steps_between, waiting_steps
@@ -117,8 +116,7 @@ class Changing:
             )
         amounts = {"deposit": asked.deposit, "overdraft": asked.credit_limit}
         table = {"name": asked.name, **{key: f"{value / 100:.2f}" for key, value in amounts.items() if value}}
-        overlay = self._overlay.back(asked.name)
-        then = replace(overlay, users={**overlay.users, asked.name: table})
+        then = self._overlay.with_user(asked.name, table)
         given = f"deposit {credits_text(asked.deposit)}, overdraft {credits_text(asked.credit_limit)} credits"
         changed = await self._come(asked.name, then, "user add", f"added user {asked.name}: {given}", who)
         return replace(changed, lines=(*changed.lines, *_unmapped(self._config, asked.name)))
@@ -127,17 +125,11 @@ class Changing:
         table, machines = part_of_market(definition, "the resource's definition")
         name = str(table.get("name", ""))
         self._check_free(name)
-        known = self._overlay.tables(self._config.path).get("machines", {})
-        again = sorted(machines.keys() & known.keys())
+        again = sorted(machines.keys() & self._overlay.machines.keys())
         if again:
             reason = f"the market already has a machine {again[0]}; choose another name, or refer to that machine"
             raise ConfigurationError(reason, key=f"machines.{again[0]}")
-        overlay = self._overlay.back(name)
-        then = replace(
-            overlay,
-            resources={**overlay.resources, name: table},
-            machines={**overlay.machines, **machines},
-        )
+        then = self._overlay.with_resource(name, table, machines)
         config = then.config(self._config.path)
         resource = config.resource(name)
         prices = f"start price {resource.prices.start_price}, minimum price {resource.prices.minimum_price}"
@@ -181,7 +173,7 @@ class Changing:
         self._check_there(name, role)
         still_open, told = await self._standing(name)
         self._check_closed(name, still_open, forced=forced)
-        then = self._overlay.without(name, self._config.path)
+        then = self._overlay.without(name)
         config = then.config(self._config.path)  # refuses a market without users or resources
         return await self._go(name, then, config, role, who, told=[*still_open, *told], forced=forced)
 
@@ -290,7 +282,6 @@ class Changing:
 
     async def _reload(self, who: str, *, dry_run: bool, forced: bool) -> MarketChanged:
         path = self._config.path
-        load_config(path)  # the file must be valid without the overlay too
         text = text_of(path)
         then = self._overlay.taken(text, path)
         config = then.config(path)

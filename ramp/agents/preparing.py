@@ -11,7 +11,7 @@ from typing import Final
 
 from ramp.errors import ConfigurationError
 from ramp.model.seal import Role
-from ramp.runtime.configuration.servers import EMBEDDED, PROSODY
+from ramp.runtime.configuration.sites import EMBEDDED, PROSODY
 from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.state_folder import StateFolder
 from ramp.servers.embedded import EmbeddedServer

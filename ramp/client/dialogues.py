@@ -50,10 +50,10 @@ from ramp.model.contents import (
     MachineStatus,
     MarketOverview,
 )
+from ramp.model.contents.directory import DRAINING_SERVICE
 from ramp.model.contents.jobs import FOLDER, OUTPUT_CHUNK_BYTES, STDOUT, STREAMS, path_problem
 from ramp.model.instant import DURATION_END, SECOND, Duration, Instant, local_iso
 from ramp.model.request import NUMBER_MAX
-from ramp.model.services import DRAINING_SERVICE
 from ramp.protocol import events as ev
 from ramp.protocol.events import AgreementResized
 from ramp.protocol.outcome import ALREADY_CANCELLED, RequestOutcome, RequestStatus

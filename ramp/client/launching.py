@@ -20,7 +20,7 @@ from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError
 from ramp.options import checked, nearest_name
 from ramp.runtime.configuration.file import load_config
-from ramp.runtime.configuration.servers import EMBEDDED, PROSODY
+from ramp.runtime.configuration.sites import EMBEDDED, PROSODY
 from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.shipped_swarms import DEFAULT_SWARM, find_config
 from ramp.runtime.state_folder import StateFolder

@@ -10,8 +10,7 @@ from ramp.batch.inspecting import Promise
 from ramp.model.agreement import Agreement, ContractChange
 from ramp.model.instant import Instant
 from ramp.protocol import records as rc
-from ramp.runtime.journal import JOURNAL_VERSION
-from ramp.runtime.record_json import record_from_json
+from ramp.runtime.journal import JOURNAL_VERSION, record_from_json
 from ramp.runtime.sqlite_file import reading
 
 

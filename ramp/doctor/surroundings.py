@@ -14,7 +14,7 @@ from ramp.control.headline import is_well, state_text
 from ramp.control.status import SwarmStatus
 from ramp.errors import START_EMPTY, RampError
 from ramp.model.instant import DAY, Duration, Instant, iso
-from ramp.runtime.configuration.servers import EMBEDDED, PROSODY
+from ramp.runtime.configuration.sites import EMBEDDED, PROSODY
 from ramp.runtime.configuration.values import OWN_DISTRIBUTION, SwarmConfig
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.state_folder import StateFolder

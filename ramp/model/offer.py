@@ -30,7 +30,6 @@ class RefusalCode(StrEnum):
     TORUS = "torus_terms"
     PLUGIN_FAILED = "machine_unavailable"
     UNKNOWN_OFFER = "unknown_offer"
-    OFFER_EXPIRED = "offer_expired"
     SLOT_TAKEN = "slot_taken"
     HOLD_EXPIRED = "hold_expired"
     CANCELLED = "cancelled"

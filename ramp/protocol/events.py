@@ -16,11 +16,11 @@ from ramp.model.contents import (
     StatementLine,
     TradeLine,
 )
+from ramp.model.contents.directory import RESOURCE_SERVICE
 from ramp.model.contents.jobs import JobState
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.model.offer import Refusal
 from ramp.model.request import RequestForQuotation
-from ramp.model.services import RESOURCE_SERVICE
 from ramp.model.slot import Reservation, Slot, SlotMove
 from ramp.protocol.enrolment.authority import AuthorityAnswer
 from ramp.protocol.pricing import PriceRefusal

@@ -2,6 +2,10 @@
 
 Incoming documents are parsed safely and checked against the schema. Signed documents go through the notary, and one
 that does not verify becomes `Unverified`, so that the machines can refuse it with a reason.
+
+`ramp.rfql.signing.signature` signs the bodies of agreements and changes; they are read only from the bytes that a
+signature covers. Documents that pass them on (`ramp.rfql.signing.passed_on`) contain them as escaped text, byte for
+byte as signed.
 """
 
 from __future__ import annotations
@@ -19,12 +23,11 @@ from ramp.errors import (
     SignerUnknown,
     wrong_version,
 )
-from ramp.model import contents
+from ramp.model import contents, instant
 from ramp.model.acl import Message
-from ramp.model.agreement import Signed
+from ramp.model.agreement import TERMINAL, Agreement, ContractChange, Signable, Signed
 from ramp.model.communicative_acts import DECLARED
 from ramp.model.instant import Instant
-from ramp.rfql import agreements
 from ramp.rfql.checks import CHECKS
 from ramp.rfql.record import record_of
 from ramp.rfql.signing.passed_on import SIGNED, Proofs
@@ -38,6 +41,17 @@ CALLS_REMEMBERED: Final = 64
 
 REMEMBERED_CHARACTERS_MAX: Final = 32_768
 
+AGREEMENT: Final = f"{{{MARKET}}}Agreement"
+CHANGE: Final = f"{{{MARKET}}}ContractChange"
+COUNTERSIGNED: Final = {
+    f"{{{MARKET}}}CountersignedAgreement": AGREEMENT,
+    f"{{{MARKET}}}CountersignedContractChange": CHANGE,
+}
+"""Tag of each countersigned form, and of the signed body within it."""
+
+SIGNABLE: Final = frozenset({AGREEMENT, CHANGE, *COUNTERSIGNED})
+"""Tags of the roots of signed documents."""
+
 
 class Verifier(Protocol):
     """The part of a notary that reading needs."""
@@ -50,7 +64,7 @@ class Verifier(Protocol):
 _SENT: Final = {kind.__name__: kind for kind in DECLARED if kind not in {Signed, contents.Unverified}}
 """Contents by the names of their documents' roots; a signed one is named after its body."""
 
-_SIGNED_NAMES: Final = frozenset(tag.rpartition("}")[2] for tag in agreements.SIGNABLE)
+_SIGNED_NAMES: Final = frozenset(tag.rpartition("}")[2] for tag in SIGNABLE)
 
 
 def content_named(name: str) -> type | None:
@@ -97,11 +111,11 @@ def read_content(body: str, verifier: Verifier, now: Instant, source: str | None
     tag = str(root.tag)
     if root_name(body) != tag.rpartition("}")[2]:
         raise DocumentError(f"root element {tag} must come first and with no prefix", source=source)
-    if tag in agreements.SIGNABLE:
+    if tag in SIGNABLE:
         try:
             return verifier.verify(body, now)
         except DocumentError as error:
-            return _unverified(agreements.kind_of(root), _claimed_reference(root), error)
+            return _unverified(kind_of(root), _claimed_reference(root), error)
     kind = _SENT.get(tag.removeprefix(f"{{{MARKET}}}")) if tag.startswith("{") else None
     if kind is None:
         raise DocumentError(f"unknown root element {tag}{_version_problem(tag)}", source=source)
@@ -156,7 +170,7 @@ def _claimed_by(document: str) -> str:
 
 def _claimed_reference(root: Element) -> str:
     """Return the agreement id that an unverified document claims, for the answer only; may be empty."""
-    body = next(iter(root.iterchildren(*agreements.COUNTERSIGNED.values())), root)
+    body = next(iter(root.iterchildren(*COUNTERSIGNED.values())), root)
     claimed = body.get("agreementId", "")
     return claimed if IDENTIFIER.fullmatch(claimed) else ""
 
@@ -171,3 +185,51 @@ def _refusal_code(error: DocumentError) -> str:
     if isinstance(error, SignerUnknown):
         return "unknown_signer"
     return "bad_signature" if isinstance(error, SignatureInvalid | SealInvalid) else "malformed"
+
+
+# Signable bodies, agreements and their changes, and their countersigned forms (agreement.xsd, change.xsd)
+
+
+def write_body(body: Signable) -> str:
+    """Write a body without a signature.
+
+    Raises:
+        DocumentError: for values that the document cannot carry.
+    """
+    kind: type[Any] = type(body)
+    return record_of(kind).write(body)
+
+
+def kind_of(root: Element) -> str:
+    """Return the kind of a signed document, in the words of `contents.Unverified`."""
+    inner = COUNTERSIGNED.get(str(root.tag), root.tag)
+    if inner == AGREEMENT:
+        return "agreement"
+    body = root if root.tag == inner else root.find(inner)
+    return "cancellation" if body is not None and body.get("number") == str(TERMINAL) else "amendment"
+
+
+def read_body(element: Element, proofs: Proofs) -> Signable:
+    """Read a signable body from an element that has passed the schema check.
+
+    Args:
+        element: the body.
+        proofs: checks the sealed messages that the body passes on.
+
+    Raises:
+        DocumentError: if its parts contradict one another;
+            or if a passed-on message is invalid.
+    """
+    kind: type[Any] = Agreement if element.tag == AGREEMENT else ContractChange
+    try:
+        body: Signable = record_of(kind).read(element, proofs)
+    except ValueError as error:
+        raise DocumentError(str(error)) from error
+    CHECKS[kind](body)
+    return body
+
+
+def wrap(inner: str, body: Signable, countersigned_at: Instant) -> str:
+    """Put a user's signed document `inner`, unchanged, into the form that the resource signs at `countersigned_at`."""
+    name = f"Countersigned{type(body).__name__}"
+    return f'<{name} xmlns="{MARKET}" countersignedAt="{instant.iso(countersigned_at)}">{inner}</{name}>'

@@ -309,7 +309,7 @@ class _UnitReader:
             return None
         try:
             terms = extension_terms.read_torus(extensions) if extensions else None
-            probability = extension_terms.read_probability(extensions)
+            probability = extension_terms.read_probability(extensions) if extensions else None
         except ValueError:
             return None  # the schema check reports the reason
         sizes, sites = extensions.get(extension_terms.CORE_RANGE), extensions.get(_SITES)

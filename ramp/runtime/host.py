@@ -37,6 +37,7 @@ from ramp.protocol.enrolment.authority import AskAuthority
 from ramp.protocol.party import Party
 from ramp.protocol.progress import Progress
 from ramp.protocol.records import Record
+from ramp.runtime.journal import Journal
 from ramp.runtime.ledger.bank_ledger import BankLedger
 from ramp.runtime.storage_errors import STORAGE_ERRORS, reason_of
 
@@ -55,34 +56,6 @@ SIGNED: Final = frozenset((Signed, Settled, Commitment, ChangeDone))
 
 SIGNATURES_MAX = 256
 """Maximum number of signed agreements in memory, for purchases under way."""
-
-
-class Journal(Protocol):
-    """A party's durable memory."""
-
-    def append(self, record: Record) -> None:
-        """Add a record; it is durable when this returns."""
-        ...
-
-    def records(self) -> Sequence[Record]:
-        """Return all records that are not archived, in order of writing."""
-        ...
-
-    def records_of(self, reference: str) -> Sequence[Record]:
-        """Return the records of a reference (`records.reference_of`) that are not archived."""
-        ...
-
-    def newest(self) -> Instant:
-        """Return the time of the newest record, archived or not; 0 without any."""
-        ...
-
-    def mentions(self, agreement_id: str) -> bool:
-        """Return whether any record, archived or not, names an agreement."""
-        ...
-
-    def archive(self, references: Sequence[str]) -> None:
-        """Archive all records of these references; a failure loses no record."""
-        ...
 
 
 class Guest(Protocol[Question]):

@@ -1,21 +1,24 @@
 """Journals: a party's records in the order of writing, in SQLite or in memory.
 
-`archive` marks the records of finished conversations, which no start reads (`ramp.runtime.archive`). A journal of
-another version is refused.
+`archive` marks the records of finished conversations, which no start reads; `Archive` reads them. A journal of another
+version is refused.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, get_args
+
+import cattrs
 
 from ramp.errors import ConfigurationError, StateDamaged
 from ramp.model.instant import Instant
 from ramp.protocol.records import Record, reference_of
-from ramp.runtime.record_json import record_from_json, record_to_json
-from ramp.runtime.sqlite_file import FROM_BACKUP, damage_named, open_file
+from ramp.runtime.model_json import TYPE_TAG, model_converter
+from ramp.runtime.sqlite_file import FROM_BACKUP, damage_named, open_file, reading
 from ramp.runtime.storage_errors import storing
 
 JOURNAL_VERSION: Final = 1
@@ -39,6 +42,15 @@ _ARCHIVE: Final = """
 UPDATE journal SET archived = 1 WHERE NOT archived AND reference IN (SELECT value FROM json_each(?))
 """
 _NEWEST_AT: Final = "SELECT json_extract(record, '$.at') FROM journal ORDER BY sequence DESC LIMIT 1"
+
+
+_REQUESTS: Final = """
+SELECT ended.reference, json_remove(json_extract(ended.record, '$.outcome'), '$.rounds'), (
+    SELECT json_array_length(started.record, '$.request.units') FROM journal AS started
+    WHERE started.archived AND started.kind = 'RequestStarted' AND started.reference = ended.reference
+)
+FROM journal AS ended WHERE ended.archived AND ended.kind = 'RequestConcluded' ORDER BY ended.sequence
+"""
 
 
 class SqliteJournal:
@@ -123,6 +135,43 @@ class SqliteJournal:
         return StateDamaged(self.path, f"row {row} of the journal: {reason}", f"{FROM_BACKUP}; {without}")
 
 
+class Archive:
+    """The archived records of a journal file, read without changes whether its agent runs or not.
+
+    All methods raise `StateDamaged` if the file is broken.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def of_reference(self, reference: str) -> Iterator[dict[str, Any]]:
+        """Yield the records of a reference in the order of writing, as JSON objects."""
+        query = "SELECT record FROM journal WHERE archived AND reference = ? ORDER BY sequence"
+        yield from (json.loads(text) for (text,) in self._rows(query, reference))
+
+    def of_kind(self, kind: str) -> Iterator[dict[str, Any]]:
+        """Yield the records of a class in the order of writing, as JSON objects."""
+        query = "SELECT record FROM journal WHERE archived AND kind = ? ORDER BY sequence"
+        yield from (json.loads(text) for (text,) in self._rows(query, kind))
+
+    def requests(self) -> list[dict[str, Any]]:
+        """Return every request of a user, oldest first: `request_id`, `units`, and `outcome` without rounds."""
+        return [
+            {"request_id": request_id, "units": units or 0, "outcome": json.loads(outcome)}
+            for request_id, outcome, units in self._rows(_REQUESTS)
+        ]
+
+    def request_count(self) -> int:
+        counted = self._rows("SELECT count(*) FROM journal WHERE archived AND kind = 'RequestConcluded'")
+        return sum(count for (count,) in counted)
+
+    def _rows(self, query: str, *parameters: str) -> Iterator[Any]:
+        if not self.path.exists():
+            return
+        with reading(self.path, "journal", JOURNAL_VERSION) as connection:
+            yield from () if connection is None else connection.execute(query, parameters).fetchall()
+
+
 class MemoryJournal:
     """A journal in memory for simulations and tests; `archived` holds archived records in order."""
 
@@ -149,3 +198,42 @@ class MemoryJournal:
         gone = frozenset(references)
         self.archived += [record for record in self._records if reference_of(record) in gone]
         self._records = [record for record in self._records if reference_of(record) not in gone]
+
+
+Journal = SqliteJournal | MemoryJournal
+"""A party's durable memory, or its stand-in."""
+
+
+# Records as JSON text
+
+_KINDS = frozenset(each.__name__ for each in get_args(Record))
+
+
+# Created at the first use: that takes as long as many imports, and most processes read no record.
+_converter = cache(model_converter)
+
+
+def record_to_json(record: Record) -> str:
+    """Write a record as one line of JSON."""
+    return json.dumps(
+        _converter().unstructure(record, unstructure_as=Record), separators=(",", ":"), ensure_ascii=False
+    )
+
+
+def record_from_json(text: str) -> Record:
+    """Read a record.
+
+    Raises:
+        ConfigurationError: the text is no record of this version; the error quotes only its type.
+    """
+    try:
+        plain = json.loads(text)
+    except ValueError as error:
+        raise ConfigurationError("this record is not JSON") from error
+    try:
+        record: Record = _converter().structure(plain, Record)  # type: ignore[arg-type]
+    except (ValueError, KeyError, TypeError, AttributeError, cattrs.BaseValidationError) as error:
+        kind = plain.get(TYPE_TAG) if isinstance(plain, dict) else None
+        named = f"this {kind}" if isinstance(kind, str) and kind in _KINDS else "this, of no known type,"
+        raise ConfigurationError(f"{named} cannot be read as a record") from error
+    return record

@@ -40,66 +40,53 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class StateFolder:
-    """The state folder (`--state-dir`)."""
+    """The state folder (`--state-dir`).
+
+    Attributes:
+        keys: the market's certificate authority and the agents' keys.
+        server: files of the XMPP server.
+        journals: one SQLite file for each agent: the records of its conversations.
+        reservations: the plug-ins' durable state.
+        without_market: reservations on simulated machines that were asked without a market.
+        jobs: jobs of the agents' own account, on simulated machines.
+        logs: logs of the processes.
+        events: events for people, one file for each process.
+        run: files that are valid only while a swarm runs.
+        ledger: the ledger's file, unless the configuration names a database.
+        changes: changes of the running market (`ramp.runtime.configuration_changes`).
+        audit_log: authors and times of all changes.
+        invitations: the register of the market keeper's invitations (`ramp.runtime.joining`).
+        joined: invitations with which this site has joined another market, one file each.
+        web_sessions: sessions and open login links of the market's pages.
+        web_prices: past prices for the market's pages.
+        web_results: results of experiments for the market's pages, unless another folder is named.
+        web_address: address of the market's pages while they run.
+        web_opener: page that opens the market in a browser.
+        metrics_token: token of a metrics collector for `ramp web`, readable by the market's owner only.
+    """
 
     path: Path
 
     keys = _Part("keys")
-    """The market's certificate authority and the agents' keys."""
-
     server = _Part("server")
-
     journals = _Part("journals")
-    """One SQLite file for each agent: the records of its conversations."""
-
     reservations = _Part("reservations")
-    """The plug-ins' durable state."""
-
     without_market = _Part("without-market")
-    """Reservations on simulated machines that were asked without a market."""
-
     jobs = _Part("jobs")
-    """Jobs of the agents' own account, on simulated machines."""
-
     logs = _Part("logs")
-
     events = _Part("logs", "events")
-    """Events for people, one file for each process."""
-
     run = _Part("run")
-    """Files that are valid only while a swarm runs."""
-
     ledger = _Part("ledger.sqlite")
-    """The ledger's file, unless the configuration names a database."""
-
     changes = _Part("changes.json")
-    """Changes of the running market (`ramp.runtime.configuration_changes`)."""
-
     audit_log = _Part("audit.log")
-    """Authors and times of all changes."""
-
     invitations = _Part("invitations.json")
-    """The register of the market keeper's invitations (`ramp.runtime.joining`)."""
-
     joined = _Part("joined")
-    """Invitations with which this site has joined another market, one file each."""
-
     web_sessions = _Part("web-sessions.sqlite")
-    """Sessions and open login links of the market's pages."""
-
     web_prices = _Part("web-prices.sqlite")
-
     web_results = _Part("results")
-    """Results of experiments for the market's pages, unless another folder is named."""
-
     web_address = _Part("run", "web-address")
-    """Address of the market's pages while they run."""
-
     web_opener = _Part("run", "web-open.html")
-    """Page that opens the market in a browser."""
-
     metrics_token = _Part("metrics-token")
-    """Token of a metrics collector for `ramp web`, readable by the market's owner only."""
 
     def prepare(self) -> None:
         """Create the folder and its parts, readable by its owner only.

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from ramp.model.instant import DAY, from_datetime
 from ramp.runtime.atomic_writes import write_whole
-from ramp.runtime.keys.issuing import key_usage, unsigned
+from ramp.runtime.keys.issuing import issued, key_usage, private_pem
 
 VALID_DAYS = 5 * 365
 """Validity of a new certificate in days from now."""
@@ -78,28 +78,12 @@ def _make(files: ServerCertificate, domain: str) -> None:
     server_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, domain)])
     begins = from_datetime(VALID_FROM)
     ends = from_datetime(datetime.datetime.now(datetime.UTC)) + VALID_DAYS * DAY
-    usage = key_usage(issues=True)
-    authority = (
-        unsigned(authority_name, authority_name, authority_key.public_key(), begins, ends, usage=usage)
-        .add_extension(_issued_by(authority_key), critical=False)
-        .sign(authority_key, hashes.SHA256())
-    )
-    names: list[x509.GeneralName] = [x509.DNSName(domain), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+    issuer = authority_key, authority_name
+    authority = issued(authority_name, authority_key.public_key(), issuer, begins, ends, key_usage(issues=True))
+    names = x509.SubjectAlternativeName([x509.DNSName(domain), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    usages = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
     usage = key_usage(issues=False)
-    server = (
-        unsigned(server_name, authority_name, server_key.public_key(), begins, ends, usage=usage)
-        .add_extension(_issued_by(authority_key), critical=False)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectAlternativeName(names), critical=False)
-        .sign(authority_key, hashes.SHA256())
-    )
-    key = server_key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    write_whole(files.key_file, key, private=True)
-    write_whole(files.certificate_file, server.public_bytes(serialization.Encoding.PEM), private=False)
-    write_whole(files.ca_file, authority.public_bytes(serialization.Encoding.PEM), private=False)
-
-
-def _issued_by(key: ec.EllipticCurvePrivateKey) -> x509.AuthorityKeyIdentifier:
-    return x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key())
+    server = issued(server_name, server_key.public_key(), issuer, begins, ends, usage, usages, names)
+    write_whole(files.key_file, private_pem(server_key), private=True)
+    write_whole(files.certificate_file, server.public_bytes(Encoding.PEM), private=False)
+    write_whole(files.ca_file, authority.public_bytes(Encoding.PEM), private=False)

@@ -11,8 +11,9 @@ from ramp.composition import Composition
 from ramp.model.instant import Duration, Instant
 from ramp.protocol import events as ev
 from ramp.protocol.party import Party
-from ramp.runtime.host import Host, Journal, Ports
+from ramp.runtime.host import Host, Ports
 from simulation.kernel import EventQueue
+from simulation.market.faults.breakdowns import WatchedJournal
 from simulation.market.faults.happenings import Happening, Tick
 from simulation.market.party_clock import PartyClock
 
@@ -74,7 +75,7 @@ class Actor:
     build: Callable[[], Party]
     ports: Callable[[], Ports]
     clock: PartyClock
-    journal: Journal | None = None
+    journal: WatchedJournal | None = None
     host: Host | None = None
     ticket: int | None = None
     armed_for: Instant | None = None

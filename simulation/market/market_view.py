@@ -17,7 +17,6 @@ from ramp.protocol.records import Record
 from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.timing import Timing
 from ramp.protocol.user.party import UserParty
-from ramp.runtime.journal import MemoryJournal
 from simulation.kernel import EventQueue
 from simulation.market.actors import BANK, Actor
 from simulation.market.faults.late_guests import GuestCounts, LateGuests
@@ -105,7 +104,7 @@ class MarketView:
     def archived(self, name: str) -> Sequence[Record]:
         """Return what a party has moved from its journal to its archive."""
         journal = self._actors[name].journal
-        return journal.archived if isinstance(journal, MemoryJournal) else ()
+        return () if journal is None else journal.archived
 
     def time_of(self, name: str) -> Instant:
         """Return what a party's clock shows now."""

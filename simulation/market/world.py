@@ -25,7 +25,7 @@ from ramp.protocol.progress import ApprovalAsked, Progress
 from ramp.protocol.records import Record
 from ramp.runtime.guests.guarded import GuardedPlugin, GuardedStrategy
 from ramp.runtime.guests.health import GuestHealth
-from ramp.runtime.host import Host, Journal, Ports
+from ramp.runtime.host import Host, Ports
 from simulation.checkers.observation import Checker
 from simulation.kernel import EventQueue
 from simulation.market.actors import BANK, COMPOSITION, DIRECTORY, KEEPER, Actor, CountedIds, Crashed
@@ -191,7 +191,7 @@ class World(MarketView):
             )
 
         clock = PartyClock(self.faults.clocks.get(name, RIGHT), START)
-        journal = cast("Journal | None", fixed.get("journal"))
+        journal = cast("WatchedJournal | None", fixed.get("journal"))
         self._actors[name] = Actor(name, build, ports, clock, journal)
 
     # -- running -------------------------------------------------------------------------------------------------

@@ -16,11 +16,11 @@ from unittest.mock import patch
 
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import DirectoryQuery, Registration
+from ramp.model.contents.directory import RESOURCE_SERVICE
 from ramp.model.instant import HOUR, MINUTE, SECOND, Instant
-from ramp.model.machine_terms.static_needs import StaticNeeds
+from ramp.model.machine_terms import StaticNeeds
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.seal import Role
-from ramp.model.services import RESOURCE_SERVICE
 from ramp.model.slot import StaticTerms
 from ramp.protocol.directory.party import PAGE_NAMES_MAX, UNFIT_MAX, DirectoryParty
 from ramp.protocol.events import AuctionOptions, MessageReceived, RequestSubmitted
@@ -45,7 +45,7 @@ LARGE_CORES = 16_384
 
 NEEDS = {
     "one in fifty": StaticNeeds(30_000, operating_system="AIX", ram_per_core_mb=4_096, cpu_speed_mhz=3_000),
-    "every other one": StaticNeeds(10_000, 1, 2),
+    "every other one": StaticNeeds(10_000, nodes=2),
     "nobody": StaticNeeds(1_000, architecture="sparc", node_disk_space_gb=100),
     "nearly all": StaticNeeds(64),
 }

@@ -26,7 +26,7 @@ from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso, to_datetime
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.seal import Role
-from ramp.rfql import agreements, codec
+from ramp.rfql import codec, documents
 from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.signing import seals
 from ramp.rfql.signing.notary import PublicNotary
@@ -188,7 +188,7 @@ def _naive_sign(store: KeyStore, body: Agreement) -> bytes:
     data = (store.folder / "agents" / USER / "identity.pem").read_bytes()
     signer = XMLSigner(signature_algorithm="ecdsa-sha256", c14n_algorithm="http://www.w3.org/2001/10/xml-exc-c14n#")
     certificate = data[data.index(b"-----BEGIN CERTIFICATE") :].decode()
-    root = signer.sign(etree.fromstring(agreements.write_body(body)), key=data, cert=certificate)
+    root = signer.sign(etree.fromstring(documents.write_body(body)), key=data, cert=certificate)
     return etree.tostring(root)
 
 

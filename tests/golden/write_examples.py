@@ -22,7 +22,7 @@ from ramp.model.price_paid import SECOND_PRICE
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import state_digest
-from ramp.rfql import agreements, documents
+from ramp.rfql import documents
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.runtime.keys.store import KeyStore
 
@@ -64,9 +64,7 @@ def write(user: XmlNotary, resource: XmlNotary, bank: XmlNotary, keeper: XmlNota
         ("failure", resource.sign(Signed(failure), NOW)),
     ):
         _write(f"valid/{name}.xml", signed.document)
-    _invalid(
-        "agreement-unsigned", "an agreement is signed | names: signatures: got 0", agreements.write_body(agreement)
-    )
+    _invalid("agreement-unsigned", "an agreement is signed | names: signatures: got 0", documents.write_body(agreement))
     changed = twice.document.replace('cost="2112000"', 'cost="1"')
     _invalid("agreement-cost-changed", "signatures cover the whole document | names: signature | verify", changed)
 
@@ -127,7 +125,7 @@ def write_changes(user: XmlNotary, resource: XmlNotary, bank: XmlNotary) -> None
         _write(f"valid/{name}.xml", once.document)
         _write(f"valid/countersigned-{name}.xml", twice.document)
         if body is first:
-            _invalid("change-unsigned", "a change is signed | names: signatures: got 0", agreements.write_body(body))
+            _invalid("change-unsigned", "a change is signed | names: signatures: got 0", documents.write_body(body))
             changed = twice.document.replace('amount="-704000"', 'amount="-704001"')
             _invalid("change-refund-changed", "signatures cover the whole document | names: signature", changed)
             backwards = replace(body, effective_at=body.issued_at)

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ramp.model.instant import HOUR, MINUTE
-from ramp.model.machine_terms.static_needs import StaticNeeds, needs_of
-from ramp.model.machine_terms.static_terms import static_refusal
+from ramp.model.machine_terms import StaticNeeds, needs_of, static_refusal
 from ramp.model.request import (
     MoldableTerms,
     NodeDiskSpace,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ramp.model.request import RequestForQuotation
 from ramp.protocol.records import Record
-from ramp.runtime.record_json import record_from_json, record_to_json
+from ramp.runtime.journal import record_from_json, record_to_json
 
 # XML has no NUL (XML 1.0, section 2.2), so no identifier has one either; SQLite ends a text at it
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-import string
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from typing import Any, get_args, get_type_hints
 
 import pytest
 from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lxml import etree
 
 from ramp.errors import DocumentError, SealInvalid
 from ramp.model import contents
 from ramp.model.acl import CONTENT_OF, ROLES_OF, Message, Performative
 from ramp.model.agreement import ORDER_VALIDITY_MAX, TERMINAL, Agreement, ContractChange, Signable, Signed
-from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import SECOND, from_iso
-from ramp.model.machine_terms.static_needs import StaticNeeds
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.request import (
     MoldableTerms,
@@ -33,11 +33,12 @@ from ramp.model.request import (
 )
 from ramp.model.seal import Role
 from ramp.model.sizes.amended import AMENDMENT_NUMBER_MAX
-from ramp.model.slot import StaticTerms
 from ramp.rfql import codec, documents, request_for_quotation
 from ramp.rfql.encoded_message import EncodedMessage
+from ramp.rfql.record import record_of
 from ramp.rfql.signing.notary import PublicNotary, XmlNotary
 from ramp.rfql.signing.trust import Trust
+from ramp.rfql.xml.namespaces import MARKET, schemas_dir
 from ramp.runtime.keys.store import KeyStore
 from ramp.text import IDENTIFIER
 
@@ -54,13 +55,10 @@ PRINTABLE = st.characters(exclude_categories=("Cc", "Cf", "Cn", "Cs", "Zl", "Zp"
 texts = st.text(PRINTABLE, max_size=40)
 words = st.text(PRINTABLE, min_size=1, max_size=40)
 identifiers = st.from_regex(IDENTIFIER, fullmatch=True)
-codes = st.text(string.ascii_lowercase + "_", min_size=1, max_size=20).filter(lambda text: text[0] != "_")
 instants = st.integers(0, from_iso("8999-12-31T23:59:59Z"))
 durations = st.integers(-(10**15), 10**15)
-amounts = st.integers(-(2**62), 2**62)
 prices = st.integers(0, 10**9)
 counts = st.integers(1, 10**9)
-ordinals = st.integers(0, 2**62)
 units_numbers = st.integers(1, 1000)
 loads = st.floats(0, 10, allow_nan=False)
 
@@ -218,7 +216,7 @@ def amendments(draw: st.DrawFn) -> ContractChange:
     amount = draw(moved)
     return ContractChange(
         agreement_id=draw(identifiers),
-        number=draw(amendment_numbers),
+        number=draw(st.integers(1, AMENDMENT_NUMBER_MAX)),
         previous=draw(digests),
         offer_id=draw(identifiers),
         user=USER,
@@ -235,146 +233,91 @@ def amendments(draw: st.DrawFn) -> ContractChange:
     )
 
 
-amendment_numbers = st.integers(1, AMENDMENT_NUMBER_MAX)
-AMENDMENT_WORDS = (
-    contents.ChangeCall,
-    contents.ChangePriced,
-    contents.ChangeAgreed,
-    contents.ChangeRefused,
-    contents.ChangeWithdrawal,
-)
-posted_words = st.builds(
-    contents.ChangePosted,
-    identifiers,
-    amendment_numbers,
-    identifiers,
-    moved,
-)
-LINES = {
-    contents.AccountStatement: contents.StatementLine,
-    contents.PaymentOrder: contents.OrderLine,
-    contents.FundsReserved: contents.OrderLine,
-}
-paths = st.lists(st.text(st.sampled_from("aZ9 ü.-_'&<"), min_size=1, max_size=9), min_size=1, max_size=4).map("/".join)
+# Everything else is drawn as the schemas declare it, so that whatever they let pass is tried.
 in_base64 = st.binary(max_size=60).map(lambda data: base64.b64encode(data).decode("ascii"))
-signing_requests = st.binary(min_size=1, max_size=60).map(lambda data: base64.b64encode(data).decode("ascii"))
-pems = signing_requests.map(lambda data: f"-----BEGIN X509 CRL-----\n{data}\n-----END X509 CRL-----\n")
-proofs = st.binary(min_size=32, max_size=32).map(bytes.hex)
-
-
-def tuples_of(kind: type, least: int = 0) -> st.SearchStrategy[object]:
-    return st.deferred(lambda: st.lists(flat(kind), min_size=least, max_size=3).map(tuple))
-
-
-# Fields by name where a type alone says too little; everything else is drawn by its type.
-BY_NAME: dict[str, st.SearchStrategy[object]] = {
-    "service": st.just("resource-trader"),
-    "code": codes,
-    "bank_time": instants,
-    "posted_at": instants,
-    "hold_for": durations,
-    "horizon": durations,
-    "lease": durations,
-    "valid_for": durations,
-    "valid_until": instants,
-    "since": st.none() | instants,
-    "until": st.none() | instants,
-    "number": ordinals,
-    "after": ordinals,
-    "next_after": ordinals,
-    "cost": ordinals,
-    "more": st.booleans(),
-    "transfers": tuples_of(contents.PaymentMade, 1),
-    "awaited": tuples_of(contents.OrderLine),
-    "accounts": tuples_of(contents.AccountLine),
-    "trades": tuples_of(contents.TradeLine),
-    "names": st.lists(identifiers, max_size=3).map(tuple),
-    "arguments": st.lists(raw_texts, min_size=1, max_size=3).map(tuple),
-    "peers": tuples_of(contents.JobPeer),
-    "variables": tuples_of(contents.JobVariable),
-    "archive": st.just("") | st.binary(min_size=32, max_size=32).map(bytes.hex),
-    "begin_at": instants,
-    "due_at": instants,
-    "moved_at": instants,
-    "started_at": st.none() | instants,
-    "ended_at": st.none() | instants,
-    "exit_code": st.none() | st.integers(-64, 255),
-    "complete": st.booleans(),
-    "data": in_base64,
-    "request": signing_requests,
-    "server_request": st.just("") | signing_requests,
-    "proof": proofs,
-    "certificate": pems,
-    "server_certificate": st.just("") | pems,
-    "revocations": st.just("") | pems,
-    **dict.fromkeys(("detail", "reason", "memo"), texts),
-    "unit": counts,
-    "offset": ordinals,
-    "size": ordinals,
+DRAWN: dict[str, st.SearchStrategy[Any]] = {
+    "Base64": in_base64,
+    "Duration": durations,
+    "FilePath": st.lists(st.text("aZ9 ü.-_'&<", min_size=1, max_size=9), min_size=1, max_size=4).map("/".join),
+    "Identifier": identifiers,
+    "Instant": instants,
+    "NumberedId": identifiers,
+    "Pem": in_base64.map(lambda data: f"-----BEGIN X509 CRL-----\n{data}=\n-----END X509 CRL-----\n"),
+    "Reference": st.just("") | identifiers,
+    "Sentence": texts,
+    "Words": words,
+    "xs:boolean": st.booleans(),
+    "xs:int": st.integers(-(2**31), 2**31 - 1),
+    "xs:string": raw_texts,
 }
-_words = st.none() | words
-_amounts = st.none() | ordinals
-_properties = (_words, _words, _words, _amounts, _amounts, _amounts, _amounts, _amounts, st.booleans())
-static_terms = st.builds(StaticTerms, counts, counts, *_properties)
-static_needs = st.builds(StaticNeeds, counts, counts, ordinals, *_properties)
-BY_FIELD: dict[tuple[type, str], st.SearchStrategy[object]] = {
-    (contents.Registration, "terms"): st.just(()) | st.tuples(static_terms),
-    (contents.DirectoryQuery, "needs"): st.lists(static_needs, max_size=3).map(tuple),
-    (contents.DirectoryListing, "unfit"): st.lists(
-        st.builds(contents.UnfitAgent, identifiers, st.tuples(static_terms)), max_size=3
-    ).map(tuple),
-    (contents.DirectoryQuery, "after"): st.just("") | identifiers,
-    (contents.DepositOrder, "amount"): st.integers(1, 2**62),
-    (contents.DepositMade, "amount"): st.integers(1, 2**62),
-    (contents.OrderLine, "cost"): ordinals,
-    (contents.JobOrder, "cores"): counts,
-    (contents.JobPeer, "cores"): counts,
-    (contents.JobStatus, "cores"): ordinals,
-    (contents.JobStatus, "account"): st.just("@own") | st.from_regex(r"[a-z_][a-z0-9_.\-]{0,31}", fullmatch=True),
-    (contents.HoldRefused, "instead"): st.lists(offers(), max_size=1).map(tuple),
-    (contents.MachineStatus, "snapshot"): raw_texts,
-    (contents.JobVariable, "name"): st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,63}", fullmatch=True),
-    (contents.JobOutput, "name"): paths,
-    (contents.JobOutputQuery, "name"): paths,
-    (contents.OrderLine, "amends"): st.just("") | digests,
-    (contents.OrderLine, "becomes"): st.just("") | digests,
-    (contents.ChangeCall, "cores"): counts,
-    (contents.ChangeCall, "cpu_hour_cost"): prices,
-    (contents.ChangePriced, "cpu_hour_cost"): prices,
-    (contents.ChangePriced, "cores"): counts,
-    (contents.ChangePriced, "until"): instants,
-    (contents.ChangePriced, "state"): digests,
-    (contents.ChangeCall, "until"): instants,
-    **{(kind, "number"): amendment_numbers for kind in AMENDMENT_WORDS},
-}
-BY_TYPE: dict[object, st.SearchStrategy[object]] = {
-    "str": identifiers,
-    "int": amounts,
-    "bool": st.booleans(),
-    "RefusalCode": st.sampled_from(RefusalCode),
-    "JobState": st.sampled_from(JobState),
-    "Delivery": st.sampled_from(Delivery),
-}
+WORDS = {"names": identifiers, "arguments": raw_texts}
+XS = "{http://www.w3.org/2001/XMLSchema}"
+SCHEMAS = [etree.parse(path).getroot() for path in schemas_dir().glob("*.xsd")]
 
 
-def flat(kind: type) -> st.SearchStrategy[object]:
-    """Any value of a dataclass whose fields are plain."""
-    fields = {}
-    for field in dataclasses.fields(kind):
-        name = str(field.type)
-        by_name = BY_NAME.get(field.name)
-        if field.name == "lines":
-            by_name = tuples_of(LINES[kind], 1)
-        elif (kind, field.name) in BY_FIELD:
-            by_name = BY_FIELD[kind, field.name]
-        fields[field.name] = by_name if by_name is not None and name != "RefusalCode" else BY_TYPE[name]
+def declared(sort: str) -> dict[str, Any]:
+    """What the schemas of the market's namespace declare of a sort, by name."""
+    ours = [root for root in SCHEMAS if root.get("targetNamespace") == MARKET]
+    return {str(each.get("name")): each for root in ours for each in root.iterchildren(XS + sort)}
+
+
+TYPES, ELEMENTS, GROUPS = map(declared, ("simpleType", "element", "attributeGroup"))
+
+
+def of_type(name: str | None, inline: Any = None) -> st.SearchStrategy[Any]:
+    if name in DRAWN:
+        return DRAWN[name]
+    restriction = (TYPES[str(name)] if inline is None else inline).find(f"{XS}restriction")
+    facets = [(str(each.tag).removeprefix(XS), each.get("value")) for each in restriction]
+    if values := [value for facet, value in facets if facet == "enumeration"]:
+        return st.sampled_from(values)
+    if patterns := [value for facet, value in facets if facet == "pattern"]:
+        return st.from_regex(patterns[0], fullmatch=True)
+    bounds = {facet: int(value) for facet, value in facets}
+    if "minLength" in bounds:
+        return DRAWN[restriction.get("base")].filter(lambda text: len(text) >= bounds["minLength"])
+    return st.integers(bounds.get("minInclusive", -(2**62)), bounds.get("maxInclusive", 2**62))
+
+
+def attributes_of(element: Any) -> dict[str, Any]:
+    groups = [GROUPS[each.get("ref")] for each in element.iter(f"{XS}attributeGroup")]
+    return {each.get("name"): each for part in (element, *groups) for each in part.iter(f"{XS}attribute")}
+
+
+@cache
+def drawn(kind: type) -> st.SearchStrategy[Any]:
+    """Any value of a dataclass that its schema lets pass."""
+    if kind in COMPOUND:
+        return COMPOUND[kind]
+    record = record_of(kind)
+    element = ELEMENTS[record.element]
+    attributes, fields = attributes_of(element), {}
+    for name, attribute, _, read, default in record._attributes:
+        each = attributes.pop(attribute)
+        found = of_type(each.get("type"), each.find(f"{XS}simpleType")).map(
+            lambda value, read=read: read(value) if isinstance(value, str) else value
+        )
+        assert (each.get("use") == "required") == (default is dataclasses.MISSING), (kind, name)
+        fields[name] = found if default is dataclasses.MISSING else st.just(default) | found
+    assert not attributes, (kind, attributes)
+    if record._text:
+        fields[record._text] = of_type(element.find(f".//{XS}extension").get("base"))
+    hints = get_type_hints(kind)
+    for name, nested in record._nested.items():
+        (child,) = element.iterfind(f".//{XS}element[@ref='{nested.tag.rpartition('}')[2]}']")
+        least, most = int(child.get("minOccurs", "1")), min(int(child.get("maxOccurs", "1")), 3)
+        inner = WORDS[name] if name in WORDS else drawn(get_args(hints[name])[0])
+        fields[name] = st.lists(inner, min_size=least, max_size=most).map(tuple)
     return st.builds(kind, **fields)
 
 
-COMPOUND = {
+COMPOUND: dict[type, st.SearchStrategy[Any]] = {
+    Offer: offers(),
     contents.CallForProposals: calls,
     contents.Proposal: proposals(),
-    contents.ChangePosted: posted_words,
+    contents.ChangePosted: st.builds(
+        contents.ChangePosted, identifiers, st.integers(1, AMENDMENT_NUMBER_MAX), identifiers, moved
+    ),
 }
 PLAIN = [
     (performative, kind)
@@ -430,7 +373,7 @@ def test_every_content_round_trips(
         sender=sender,
         receiver=data.draw(some_slots, label="receiver"),
         conversation_id=data.draw(some_slots, label="conversation"),
-        content=data.draw(COMPOUND[kind] if kind in COMPOUND else flat(kind), label="content"),
+        content=data.draw(drawn(kind), label="content"),
         reply_with=data.draw(slots),
         in_reply_to=data.draw(slots),
         reply_by=data.draw(st.none() | st.integers(0, 10**12)),
@@ -460,7 +403,7 @@ def test_signed_documents_round_trip(notaries: dict[str, XmlNotary], body: Signa
 
 
 @settings(max_examples=examples(30))
-@given(body=agreements(), payment=flat(contents.PaymentMade), vote=flat(contents.FundsReserved))
+@given(body=agreements(), payment=drawn(contents.PaymentMade), vote=drawn(contents.FundsReserved))
 def test_proofs_round_trip(
     notaries: dict[str, XmlNotary], body: Agreement, payment: contents.PaymentMade, vote: contents.FundsReserved
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 from ramp.composition import Composition
 from ramp.model.contents import DirectoryListing, UnfitAgent
 from ramp.model.instant import HOUR, MILLISECOND, MINUTE, SECOND, Duration
-from ramp.model.machine_terms.static_needs import StaticNeeds
+from ramp.model.machine_terms import StaticNeeds
 from ramp.model.slot import StaticTerms
 from ramp.protocol.directory.party import DirectoryParty
 from ramp.protocol.outcome import RequestOutcome, RequestStatus

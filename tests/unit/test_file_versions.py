@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ramp.file_versions import SETTLED_AFTER_NS, modified_at, version_of
-from ramp.runtime.keys.revocations import Revocation, RevocationList
+from ramp.file_versions import SETTLED_AFTER_NS, CachedFile, modified_at, version_of
 from simulation.workload.replay_source import log_digest
 
 ROOT = Path(__file__).parents[2]
@@ -46,16 +45,27 @@ def test_a_file_that_may_still_change_within_a_tick_has_a_new_version_each_time(
     assert version_of(path) != version_of(path)
 
 
-def test_a_revocation_within_the_same_tick_is_noticed(tmp_path: Path) -> None:
-    path = tmp_path / "revoked.json"
-    revoked = RevocationList(path)
-    revoked.add((Revocation("1", "alice", 0, "key lost"),))
+def test_a_cached_file_is_read_once_until_it_changes_even_within_the_same_tick(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    read: list[str] = []
+
+    def content_of(path: Path) -> str:
+        read.append(path.read_text())
+        return read[-1]
+
+    cached = CachedFile(path, content_of)
+    assert cached.content() is None
+    path.write_text("1")
     tick = path.stat().st_mtime_ns
-    assert not revoked.holds("2")
-    content = path.read_bytes()
-    path.write_bytes(content.replace(b'"1"', b'"2"'))  # the same inode and length
+    assert cached.content() == "1"
+    path.write_text("2")  # the same inode and length
     os.utime(path, ns=(tick, tick))
-    assert revoked.holds("2")
+    assert cached.content() == "2"
+    modified(path, 60)
+    assert (cached.content(), cached.content()) == ("2", "2")
+    assert read == ["1", "2", "2"]
+    path.unlink()
+    assert cached.content() is None
 
 
 def test_a_log_that_changes_within_the_same_tick_is_read_again(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ from ramp.rfql.signing.notary import PublicNotary
 from ramp.rfql.signing.trust import Trust
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.host import Ports
-from ramp.runtime.joining.accounts import AccountPlace, market_account
 from ramp.runtime.joining.invitations import Invitation
+from ramp.runtime.joining.membership import AccountPlace, market_account
 from ramp.xmpp.behaviour import Courier, behaviour
 from ramp.xmpp.registering import NewAccount, register_account
 from ramp.xmpp.settings import TransportSettings

@@ -83,7 +83,7 @@ def _checked(name: str) -> _Checked:
     except ConfigurationError as error:
         return _Checked(name, None, str(error))
     data = tomllib.loads(loaded.path.read_text("utf-8"))
-    used = {resource["machine"] for resource in data["resources"]}
+    used = {resource["machine"] for resource in data.get("resources", ())}
     return _Checked(str(loaded.path), loaded, unused=tuple(sorted(set(data.get("machines", {})) - used)))
 
 

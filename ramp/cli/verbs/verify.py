@@ -29,8 +29,7 @@ from ramp.runtime.state_folder import StateFolder
 
 if TYPE_CHECKING:
     from ramp.model.acl import Message
-    from ramp.rfql.signing.chains import Chain
-    from ramp.rfql.signing.verification import FileReport
+    from ramp.rfql.signing.verification import Chain, FileReport
 
 
 @click.command(epilog=example("ramp verify agreement.xml --ca market-ca.pem", "ramp verify payment.txt --json"))
@@ -52,8 +51,7 @@ def verify(
 
     Exit code 0: all are valid; 1: at least one is invalid; 2: no such file or authority, or an unknown document.
     """
-    from ramp.rfql.signing.chains import chains_of
-    from ramp.rfql.signing.verification import verify_file
+    from ramp.rfql.signing.verification import chains_of, verify_file
     from ramp.runtime.clock import SystemClock
     from ramp.runtime.keys.store import KeyStore, load_ca_certificates
 

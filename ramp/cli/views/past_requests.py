@@ -15,7 +15,7 @@ from ramp.model.agreement import Agreement, ContractChange
 from ramp.model.contents import SlotMoved
 from ramp.protocol.outcome import CancellationOutcome, RequestOutcome
 from ramp.protocol.rules.auction_rule import PAPER_RULE
-from ramp.runtime.archive import Archive
+from ramp.runtime.journal import Archive
 from ramp.runtime.model_json import model_converter
 from ramp.runtime.state_folder import StateFolder
 

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from ramp.model.communicative_acts import Content, Interaction, Performative, said
 from ramp.model.instant import Duration
-from ramp.model.machine_terms.static_needs import StaticNeeds
-from ramp.model.seal import BY_DIRECTORY, BY_RESOURCE
+from ramp.model.machine_terms import StaticNeeds
+from ramp.model.seal import BY_DIRECTORY, BY_RESOURCE, Role
 from ramp.model.slot import StaticTerms
+
+RESOURCE_SERVICE: Final = "resource-trader"
+"""Service type under which resources register with the directory; the original system's name."""
+
+DRAINING_SERVICE: Final = "resource-draining"
+"""Additional service type of a resource that keeps its sold reservations and sells nothing new."""
+
+ROLE_OF_SERVICE: Final = {RESOURCE_SERVICE: Role.RESOURCE, DRAINING_SERVICE: Role.RESOURCE}
+"""The market's services, and the roles that may offer them."""
 
 
 @said(Performative.SUBSCRIBE, interaction=Interaction.SUBSCRIBE, by=BY_RESOURCE)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import DirectoryListing, DirectoryQuery
 from ramp.model.instant import Duration, Instant
-from ramp.model.machine_terms.static_needs import StaticNeeds
+from ramp.model.machine_terms import StaticNeeds
 from ramp.model.seal import Role, Seal
 from ramp.model.slot import StaticTerms
 from ramp.protocol.belief import said_by

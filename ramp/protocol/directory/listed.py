@@ -6,7 +6,7 @@ from bisect import bisect_right, insort
 from typing import Final
 
 from ramp.model.contents import UnfitAgent
-from ramp.model.machine_terms.static_needs import StaticNeeds
+from ramp.model.machine_terms import StaticNeeds
 from ramp.model.slot import StaticTerms
 from ramp.protocol.directory.terms_index import TermsIndex
 

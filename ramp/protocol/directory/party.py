@@ -19,9 +19,9 @@ from ramp.model.contents import (
     Registered,
     Registration,
 )
+from ramp.model.contents.directory import ROLE_OF_SERVICE
 from ramp.model.instant import MINUTE, Duration, Instant
-from ramp.model.machine_terms.static_needs import StaticNeeds
-from ramp.model.services import ROLE_OF_SERVICE
+from ramp.model.machine_terms import StaticNeeds
 from ramp.model.slot import StaticTerms
 from ramp.protocol.belief import sealed_lately
 from ramp.protocol.conversations import Conversations

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ramp.model.machine_terms.static_needs import StaticNeeds
+from ramp.model.machine_terms import StaticNeeds
 from ramp.model.slot import StaticTerms
 
 _LEAST: Final = (

@@ -7,8 +7,8 @@ from functools import partial
 
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import Deregistration, Registration
+from ramp.model.contents.directory import DRAINING_SERVICE, RESOURCE_SERVICE
 from ramp.model.instant import Duration, Instant
-from ramp.model.services import DRAINING_SERVICE, RESOURCE_SERVICE
 from ramp.model.slot import StaticTerms
 from ramp.protocol.directory.discovery import Directories
 from ramp.protocol.effects import Effect, Send

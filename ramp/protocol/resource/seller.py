@@ -17,7 +17,7 @@ from ramp.model.acl import Message, Performative
 from ramp.model.called_terms import bound
 from ramp.model.contents import CallForProposals, Proposal
 from ramp.model.instant import Duration, Instant, iso
-from ramp.model.machine_terms.static_terms import check_static_terms
+from ramp.model.machine_terms import check_static_terms
 from ramp.model.money import cost, grouped
 from ramp.model.offer import Offer, Refusal, RefusalCode, ease
 from ramp.model.ports import IdSource

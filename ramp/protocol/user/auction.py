@@ -21,13 +21,13 @@ from ramp.model.contents import (
     NotUnderstood,
     Proposal,
 )
+from ramp.model.contents.directory import RESOURCE_SERVICE
 from ramp.model.instant import Duration, Instant
-from ramp.model.machine_terms.static_needs import needs_of
+from ramp.model.machine_terms import needs_of
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.probable_start import start_shortcoming
 from ramp.model.request import RequestForQuotation, RequestUnit
 from ramp.model.seal import Role, Seal
-from ramp.model.services import RESOURCE_SERVICE
 from ramp.model.shortcoming import shortcoming, site_shortcoming
 from ramp.model.sizes.moldable import least_cores, size_problem
 from ramp.protocol.belief import sealed_by

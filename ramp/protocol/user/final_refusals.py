@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from ramp.model.machine_terms.static_terms import static_refusal
+from ramp.model.machine_terms import static_refusal
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
 from ramp.model.shortcoming import site_refusal

@@ -21,7 +21,7 @@ from ramp.model.acl import ANY_AGE, CONTENT_OF, ROLES_OF, Message
 from ramp.model.agreement import Agreement, Signable, Signed
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.seal import Role, Seal
-from ramp.rfql import agreements, documents, slots
+from ramp.rfql import documents, slots
 from ramp.rfql.record import INSTANT
 from ramp.rfql.signing import certificates, seals
 from ramp.rfql.signing.certificates import PrivateKey
@@ -76,14 +76,14 @@ def verify_document(document: str, trust: Trust, now: Instant, passed: list[str]
     sealed = PublicNotary(trust, passed)
     proofs = replace(NO_PROOFS, open=lambda text: sealed.open(text, now))
     root = parse_wire(document)
-    if root.tag not in agreements.SIGNABLE:
+    if root.tag not in documents.SIGNABLE:
         raise DocumentError(f"root element {root.tag} is no signable document")
     told.append(f"well-formed {etree.QName(root).localname}, no forbidden markup, {len(document)} characters")
-    inner_tag = agreements.COUNTERSIGNED.get(str(root.tag))
+    inner_tag = documents.COUNTERSIGNED.get(str(root.tag))
     if inner_tag is None:
         content, outer = _verify_level(root, document.encode(), 1, trust, now, told)
         schema.check(content)
-        body = agreements.read_body(content, proofs)
+        body = documents.read_body(content, proofs)
         signer = Signed(body).next_signer
         _check_party(outer, signer, Role.USER if signer == body.user else Role.RESOURCE, told)
         return Verified(body, (_signature(outer, body.issued_at),))
@@ -94,7 +94,7 @@ def verify_document(document: str, trust: Trust, now: Instant, passed: list[str]
     assert inner_element is not None, "the schema requires it"
     inner_bytes = etree.tostring(inner_element, with_tail=False)
     inner_content, inner = _verify_level(inner_element, inner_bytes, 1, trust, now, told)
-    body = agreements.read_body(inner_content, proofs)
+    body = documents.read_body(inner_content, proofs)
     if isinstance(body, Agreement):
         told.append("request, offer and cost agree with one another")
     elif body.is_failure:
@@ -276,7 +276,7 @@ class XmlNotary(PublicNotary):
         if party != self.name:
             raise SignatureInvalid(f"{self.name} may not sign for {party}")
         first = not signed.signers
-        document = agreements.write_body(body) if first else agreements.wrap(signed.document, body, now)
+        document = documents.write_body(body) if first else documents.wrap(signed.document, body, now)
         certificates.check_validity(self._certificate, now)
         text = sign_text(document, self._key, self._certificate)
         return Signed(body=body, signers=(*signed.signers, self.name), document=text)

@@ -24,9 +24,9 @@ from ramp.model.offer import Offer
 from ramp.model.price_paid import how_priced, price_problem
 from ramp.model.request import RequestUnit
 from ramp.model.shortcoming import cost_problem, site_shortcoming
-from ramp.model.sizes.amended import state_digest
+from ramp.model.sizes.amended import SlotState, after, change_problem, first_state, state_digest
 from ramp.model.sizes.moldable import least_cores, size_problem
-from ramp.rfql import agreements
+from ramp.rfql import documents
 from ramp.rfql.signing import certificates, seals
 from ramp.rfql.signing.notary import PublicNotary, Verified, VerifiedSignature, verify_document
 from ramp.rfql.signing.trust import Trust, no_pin, none_revoked
@@ -286,18 +286,18 @@ def _verify_signed(path: str, document: str, trust: Trust, now: Instant) -> File
 
 
 def _kind_of(root: Element, path: str) -> str:
-    if root.tag not in agreements.SIGNABLE:
+    if root.tag not in documents.SIGNABLE:
         raise DocumentError(
             f"unsigned kind of document: got {etree.QName(root).localname}, expected an agreement, an amendment "
             "or a cancellation, or a sealed message",
             source=path,
         )
-    return agreements.kind_of(root)
+    return documents.kind_of(root)
 
 
 def _claimed_time(root: Element, kind: str) -> Instant:
     """Return when the document says it was issued; `_check_time` compares it with the signed time."""
-    inner = agreements.COUNTERSIGNED.get(str(root.tag))
+    inner = documents.COUNTERSIGNED.get(str(root.tag))
     body = root if inner is None else root.find(inner)
     text = "" if body is None else body.get("issuedAt", "")
     try:
@@ -362,3 +362,64 @@ def unmet_terms(request: RequestUnit, offer: Offer) -> tuple[str, ...]:
         start = instant.iso(request.not_before)
         checks.append((offer.start < request.not_before, f"slot starts at {instant.iso(offer.start)}, before {start}"))
     return tuple(f"the offer does not meet the request: {text}" for unmet, text in checks if unmet)
+
+
+# An agreement and its amendments as an unbroken chain (`ramp.model.sizes.amended`)
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """One agreement and the amendments of it that were given.
+
+    Attributes:
+        agreement: the purchase.
+        states: of the slot after the agreement and after each of them that fits.
+        failure: the amendment that does not fit the state before it, and why; empty if all do.
+    """
+
+    agreement: Agreement
+    amendments: tuple[ContractChange, ...]
+    states: tuple[SlotState, ...]
+    failure: str = ""
+
+    @property
+    def given_back(self) -> int:
+        """Return the total refund of the amendments that fit, in minor units."""
+        return sum(each.refund for each in self._fitting)
+
+    @property
+    def charged(self) -> int:
+        """Return the total charge of the amendments that fit, in minor units."""
+        return sum(each.charge for each in self._fitting)
+
+    @property
+    def _fitting(self) -> tuple[ContractChange, ...]:
+        return self.amendments[: len(self.states) - 1]
+
+
+def chains_of(reports: Sequence[FileReport]) -> tuple[Chain, ...]:
+    """Return a chain for each agreement with amendments among the valid reports."""
+    holding = [each for each in reports if each.holds]
+    shown = [each.amendment for each in holding if each.amendment is not None]
+    found: list[Chain] = []
+    for report in holding:
+        agreement = report.agreement
+        if agreement is None:
+            continue
+        named = {each.number: each for each in shown if each.agreement_id == agreement.agreement_id}
+        if named:
+            found.append(chain_of(agreement, [named[number] for number in sorted(named)]))
+    return tuple(found)
+
+
+def chain_of(agreement: Agreement, amendments: Sequence[ContractChange]) -> Chain:
+    """Follow an agreement through its amendments, ordered by number, as far as each fits the state before it."""
+    states = [first_state(agreement)]
+    for amendment in amendments:
+        problem = change_problem(agreement, states[-1], amendment)
+        if problem is not None:
+            code, detail = problem
+            failure = f"amendment {amendment.number} does not follow: {code}: {detail}"
+            return Chain(agreement, tuple(amendments), tuple(states), failure)
+        states.append(after(states[-1], amendment))
+    return Chain(agreement, tuple(amendments), tuple(states))

@@ -159,6 +159,13 @@ def _types_by_pattern() -> dict[str, str]:
     return {str(each.get("value")): str(kind.get("name")) for kind in types for each in kind.iter(f"{_XS}pattern")}
 
 
+@cache
+def choices_of(name: str) -> tuple[str, ...]:
+    """Return the values of an enumeration in the schema of requests, such as `ArchitectureName`."""
+    values = f"{_XS}simpleType[@name='{name}']//{_XS}enumeration"
+    return tuple(str(each.get("value")) for each in etree.parse(schemas_dir() / "rfql.xsd").iterfind(values))
+
+
 def _alternatives(names: str) -> str:
     # "##other{...}*" is libxml2's name for the extension point; users see the published terms only.
     listed = [name.strip() for name in names.split(",") if not name.strip().startswith("##")]

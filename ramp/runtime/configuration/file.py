@@ -31,18 +31,16 @@ from ramp.protocol.conversations import least_retention
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.timing import Timing
 from ramp.runtime.auction_rules import RULES
-from ramp.runtime.configuration.servers import (
+from ramp.runtime.configuration.sites import (
     EMBEDDED,
     EXTERNAL,
     PROSODY,
     BankConfig,
-    ServerConfig,
-)
-from ramp.runtime.configuration.sites import (
     EnrolmentConfig,
     FederationConfig,
     JoiningConfig,
     Name,
+    ServerConfig,
     SiteConfig,
     Text,
     Whole,

@@ -29,8 +29,7 @@ from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.timing import Timing
-from ramp.runtime.configuration.servers import DIRECTORIES_MAX, BankConfig, ServerConfig
-from ramp.runtime.configuration.sites import JoiningConfig, Name, Text, Whole
+from ramp.runtime.configuration.sites import DIRECTORIES_MAX, BankConfig, JoiningConfig, Name, ServerConfig, Text, Whole
 
 PLUGIN_GROUP: Final = "ramp.resource_plugins"
 PRICING_GROUP: Final = "ramp.pricing"

@@ -27,6 +27,7 @@ PARTIES: Final = ("users", "resources", "machines")
 """Tables that may change while the market runs; changes of others wait for its next start."""
 
 Table = Mapping[str, Any]
+Tables = Mapping[str, Table]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,48 +37,47 @@ class Overlay:
     Attributes:
         frame: text of the file at the market's start: all tables but the parties.
         parties: text of the file when it was last loaded: users, resources and machines.
-        users: tables of added users by name.
-        resources: tables of added resources by name.
-        machines: tables of their machines by name.
-        removed: names of removed users and resources of the file.
-        settings: changed values of resources by name.
+        users: the present tables of users by name.
+        resources: the present tables of resources by name.
+        machines: the present tables of machines by name.
         draining: names of resources without new sales.
         found: static terms that machines have stated and the file does not, by machine name.
     """
 
     frame: str
     parties: str
-    users: Mapping[str, Table] = field(default_factory=dict)
-    resources: Mapping[str, Table] = field(default_factory=dict)
-    machines: Mapping[str, Table] = field(default_factory=dict)
-    removed: tuple[str, ...] = ()
-    settings: Mapping[str, Table] = field(default_factory=dict)
+    users: Tables
+    resources: Tables
+    machines: Tables
     draining: tuple[str, ...] = ()
-    found: Mapping[str, Table] = field(default_factory=dict)
+    found: Tables = field(default_factory=dict)
 
     @property
     def standing(self) -> tuple[str, ...]:
         """Return the changes by commands that replace values of the file, as sentences."""
+        file = _parties(tables_of(self.parties, Path()))
+        kinds = [(noun, file[key], getattr(self, key)) for noun, key in (("user", "users"), ("resource", "resources"))]
         return (
-            *(f"user {name} was added" for name in self.users),
-            *(f"resource {name} was added" for name in self.resources),
-            *(f"{name} was removed" for name in self.removed),
-            *(f"{name}: {key} = {value}" for name, table in self.settings.items() for key, value in table.items()),
+            *(f"{noun} {name} was added" for noun, was, now in kinds for name in now if name not in was),
+            *(f"{name} was removed" for _, was, now in kinds for name in was if name not in now),
+            *(
+                f"{name}: {key} = {value}"
+                for _, was, now in kinds
+                for name, table in now.items()
+                for key, value in table.items()
+                if name in was and value != was[name].get(key)
+            ),
             *(f"{name} drains" for name in self.draining),
         )
 
     def tables(self, path: Path) -> dict[str, Any]:
         """Return all tables with the changes; `path` is for errors."""
-        data = tables_of(self.frame, path)
-        parties = tables_of(self.parties, path)
-        for key in PARTIES:
-            data.pop(key, None)
-        data["machines"] = completed({**parties.get("machines", {}), **self.machines}, self.found)
-        for key, added in (("users", self.users), ("resources", self.resources)):
-            kept = [each for each in parties.get(key, []) if _name(each) not in self.removed]
-            data[key] = [*kept, *added.values()]
-        data["resources"] = [{**each, **self.settings.get(_name(each), {})} for each in data["resources"]]
-        return data
+        return {
+            **tables_of(self.frame, path),
+            "users": [*self.users.values()],
+            "resources": [*self.resources.values()],
+            "machines": completed(self.machines, self.found),
+        }
 
     def config(self, path: Path) -> SwarmConfig:
         """Return the configuration with the changes; `path` is for errors and relative paths.
@@ -93,44 +93,29 @@ class Overlay:
         """Return the overlay for another text of the file, with the changes that still apply.
 
         Raises:
-            ConfigurationError: the text is not TOML.
+            ConfigurationError: lists every problem of the text.
         """
-        before, now = tables_of(self.parties, path), tables_of(text, path)
-        old = {_name(each): each for key in ("users", "resources") for each in before.get(key, [])}
-        new = {_name(each): each for key in ("users", "resources") for each in now.get(key, [])}
-        resources = {_name(each) for each in now.get("resources", [])} | self.resources.keys() - new.keys()
-        settings = {
-            name: {key: value for key, value in table.items() if _value(old, name, key) == _value(new, name, key)}
-            for name, table in self.settings.items()
-            if name in resources
-        }
-        return replace(
-            self,
-            parties=text,
-            users={name: table for name, table in self.users.items() if name not in new},
-            resources={name: table for name, table in self.resources.items() if name not in new},
-            machines={name: table for name, table in self.machines.items() if name not in now.get("machines", {})},
-            removed=tuple(name for name in self.removed if name in new and new[name] == old.get(name)),
-            settings={name: table for name, table in settings.items() if table},
-            draining=tuple(name for name in self.draining if name in resources),
-            found=found_terms(now.get("machines")),
-        )
+        fresh, before = new_overlay(text, path), _parties(tables_of(self.parties, path))
+        then = {key: _merged(before[key], getattr(self, key), getattr(fresh, key)) for key in PARTIES}
+        draining = tuple(name for name in self.draining if name in then["resources"])
+        users, resources, machines = (then[key] for key in PARTIES)
+        return Overlay(self.frame, text, users, resources, machines, draining, fresh.found)
 
-    def without(self, name: str, path: Path) -> Overlay:
+    def with_user(self, name: str, table: Table) -> Overlay:
+        """Return the market with one more user."""
+        return replace(self, users={**self.users, name: table})
+
+    def with_resource(self, name: str, table: Table, machines: Tables) -> Overlay:
+        """Return the market with one more resource and its machines."""
+        added = replace(self, machines={**self.machines, **machines})
+        return replace(added, resources={**self.resources, name: table})
+
+    def without(self, name: str) -> Overlay:
         """Return the market without a user or resource."""
-        in_file = {_name(each) for key in ("users", "resources") for each in tables_of(self.parties, path).get(key, [])}
-        return replace(
-            self,
-            users=_but(self.users, name),
-            resources=_but(self.resources, name),
-            settings=_but(self.settings, name),
-            draining=tuple(each for each in self.draining if each != name),
-            removed=tuple(dict.fromkeys((*self.removed, name))) if name in in_file else self.removed,
-        )
-
-    def back(self, name: str) -> Overlay:
-        """Return the market with a removed user or resource of the file."""
-        return replace(self, removed=tuple(each for each in self.removed if each != name))
+        users, resources = ({**tables} for tables in (self.users, self.resources))
+        users.pop(name, None)
+        resources.pop(name, None)
+        return replace(self.drained(name, False), users=users, resources=resources)
 
     def drained(self, name: str, draining: bool) -> Overlay:
         """Return the market with new sales of a resource stopped or resumed."""
@@ -139,16 +124,39 @@ class Overlay:
 
     def with_settings(self, name: str, values: Table) -> Overlay:
         """Return the market with other values of a resource."""
-        return replace(self, settings={**self.settings, name: {**self.settings.get(name, {}), **values}})
+        return replace(self, resources={**self.resources, name: {**self.resources[name], **values}})
+
+
+def _parties(data: Mapping[str, Any]) -> dict[str, Tables]:
+    """Return the tables of users, resources and machines of a valid file by their names."""
+    listed = {key: {each["name"]: each for each in data.get(key, [])} for key in ("users", "resources")}
+    return {**listed, "machines": data.get("machines", {})}
+
+
+def _merged(before: Tables, now: Tables, file: Tables) -> Tables:
+    """Return tables as they are now, with all edits of the file since it was as `before`."""
+    found: dict[str, Table] = {}
+    for name, table in file.items():
+        if name in before and name in now:
+            edited = {key for key in table.keys() | before[name].keys() if table.get(key) != before[name].get(key)}
+            kept = {key: value for key, value in now[name].items() if key not in edited}
+            found[name] = {**kept, **{key: table[key] for key in edited & table.keys()}}
+        elif name not in before or table != before[name]:
+            found[name] = table
+    return found | {name: table for name, table in now.items() if name not in before and name not in file}
 
 
 def new_overlay(text: str, path: Path) -> Overlay:
     """Return the overlay of an unchanged market whose file has this text.
 
     Raises:
-        ConfigurationError: the text is not TOML, or a machine does not state a value that the file leaves out.
+        ConfigurationError: lists every problem of the text.
     """
-    return Overlay(text, text, found=found_terms(tables_of(text, path).get("machines")))
+    data = tables_of(text, path)
+    found = found_terms(data.get("machines"))
+    read_tables({**data, "machines": completed(data["machines"], found)} if found else data, path, text)
+    users, resources, machines = _parties(data).values()
+    return Overlay(text, text, users, resources, machines, found=found)
 
 
 def load_overlay(state: StateFolder) -> Overlay | None:
@@ -171,7 +179,7 @@ def load_overlay(state: StateFolder) -> Overlay | None:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ConfigurationError) as error:
         remedy = f"{FROM_BACKUP}, or move it away: the market then uses its configuration file alone"
         raise StateDamaged(path, f"the changes cannot be read: {error}", remedy) from error
-    return replace(found, removed=tuple(found.removed), draining=tuple(found.draining))
+    return replace(found, draining=tuple(found.draining))
 
 
 def save_overlay(state: StateFolder, overlay: Overlay) -> None:
@@ -233,16 +241,3 @@ def part_of_market(text: str, source: str) -> tuple[dict[str, Any], dict[str, An
     if not isinstance(listed[0], dict):
         raise ConfigurationError("expected a table [[resources]]", path=source)
     return listed[0], machines
-
-
-def _name(table: Any) -> str:
-    name = table.get("name", "") if isinstance(table, Mapping) else ""
-    return name if isinstance(name, str) else ""
-
-
-def _value(tables: Mapping[str, Table], name: str, key: str) -> Any:
-    return tables.get(name, {}).get(key)
-
-
-def _but(tables: Mapping[str, Table], name: str) -> Mapping[str, Table]:
-    return {each: table for each, table in tables.items() if each != name}

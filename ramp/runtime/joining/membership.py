@@ -1,8 +1,9 @@
-"""A site's part of joining: it makes and keeps its keys, and stores the certificates of the market's authority."""
+"""A site's part of joining: it makes and keeps its keys and XMPP accounts, and stores the certificates issued to it."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -17,8 +18,10 @@ from ramp.rfql.signing import certificates
 from ramp.rfql.signing.certificates import PrivateKey, public_key_bytes
 from ramp.runtime.atomic_writes import write_whole
 from ramp.runtime.configuration.values import SwarmConfig
+from ramp.runtime.joining.account_tokens import AccountInvitation
 from ramp.runtime.joining.invitations import Invitation, read_invitation
 from ramp.runtime.joining.requests import make_request
+from ramp.runtime.keys.issuing import private_pem
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.state_folder import StateFolder
 
@@ -137,6 +140,62 @@ def site_text(invitations: list[Invitation], state: StateFolder) -> str:
     return "\n".join(lines) + "\n"
 
 
+@dataclass(frozen=True, slots=True)
+class AccountPlace:
+    """An account and its server.
+
+    Attributes:
+        name: local name.
+        domain: domain of the server.
+        servers: (host, port) of the server's addresses.
+        server_ca: PEM of the authority of its certificate; empty to trust those of the system.
+    """
+
+    name: str
+    domain: str
+    servers: tuple[tuple[str, int], ...]
+    server_ca: str
+
+
+def market_account(invitation: Invitation) -> AccountPlace:
+    """Return the account at the market's server for the enrolment; a party without a server of its own keeps it."""
+    places = [each.rpartition(":") for each in invitation.servers]
+    servers = tuple((host.removeprefix("[").removesuffix("]"), int(port)) for host, _, port in places)
+    return AccountPlace(invitation.account, invitation.market, servers, invitation.server_ca)
+
+
+def invited_account(given: AccountInvitation, invitation: Invitation, config: SwarmConfig | None) -> AccountPlace:
+    """Return the account of a server owner's invitation: at the market's server, or at an external one of the site.
+
+    Args:
+        given: the invitation of the server's owner.
+        invitation: the market's invitation of the party.
+        config: configuration of the site, if it has one.
+
+    Raises:
+        ConfigurationError: the party needs no account with this name or at this server.
+    """
+    if given.domain == invitation.market:
+        place = market_account(invitation)
+    elif given.domain == invitation.domain and config is not None and config.server.kind == "external":
+        ca_file = config.server.ca_file
+        pem = "" if ca_file is None else ca_file.read_text("ascii")
+        place = AccountPlace(invitation.local_name, invitation.domain, config.server.addresses, pem)
+    else:
+        right = f"{invitation.market}, or the domain of the site's own external server"
+        raise ConfigurationError(f"wrong domain of the account invitation: got {given.domain}, expected {right}")
+    if given.name not in ("", place.name):
+        raise ConfigurationError(
+            f"wrong account: got {given.name}@{given.domain}, expected {place.name}@{place.domain}"
+        )
+    return place
+
+
+def own_password(state: StateFolder, place: AccountPlace) -> str:
+    """Return the password of an account made here, drawn and stored at the first call."""
+    return state.passwords([place.name])[place.name]
+
+
 def server_key_file(state: StateFolder, domain: str) -> Path:
     """Return the path of the private key of the site's own XMPP server."""
     return state.server / "tls" / f"{domain}_key.pem"
@@ -183,8 +242,7 @@ def kept_key(path: Path) -> PrivateKey:
             raise ConfigurationError("wrong kind of key: expected P-256", path=path)
         return key
     key = ec.generate_private_key(ec.SECP256R1())
-    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    write_whole(path, pem, private=True)
+    write_whole(path, private_pem(key), private=True)
     return key
 
 

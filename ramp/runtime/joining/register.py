@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ramp.errors import ConfigurationError, WrongVersion, check_version
-from ramp.file_versions import Version, version_of
+from ramp.file_versions import CachedFile, Version, version_of
 from ramp.ledger.account import AccountKind
 from ramp.model.instant import Instant
 from ramp.model.seal import Role
@@ -75,12 +75,11 @@ class Register:
     """The register's file, created with the first invitation."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._read: tuple[Version, dict[str, Entry]] | None = None
+        self._file = CachedFile(path, _load)
 
     @property
     def version(self) -> Version | None:
-        return version_of(self._path)
+        return version_of(self._file.path)
 
     def entries(self) -> dict[str, Entry]:
         """Return every invitation by id, in order of creation; the file is read again only after a change.
@@ -89,12 +88,7 @@ class Register:
             ConfigurationError: the file is damaged.
             WrongVersion: the file has another version.
         """
-        version = self.version
-        if version is None:
-            return {}
-        if self._read is None or self._read[0] != version:
-            self._read = version, self._load()
-        return dict(self._read[1])
+        return dict(self._file.content() or {})
 
     def accounts(self, now: Instant) -> dict[str, str]:
         """Return passwords of invited accounts on the market's server by local name.
@@ -146,30 +140,16 @@ class Register:
         Raises:
             ConfigurationError: the file is damaged.
         """
-        make_folder(self._path.parent)
-        with self._path.with_name(f"{self._path.name}.lock").open("w") as lock:
+        path = self._file.path
+        make_folder(path.parent)
+        with path.with_name(f"{path.name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             before = self.entries()
             entries = dict(before)
             yield entries
             if entries != before:
                 plain = {"version": VERSION, "invitations": [_plain(entry) for entry in entries.values()]}
-                write_whole(self._path, (json.dumps(plain, indent=1) + "\n").encode(), private=True)
-
-    def _load(self) -> dict[str, Entry]:
-        try:
-            plain = json.loads(self._path.read_text("utf-8"))
-            check_version(self._path, "register of invitations", plain["version"], VERSION)
-            found = [_entry(each) for each in plain["invitations"]]
-        except WrongVersion:
-            raise
-        except (OSError, ValueError, KeyError, TypeError, ConfigurationError) as error:
-            raise ConfigurationError(
-                f"the register of invitations cannot be read: {error}; restore it from a "
-                "backup: it lists all invited parties",
-                path=self._path,
-            ) from error
-        return {entry.invitation.invitation_id: entry for entry in found}
+                write_whole(path, (json.dumps(plain, indent=1) + "\n").encode(), private=True)
 
 
 def revoked(entry: Entry, now: Instant, reason: str) -> Entry:
@@ -184,3 +164,19 @@ def _plain(entry: Entry) -> dict[str, Any]:
 def _entry(plain: dict[str, Any]) -> Entry:
     invitation = read_invitation(json.dumps(plain["invitation"]))
     return read_options({**plain, "invitation": invitation}, Entry)
+
+
+def _load(path: Path) -> dict[str, Entry]:
+    try:
+        plain = json.loads(path.read_text("utf-8"))
+        check_version(path, "register of invitations", plain["version"], VERSION)
+        found = [_entry(each) for each in plain["invitations"]]
+    except WrongVersion:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, ConfigurationError) as error:
+        raise ConfigurationError(
+            f"the register of invitations cannot be read: {error}; restore it from a "
+            "backup: it lists all invited parties",
+            path=path,
+        ) from error
+    return {entry.invitation.invitation_id: entry for entry in found}

@@ -40,8 +40,7 @@ def make_ca(market: str, now: Instant, lifetime: Duration) -> tuple[PrivateKey, 
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, f"{market} CA {secrets.token_hex(4)}")])
     begins, usage = now - CLOCK_SKEW, key_usage(issues=True)
-    builder = unsigned(subject, subject, key.public_key(), begins, now + lifetime, usage=usage)
-    return key, builder.sign(key, hashes.SHA256())
+    return key, issued(subject, key.public_key(), (key, subject), begins, now + lifetime, usage)
 
 
 def certify(
@@ -71,12 +70,9 @@ def certify(
         ]
     )
     begins, ends = now - CLOCK_SKEW, min(now + lifetime, certificates.valid_until(ca))
+    names = x509.SubjectAlternativeName([x509.UniformResourceIdentifier(f"{IDENTITY_SCHEME}{name}")])
     usage = key_usage(issues=False, commits=True)
-    builder = unsigned(subject, ca.subject, key, begins, ends, usage=usage)
-    uri = x509.UniformResourceIdentifier(f"{IDENTITY_SCHEME}{name}")
-    builder = builder.add_extension(x509.SubjectAlternativeName([uri]), critical=False)
-    issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key())
-    return builder.add_extension(issuer_key, critical=False).sign(ca_key, _hash_for(ca_key))
+    return issued(subject, key, (ca_key, ca.subject), begins, ends, usage, names)
 
 
 def certify_server(
@@ -90,17 +86,10 @@ def certify_server(
     ca_key, ca = issuer
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, domain[:64])])
     begins, ends = now - CLOCK_SKEW, min(now + lifetime, certificates.valid_until(ca))
-    builder = unsigned(subject, ca.subject, key, begins, ends, usage=key_usage(issues=False))
     usages = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
-    builder = builder.add_extension(usages, critical=False)
-    builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(domain)]), critical=False)
-    issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key())
-    return builder.add_extension(issuer_key, critical=False).sign(ca_key, _hash_for(ca_key))
-
-
-def _hash_for(key: PrivateKey) -> hashes.SHA256 | None:
-    """Return the hash for signatures; None for Ed25519, which has its own (RFC 8410)."""
-    return None if isinstance(key, ed25519.Ed25519PrivateKey) else hashes.SHA256()
+    names = x509.SubjectAlternativeName([x509.DNSName(domain)])
+    usage = key_usage(issues=False)
+    return issued(subject, key, (ca_key, ca.subject), begins, ends, usage, usages, names)
 
 
 def new_key(kind: str) -> PrivateKey:
@@ -124,25 +113,33 @@ def check_kind(kind: str, role: Role) -> None:
         )
 
 
-def unsigned(
-    subject: x509.Name, issuer: x509.Name, key: PublicKey, begins: Instant, ends: Instant, *, usage: x509.KeyUsage
-) -> x509.CertificateBuilder:
-    """Return a certificate builder with the parts that all our certificates have.
+def issued(
+    subject: x509.Name,
+    key: PublicKey,
+    issuer: tuple[PrivateKey, x509.Name],
+    begins: Instant,
+    ends: Instant,
+    usage: x509.KeyUsage,
+    *extensions: x509.ExtensionType,
+) -> x509.Certificate:
+    """Return a certificate with the parts that all our certificates have.
 
     Args:
         subject: owner of the key.
-        issuer: signer of the certificate.
         key: the public key of the subject.
+        issuer: key and name of the signer.
         begins: start of validity.
         ends: end of validity.
         usage: allowed uses of the key (`key_usage`); a key that signs certificates is that of a CA with no CA below it.
+        extensions: further ones.
     """
+    issuer_key, issuer_name = issuer
     authority = usage.key_cert_sign
     constraints = x509.BasicConstraints(ca=authority, path_length=0 if authority else None)
-    return (
+    builder = (
         x509.CertificateBuilder()
         .subject_name(subject)
-        .issuer_name(issuer)
+        .issuer_name(issuer_name)
         .public_key(key)
         .serial_number(x509.random_serial_number())
         .not_valid_before(instant.to_datetime(begins))
@@ -150,7 +147,12 @@ def unsigned(
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
         .add_extension(constraints, critical=True)
         .add_extension(usage, critical=True)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False)
     )
+    for extension in extensions:
+        builder = builder.add_extension(extension, critical=False)
+    own_hash = isinstance(issuer_key, ed25519.Ed25519PrivateKey)  # RFC 8410
+    return builder.sign(issuer_key, None if own_hash else hashes.SHA256())
 
 
 def key_usage(*, issues: bool, commits: bool = False) -> x509.KeyUsage:
@@ -176,8 +178,13 @@ def kind_of(certificate: x509.Certificate) -> str:
     return f"RSA-{key.key_size}" if isinstance(key, rsa.RSAPublicKey) else "P-256"
 
 
-def identity_pem(key: PrivateKey, certificate: x509.Certificate) -> bytes:
-    """Return private key and certificate, unencrypted, as one PEM text."""
+def private_pem(key: PrivateKey) -> bytes:
+    """Return a private key, unencrypted, as PEM text."""
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    ) + certificate.public_bytes(serialization.Encoding.PEM)
+    )
+
+
+def identity_pem(key: PrivateKey, certificate: x509.Certificate) -> bytes:
+    """Return private key and certificate, unencrypted, as one PEM text."""
+    return private_pem(key) + certificate.public_bytes(serialization.Encoding.PEM)

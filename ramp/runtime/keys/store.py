@@ -25,8 +25,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
-from ramp.errors import ConfigurationError
-from ramp.file_versions import Version, version_of
+from ramp.errors import ConfigurationError, SignatureInvalid
+from ramp.file_versions import CachedFile
 from ramp.model.instant import DAY, Duration, Instant, iso
 from ramp.model.seal import Role
 from ramp.rfql.signing import certificates
@@ -34,8 +34,14 @@ from ramp.rfql.signing.certificates import PrivateKey
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.runtime.atomic_writes import make_folder, write_whole
 from ramp.runtime.keys import issuing
-from ramp.runtime.keys.revocation_lists import KeptList, SignedList, sign_list
-from ramp.runtime.keys.revocations import Revocation, RevocationList
+from ramp.runtime.keys.revocations import (
+    Revocation,
+    SignedList,
+    read_list,
+    read_revocations,
+    sign_list,
+    write_revocations,
+)
 from ramp.text import IDENTIFIER
 
 
@@ -87,9 +93,9 @@ class KeyStore:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._revocations = RevocationList(folder / "revoked.json")
-        self._signed_list = KeptList(folder / "revocations.pem")
-        self._pins: dict[str, tuple[Version, x509.Certificate]] = {}
+        self._revocations = CachedFile(folder / "revoked.json", read_revocations)
+        self._signed_list = CachedFile(folder / "revocations.pem", self._read_signed_list)
+        self._pins: dict[str, CachedFile[x509.Certificate]] = {}
 
     # The CA
 
@@ -235,14 +241,11 @@ class KeyStore:
         """
         if IDENTIFIER.fullmatch(name) is None:
             return None
-        path = self.pin(name)
-        version = version_of(path)
-        if version is None:
-            return None
-        pinned = self._pins.get(name)
-        if pinned is None or pinned[0] != version:
-            pinned = self._pins[name] = (version, _load_pem_certificates(path)[0])
-        return pinned[1]
+        pinned = self._pins.get(name) or CachedFile(self.pin(name), lambda path: _load_pem_certificates(path)[0])
+        found = pinned.content()
+        if found is not None:
+            self._pins[name] = pinned
+        return found
 
     def notary(self, name: str) -> XmlNotary:
         """Return a party's notary with pins and revocation list; `ConfigurationError` without party or CA."""
@@ -294,23 +297,22 @@ class KeyStore:
             and certificates.valid_until(certificate) >= now
         )
         if added:
-            self._revocations.add(added)
+            write_revocations(self._revocations.path, (*lines, *added))
         return added
 
     def revocations(self) -> tuple[Revocation, ...]:
         """Return the revocations in order; `ConfigurationError` if the file is damaged."""
-        return self._revocations.lines()
+        return tuple((self._revocations.content() or {}).values())
 
     def is_revoked(self, certificate: x509.Certificate) -> bool:
         """Return whether a certificate is on a revocation list; files are read again only after a change."""
         serial = certificates.serial_text(certificate)
         signed = self.signed_list()
-        return self._revocations.holds(serial) or (signed is not None and serial in signed.revoked_at)
+        return serial in (self._revocations.content() or {}) or (signed is not None and serial in signed.revoked_at)
 
     def signed_list(self) -> SignedList | None:
         """Return the newest signed revocation list here, or None; `ConfigurationError` if the file is damaged."""
-        has_ca = (self.folder / "ca.pem").exists()
-        return self._signed_list.current(self.ca_certificates()) if has_ca else None
+        return self._signed_list.content() if (self.folder / "ca.pem").exists() else None
 
     def keep_signed_list(self, pem: str) -> SignedList:
         """Keep a list from the authority, unless a newer one is here, and return the newest.
@@ -318,7 +320,11 @@ class KeyStore:
         Raises:
             SignatureInvalid: no authority of the market has signed the list.
         """
-        return self._signed_list.keep(pem, self.ca_certificates())
+        offered, known = read_list(pem, self.ca_certificates()), self.signed_list()
+        if known is not None and known.number >= offered.number:
+            return known
+        write_whole(self._signed_list.path, pem.encode("ascii"), private=False)
+        return offered
 
     def sign_revocations(self, now: Instant, lifetime: Duration) -> SignedList:
         """Return the signed list of all revocations: the current one while it is valid, else a new one.
@@ -338,6 +344,12 @@ class KeyStore:
         return self.keep_signed_list(sign_list(lines, number, self.issuer(), now, lifetime))
 
     # Helpers
+
+    def _read_signed_list(self, path: Path) -> SignedList:
+        try:
+            return read_list(path.read_text("ascii"), self.ca_certificates())
+        except (OSError, UnicodeDecodeError, SignatureInvalid) as error:
+            raise ConfigurationError(f"revocation list cannot be read: {error}", path=path) from error
 
     def _identity_path(self, name: str) -> Path:
         if IDENTIFIER.fullmatch(name) is None:

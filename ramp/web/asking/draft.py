@@ -37,7 +37,7 @@ class Field:
         label: with its unit.
         hint: an example.
         whole: whether it holds a whole number.
-        choices: name of the element whose choices it offers, or the choices themselves.
+        choices: name of the schema's type whose choices it offers, or the choices themselves.
     """
 
     name: str
@@ -58,9 +58,9 @@ MAIN: Final = (
     Field("end", ("EndDate", "EndTime"), "Complete by", "+12h"),
 )
 MORE: Final = (
-    Field("operating_system", ("OperatingSystem",), "Operating system", choices="OperatingSystem"),
+    Field("operating_system", ("OperatingSystem",), "Operating system", choices="OperatingSystemName"),
     Field("os_version", ("OSVersion",), "Operating system version", "12"),
-    Field("architecture", ("Architecture",), "Architecture", choices="Architecture"),
+    Field("architecture", ("Architecture",), "Architecture", choices="ArchitectureName"),
     Field("cpu_speed_mhz", ("CPUSpeed",), "Minimum clock rate (MHz)", "2000", whole=True),
     Field("inter_node_bandwidth_mbps", ("InterNodeBandwidth",), "Minimum bandwidth (Mbit/s)", "1000", whole=True),
     Field("ram_per_core_mb", ("RAMPerCore",), "Minimum memory per core (MB)", "2048", whole=True),

@@ -13,7 +13,7 @@ from ramp.model.money import credits_text
 from ramp.model.request import RequestForQuotation, RequestUnit
 from ramp.protocol.events import Approval, Preference
 from ramp.rfql.request_for_quotation import parse_request
-from ramp.rfql.schema_terms import schema_terms
+from ramp.rfql.xml import schema
 from ramp.runtime.clock import SystemClock
 from ramp.web.asking.draft import FIRST, MAIN, MORE, TORUS, UNITS_MAX, Draft, Field, UnitDraft, Wishes, greatest_cost
 from ramp.web.pages import frame
@@ -125,9 +125,7 @@ class AskPage:
     def _build_field(self, unit: UnitDraft, each: Field) -> None:
         value = unit.texts.get(each.name, "")
         if each.choices:
-            choices = each.choices
-            if isinstance(choices, str):
-                choices = next(term.choices for term in schema_terms() if term.name == each.choices)
+            choices = schema.choices_of(each.choices) if isinstance(each.choices, str) else each.choices
             drawn: ui.select | ui.input = ui.select(
                 ["", *choices], label=each.label, value=value if value in choices else "", with_input=len(choices) > 8
             )

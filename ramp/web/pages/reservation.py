@@ -14,8 +14,7 @@ from ramp.client.results import Reservation
 from ramp.errors import ConfigurationError, RampError
 from ramp.model.instant import to_datetime
 from ramp.model.money import credits_text
-from ramp.rfql.signing.chains import Chain, chains_of
-from ramp.rfql.signing.verification import verify_file
+from ramp.rfql.signing.verification import Chain, chains_of, verify_file
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.state_folder import StateFolder

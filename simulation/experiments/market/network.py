@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ramp.model.instant import MILLISECOND, Duration
-from ramp.runtime.configuration.servers import PROSODY
+from ramp.runtime.configuration.sites import PROSODY
 from ramp.runtime.configuration.values import ResourceConfig
 from simulation.experiments.comparison import Comparison
 from simulation.experiments.figures import Curves, Figure

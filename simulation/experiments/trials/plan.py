@@ -19,7 +19,7 @@ from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.protocol.events import AuctionOptions
 from ramp.protocol.outcome import RequestOutcome, RequestStatus, RoundRecord
 from ramp.runtime.configuration.file import load_config
-from ramp.runtime.configuration.servers import EMBEDDED
+from ramp.runtime.configuration.sites import EMBEDDED
 from ramp.runtime.configuration.values import ResourceConfig
 from ramp.shipped_files import shipped_directory
 from simulation.workload.logs import find_log

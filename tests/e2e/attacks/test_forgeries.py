@@ -33,9 +33,9 @@ from ramp.model.contents import (
     Registration,
     RequestRefused,
 )
+from ramp.model.contents.directory import RESOURCE_SERVICE
 from ramp.model.instant import MINUTE
 from ramp.model.seal import Role
-from ramp.model.services import RESOURCE_SERVICE
 from ramp.rfql.signing import seals
 from ramp.runtime.keys.store import KeyStore
 from tests.e2e.attacks.certified import address, fresh, sealed_by_hand, unsealed, with_seal

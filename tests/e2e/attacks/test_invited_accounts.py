@@ -77,7 +77,7 @@ def test_one_that_is_revoked_makes_none(market, ramp, site, at_site):
 
 def test_who_came_first_with_a_stolen_invitation_is_out_once_it_is_revoked(market, ramp, site, at_site):
     from ramp.agents.joining.applying import register
-    from ramp.runtime.joining.accounts import market_account
+    from ramp.runtime.joining.membership import market_account
 
     stolen = read_invitation(ramp("invite", "--role", "user", "petra@localhost", "--token"))
     register(market_account(stolen), "of a thief", stolen.account_token)

@@ -21,9 +21,9 @@ from ramp.control.events import Event
 from ramp.control.requests import Submit
 from ramp.control.status import status_object
 from ramp.errors import TransportError
+from ramp.model.contents.directory import RESOURCE_SERVICE
 from ramp.model.instant import HOUR, MINUTE, SECOND, Instant
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
-from ramp.model.services import RESOURCE_SERVICE
 from ramp.protocol.events import AuctionOptions
 from ramp.rfql.request_for_quotation import write_request
 from ramp.runtime.clock import SystemClock

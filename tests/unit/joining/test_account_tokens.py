@@ -21,10 +21,8 @@ from ramp.runtime.joining.account_tokens import (
     read_account_invitation,
     token_digest,
 )
-from ramp.runtime.joining.accounts import invited_account, market_account, own_password
-from ramp.runtime.joining.authority import Authority
 from ramp.runtime.joining.invitations import Invitation, read_invitation
-from ramp.runtime.joining.membership import install, request_of
+from ramp.runtime.joining.membership import install, invited_account, market_account, own_password, request_of
 from ramp.runtime.joining.register import Register
 from ramp.runtime.state_folder import StateFolder
 
@@ -203,8 +201,3 @@ def test_a_password_is_drawn_once_and_is_not_the_keepers(market: Market, site: S
     assert own_password(StateFolder(site.path), place) == first
     assert len(first) >= 24
     assert (site.path / "passwords.json").stat().st_mode & 0o077 == 0
-
-
-def test_the_authority_draws_no_token_unasked(market: Market) -> None:
-    made = Authority(market.keys, Register(market.state.invitations)).invite(draft(), NOW)
-    assert (made.account_token, made.account_token_digest) == ("", "")

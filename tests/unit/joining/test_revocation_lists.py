@@ -13,7 +13,7 @@ from ramp.model.instant import DAY
 from ramp.model.seal import Role
 from ramp.rfql.signing import certificates
 from ramp.runtime.joining.membership import install, request_of
-from ramp.runtime.keys.revocation_lists import read_list, sign_list
+from ramp.runtime.keys.revocations import read_list, sign_list
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.state_folder import StateFolder
 

@@ -8,6 +8,7 @@ import pytest
 from inviting_market import NOW, Market
 
 from ramp.agents.preparing import grouped
+from ramp.cli.main import main
 from ramp.errors import ConfigurationError
 from ramp.model.seal import Role
 from ramp.runtime.configuration.file import load_config
@@ -51,7 +52,9 @@ def test_a_site_has_no_bank_of_its_own_and_addresses_the_markets(tmp_path: Path)
 
 def test_a_site_may_have_users_only(tmp_path: Path) -> None:
     users = SITE[: SITE.index("[machines.m]")] + '[[users]]\nname = "ann"\n'
-    assert grouped(load(tmp_path, users)) == {"users": ["ann"]}
+    config = load(tmp_path, users)
+    assert grouped(config) == {"users": ["ann"]}
+    assert main(["config", "--check", str(config.path)]) == 0
     with pytest.raises(ConfigurationError, match="expected at least one"):
         load(tmp_path, SITE[: SITE.index("[machines.m]")])
 

@@ -13,10 +13,10 @@ from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import DirectoryListing, UnfitAgent
+from ramp.model.contents.directory import RESOURCE_SERVICE
 from ramp.model.instant import HOUR, MINUTE, SECOND
-from ramp.model.machine_terms.static_needs import StaticNeeds
+from ramp.model.machine_terms import StaticNeeds
 from ramp.model.seal import Role
-from ramp.model.services import RESOURCE_SERVICE
 from ramp.model.slot import StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev

@@ -10,10 +10,10 @@ import pytest
 from ramp.model import contents as c
 from ramp.model.acl import Performative
 from ramp.model.called_terms import terms_digest
+from ramp.model.contents.directory import RESOURCE_SERVICE
 from ramp.model.instant import HOUR, MILLISECOND, SECOND
-from ramp.model.machine_terms.static_needs import StaticNeeds
+from ramp.model.machine_terms import StaticNeeds
 from ramp.model.offer import Refusal, RefusalCode
-from ramp.model.services import RESOURCE_SERVICE
 from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus, ResourceRefusal, RoundRecord

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from ramp.model import contents as c
 from ramp.model.acl import Performative
 from ramp.model.agreement import ContractChange, Signed
+from ramp.model.contents.directory import DRAINING_SERVICE, RESOURCE_SERVICE
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
-from ramp.model.services import DRAINING_SERVICE, RESOURCE_SERVICE
 from ramp.model.slot import Reservation, Slot, StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev

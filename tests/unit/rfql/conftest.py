@@ -16,7 +16,7 @@ from ramp.model.instant import HOUR, MINUTE, SECOND, Instant, from_iso
 from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role
-from ramp.rfql import agreements
+from ramp.rfql import documents
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.runtime.keys.store import KeyStore
 
@@ -127,4 +127,4 @@ def refused(verifier: XmlNotary, now: Instant) -> Callable[[str, type[Exception]
 
 @pytest.fixture
 def body(agreement: Agreement) -> str:
-    return agreements.write_body(agreement)
+    return documents.write_body(agreement)

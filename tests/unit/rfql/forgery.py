@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding
 from lxml import etree
 from signxml import DigestAlgorithm, SignatureConfiguration, SignatureMethod, XMLSigner, XMLVerifier
 
-from ramp.model import instant
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import Content
 from ramp.model.instant import DAY, Instant
@@ -19,6 +17,7 @@ from ramp.rfql.signing import seals
 from ramp.rfql.signing.certificates import PrivateKey
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.rfql.signing.seals import SealedText
+from ramp.runtime.keys import issuing
 from ramp.runtime.keys.store import KeyStore
 
 USER = "alice@localhost"
@@ -71,26 +70,13 @@ def certificate_for(
     roles: tuple[str, ...] = (Role.USER,),
 ) -> x509.Certificate:
     """A certificate of the market's CA, as careless or as cruel as the test wants it."""
-    ca_key, ca_certificate = store._read_identity(store.folder / "ca" / "identity.pem")
-    usage = x509.KeyUsage(signs, False, not signs, False, False, False, False, False, False)
-    return (
-        x509.CertificateBuilder()
-        .subject_name(
-            x509.Name([x509.NameAttribute(x509.NameOID.ORGANIZATIONAL_UNIT_NAME, str(role)) for role in roles])
-        )
-        .issuer_name(ca_certificate.subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(instant.to_datetime(now - DAY))
-        .not_valid_after(instant.to_datetime(now + DAY))
-        .add_extension(x509.BasicConstraints(ca, None), critical=True)
-        .add_extension(usage, critical=True)
-        .add_extension(
-            x509.SubjectAlternativeName([x509.UniformResourceIdentifier(f"xmpp:{name}") for name in names]),
-            critical=False,
-        )
-        .sign(ca_key, hashes.SHA256())
-    )
+    ca_key, ca_certificate = store.issuer()
+    encrypts = x509.KeyUsage(False, False, True, False, False, False, False, False, False)
+    units = [x509.NameAttribute(x509.NameOID.ORGANIZATIONAL_UNIT_NAME, str(role)) for role in roles]
+    identities = x509.SubjectAlternativeName([x509.UniformResourceIdentifier(f"xmpp:{name}") for name in names])
+    usage = issuing.key_usage(issues=ca) if signs else encrypts
+    issuer = ca_key, ca_certificate.subject
+    return issuing.issued(x509.Name(units), key.public_key(), issuer, now - DAY, now + DAY, usage, identities)
 
 
 def seal_of(

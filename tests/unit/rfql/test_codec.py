@@ -13,7 +13,7 @@ from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.instant import DAY, MILLISECOND, Instant, from_iso, iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
-from ramp.rfql import agreements, codec, documents
+from ramp.rfql import codec, documents
 from ramp.rfql.documents import Verifier
 from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.signing.notary import XmlNotary
@@ -276,8 +276,8 @@ def test_codes_of_unverified_documents(
 
     assert content(signed.document, now + 366 * DAY).code == "certificate_expired"
     mallory = store.identity("mallory@localhost")
-    assert content(sign_text(agreements.write_body(agreement), *mallory), now).code == "unknown_signer"
-    contradictory = sign_text(agreements.write_body(replace(agreement, cost=1)), *store.identity(USER))
+    assert content(sign_text(documents.write_body(agreement), *mallory), now).code == "unknown_signer"
+    contradictory = sign_text(documents.write_body(replace(agreement, cost=1)), *store.identity(USER))
     assert content(contradictory, now).code == "malformed"
     assert content(countersigned.document.replace('cost="704000"', 'cost="1"'), now).reference == "agreement-9"
 

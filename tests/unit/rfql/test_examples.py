@@ -63,31 +63,8 @@ def test_every_content_has_an_example() -> None:
 
 
 def test_every_schema_is_a_schema() -> None:
-    names = sorted(path.name for path in schemas_dir().glob("*.xsd"))
-    assert names == [
-        "agreement.xsd",
-        "change.xsd",
-        "common.xsd",
-        "directory.xsd",
-        "enrolment.xsd",
-        "job.xsd",
-        "keeper.xsd",
-        "limits.xsd",
-        "market.xsd",
-        "moldable.xsd",
-        "move.xsd",
-        "offer.xsd",
-        "order.xsd",
-        "payment.xsd",
-        "proof.xsd",
-        "rfql.xsd",
-        "sites.xsd",
-        "start.xsd",
-        "statement.xsd",
-        "torus.xsd",
-    ]
-    for name in names:
-        etree.XMLSchema(etree.parse(schemas_dir() / name))
+    for path in schemas_dir().glob("*.xsd"):
+        etree.XMLSchema(etree.parse(path))
 
 
 def test_every_pattern_of_a_schema_is_explained_in_words() -> None:

@@ -13,7 +13,6 @@ from ramp.model import contents
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.instant import MINUTE, Instant
-from ramp.model.seal import Role
 from ramp.rfql import codec, documents
 from ramp.rfql.encoded_message import EncodedMessage
 from ramp.runtime.keys.store import KeyStore
@@ -64,14 +63,6 @@ def test_proofs_are_passed_on_byte_for_byte(
 ) -> None:
     assert passed(Performative.CONFIRM, USER, RESOURCE, commitment) == commitment
     assert passed(Performative.INFORM, RESOURCE, USER, settled) == settled
-
-
-def test_proofs_tell_to_whom_they_were_said(commitment: contents.Commitment, settled: contents.Settled) -> None:
-    seals = (commitment.vote_seal, settled.payment_seal)
-    assert [(seal.signer, seal.role, seal.receiver) for seal in seals] == [
-        (BANK, Role.BANK, USER),
-        (BANK, Role.BANK, RESOURCE),
-    ]
 
 
 def test_commitment_whose_proofs_do_not_hold_is_unverified(
@@ -148,7 +139,7 @@ def test_vote_by_somebody_who_is_no_bank_is_unverified(
     assert isinstance(read, contents.Unverified)
 
 
-def test_settlement_whose_proofs_do_not_hold_are_refused(
+def test_settlement_whose_proofs_do_not_hold_is_refused(
     passed: Pass, settled: contents.Settled, commitment: contents.Commitment
 ) -> None:
     forged = replace(settled.payment_seal, text=settled.payment_seal.text.replace('amount="704000"', 'amount="1"'))

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from forgery import MALLORY, RESOURCE, USER, certificate_for, naive_cost
 from signxml import SignatureConfiguration, XMLVerifier
@@ -23,10 +22,11 @@ from ramp.model.agreement import Agreement, ContractChange, Signed, end_of
 from ramp.model.instant import DAY, HOUR, SECOND, Instant
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
-from ramp.rfql import agreements
+from ramp.rfql import documents
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.rfql.signing.signature import sign_text
-from ramp.runtime.keys.store import KeyStore, issuing
+from ramp.runtime.keys import issuing
+from ramp.runtime.keys.store import KeyStore
 
 Refused = Callable[[str, type[Exception], str], None]
 
@@ -68,7 +68,7 @@ def test_changed_inner_agreement_under_a_fresh_countersignature_is_refused(
 ) -> None:
     """The resource raises the price after the user has signed, and signs the whole itself."""
     raised = signed.document.replace('cost="704000"', 'cost="7040000"').replace('cpuHourCost="55"', 'cpuHourCost="550"')
-    attack = sign_text(agreements.wrap(raised, agreement, now), *store.identity(RESOURCE))
+    attack = sign_text(documents.wrap(raised, agreement, now), *store.identity(RESOURCE))
     assert naive_cost(signed.document, store.identity(USER)[1]) == "704000"
     XMLVerifier().verify(  # the outer signature is perfectly good
         attack.encode(),
@@ -142,7 +142,7 @@ def test_document_outside_the_schema_is_refused_though_signed(
     new: str,
     reason: str,
 ) -> None:
-    wrapped = agreements.wrap(signed.document, agreement, now)
+    wrapped = documents.wrap(signed.document, agreement, now)
     assert old in wrapped
     attack = sign_text(wrapped.replace(old, new, 1), *store.identity(RESOURCE))
     refused(attack, DocumentError, reason)
@@ -163,7 +163,7 @@ def test_another_party_s_signature_is_refused(refused: Refused, store: KeyStore,
 def test_countersignature_by_the_user_is_refused(
     refused: Refused, store: KeyStore, signed: Signed, agreement: Agreement, now: Instant
 ) -> None:
-    attack = sign_text(agreements.wrap(signed.document, agreement, now), *store.identity(USER))
+    attack = sign_text(documents.wrap(signed.document, agreement, now), *store.identity(USER))
     refused(attack, SignerUnknown, r"got 'alice@localhost', expected 'thunder1@localhost'")
 
 
@@ -172,14 +172,14 @@ def test_resource_s_signature_over_another_party_s_is_refused(
 ) -> None:
     """The resource and Mallory, both of this market, charge Alice together."""
     inner = sign_text(body, *store.identity(MALLORY))
-    attack = sign_text(agreements.wrap(inner, agreement, now), *store.identity(RESOURCE))
+    attack = sign_text(documents.wrap(inner, agreement, now), *store.identity(RESOURCE))
     refused(attack, SignerUnknown, r"got 'mallory@localhost', expected 'alice@localhost'")
 
 
 def test_countersignature_without_the_user_s_is_refused(
     refused: Refused, store: KeyStore, body: str, agreement: Agreement, now: Instant
 ) -> None:
-    attack = sign_text(agreements.wrap(body, agreement, now), *store.identity(RESOURCE))
+    attack = sign_text(documents.wrap(body, agreement, now), *store.identity(RESOURCE))
     refused(attack, SignatureInvalid, "signatures: got 1, expected 2")
 
 
@@ -195,22 +195,13 @@ def test_another_market_s_ca_is_refused(
     refused(attack, SignerUnknown, "not issued by a CA of this market")
 
 
-def test_forged_issuer_name_is_refused(refused: Refused, store: KeyStore, body: str) -> None:
+def test_forged_issuer_name_is_refused(refused: Refused, store: KeyStore, body: str, now: Instant) -> None:
     """The attacker's CA bears the market CA's name; only its signature differs."""
     ca = store.ca_certificates()[0]
     key = ec.generate_private_key(ec.SECP256R1())
-    forged = (
-        x509.CertificateBuilder(
-            issuer_name=ca.subject,
-            subject_name=ca.subject,
-            public_key=key.public_key(),
-            serial_number=x509.random_serial_number(),
-            not_valid_before=ca.not_valid_before_utc,
-            not_valid_after=ca.not_valid_after_utc,
-        )
-        .add_extension(x509.SubjectAlternativeName([x509.UniformResourceIdentifier(f"xmpp:{USER}")]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
+    name = x509.SubjectAlternativeName([x509.UniformResourceIdentifier(f"xmpp:{USER}")])
+    issuer, usage = (key, ca.subject), issuing.key_usage(issues=False)
+    forged = issuing.issued(ca.subject, key.public_key(), issuer, now - DAY, now + DAY, usage, name)
     assert forged.issuer == ca.subject
     refused(sign_text(body, key, forged), SignerUnknown, "not issued by a CA of this market")
 
@@ -289,7 +280,7 @@ def test_countersignature_in_the_wrong_role_is_refused(
     """The right key under the right name, certified as something else."""
     key, _ = store.identity(RESOURCE)
     certificate = certificate_for(store, key, now, names=(RESOURCE,), roles=(role,))
-    attack = sign_text(agreements.wrap(signed.document, agreement, now), key, certificate)
+    attack = sign_text(documents.wrap(signed.document, agreement, now), key, certificate)
     refused(attack, SignerUnknown, f"got role {role}, expected resource")
 
 
@@ -297,7 +288,7 @@ def test_cancellation_in_the_wrong_role_is_refused(
     verifier: XmlNotary, refused: Refused, store: KeyStore, cancellation: ContractChange, now: Instant
 ) -> None:
     key, _ = store.identity(USER)
-    body = agreements.write_body(cancellation)
+    body = documents.write_body(cancellation)
     assert verifier.verify(sign_text(body, key, certificate_for(store, key, now)), now).signers == (USER,)
     attack = sign_text(body, key, certificate_for(store, key, now, roles=(Role.RESOURCE,)))
     refused(attack, SignerUnknown, "got role resource, expected user")
@@ -334,11 +325,11 @@ def test_a_resource_alone_signs_that_it_has_failed(
         user_notary.sign(Signed(failure), now)
     with pytest.raises(SignatureInvalid, match="no further signature"):
         user_notary.sign(signed, now)
-    by_user = sign_text(agreements.write_body(failure), *store.identity(USER))
+    by_user = sign_text(documents.write_body(failure), *store.identity(USER))
     refused(by_user, SignerUnknown, f"got '{USER}', expected '{RESOURCE}'")
-    wrapped = sign_text(agreements.wrap(by_user, failure, now), *store.identity(RESOURCE))
+    wrapped = sign_text(documents.wrap(by_user, failure, now), *store.identity(RESOURCE))
     refused(wrapped, DocumentError, "alone signs that it has failed")
-    cancellation = sign_text(agreements.write_body(end_of(agreement, "it burns", now)), *store.identity(RESOURCE))
+    cancellation = sign_text(documents.write_body(end_of(agreement, "it burns", now)), *store.identity(RESOURCE))
     refused(cancellation, SignerUnknown, f"got '{RESOURCE}', expected '{USER}'")
 
 

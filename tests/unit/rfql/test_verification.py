@@ -15,7 +15,7 @@ from ramp.model.acl import Performative
 from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.instant import DAY, HOUR, SECOND, Instant
 from ramp.model.seal import Role, Seal
-from ramp.rfql import agreements
+from ramp.rfql import documents
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.rfql.signing.signature import sign_text
 from ramp.rfql.signing.verification import FileReport, verify_file
@@ -87,9 +87,7 @@ def test_expiry_before_is_a_failure(
 def test_countersignature_after_expiry_is_a_failure(
     check, countersigned: Signed, store: KeyStore, signed: Signed, agreement: Agreement, now: Instant
 ) -> None:
-    late = sign_text(
-        agreements.wrap(signed.document, agreement, now + 366 * DAY), *store.identity("thunder1@localhost")
-    )
+    late = sign_text(documents.wrap(signed.document, agreement, now + 366 * DAY), *store.identity("thunder1@localhost"))
     report = check(late)
     assert "expired" in report.failure
     assert "signed by both parties" in report.passed

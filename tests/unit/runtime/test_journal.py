@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import multiprocessing
 import os
@@ -11,17 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from ramp.errors import ConfigurationError, StateDamaged, StorageFailed
+from ramp.errors import ConfigurationError, StateDamaged, StorageFailed, WrongVersion
 from ramp.model.instant import HOUR
 from ramp.model.offer import Offer, RefusalCode
 from ramp.model.request import NodeDiskSpace, RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
 from ramp.model.slot import Slot
-from ramp.protocol.records import HoldIntended, HoldMade, SlotReleased
-from ramp.runtime.journal import MemoryJournal, SqliteJournal
-from ramp.runtime.record_json import record_from_json, record_to_json
+from ramp.protocol.records import HoldIntended, HoldMade, Record, SlotReleased, reference_of
+from ramp.runtime.journal import Archive, MemoryJournal, SqliteJournal, record_from_json, record_to_json
 
-RECORDS = [
+RECORDS: list[Record] = [
     HoldMade("o1", "R1", 20, 10),
     SlotReleased("o1", "", RefusalCode.HOLD_EXPIRED, "no CONFIRM came — “late”", 0, None, 20),
     HoldMade("o2", "R2", 40, 30),
@@ -39,41 +39,11 @@ def test_records_come_back_in_order(tmp_path: Path) -> None:
     assert list(again.records()) == [*RECORDS, RECORDS[0]]
 
 
-def test_memory_does_the_same() -> None:
-    journal = MemoryJournal()
-    for record in RECORDS:
-        journal.append(record)
-    assert list(journal.records()) == RECORDS
-
-
 def test_every_append_is_a_durable_transaction(tmp_path: Path) -> None:
     journal = SqliteJournal(tmp_path / "journal.sqlite")
     (mode,) = journal._connection.execute("PRAGMA synchronous").fetchone()
     assert mode == 2  # FULL: the log is synced at every commit
     assert not journal._connection.in_transaction
-
-
-def _write_and_die(path: Path) -> None:
-    journal = SqliteJournal(path)
-    for record in RECORDS:
-        journal.append(record)
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def test_what_was_appended_survives_kill_9(tmp_path: Path) -> None:
-    path = tmp_path / "journal.sqlite"
-    process = multiprocessing.get_context("fork").Process(target=_write_and_die, args=(path,))
-    process.start()
-    process.join(300)
-    assert process.exitcode == -signal.SIGKILL
-    assert list(SqliteJournal(path).records()) == RECORDS
-
-
-def test_a_file_that_is_no_journal_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "journal.sqlite"
-    path.write_text("this is no database, and long enough to be seen as none" * 10)
-    with pytest.raises(StateDamaged, match=r"journal\.sqlite: invalid or damaged journal"):
-        SqliteJournal(path)
 
 
 def rewritten(path: Path, row: int, text: str) -> None:
@@ -168,3 +138,138 @@ def test_unions_name_their_class() -> None:
 def test_what_is_no_record_is_shown(text: str) -> None:
     with pytest.raises(ConfigurationError, match=r"not JSON|cannot be read as a record"):
         record_from_json(text)
+
+
+# What is over is archived by reference: no start reads it, readers find it
+
+
+BOTH = ["HoldMade", "SlotReleased"]
+
+
+def made(number: int) -> list[Record]:
+    """An offer's records."""
+    released = SlotReleased(f"o{number}", "", RefusalCode.HOLD_EXPIRED, "no CONFIRM came", 0, None, 20)
+    return [HoldMade(f"o{number}", f"R{number}", 20, 10), released]
+
+
+def filled(path: Path, offers: int = 3) -> SqliteJournal:
+    journal = SqliteJournal(path)
+    for place in range(2):
+        for number in range(offers):
+            journal.append(made(number)[place])
+    return journal
+
+
+def references(journal: SqliteJournal) -> list[str]:
+    return [reference_of(record) for record in journal.records()]
+
+
+def kinds(path: Path, reference: str) -> list[str]:
+    """The kinds of the archived records of a reference."""
+    return [record["type"] for record in Archive(path).of_reference(reference)]
+
+
+def test_records_are_archived_by_reference_and_keep_their_order(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    assert kinds(path, "o0") == []
+    journal = filled(path)
+    assert kinds(path, "o0") == []
+    journal.archive(["o2", "o0", "never heard of"])
+    assert journal.records() == tuple(made(1))
+    assert (kinds(path, "o0"), kinds(path, "o1"), kinds(path, "o2")) == (BOTH, [], BOTH)
+    assert [record["offer_id"] for record in Archive(path).of_kind("HoldMade")] == ["o0", "o2"]
+    journal.append(made(4)[0])
+    journal.close()
+    again = SqliteJournal(path)
+    assert again.records() == (*made(1), made(4)[0])
+    assert again.records_of("o4") == (made(4)[0],)
+    assert again.records_of("o2") == ()
+
+
+def test_what_is_recorded_later_of_an_archived_reference_is_open(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    journal = filled(path, offers=1)
+    journal.archive(["o0"])
+    later = HoldMade("o0", "later", 20, 30)
+    journal.append(later)
+    assert (journal.records(), kinds(path, "o0")) == ((later,), BOTH)
+    journal.archive(["o0"])
+    assert (journal.records(), kinds(path, "o0")) == ((), [*BOTH, "HoldMade"])
+
+
+def test_a_journal_knows_its_newest_time_and_agreements_also_once_they_are_archived(tmp_path: Path) -> None:
+    for each in (SqliteJournal(tmp_path / "journal.sqlite"), MemoryJournal()):
+        assert (each.newest(), each.mentions("R-7")) == (0, False)
+        each.append(HoldMade("o1", "R-6", 20, 10))
+        each.append(HoldMade("o2", "R-7", 40, 30))
+        assert (each.newest(), each.mentions("R-7"), each.mentions("R-8")) == (30, True, False)
+        each.archive(["o2"])
+        each.archive(["o1"])
+        assert (each.newest(), each.mentions("R-7"), each.mentions("R-8")) == (30, True, False)
+
+
+def test_a_journal_in_memory_does_the_same() -> None:
+    journal = MemoryJournal()
+    for record in (*made(0), *made(1)):
+        journal.append(record)
+    journal.archive(["o0"])
+    assert (list(journal.records()), journal.archived) == (made(1), made(0))
+    assert list(journal.records_of("o1")) == made(1)
+
+
+def _archive_and_die(path: Path) -> None:
+    journal = filled(path)
+    journal.archive(["o0", "o1"])
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_what_was_appended_and_archived_survives_kill_9(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    process = multiprocessing.get_context("fork").Process(target=_archive_and_die, args=(path,))
+    process.start()
+    process.join(300)
+    assert process.exitcode == -signal.SIGKILL
+    assert references(SqliteJournal(path)) == ["o2", "o2"]
+    assert (kinds(path, "o0"), kinds(path, "o1")) == (BOTH, BOTH)
+
+
+def test_a_write_that_fails_loses_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    journal = filled(path)
+    journal._connection.execute("PRAGMA query_only=1")
+    with pytest.raises(StorageFailed):
+        journal.archive(["o0"])
+    assert references(journal) == ["o0", "o1", "o2"] * 2
+    journal._connection.execute("PRAGMA query_only=0")
+    journal.archive(["o0"])
+    assert (references(journal), kinds(path, "o0")) == (["o1", "o2"] * 2, BOTH)
+
+
+def test_the_start_reads_nothing_of_the_archive(tmp_path: Path) -> None:
+    journal = filled(tmp_path / "journal.sqlite")
+    journal.archive(["o0"])
+    query = "EXPLAIN QUERY PLAN SELECT sequence, record FROM journal WHERE NOT archived ORDER BY sequence"
+    plan = " ".join(row[3] for row in journal._connection.execute(query))
+    assert ("USING INDEX open_records" in plan, "TEMP B-TREE" in plan) == (True, False)
+
+
+@pytest.mark.parametrize(("mark", "got"), [("PRAGMA user_version=2", "2"), ("PRAGMA user_version=0", "none")])
+def test_a_journal_of_another_version_is_refused(mark: str, got: str, tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    filled(path).close()
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute(mark)
+    before = path.read_bytes()
+    for read in (SqliteJournal, lambda path: Archive(path).requests()):
+        with pytest.raises(WrongVersion) as refused:
+            read(path)
+        assert f"wrong version of this journal: got {got}, expected 1; start with an empty" in str(refused.value)
+    assert path.read_bytes() == before
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    path.write_text("this is no database, and long enough to be seen as none" * 10)
+    for read in (SqliteJournal, lambda path: Archive(path).requests()):
+        with pytest.raises(StateDamaged, match=r"journal\.sqlite: invalid or damaged journal"):
+            read(path)

@@ -22,13 +22,16 @@ from ramp.runtime.clock import SystemClock
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.joining.account_tokens import AccountInvitation, read_account_invitation
-from ramp.runtime.joining.accounts import AccountPlace, invited_account, market_account, own_password
 from ramp.runtime.joining.invitations import TOKEN_PREFIX, Invitation, read_invitation
 from ramp.runtime.joining.membership import (
+    AccountPlace,
     check_configuration,
     install,
+    invited_account,
     joined,
+    market_account,
     not_enrolled,
+    own_password,
     request_of,
     site_text,
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,7 +38,7 @@ def users(overlay: Overlay) -> list[str]:
 
 
 def carol() -> Overlay:
-    return replace(new_overlay(FILE, PATH), users={"carol": {"name": "carol", "deposit": "5.00"}})
+    return new_overlay(FILE, PATH).with_user("carol", {"name": "carol", "deposit": "5.00"})
 
 
 def test_an_unchanged_market_is_what_its_file_says(tmp_path: Path) -> None:
@@ -71,14 +70,21 @@ def test_a_price_that_was_set_stands_until_the_file_says_another_one() -> None:
 
 
 def test_who_was_removed_stays_so_until_the_file_is_edited_there() -> None:
-    gone = new_overlay(FILE, PATH).without("bob", PATH)
+    gone = new_overlay(FILE, PATH).without("bob")
     assert users(gone.taken(FILE, PATH)) == ["alice"]
     back = FILE.replace("deposit = 10\n", "deposit = 11\n")
     assert users(gone.taken(back, PATH)) == ["alice", "bob"]
 
 
 def test_who_was_added_and_removed_leaves_nothing_behind() -> None:
-    assert carol().without("carol", PATH) == new_overlay(FILE, PATH)
+    assert carol().without("carol") == new_overlay(FILE, PATH)
+
+
+def test_who_was_removed_can_be_added_again() -> None:
+    again = new_overlay(FILE, PATH).without("bob").with_user("bob", {"name": "bob", "deposit": 3})
+    assert again.config(PATH).user("bob").deposit == 300
+    assert again.standing == ("bob: deposit = 3",)
+    assert again.taken(FILE, PATH) == again
 
 
 def test_draining_lasts_whatever_becomes_of_the_file() -> None:
@@ -107,7 +113,7 @@ def test_changes_are_kept_over_a_restart(state: StateFolder, tmp_path: Path) -> 
     path = tmp_path / "market.toml"
     path.write_text(FILE)
     assert load_overlay(state) is None
-    changed = carol().without("bob", PATH).with_settings("beta", {"start_price": 70}).drained("alpha", True)
+    changed = carol().without("bob").with_settings("beta", {"start_price": 70}).drained("alpha", True)
     save_overlay(state, changed)
     assert load_overlay(state) == changed
     assert load_market(path, state) == running_config(path, state)
@@ -178,3 +184,8 @@ def test_a_resource_is_added_by_one_table_of_toml(text: str) -> None:
         {"name": "x"},
         {"m": {"cores": 4}},
     )
+
+
+def test_a_file_without_tables_of_users_is_told_with_its_line() -> None:
+    with pytest.raises(ConfigurationError, match=r"line 1: users: got 5, expected a list"):
+        new_overlay("users = 5\n", PATH)

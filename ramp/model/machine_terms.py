@@ -1,15 +1,58 @@
-"""Step one of evaluating a request: the static terms against the machine's configuration (paper section 6.2.1).
+"""A machine's static terms against those of a request, for sellers and, as needs, for directories.
 
-"If an attribute is present, a resource must be able to satisfy it before responding" (section 5.2): a property that
-the machine does not state cannot be satisfied.
+"If an attribute is present, a resource must be able to satisfy it before responding" (paper section 5.2): a property
+that the machine does not state cannot be satisfied. Needs contain only terms that a machine's own terms can answer:
+neither price nor window nor run time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
 from ramp.model.offer import Refusal, RefusalCode, ease
-from ramp.model.request import NodeDiskSpace, Nodes, RequestUnit
-from ramp.model.sizes.moldable import candidates
+from ramp.model.request import NodeDiskSpace, Nodes, RequestUnit, TotalDiskSpace
+from ramp.model.sizes.moldable import candidates, least_cores
 from ramp.model.slot import StaticTerms
+
+NEEDS_MAX: Final = 32
+"""Maximum number of different needs of one request in a query; requests with more ask for all resources."""
+
+
+@dataclass(frozen=True, slots=True)
+class StaticNeeds(StaticTerms):
+    """The needs of one unit: least numbers and exact names that a machine's terms must meet.
+
+    Attributes:
+        nodes: least number of whole nodes, 0 if nodes make no difference.
+    """
+
+    nodes: int = 0
+
+
+def needs_of(units: Iterable[RequestUnit]) -> tuple[StaticNeeds, ...]:
+    """Return the different needs of a request's units; empty if there are more than `NEEDS_MAX`."""
+    needs = tuple(dict.fromkeys(_need_of(unit) for unit in units))
+    return needs if len(needs) <= NEEDS_MAX else ()
+
+
+def _need_of(unit: RequestUnit) -> StaticNeeds:
+    nodes = unit.cores if isinstance(unit.cores, Nodes) and unit.moldable is None else None
+    return StaticNeeds(
+        least_cores(unit),
+        nodes.cores_per_node if nodes is not None else 1,
+        unit.operating_system,
+        unit.os_version,
+        unit.architecture,
+        unit.cpu_speed_mhz,
+        unit.inter_node_bandwidth_mbps,
+        unit.ram_per_core_mb,
+        unit.disk.gigabytes if isinstance(unit.disk, TotalDiskSpace) else None,
+        unit.disk.gigabytes if isinstance(unit.disk, NodeDiskSpace) else None,
+        torus=unit.torus is not None,
+        nodes=nodes.count if nodes is not None else 0,
+    )
 
 
 def static_refusal(unit: RequestUnit, machine: StaticTerms) -> Refusal | None:
