@@ -29,7 +29,7 @@ from ramp.model.request import (
 )
 from ramp.model.sizes.moldable import moldable_problems
 from ramp.rfql import extension_terms
-from ramp.rfql.xml import date_and_time, markup, schema
+from ramp.rfql.xml import markup, schema
 from ramp.rfql.xml.namespaces import LIMITS, MOLDABLE, RFQ, SITES, START, TORUS
 from ramp.rfql.xml.parser import Element, parse_file
 
@@ -149,13 +149,13 @@ def write_unit(unit: RequestUnit, *, root: bool) -> str:
     Raises:
         DocumentError: for values that RFQL cannot carry.
     """
-    end_date, end_time = date_and_time.split(unit.deadline)
+    end_date, end_time = markup.split_moment(unit.deadline)
     parts = [
         f'<Request xmlns="{RFQ}">' if root else "<Request>",
         f"<CPUHourCost>{unit.cpu_hour_cost}</CPUHourCost><EndDate>{end_date}</EndDate><EndTime>{end_time}</EndTime>",
     ]
     if unit.not_before is not None:
-        start_date, start_time = date_and_time.split(unit.not_before)
+        start_date, start_time = markup.split_moment(unit.not_before)
         parts.append(f"<StartDate>{start_date}</StartDate><StartTime>{start_time}</StartTime>")
     for name, text in (
         ("OperatingSystem", unit.operating_system),
@@ -277,7 +277,7 @@ def _place_of(violation: str) -> tuple[str, ...]:
 
 def _is_date(date: str) -> bool:
     try:
-        date_and_time.join(date, "00:00:00")
+        markup.join_moment(date, "00:00:00")
     except ValueError:
         return False
     return True
@@ -393,7 +393,7 @@ class _UnitReader:
         if time is None and which == "End":
             return None  # the schema check reports that it is missing
         try:
-            return date_and_time.join(date, "00:00:00" if time is None else time)
+            return markup.join_moment(date, "00:00:00" if time is None else time)
         except ValueError as error:
             self._tell(f"{which}Time" if _is_date(date) else f"{which}Date", str(error))
             return None

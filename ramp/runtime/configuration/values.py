@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
 from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError
@@ -184,6 +184,9 @@ class ResourceConfig:
     acting: Acting | None = None
 
 
+_Party = TypeVar("_Party", bound=UserConfig | ResourceConfig)
+
+
 @dataclass(frozen=True, slots=True)
 class MarketTable:
     """The market as a whole.
@@ -290,11 +293,7 @@ class SwarmConfig(MarketTable):
 
     def resource(self, local_name: str) -> ResourceConfig:
         """Return a resource by name; `ConfigurationError` if it is unknown."""
-        for resource in self.resources:
-            if resource.name == local_name:
-                return resource
-        names = [resource.name for resource in self.resources]
-        raise ConfigurationError(f"unknown resource {local_name!r}{nearest_name(local_name, names)}", path=self.path)
+        return self._named(local_name, "resource", self.resources)
 
     def refusing(self, local_name: str) -> tuple[str, ...]:
         """Return the names of resources that launch jobs and will refuse a user without a local account."""
@@ -304,12 +303,13 @@ class SwarmConfig(MarketTable):
 
     def user(self, local_name: str) -> UserConfig:
         """Return a user by name; `ConfigurationError` if it is unknown."""
-        for user in self.users:
-            if user.name == local_name:
-                return user
-        names = [user.name for user in self.users]
-        hint = nearest_name(local_name, names)
-        raise ConfigurationError(f"unknown user {local_name!r}{hint}", path=self.path)
+        return self._named(local_name, "user", self.users)
+
+    def _named(self, local_name: str, noun: str, parties: Sequence[_Party]) -> _Party:
+        found = {each.name: each for each in parties}
+        if local_name in found:
+            return found[local_name]
+        raise ConfigurationError(f"unknown {noun} {local_name!r}{nearest_name(local_name, [*found])}", path=self.path)
 
 
 def entry_point(group: str, name: str) -> metadata.EntryPoint:
