@@ -81,20 +81,14 @@ def schema(name: str = "market") -> etree.XMLSchema:
     return etree.XMLSchema(etree.parse(schemas_dir() / f"{name}.xsd"))
 
 
-def check(root: Element, source: str | None = None, name: str = "market") -> None:
-    """Check a document against the schema.
-
-    Args:
-        root: the document's root element.
-        source: the document's name in the message.
-        name: of the schema.
+def check(root: Element, source: str | None = None) -> None:
+    """Check a document of the market, by its root element; `source` is its name in the message.
 
     Raises:
         DocumentError: with all findings, each naming line, element, value and expected value.
     """
-    compiled = schema(name)
-    if not compiled.validate(root):
-        raise schema_violation(violations_of(compiled), source)
+    if violations := findings(root):
+        raise schema_violation(violations, source)
 
 
 def schema_violation(violations: tuple[str, ...], source: str | None) -> DocumentError:

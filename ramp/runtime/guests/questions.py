@@ -180,16 +180,12 @@ def snapshot_problem(text: str) -> str:
     return "" if isinstance(snapshot, dict) else no("dict", snapshot)
 
 
-def snapshot_text(snapshot: Mapping[str, Any], limit: int = SNAPSHOT_BYTES_MAX) -> str:
-    """Write a snapshot as JSON of at most `limit` bytes.
+def snapshot_text(snapshot: Mapping[str, Any]) -> str:
+    """Write a plug-in's snapshot, of JSON types only, as JSON of at most `SNAPSHOT_BYTES_MAX` bytes.
 
     The totals `running_total` and `queued_total` are added. A list that was cut holds the first entries only.
-
-    Args:
-        snapshot: the plug-in's answer, of JSON types only.
-        limit: maximum number of bytes.
     """
-    full = dict(snapshot)
+    full, limit = dict(snapshot), SNAPSHOT_BYTES_MAX
     for name in LISTS:
         if isinstance(full.get(name), list):
             full[f"{name}_total"] = len(full[name])
