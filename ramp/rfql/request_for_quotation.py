@@ -135,7 +135,9 @@ def write_request(rfq: RequestForQuotation) -> str:
     if not numbers or numbers != list(range(1, len(numbers) + 1)):
         raise DocumentError(f"wrong unit numbers: got {numbers}, expected 1, 2, 3 and so on")
     inside = "".join([write_unit(unit, root=False) for unit in rfq.units])
-    limit = "" if rfq.max_cost is None else f'<MaxCost xmlns="{LIMITS}">{_plain_credits(rfq.max_cost)}</MaxCost>'
+    limit = ""
+    if rfq.max_cost is not None:
+        limit = f'<MaxCost xmlns="{LIMITS}">{credits_text(rfq.max_cost).replace(" ", "")}</MaxCost>'
     return f'<RequestForQuotation xmlns="{RFQ}">{inside}{limit}</RequestForQuotation>'
 
 
@@ -258,11 +260,6 @@ def _read_max_cost(root: Element) -> tuple[int | None, tuple[str, ...]]:
             if amount == 0:
                 violations.append(f"line {element.sourceline}: MaxCost: got 0, expected more than 0")
     return amount, tuple(violations)
-
-
-def _plain_credits(amount: int) -> str:
-    """Write an amount as in the schema: `99.50`."""
-    return credits_text(amount).replace(" ", "")
 
 
 def _line_of(violation: str) -> int:

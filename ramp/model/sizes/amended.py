@@ -151,7 +151,6 @@ def _within(state: SlotState, cores: int, until: Instant) -> tuple[Span, ...]:
 
 
 def _with_begins(state: SlotState) -> list[tuple[Instant, Span]]:
-    """Return the spans of a slot with their begins."""
     begins = [state.start, *(span.end for span in state.spans)]
     return list(zip(begins, state.spans, strict=False))
 
@@ -291,7 +290,6 @@ def mixed_problem(state: SlotState) -> tuple[str, str]:
 
 
 def _growth_problem(state: SlotState, amendment: ContractChange) -> tuple[str, str] | None:
-    """Say why an addition does not fit the state that it changes."""
     if not is_growth(state, amendment.cores, amendment.until):
         return mixed_problem(state)
     if not amendment.issued_at < amendment.effective_at < amendment.valid_until <= state.until:

@@ -127,10 +127,6 @@ def _refused(unit: RequestUnit, doubt: MachineInDoubt) -> Refusal:
     return Refusal(unit.number, RefusalCode.PLUGIN_FAILED, detail=doubt.reason)
 
 
-def _unpriced(doubt: MachineInDoubt) -> PriceRefusal:
-    return PriceRefusal(RefusalCode.PLUGIN_FAILED, detail=f"the price strategy failed: {doubt.reason}")
-
-
 def _tended(asked: fx.TendSlots, values: tuple[Mapping[str, str | SlotMove] | None, ...]) -> ev.SlotsTended:
     (found,) = values
     if found is None:
@@ -319,7 +315,9 @@ ROWS: Final[tuple[Row[Any, Any, Any, Any], ...]] = (
         parts=attrgetter("questions"),
         ask=lambda strategy, slot, _: strategy(slot),
         problem=price_problem,
-        failed=lambda _, doubt, __: _unpriced(doubt),
+        failed=lambda _, doubt, __: PriceRefusal(
+            RefusalCode.PLUGIN_FAILED, detail=f"the price strategy failed: {doubt.reason}"
+        ),
         values=lambda answer: answer.prices,
         limit="price",
         impatient=True,
