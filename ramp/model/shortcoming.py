@@ -27,7 +27,10 @@ def shortcomings(unit: RequestUnit, offer: Offer) -> Iterator[str]:
         yield problem
     if not enough:
         yield f"too few cores: got {offer.cores}, expected at least {least_cores(unit)}"
-    yield from filter(None, (start_shortcoming(unit, offer), site_shortcoming(unit, offer)))
+    if offer.start_probability is not None and (problem := start_shortcoming(unit, offer)):
+        yield problem
+    if unit.sites is not None and (problem := site_shortcoming(unit, offer)):
+        yield problem
     if unit.not_before is not None and offer.start < unit.not_before:
         yield f"it starts at {iso(offer.start)}, before {iso(unit.not_before)}"
     if offer.end > unit.deadline:
