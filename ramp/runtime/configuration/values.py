@@ -157,16 +157,11 @@ class UserConfig:
 
 @dataclass(frozen=True, slots=True)
 class ResourceConfig:
-    """A resource of the market.
+    """A resource of the market, as its table says, with what its machine and the market say.
 
     Attributes:
-        name: the agent's local name.
-        plugin: name of its plug-in.
-        options: the plug-in's own options.
         terms: the machine's static terms.
         prices: start and minimum price and the rounds expected.
-        pricing: name of the strategy.
-        isolation: whether plug-in and price strategy have processes of their own.
         draining: whether it sells nothing new; no file says so, `ramp resource drain` does.
         launching: how jobs are launched on its slots; None where none are.
         acting: by what its buyers' local accounts are acted as; None where they are not.
@@ -217,19 +212,10 @@ class MarketTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwarmConfig(MarketTable):
-    """A whole swarm: the table of the market, with all its defaults found, and the other tables.
+    """A whole swarm: the table of the market, with all its defaults found, and the other tables of its file.
 
     Attributes:
         path: the file it was read from.
-        signed_offers: whether calls and proposals are sealed as well.
-        server: the XMPP server.
-        users: the buyers.
-        resources: the sellers.
-        timing: the protocol's limits.
-        quotas: what one party may ask of another.
-        guests: what plug-ins and price strategies may take that have processes of their own.
-        logs: what processes write.
-        launching: how jobs are launched on what was bought.
         joining: what is on other sites: the market that this site has joined, or sites that have joined this market.
         banks: the Banking Agents.
     """
