@@ -265,7 +265,6 @@ class PartyBuilder:
             acting_by(how),
             own_folder,
             self.state.path / "kept-jobs",
-            how.environment,
             finding_variables(resource),
             how.psij_python,
         )

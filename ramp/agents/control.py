@@ -12,10 +12,8 @@ from ramp.agents.control_channel import ControlSocket
 from ramp.agents.roles import CommandedAgent, UserAgent
 from ramp.control import answering
 from ramp.control.answering import full_name
-from ramp.control.codec import decode_request
 from ramp.control.events import Event, Submitted, Watching
 from ramp.control.requests import (
-    Approve,
     KeeperRequest,
     ListAgreements,
     ListJobs,
@@ -25,7 +23,6 @@ from ramp.control.requests import (
     UserCommand,
     Watch,
 )
-from ramp.errors import ControlLineError
 from ramp.model.contents import ChangePosted, DepositMade
 from ramp.model.money import credits_text
 from ramp.model.request import RequestForQuotation
@@ -86,13 +83,13 @@ class UserControl(ControlChannel):
     async def answer(self, request: Request, reader: asyncio.StreamReader, who: str) -> AsyncIterator[Event]:
         match request:
             case Submit():
-                async for event in self._submit(request, reader):
+                async for event in self._submit(request):
                     yield event
             case Watch(""):
                 async for event in self._watch_all(reader):
                     yield event
             case Watch(request_id):
-                async for event in self._watch(request_id, reader):
+                async for event in self._watch(request_id):
                     yield event
             case ev.RequestWithdrawn(request_id) if request_id not in self._agent.party.purchases:
                 yield answering.unknown(request_id)
@@ -107,18 +104,18 @@ class UserControl(ControlChannel):
 
     # -- requests ------------------------------------------------------------------------------------------------
 
-    async def _submit(self, request: Submit, reader: asyncio.StreamReader) -> AsyncIterator[Event]:
+    async def _submit(self, request: Submit) -> AsyncIterator[Event]:
         command = answering.submission(request, request.request_id or self._ids.new("request"))
         self._check_size(command.request)
         yield Submitted(command.request_id, command.request.warnings)
         if command.request_id in self._agent.party.purchases:  # submitted again: continue with its events
-            async for event in self._watch(command.request_id, reader):
+            async for event in self._watch(command.request_id):
                 yield event
             return
         clock = self._agent.party.clock
         if clock is not None and clock.wrong:
             yield clock
-        async for event in self._follow_request(command.request_id, command, reader):
+        async for event in self._follow_request(command.request_id, command):
             yield event
 
     def _check_size(self, request: RequestForQuotation) -> None:
@@ -127,14 +124,14 @@ class UserControl(ControlChannel):
         room = bids * (BID_BYTES + len(self._agent.host.name.encode()))
         check_size(write_request(request), limit=DOCUMENT_BYTES_MAX - room)
 
-    async def _watch(self, request_id: str, reader: asyncio.StreamReader) -> AsyncIterator[Event]:
+    async def _watch(self, request_id: str) -> AsyncIterator[Event]:
         purchase = self._agent.party.purchases.get(request_id)
         if purchase is None:
             yield answering.unknown(request_id)
         elif purchase.outcome is not None:
             yield answering.ended(self._outcome(purchase.outcome), self._agreement_file)
         else:
-            async for event in self._follow_request(request_id, None, reader):
+            async for event in self._follow_request(request_id, None):
                 yield event
 
     def _outcome(self, outcome: RequestOutcome) -> RequestOutcome:
@@ -142,9 +139,9 @@ class UserControl(ControlChannel):
         written = journal.records_of(outcome.request_id) if journal is not None else ()
         return next((each.outcome for each in written if isinstance(each, RequestConcluded)), outcome)
 
-    async def _follow_request(
-        self, request_id: str, command: ev.Command | None, reader: asyncio.StreamReader
-    ) -> AsyncIterator[Event]:
+    async def _follow_request(self, request_id: str, command: ev.Command | None) -> AsyncIterator[Event]:
+        """Yield the events of a request until it ends; each connection is asked for approval until one has answered."""
+
         def wanted(progress: pr.Progress) -> bool:
             return isinstance(progress, pr.ClockCompared) or answering.request_of(progress) == request_id
 
@@ -153,43 +150,13 @@ class UserControl(ControlChannel):
                 await self._agent.command(command)
             elif (asked := self._agent.party.purchases[request_id].asked) is not None:
                 queue.put_nowait(asked)  # the question is older than this connection
-            async for progress in self._until_ended(request_id, queue, reader):
+            ended = False
+            while not ended:
+                progress = await queue.get()
                 event = answering.told(progress, self._agreement_file)
                 assert event is not None, "all progress of a request has an event"
                 yield event
-
-    async def _until_ended(
-        self, request_id: str, queue: asyncio.Queue[pr.Progress], reader: asyncio.StreamReader
-    ) -> AsyncIterator[pr.Progress]:
-        """Yield the progress of a request until it ends or the client disconnects, and pass on the client's approval.
-
-        A client that disconnects has not answered. The next client that watches the request is asked again, until the
-        auction's time limit for an approval.
-        """
-        hearing = asyncio.create_task(queue.get())
-        answer: asyncio.Task[bytes] | None = None
-        try:
-            while True:
-                waited = {hearing} if answer is None else {hearing, answer}
-                await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
-                if answer is not None and answer.done():
-                    line, answer = answer.result(), None
-                    if not line:
-                        return
-                    await self._agent.command(ev.OffersApproved(request_id, _approved(line)))
-                if hearing.done():
-                    progress = hearing.result()
-                    yield progress
-                    if isinstance(progress, pr.RequestEnded):
-                        return
-                    if isinstance(progress, pr.ApprovalAsked) and answer is None:
-                        answer = asyncio.create_task(reader.readline())
-                    hearing = asyncio.create_task(queue.get())
-        finally:
-            hearing.cancel()
-            if answer is not None:  # only one task may read from the connection
-                answer.cancel()
-                await asyncio.wait({answer})
+                ended = isinstance(progress, pr.RequestEnded)
 
     async def _watch_all(self, reader: asyncio.StreamReader) -> AsyncIterator[Event]:
         gone = asyncio.create_task(reader.read(1))
@@ -215,14 +182,6 @@ class UserControl(ControlChannel):
     def _payment_file(self, agreement_id: str) -> Path | None:
         path = self._state.payment(str(self._agent.jid.user), agreement_id)
         return path if path.exists() else None
-
-
-def _approved(line: bytes) -> bool:
-    try:
-        answered = decode_request(line)
-    except ControlLineError:
-        return False
-    return isinstance(answered, Approve) and answered.approved
 
 
 class KeeperControl(ControlChannel):

@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from ramp.errors import ConfigurationError
 from ramp.launching import worker
@@ -58,8 +58,7 @@ class LauncherSettings:
         acting: means of running commands as other accounts.
         own_folder: folder for jobs of the agent's own account.
         records: folder of the keepers' records.
-        environment: variables that the worker inherits from the agent.
-        variables: further variables, with which commands find the batch system.
+        variables: with which commands find the batch system.
         psij_python: interpreter with PSI/J, for a batch system.
     """
 
@@ -67,7 +66,6 @@ class LauncherSettings:
     acting: Acting
     own_folder: Path
     records: Path
-    environment: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
     psij_python: str = ""
 
@@ -150,11 +148,10 @@ class JobLauncher:
 
     async def _keep(self, job: fx.JobToRun, record: Path) -> None:
         """Start the keeper of a job, and wait until it has the job on record."""
-        command, options, root = self._command(job.account)
+        command, root = self._command(job.account)
         task = KeeperTask(
             str(record),
             list(command),
-            dict(options),
             self._uid(job.account),
             job_plain(job, root),
             job.begin_at / SECOND,
@@ -162,18 +159,15 @@ class JobLauncher:
             job.end_at / SECOND,
         )
         own = {**ENVIRONMENT, "PYTHONPATH": str(Path(worker.__file__).parents[2])}
-        await self._output_of(KEEPER, json.dumps(dataclasses.asdict(task)).encode(), own, {})
+        await self._output_of(KEEPER, json.dumps(dataclasses.asdict(task)).encode(), own)
 
     async def _asked(self, question: fx.AskLauncher) -> bytes:
-        command, options, root = self._command(question.job.account)
+        command, root = self._command(question.job.account)
         how = self.settings
-        given = {name: os.environ[name] for name in how.environment if name in os.environ}
-        text = question_text(question, how.executor, root, {**given, **how.variables}, how.psij_python)
-        return await self._output_of(command, text, ENVIRONMENT, options)
+        text = question_text(question, how.executor, root, how.variables, how.psij_python)
+        return await self._output_of(command, text, ENVIRONMENT)
 
-    async def _output_of(
-        self, command: Sequence[str], text: bytes, environment: Mapping[str, str], options: Mapping[str, Any]
-    ) -> bytes:
+    async def _output_of(self, command: Sequence[str], text: bytes, environment: Mapping[str, str]) -> bytes:
         process = await asyncio.create_subprocess_exec(
             *command,
             stdin=asyncio.subprocess.PIPE,
@@ -183,7 +177,6 @@ class JobLauncher:
             env=environment,
             start_new_session=True,
             limit=2 * ANSWER_BYTES_MAX,
-            **options,
         )
         try:
             async with asyncio.timeout(LIMIT_S):
@@ -202,13 +195,12 @@ class JobLauncher:
             return os.geteuid() or account_of(NOBODY).pw_uid
         return account_of(account).pw_uid
 
-    def _command(self, account: str) -> tuple[tuple[str, ...], Mapping[str, Any], str]:
-        """Return the worker's command for an account, the options of its process, and the folder of its jobs."""
+    def _command(self, account: str) -> tuple[tuple[str, ...], str]:
         how = self.settings.acting
         if account != OWN_ACCOUNT:
             return how.command(account)
         inside = worker_inside(how.python)
         if os.geteuid() != 0:
-            return inside, {}, str(self.settings.own_folder)
+            return inside, str(self.settings.own_folder)
         nobody = account_of(NOBODY)
-        return (*becoming(nobody), *inside), {}, str(folder_for(nobody, FOLDERS_OF_NOBODY))
+        return (*becoming(nobody), *inside), str(folder_for(nobody, FOLDERS_OF_NOBODY))

@@ -1,8 +1,7 @@
 """Launches a market and keeps it running: the XMPP server and the processes of agents.
 
 There is one supervisor for each state folder. It restarts a process that has ended; a process restarts its failed
-agents and reports that. All child processes end with the supervisor, even if it is
-killed.
+agents and reports that. All child processes end with the supervisor, even if it is killed.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pwd
-import selectors
+import select
 import shutil
 import signal
 import subprocess
@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from ramp.errors import CommandFailed, ConfigurationError, command_error
 from ramp.text import one_line
@@ -30,11 +30,10 @@ TIME_LIMIT_S: Final = 20.0
 """Seconds that a command may take; Slurm's own commands give up after 10 s if the controller hangs."""
 
 OUTPUT_LIMIT: Final = 64 * 1024 * 1024
-"""Bytes that a command may print; `squeue --json` of 10 000 jobs has some 50 MB."""
+"""Bytes that a command may print on either stream; `squeue --json` of 10 000 jobs has some 50 MB."""
 
-_PIECE: Final = 65_536
-_LINGER_S: Final = 0.5
-"""How long output is read after a command's end if a child keeps the pipe open."""
+_LOOK_S: Final = 0.1
+"""How often the amount of output is looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +61,12 @@ class Question(Generic[Answer]):
         argv: the command and its arguments, run without a shell.
         parse: reads standard output; raises `ValueError` if it is not as expected.
         stdin: the command's input.
-        codes: exit codes that mean success.
         time_limit_s: seconds that it may take; None for the runner's own limit.
     """
 
     argv: tuple[str, ...]
     parse: Callable[[str], Answer]
     stdin: str = ""
-    codes: tuple[int, ...] = (0,)
     time_limit_s: float | None = None
 
 
@@ -94,7 +91,7 @@ def ask(question: Question[Answer], run: Runner) -> Answer:
         CommandFailed: it ended with another exit code.
     """
     done = run(question.argv, question.stdin, question.time_limit_s)
-    if done.code not in question.codes:
+    if done.code:
         raise CommandFailed(done.argv, done.code, one_line(done.stderr or done.stdout))
     try:
         return question.parse(done.stdout)
@@ -110,38 +107,58 @@ class CommandRunner:
         environment: variables besides those of `clean_environment` (`SLURM_CONF`, `SGE_ROOT`); `PATH` is a folder of
             commands.
         time_limit_s: seconds that a command may take.
-        output_limit: bytes that it may print, on either stream.
-        process: further arguments for its process (`user`, `group`).
     """
 
     environment: Mapping[str, str] = field(default_factory=dict)
     time_limit_s: float = TIME_LIMIT_S
-    output_limit: int = OUTPUT_LIMIT
-    process: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self, argv: tuple[str, ...], stdin: str = "", time_limit_s: float | None = None) -> Completed:
         limit = self.time_limit_s if time_limit_s is None else time_limit_s
+        with contextlib.ExitStack() as opened:  # files in memory, which unlike pipes nobody waits for
+            names = ("stdin", "stdout", "stderr")
+            given, out, err = (opened.enter_context(os.fdopen(os.memfd_create(name), "w+b")) for name in names)
+            given.write(stdin.encode())
+            given.seek(0)
+            try:
+                process = subprocess.Popen(
+                    argv,
+                    stdin=given,
+                    stdout=out,
+                    stderr=err,
+                    env=clean_environment(self.environment),
+                    start_new_session=True,
+                )
+            except (OSError, ValueError) as error:
+                raise command_error(argv, f"cannot be run: {error}", transient=False) from error
+            if problem := self._over(process, limit, (out.fileno(), err.fileno())):
+                raise command_error(argv, problem)
+            out.seek(0)
+            err.seek(0)
+            printed, said = (file.read().decode(errors="replace") for file in (out, err))
+        return Completed(tuple(argv), process.returncode, printed, said)
+
+    def _over(self, process: subprocess.Popen[bytes], limit_s: float, outputs: Sequence[int]) -> str:
+        """Wait until a command has ended, or kill it at a limit; return which limit it has reached."""
+        until = time.monotonic() + limit_s
+        watched = os.pidfd_open(process.pid)
+        waiting = select.poll()
+        waiting.register(watched, select.POLLIN)
         try:
-            process = subprocess.Popen(
-                argv,
-                stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=clean_environment(self.environment),
-                start_new_session=True,
-                **self.process,
-            )
-        except (OSError, ValueError) as error:
-            raise command_error(argv, f"cannot be run: {error}", transient=False) from error
-        try:
-            stdout, stderr = _talk(process, stdin.encode(), time.monotonic() + limit, self.output_limit)
-            code = process.wait(timeout=limit)
-        except (_Limit, subprocess.TimeoutExpired) as error:
-            reason = str(error) if isinstance(error, _Limit) else f"it took more than {limit:g} s"
-            raise command_error(argv, reason) from None
+            while True:
+                left = until - time.monotonic()
+                ended = bool(waiting.poll(max(min(left, _LOOK_S), 0) * 1000))
+                if any(os.fstat(output).st_size > OUTPUT_LIMIT for output in outputs):
+                    return f"it printed more than {OUTPUT_LIMIT} bytes"
+                if ended:
+                    return ""
+                if left <= 0:
+                    return f"it took more than {limit_s:g} s"
         finally:
-            _end(process)
-        return Completed(tuple(argv), code, stdout.decode(errors="replace"), stderr.decode(errors="replace"))
+            os.close(watched)
+            if process.poll() is None:
+                with contextlib.suppress(OSError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
 
 
 def clean_environment(more: Mapping[str, str]) -> dict[str, str]:
@@ -183,70 +200,3 @@ def check_installed(commands: Sequence[str], variables: Mapping[str, str], packa
             raise ConfigurationError(
                 f"command {command} not found; install {package}'s commands on this computer", key=resource
             )
-
-
-class _Limit(Exception):
-    """A command has reached a limit."""
-
-
-def _talk(process: subprocess.Popen[bytes], stdin: bytes, until: float, limit: int) -> tuple[bytes, bytes]:
-    """Feed a command its input and read both streams to their end.
-
-    Raises:
-        _Limit: too late, or too much output.
-    """
-    started = time.monotonic()
-    out, err = bytearray(), bytearray()
-    assert process.stdout is not None
-    assert process.stderr is not None
-    with selectors.DefaultSelector() as waiting:
-        waiting.register(process.stdout, selectors.EVENT_READ, out)
-        waiting.register(process.stderr, selectors.EVENT_READ, err)
-        if process.stdin is not None:
-            os.set_blocking(process.stdin.fileno(), False)
-            waiting.register(process.stdin, selectors.EVENT_WRITE)
-        while any(key.data is not None for key in waiting.get_map().values()):
-            left = until - time.monotonic()
-            if left <= 0:
-                raise _Limit(f"it took more than {until - started:.3g} s")
-            ended = process.poll() is not None
-            ready = waiting.select(min(left, _LINGER_S))
-            if not ready and ended:
-                break  # a child still has the pipe; the command's own output is read
-            for key, _ in ready:
-                if key.data is None:
-                    stdin = _feed(waiting, key.fileobj, stdin)  # type: ignore[arg-type]
-                    continue
-                piece = os.read(key.fd, _PIECE)
-                key.data.extend(piece)
-                if not piece:
-                    waiting.unregister(key.fileobj)
-                if len(key.data) > limit:
-                    raise _Limit(f"it printed more than {limit} bytes")
-    return bytes(out), bytes(err)
-
-
-def _feed(waiting: selectors.BaseSelector, pipe: IO[bytes], left: bytes) -> bytes:
-    """Write some input; a command that ends before reading all of it has still answered."""
-    try:
-        left = left[os.write(pipe.fileno(), left[:_PIECE]) :]
-    except BlockingIOError:
-        return left
-    except OSError:  # EPIPE
-        left = b""
-    if not left:
-        waiting.unregister(pipe)
-        with contextlib.suppress(OSError):
-            pipe.close()
-    return left
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        with contextlib.suppress(OSError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    for pipe in (process.stdin, process.stdout, process.stderr):
-        if pipe is not None:
-            with contextlib.suppress(OSError):
-                pipe.close()

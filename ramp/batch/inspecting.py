@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Final, Protocol, cast
 
 from ramp.batch.book import Entry
-from ramp.batch.reconciling import own_prefix
+from ramp.batch.reconciling import difference, own_prefix
 from ramp.batch.system import BatchSystem, SystemReservation, SystemSnapshot
 from ramp.batch.tending import harm
-from ramp.model.instant import MINUTE, Instant, iso
+from ramp.model.instant import Instant, iso
 from ramp.plugins.interface import PluginSettings
 
 INSPECTED: Final[Mapping[str, str]] = {
@@ -26,9 +26,6 @@ INSPECTED: Final[Mapping[str, str]] = {
     "queue-bound": "ramp.batch.waiting.inspection",
 }
 """Modules that inspect the systems of plug-ins."""
-
-_LATE: Final = MINUTE
-"""Maximum delay of a reservation's begin: Grid Engine accepts no begin in the past."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +152,7 @@ def disagreements(
             differs(*_orphan(reservation, known.get(name), system, () if jobs_of is None else jobs_of(reservation)))
     for name, entry in live.items():
         kind = "sold" if entry.firm else "held"
-        wrong = _wrong(found.get(name), entry, system, now) if entry.made else ""
+        wrong = difference(found.get(name), entry, system, now) if entry.made else ""
         if wrong:
             differs(
                 f"{name} is {kind} until {_end(entry)}, and {system.name} {wrong}",
@@ -206,25 +203,6 @@ def _orphan(
             "ask the jobs' owner; the resource removes it after they end",
         )
     return says, "the resource's next sweep removes it (at `ramp up`, and every quarter of a minute while it sells)"
-
-
-def _wrong(found: SystemReservation | None, entry: Entry, system: BatchSystem, now: Instant) -> str:
-    """Say how the system differs from an entry; empty if it does not."""
-    assert entry.slot is not None
-    if found is None:
-        return "does not have it"
-    cores = sum(count for _, count in entry.parts)
-    has = sum(count for _, count in found.parts) if found.cores_in_all is None else found.cores_in_all
-    if has != cores or {name for name, _ in found.parts} != {name for name, _ in entry.parts}:
-        return f"has {has} of its {cores} cores, or on other nodes"
-    if found.start > max(entry.slot.start, now) + _LATE:
-        return f"begins it at {iso(found.start)}"
-    if found.end is not None and found.end < entry.slot.end:
-        return f"ends it at {iso(found.end)}"
-    owner = entry.account or system.market_user
-    if found.users != (owner,):
-        return f"lets {', '.join(found.users) or 'no account'} use it, not {owner}"
-    return ""
 
 
 def _end(entry: Entry) -> str:

@@ -20,7 +20,7 @@ from ramp.batch.book import Entry, HoldBook
 from ramp.batch.node_lists import placement_of, token_of
 from ramp.batch.system import NAME_PREFIX, BatchSystem, Parts, SystemReservation, WantedReservation
 from ramp.errors import BatchSystemError, SystemRefused
-from ramp.model.instant import SECOND, Duration, Instant, iso
+from ramp.model.instant import SECOND, Instant, iso
 
 NAME_MAX: Final = 64
 RESTART_S: Final = 15.0
@@ -55,6 +55,40 @@ def reservation_name(resource: str, key: str) -> str:
     return f"{prefix}x{hashlib.sha256(key.encode()).hexdigest()[:24]}"
 
 
+def wanted_of(entry: Entry, now: Instant) -> WantedReservation:
+    """Return the reservation for an entry: whole seconds that cover its slot, from now on."""
+    assert entry.slot is not None
+    start = max(entry.slot.start, now) // SECOND * SECOND
+    end = -(-entry.slot.end // SECOND) * SECOND
+    return WantedReservation(entry.name, start, end, entry.parts, entry.account)
+
+
+def _same_cores(found: SystemReservation, entry: Entry, system: BatchSystem) -> bool:
+    if system.chooses_parts:
+        return sum(count for _, count in found.parts) == sum(count for _, count in entry.parts)
+    return found.has_just(entry.parts)
+
+
+def difference(found: SystemReservation | None, entry: Entry, system: BatchSystem, now: Instant) -> str:
+    """Say what a system has otherwise than an entry promises; empty if it has the time, cores and account."""
+    if found is None:
+        return "does not have it"
+    if not _same_cores(found, entry, system):
+        cores = sum(count for _, count in entry.parts)
+        has = sum(count for _, count in found.parts) if found.cores_in_all is None else found.cores_in_all
+        return f"has {has} of its {cores} cores, or on other nodes"
+    wanted = wanted_of(entry, now)
+    latest = wanted.start + (system.begin_lag if wanted.start < now + system.begin_lag else 0)
+    if found.start > latest:
+        return f"begins it at {iso(found.start)}"
+    if found.end is not None and found.end < wanted.end:
+        return f"ends it at {iso(found.end)}"
+    owner = entry.account or system.market_user
+    if found.users != (owner,):
+        return f"lets {', '.join(found.users) or 'no account'} use it, not {owner}"
+    return ""
+
+
 class Reconciler:
     """Keeps a system and a book in agreement.
 
@@ -63,9 +97,6 @@ class Reconciler:
         book: the promises.
         resource: the resource's name.
         wait: waits the given seconds.
-        chooses_parts: whether the system itself chooses the cores of each node (Grid Engine); the book then records its
-            choice.
-        begin_lag: maximum delay of a reservation that begins at once, for systems that accept no begin in the past.
     """
 
     def __init__(
@@ -74,40 +105,18 @@ class Reconciler:
         book: HoldBook,
         resource: str,
         wait: Callable[[float], None] = time.sleep,
-        *,
-        chooses_parts: bool = False,
-        begin_lag: Duration = 0,
     ) -> None:
         self._wait = wait
         self._system = system
         self._book = book
         self.prefix = own_prefix(resource)
-        self._chooses_parts = chooses_parts
-        self._begin_lag = begin_lag
-
-    def wanted(self, entry: Entry, now: Instant) -> WantedReservation:
-        """Return the reservation for an entry: whole seconds that cover its slot, from now on."""
-        assert entry.slot is not None
-        start = max(entry.slot.start, now) // SECOND * SECOND
-        end = -(-entry.slot.end // SECOND) * SECOND
-        return WantedReservation(entry.name, start, end, entry.parts, entry.account)
 
     def find(self, name: str) -> SystemReservation | None:
         return next((each for each in self._system.reservations() if each.name == name), None)
 
     def fits(self, found: SystemReservation | None, entry: Entry, now: Instant) -> bool:
         """Whether a reservation has the time, cores and account that an entry promises."""
-        if found is None or not self._same_cores(found, entry):
-            return False
-        wanted = self.wanted(entry, now)
-        latest = wanted.start + (self._begin_lag if wanted.start < now + self._begin_lag else 0)
-        covers = found.start <= latest and (found.end is None or found.end >= wanted.end)
-        return covers and found.users == ((entry.account or self._system.market_user),)
-
-    def _same_cores(self, found: SystemReservation, entry: Entry) -> bool:
-        if self._chooses_parts:
-            return sum(count for _, count in found.parts) == sum(count for _, count in entry.parts)
-        return found.has_just(entry.parts)
+        return not difference(found, entry, self._system, now)
 
     def make(self, entry: Entry, now: Instant, patience_s: float = RESTART_S) -> Entry:
         """Make the reservation that an entry promises and return the entry as then recorded.
@@ -156,7 +165,7 @@ class Reconciler:
         return self.note_made(entry, found, now)
 
     def _is_exactly(self, found: SystemReservation, entry: Entry, now: Instant) -> bool:
-        return self._same_cores(found, entry) and found.end == self.wanted(entry, now).end
+        return _same_cores(found, entry, self._system) and found.end == wanted_of(entry, now).end
 
     def _changed(self, found: SystemReservation, entry: Entry, now: Instant, *, anew: bool) -> SystemReservation:
         """Change a reservation in place, else make it anew; return it as read back."""
@@ -182,7 +191,7 @@ class Reconciler:
     def _in_place(self, found: SystemReservation, entry: Entry, now: Instant) -> bool:
         """Order a change, if the system supports it; see `ramp.batch.system.ChangingSystem.change`."""
         change: Callable[[SystemReservation, WantedReservation], bool] | None = getattr(self._system, "change", None)
-        return change is not None and change(found, self.wanted(entry, now))
+        return change is not None and change(found, wanted_of(entry, now))
 
     def _changed_to_fit(self, found: SystemReservation, entry: Entry, now: Instant) -> SystemReservation | None:
         """Change a reservation in place, because jobs may be in it; if impossible, remove it and return None.
@@ -218,7 +227,7 @@ class Reconciler:
         changes: dict[str, Any] = {"made": True, "reservation_id": found.reservation_id}
         if entry.firm and entry.reservation_id not in ("", found.reservation_id):
             changes["moved_at"] = entry.moving(now)
-        if self._chooses_parts and sorted(found.parts) != sorted(entry.parts):
+        if self._system.chooses_parts and sorted(found.parts) != sorted(entry.parts):
             assert entry.slot is not None
             where = replace(entry.slot, placement=placement_of(found.parts), token=token_of(found.parts))
             changes |= {"parts": found.parts, "slot": where}
@@ -229,7 +238,7 @@ class Reconciler:
     def _made(self, entry: Entry, now: Instant) -> SystemReservation:
         failure: BatchSystemError | None = None
         try:
-            self._system.make(self.wanted(entry, now))
+            self._system.make(wanted_of(entry, now))
         except BatchSystemError as error:
             failure = error  # not believed either: it is looked for by name
         found = self.find(entry.name)
@@ -253,7 +262,7 @@ class Reconciler:
             BatchSystemError: the result is unknown.
         """
         found = self.find(entry.name)
-        if found is None or not self._same_cores(found, entry):
+        if found is None or not _same_cores(found, entry, self._system):
             return self.make(entry, now, 0.0)
         if found.users != (entry.account,):
             self._system.hand_over(found, entry.account)

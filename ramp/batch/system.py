@@ -236,6 +236,12 @@ class BatchSystem(Protocol):
     market_user: str
     """The local account that may run in reservations before they are handed over to buyers."""
 
+    chooses_parts: bool
+    """Whether the system itself chooses the cores of each node; the book then records its choice."""
+
+    begin_lag: Duration
+    """Maximum delay of a reservation that begins at once; 0 if the system accepts a begin in the past."""
+
     def snapshot(self, now: Instant) -> SystemSnapshot:
         """Take a picture of the system."""
         ...

@@ -37,7 +37,6 @@ from ramp.client.submission import (
     nobody_approves,
 )
 from ramp.control.events import Event, Refused, RequestEnded, RequestStanding
-from ramp.control.requests import Approve as Approved
 from ramp.control.requests import Submit, Watch
 from ramp.errors import MarketRefused, RampError, TransportError
 from ramp.model.contents.jobs import STDOUT
@@ -45,6 +44,7 @@ from ramp.model.instant import HOUR
 from ramp.model.request import NUMBER_MAX
 from ramp.options import Bounds, checked
 from ramp.protocol.events import AgreementResized
+from ramp.protocol.progress import ApprovalAsked
 from ramp.runtime.identifiers import RandomIds
 
 MACHINES_LIMIT_S: Final = 25.0
@@ -182,12 +182,7 @@ class AsyncMarket(MarketUser):
                             on_event(event)
                         asked = following.heard(event)
                         if asked is not None:
-                            try:
-                                approved = approve(asked)
-                            except Exception:  # the agent would wait for an answer
-                                await line.send(Approved(False))
-                                raise
-                            await line.send(Approved(approved))
+                            await self._answer(asked, approve)
             except TransportError as error:
                 following.lost(error)
                 on_lost()
@@ -202,6 +197,13 @@ class AsyncMarket(MarketUser):
             if following.ended is not None:
                 return following.ended
             line = await self.access.reopen()
+
+    async def _answer(self, asked: ApprovalAsked, approve: Approver) -> None:
+        approved = False
+        try:
+            approved = approve(asked)
+        finally:  # the agent would wait for an answer
+            await self.ask(dialogues.approve(asked.request_id, approved))
 
     async def watch(self, request_id: str = "") -> AsyncGenerator[Event, None]:
         """Iterate over events: of one request until it ends, or of all requests of this user, without end.

@@ -151,6 +151,11 @@ def reservations(domain: str, *, everything: bool) -> Dialogue[tuple[Reservation
     return tuple(sorted(found, key=lambda each: (each.start, each.agreement_id)))
 
 
+def approve(request_id: str, approved: bool) -> Dialogue[None]:
+    """Answer `ApprovalAsked`; too late, it changes nothing."""
+    _expected((yield ev.OffersApproved(request_id, approved)), Done)
+
+
 def withdraw(request_id: str) -> Dialogue[None]:
     """Withdraw a running request."""
     _expected((yield ev.RequestWithdrawn(request_id)), Done)

@@ -25,14 +25,6 @@ class Line(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
-    async def send(self, request: Request) -> None:
-        """Send a request, or the answer to `ApprovalAsked`.
-
-        Raises:
-            TransportError: if the agent has ended.
-        """
-        ...
-
     def events(self, request: Request) -> AsyncGenerator[Event, None]:
         """Send a request and yield its events up to and including the last; `EVERYTHING` has no last event.
 
@@ -67,7 +59,7 @@ class SocketLine:
             raise _nobody(path, error) from error
         line = cls(reader, writer)
         try:
-            await line.send(Hello(VERSION))
+            await line._send(Hello(VERSION))
             check_welcome(await line._read())
         except BaseException:
             await line.close()
@@ -87,7 +79,7 @@ class SocketLine:
         with contextlib.suppress(OSError):
             await self._writer.wait_closed()
 
-    async def send(self, request: Request) -> None:
+    async def _send(self, request: Request) -> None:
         try:
             self._writer.write(encode_request(request))
             await self._writer.drain()
@@ -95,7 +87,7 @@ class SocketLine:
             raise _ended() from error
 
     async def events(self, request: Request) -> AsyncGenerator[Event, None]:
-        await self.send(request)
+        await self._send(request)
         while True:
             event = decode_event(await self._read())
             yield event

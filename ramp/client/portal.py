@@ -58,10 +58,6 @@ class BlockingLine:
         self._portal = portal
         self._line = line
 
-    def send(self, request: Request) -> None:
-        """Send a request, or the answer to `ApprovalAsked`."""
-        self._portal.call(self._line.send, request)
-
     def events(self, request: Request) -> Iterator[Event]:
         """Send a request and yield its events up to and including the last."""
         return _each(self._portal, self._line.events(request))

@@ -128,7 +128,7 @@ def asked(request: UserCommand | KeeperRequest, new_id: Callable[[str], str], do
         ConfigurationError: if its values make no sense.
     """
     match request:
-        case ev.RequestWithdrawn():
+        case ev.OffersApproved() | ev.RequestWithdrawn():
             return Asked(request)
         case ev.AgreementCancelled(agreement_id, reason):
             given = replace(request, reason=reason or "cancelled by the user")

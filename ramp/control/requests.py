@@ -24,6 +24,7 @@ from ramp.protocol.events import (
     JobOutputAsked,
     JobSubmitted,
     MachineAsked,
+    OffersApproved,
     OverviewAsked,
     RefundOrdered,
     RequestWithdrawn,
@@ -51,13 +52,6 @@ class Submit:
     document: str
     request_id: str = ""
     options: AuctionOptions = field(default_factory=AuctionOptions)
-
-
-@dataclass(frozen=True, slots=True)
-class Approve:
-    """The owner's answer to `ApprovalAsked`, in the middle of `Submit` or `Watch`."""
-
-    approved: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +92,7 @@ Question = (
 )
 """Questions of a user to a party of the market, answered in one message."""
 
-UserCommand = RequestWithdrawn | AgreementCancelled | AgreementResized | Question
+UserCommand = OffersApproved | RequestWithdrawn | AgreementCancelled | AgreementResized | Question
 
 UserRequest = Submit | Watch | ListRequests | ListAgreements | ListJobs | UserCommand
 """Requests of a user to its User Agent."""
@@ -106,7 +100,7 @@ UserRequest = Submit | Watch | ListRequests | ListAgreements | ListJobs | UserCo
 KeeperRequest = DepositOrdered | RefundOrdered | OverviewAsked
 """Requests of the market's keeper to its agent."""
 
-Request = Hello | Approve | UserRequest | KeeperRequest | OwnerRequest | ShowStatus
+Request = Hello | UserRequest | KeeperRequest | OwnerRequest | ShowStatus
 
 
 def wire_name(kind: type) -> str:

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from ramp.errors import ConfigurationError
 from ramp.launching import worker
@@ -46,8 +46,8 @@ class Acting:
         """Return the value as a mapping for another process."""
         return {"worker": self.worker, "python": self.python, "folder": self.folder}
 
-    def command(self, account: str) -> tuple[tuple[str, ...], Mapping[str, Any], str]:
-        """Return the worker's command as an account, the options of its process, and the folder of its jobs.
+    def command(self, account: str) -> tuple[tuple[str, ...], str]:
+        """Return the worker's command as an account, and the folder of its jobs.
 
         The folder is empty if the worker uses its default.
 
@@ -57,9 +57,9 @@ class Acting:
         entry = account_of(account)
         if os.geteuid() != 0:
             folder = f"{self.folder}/{account}" if self.folder else ""
-            return ("sudo", "-n", "-u", account, "--", self.worker), {}, folder
+            return ("sudo", "-n", "-u", account, "--", self.worker), folder
         folder = str(folder_for(entry, Path(self.folder))) if self.folder else ""
-        return (*becoming(entry), *worker_inside(self.python)), {}, folder
+        return (*becoming(entry), *worker_inside(self.python)), folder
 
     def shell_folder(self, account: str) -> str:
         """Return the folder of an account's jobs as a word for a shell of that account."""

@@ -47,11 +47,9 @@ class LaunchingConfig:
             gets the slot, and runs what it likes there by itself).
         worker: full path of the installed worker, which `sudo` runs as a buyer's account; not needed where the agents
             run as root.
-        python: interpreter for the worker where it need not be installed; by default the system's.
         psij_python: full path of an interpreter that has PSI/J, for `slurm` and `gridengine`; the accounts can run it.
         folder: where job folders are made, one folder an account, if not in the accounts' homes; the nodes of the
             machine see it under the same path.
-        environment: variables of the agents' environment that the worker is given.
         grace: delay of a start by `local` that still counts as punctual, in seconds.
         delivery_limit: delay, in seconds, after which `local` gives up a job that it cannot start; the slot then counts
             as not delivered and is refunded.
@@ -59,10 +57,8 @@ class LaunchingConfig:
 
     executor: Executor = NONE
     worker: _FullPath = "/usr/local/libexec/ramp-job-worker"
-    python: str = ""
     psij_python: _FullPath = ""
     folder: _FullPath = ""
-    environment: tuple[str, ...] = ()
     grace: Seconds = 10 * SECOND
     delivery_limit: Seconds = 5 * MINUTE
 
@@ -105,4 +101,4 @@ def launch_terms(
 
 def acting_by(launching: LaunchingConfig) -> Acting:
     """Return the programs for acting as other accounts."""
-    return Acting(launching.worker, launching.python or system_python(), launching.folder)
+    return Acting(launching.worker, system_python(), launching.folder)

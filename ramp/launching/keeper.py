@@ -56,6 +56,8 @@ RUN: Final = {"version": worker.VERSION, "verb": "run"}
 ENVIRONMENT: Final = {"PATH": worker.PATH, "LC_ALL": "C.UTF-8"}
 """Environment of the worker."""
 
+_PROCESS: Final[dict[str, Any]] = {"cwd": "/", "env": ENVIRONMENT, "start_new_session": True}
+
 
 @dataclass(frozen=True, slots=True)
 class KeeperTask:
@@ -64,7 +66,6 @@ class KeeperTask:
     Attributes:
         record: path of the record, without suffix.
         command: starts the worker as the buyer's account.
-        process: the account's user, group and further groups, if the keeper is root.
         uid: the account's number.
         job: the second line of the worker's question `run`.
         begin_s: earliest start, in seconds since 1970.
@@ -75,7 +76,6 @@ class KeeperTask:
 
     record: str
     command: list[str]
-    process: dict[str, Any]
     uid: int
     job: dict[str, Any]
     begin_s: float
@@ -246,9 +246,7 @@ class Keeper:
         self._status, self._was_stopped = None, False
         pipe = subprocess.PIPE
         try:
-            started = subprocess.Popen(
-                self.task.command, stdin=pipe, stdout=pipe, stderr=pipe, **self._account(), bufsize=0
-            )
+            started = subprocess.Popen(self.task.command, stdin=pipe, stdout=pipe, stderr=pipe, **_PROCESS, bufsize=0)
         except (OSError, subprocess.SubprocessError) as error:
             return str(error)
         self._worker, self._main = started, started.pid
@@ -276,9 +274,6 @@ class Keeper:
             return True
         self._wait(self._is_over, limit_s=RETRY_S)
         return self._status is not None and os.WIFSIGNALED(self._status)
-
-    def _account(self) -> dict[str, Any]:
-        return {"cwd": "/", "env": ENVIRONMENT, "start_new_session": True, **self.task.process}
 
     def _complaint(self) -> str:
         assert self._worker is not None
@@ -355,7 +350,7 @@ class Keeper:
                 stderr=nothing,
                 timeout=START_LIMIT_S,
                 check=False,
-                **self._account(),
+                **_PROCESS,
             )
 
 

@@ -125,8 +125,7 @@ def addition_posted(records: Records, line: OrderLine, at: Instant) -> None:
 def addition_named(records: Records, agreement_id: str) -> Problem | None:
     """Return a refusal if the id names an addition to a slot instead of an agreement."""
     order = records.order_of(agreement_id) if CHANGE_MARK in agreement_id else None
-    line = None if order is None else order.line(agreement_id)
-    named = None if line is None else line.amended
+    named = None if order is None else order.line(agreement_id).amended
     if named is None:
         return None
     return RefusalCode.NO_AGREEMENT, f"{agreement_id} is part of agreement {named[0]}; cancel {named[0]} instead"

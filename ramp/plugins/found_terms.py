@@ -1,34 +1,21 @@
 """Look up the static terms of machines whose configuration does not state them.
 
-If a table `[machines.NAME]` lacks `cores`, its plug-in adds the terms that it finds (`tells_terms`). Terms in the file
-are never overwritten. A market asks once, when it reads its file, and keeps the answer
-(`ramp.runtime.configuration_changes.overlay`), so that agents can restart while the machine is away.
+If a table `[machines.NAME]` lacks `cores`, its plug-in adds the terms that it finds: those that the method
+`found_terms` of its options returns. Terms in the file are never overwritten. A market asks once, when it reads its
+file, and keeps the answer (`ramp.runtime.configuration_changes.overlay`), so that agents can restart while the machine
+is away.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeVar
+from collections.abc import Mapping
+from typing import Any, Final
 
 from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError, RampError
-
-Finder = Callable[[Mapping[str, Any], str], Mapping[str, Any]]
-"""Takes a machine's options and its name for messages, returns terms for `[machines.NAME]`, raises a `RampError`."""
+from ramp.options import options_of, read_options
 
 _GROUP: Final = "ramp.resource_plugins"
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-_TOLD: Final[dict[Callable[..., Any], Finder]] = {}
-
-
-def tells_terms(finder: Finder) -> Callable[[_Function], _Function]:
-    """Declare the function that finds the static terms of a plug-in's machine."""
-
-    def mark(function: _Function) -> _Function:
-        _TOLD[function] = finder
-        return function
-
-    return mark
 
 
 def found_terms(machines: Any) -> dict[str, dict[str, Any]]:
@@ -45,12 +32,12 @@ def found_terms(machines: Any) -> dict[str, dict[str, Any]]:
         if not isinstance(machine, Mapping) or "cores" in machine:
             continue
         entry = next((each for each in entry_points(_GROUP) if each.name == machine.get("plugin")), None)
-        finder = None if entry is None else _TOLD.get(entry.load())
+        kind = None if entry is None else options_of(entry.load())
         options = machine.get("options", {})
-        if finder is None or not isinstance(options, Mapping):
+        if kind is None or not hasattr(kind, "found_terms") or not isinstance(options, Mapping):
             continue
         try:
-            found[name] = dict(finder(options, name))
+            found[name] = read_options(options, kind, within=f"machines.{name}.options").found_terms()
         except RampError as error:
             why = f"it is not stated, and cannot be found: {error}"
             raise ConfigurationError(why, key=f"machines.{name}.cores") from error

@@ -160,7 +160,7 @@ class ResourcePlugin(ABC):
         `running` and `queued` (lists of {`job`, `cores`, `start`, `end`, `submitted`, `user`}), `reservations`
         (list of {`reservation_id`, `key`, `cores`, `start`, `end`, `firm`, `held_until`}), `projected_load`
         (list of {`time`, `load`} over the horizon); `ramp.plugins.snapshot.machine_shown` makes them. A machine that
-        sells nothing for now says why in `not_selling`. The resource adds `operating_system`, `architecture` and
+        sells nothing at present says why in `not_selling`. The resource adds `operating_system`, `architecture` and
         `start_price` of its own configuration.
         """
         return machine_shown(self.resource, self.source, self.capacity, self.reservations(now), now, horizon)

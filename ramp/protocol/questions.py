@@ -37,7 +37,10 @@ NONCE_MARK = "#"
 class Pages(Protocol):
     """The pages of one answer."""
 
-    complete: bool
+    @property
+    def complete(self) -> bool:
+        """Whether the last page has been taken."""
+        ...
 
     def add(self, page: Any) -> bool:
         """Take a page; return False for a copy."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Final
@@ -71,19 +71,8 @@ class QueuePlan:
         self._known_to = -1
         """Starts up to then are planned; -1 = nothing is."""
 
-    def __len__(self) -> int:
-        return len(self._waiting)
-
     def __contains__(self, key: Hashable) -> bool:
         return key in self._waiting or key in self._running
-
-    def keys(self) -> Iterator[Hashable]:
-        """Return the jobs that run, then those that wait."""
-        yield from self._running.keys()
-        yield from self._waiting
-
-    def waits(self, key: Hashable) -> bool:
-        return key in self._waiting
 
     def earliest(self, shape: JobShape, now: int) -> int:
         """Return when a job would start that joined the queue now, in microseconds.
@@ -228,9 +217,6 @@ class _RunningJobs:
 
     def __contains__(self, key: Hashable) -> bool:
         return key in self._place
-
-    def keys(self) -> list[Hashable]:
-        return list(self._keys)
 
     def ends_and_sizes(self) -> Int64Array:
         return self._columns[: len(self._keys), :2]

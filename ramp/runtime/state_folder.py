@@ -47,6 +47,7 @@ class StateFolder:
         server: files of the XMPP server.
         journals: one SQLite file for each agent: the records of its conversations.
         reservations: the plug-ins' durable state.
+        without_market: reservations on simulated machines that were asked without a market.
         jobs: jobs of the agents' own account, on simulated machines.
         logs: logs of the processes.
         events: events for people, one file for each process.
@@ -70,6 +71,7 @@ class StateFolder:
     server = _Part("server")
     journals = _Part("journals")
     reservations = _Part("reservations")
+    without_market = _Part("without-market")
     jobs = _Part("jobs")
     logs = _Part("logs")
     events = _Part("logs", "events")

@@ -17,10 +17,8 @@ import contextlib
 import hmac
 import json
 import logging
-import os
 import secrets
 import socket
-import stat
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -155,56 +153,43 @@ class AccountLine:
 
     Args:
         accounts: accounts to update.
-        descriptor: standard input: a socket of the launcher, or a file with one line.
+        descriptor: standard input, a socket of the launcher.
     """
 
     def __init__(self, accounts: Accounts, descriptor: int = 0) -> None:
         self._accounts = accounts
         self._descriptor = descriptor
-        self._answers = stat.S_ISSOCK(os.fstat(descriptor).st_mode)
-        self._pending = b""
 
-    def take_first(self) -> None:
-        """Read the first accounts, before anyone can log in.
+    async def open(self) -> asyncio.StreamReader:
+        """Take the first line, before anyone can log in; return the reader of later ones.
 
         Raises:
             ConfigurationError: a name is not canonical, or a password is empty.
         """
-        while b"\n" not in self._pending and (read := os.read(self._descriptor, 65_536)):
-            self._pending += read
-        if not self._answers and self._pending and not self._pending.endswith(b"\n"):
-            self._pending += b"\n"  # a file's last line
-        self._take_whole_lines()
+        lines, self._answers = await asyncio.open_connection(
+            sock=socket.socket(fileno=self._descriptor), limit=_LINE_MAX_BYTES
+        )
+        self._take(await lines.readline())
+        return lines
 
-    def watch(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Read later accounts for as long as the launcher runs."""
-        if self._answers:
-            loop.add_reader(self._descriptor, self._readable, loop)
-
-    def _readable(self, loop: asyncio.AbstractEventLoop) -> None:
-        read = os.read(self._descriptor, 65_536)
-        self._pending += read
-        if not read or len(self._pending) > _LINE_MAX_BYTES:
-            loop.remove_reader(self._descriptor)
-            return
-        try:
-            self._take_whole_lines()
-        except ConfigurationError as error:
-            _log.error("%s", error)
-            os.write(self._descriptor, f"{error}\n".encode())
-
-    def _take_whole_lines(self) -> None:
-        while b"\n" in self._pending:
-            line, _, self._pending = self._pending.partition(b"\n")
+    async def watch(self, lines: asyncio.StreamReader) -> None:
+        """Take later lines for as long as the launcher runs."""
+        while line := await lines.readline():
             try:
-                given = json.loads(line)
-            except ValueError:
-                given = None
-            passwords, tokens = _read_given(given)
-            self._accounts.add(passwords)
-            self._accounts.give_tokens(tokens)
-            if self._answers:
-                os.write(self._descriptor, DONE)
+                self._take(line)
+            except ConfigurationError as error:
+                _log.error("%s", error)
+                self._answers.write(f"{error}\n".encode())
+
+    def _take(self, line: bytes) -> None:
+        try:
+            given = json.loads(line)
+        except ValueError:
+            given = None
+        passwords, tokens = _read_given(given)
+        self._accounts.add(passwords)
+        self._accounts.give_tokens(tokens)
+        self._answers.write(DONE)
 
 
 def _read_given(given: object) -> tuple[dict[str, str], dict[str, AccountToken | None]]:

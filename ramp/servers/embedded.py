@@ -2,9 +2,7 @@
 
 It is pyjabber, SPADE's own server, with its defects fixed (`ramp.servers.embedded_process`). It runs in a separate
 process, listens on loopback only, and serves one machine. Its launcher sends it accounts and tokens for registering
-further ones (`ramp.servers.accounts`).
-
-    python -m ramp.servers.embedded --port 5222 --state DIR < accounts.json
+further ones over its standard input (`ramp.servers.accounts`).
 """
 
 from __future__ import annotations
@@ -84,7 +82,6 @@ def main(arguments: list[str] | None = None) -> int:
         certificate = ensure_server_certificate(state / "tls", options.host)
         accounts = Accounts(options.host, RegisteredAccounts(state / "registered.json"))
         line = AccountLine(accounts)
-        line.take_first()
         serve(options.host, options.port, state, certificate, accounts, line)
     except RampError as error:
         print(error, file=sys.stderr)

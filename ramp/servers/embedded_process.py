@@ -353,10 +353,10 @@ def serve(
         state_dir: directory of the rosters.
         certificate: the server's certificate, in files named as pyjabber expects.
         accounts: accounts that may log in.
-        line: source of further accounts.
+        line: source of all accounts that are not registered with a token.
 
     Raises:
-        ConfigurationError: another version of pyjabber is installed.
+        ConfigurationError: another version of pyjabber is installed, or the launcher gives invalid accounts.
         OSError: the port is in use.
     """
     installed = metadata.version("pyjabber")
@@ -377,6 +377,7 @@ async def _serve(
     domain: str, port: int, state_dir: Path, certificate: ServerCertificate, accounts: Accounts, line: AccountLine
 ) -> None:
     loop = asyncio.get_running_loop()
+    lines = await line.open()
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
@@ -400,11 +401,12 @@ async def _serve(
     _exact_sessions()
     await DB.setup_database()
     await Presence().get_all_pending_presence()
-    line.watch(loop)
+    watching = loop.create_task(line.watch(lines))
     listener = await loop.create_server(Connection, host=LOOPBACK, port=port, family=socket.AF_INET, backlog=512)
     try:
         await stop.wait()
     finally:
+        watching.cancel()
         listener.close()
         for client in list(ConnectionManager()._peerList.values()):  # noqa: SLF001
             with contextlib.suppress(Exception):

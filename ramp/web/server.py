@@ -43,10 +43,8 @@ HISTORY: Final = 500
 STOP_S: Final = 3
 """Seconds to wait for open requests at the end."""
 
-
 ENDED_BY: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that stop the server: Ctrl-C, a service manager, a closed terminal."""
-
 
 FOR_A_PAGE: Final = ("event", "javascript_response", "ack", "log")
 """Messages of NiceGUI that name the page that they are for; a socket has named its page before."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 from rich.table import Table
@@ -23,13 +23,6 @@ from simulation.experiments.running import REPLACE_OPTION, prepare, run_into
 from simulation.experiments.study import Study
 from simulation.experiments.worker_processes import ending_on_sigterm
 from simulation.lab import check_pictures, tell_loops
-
-OPTION_OF: Final = {
-    "repeat": "--repeat",
-    "whole_logs": "--whole-logs",
-    **{name: f"--{name}" for name in ("rule", "pricing", "requests", "swarm", "log")},
-}
-"""Names on the command line of options that only some experiments know, but for those of the mode."""
 
 
 @click.group()
@@ -81,12 +74,7 @@ def list_command(as_json: bool) -> None:
 @click.option("--pricing", metavar="NAME", help="rounds: price strategy of all sellers.")
 @click.option("--requests", metavar="FILE", help="rounds: RFQL file; each unit becomes a request.")
 @click.option("--swarm", metavar="FILE", help="rounds: swarm of the sellers, a file or the name of a shipped one.")
-@click.option(
-    "--log",
-    multiple=True,
-    metavar="LOG[:N]",
-    help="queue-bound: log of a machine with N processors.",
-)
+@click.option("--log", multiple=True, metavar="LOG[:N]", help="Log of a machine with N processors, for some studies.")
 @click.option("--whole-logs", is_flag=True, help="bluegene: also the whole logs; implied by --all.")
 @click.option("--progress-every", "progress_s", type=RealNumber(min=0.1), default=PROGRESS_LINE_S,
               show_default=True, metavar="SECONDS", help="Interval of progress lines without a terminal.")  # fmt: skip
@@ -94,6 +82,7 @@ def list_command(as_json: bool) -> None:
 @click.pass_context
 def run_command(
     context: click.Context,
+    /,
     name: str | None,
     everything: bool,
     out: Path,
@@ -105,15 +94,9 @@ def run_command(
     executor: str,
     simulated: bool,
     xmpp: bool,
-    repeat: int | None,
-    rule: str | None,
-    pricing: str | None,
-    requests: str | None,
-    swarm: str | None,
-    log: tuple[str, ...],
-    whole_logs: bool,
     progress_s: float,
     as_json: bool,
+    **of_some: Any,
 ) -> None:
     """Run experiment NAME, or all of them, and write tables, pictures, columns.md and summary.json."""
     if everything == (name is not None):
@@ -123,10 +106,8 @@ def run_command(
     check_alone(executor, processes, "--processes")
     if xmpp and check_executor(executor):
         raise ConfigurationError("markets over XMPP run on this computer; leave it out with --xmpp", key="--executor")
-    mode = "xmpp" if xmpp else "simulated" if simulated else None
-    wanted: dict[str, Any] = {"mode": mode, "repeat": repeat, "whole_logs": whole_logs or None}
-    wanted |= {"rule": rule, "pricing": pricing, "requests": requests, "swarm": swarm, "log": log or None}
-    further = {key: value for key, value in wanted.items() if value is not None}
+    wanted = {"mode": "xmpp" if xmpp else "simulated" if simulated else None, **of_some}
+    further = {key: value for key, value in wanted.items() if value}
     if name is not None:
         chosen = [find_experiment(name)]
         _refuse_unknown(chosen[0], further)
@@ -161,8 +142,8 @@ def report_command(out: Path) -> None:
 def _refuse_unknown(chosen: Study, further: Mapping[str, Any]) -> None:
     for key, value in further.items():
         if key not in chosen.options:
-            option = f"--{value}" if key == "mode" else OPTION_OF[key]
-            raise ConfigurationError(f"the experiment {chosen.name} has no such option", key=option)
+            option = str(value if key == "mode" else key).replace("_", "-")
+            raise ConfigurationError(f"the experiment {chosen.name} has no such option", key=f"--{option}")
 
 
 def _run(

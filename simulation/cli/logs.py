@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+from typing import Any, Final
 
 import click
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
@@ -15,6 +15,8 @@ from ramp.cli.views.visible import console
 from ramp.errors import WorkloadError
 from simulation.workload.fetch import fetch_log
 from simulation.workload.logs import find_log, known_log, known_logs, logs_cache_dir
+
+SHOWN: Final = ("name", "machine", "cores", "jobs", "start", "months")
 
 
 @click.command(epilog=example("ramp logs", "ramp logs --fetch SDSC-BLUE", "ramp logs --fetch all"))
@@ -49,10 +51,9 @@ def _list(names: tuple[str, ...], as_json: bool) -> None:
         click.echo(json.dumps(rows, indent=2))
         return
     columns = ("Log", "Machine", "Cores", "Jobs", "From", "Months", "Found")
-    shown = ("name", "machine", "cores", "jobs", "start", "months")
     print_rows(
         columns,
-        [(*(row[key] for key in shown), row["path"] or "missing") for row in rows],
+        [(*(row[key] for key in SHOWN), row["path"] or "missing") for row in rows],
         right=("Cores", "Jobs", "Months"),
     )
     if not all(row["found"] for row in rows):
@@ -63,16 +64,10 @@ def _row(name: str) -> dict[str, Any]:
     log = known_logs()[name]
     path = find_log(name)
     return {
-        "name": log.name,
-        "machine": log.machine,
-        "cores": log.cores,
-        "jobs": log.jobs,
-        "start": log.start,
-        "months": log.months,
+        **{key: getattr(log, key) for key in (*SHOWN, "address")},
         "found": path is not None,
         "path": None if path is None else str(path),
         "source": "synthetic" if path is None else "log",
-        "address": log.address,
     }
 
 

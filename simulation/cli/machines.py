@@ -251,11 +251,7 @@ def _print_map(view: MachineView, display: Display, style: Style, *, clear: bool
 
 
 def _write_pictures(
-    machine: Machine,
-    view: MachineView,
-    svg_path: Path | None,
-    png_path: Path | None,
-    live: LiveMap | None,
+    machine: Machine, view: MachineView, svg_path: Path | None, png_path: Path | None, live: LiveMap | None
 ) -> None:
     if svg_path is None and png_path is None:
         return
@@ -306,13 +302,10 @@ def _as_json(machine: Machine, view: MachineView, letters: str, trial: Trial | N
             for key in ("blocks", "reservations", "slurm_partitions")
         },
         "cables": {name: [[cable.source, cable.target] for cable in line.cables] for name, line in wirings.items()},
-        "test_only": None if trial is None else _trial_as_json(trial),
-    }
-
-
-def _trial_as_json(trial: Trial) -> dict[str, Any]:
-    return {
-        "fits": trial.placement is not None,
-        "fits_empty": trial.fits_empty,
-        "link_count": None if trial.placement is None else trial.placement.link_count,
+        "test_only": trial
+        and {
+            "fits": trial.placement is not None,
+            "fits_empty": trial.fits_empty,
+            "link_count": trial.placement and trial.placement.link_count,
+        },
     }

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 from rich.table import Table
@@ -29,6 +29,7 @@ from simulation.simulated_run import simulate as simulate_log
 from simulation.workload.logs import find_log
 
 _PROBABILITY = RealNumber(0, 1)
+_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command(
@@ -107,47 +108,23 @@ _PROBABILITY = RealNumber(0, 1)
     show_default=True,
     help="Seed of random shapes, connections and speed-ups.",
 )
-@click.option("--trace", type=click.Path(dir_okay=False, path_type=Path), help="File with one JSON line for each "
-              "job and reservation.")  # fmt: skip
-@click.option("--swf", type=click.Path(dir_okay=False, path_type=Path), help="File of the schedule as a workload log.")
-@click.option(
-    "--gantt",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="PNG",
-    help="Picture of the units of each job over time.",
-)
-@click.option(
-    "--timeline",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="PNG",
-    help="Picture of utilisation and queue over time.",
-)
+@click.option("--trace", type=_FILE, help="File with one JSON line for each job and reservation.")
+@click.option("--swf", type=_FILE, help="File of the schedule as a workload log.")
+@click.option("--gantt", type=_FILE, metavar="PNG", help="Picture of the units of each job over time.")
+@click.option("--timeline", type=_FILE, metavar="PNG", help="Picture of utilisation and queue over time.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 def simulate(
     *,
     machine_name: str,
     log_name: str,
-    scheduler: str,
     options: tuple[str, ...],
-    allocator: str | None,
     allocator_options: tuple[str, ...],
-    shape: Literal["slim", "fat"] | None,
-    fat_probability: float | None,
-    torus_probability: float | None,
-    load: float | None,
-    max_jobs: int | None,
-    size_divisor: int,
-    overrun: str,
-    event_order: str,
-    reservations: tuple[str, ...],
-    malleable_share: float | None,
-    resize_cost_s: int,
-    seed: int,
     trace: Path | None,
     swf: Path | None,
     gantt: Path | None,
     timeline: Path | None,
     as_json: bool,
+    **given: Any,
 ) -> None:
     """Run a workload log through one machine, its allocator and a scheduler.
 
@@ -180,28 +157,15 @@ def simulate(
         run = simulate_log(
             log_name,
             machine=machine_name,
-            scheduler=scheduler,
             scheduler_options=_options_of(options, "--option"),
-            allocator=allocator,
             allocator_options=_options_of(allocator_options, "--allocator-option"),
-            shape=shape,
-            fat_probability=fat_probability,
-            torus_probability=torus_probability,
-            load=load,
-            max_jobs=max_jobs,
-            size_divisor=size_divisor,
-            overrun=overrun,
-            event_order=event_order,
-            reservations=reservations,
-            malleable_share=malleable_share,
-            resize_cost_s=resize_cost_s,
-            seed=seed,
             watch=watch,
+            **given,
         )
     for path, write in ((trace, run.write_trace), (swf, run.write_swf), (gantt, run.gantt), (timeline, run.timeline)):
         if path is not None:
             write(path)
-    for text, granted in zip(reservations, run.result.reservations, strict=True):
+    for text, granted in zip(given["reservations"], run.result.reservations, strict=True):
         if granted is None:
             click.echo(f"no free space for the reservation {text} on {run.machine.name}", err=True)
     _report(run, as_json)

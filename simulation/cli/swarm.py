@@ -38,13 +38,7 @@ SHOWN_MAX = 10
 @click.option("--replay", type=WholeNumber(min=0), metavar="SEED", help="Seed of one market whose events to print.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def swarm(
-    seeds: int,
-    first: int,
-    workers: int | None,
-    executor: str,
-    config: str | None,
-    replay: int | None,
-    as_json: bool,
+    seeds: int, first: int, workers: int | None, executor: str, config: str | None, replay: int | None, as_json: bool
 ) -> None:
     """Run simulated markets under faults and check every invariant.
 

@@ -16,7 +16,6 @@ from ramp.client.line import Line
 from ramp.control import answering
 from ramp.control.events import Done, Event, MarketRefusalCode, Refused, Submitted, Watching, refusal
 from ramp.control.requests import (
-    Approve,
     ListAgreements,
     ListJobs,
     ListRequests,
@@ -113,7 +112,6 @@ class _SimulatedLine:
     def __init__(self, access: SimulatedAccess) -> None:
         self._access = access
         self._world = access.world
-        self._approved: bool | None = None
         self._unread: list[pr.Progress] = []
 
     async def __aenter__(self) -> Self:
@@ -123,11 +121,6 @@ class _SimulatedLine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Leave submissions running; they continue with the next question."""
-
-    async def send(self, request: Request) -> None:
-        """Take the answer to `ApprovalAsked`."""
-        if isinstance(request, Approve):
-            self._approved = request.approved
 
     async def events(self, request: Request) -> AsyncGenerator[Event, None]:
         unread = self._unread = []
@@ -207,12 +200,9 @@ class _SimulatedLine:
             progress = self._next(lambda told: answering.request_of(told) == request_id)
             event = answering.told(progress, answering.no_files)
             assert event is not None, "only the owner of a request may see it"
-            self._approved = None
             yield event
             if isinstance(progress, pr.RequestEnded):
                 return
-            if isinstance(progress, pr.ApprovalAsked):
-                self._command(ev.OffersApproved(request_id, self._approved is True))
 
     def _watch_all(self) -> Iterator[Event]:
         """Follow everything under way to its end: between two questions no time passes here."""

@@ -240,16 +240,8 @@ class QueueSimulation:
             return False
         self._now = time
         self._plan = None
-        decides = False  # a job that is refused changes nothing
-        for kind, subject in events.pop_simultaneous():
-            if kind is _Kind.SUBMISSION:
-                assert isinstance(subject, Job)
-                decides |= self._admit(subject)
-            else:
-                assert isinstance(subject, int)
-                self._happen(kind, subject)
-                decides = True
-        if decides:
+        changes = [self._happen(kind, subject) for kind, subject in events.pop_simultaneous()]
+        if any(changes):
             self._wake_at(self._decided())
         return True
 
@@ -355,7 +347,10 @@ class QueueSimulation:
             self.refused.append(job)
         return fits
 
-    def _happen(self, kind: _Kind, number: int) -> None:
+    def _happen(self, kind: _Kind, number: Job | int) -> bool:
+        """Let an event happen; return False for a job that is refused, which changes nothing."""
+        if isinstance(number, Job):
+            return self._admit(number)
         if kind is _Kind.JOB_END:
             running = self._running[number]
             within = self._now >= completes_at(running)
@@ -368,6 +363,7 @@ class QueueSimulation:
                 self._begin_reservation(self._reservations[number])
         else:
             self._wake_ticket = None
+        return True
 
     def _end(self, number: int, reason: EndReason) -> None:
         running = self._running.pop(number)

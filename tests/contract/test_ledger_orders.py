@@ -9,10 +9,12 @@ import pytest
 from ledger_answers import amounts, end, fail, refusal_code
 
 from ramp.ledger.account import ISSUING_ACCOUNT, AccountKind
+from ramp.ledger.contract_change import ChangeTerms, DecidedChange, Grounds
 from ramp.ledger.evidence import EVIDENCE_LENGTH_MAX, Evidence, EvidenceKind
 from ramp.ledger.interface import Ledger
 from ramp.ledger.orders.order import ORDER_LINES_MAX, VOID_REMEMBERED_MAX, Order
 from ramp.ledger.transfer import Transfer, TransferState
+from ramp.model.agreement import TERMINAL
 from ramp.model.contents import OrderLine, OrderState, TradeLine, TransferKind
 from ramp.model.money import AMOUNT_MAX
 
@@ -286,6 +288,15 @@ def test_a_remembered_void_gives_its_reason_on_one_line(funded: Ledger) -> None:
     assert funded.reserve_order("o-1", "alice", LINES, UNTIL, at=10).reason == "too late"
 
 
+def test_reasons_are_kept_up_to_a_thousand_characters(reserved: Ledger) -> None:
+    why = "x" * 1001
+    assert reserved.void_order("o-1", "alice", UNTIL, at=20, code="unwanted", reason=why).reason == why[:1000]
+    assert reserved.void_order("o-2", "alice", UNTIL, at=20, code="unwanted", reason=why).reason == why[:1000]
+    name = "a" * 500
+    refused = reserved.reserve_order("o-3", "alice", [OrderLine(name, name, 5)], UNTIL, at=20)
+    assert refused.reason == f"no account {name}"
+
+
 def test_a_remembered_void_is_forgotten_at_its_deadline(funded: Ledger) -> None:
     latest = 5 + VOID_REMEMBERED_MAX
     funded.void_order("o-1", "alice", latest, at=5, code="unwanted", reason="", evidence="<void/>")
@@ -350,6 +361,9 @@ def test_a_failed_resource_voids_the_whole_order(reserved: Ledger) -> None:
     assert fail(reserved, "a-1", "hector", at=21, reason="", evidence="<2/>") == failed
     assert reserved.evidence("a-1") == ()
     assert refusal_code(lambda: end(reserved, "a-2", at=22)) == "not_posted"
+    terms = ChangeTerms("a-3", TERMINAL, Grounds.SELLER, resource="hector")
+    nothing = DecidedChange("a-3", TERMINAL, Grounds.SELLER, "", 0, 23, "resource_failed", "the link broke")
+    assert reserved.post_change(terms, at=23) == nothing
 
 
 @pytest.mark.parametrize(("agreement", "resource"), [("a-1", "kelvin"), ("a-1", "alice"), ("a-9", "hector")])

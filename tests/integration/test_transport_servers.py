@@ -118,7 +118,10 @@ def test_server_that_is_given_no_accounts_does_not_start(tmp_path):
         "--state",
         str(tmp_path),
     ]
-    done = subprocess.run(command, input='["bank"]', capture_output=True, text=True, check=False)
+    own, child = socket.socketpair()
+    with own, child:
+        own.sendall(b'["bank"]\n')
+        done = subprocess.run(command, stdin=child, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "account" in done.stderr
     assert "Traceback" not in done.stderr

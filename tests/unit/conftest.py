@@ -15,7 +15,7 @@ from ramp.client import access
 from ramp.client.access import RunningMarket
 from ramp.client.market import Market
 from ramp.control.codec import VERSION, decode_request, encode_event
-from ramp.control.events import MarketRefusalCode, Refused, RequestEnded, Submitted, Welcome
+from ramp.control.events import Done, MarketRefusalCode, Refused, RequestEnded, Submitted, Welcome
 from ramp.control.requests import Hello
 from ramp.control.status import ServerStatus, SwarmStatus
 from ramp.model.agreement import Agreement
@@ -114,21 +114,24 @@ class FakeAgent:
 
     def _serve(self) -> None:
         for events in self._lives:
-            connection, _ = self._socket.accept()
-            with contextlib.suppress(OSError), connection, connection.makefile("rwb") as file:
-                assert decode_request(file.readline()) == Hello(VERSION)
-                file.write(encode_event(Welcome(VERSION, "alice@localhost")))
-                file.flush()
-                self.heard.append(decode_request(file.readline()))
-                for event in events:
-                    if callable(event):
-                        event()
-                        continue
-                    file.write(encode_event(event))
-                    file.flush()
-                    if isinstance(event, ApprovalAsked):
-                        self.heard.append(decode_request(file.readline()))
+            self._take(events)
         self._socket.close()
+
+    def _take(self, events: list[object]) -> None:
+        connection, _ = self._socket.accept()
+        with contextlib.suppress(OSError), connection, connection.makefile("rwb") as file:
+            assert decode_request(file.readline()) == Hello(VERSION)
+            file.write(encode_event(Welcome(VERSION, "alice@localhost")))
+            file.flush()
+            self.heard.append(decode_request(file.readline()))
+            for event in events:
+                if callable(event):
+                    event()
+                    continue
+                file.write(encode_event(event))
+                file.flush()
+                if isinstance(event, ApprovalAsked):
+                    self._take([Done()])
 
 
 UP = SwarmStatus("up", "2026-12-01T10:00:00Z", 1, "swarm.toml", ServerStatus("embedded", "127.0.0.1", 5222, 2), ())

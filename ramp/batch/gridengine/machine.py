@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ramp.batch.gridengine.system import BEGIN_LAG, GridEngine
+from ramp.batch.gridengine.system import GridEngine
 from ramp.batch.machine import BatchMachine
 from ramp.batch.node_lists import parts_of
-from ramp.batch.reconciling import Reconciler, own_prefix
+from ramp.batch.reconciling import own_prefix
 from ramp.batch.system import WantedReservation
 from ramp.errors import BatchSystemError, PluginError
 from ramp.model.instant import SECOND, Duration, Instant, iso
@@ -28,16 +28,13 @@ class GridEngineMachine(BatchMachine):
 
     Args:
         system: the live system.
-        verified: whether to ask Grid Engine about every quote.
         others: as of `BatchMachine`.
     """
 
     system: GridEngine
 
-    def __init__(self, system: GridEngine, *others: Any, verified: bool = True, **named: Any) -> None:
+    def __init__(self, system: GridEngine, *others: Any, **named: Any) -> None:
         super().__init__(system, *others, **named)
-        self.reconciler = Reconciler(system, self.book, self.resource, chooses_parts=True, begin_lag=BEGIN_LAG)
-        self._verified = verified
         self._answers: dict[tuple[object, ...], int] = {}
 
     def begin(self, now: Instant) -> None:
@@ -58,7 +55,7 @@ class GridEngineMachine(BatchMachine):
         self, unit: RequestUnit, duration: Duration, earliest: Instant, latest: Instant, now: Instant
     ) -> Slot | Refusal:
         slot = super()._quoted(unit, duration, earliest, latest, now)
-        if not self._verified or not isinstance(slot, Slot):
+        if not isinstance(slot, Slot):
             return slot
         found = self._grantable(slot, now)
         if found < slot.cores and self.book.to_remove(now):  # expired reservations still take slots

@@ -66,13 +66,11 @@ class GridEngineOptions(CellOptions):
     Attributes:
         market_user: the account that holds belong to; empty for the agent's own, as which the commands run.
         snapshot_age_s: seconds for which one picture of the queue serves all buyers.
-        verify: whether every offer is checked with `qrsub -w v`.
         for_sale: the part that is for sale, and when.
     """
 
     market_user: str = ""
     snapshot_age_s: Annotated[float, Bounds(0, 60)] = SNAPSHOT_AGE_S
-    verify: bool = True
     for_sale: ForSale = field(default_factory=ForSale)
 
 
@@ -93,7 +91,6 @@ def open_plugin(settings: PluginSettings) -> GridEngineMachine:
         options.for_sale,
         settings.state_dir,
         snapshot_age_s=options.snapshot_age_s,
-        verified=options.verify,
         conditions=partial(conditions, settings.resource, system),
     )
     machine.begin(time.time_ns() // 1000)

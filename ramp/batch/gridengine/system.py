@@ -88,6 +88,8 @@ class GridEngine:
     clock: Callable[[], Instant] = lambda: time.time_ns() // 1000
     pause: Callable[[float], None] = time.sleep
     name: str = NAME
+    chooses_parts: bool = True
+    begin_lag: Duration = BEGIN_LAG
 
     # -- reading -------------------------------------------------------------------------------------------------
 

@@ -24,7 +24,6 @@ from ramp.batch.slurm.topology import placed_options
 from ramp.errors import BatchSystemError, ConfigurationError, PluginError
 from ramp.model.instant import Instant
 from ramp.options import Bounds, Wanted, read_options, takes
-from ramp.plugins.found_terms import tells_terms
 from ramp.plugins.interface import PluginSettings
 
 _PARTITION: Final = Wanted("a partition's name", lambda text: re.fullmatch(r"[\w.-]*", text) is not None)
@@ -89,21 +88,18 @@ class SlurmOptions(ClusterOptions):
     def choice(self) -> Choice:
         return Choice(frozenset(expand(self.nodes)), frozenset(self.features), self.gpus)
 
+    def found_terms(self) -> dict[str, Any]:
+        """Return the static terms of the partition; see `ramp.plugins.found_terms`.
 
-def terms_of(options: Mapping[str, Any], machine: str) -> dict[str, Any]:
-    """Return the static terms of the partition that a machine's options name; see `ramp.plugins.found_terms`.
-
-    Raises:
-        ConfigurationError: an option is wrong, or there is no cluster.
-        BatchSystemError: the cluster cannot be asked.
-    """
-    read = read_options(options, SlurmOptions, within=f"machines.{machine}.options")
-    run = runner_of(read)
-    found = static_terms(run, read.partition or default_partition(run), read.choice)
-    return {**found, "torus": True} if read.torus else found
+        Raises:
+            ConfigurationError: there is no cluster.
+            BatchSystemError: the cluster cannot be asked.
+        """
+        run = runner_of(self)
+        found = static_terms(run, self.partition or default_partition(run), self.choice)
+        return {**found, "torus": True} if self.torus else found
 
 
-@tells_terms(terms_of)
 @takes(SlurmOptions)
 def open_plugin(settings: PluginSettings) -> ResizableBatchMachine:
     """Open the partition of the options (entry point `slurm` of the group `ramp.resource_plugins`).

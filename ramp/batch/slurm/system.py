@@ -60,6 +60,8 @@ class SlurmSystem:
     """
 
     name = NAME
+    chooses_parts = False
+    begin_lag = 0
 
     def __init__(
         self,

@@ -42,12 +42,12 @@ class AccountRunner:
     def __call__(self, argv: tuple[str, ...], stdin: str = "", time_limit_s: float | None = None) -> Completed:
         limit = self.time_limit_s if time_limit_s is None else time_limit_s
         try:
-            command, options, _ = self.acting.command(self.account)
+            command, _ = self.acting.command(self.account)
         except (ConfigurationError, OSError) as error:
             raise command_error(argv, f"cannot be run: {error}", transient=False) from error
         question = {"version": VERSION, "verb": "command", "argv": argv, "stdin": stdin, "limit_s": limit}
         text = json.dumps({**question, "variables": dict(self.variables)})
-        done = CommandRunner({}, limit + MARGIN_S, process=options)(command, text)
+        done = CommandRunner({}, limit + MARGIN_S)(command, text)
         if done.code:
             last = (done.stderr.strip().splitlines() or ["no output"])[-1]
             raise command_error(argv, f"cannot be run: as {self.account}: {last[:300]}", transient=False)

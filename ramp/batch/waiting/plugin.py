@@ -99,7 +99,7 @@ def open_queue(settings: PluginSettings, options: QueueBoundOptions) -> JobQueue
 def _opened(name: str, key: str) -> OpenQueue:
     found = {entry.name: entry for entry in metadata.entry_points(group=QUEUES_GROUP)}
     if name not in found:
-        raise ConfigurationError(f"got {name!r}, expected one of  {', '.join(sorted(found))}", key=key)
+        raise ConfigurationError(f"got {name!r}, expected one of {', '.join(sorted(found))}", key=key)
     opened: OpenQueue = found[name].load()
     return opened
 

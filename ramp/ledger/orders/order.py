@@ -51,8 +51,9 @@ class Order:
         """Sum of the lines in minor units."""
         return sum(line.cost for line in self.lines)
 
-    def line(self, agreement_id: str) -> OrderLine | None:
-        return next((line for line in self.lines if line.agreement_id == agreement_id), None)
+    def line(self, agreement_id: str) -> OrderLine:
+        """Return the line of an agreement of the order."""
+        return next(line for line in self.lines if line.agreement_id == agreement_id)
 
 
 @dataclass(frozen=True, slots=True)

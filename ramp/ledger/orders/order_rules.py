@@ -108,8 +108,7 @@ def countersign(records: Records, agreement_id: str, at: Instant, starts_at: Ins
     if order.state is OrderState.POSTED:
         for line in order.lines:
             change_rules.addition_posted(records, line, at)
-    line = next(each for each in order.lines if each.agreement_id == agreement_id)
-    named = line.amended
+    named = order.line(agreement_id).amended
     kind = EvidenceKind.AGREEMENT if named is None else EvidenceKind.CHANGE
     store_evidence(records, kind, agreement_id if named is None else named[0], evidence, at)
     return order
@@ -147,8 +146,7 @@ def post_change(records: Records, terms: ChangeTerms, at: Instant, evidence: str
     if problem := change_rules.addition_named(records, agreement_id):
         refuse(*problem)
     order = _order_of(records, agreement_id)
-    line = order.line(agreement_id)
-    if line is None or line.resource != terms.resource:
+    if order.line(agreement_id).resource != terms.resource:
         refuse(RefusalCode.UNKNOWN_TRANSFER, f"{terms.resource} has no payment for {agreement_id}")
     order = _as_of(records, order, at)
     if order.state is OrderState.POSTED:

@@ -77,7 +77,6 @@ class OverviewPages:
 
     def __init__(self) -> None:
         self.after = 0
-        self.complete = False
         self._accounts: list[AccountLine] = []
         self._trades: list[TradeLine] = []
 
@@ -91,8 +90,12 @@ class OverviewPages:
         self._accounts += page.accounts
         self._trades += page.trades
         self.after = page.next_after
-        self.complete = not page.next_after
         return True
+
+    @property
+    def complete(self) -> bool:
+        """Whether the page that was taken last is the last one."""
+        return not self.after
 
     def whole(self, last: MarketOverview) -> MarketOverview:
         """Return the whole overview as one page."""

@@ -99,7 +99,7 @@ class BankParty(Party):
                 return self._on_swept(event)
             case ChangeDecided(call_id):
                 message = self._asked.pop(call_id)
-                told = [] if event.voided is None else self._changed(event.voided, message)
+                told = [] if event.voided is None else self._changed(event.voided, None)
                 return [*told, *changes.decided(event, message, self.name)]
             case said.DepositPosted():
                 return self._on_deposit_posted(event)

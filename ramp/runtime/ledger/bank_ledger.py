@@ -140,8 +140,7 @@ class BankLedger:
     def _fail(self, effect: PostChange, body: ContractChange, terms: ChangeTerms, now: Instant) -> ChangeDecided:
         """End an agreement by its seller's failure, which voids an order that is not posted."""
         order = self.ledger.order_of(body.agreement_id)
-        line = order.line(body.agreement_id) if order is not None else None
-        if order is None or line is None or (order.user, line.offer_id) != (body.user, body.offer_id):
+        if order is None or (order.user, order.line(body.agreement_id).offer_id) != (body.user, body.offer_id):
             detail = f"no order of theirs names {body.agreement_id} for {body.offer_id}"
             return ChangeDecided(effect.call_id, body.agreement_id, TERMINAL, code=NOT_THAT_OFFER, detail=detail)
         decided = self._decided(

@@ -51,7 +51,7 @@ _SCHEMA: Final = (
     """,
     """
     CREATE INDEX latest ON points (at, number)
-    """,  # a page asks for the last of them every few seconds; a file that was made without it is only slower
+    """,  # a page asks for the last of them every few seconds
 )
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
 
-from ramp.control.events import Event, RequestEnded, Submitted
+from ramp.control.events import Event, RequestEnded
 from ramp.model.instant import seconds
 from ramp.model.money import MINOR_UNITS_PER_CREDIT
 from ramp.model.offer import RefusalCode
@@ -45,7 +45,7 @@ class Counted:
         def histogram(name: str, what: str, buckets: tuple[float, ...]) -> Histogram:
             return Histogram(name, what, buckets=buckets, registry=registry)
 
-        self._submitted = counter("ramp_requests_submitted", "Requests taken by User Agents.")
+        self._opened = counter("ramp_auctions_opened", "Requests whose first round was opened.")
         self._ended = counter("ramp_auctions", "Requests that have ended, by outcome.", "outcome")
         self._rounds = counter("ramp_rounds", "Rounds of bidding that were closed.")
         self._calls = counter("ramp_calls_for_proposals", "Calls for proposals sent, first and again.", "sending")
@@ -74,10 +74,9 @@ class Counted:
     def take(self, event: Event) -> None:
         """Count an event, if it is of a counted type."""
         match event:
-            case Submitted():
-                self._submitted.inc()
-            case RoundOpened(resources=resources):
+            case RoundOpened(round_number=number, resources=resources):
                 self._calls.labels("first").inc(resources)
+                self._opened.inc(number == 1)
             case RoundClosed():
                 self._take_round(event)
             case UnitAdvanced(stage=stage):

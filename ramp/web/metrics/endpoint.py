@@ -52,7 +52,7 @@ class MetricsEndpoint:
     async def answer(self, request: Request) -> Response:
         if not self._may(request.headers.get("authorization", "")):
             return PlainTextResponse(
-                "Authorization: Bearer TOKEN is wanted; it is in metrics-token of the market's state folder\n",
+                "expected Authorization: Bearer TOKEN, with the token in metrics-token of the market's state folder\n",
                 status_code=401,
                 headers={"www-authenticate": 'Bearer realm="RAMP metrics"'},
             )

@@ -53,7 +53,7 @@ class AskPage:
                     ui.button("Upload RFQL").props("outline no-caps icon=upload_file").on(
                         "click", js_handler=f"() => runMethod({upload.id}, 'pickFiles', [])"
                     )
-            with frame.card().classes("ramp-summary"):
+            with frame.card():
                 self._build_summary()
         self._draw_units()
         self._check()

@@ -127,7 +127,7 @@ class AuctionPage:
         with frame.card():
             frame.subheading("Purchase")
             self._nothing = ui.label().classes("ramp-quiet")
-            self._timeline = ui.element("ol").classes("ramp-timeline").style("list-style: none; padding: 0; margin: 0")
+            self._timeline = ui.element("ol").style("list-style: none; padding: 0; margin: 0")
         self.draw()
 
     def draw(self) -> None:
@@ -219,9 +219,14 @@ class AuctionPage:
             )
             ui.label(f"Total: {credits_text(sum(asked.costs))} credits.").classes("q-my-sm")
             with ui.element("div").classes("row").style("gap: .6rem"):
-                feed, request_id = self._visit.feed(), self._story.request_id
-                ui.button("Approve and buy", on_click=lambda: feed.answer(request_id, True)).props("no-caps")
-                ui.button("Decline", on_click=lambda: feed.answer(request_id, False)).props("outline no-caps")
+                ui.button("Approve and buy", on_click=lambda: self._answer(approved=True)).props("no-caps")
+                ui.button("Decline", on_click=lambda: self._answer(approved=False)).props("outline no-caps")
+
+    async def _answer(self, *, approved: bool) -> None:
+        try:
+            await self._visit.feed().answer(self._story.request_id, approved)
+        except RampError as error:
+            ui.notify(str(error), type="negative")
 
     def _draw_end(self) -> None:
         outcome = self._story.outcome

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from nicegui import ui
 
 from ramp.control.events import RequestStanding
@@ -13,6 +15,12 @@ from ramp.web.pages import frame
 from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.row_tables import Column, table
 from ramp.web.pages.visit import Visit
+
+LATEST_MAX: Final = 100
+"""Requests that are listed at first."""
+
+ASKED_AGAIN_S: Final = 1.0
+"""Minimum seconds between two queries to the agent."""
 
 
 async def build(visit: Visit) -> None:
@@ -33,38 +41,25 @@ async def build(visit: Visit) -> None:
         )
         older = ui.button("Show older requests").props("flat no-caps")
     trouble = ui.label().props('role="alert"').classes("ramp-bad")
-    earlier: list[RequestStanding] = []
+    everything = False
 
-    async def ask() -> list[RequestStanding]:
-        """Return the agent's list, the latest first; show an error if it does not answer."""
+    async def look() -> None:
         try:
             listed = await visit.market().requests()
         except RampError as error:
             trouble.set_text(str(error))
-            return []
+            return
         trouble.set_text("")
-        feed.standings.listed(listed)
-        return list(reversed(listed))
-
-    def show(latest: list[RequestStanding]) -> None:
-        kept = {each.request_id for each in latest}
-        drawn.show((*latest, *(each for each in earlier if each.request_id not in kept)))
-        older.set_visibility(feed.standings.more and not earlier)
-
-    async def look() -> None:
-        """Query the agent only after refunds or while the feed is not connected, to spare it work."""
-        if feed.is_heard and not feed.standings.stale:
-            trouble.set_text("")
-            show(feed.standings.latest())
-        else:
-            show(await ask())
+        drawn.show(reversed(listed if everything else listed[-LATEST_MAX:]))
+        older.set_visibility(len(listed) > LATEST_MAX and not everything)
 
     async def show_older() -> None:
-        earlier[:] = await ask()
+        nonlocal everything
+        everything = True
         await look()
 
     older.on_click(show_older)
-    refresher = Refresher(visit.one_at_a_time(look), 0.5)
+    refresher = Refresher(visit.one_at_a_time(look), ASKED_AGAIN_S)
     visit.until_gone(feed.listen(lambda _: refresher.changed()))
     await look()
 

@@ -13,11 +13,12 @@ import pytest
 from tiny_market import CONFIG, NAMES
 
 import ramp
+from ramp.client import dialogues
 from ramp.client.portal import connected
 from ramp.control.codec import VERSION
-from ramp.control.events import RequestEnded, Watching
-from ramp.control.requests import Approve, ListRequests, Submit, Watch
-from ramp.protocol.events import Approval, AuctionOptions, DepositOrdered
+from ramp.control.events import Done, RequestEnded, Watching
+from ramp.control.requests import ListRequests, Submit, Watch
+from ramp.protocol.events import Approval, AuctionOptions, DepositOrdered, OffersApproved
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import ApprovalAsked
 from ramp.rfql.request_for_quotation import write_request
@@ -131,7 +132,7 @@ def test_who_lost_the_connection_when_asked_has_not_declined(swarm):
         with connected(market.access.open) as line:
             events = line.events(Watch(request_id))
             assert next(events) == asked
-            line.send(Approve(True))
+            market.ask(dialogues.approve(request_id, True))
             *_, ended = events
         assert ended.outcome.status is RequestStatus.COMMITTED
         with connected(market.access.open) as line:
@@ -147,11 +148,9 @@ def test_who_was_asked_when_another_answered_is_told_and_may_go_on(swarm):
         request_id = RandomIds().new("request")
         document = write_request(WANTED.at(SystemClock().now()))
         told = waiting.events(Submit(document, request_id, AuctionOptions(approval=Approval.ASK)))
-        asked = next(event for event in told if isinstance(event, ApprovalAsked))
-        answering = other.events(Watch(request_id))
-        assert next(answering) == asked
-        other.send(Approve(False))
-        *_, ended = answering
+        assert any(isinstance(event, ApprovalAsked) for event in told)
+        assert list(other.events(OffersApproved(request_id, False))) == [Done()]
+        *_, ended = other.events(Watch(request_id))
         assert list(told)[-1] == ended
         for line in (waiting, other):
             assert any(each.request_id == request_id for each in next(line.events(ListRequests())).requests)

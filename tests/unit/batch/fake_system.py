@@ -36,6 +36,8 @@ class FakeSystem:
     calls: list[str] = field(default_factory=list)
     name: str = "fake"
     market_user: str = "market"
+    chooses_parts: bool = False
+    begin_lag: int = 0
     changes: bool = True
     """Whether reservations of whole nodes can be changed in place; no others ever can."""
     launched: frozenset[str] = frozenset()

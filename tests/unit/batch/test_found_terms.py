@@ -9,8 +9,8 @@ import pytest
 from ramp.batch.commands import Completed
 from ramp.batch.slurm import finding
 from ramp.batch.slurm.finding import default_partition, found_conf, static_terms
+from ramp.batch.slurm.plugin import SlurmOptions
 from ramp.errors import BatchSystemError, ConfigurationError
-from ramp.plugins import found_terms
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration_changes.overlay import load_overlay, running_config, save_overlay, starting
 from ramp.runtime.state_folder import StateFolder
@@ -72,23 +72,21 @@ def test_where_slurm_conf_is_looked_for(tmp_path: Path, monkeypatch: pytest.Monk
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Who was asked for its terms, and a cluster that says 24 cores."""
-    from ramp.batch.slurm.plugin import open_plugin
-
+    """Which partitions were asked for their terms, and a cluster that says 24 cores."""
     names: list[str] = []
 
-    def finder(_: object, machine: str) -> dict[str, object]:
-        names.append(machine)
+    def found_terms(options: SlurmOptions) -> dict[str, object]:
+        names.append(options.partition)
         return {"cores": 24, "ram_per_core_mb": 2000}
 
-    monkeypatch.setitem(found_terms._TOLD, open_plugin, finder)
+    monkeypatch.setattr(SlurmOptions, "found_terms", found_terms)
     return names
 
 
 def test_what_a_file_leaves_out_is_asked_once_and_kept(tmp_path: Path, asked: list[str]) -> None:
     path, state = tmp_path / "market.toml", StateFolder(tmp_path / "state")
     state.prepare()
-    path.write_text(FILE.format(more="ram_per_core_mb = 4000"))
+    path.write_text(FILE.format(more='ram_per_core_mb = 4000\noptions.partition = "big"'))
     terms = load_config(path).resources[0].terms
     assert (terms.cores, terms.ram_per_core_mb) == (24, 4000)
     asked.clear()

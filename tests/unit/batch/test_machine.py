@@ -13,7 +13,7 @@ from ramp.batch.book import BOOK_VERSION, HoldBook, book_path, read_book
 from ramp.batch.for_sale import ForSale
 from ramp.batch.inspecting import Remark
 from ramp.batch.machine import BatchMachine
-from ramp.batch.reconciling import Reconciler, own_prefix, reservation_name
+from ramp.batch.reconciling import own_prefix, reservation_name
 from ramp.batch.system import Node, RunningJob, SystemReservation, WantedReservation
 from ramp.errors import PluginError, StateDamaged, SystemRefused, WrongVersion
 from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
@@ -424,9 +424,8 @@ def test_a_sold_slot_that_a_system_makes_again_on_nodes_of_its_own_choice_has_mo
             chosen = tuple((name, count) for name, (_, count) in zip(last, wanted.parts, strict=True))
             super().make(replace(wanted, parts=chosen))
 
-    system = Chooses()
+    system = Chooses(chooses_parts=True)
     machine = _machine(system)
-    machine.reconciler = Reconciler(system, machine.book, "big1", lambda _: None, chooses_parts=True)
     _sold(machine)
     assert machine.tend({"offer-1": ""}, NOW) == {}, "where it was sold"
     before = machine.book.entry("offer-1")
@@ -448,9 +447,8 @@ def test_a_reservation_that_is_made_again_under_another_number_is_a_move() -> No
             self.number += 1
             self.there[wanted.name] = replace(self.there[wanted.name], reservation_id=str(self.number))
 
-    system = Numbers()
+    system = Numbers(chooses_parts=True)
     machine = _machine(system)
-    machine.reconciler = Reconciler(system, machine.book, "big1", lambda _: None, chooses_parts=True)
     _sold(machine)
     assert machine.tend({"offer-1": ""}, NOW) == {}
     system.there.clear()

@@ -12,9 +12,9 @@ from ramp.client import access
 from ramp.client.asyncio_market import AsyncMarket
 from ramp.client.request import request
 from ramp.control.events import Done, MarketRefusalCode, Refused, RequestEnded
-from ramp.control.requests import Approve, Submit, Watch
+from ramp.control.requests import Submit, Watch
 from ramp.errors import MarketRefused, NoMarket
-from ramp.protocol.events import RequestWithdrawn
+from ramp.protocol.events import OffersApproved, RequestWithdrawn
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import RoundClosed, RoundOpened
 
@@ -80,13 +80,13 @@ def test_offers_are_put_to_the_owner(agent, script, answer):
     market.submit(WANTED, approve=approve)
     assert shown == [("thunder1@localhost", (True,), (960_000,))]
     assert fake.heard[0].options.approval == "ask"
-    assert fake.heard[1] == Approve(answer)
+    assert fake.heard[1] == OffersApproved("request-1", answer)
 
 
 def test_nobody_asked_means_no(agent, script):
     fake, market = agent([script.submitted, script.asked, script.ended()])
     market.submit(WANTED)
-    assert fake.heard[1] == Approve(approved=False)
+    assert fake.heard[1] == OffersApproved("request-1", approved=False)
 
 
 def test_bad_arguments_are_refused_before_anything_is_sent(agent):

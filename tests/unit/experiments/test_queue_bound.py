@@ -9,59 +9,42 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ramp.declarations import load_file
 from ramp.errors import ConfigurationError
 from ramp.queue_bound.easy_plan import plan_starts
 from ramp.queue_bound.predictor import PREDICTORS
-from simulation.experiments.discovery import find_experiment
-from simulation.experiments.queue_bound.goals import goals
-from simulation.experiments.queue_bound.replay import Predictions, QueueHistory, planned_waits, predict
-from simulation.experiments.queue_bound.runs import (
-    EASY,
-    RECORDED,
-    Setting,
-    history_of,
-    named_log,
-    read_log,
-    run_setting,
-    scored,
-)
-from simulation.experiments.queue_bound.scores import (
-    brier,
-    calibration_error,
-    coverage,
-    quantile_loss,
-    scale_for_coverage,
-)
 from simulation.workload.generators.lublin import DAY_S, synthetic_log
 from simulation.workload.logs import LOGS_VARIABLE, find_log, known_log
 from simulation.workload.swf import SwfLog, read_swf, write_swf
 from simulation.workload.swf_text import FIELD_NAMES
 
+BOUNDS = load_file(Path(__file__).parents[3] / "examples" / "studies" / "queue_bound.py")
+EASY, RECORDED = BOUNDS.EASY, BOUNDS.RECORDED
 S = 1_000_000
 SDSC = "SDSC-SP2-1998-4.2-cln"
 
 
 def test_scores() -> None:
     wait, bound = np.array([0, 10, 20, 30]) * S, np.array([0, 20, 10, 30]) * S
-    assert coverage(wait, bound) == 0.75
+    assert BOUNDS.coverage(wait, bound) == 0.75
     # 0, 10 s too long at 0.05, 10 s too short at 0.95, 0: (0.5 + 9.5) / 4
-    assert quantile_loss(wait, bound, 0.95) == pytest.approx(2.5)
-    assert scale_for_coverage(wait, bound, 0.75) == 1
-    assert scale_for_coverage(wait, bound, 1.0) == 2
+    assert BOUNDS.quantile_loss(wait, bound, 0.95) == pytest.approx(2.5)
+    assert BOUNDS.scale_for_coverage(wait, bound, 0.75) == 1
+    assert BOUNDS.scale_for_coverage(wait, bound, 1.0) == 2
     came, chance = np.array([True, True, False, False]), np.array([1.0, 0.5, 0.5, 0.0])
-    assert brier(came, chance) == pytest.approx(0.125)
-    assert calibration_error(came, chance) == 0  # one of the two with a chance of one half came
-    assert calibration_error(came, np.array([0.75, 0.75, 0.75, 0.75])) == pytest.approx(0.25)
+    assert BOUNDS.brier(came, chance) == pytest.approx(0.125)
+    assert BOUNDS.calibration_error(came, chance) == 0  # one of the two with a chance of one half came
+    assert BOUNDS.calibration_error(came, np.array([0.75, 0.75, 0.75, 0.75])) == pytest.approx(0.25)
 
 
 def test_what_a_predictor_sees_is_what_has_happened() -> None:
     """Three jobs of four processors: 0-10 for a, b waits 8, c comes as b starts and waits for its planned end."""
     arrays = [[4, 4, 4], [20 * S, 10 * S, 5 * S], [0, 2 * S, 10 * S], [0, 10 * S, 15 * S], [10 * S, 15 * S, 16 * S]]
-    history = QueueHistory(["", "", ""], *(np.array(each) for each in arrays), 4)  # type: ignore[arg-type, misc]
+    history = BOUNDS.QueueHistory(["", "", ""], *(np.array(each) for each in arrays), 4)  # type: ignore[arg-type, misc]
     # b is planned behind the 20 s that a asked for; as c comes, a has ended and b has its place from then on
-    planned = planned_waits(history, plan_starts)
+    planned = BOUNDS.planned_waits(history, plan_starts)
     assert planned.tolist() == [0, 18 * S, 10 * S]
-    said = predict(history, planned, PREDICTORS.find("planned").new({"enough": 1}), [S])
+    said = BOUNDS.predict(history, planned, PREDICTORS.find("planned").new({"enough": 1}), [S])
     assert said.bound.tolist() == [0, -1, -1]  # nothing is known of errors before b starts, after c has come
     assert said.chance[0, 0] == 1
 
@@ -69,9 +52,9 @@ def test_what_a_predictor_sees_is_what_has_happened() -> None:
 @pytest.mark.slow
 def test_an_easy_replay_never_lets_wait_whom_the_plan_starts_at_once() -> None:
     log = synthetic_log(32, 2 * DAY_S, 7, load=1.1)
-    history = history_of(log, 32, EASY)
+    history = BOUNDS.history_of(log, 32, EASY)
     assert history is not None
-    planned = planned_waits(history, plan_starts)
+    planned = BOUNDS.planned_waits(history, plan_starts)
     assert (planned > 0).sum() > 20  # enough of them have to wait
     assert ((planned == 0) == (history.wait == 0)).all()
 
@@ -79,7 +62,7 @@ def test_an_easy_replay_never_lets_wait_whom_the_plan_starts_at_once() -> None:
 def test_a_log_without_waits_has_nothing_to_bound() -> None:
     columns = synthetic_log(8, DAY_S, 7).columns.copy()
     columns[FIELD_NAMES.index("wait_time")] = -1
-    assert history_of(SwfLog(columns), 8, RECORDED) is None
+    assert BOUNDS.history_of(SwfLog(columns), 8, RECORDED) is None
 
 
 def test_goals_are_judged_by_the_worst_class_and_the_best_rival() -> None:
@@ -103,7 +86,7 @@ def test_goals_are_judged_by_the_worst_class_and_the_best_rival() -> None:
         "classes": classes,
         "chances": [],
     }
-    verdicts = {each.what: (each.ours, str(each.verdict)) for each in goals("L", tables)}
+    verdicts = {each.what: (each.ours, str(each.verdict)) for each in BOUNDS.goals("L", tables)}
     assert verdicts == {
         "L: planned at once, but late": (0, "agrees"),
         "L: coverage of the jobs that wait": (0.96, "agrees"),
@@ -114,33 +97,35 @@ def test_goals_are_judged_by_the_worst_class_and_the_best_rival() -> None:
         "L: median bound of the jobs that wait over the best bmbp's at one coverage": (0.625, "DIFFERS"),
     }
     tables["bounds"][0] = row("planned", 4, 5, jobs=499)
-    (only,) = goals("L", tables)
+    (only,) = BOUNDS.goals("L", tables)
     assert (only.ours, str(only.verdict), only.why) == (499, "no number", "fewer than 500 jobs that wait tell nothing")
 
 
 def test_a_log_is_named_with_its_processors(tmp_path: Path) -> None:
     path = tmp_path / "mine.swf"
     write_swf(path, synthetic_log(8, DAY_S, 7))
-    setting = named_log(f"{path}:16", EASY, 1)
-    assert (setting.name, setting.cores, read_log(setting)[1:]) == ("mine", 16, (16, True))
-    assert named_log(str(path), EASY, 1).cores == 8  # as its header says
+    setting = BOUNDS.named_log(f"{path}:16", EASY, 1)
+    assert (setting.name, setting.cores, BOUNDS.read_log(setting)[1:]) == ("mine", 16, (16, True))
+    assert BOUNDS.named_log(str(path), EASY, 1).cores == 8  # as its header says
     path.write_text("1 0 0 1 1 -1 -1 1 1 -1 1 1 1 1 1 1 -1 -1\n")
     with pytest.raises(ConfigurationError, match=r"does not say how many processors .* give .*mine\.swf:N"):
-        named_log(str(path), EASY, 1)
+        BOUNDS.named_log(str(path), EASY, 1)
     with pytest.raises(ConfigurationError, match=r"unknown log 'none\.swf': expected a file, or one of LLNL"):
-        named_log("none.swf", EASY, 1)
+        BOUNDS.named_log("none.swf", EASY, 1)
 
 
 def test_nobody_waits_and_bounds_of_0() -> None:
     """Three jobs on an idle machine; then two that wait, one of them beyond a bound of 0."""
     moments = np.array([0, 1, 2]) * S
     arrays = [np.array([1, 1, 1]), np.array([S, S, S]), moments, moments, moments + S]
-    history = QueueHistory(["", "", ""], *arrays, 4)  # type: ignore[arg-type]
-    none = Predictions(np.zeros(3, np.int64), np.full((3, 3), np.nan))
-    assert scored(history, np.zeros(3, np.int64), {"planned": none, "bmbp": none}) == {}
+    history = BOUNDS.QueueHistory(["", "", ""], *arrays, 4)  # type: ignore[arg-type]
+    none = BOUNDS.Predictions(np.zeros(3, np.int64), np.full((3, 3), np.nan))
+    assert BOUNDS.scored(history, np.zeros(3, np.int64), {"planned": none, "bmbp": none}) == {}
     late = replace(history, start=moments + S)
-    ours = Predictions(np.full(3, 2 * S), np.full((3, 3), np.nan))
-    rows = {row["predictor"]: row for row in scored(late, np.full(3, S), {"planned": ours, "bmbp": none})["bounds"]}
+    ours = BOUNDS.Predictions(np.full(3, 2 * S), np.full((3, 3), np.nan))
+    rows = {
+        row["predictor"]: row for row in BOUNDS.scored(late, np.full(3, S), {"planned": ours, "bmbp": none})["bounds"]
+    }
     assert (rows["bmbp"]["scale"], rows["bmbp"]["median_scaled_s"]) == ("", "")
     assert (rows["planned"]["scale"], rows["planned"]["coverage_waiting"]) == (0.5, 1.0)
 
@@ -151,9 +136,7 @@ def test_the_study_of_a_log_of_ones_own(tmp_path: Path) -> None:
     path, out = tmp_path / "mine.swf", tmp_path / "out"
     write_swf(path, synthetic_log(64, 14 * DAY_S, 7, load=0.9))
     out.mkdir()
-    summary = find_experiment("queue-bound").run(
-        out, quick=False, seed=1, processes=1, on_progress=None, log=(f"{path}:64",)
-    )
+    summary = BOUNDS.STUDY.run(out, quick=False, seed=1, processes=1, on_progress=None, log=(f"{path}:64",))
     assert {row["log"] for row in summary["bounds"]} == {"mine"}
     assert "mine: planned at once, but late" in {row["what"] for row in summary["comparison"]}
 
@@ -164,7 +147,7 @@ def test_the_quick_study_without_a_log(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     out = tmp_path / "out"
     out.mkdir()
-    summary = find_experiment("queue-bound").run(out, quick=True, seed=1, processes=1, on_progress=None)
+    summary = BOUNDS.STUDY.run(out, quick=True, seed=1, processes=1, on_progress=None)
     assert {"bounds.csv", "chances.csv", "calibration.png", "coverage.png", "columns.md"} <= set(summary["files"])
     with (out / "bounds.csv").open() as stream:
         rows = list(csv.DictReader(stream))
@@ -180,12 +163,12 @@ def test_the_quick_study_without_a_log(tmp_path: Path, monkeypatch: pytest.Monke
 def test_bmbp_on_recorded_waits_covers_what_others_found() -> None:
     """Figures of a plain implementation that shares nothing with ours: .972, by queue .974, by size .967, both .965."""
     log = read_swf(find_log(SDSC) or "")
-    history = history_of(log, known_log(SDSC).cores, RECORDED)
+    history = BOUNDS.history_of(log, known_log(SDSC).cores, RECORDED)
     assert history is not None
     for groups, share in {"one": 0.972, "queue": 0.974, "size": 0.967, "queue-size": 0.965}.items():
-        said = predict(history, None, PREDICTORS.find("bmbp").new({"groups": groups}))
+        said = BOUNDS.predict(history, None, PREDICTORS.find("bmbp").new({"groups": groups}))
         known = said.bound >= 0
-        assert coverage(history.wait[known], said.bound[known]) == pytest.approx(share, abs=0.004), groups
+        assert BOUNDS.coverage(history.wait[known], said.bound[known]) == pytest.approx(share, abs=0.004), groups
 
 
 @pytest.mark.slow
@@ -193,10 +176,10 @@ def test_bmbp_on_recorded_waits_covers_what_others_found() -> None:
 @pytest.mark.skipif(find_log(SDSC) is None, reason=f"needs the log {SDSC} (RAMP_LOGS)")
 def test_planned_on_an_easy_queue_reaches_the_goals() -> None:
     """An independent reference: coverage of the waiting .959, median bound 52 672 s, loss .41 of the best bmbp's."""
-    tables = run_setting(Setting(SDSC, EASY, None, 1))
+    tables = BOUNDS.run_setting(BOUNDS.Setting(SDSC, EASY, None, 1))
     ours = next(row for row in tables["bounds"] if row["predictor"] == "planned")
     assert ours["coverage_waiting"] == pytest.approx(0.959, abs=0.002)
     assert ours["median_bound_s"] == pytest.approx(52_672, rel=0.02)
-    compared = {each.what.partition(": ")[2]: each for each in goals(SDSC, tables)}
+    compared = {each.what.partition(": ")[2]: each for each in BOUNDS.goals(SDSC, tables)}
     assert compared["loss over the best bmbp's"].ours == pytest.approx(0.41, abs=0.02)
     assert [what for what, each in compared.items() if each.verdict != "agrees"] == []

@@ -9,7 +9,7 @@ import secrets
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,6 @@ class KeptJob:
     root: Path
     name: str = field(default_factory=lambda: f"job-{secrets.token_hex(8)}")  # other runs end jobs of the same name
     worker: tuple[str, ...] = PYTHON
-    process: Mapping[str, Any] = field(default_factory=dict)
     uid: int = field(default_factory=os.geteuid)
     keepers: tuple[str, ...] = (sys.executable, "-m", "ramp.launching.keeper")
 
@@ -72,7 +71,7 @@ class KeptJob:
         }  # fmt: skip
         plain = {"root": str(self.root / "jobs"), "job": given}
         command, times = list(worker or self.worker), (now + begin, now + late, now + last)
-        task = KeeperTask(str(self.record), command, dict(self.process), self.uid, plain, *times, patience_s=0.3)
+        task = KeeperTask(str(self.record), command, self.uid, plain, *times, patience_s=0.3)
         text = json.dumps(dataclasses.asdict(task)).encode()
         done = subprocess.run(self.keepers, input=text, capture_output=True, timeout=LIMIT_S, check=False, cwd="/")
         assert done.returncode == 0, done.stderr

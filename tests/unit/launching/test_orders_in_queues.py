@@ -132,7 +132,7 @@ class ThisAccount(Acting):
     """Acts as whoever runs the test."""
 
     def command(self, account: str) -> Any:
-        return (sys.executable, "-I", worker.__file__), {}, ""
+        return (sys.executable, "-I", worker.__file__), ""
 
 
 def test_a_command_as_somebody_else_says_what_it_says_or_why_not(site: Site) -> None:

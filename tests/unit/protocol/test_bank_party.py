@@ -11,12 +11,12 @@ import pytest
 from ramp.errors import RemoteProtocolError
 from ramp.ledger.evidence import EvidenceKind
 from ramp.model import contents as c
-from ramp.model.acl import Performative
+from ramp.model.acl import Message, Performative
 from ramp.model.instant import HOUR, MINUTE
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol.bank.answers import agreement_answer
-from ramp.protocol.events import OrderStanding, OrderState
+from ramp.protocol.events import MessageReceived, OrderStanding, OrderState
 
 UNTIL = 2 * MINUTE
 COST = 96_000  # 60 credits for each of 16 core hours
@@ -74,6 +74,26 @@ def test_a_bank_looks_for_expired_orders_only_while_one_is_open(bank: Any) -> No
     assert (bank.party.tick(UNTIL + 2), bank.party.deadline) == ([], UNTIL + MINUTE)
 
 
+def test_a_void_says_why_and_which_agreements_were_awaited(bank: Any, said: Any) -> None:
+    bank.order(bank.line(), bank.line(2))
+    bank.countersign(bank.line(), units_total=2)
+    void = c.OrderVoided("o1", "expired", "the order was valid until 1970-01-01T00:02:00Z", (bank.line(2),))
+    assert void in said(bank.tick(UNTIL))
+    assert bank.order(bank.line(), bank.line(2), now=UNTIL) == void
+
+
+def test_the_deadline_of_an_order_is_a_date(bank: Any) -> None:
+    bank.order()
+    bank.party.clock_set(HOUR)
+    assert bank.party.deadline == UNTIL
+
+
+def test_questions_to_the_ledger_have_names_of_their_own(bank: Any) -> None:
+    query = Message(Performative.QUERY_REF, "res1", "bank", "r1", c.PaymentQuery("a1"))
+    calls = [bank.party.handle(MessageReceived(query), 10)[0].call_id for _ in range(2)]
+    assert len(set(calls)) == 2
+
+
 # -- who may bring an agreement --------------------------------------------------------------------------------------
 
 
@@ -96,6 +116,8 @@ def test_an_agreement_that_no_order_names_leaves_no_trace(bank: Any, said: Any) 
     assert type(said(bank.hear("res1", broken, 10))[0]) is c.PaymentRefused
     assert bank.ledger.snapshot() == entries
     assert isinstance(bank.order(), c.FundsReserved)
+    bank.hear("res1", broken, 20)
+    assert [each.kind for each in bank.ledger.evidence("o1")] == [EvidenceKind.ORDER]  # a broken document is none
 
 
 @pytest.mark.parametrize(
@@ -264,6 +286,8 @@ def test_an_account_is_shown_to_its_owner_only(bank: Any, said: Any, sender: str
     assert (type(refused), refused.code) == (c.RequestRefused, "not_own_account")
     (statement,) = said(bank.hear("alice", c.AccountQuery("n1", "alice"), 11))  # and the nonce is not used up
     assert (statement.balance, statement.lines) == (200_000, ())
+    (early,), (late,) = (said(bank.hear("alice", c.AccountQuery(f"n-{end}", "alice", 0, end), 11)) for end in (1, 2))
+    assert ([each.amount for each in early.lines], [each.amount for each in late.lines]) == ([], [200_000])
 
 
 # -- the keeper ------------------------------------------------------------------------------------------------------
@@ -290,6 +314,13 @@ def test_the_overview_is_the_keepers(bank: Any, said: Any) -> None:
     assert {(each.account, each.balance) for each in page.accounts} >= {("alice", 104_000), ("res1", COST)}
     assert sum(each.balance for each in page.accounts) == 0
     assert page.next_after == 0
+    for period in ((3, None), (None, 1)):  # the only deposit was at 2
+        (page,) = said(bank.hear("keeper", c.OverviewQuery("q", *period), 30))
+        assert "deposit" not in [each.kind for each in page.trades]
+    for number in range(500):
+        bank.ledger.deposit(f"d-{number}", "mallory", 1, at=31)
+    (page,) = said(bank.hear("keeper", c.OverviewQuery("q"), 31))
+    assert page.next_after > 0
 
 
 # -- answers ---------------------------------------------------------------------------------------------------------
@@ -339,10 +370,16 @@ def test_of_an_order_that_was_void_before_it_came_nobody_knows_the_lines() -> No
     assert agreement_answer(void, "a1") == (Performative.REFUSE, refused)
 
 
+def test_of_a_void_order_an_addition_is_refused_as_a_change() -> None:
+    addition = c.OrderLine("a1#2", "res1", 5, becomes="digest")
+    void = OrderStanding("o1", "alice", (addition,), HOUR, OrderState.VOIDED, "withdrawn", "why")
+    assert agreement_answer(void, "a1#2") == (Performative.REFUSE, c.ChangeRefused("a1", 2, "withdrawn", "why"))
+
+
 def test_the_keeper_refunds_what_is_left_once_and_both_parties_hear_of_it(bank: Any, said: Any) -> None:
     order = c.RefundOrder("a1", "the machine was down")
     (refused,) = said(bank.hear("keeper", order, 10))
-    assert (type(refused), refused.reference, refused.code) == (c.RequestRefused, "a1", "unknown_transfer")
+    assert refused == c.RequestRefused("a1", "unknown_transfer", "there is no payment for a1")
     bank.order()
     (refused,) = said(bank.hear("keeper", order, 11))
     assert (type(refused), refused.code) == (c.RequestRefused, "not_posted")

@@ -84,7 +84,7 @@ FIRST, SECOND, LAST = page(1, 2, following=2, accounts=True), page(3, 4, followi
 
 
 def ask(keeper: Any) -> list[Any]:
-    return list(keeper.party.handle(ev.OverviewAsked("v1", None, 7), 0))
+    return list(keeper.party.handle(ev.OverviewAsked("v1", 3, 7), 0))
 
 
 def answer(effects: list[Any]) -> Any:
@@ -94,11 +94,12 @@ def answer(effects: list[Any]) -> Any:
 
 def test_the_overview_is_put_together_from_its_pages(keeper: Any, said: Any) -> None:
     """Doubled pages, pages of before, and a lost one."""
-    assert said(ask(keeper)) == [c.OverviewQuery("v1", None, 7, 0)]
-    assert said(keeper.hear("bank", FIRST)) == [c.OverviewQuery("v1", None, 7, 2)]
+    assert said(ask(keeper)) == [c.OverviewQuery("v1", 3, 7, 0)]
+    assert said(keeper.hear("bank", FIRST)) == [c.OverviewQuery("v1", 3, 7, 2)]
     assert keeper.hear("bank", FIRST) == []
-    assert said(keeper.party.tick(keeper.party.deadline)) == [c.OverviewQuery("v1", None, 7, 2)]
-    assert said(keeper.hear("bank", SECOND)) == [c.OverviewQuery("v1", None, 7, 4)]
+    assert keeper.hear("bank", page(following=2)) == []
+    assert said(keeper.party.tick(keeper.party.deadline)) == [c.OverviewQuery("v1", 3, 7, 2)]
+    assert said(keeper.hear("bank", SECOND)) == [c.OverviewQuery("v1", 3, 7, 4)]
     assert keeper.hear("bank", FIRST) == []
     assert keeper.hear("bank", SECOND) == []
     whole = answer(keeper.hear("bank", LAST))
@@ -114,6 +115,11 @@ def test_an_older_answer_to_the_first_question_is_not_taken_for_the_last_page(ke
     assert keeper.hear("bank", page(1, accounts=True)) == []
     keeper.hear("bank", SECOND)
     assert len(answer(keeper.hear("bank", LAST)).trades) == 5
+
+
+def test_a_deposit_is_ordered_with_its_memo(keeper: Any, said: Any) -> None:
+    order = c.DepositOrder("d1", "alice", 5, "for tests")
+    assert said(keeper.party.handle(ev.DepositOrdered("d1", "alice", 5, "for tests"), 0)) == [order]
 
 
 def test_a_page_is_the_banks(keeper: Any) -> None:

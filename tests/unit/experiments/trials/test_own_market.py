@@ -76,7 +76,7 @@ def test_rounds_by_another_rule(tmp_path: Path, requests_file: Path, monkeypatch
     assert summary["parameters"]["requests"] == ["32 cores at 65", "8 cores at 70"]
     with (tmp_path / "out" / "rounds" / "auctions.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == 20
+    assert len(rows) == 40  # in sequence, and in fresh markets
     assert {row["status"] for row in rows} == {"committed"}
     assert sum(summary["verdicts"].values()) == 0, "the paper says nothing of this"
     assert all(float(row["best_acceptable"]) <= float(row["price"]) <= float(row["asking_price"]) for row in rows)

@@ -1,0 +1,143 @@
+"""`ramp fake-qstat` and `ramp fake-qrstat` with `--cores`: the paper's scripts, section 8, against the plug-in."""
+
+import json
+
+import pytest
+
+from ramp.cli.main import main
+from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
+from ramp.model.offer import Refusal
+from ramp.model.request import RequestUnit, TotalCores
+from ramp.plugins.interface import PluginSettings
+from ramp.runtime import clock
+from simulation.resource.fake_qstat import FakeQstat
+
+START = from_iso("2026-11-21T08:00:00Z")
+CONFIG = """
+[market]
+domain = "localhost"
+[[users]]
+name = "alice"
+deposit = 100
+[machines.cluster]
+plugin = "fake_qstat"
+cores = 512
+cores_per_node = 8
+options = { log = "synthetic", base_time_s = 400000 }
+[[resources]]
+name = "small"
+machine = "cluster"
+start_price = 70
+minimum_price = 40
+"""
+LOG = "".join(
+    f"{number} 0 0 7200 {size} -1 -1 {size} 7200 -1 1 1 1 -1 -1 -1 -1 -1\n" for number, size in ((1, 48), (2, 8))
+)
+
+
+@pytest.fixture
+def asked(tmp_path, monkeypatch, capsys):
+    """Runs a script at an instant; its exit code, output and complaints."""
+    state = tmp_path / "state"
+
+    def run(verb, machine, *arguments, at=START):
+        monkeypatch.setattr(clock.SystemClock, "now", lambda _: at)
+        code = main([verb, str(machine), "--state-dir", str(state), *map(str, arguments)])
+        told = capsys.readouterr()
+        return code, told.out.strip(), told.err
+
+    return run
+
+
+@pytest.fixture
+def config(tmp_path):
+    path = tmp_path / "market.toml"
+    path.write_text(CONFIG)
+    return path
+
+
+def test_scripts_and_plugin_give_the_same_answers(asked, config):
+    """At several times of the job and of the question, before and after reservations."""
+    options = {"log": "synthetic", "base_time_s": 400000}
+    plugin = FakeQstat(PluginSettings("small", 512, 1, START, options=options))
+    asked("fake-qstat", config, "--cores", 1)  # the first question starts the system
+    answers = set()
+    for number in range(12):
+        now, cores, ahead = START + number * 37 * MINUTE, 100 + 20 * number, number % 4 * HOUR
+        begins = now + ahead
+        job = RequestUnit(1, 1, begins + HOUR, TotalCores(cores), not_before=begins, wall_time=HOUR)
+        slot = plugin.quote(job, now)
+        arguments = ("--cores", cores, "--at", f"+{ahead // SECOND}s")
+        code, out, err = asked("fake-qstat", config, *arguments, at=now)
+        assert (code, out) == ((1, "") if isinstance(slot, Refusal) else (0, f"{100 * slot.load:.1f}")), err
+        answers.add(out)
+        if code == 0 and number % 2:
+            plugin.hold(f"job-{number}", job, slot, now + HOUR, now)
+            plugin.confirm(f"job-{number}", now)
+            code, out, _ = asked("fake-qrstat", config, *arguments, at=now)
+            assert (code, out.startswith("small-")) == (0, True)
+    assert len(answers) > 3
+
+
+def test_a_log_is_asked_at_its_base_time_and_keeps_what_was_reserved(asked, tmp_path):
+    log = tmp_path / "log.swf"
+    log.write_text(f"; MaxProcs: 64\n{LOG}")
+    an_hour_in = ("--base-time", "1h", "--system-start", "2026-11-21T08:00:00Z")
+    assert asked("fake-qstat", log, "--cores", 8, *an_hour_in) == (0, "87.5", "")  # 56 of 64
+    assert asked("fake-qstat", log, "--cores", 8, "--at", "+1h", *an_hour_in) == (0, "0.0", "")
+    code, out, err = asked("fake-qstat", log, "--cores", 9, *an_hour_in)
+    assert (code, out) == (1, "")
+    assert "9 of 64 cores are not free" in err
+    assert "nearest: 2026-11-21T09:00:00Z" in err
+    code, out, _ = asked("fake-qrstat", log, "--cores", 32, "--at", "+1h", "--walltime", "2h", "--json", *an_hour_in)
+    told = json.loads(out)
+    assert (code, told["load_percent"], told["refusal"]) == (0, 0.0, None)
+    assert told["reservation_id"]
+    later = START + 90 * MINUTE  # it is no hold, which would have ended
+    assert asked("fake-qstat", log, "--cores", 32, *an_hour_in, at=later)[:2] == (0, "50.0")
+    code, out, _ = asked("fake-qrstat", log, "--cores", 33, "--at", "+2h", "--json", *an_hour_in)
+    told = json.loads(out)
+    assert (code, told["reservation_id"], told["refusal"]["code"]) == (1, None, "cores_taken")
+
+
+def test_a_machine_is_asked_by_its_name(asked):
+    assert asked("fake-qstat", "angara-desmos", "--cores", 32) == (
+        0,
+        "0.0",
+        "angara-desmos: its load is a synthetic workload's\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("machine", "arguments", "complaint"),
+    [
+        ("nothing", ("--cores", 1), "no such file or shipped swarm"),
+        ("table2", ("--cores", 1), "expected table2:RESOURCE, one of atlas1"),
+        ("table2:curie9", ("--cores", 1), "unknown resource 'curie9'"),
+        ("table2:curie1", ("--cores", 1, "--base-time", "1h"), "stands in its configuration"),
+        ("curie1", ("--at", "+1h"), "need --cores"),
+        ("curie1", ("--json",), "need --cores"),
+        ("flat:8", ("--cores", 1), "no such file"),
+    ],
+)
+def test_what_cannot_be_asked_is_said(asked, machine, arguments, complaint):
+    code, out, err = asked("fake-qstat", machine, *arguments)
+    assert (code, out) == (2, "")
+    assert complaint in err
+    assert "Traceback" not in err
+
+
+def test_a_real_machine_is_no_simulated_one(asked, tmp_path):
+    path = tmp_path / "real.toml"
+    path.write_text(
+        CONFIG.replace('"fake_qstat"', '"gridengine"').replace('log = "synthetic", base_time_s = 400000', 'queue = "q"')
+    )
+    code, _, err = asked("fake-qstat", path, "--cores", 1)
+    assert (code, "gridengine is no simulated machine" in err) == (2, True), err
+
+
+def test_a_log_without_the_number_of_its_processors_is_refused(asked, tmp_path):
+    log = tmp_path / "log.swf"
+    log.write_text(LOG)
+    code, _, err = asked("fake-qstat", log, "--cores", 1)
+    assert (code, "its header has no MaxProcs" in err) == (2, True)
