@@ -8,16 +8,13 @@ never exceed the payments.
 
 from __future__ import annotations
 
-import hashlib
-import json
-from base64 import urlsafe_b64encode
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Final
 
 from ramp.model import money
 from ramp.model.agreement import ORDER_VALIDITY_MAX, Agreement, ContractChange
-from ramp.model.called_terms import terms_digest
+from ramp.model.called_terms import digest_of, terms_digest
 from ramp.model.contents.orders import OrderLine
 from ramp.model.instant import Duration, Instant, iso, seconds
 
@@ -84,12 +81,11 @@ class SlotState:
 
 
 def state_digest(state: Agreement | ContractChange) -> str:
-    """Return SHA-256 of an agreement's or amendment's statement of its slot, as URL-safe base64 without padding.
+    """Return the digest (`called_terms.digest_of`) of an agreement's or amendment's statement of its slot.
 
-    The digest covers JSON in UTF-8 with sorted keys and no blanks, instants in microseconds. For an amendment it has
-    all fields by their names. For an agreement it has its ids, parties, slot, price and cost, and `terms`: the
-    `called_terms.terms_digest` of the unit as it was asked for, with the rule of its price or an empty one. `is` names
-    the kind of document.
+    Instants are in microseconds. For an amendment it has all fields by their names. For an agreement it has its ids,
+    parties, slot, price and cost, and `terms`: the `called_terms.terms_digest` of the unit as it was asked for, with
+    the rule of its price or an empty one. `is` names the kind of document.
     """
     if isinstance(state, ContractChange):
         said: dict[str, object] = {"is": type(state).__name__, **asdict(state)}
@@ -113,8 +109,7 @@ def state_digest(state: Agreement | ContractChange) -> str:
             "issued_at": state.issued_at,
             "terms": terms_digest(state.request, "" if state.price is None else state.price.rule),
         }
-    text = json.dumps(said, sort_keys=True, separators=(",", ":"))
-    return urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii").rstrip("=")
+    return digest_of(said)
 
 
 def first_state(agreement: Agreement) -> SlotState:
