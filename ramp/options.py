@@ -372,7 +372,6 @@ class _Reader:
         return self._scalar(value, kind, path)
 
     def table(self, values: Mapping[str, Any], into: Any, path: _Path) -> Any:
-        """A table as a dataclass."""
         try:
             hints = get_type_hints(into, include_extras=True)
         except Exception as error:  # a guest's class, whose annotations name what is not there
@@ -389,8 +388,8 @@ class _Reader:
             if name in values:
                 read[one.name] = self.read(values[name], hints[one.name], (*path, name))
             elif one.default is MISSING and one.default_factory is MISSING:
-                wanted = [each for each in get_args(hints[one.name]) if isinstance(each, Wanted)]
-                self.findings.append(((*path, name), f"is missing{_wanted_words(wanted)}"))
+                wanted = [f"; expected {each.words}" for each in get_args(hints[one.name]) if isinstance(each, Wanted)]
+                self.findings.append(((*path, name), f"is missing{''.join(wanted)}"))
         if len(self.findings) > before:
             return None
         try:
@@ -402,7 +401,6 @@ class _Reader:
         return None
 
     def _one_of(self, value: Any, kinds: Sequence[Any], kind: Any, path: _Path) -> Any:
-        """A value of the first type that takes it."""
         if value is None and type(None) in get_args(kind):
             return None
         tried = []
@@ -419,7 +417,6 @@ class _Reader:
         return self._wrong(path, value, " or ".join(words).replace(" | ", " or "))
 
     def _conditional(self, value: Any, kind: Any, path: _Path) -> Any:
-        """A value with conditions on it."""
         inner, *conditions = get_args(kind)
         if (written := _written(kind)) is not None:
             try:
@@ -468,10 +465,6 @@ def _is_storable(text: str) -> bool:
         return b"\0" not in os.fsencode(text)
     except UnicodeEncodeError:
         return False
-
-
-def _wanted_words(conditions: Sequence[Wanted]) -> str:
-    return "".join(f"; expected {each.words}" for each in conditions)
 
 
 def _condition_words(found: Any, condition: Bounds | Wanted) -> str:

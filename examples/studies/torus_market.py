@@ -21,11 +21,12 @@ from ramp.protocol.progress import RequestEnded
 from ramp.protocol.timing import Timing
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.values import open_plugin, pricing_strategy
+from ramp.runtime.shipped_swarms import find_config
 from simulation.experiments.figures import Axis, Curves, Figure
 from simulation.experiments.means import Means
 from simulation.experiments.result import Column
 from simulation.experiments.study import Shown, Study
-from simulation.experiments.trials.plan import STAND_IN_NOTE, swarms_directory, workload_of
+from simulation.experiments.trials.plan import STAND_IN_NOTE, workload_of
 from simulation.machines.grid import Grid
 from simulation.market.actors import COMPOSITION
 from simulation.market.observing import unless_rule_failed
@@ -126,7 +127,7 @@ class Meter:
 
 def swarm_resources(name):
     """The machines of a shipped swarm, in its order."""
-    return load_config(swarms_directory() / f"{name}.toml").resources
+    return load_config(find_config(name)).resources
 
 
 def run_market(case):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from base64 import urlsafe_b64encode
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -17,17 +18,22 @@ from ramp.model.request import RequestUnit
 
 
 def terms_digest(unit: RequestUnit, rule: str) -> str:
-    """Return SHA-256 of a unit's called terms and the auction's rule, as URL-safe base64 without padding.
+    """Return the digest of a unit's called terms and the auction's rule.
 
-    The digest covers JSON in UTF-8 with sorted keys and no blanks: the rule, and the unit's stated fields by name
-    (instants and durations in microseconds; cores, disk and torus terms with their kind, under `is`) except its price,
-    which falls from round to round and is in the offer separately.
+    It covers the rule, and the unit's stated fields by name (instants and durations in microseconds; cores, disk and
+    torus terms with their kind, under `is`) except its price, which falls from round to round and is in the offer
+    separately.
 
     Args:
         unit: as in the call.
         rule: named in the call.
     """
-    text = json.dumps({"rule": rule, "unit": _stated(unit)}, sort_keys=True, separators=(",", ":"))
+    return digest_of({"rule": rule, "unit": _stated(unit)})
+
+
+def digest_of(plain: Mapping[str, object]) -> str:
+    """Return SHA-256 of JSON in UTF-8 with sorted keys and no blanks, as URL-safe base64 without padding."""
+    text = json.dumps(plain, sort_keys=True, separators=(",", ":"))
     return urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii").rstrip("=")
 
 

@@ -5,6 +5,8 @@ The site of a resource is the domain of its name, which its certificate and its 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ramp.model.instant import iso
 from ramp.model.money import credits_text
 from ramp.model.offer import Offer, Refusal, RefusalCode
@@ -15,11 +17,30 @@ from ramp.model.sizes.moldable import cost_cap, least_cores, size_problem
 
 def shortcoming(unit: RequestUnit, offer: Offer) -> str:
     """Say why an offer does not meet a unit (whose price is the limit); empty if it does."""
+    return next(shortcomings(unit, offer), "")
+
+
+def shortcomings(unit: RequestUnit, offer: Offer) -> Iterator[str]:
+    """Yield all reasons why an offer does not meet a unit, whose price is the limit."""
+    length, enough = offer.end - offer.start, offer.cores >= least_cores(unit)
     if problem := cost_problem(unit, offer, offer.cost):
-        return problem
-    if offer.cores < least_cores(unit):
-        return f"too few cores: got {offer.cores}, expected at least {least_cores(unit)}"
-    return start_shortcoming(unit, offer) or site_shortcoming(unit, offer) or slot_shortcoming(unit, offer)
+        yield problem
+    if not enough:
+        yield f"too few cores: got {offer.cores}, expected at least {least_cores(unit)}"
+    if offer.start_probability is not None and (problem := start_shortcoming(unit, offer)):
+        yield problem
+    if unit.sites is not None and (problem := site_shortcoming(unit, offer)):
+        yield problem
+    if unit.not_before is not None and offer.start < unit.not_before:
+        yield f"it starts at {iso(offer.start)}, before {iso(unit.not_before)}"
+    if offer.end > unit.deadline:
+        yield f"it ends at {iso(offer.end)}, after {iso(unit.deadline)}"
+    if unit.moldable is not None and enough and (problem := size_problem(unit, offer.cores, length)):
+        yield problem
+    if unit.moldable is None and unit.wall_time is not None and length < unit.wall_time:
+        yield "it is shorter than the wall time"
+    if length <= 0:
+        yield "it ends before it starts"
 
 
 def cost_problem(unit: RequestUnit, offer: Offer, cost: int) -> str:
@@ -30,21 +51,6 @@ def cost_problem(unit: RequestUnit, offer: Offer, cost: int) -> str:
     got, most = credits_text(cost), credits_text(cap)
     limit = f"{unit.cores.total} cores asked at {unit.cpu_hour_cost} credits/core-hour"
     return f"cost too high: got {got} credits for {offer.cores} cores, expected at most {most} ({limit})"
-
-
-def slot_shortcoming(unit: RequestUnit, offer: Offer) -> str:
-    """Say why the offer's window does not meet the unit; empty if it does."""
-    if unit.not_before is not None and offer.start < unit.not_before:
-        return f"it starts at {iso(offer.start)}, before {iso(unit.not_before)}"
-    if offer.end > unit.deadline:
-        return f"it ends at {iso(offer.end)}, after {iso(unit.deadline)}"
-    if unit.moldable is not None and (problem := size_problem(unit, offer.cores, offer.end - offer.start)):
-        return problem
-    if unit.moldable is None and unit.wall_time is not None and offer.end - offer.start < unit.wall_time:
-        return "it is shorter than the wall time"
-    if offer.end <= offer.start:
-        return "it ends before it starts"
-    return ""
 
 
 def site_of(agent: str) -> str:

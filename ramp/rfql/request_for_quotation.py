@@ -29,7 +29,7 @@ from ramp.model.request import (
 )
 from ramp.model.sizes.moldable import moldable_problems
 from ramp.rfql import extension_terms
-from ramp.rfql.xml import date_and_time, markup, schema
+from ramp.rfql.xml import markup, schema
 from ramp.rfql.xml.namespaces import LIMITS, MOLDABLE, RFQ, SITES, START, TORUS
 from ramp.rfql.xml.parser import Element, parse_file
 
@@ -135,7 +135,9 @@ def write_request(rfq: RequestForQuotation) -> str:
     if not numbers or numbers != list(range(1, len(numbers) + 1)):
         raise DocumentError(f"wrong unit numbers: got {numbers}, expected 1, 2, 3 and so on")
     inside = "".join([write_unit(unit, root=False) for unit in rfq.units])
-    limit = "" if rfq.max_cost is None else f'<MaxCost xmlns="{LIMITS}">{_plain_credits(rfq.max_cost)}</MaxCost>'
+    limit = ""
+    if rfq.max_cost is not None:
+        limit = f'<MaxCost xmlns="{LIMITS}">{credits_text(rfq.max_cost).replace(" ", "")}</MaxCost>'
     return f'<RequestForQuotation xmlns="{RFQ}">{inside}{limit}</RequestForQuotation>'
 
 
@@ -149,13 +151,13 @@ def write_unit(unit: RequestUnit, *, root: bool) -> str:
     Raises:
         DocumentError: for values that RFQL cannot carry.
     """
-    end_date, end_time = date_and_time.split(unit.deadline)
+    end_date, end_time = markup.split_moment(unit.deadline)
     parts = [
         f'<Request xmlns="{RFQ}">' if root else "<Request>",
         f"<CPUHourCost>{unit.cpu_hour_cost}</CPUHourCost><EndDate>{end_date}</EndDate><EndTime>{end_time}</EndTime>",
     ]
     if unit.not_before is not None:
-        start_date, start_time = date_and_time.split(unit.not_before)
+        start_date, start_time = markup.split_moment(unit.not_before)
         parts.append(f"<StartDate>{start_date}</StartDate><StartTime>{start_time}</StartTime>")
     for name, text in (
         ("OperatingSystem", unit.operating_system),
@@ -260,11 +262,6 @@ def _read_max_cost(root: Element) -> tuple[int | None, tuple[str, ...]]:
     return amount, tuple(violations)
 
 
-def _plain_credits(amount: int) -> str:
-    """Write an amount as in the schema: `99.50`."""
-    return credits_text(amount).replace(" ", "")
-
-
 def _line_of(violation: str) -> int:
     number = violation.removeprefix("line ").partition(":")[0]
     return int(number) if number.isdecimal() else 0
@@ -277,7 +274,7 @@ def _place_of(violation: str) -> tuple[str, ...]:
 
 def _is_date(date: str) -> bool:
     try:
-        date_and_time.join(date, "00:00:00")
+        markup.join_moment(date, "00:00:00")
     except ValueError:
         return False
     return True
@@ -393,7 +390,7 @@ class _UnitReader:
         if time is None and which == "End":
             return None  # the schema check reports that it is missing
         try:
-            return date_and_time.join(date, "00:00:00" if time is None else time)
+            return markup.join_moment(date, "00:00:00" if time is None else time)
         except ValueError as error:
             self._tell(f"{which}Time" if _is_date(date) else f"{which}Date", str(error))
             return None

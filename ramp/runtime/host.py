@@ -200,7 +200,6 @@ class Host:
         return error
 
     def _carry_out(self, effects: Sequence[fx.Effect], now: Instant) -> None:
-        """Carry effects out, and those of the answers to them."""
         try:
             while True:
                 for effect in effects:

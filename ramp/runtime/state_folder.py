@@ -204,19 +204,10 @@ class StateFolder:
         return path.read_text("utf-8").strip()
 
 
-def default_state_dir(environment: Mapping[str, str] | None = None) -> Path:
-    """Return the default state folder: $RAMP_STATE, $XDG_STATE_HOME/ramp, or ~/.local/state/ramp."""
-    known = os.environ if environment is None else environment
-    if known.get(STATE_VARIABLE):
-        return Path(known[STATE_VARIABLE])
-    if known.get("XDG_STATE_HOME"):
-        return Path(known["XDG_STATE_HOME"]) / "ramp"
-    return Path.home() / ".local" / "state" / "ramp"
-
-
 def state_folder(path: Path | str | None) -> StateFolder:
-    """Return the state folder with a path, or the default one."""
-    return StateFolder(Path(path or default_state_dir()).absolute())
+    """Return the state folder with a path; by default $RAMP_STATE, $XDG_STATE_HOME/ramp, or ~/.local/state/ramp."""
+    home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return StateFolder(Path(path or os.environ.get(STATE_VARIABLE) or Path(home, "ramp")).absolute())
 
 
 def _fits_sockets(folder: Path) -> bool:

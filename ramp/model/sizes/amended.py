@@ -8,16 +8,13 @@ never exceed the payments.
 
 from __future__ import annotations
 
-import hashlib
-import json
-from base64 import urlsafe_b64encode
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Final
 
 from ramp.model import money
 from ramp.model.agreement import ORDER_VALIDITY_MAX, Agreement, ContractChange
-from ramp.model.called_terms import terms_digest
+from ramp.model.called_terms import digest_of, terms_digest
 from ramp.model.contents.orders import OrderLine
 from ramp.model.instant import Duration, Instant, iso, seconds
 
@@ -84,12 +81,11 @@ class SlotState:
 
 
 def state_digest(state: Agreement | ContractChange) -> str:
-    """Return SHA-256 of an agreement's or amendment's statement of its slot, as URL-safe base64 without padding.
+    """Return the digest (`called_terms.digest_of`) of an agreement's or amendment's statement of its slot.
 
-    The digest covers JSON in UTF-8 with sorted keys and no blanks, instants in microseconds. For an amendment it has
-    all fields by their names. For an agreement it has its ids, parties, slot, price and cost, and `terms`: the
-    `called_terms.terms_digest` of the unit as it was asked for, with the rule of its price or an empty one. `is` names
-    the kind of document.
+    Instants are in microseconds. For an amendment it has all fields by their names. For an agreement it has its ids,
+    parties, slot, price and cost, and `terms`: the `called_terms.terms_digest` of the unit as it was asked for, with
+    the rule of its price or an empty one. `is` names the kind of document.
     """
     if isinstance(state, ContractChange):
         said: dict[str, object] = {"is": type(state).__name__, **asdict(state)}
@@ -113,8 +109,7 @@ def state_digest(state: Agreement | ContractChange) -> str:
             "issued_at": state.issued_at,
             "terms": terms_digest(state.request, "" if state.price is None else state.price.rule),
         }
-    text = json.dumps(said, sort_keys=True, separators=(",", ":"))
-    return urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii").rstrip("=")
+    return digest_of(said)
 
 
 def first_state(agreement: Agreement) -> SlotState:
@@ -151,7 +146,6 @@ def _within(state: SlotState, cores: int, until: Instant) -> tuple[Span, ...]:
 
 
 def _with_begins(state: SlotState) -> list[tuple[Instant, Span]]:
-    """Return the spans of a slot with their begins."""
     begins = [state.start, *(span.end for span in state.spans)]
     return list(zip(begins, state.spans, strict=False))
 
@@ -291,7 +285,6 @@ def mixed_problem(state: SlotState) -> tuple[str, str]:
 
 
 def _growth_problem(state: SlotState, amendment: ContractChange) -> tuple[str, str] | None:
-    """Say why an addition does not fit the state that it changes."""
     if not is_growth(state, amendment.cores, amendment.until):
         return mixed_problem(state)
     if not amendment.issued_at < amendment.effective_at < amendment.valid_until <= state.until:

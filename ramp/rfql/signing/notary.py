@@ -196,7 +196,7 @@ class PublicNotary:
         except SealInvalid:
             raise
         except DocumentError as error:
-            raise seals.as_seal_error(error) from error
+            raise SealInvalid(error.reason, source=error.source, violations=error.violations) from error
         if self._passed is not None:
             serial = certificates.serial_text(signer.certificate)
             self._passed.append(f"certificate {serial} of {signer.name} as {signer.role}: {self._trust.standing()}")

@@ -37,7 +37,7 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 
-from ramp.errors import DocumentError, SealInvalid
+from ramp.errors import SealInvalid
 from ramp.model import instant
 from ramp.model.acl import Message
 from ramp.model.instant import Instant
@@ -251,45 +251,36 @@ def looks_sealed(text: str) -> bool:
     return text.startswith(FIRST_LINE + "\n")
 
 
-def parse(text: str, source: str | None = None) -> SealedText:
-    """Split a sealed message's text into its parts, without verifying it.
-
-    Args:
-        text: as `SealedText.text` writes it.
-        source: its name in messages.
+def parse(text: str) -> SealedText:
+    """Split the text of a sealed message, as `SealedText.text` writes it, into its parts, without verifying it.
 
     Raises:
         DocumentError: over the size limit, or no text at all.
         SealInvalid: if it is no sealed message, or not in the one form allowed.
     """
-    check_size(text, source, TEXT_BYTES_MAX)
+    check_size(text, limit=TEXT_BYTES_MAX)
     if not looks_sealed(text):
-        raise SealInvalid(f"it does not begin with the line {FIRST_LINE!r}", source=source)
+        raise SealInvalid(f"it does not begin with the line {FIRST_LINE!r}")
     head, _, rest = text.partition("\n\n")
     lines = head.split("\n")[1:]
     if len(lines) != len(HEADERS):
-        raise SealInvalid(f"wrong header lines: got {len(lines)}, expected {', '.join(HEADERS)}", source=source)
+        raise SealInvalid(f"wrong header lines: got {len(lines)}, expected {', '.join(HEADERS)}")
     values = []
     for name, line in zip(HEADERS, lines, strict=True):
         given, _, value = line.partition(":")
         if given != name:
-            raise SealInvalid(f"wrong header line: got {shown(line)}, expected {name!r}", source=source)
+            raise SealInvalid(f"wrong header line: got {shown(line)}, expected {name!r}")
         values.append(value.removeprefix(" "))
-    body, signature, certificate = _trailer(rest, source)
+    body, signature, certificate = _trailer(rest)
     headers = dict(zip(_HEADER_FIELDS, values, strict=True))
     sealed = SealedText(**headers, body=body, signature=signature, certificate=certificate)
     if sealed.text() != text:
-        raise SealInvalid("it differs from the canonical form of a sealed message", source=source)
+        raise SealInvalid("it differs from the canonical form of a sealed message")
     return sealed
 
 
-def _trailer(rest: str, source: str | None) -> tuple[str, str, str]:
+def _trailer(rest: str) -> tuple[str, str, str]:
     parts = rest.removesuffix("\n").rsplit("\n", 2)
     if len(parts) != 3 or not parts[1].startswith("signature: ") or not parts[2].startswith("certificate: "):
-        raise SealInvalid("its last two lines are not signature and certificate", source=source)
+        raise SealInvalid("its last two lines are not signature and certificate")
     return parts[0], parts[1].removeprefix("signature: "), parts[2].removeprefix("certificate: ")
-
-
-def as_seal_error(error: DocumentError) -> SealInvalid:
-    """Convert an error about a seal's signer to an error of the seal."""
-    return SealInvalid(error.reason, source=error.source, violations=error.violations)

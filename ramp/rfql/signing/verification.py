@@ -20,12 +20,9 @@ from ramp.model import contents, instant, money
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, ContractChange
 from ramp.model.instant import Instant
-from ramp.model.offer import Offer
 from ramp.model.price_paid import how_priced, price_problem
-from ramp.model.request import RequestUnit
-from ramp.model.shortcoming import cost_problem, site_shortcoming
+from ramp.model.shortcoming import shortcomings
 from ramp.model.sizes.amended import SlotState, after, change_problem, first_state, state_digest
-from ramp.model.sizes.moldable import least_cores, size_problem
 from ramp.rfql import documents
 from ramp.rfql.signing import certificates, seals
 from ramp.rfql.signing.notary import PublicNotary, Verified, VerifiedSignature, verify_document
@@ -330,7 +327,11 @@ def _agreement_report(path: str, verified: Verified, now: Instant, passed: list[
     if body.offer.in_queue:
         said = f"a job that had to start by {instant.iso(body.offer.start)}, promised with probability"
         passed.append(f"{said} {body.offer.start_probability:g}; refund of a late start: {body.offer.if_late}")
-    warnings = _expired_since(verified.signatures, now) + unmet_terms(body.request, body.offer)
+    unmet = shortcomings(body.request, body.offer)  # a best offer, which the user has approved
+    warnings = (
+        *_expired_since(verified.signatures, now),
+        *(f"the offer does not meet the request: {text}" for text in unmet),
+    )
     return FileReport(
         path, "agreement", tuple(passed), agreement=body, signatures=verified.signatures, warnings=warnings
     )
@@ -346,22 +347,6 @@ def _change_report(path: str, verified: Verified, now: Instant, passed: list[str
         warnings += (f"{body.resource} has not countersigned it",)
     kind = "cancellation" if body.is_terminal else "amendment"
     return FileReport(path, kind, tuple(passed), change=body, signatures=verified.signatures, warnings=warnings)
-
-
-def unmet_terms(request: RequestUnit, offer: Offer) -> tuple[str, ...]:
-    """Describe the request's terms that the offer does not meet (after a user's approval of a best offer)."""
-    deadline = instant.iso(request.deadline)
-    checks = [
-        (bool(dear := cost_problem(request, offer, offer.cost)), dear),
-        (offer.end > request.deadline, f"slot ends at {instant.iso(offer.end)}, after the deadline {deadline}"),
-        (offer.cores < least_cores(request), f"{offer.cores} cores of the {least_cores(request)} asked for"),
-        (bool(size := size_problem(request, offer.cores, offer.end - offer.start)), size),
-        (bool(site := site_shortcoming(request, offer)), site),
-    ]
-    if request.not_before is not None:
-        start = instant.iso(request.not_before)
-        checks.append((offer.start < request.not_before, f"slot starts at {instant.iso(offer.start)}, before {start}"))
-    return tuple(f"the offer does not meet the request: {text}" for unmet, text in checks if unmet)
 
 
 # An agreement and its amendments as an unbroken chain (`ramp.model.sizes.amended`)

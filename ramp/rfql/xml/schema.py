@@ -81,20 +81,14 @@ def schema(name: str = "market") -> etree.XMLSchema:
     return etree.XMLSchema(etree.parse(schemas_dir() / f"{name}.xsd"))
 
 
-def check(root: Element, source: str | None = None, name: str = "market") -> None:
-    """Check a document against the schema.
-
-    Args:
-        root: the document's root element.
-        source: the document's name in the message.
-        name: of the schema.
+def check(root: Element, source: str | None = None) -> None:
+    """Check a document of the market, by its root element; `source` is its name in the message.
 
     Raises:
         DocumentError: with all findings, each naming line, element, value and expected value.
     """
-    compiled = schema(name)
-    if not compiled.validate(root):
-        raise schema_violation(violations_of(compiled), source)
+    if violations := findings(root):
+        raise schema_violation(violations, source)
 
 
 def schema_violation(violations: tuple[str, ...], source: str | None) -> DocumentError:
@@ -130,7 +124,8 @@ def violations_of(compiled: etree.XMLSchema) -> tuple[str, ...]:
 def _plain(rest: str) -> str:
     body = _FACET.sub("", rest, count=1)
     if match := _ENUMERATED.match(body):
-        return f"got {shown(match['value'])}, {_nearest(match['value'], match['names'])}"
+        names = tuple(name.strip(" '") for name in match["names"].split(","))
+        return f"got {shown(match['value'])}, {nearest_name(match['value'], names)}"
     if match := _NOT_EXPECTED.match(body):
         if not match["names"]:
             return "not allowed here; give one of the alternatives only, each element once and in order"
@@ -170,10 +165,6 @@ def _alternatives(names: str) -> str:
     # "##other{...}*" is libxml2's name for the extension point; users see the published terms only.
     listed = [name.strip() for name in names.split(",") if not name.strip().startswith("##")]
     return " or ".join(listed) if listed else "the end of the parent element, or extension elements"
-
-
-def _nearest(value: str, names: str) -> str:
-    return nearest_name(value, tuple(name.strip(" '") for name in names.split(",")))
 
 
 def nearest_name(value: str, names: tuple[str, ...]) -> str:

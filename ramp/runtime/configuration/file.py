@@ -31,33 +31,9 @@ from ramp.protocol.conversations import least_retention
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.timing import Timing
 from ramp.runtime.auction_rules import RULES
-from ramp.runtime.configuration.sites import (
-    EMBEDDED,
-    EXTERNAL,
-    PROSODY,
-    BankConfig,
-    EnrolmentConfig,
-    FederationConfig,
-    JoiningConfig,
-    Name,
-    ServerConfig,
-    SiteConfig,
-    Text,
-    Whole,
-)
-from ramp.runtime.configuration.values import (
-    PLUGIN_GROUP,
-    PRICING_GROUP,
-    QUEUE_BOUND,
-    GuestLimits,
-    Isolation,
-    LogConfig,
-    MarketTable,
-    QuotaConfig,
-    ResourceConfig,
-    SwarmConfig,
-    UserConfig,
-)
+from ramp.runtime.configuration import sites, values
+from ramp.runtime.configuration.sites import Name, Text, Whole
+from ramp.runtime.configuration.values import SwarmConfig
 
 CONFIG_VERSION: Final = 1
 """Version of the file's format, and the default of a file without one."""
@@ -122,7 +98,7 @@ class ResourceTable:
     plugin: Text | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     pricing: Text = "ramp"
-    isolation: Isolation = Isolation.AUTO
+    isolation: values.Isolation = values.Isolation.AUTO
     executor: Executor | None = None
     accounts: Mapping[str, LocalAccount] = field(default_factory=dict)
 
@@ -158,19 +134,19 @@ class MarketFile:
     """
 
     version: Whole = CONFIG_VERSION
-    market: MarketTable = field(default_factory=MarketTable)
-    server: ServerConfig = field(default_factory=ServerConfig)
+    market: values.MarketTable = field(default_factory=values.MarketTable)
+    server: sites.ServerConfig = field(default_factory=sites.ServerConfig)
     timing: Timing = field(default_factory=Timing)
-    quotas: QuotaConfig = field(default_factory=QuotaConfig)
-    guests: GuestLimits = field(default_factory=GuestLimits)
-    logs: LogConfig = field(default_factory=LogConfig)
+    quotas: values.QuotaConfig = field(default_factory=values.QuotaConfig)
+    guests: values.GuestLimits = field(default_factory=values.GuestLimits)
+    logs: values.LogConfig = field(default_factory=values.LogConfig)
     launching: LaunchingConfig = field(default_factory=LaunchingConfig)
     accounts: Mapping[str, LocalAccount] = field(default_factory=dict)
-    bank: BankConfig = field(default_factory=BankConfig)
-    site: SiteConfig | None = None
-    federation: FederationConfig | None = None
-    enrolment: EnrolmentConfig | None = None
-    users: tuple[UserConfig, ...] = ()
+    bank: sites.BankConfig = field(default_factory=sites.BankConfig)
+    site: sites.SiteConfig | None = None
+    federation: sites.FederationConfig | None = None
+    enrolment: sites.EnrolmentConfig | None = None
+    users: tuple[values.UserConfig, ...] = ()
     machines: Mapping[str, MachineTable] = field(default_factory=dict)
     resources: tuple[ResourceTable, ...] = ()
 
@@ -231,19 +207,19 @@ def _complete(data: Mapping[str, Any]) -> Mapping[str, Any]:
     """Make a server with addresses an external one, unless the file says what it is."""
     server = data.get("server")
     if isinstance(server, Mapping) and server.get("addresses"):
-        return {**data, "server": {"kind": EXTERNAL, **server}}
+        return {**data, "server": {"kind": sites.EXTERNAL, **server}}
     return data
 
 
 def _config(file: MarketFile, path: Path) -> SwarmConfig:
-    joining = JoiningConfig(file.site, file.federation, file.enrolment)
+    joining = sites.JoiningConfig(file.site, file.federation, file.enrolment)
     market, signed = file.market, file.market.signed_offers
     named = file.market if file.site is None else file.site
     ca_file, passwords = (
         None if each is None else (path.parent / each).resolve()
         for each in (file.server.ca_file, file.server.passwords)
     )
-    stated = {each.name: getattr(market, each.name) for each in fields(MarketTable)}
+    stated = {each.name: getattr(market, each.name) for each in fields(values.MarketTable)}
     own = {key: getattr(named, key) for key in _OWN_AGENTS}
     return SwarmConfig(
         **stated | own | {"signed_offers": joining.crosses_sites if signed is None else signed},
@@ -261,13 +237,13 @@ def _config(file: MarketFile, path: Path) -> SwarmConfig:
     )
 
 
-def _resource(file: MarketFile, table: ResourceTable) -> ResourceConfig:
+def _resource(file: MarketFile, table: ResourceTable) -> values.ResourceConfig:
     machine = file.machines[table.machine]
     plugin = table.plugin or machine.plugin
     accounts = named_accounts({**file.accounts, **table.accounts}, file.market.domain)
     executor = table.executor or file.launching.executor
-    launching = launch_terms(file.launching, executor, accounts, reserves=plugin != QUEUE_BOUND)
-    return ResourceConfig(
+    launching = launch_terms(file.launching, executor, accounts, reserves=plugin != values.QUEUE_BOUND)
+    return values.ResourceConfig(
         name=table.name,
         plugin=plugin,
         options={**machine.options, **table.options},
@@ -300,14 +276,14 @@ def _wrong_tables(file: MarketFile, market: Mapping[str, Any]) -> Iterator[_Find
         right = f"{least / SECOND:g} or more, for peers may still send messages about finished business"
         yield ("timing", "retention_s"), f"got {file.timing.retention / SECOND:g}, expected {right}"
     kind = file.server.kind
-    if file.federation is not None and kind != PROSODY:
-        yield ("server", "kind"), f'got {kind!r}, expected "{PROSODY}" where there is a table [federation]'
+    if file.federation is not None and kind != sites.PROSODY:
+        yield ("server", "kind"), f'got {kind!r}, expected "{sites.PROSODY}" where there is a table [federation]'
     if file.site is None:
         return
     if file.enrolment is not None:
         yield ("enrolment",), "a site that joined a market has no enrolment office; remove the table"
-    if kind == EMBEDDED:
-        right = f'"{PROSODY}" or "{EXTERNAL}": the embedded server reaches no other site'
+    if kind == sites.EMBEDDED:
+        right = f'"{sites.PROSODY}" or "{sites.EXTERNAL}": the embedded server reaches no other site'
         yield ("server", "kind"), f"got {kind!r}, expected {right}"
     for key in (each for each in _OWN_AGENTS if each in market):
         right = f"no value: a site has none of its own; site.{key} is the market's"
@@ -329,7 +305,10 @@ def _wrong_resources(file: MarketFile) -> Iterator[_Finding]:
             yield (*where, "machine"), f"no [machines.{table.machine}]{near}"
             continue
         plugin = table.plugin or file.machines[table.machine].plugin
-        for group, name, key in ((PLUGIN_GROUP, plugin, "plugin"), (PRICING_GROUP, table.pricing, "pricing")):
+        for group, name, key in (
+            (values.PLUGIN_GROUP, plugin, "plugin"),
+            (values.PRICING_GROUP, table.pricing, "pricing"),
+        ):
             known = sorted({entry.name for entry in entry_points(group)})
             if name not in known:
                 yield (*where, key), f"unknown {key} {name!r}{nearest_name(name, known)}"

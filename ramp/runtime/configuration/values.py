@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
 from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError
@@ -157,16 +157,11 @@ class UserConfig:
 
 @dataclass(frozen=True, slots=True)
 class ResourceConfig:
-    """A resource of the market.
+    """A resource of the market, as its table says, with what its machine and the market say.
 
     Attributes:
-        name: the agent's local name.
-        plugin: name of its plug-in.
-        options: the plug-in's own options.
         terms: the machine's static terms.
         prices: start and minimum price and the rounds expected.
-        pricing: name of the strategy.
-        isolation: whether plug-in and price strategy have processes of their own.
         draining: whether it sells nothing new; no file says so, `ramp resource drain` does.
         launching: how jobs are launched on its slots; None where none are.
         acting: by what its buyers' local accounts are acted as; None where they are not.
@@ -182,6 +177,9 @@ class ResourceConfig:
     draining: bool = False
     launching: LaunchTerms | None = None
     acting: Acting | None = None
+
+
+_Party = TypeVar("_Party", bound=UserConfig | ResourceConfig)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,19 +212,10 @@ class MarketTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwarmConfig(MarketTable):
-    """A whole swarm: the table of the market, with all its defaults found, and the other tables.
+    """A whole swarm: the table of the market, with all its defaults found, and the other tables of its file.
 
     Attributes:
         path: the file it was read from.
-        signed_offers: whether calls and proposals are sealed as well.
-        server: the XMPP server.
-        users: the buyers.
-        resources: the sellers.
-        timing: the protocol's limits.
-        quotas: what one party may ask of another.
-        guests: what plug-ins and price strategies may take that have processes of their own.
-        logs: what processes write.
-        launching: how jobs are launched on what was bought.
         joining: what is on other sites: the market that this site has joined, or sites that have joined this market.
         banks: the Banking Agents.
     """
@@ -290,11 +279,7 @@ class SwarmConfig(MarketTable):
 
     def resource(self, local_name: str) -> ResourceConfig:
         """Return a resource by name; `ConfigurationError` if it is unknown."""
-        for resource in self.resources:
-            if resource.name == local_name:
-                return resource
-        names = [resource.name for resource in self.resources]
-        raise ConfigurationError(f"unknown resource {local_name!r}{nearest_name(local_name, names)}", path=self.path)
+        return self._named(local_name, "resource", self.resources)
 
     def refusing(self, local_name: str) -> tuple[str, ...]:
         """Return the names of resources that launch jobs and will refuse a user without a local account."""
@@ -304,12 +289,13 @@ class SwarmConfig(MarketTable):
 
     def user(self, local_name: str) -> UserConfig:
         """Return a user by name; `ConfigurationError` if it is unknown."""
-        for user in self.users:
-            if user.name == local_name:
-                return user
-        names = [user.name for user in self.users]
-        hint = nearest_name(local_name, names)
-        raise ConfigurationError(f"unknown user {local_name!r}{hint}", path=self.path)
+        return self._named(local_name, "user", self.users)
+
+    def _named(self, local_name: str, noun: str, parties: Sequence[_Party]) -> _Party:
+        found = {each.name: each for each in parties}
+        if local_name in found:
+            return found[local_name]
+        raise ConfigurationError(f"unknown {noun} {local_name!r}{nearest_name(local_name, [*found])}", path=self.path)
 
 
 def entry_point(group: str, name: str) -> metadata.EntryPoint:

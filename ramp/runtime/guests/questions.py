@@ -127,10 +127,6 @@ def _refused(unit: RequestUnit, doubt: MachineInDoubt) -> Refusal:
     return Refusal(unit.number, RefusalCode.PLUGIN_FAILED, detail=doubt.reason)
 
 
-def _unpriced(doubt: MachineInDoubt) -> PriceRefusal:
-    return PriceRefusal(RefusalCode.PLUGIN_FAILED, detail=f"the price strategy failed: {doubt.reason}")
-
-
 def _tended(asked: fx.TendSlots, values: tuple[Mapping[str, str | SlotMove] | None, ...]) -> ev.SlotsTended:
     (found,) = values
     if found is None:
@@ -180,16 +176,12 @@ def snapshot_problem(text: str) -> str:
     return "" if isinstance(snapshot, dict) else no("dict", snapshot)
 
 
-def snapshot_text(snapshot: Mapping[str, Any], limit: int = SNAPSHOT_BYTES_MAX) -> str:
-    """Write a snapshot as JSON of at most `limit` bytes.
+def snapshot_text(snapshot: Mapping[str, Any]) -> str:
+    """Write a plug-in's snapshot, of JSON types only, as JSON of at most `SNAPSHOT_BYTES_MAX` bytes.
 
     The totals `running_total` and `queued_total` are added. A list that was cut holds the first entries only.
-
-    Args:
-        snapshot: the plug-in's answer, of JSON types only.
-        limit: maximum number of bytes.
     """
-    full = dict(snapshot)
+    full, limit = dict(snapshot), SNAPSHOT_BYTES_MAX
     for name in LISTS:
         if isinstance(full.get(name), list):
             full[f"{name}_total"] = len(full[name])
@@ -323,7 +315,9 @@ ROWS: Final[tuple[Row[Any, Any, Any, Any], ...]] = (
         parts=attrgetter("questions"),
         ask=lambda strategy, slot, _: strategy(slot),
         problem=price_problem,
-        failed=lambda _, doubt, __: _unpriced(doubt),
+        failed=lambda _, doubt, __: PriceRefusal(
+            RefusalCode.PLUGIN_FAILED, detail=f"the price strategy failed: {doubt.reason}"
+        ),
         values=lambda answer: answer.prices,
         limit="price",
         impatient=True,

@@ -119,7 +119,7 @@ class Authority:
             requested = check_request(entry.invitation, asked)
             self._check_standing(entry, requested, now)
             grant = entry.grant
-            if grant is None or self._ends_soon(grant, now):
+            if grant is None or certificates.valid_until(_certificate(grant.certificate)) - now < RENEW_BEFORE:
                 grant = self._granted(entry.invitation, requested, now)
                 entries[asked.invitation_id] = replace(entry, grant=grant)
         signed = self._keys.sign_revocations(now, LIST_LIFETIME)
@@ -165,9 +165,6 @@ class Authority:
             )
         if self._keys.is_revoked(_certificate(grant.certificate)):
             raise EnrolmentRefused("revoked", f"the certificate of {entry.invitation.name} has been revoked")
-
-    def _ends_soon(self, grant: Grant, now: Instant) -> bool:
-        return certificates.valid_until(_certificate(grant.certificate)) - now < RENEW_BEFORE
 
     def _granted(self, invitation: Invitation, requested: Requested, now: Instant) -> Grant:
         try:

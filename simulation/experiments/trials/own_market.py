@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from ramp.errors import ConfigurationError
 from ramp.model.instant import HOUR, MINUTE, Duration
 from ramp.model.request import RequestUnit
 from ramp.rfql.request_for_quotation import load_request
 from ramp.runtime.auction_rules import RULES
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.values import ResourceConfig, pricing_strategy
-from simulation.experiments.trials.plan import UnitWish, swarms_directory, table2_resources
+from ramp.runtime.shipped_swarms import find_config
+from simulation.experiments.trials.plan import UnitWish, table2_resources
 
 LEAD: Final[Duration] = 5 * MINUTE
 """From the submission to the start, as in the paper's exp1; a file's own times are of some day."""
@@ -55,7 +55,7 @@ class OwnMarket:
         Raises:
             ConfigurationError: if the swarm cannot be read.
         """
-        found = load_config(_swarm_file(self.swarm)).resources if self.swarm else table2_resources()
+        found = load_config(find_config(self.swarm)).resources if self.swarm else table2_resources()
         return tuple(replace(each, pricing=self.pricing or each.pricing) for each in found)
 
     def wishes(self) -> tuple[UnitWish, ...]:
@@ -70,17 +70,6 @@ class OwnMarket:
         """What was chosen, for the summary."""
         chosen = {"rule": self.rule, "pricing": self.pricing, "requests_file": self.requests, "swarm": self.swarm}
         return {name: value for name, value in chosen.items() if value}
-
-
-def _swarm_file(swarm: str) -> Path:
-    path = Path(swarm)
-    if path.exists():
-        return path
-    shipped = swarms_directory() / f"{swarm}.toml"
-    if shipped.exists():
-        return shipped
-    names = ", ".join(sorted(each.stem for each in swarms_directory().glob("*.toml")))
-    raise ConfigurationError(f"there is neither a file {swarm} nor a shipped swarm of that name; there are {names}")
 
 
 def _wish(unit: RequestUnit) -> UnitWish:

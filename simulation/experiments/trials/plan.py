@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
 from typing import Final
 
 from ramp.model.instant import HOUR, SECOND, Duration, Instant
@@ -21,7 +20,7 @@ from ramp.protocol.outcome import RequestOutcome, RequestStatus, RoundRecord
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.sites import EMBEDDED
 from ramp.runtime.configuration.values import ResourceConfig
-from ramp.shipped_files import shipped_directory
+from ramp.runtime.shipped_swarms import find_config
 from simulation.workload.logs import find_log
 
 STAND_IN: Final = "stand-in"
@@ -239,14 +238,9 @@ class MarketResult:
     foreign_cores: float = 0.0
 
 
-def swarms_directory() -> Path:
-    """Directory of the swarms that come with the project."""
-    return shipped_directory("agents_config/swarms")
-
-
 def table2_resources() -> tuple[ResourceConfig, ...]:
     """The paper's twenty machines (Table 2), in its order."""
-    return load_config(swarms_directory() / "table2.toml").resources
+    return load_config(find_config("table2")).resources
 
 
 def workload_of(resource: ResourceConfig) -> str:

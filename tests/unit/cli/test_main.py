@@ -191,9 +191,11 @@ def test_nothing_running_is_said_by_every_verb_that_needs_a_market(tmp_path, cap
 
 
 def test_the_state_folder_comes_from_the_environment(monkeypatch):
-    from ramp.runtime.state_folder import default_state_dir
+    from ramp.runtime.state_folder import state_folder
 
-    assert str(default_state_dir({"RAMP_STATE": "/a", "XDG_STATE_HOME": "/b"})) == "/a"
-    assert str(default_state_dir({"XDG_STATE_HOME": "/b"})) == "/b/ramp"
-    monkeypatch.setenv("HOME", "/home/carol")
-    assert str(default_state_dir({})) == "/home/carol/.local/state/ramp"
+    environment = {"RAMP_STATE": "/a", "XDG_STATE_HOME": "/b", "HOME": "/home/carol"}
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    for name, expected in zip(environment, ("/a", "/b/ramp", "/home/carol/.local/state/ramp"), strict=True):
+        assert str(state_folder(None).path) == expected
+        monkeypatch.delenv(name)

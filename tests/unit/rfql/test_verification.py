@@ -276,9 +276,9 @@ def test_unmet_terms_are_warnings(
         warning.removeprefix("the offer does not meet the request: ").split(",")[0] for warning in report.warnings
     ] == [
         "cost too high: got 25 600.00 credits for 64 cores",
-        "slot ends at 2026-11-21T13:00:00Z",
-        "64 cores of the 128 asked for",
-        "slot starts at 2026-11-21T08:00:00Z",
+        "too few cores: got 64",
+        "it starts at 2026-11-21T08:00:00Z",
+        "it ends at 2026-11-21T13:00:00Z",
     ]
 
 

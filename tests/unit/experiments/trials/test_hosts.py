@@ -8,6 +8,7 @@ import os
 import pytest
 
 from ramp.runtime.configuration.file import load_config
+from ramp.runtime.shipped_swarms import find_config
 from simulation.experiments.market import network as market_network
 from simulation.experiments.market.trading import Tally
 from simulation.experiments.market.users import plans_of
@@ -16,7 +17,7 @@ from simulation.experiments.trials import hosts as market_hosts
 from simulation.experiments.trials import namespaces as market_namespaces
 from simulation.experiments.trials.hosted_group import federated
 from simulation.experiments.trials.namespaces import Host, joining_commands
-from simulation.experiments.trials.plan import Mode, swarms_directory, table2_resources
+from simulation.experiments.trials.plan import Mode, table2_resources
 
 
 def test_without_root_there_are_no_namespaces(monkeypatch) -> None:
@@ -112,7 +113,7 @@ def test_a_relay_stands_in_front_of_each_server(monkeypatch) -> None:
 
 
 def test_agents_have_the_domain_of_their_host() -> None:
-    config = federated(load_config(swarms_directory() / "table2.toml"), {"curie1": "far.test"})
+    config = federated(load_config(find_config("table2")), {"curie1": "far.test"})
     assert config.address("curie1") == "curie1@far.test"
     assert config.address("curie2") == "curie2@localhost"
     assert config.address(config.bank) == "bank@localhost"

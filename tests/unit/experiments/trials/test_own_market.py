@@ -42,7 +42,7 @@ def test_what_is_not_there_is_said_with_what_is() -> None:
         OwnMarket(rule="second_price")
     with pytest.raises(ConfigurationError, match="fragmentation"):
         OwnMarket(pricing="cheap")
-    with pytest.raises(ConfigurationError, match=r"there are .*table2"):
+    with pytest.raises(ConfigurationError, match=r"a file or one of .*table2"):
         OwnMarket(swarm="table3").resources()
 
 

@@ -69,6 +69,14 @@ def test_a_price_that_was_set_stands_until_the_file_says_another_one() -> None:
     assert (prices.start_price, prices.minimum_price) == (55, 30)
 
 
+def test_what_the_file_says_no_more_is_gone_and_other_changes_stand() -> None:
+    before = FILE.replace("start_price = 40", "start_price = 40\nrounds_expected = 6")
+    set_ = new_overlay(before, PATH).with_settings("alpha", {"start_price": 80})
+    prices = set_.taken(FILE, PATH).config(PATH).resource("alpha").prices
+    assert (prices.start_price, prices.rounds_expected) == (80, 4)
+    assert set_.taken(FILE, PATH).standing == ("alpha: start_price = 80",)
+
+
 def test_who_was_removed_stays_so_until_the_file_is_edited_there() -> None:
     gone = new_overlay(FILE, PATH).without("bob")
     assert users(gone.taken(FILE, PATH)) == ["alice"]
