@@ -10,8 +10,7 @@ import click
 
 from ramp.cli.completing import complete_agents
 from ramp.cli.connection import ask, open_market
-from ramp.cli.options import example, market_options
-from ramp.cli.time_arguments import DurationType
+from ramp.cli.options import duration_type, example, market_options
 from ramp.cli.views.fields import DATETIME, NUMBER, Field, Fields
 from ramp.cli.views.output import (
     bar_text,
@@ -38,7 +37,7 @@ JOBS_SHOWN: Final = 10
 
 @click.command(epilog=example("ramp qstat thunder1 --horizon 12h"))
 @click.argument("machine", shell_complete=complete_agents("resource"))
-@click.option("--horizon", type=DurationType(), default="24h", show_default=True, metavar="TIME",
+@click.option("--horizon", type=duration_type, default="24h", show_default=True, metavar="TIME",
               help=f"Period of the projected load, {DURATION_HELP}.")  # fmt: skip
 @click.option(
     "--all",

@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 from ramp.cli.completing import complete_agents
-from ramp.cli.options import CreditsType, WholeNumber, example, file_type, json_option, state_option
+from ramp.cli.options import WholeNumber, credits_type, example, file_type, json_option, state_option
 from ramp.cli.verbs.configuration_changes import CHANGE_EXITS, show_changed
 from ramp.cli.views.output import waiting
 from ramp.client.connecting import operate, resource_definition
@@ -26,9 +26,9 @@ def user() -> None:
 
 @user.command("add", epilog=example("ramp user add carol --deposit 5000", exits=CHANGE_EXITS))
 @click.argument("name")
-@click.option("--deposit", type=CreditsType(), metavar="CREDITS", help="Opening credit of the account.")
+@click.option("--deposit", type=credits_type, metavar="CREDITS", help="Opening credit of the account.")
 @click.option(
-    "--overdraft", type=CreditsType(), metavar="CREDITS", help="Credit limit: how far below 0 the balance may go."
+    "--overdraft", type=credits_type, metavar="CREDITS", help="Credit limit: how far below 0 the balance may go."
 )
 @state_option
 @json_option
