@@ -102,10 +102,8 @@ def _balance(market: Market, *, as_csv: bool, as_json: bool) -> None:
     account = ask(market, dialogues.account(), "asking the bank")
     if as_csv:
         ACCOUNT.print_csv([account])
-    elif as_json:
-        print_json(ACCOUNT.plain(account))
     else:
-        ACCOUNT.print_pairs(account)
+        ACCOUNT.print_one(account, as_json=as_json)
 
 
 def _statement(market: Market, since: Instant | None, until: Instant | None, *, as_csv: bool, as_json: bool) -> None:
