@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from ramp.errors import ConfigurationError
 from ramp.queue_bound.easy_plan import plan_starts
 from ramp.queue_bound.predictor import PREDICTORS
 from simulation.workload.generators.lublin import DAY_S, synthetic_log
-from simulation.workload.logs import LOGS_VARIABLE, find_log, known_log
+from simulation.workload.logs import find_log, known_log
 from simulation.workload.swf import SwfLog, read_swf, write_swf
 from simulation.workload.swf_text import FIELD_NAMES
 
@@ -139,22 +138,6 @@ def test_the_study_of_a_log_of_ones_own(tmp_path: Path) -> None:
     summary = BOUNDS.STUDY.run(out, quick=False, seed=1, processes=1, on_progress=None, log=(f"{path}:64",))
     assert {row["log"] for row in summary["bounds"]} == {"mine"}
     assert "mine: planned at once, but late" in {row["what"] for row in summary["comparison"]}
-
-
-@pytest.mark.slow
-def test_the_quick_study_without_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(LOGS_VARIABLE, "")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    out = tmp_path / "out"
-    out.mkdir()
-    summary = BOUNDS.STUDY.run(out, quick=True, seed=1, processes=1, on_progress=None)
-    assert {"bounds.csv", "chances.csv", "calibration.png", "coverage.png", "columns.md"} <= set(summary["files"])
-    with (out / "bounds.csv").open() as stream:
-        rows = list(csv.DictReader(stream))
-    assert {(row["waits"], row["real_log"]) for row in rows} == {(EASY, "False"), (RECORDED, "False")}
-    (ours,) = (row for row in rows if row["predictor"] == "planned" and row["waits"] == EASY)
-    assert (ours["late_at_once"], ours["bound_at_once_s"]) == ("0", "0.0")
-    assert 0.9 < float(ours["coverage_waiting"]) < 1
 
 
 @pytest.mark.slow
