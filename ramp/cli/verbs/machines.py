@@ -63,7 +63,7 @@ def qstat(machine: str, horizon: Duration, show_all: bool, user: str | None, sta
     if shares:
         print_line(f"projected load over {duration_text(horizon)}: {bar_text(shares)} (mean {_mean(shares):.1%})")
     if why := shown.snapshot.get("not_selling"):
-        print_line(f"It sells nothing for now: {why}")
+        print_line(f"It sells nothing at present: {why}")
     _print_jobs("Running", shown.running, shown.running_total, limit)
     _print_jobs("Queued", shown.queued, shown.queued_total, limit)
     _print_reservations(shown.reservations, limit)
@@ -86,8 +86,8 @@ def resources(
 ) -> None:
     """Show the sellers that the next request would call: cores, architecture, free cores and start price.
 
-    Every machine is asked; one that does not answer in time shows `?`. A machine that fails, or sells nothing for now,
-    shows the reason. With several sites, a column names the site.
+    Every machine is asked; one that does not answer in time shows `?`. A machine that fails, or that sells nothing at
+    present, shows the reason. With several sites, a column names the site.
     """
     if brief and with_load:
         raise click.UsageError("--brief and --load exclude each other")
