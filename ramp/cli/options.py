@@ -47,6 +47,9 @@ user_option: Final[Decorator] = click.option(
     help="User to act as (default: the first of the running market).",
 )
 file_type: Final = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
+existing_file_type: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
+output_type: Final = click.Path(dir_okay=False, path_type=Path)
+folder_type: Final = click.Path(file_okay=False, path_type=Path)
 
 
 class WholeNumber(click.IntRange):

@@ -18,8 +18,11 @@ from ramp.cli.options import (
     duration_or_zero_type,
     duration_type,
     example,
+    existing_file_type,
+    file_type,
     json_option,
     moment_type,
+    output_type,
     site_option,
     start_probability_option,
     together,
@@ -118,9 +121,9 @@ _with_terms: Final = together(
     help="Maximum total cost in credits; with --add of all units, if the earlier ones have a limit too.",
 )
 @click.option("--add", "earlier", multiple=True, metavar="FILE",
-              type=click.Path(exists=True, dir_okay=False, path_type=Path),
+              type=existing_file_type,
               help="Document whose units come first; repeatable.")  # fmt: skip
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+@click.option("-o", "--output", type=output_type, metavar="FILE",
               help="Output file (default, and `-`: standard output).")  # fmt: skip
 def new(earlier: tuple[Path, ...], output: Path | None, max_cost: int | None, **terms: Any) -> None:
     """Write a request for one unit, or with --add for several that are bought all or none.
@@ -174,7 +177,7 @@ def _as_option(found: re.Match[str]) -> str:
 
 @rfq.command("validate", epilog=example("ramp rfq validate *.xml --json"))
 @click.argument("files", nargs=-1, required=True, metavar="FILE...",
-                type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))  # fmt: skip
+                type=file_type)  # fmt: skip
 @json_option
 @click.pass_context
 def validate(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
