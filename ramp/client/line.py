@@ -52,11 +52,13 @@ class SocketLine:
             ConfigurationError: if the socket's folder is not the user's own alone.
             MarketRefused: if the agent speaks another version.
         """
-        _check_folder(path)
+        if path.parent.exists():
+            check_private(path.parent)
         try:
             reader, writer = await asyncio.open_unix_connection(str(path), limit=LINE_BYTES_MAX)
         except OSError as error:
-            raise _nobody(path, error) from error
+            reason = f"no market is running at {path} ({error.strerror}); start one with `ramp up`"
+            raise NoMarket(reason) from error
         line = cls(reader, writer)
         try:
             await line._send(Hello(VERSION))
@@ -114,11 +116,6 @@ def refused(event: Refused) -> MarketRefused:
     return market_refused(event.code, event.reason)
 
 
-def _check_folder(path: Path) -> None:
-    if path.parent.exists():
-        check_private(path.parent)
-
-
 def check_welcome(line: bytes) -> None:
     """Check an agent's first line; raises `MarketRefused` if it speaks another version."""
     try:
@@ -134,10 +131,6 @@ def check_welcome(line: bytes) -> None:
 def _other_version(got: object) -> MarketRefused:
     reason = wrong_version("the control channel", got, VERSION, START_AGAIN)
     return MarketRefused(MarketRefusalCode.OTHER_VERSION, reason, exit_code=2)
-
-
-def _nobody(path: Path, error: OSError) -> NoMarket:
-    return NoMarket(f"no market is running at {path} ({error.strerror}); start one with `ramp up`")
 
 
 def _ended() -> TransportError:
