@@ -63,7 +63,6 @@ def _shown(site: Site, page: Page) -> Callable[[Request], Awaitable[None]]:
         site.owners[client.id] = session.key
         client.on_delete(lambda: site.owners.pop(client.id, None))
         visit = Visit(site, session, request, client)
-        client.on_delete(visit.end)
         frame.build_frame(visit)
         with ui.element("main").classes("column full-width").style("gap: 1rem"):
             if page.role not in (None, session.role):
