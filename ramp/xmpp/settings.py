@@ -8,7 +8,6 @@ from pathlib import Path
 from ramp.errors import ConfigurationError
 from ramp.runtime.configuration.values import QuotaConfig
 from ramp.xmpp.link import LinkPolicy
-from ramp.xmpp.outbox import OUTBOX_MESSAGES_MAX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +20,6 @@ class TransportSettings:
         verify_certificate: False accepts any certificate; only for tests on loopback.
         register: create a missing account if the server allows it (XEP-0077).
         federation: allow receivers of other domains (not supported by the embedded server).
-        outbox_messages_max: maximum number of messages kept while disconnected; the oldest are dropped first.
         policy: timeouts and pauses of connecting.
         quotas: maximum rate of messages from one sender.
     """
@@ -31,7 +29,6 @@ class TransportSettings:
     verify_certificate: bool = True
     register: bool = False
     federation: bool = False
-    outbox_messages_max: int = OUTBOX_MESSAGES_MAX
     policy: LinkPolicy = field(default_factory=LinkPolicy)
     quotas: QuotaConfig = field(default_factory=QuotaConfig)
 
@@ -43,8 +40,6 @@ class TransportSettings:
                 raise ConfigurationError(
                     f"invalid server: got {host}:{port}, expected a host and a port from 1 to 65535", key="servers"
                 )
-        if self.outbox_messages_max < 1:
-            raise ConfigurationError(f"must be at least 1, got {self.outbox_messages_max}", key="outbox_messages_max")
 
     def beginning_at(self, number: int) -> TransportSettings:
         """Return the same settings with another server first; `number` counts modulo the servers."""

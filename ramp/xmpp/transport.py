@@ -65,14 +65,13 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         self.traces = TraceStore(0)  # SPADE's keeps the last 1,000 messages of every agent
         self.link: Link | None = None
         self._last: tuple[EncodedMessage, str] | None = None
-        self._outbox = Outbox(settings.outbox_messages_max)
+        self._outbox = Outbox()
         self._early: list[EncodedMessage] = []
         self._default: Courier | None = None
         self._stopped = False
         self._quota = SenderQuota(settings.quotas)
         self._complaints = Complaints()
         self._carrying = asyncio.Lock()
-        self._connected = asyncio.Event()
         self._finished = asyncio.Event()
         self._failure: BaseException | None = None
 
@@ -164,7 +163,6 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
             await self.web.runner.cleanup()
         if self.link is not None:
             await self.link.close()
-        self._connected.clear()
         self._alive.clear()
         self._finished.set()
 
@@ -188,9 +186,6 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
     def is_connected(self) -> bool:
         return self.link is not None and self.link.is_up
 
-    async def wait_connected(self) -> None:
-        await self._connected.wait()
-
     def _came_up(self, resumed: bool, again: list[str]) -> None:
         if resumed:
             self.counters.resumed += 1
@@ -201,12 +196,10 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         self._count_dropped(self._outbox.put_first(again))
         while (stanza := self._outbox.take()) is not None:
             self.client.send_text(stanza)
-        self._connected.set()
         self.on_connected(resumed)
 
     def _went_down(self, reason: str) -> None:
         self.counters.disconnects += 1
-        self._connected.clear()
         if not self._stopped:
             self.on_disconnected(reason)
 

@@ -22,7 +22,7 @@ async def test_session_cut_in_mid_traffic_resumes_without_loss(prosody_server):
     async with parties(prosody_server, "writer", "reader", policy=LATER) as (writer, reader):
         for number in range(200):
             if number in (60, 130):
-                await writer.wait_connected()
+                await until(lambda: writer.is_connected)
                 await until(lambda: writer.client.acknowledging)
                 # between two stanzas (a cut within one is tested below); what follows is written to a dead line
                 assert await writer.drain()

@@ -20,6 +20,7 @@ from ramp.rfql.encoded_message import EncodedMessage
 from ramp.servers import process as server_process
 from ramp.servers.embedded import EmbeddedServer
 from ramp.servers.process import free_port, probe_problem
+from ramp.xmpp import outbox
 from ramp.xmpp.link import LinkPolicy
 from tests.integration.transport.transport_party import CFP, LIMIT_S, parties, until
 
@@ -86,8 +87,9 @@ async def test_agent_notices_a_server_that_has_stopped_answering(server):
 
 
 @pytest.mark.slow
-async def test_full_outbox_gives_up_the_oldest(server, caplog):
-    async with parties(server, "writer", "reader", outbox_messages_max=3) as (writer, reader):
+async def test_full_outbox_gives_up_the_oldest(server, caplog, monkeypatch):
+    monkeypatch.setattr(outbox, "OUTBOX_MESSAGES_MAX", 3)
+    async with parties(server, "writer", "reader") as (writer, reader):
         server.kill()
         await until(lambda: not writer.is_connected)
         for number in range(5):
