@@ -1,4 +1,4 @@
-"""Settings of an agent's XMPP transport, and its counters."""
+"""Settings of an agent's XMPP transport."""
 
 from __future__ import annotations
 
@@ -45,34 +45,3 @@ class TransportSettings:
         """Return the same settings with another server first; `number` counts modulo the servers."""
         first = number % len(self.servers)
         return replace(self, servers=self.servers[first:] + self.servers[:first])
-
-
-@dataclass(slots=True)
-class TransportCounters:
-    """Counters of an agent's transport since it was created.
-
-    Attributes:
-        sent: messages written to the connection or put into the outbox.
-        received: messages passed to behaviours.
-        sessions: new sessions.
-        resumed: resumed sessions (XEP-0198).
-        disconnects: lost sessions.
-        bounced: own messages that the server returned.
-        refused: incoming messages dropped because they could not be decoded or the behaviour's mailbox was full.
-        dropped: outgoing messages dropped because the outbox was full.
-        misaddressed: incoming stanzas dropped because their sender has no canonical address.
-        over_quota: incoming messages dropped unread because their sender exceeded its quota.
-        faults: programming errors met by a message or a deadline; each ended that message or conversation only.
-    """
-
-    sent: int = 0
-    received: int = 0
-    sessions: int = 0
-    resumed: int = 0
-    disconnects: int = 0
-    bounced: int = 0
-    refused: int = 0
-    dropped: int = 0
-    misaddressed: int = 0
-    over_quota: int = 0
-    faults: int = 0
