@@ -73,7 +73,7 @@ async def register_account(
     Raises:
         TransportError: no server was reached or trusted, or the server refuses the account.
     """
-    context = tls_context(ca_file, True)
+    context = tls_context(ca_file)
     logging.getLogger("slixmpp").setLevel(logging.CRITICAL)  # the caller reports the problem once
     end = time.monotonic() + patience_s
     while True:

@@ -17,7 +17,6 @@ class TransportSettings:
     Attributes:
         servers: (host, port) of servers of the agent's domain, tried in turn.
         ca_file: PEM file of the only trusted certificate authorities; None trusts those of the system.
-        verify_certificate: False accepts any certificate; only for tests on loopback.
         register: create a missing account if the server allows it (XEP-0077).
         federation: allow receivers of other domains (not supported by the embedded server).
         policy: timeouts and pauses of connecting.
@@ -26,7 +25,6 @@ class TransportSettings:
 
     servers: tuple[tuple[str, int], ...]
     ca_file: Path | None = None
-    verify_certificate: bool = True
     register: bool = False
     federation: bool = False
     policy: LinkPolicy = field(default_factory=LinkPolicy)

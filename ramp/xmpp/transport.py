@@ -110,11 +110,8 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
 
     # -- life ----------------------------------------------------------------------------------------------------
 
-    async def start(self, auto_register: bool = True) -> None:
+    async def start(self) -> None:
         """Connect, set up and start the behaviours.
-
-        Args:
-            auto_register: together with `settings.register`: create the account if it is missing.
 
         Raises:
             TransportError: no session within the policy's limits, or the log-in was refused.
@@ -126,8 +123,8 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         self.client = MarketStream(
             str(self.jid),
             self.password,
-            context=tls_context(self.settings.ca_file, self.settings.verify_certificate),
-            register=auto_register and self.settings.register,
+            context=tls_context(self.settings.ca_file),
+            register=self.settings.register,
             on_message=self._arrived,
             on_misaddressed=self._misaddressed,
         )

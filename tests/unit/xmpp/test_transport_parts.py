@@ -59,13 +59,13 @@ def test_settings_refuse_what_is_no_server(servers):
 
 def test_missing_authority_is_named(tmp_path):
     with pytest.raises(ConfigurationError, match=r"nowhere\.pem"):
-        stream.tls_context(tmp_path / "nowhere.pem", verify=True)
+        stream.tls_context(tmp_path / "nowhere.pem")
 
 
 def test_one_context_a_trust(tmp_path):
     ca_file = certificate.ensure_server_certificate(tmp_path, "localhost").ca_file
-    assert stream.tls_context(ca_file, True) is stream.tls_context(ca_file, True)
-    assert stream.tls_context(ca_file, True).verify_mode is ssl.CERT_REQUIRED
+    assert stream.tls_context(ca_file) is stream.tls_context(ca_file)
+    assert stream.tls_context(ca_file).verify_mode is ssl.CERT_REQUIRED
 
 
 async def test_a_stranger_that_asks_for_an_agents_presence_is_not_answered(monkeypatch):
