@@ -12,6 +12,7 @@ from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.instant import HOUR, MILLISECOND, MINUTE, SECOND
 from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.request import RequestForQuotation, TotalCores
 from ramp.model.slot import Slot
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
@@ -271,6 +272,16 @@ def taken(resource: Any, answer: Any) -> tuple[Any, list[Any]]:
     assert resource.hear("alice", c.Acceptance("r1", offer.offer_id)) == [], "the vote is still to come"
     (quote,) = [each for each in asked if isinstance(each, fx.QuoteSlots)]
     return offer, resource.party.handle(ev.SlotsQuoted(quote.call_id, (answer,)), 0)
+
+
+def test_where_others_set_the_price_no_slot_is_offered_instead(resource: Any) -> None:
+    unit = replace(resource.unit, cpu_hour_cost=70, cores=TotalCores(16))
+    call = c.CallForProposals("r1", 1, RequestForQuotation((unit,)), rule="second-price")
+    (offer,) = contents(resource.hear("alice", call))[0].offers
+    resource.answered = lambda effects, now: effects
+    resource.hear("alice", c.Acceptance("r1", offer.offer_id))
+    gone = Refusal(1, RefusalCode.SLOT_TAKEN, detail="no longer free")
+    assert kinds(resource.party.handle(ev.SlotHeld(offer.offer_id, gone), 0)) == [c.HoldRefused]
 
 
 def test_the_vote_no_brings_the_machines_next_slot_at_the_same_price(resource: Any) -> None:
