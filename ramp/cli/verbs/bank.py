@@ -7,7 +7,7 @@ from functools import partial
 
 import click
 
-from ramp.cli.options import credits_type, example, json_option, moment_type, state_option
+from ramp.cli.options import check_period, credits_type, example, json_option, moment_type, state_option
 from ramp.cli.views.fields import AMOUNT, MOMENT, Field, Fields, address
 from ramp.cli.views.output import (
     amount_json,
@@ -85,8 +85,7 @@ def overview(since: Instant | None, until: Instant | None, state: StateFolder, a
     limit (--json: `overdraft` is null). --json gives the reason of a transfer as `agreement_id`, or `deposit_id` for
     deposits.
     """
-    if since is not None and until is not None and since > until:
-        raise click.UsageError(f"--since must be before --until: got {moment_text(since)} and {moment_text(until)}")
+    check_period(since, until)
     with waiting("asking the bank"):
         found = ask_keeper(state, dialogues.overview(since, until))
     domain = market_domain(state, running(state))
