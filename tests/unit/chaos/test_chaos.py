@@ -111,16 +111,19 @@ def test_nothing_is_wrong_with_what_is_paid_and_held(market: tuple[SwarmConfig, 
     assert paid == {"a-1"}
 
 
-def test_what_is_paid_and_not_reserved_is_found(market: tuple[SwarmConfig, StateFolder]) -> None:
+@pytest.mark.parametrize(
+    ("offer_id", "check", "told"),
+    [
+        ("offer-2", checks.HELD, "offer offer-2 is paid and not reserved"),
+        ("offer-1", checks.ONCE, "offer offer-1 is paid 2 times"),
+    ],
+)
+def test_what_is_paid_amiss_is_found(
+    market: tuple[SwarmConfig, StateFolder], offer_id: str, check: str, told: str
+) -> None:
     with LedgerStore.open(market[1].ledger) as ledger:
-        pay(ledger, "order-2", "a-2", "offer-2")
-    assert wrong(market) == {checks.HELD: ["offer offer-2 is paid and not reserved"]}
-
-
-def test_what_is_paid_twice_is_found(market: tuple[SwarmConfig, StateFolder]) -> None:
-    with LedgerStore.open(market[1].ledger) as ledger:
-        pay(ledger, "order-2", "a-2", "offer-1")
-    assert wrong(market) == {checks.ONCE: ["offer offer-1 is paid 2 times"]}
+        pay(ledger, "order-2", "a-2", offer_id)
+    assert wrong(market) == {check: [told]}
 
 
 def test_what_is_reserved_and_not_paid_is_found_and_so_is_a_machine_sold_twice(
