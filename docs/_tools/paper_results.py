@@ -10,19 +10,12 @@ import sys
 from pathlib import Path
 from typing import Final
 
-COLUMNS: Final = {
-    "what": "result",
-    "paper": "paper",
-    "ours": "here",
-    "unit": "unit",
-    "verdict": "verdict",
-    "why": "why",
-}
+COLUMNS: Final = ("result", "paper", "here", "verdict", "why")
 FOLDER: Final = Path(__file__).parents[1] / "papers" / "results"
 
 
 def write_tables(results: Path, folder: Path = FOLDER) -> None:
-    """Write a table for each experiment that has a comparison, with six digits of our values.
+    """Write a table for each experiment that has a comparison.
 
     Args:
         results: with a folder for each experiment.
@@ -30,14 +23,14 @@ def write_tables(results: Path, folder: Path = FOLDER) -> None:
     """
     for path in sorted(results.glob("*/comparison.csv")):
         with path.open(encoding="utf-8", newline="") as file:
-            rows = [
-                {title: row[name] for name, title in COLUMNS.items()} | {"here": f"{float(row['ours']):.6g}"}
-                for row in csv.DictReader(file)
-            ]
+            found = list(csv.DictReader(file))
         with (folder / f"{path.parent.name}.csv").open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS.values(), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(COLUMNS)
+            for row in found:
+                here = f"{float(row['ours']):.4g} {row['unit']}".strip()
+                verdict = row["verdict"].partition(" (")[0]  # the page says once what all verdicts must be read with
+                writer.writerow([row["what"], row["paper"], here, verdict, row["why"]])
 
 
 if __name__ == "__main__":

@@ -122,15 +122,13 @@ class PartyAgent(MarketAgent):
         try:
             messages = unpack(bundle)
         except DocumentError as error:
-            self.counters.refused += 1
-            self.complain(sender, "cannot read a bundle from %s: %s", sender, error)
+            self.drop(sender, "cannot read a bundle from %s: %s", sender, error)
         else:
             await self.on_bundle(sender, messages)
 
     async def on_bundle(self, sender: str, messages: Sequence[EncodedMessage]) -> None:
         """Handle a bundle of messages; this kind of agent refuses it."""
-        self.counters.refused += 1
-        self.complain(sender, "bundle from %s dropped: this agent accepts none", sender)
+        self.drop(sender, "bundle from %s dropped: this agent accepts none", sender)
 
     def take_in(self, encoded: EncodedMessage, kinds: tuple[type, ...] = ()) -> None:
         """Decode a message and pass it to the host; the host's messages wait to be sent.
@@ -147,24 +145,22 @@ class PartyAgent(MarketAgent):
         try:
             message = codec.decode(encoded, self.host.name, self._notary, now, sealed=self.host.ports.sealed)
         except SealInvalid as error:  # no answer: strangers must not be able to make an agent send messages
-            self.counters.refused += 1
-            self.complain(sender, "message from %s dropped: %s", sender, error)
+            self.drop(sender, "message from %s dropped: %s", sender, error)
         except DocumentError as error:
             self.complain(sender, "cannot read a message from %s: %s", sender, error)
             answer = codec.not_understood(encoded, self.host.name, str(error))
             if answer is not None:
                 self._outgoing.append(answer)
         except Exception as error:  # a bug in decoding: no answer to the sender
-            self.counters.faults += 1
+            self.faults += 1
             self.complain(sender, "message from %s dropped: %s", sender, brief(error))
         else:
             if not kinds or isinstance(message.content, kinds):
                 follower = self._follower if isinstance(message.content, RevocationNotice) else None
                 (follower or self.host).deliver(message, now)
                 return
-            self.counters.refused += 1
             kind = type(message.content).__name__
-            self.complain(sender, "%s from %s dropped: not accepted in a bundle", kind, sender)
+            self.drop(sender, "%s from %s dropped: not accepted in a bundle", kind, sender)
 
     def follow_revocations(self, watch: RevocationWatch, authority: Guest[AskAuthority]) -> None:
         """Let this agent at another site ask for the market's revocation lists; `authority` stores them."""
@@ -188,7 +184,7 @@ class PartyAgent(MarketAgent):
 
     def on_fault(self, reference: str, error: Exception) -> None:
         """Count and log a bug in one conversation, which the host restores."""
-        self.counters.faults += 1
+        self.faults += 1
         self.complain(reference, "internal error in %s, which continues from its records: %s", reference, brief(error))
 
     def on_unsent(self, message: Message, error: DocumentError) -> None:
@@ -255,7 +251,7 @@ class PartyAgent(MarketAgent):
             if not self._stopped:
                 self.host.not_sent(message, str(error), self.now())
         except Exception as error:  # like a lost message: the protocol sends it again
-            self.counters.faults += 1
+            self.faults += 1
             self.complain(
                 message.receiver, "%s to %s not sent: %s", message.performative, message.receiver, brief(error)
             )

@@ -165,8 +165,7 @@ class UserAgent(ComparingAgent, CommandedAgent):
             if self.routes.speaks_for(sender, message.peer):
                 self.take_in(message, (Proposal,))
             else:
-                self.counters.refused += 1
-                self.complain(sender, "message from %s for %s dropped: not named by it", sender, message.peer)
+                self.drop(sender, "message from %s for %s dropped: not named by it", sender, message.peer)
 
     def on_bounce(self, message: EncodedMessage, condition: str) -> None:
         # the next messages go to the machines themselves
@@ -343,7 +342,6 @@ class ResourceAgent(ComparingAgent):
         if self.host.failure is not None or not self.admits(user):
             return []
         try:
-            self.counters.received += 1
             self.take_in(message, BUNDLED)
         except Exception as error:  # must not end the other agents of the site
             self.on_behaviour_failed("site", error)
@@ -361,7 +359,6 @@ class ResourceAgent(ComparingAgent):
         except Exception as error:  # like a lost message
             self.complain(message.receiver, "%s to %s not sent: %s", message.performative, message.receiver, error)
             return None
-        self.counters.sent += 1
         return replace(encoded, peer=self.host.name)
 
     async def _send(self, message: Message) -> None:

@@ -102,7 +102,6 @@ class Link:
         on_up: called when a session is open. Arguments: whether the old session was resumed, and the stanzas to send
             again before all others.
         on_down: called with the reason when an open session is lost.
-        chance: source of the random factor of pauses.
     """
 
     def __init__(
@@ -113,7 +112,6 @@ class Link:
         *,
         on_up: Callable[[bool, list[str]], None],
         on_down: Callable[[str], None],
-        chance: random.Random | None = None,
     ) -> None:
         self.is_up = False
         self._stream = stream
@@ -122,7 +120,6 @@ class Link:
         self._policy = policy
         self._on_up = on_up
         self._on_down = on_down
-        self._chance = chance or random.Random()
         self._attempt: asyncio.Future[_Outcome] | None = None
         self._session_begun = False
         self._unconfirmed: list[str] = []
@@ -218,7 +215,7 @@ class Link:
                     f"{self._stream.boundjid.bare}: {host}:{port}: {outcome}; configure the file of its authority"
                 )
             self._server_index = (self._server_index + 1) % len(self._servers)
-            await asyncio.sleep(self._policy.wait_before(attempt, self._chance.random()))
+            await asyncio.sleep(self._policy.wait_before(attempt, random.random()))
 
     def _session_open(self, resumed: bool, attempts: int) -> None:
         self.is_up = True
@@ -273,7 +270,7 @@ class Link:
                     await self._watch()
                 else:
                     # a random pause first: otherwise all agents reconnect to a restarted server at the same moment
-                    await asyncio.sleep(self._policy.wait_before(1, self._chance.random()))
+                    await asyncio.sleep(self._policy.wait_before(1, random.random()))
                     await self._connect(refusals_max=None)
             except Exception:  # an unexpected error must not leave the agent disconnected for ever
                 _log.exception("%s: the connection failed; trying again", self._stream.boundjid.bare)

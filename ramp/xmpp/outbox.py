@@ -13,12 +13,9 @@ OUTBOX_BYTES_MAX = 16_000_000
 
 
 class Outbox:
-    """Stanzas in sending order; `bytes_max` counts characters."""
+    """Stanzas in sending order."""
 
-    def __init__(self, messages_max: int = OUTBOX_MESSAGES_MAX, bytes_max: int = OUTBOX_BYTES_MAX) -> None:
-        self.dropped = 0
-        self._messages_max = messages_max
-        self._bytes_max = bytes_max
+    def __init__(self) -> None:
         self._stanzas: deque[str] = deque()
         self._size = 0
 
@@ -48,8 +45,7 @@ class Outbox:
 
     def _shrink(self) -> int:
         gone = 0
-        while len(self._stanzas) > self._messages_max or (self._size > self._bytes_max and len(self._stanzas) > 1):
+        while len(self._stanzas) > OUTBOX_MESSAGES_MAX or (self._size > OUTBOX_BYTES_MAX and len(self._stanzas) > 1):
             self.take()
             gone += 1
-        self.dropped += gone
         return gone

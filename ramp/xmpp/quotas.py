@@ -28,17 +28,12 @@ class SenderQuota:
 
     A sender may send `burst` messages at once and `messages_per_sender_per_second` in the long run. The algorithm is
     GCRA (ITU-T I.371): one number for each sender says when its bucket is full again. A bucket is forgotten only after
-    half of `senders_max` other senders have sent since its last message; it then counts as full.
-
-    Args:
-        limits: rate and burst.
-        senders_max: maximum number of remembered senders.
+    half of `SENDERS_MAX` other senders have sent since its last message; it then counts as full.
     """
 
-    def __init__(self, limits: QuotaConfig, senders_max: int = SENDERS_MAX) -> None:
+    def __init__(self, limits: QuotaConfig) -> None:
         self._rate = limits.messages_per_sender_per_second
         self._room = (limits.burst - 1) * SECOND
-        self._generation_max = max(1, senders_max // 2)
         # instants in microseconds times the rate, so that the time of one message is a whole number
         self._full_again: dict[str, int] = {}
         self._earlier: dict[str, int] = {}
@@ -57,7 +52,7 @@ class SenderQuota:
         known = self._full_again.get(sender)
         if known is None:
             known = self._earlier.pop(sender, 0)
-            if len(self._full_again) >= self._generation_max:
+            if len(self._full_again) >= SENDERS_MAX // 2:
                 self._earlier, self._full_again = self._full_again, {}
         start = max(scaled, known)
         if start - scaled > self._room:
@@ -71,15 +66,9 @@ class Complaints:
     """Decides which log lines about senders to write: one in each pause for each kind and sender.
 
     Memory and log stay bounded, whatever names senders invent.
-
-    Args:
-        pause: time between two lines about a sender, in microseconds.
-        senders_max: maximum number of remembered senders, and so of lines in one pause.
     """
 
-    def __init__(self, pause: Duration = COMPLAINT_PAUSE, senders_max: int = COMPLAINED_SENDERS_MAX) -> None:
-        self._pause = pause
-        self._senders_max = senders_max
+    def __init__(self) -> None:
         self._said: dict[tuple[str, str], Instant] = {}  # oldest first
 
     def is_due(self, kind: str, sender: str, now: Instant) -> bool:
@@ -92,12 +81,12 @@ class Complaints:
         """
         key = kind, sender[:100]  # a name may be 64 kB long
         last = self._said.get(key)
-        if last is not None and now < last + self._pause:
+        if last is not None and now < last + COMPLAINT_PAUSE:
             return False
         self._said.pop(key, None)
-        if len(self._said) >= self._senders_max:
+        if len(self._said) >= COMPLAINED_SENDERS_MAX:
             oldest = next(iter(self._said))
-            if now < self._said[oldest] + self._pause:
+            if now < self._said[oldest] + COMPLAINT_PAUSE:
                 return False
             del self._said[oldest]
         self._said[key] = now

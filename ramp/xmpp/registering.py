@@ -73,13 +73,13 @@ async def register_account(
     Raises:
         TransportError: no server was reached or trusted, or the server refuses the account.
     """
-    context = tls_context(ca_file, True)
+    context = tls_context(ca_file)
     logging.getLogger("slixmpp").setLevel(logging.CRITICAL)  # the caller reports the problem once
     end = time.monotonic() + patience_s
     while True:
         problems = []
         for host, port in servers:
-            tried = await _try(account, host, port, context)
+            tried = await _Registrar.tried(account, host, port, context)
             if not tried.problem:
                 return
             problems.append(f"{host}:{port} {tried.problem}")
@@ -92,40 +92,19 @@ async def register_account(
         await asyncio.sleep(PAUSE_S)
 
 
-@dataclass(frozen=True, slots=True)
-class _Tried:
-    """Result of one attempt: the problem, empty on success, and the attributes of `_Registrar`."""
-
-    problem: str
-    was_heard: bool
-    knows_no_token: bool
-
-
-async def _try(account: NewAccount, host: str, port: int, context: ssl.SSLContext) -> _Tried:
-    client = _Registrar(account, context)
-    client.connect(host, port)
-    try:
-        async with asyncio.timeout(ATTEMPT_LIMIT_S):
-            problem = await client.ended
-    except TimeoutError:
-        problem = "does not answer in time"
-    finally:
-        await client.leave()
-    return _Tried(problem, client.was_heard, client.knows_no_token)
-
-
 class _Registrar(TlsClient):
     """One connection to a server.
 
     Attributes:
-        ended: the problem; empty if the log-in has succeeded.
+        problem: why there was no log-in; empty if it has succeeded.
         was_heard: whether the server has answered about registration or log-in.
         knows_no_token: whether the server accepts no token now, or does not know this one.
     """
 
     def __init__(self, account: NewAccount, context: ssl.SSLContext) -> None:
         super().__init__(f"{account.name}@{account.domain}", account.password, context)
-        self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.problem = ""
+        self._ended = asyncio.Event()
         self.was_heard = False
         self.knows_no_token = False
         self._account = account
@@ -139,12 +118,27 @@ class _Registrar(TlsClient):
         self._on("connection_failed", lambda: "cannot be reached")
         self.add_event_handler("disconnected", self._hung_up)
 
+    @classmethod
+    async def tried(cls, account: NewAccount, host: str, port: int, context: ssl.SSLContext) -> _Registrar:
+        """Return a connection to a server after it has ended."""
+        client = cls(account, context)
+        client.connect(host, port)
+        try:
+            async with asyncio.timeout(ATTEMPT_LIMIT_S):
+                await client._ended.wait()
+        except TimeoutError:
+            client._settle("does not answer in time")
+        finally:
+            await client.leave()
+        return client
+
     def _on(self, event: str, problem: Callable[[], str]) -> None:
         self.add_event_handler(event, lambda _: self._settle(problem()))
 
     def _settle(self, problem: str) -> None:
-        if not self.ended.done():
-            self.ended.set_result(problem)
+        if not self._ended.is_set():
+            self.problem = problem
+            self._ended.set()
 
     async def _hung_up(self, _: object) -> None:
         await self.tls_settled()

@@ -41,22 +41,18 @@ class _CountedText(str):
 
 
 @functools.lru_cache(maxsize=8)
-def tls_context(ca_file: Path | None, verify: bool) -> ssl.SSLContext:
+def tls_context(ca_file: Path | None) -> ssl.SSLContext:
     """Return the TLS context that all streams of this process with the same trust share.
 
     Args:
         ca_file: PEM file of the only trusted authorities; None trusts those of the system.
-        verify: False accepts any certificate; only for servers on loopback.
 
     Raises:
         ConfigurationError: the file is missing or contains no certificate.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    if not verify:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    elif ca_file is None:
+    if ca_file is None:
         context.load_default_certs()
     else:
         try:

@@ -27,7 +27,7 @@ from ramp.xmpp.behaviour import Agent, Courier, PresenceManager, TraceStore, Unm
 from ramp.xmpp.link import Link
 from ramp.xmpp.outbox import Outbox
 from ramp.xmpp.quotas import Complaints, SenderQuota
-from ramp.xmpp.settings import TransportCounters, TransportSettings
+from ramp.xmpp.settings import TransportSettings
 from ramp.xmpp.stream import MarketStream, tls_context
 
 EARLY_MESSAGES_MAX = 1_000
@@ -49,6 +49,10 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         password: password of its account.
         settings: settings of the connection.
 
+    Attributes:
+        dropped: number of incoming messages dropped so far.
+        faults: number of programming errors met so far; each ended one message or conversation only.
+
     Raises:
         ConfigurationError: the address is invalid or not canonical.
     """
@@ -61,18 +65,18 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         spade_patches.leave_container(self, policy)
         self.settings = settings
         self.client: Any = None  # a MarketStream once started
-        self.counters = TransportCounters()
+        self.dropped = 0
+        self.faults = 0
         self.traces = TraceStore(0)  # SPADE's keeps the last 1,000 messages of every agent
         self.link: Link | None = None
         self._last: tuple[EncodedMessage, str] | None = None
-        self._outbox = Outbox(settings.outbox_messages_max)
+        self._outbox = Outbox()
         self._early: list[EncodedMessage] = []
         self._default: Courier | None = None
         self._stopped = False
         self._quota = SenderQuota(settings.quotas)
         self._complaints = Complaints()
         self._carrying = asyncio.Lock()
-        self._connected = asyncio.Event()
         self._finished = asyncio.Event()
         self._failure: BaseException | None = None
 
@@ -106,11 +110,8 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
 
     # -- life ----------------------------------------------------------------------------------------------------
 
-    async def start(self, auto_register: bool = True) -> None:
+    async def start(self) -> None:
         """Connect, set up and start the behaviours.
-
-        Args:
-            auto_register: together with `settings.register`: create the account if it is missing.
 
         Raises:
             TransportError: no session within the policy's limits, or the log-in was refused.
@@ -122,8 +123,8 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         self.client = MarketStream(
             str(self.jid),
             self.password,
-            context=tls_context(self.settings.ca_file, self.settings.verify_certificate),
-            register=auto_register and self.settings.register,
+            context=tls_context(self.settings.ca_file),
+            register=self.settings.register,
             on_message=self._arrived,
             on_misaddressed=self._misaddressed,
         )
@@ -164,7 +165,6 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
             await self.web.runner.cleanup()
         if self.link is not None:
             await self.link.close()
-        self._connected.clear()
         self._alive.clear()
         self._finished.set()
 
@@ -188,25 +188,16 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
     def is_connected(self) -> bool:
         return self.link is not None and self.link.is_up
 
-    async def wait_connected(self) -> None:
-        await self._connected.wait()
-
     def _came_up(self, resumed: bool, again: list[str]) -> None:
-        if resumed:
-            self.counters.resumed += 1
-        else:
-            self.counters.sessions += 1
+        if not resumed:
             # with an explicit priority, and after every log-in: otherwise pyjabber prefers a dead session
             self.presence.set_available()
         self._count_dropped(self._outbox.put_first(again))
         while (stanza := self._outbox.take()) is not None:
             self.client.send_text(stanza)
-        self._connected.set()
         self.on_connected(resumed)
 
     def _went_down(self, reason: str) -> None:
-        self.counters.disconnects += 1
-        self._connected.clear()
         if not self._stopped:
             self.on_disconnected(reason)
 
@@ -228,7 +219,6 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
             raise TransportError(f"message to {to} not sent: {self.jid} has stopped")
         self._check_address(to)
         stanza = wire.addressed(self._content_of(message), to=to, sender=str(self.jid), stanza_id=uuid.uuid4().hex)
-        self.counters.sent += 1
         if self.is_connected:
             await self.client.writable()
         if self.is_connected:
@@ -256,7 +246,6 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
 
     def _count_dropped(self, count: int) -> None:
         if count:
-            self.counters.dropped += count
             _log.warning("%s: outbox full: dropped the %d oldest messages", self.jid, count)
 
     async def drain(self, limit_s: float = 5.0) -> bool:
@@ -279,15 +268,13 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         try:
             message = wire.decode_element(element)
         except DocumentError as error:
-            self.counters.refused += 1
-            self.complain(sender, "message dropped: %s (%d so far)", error, self.counters.refused)
+            self.drop(sender, "message dropped: %s", error)
             return
         except Exception as error:  # a bug in decoding; slixmpp would log a traceback for each message
-            self.counters.faults += 1
+            self.faults += 1
             self.complain(sender, "message dropped: %s: %a", type(error).__name__, str(error)[:200])
             return
         if element.get("type") == "error":
-            self.counters.bounced += 1
             self.on_bounce(message, wire.condition_of(element))
         elif message.body:  # else for example a chat state
             self.dispatch(message)
@@ -299,24 +286,17 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         """
         if self._quota.admits(sender, time.monotonic_ns() // 1000):
             return True
-        self.counters.over_quota += 1
-        self.complain(
-            sender,
-            "more than %d messages per second from %s: dropped unread (%d so far)",
-            self.settings.quotas.messages_per_sender_per_second,
-            sender,
-            self.counters.over_quota,
-        )
+        most = self.settings.quotas.messages_per_sender_per_second
+        self.drop(sender, "more than %d messages per second from %s: dropped unread", most, sender)
         return False
 
     def _misaddressed(self, source: str) -> None:
-        self.counters.misaddressed += 1
-        self.complain(
-            source,
-            "stanza from %a dropped: the address is not canonical (%d so far)",
-            source[:100],
-            self.counters.misaddressed,
-        )
+        self.drop(source, "stanza from %a dropped: the address is not canonical", source[:100])
+
+    def drop(self, sender: str, text: str, *arguments: object) -> None:
+        """Count a dropped message, and complain about its sender."""
+        self.dropped += 1
+        self.complain(sender, text + " (%d so far)", *arguments, self.dropped)
 
     def complain(self, sender: str, text: str, *arguments: object) -> None:
         """Log a warning about a sender, at most once a minute for each text and sender."""
@@ -340,14 +320,12 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         if courier.queue.qsize() < MAILBOX_MESSAGES_MAX:
             courier.queue.put_nowait(msg)
         else:
-            self.counters.refused += 1
-            self.complain(msg.peer, "message from %s dropped: the mailbox of %s is full", msg.peer, courier)
+            self.drop(msg.peer, "message from %s dropped: the mailbox of %s is full", msg.peer, courier)
         return []
 
     async def carry(self, message: EncodedMessage) -> None:
         """Pass one message to `on_message`; couriers call this, one at a time."""
         async with self._carrying:
-            self.counters.received += 1
             await self.on_message(message)
 
     # -- behaviours ----------------------------------------------------------------------------------------------

@@ -46,13 +46,12 @@ _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _QUOTE = {'"': "&quot;"}
 
 
-def content_of(message: EncodedMessage, compress_from_bytes: int = COMPRESS_FROM_BYTES) -> str:
+def content_of(message: EncodedMessage) -> str:
     """Return the stanza of a message after its start tag, which is the same for all its receivers.
 
     Args:
         message: its body is not empty, because servers drop messages without one. Its metadata has at least one field
             and no empty value, because Prosody and ejabberd drop those.
-        compress_from_bytes: minimum size of a body sent as zlib+base64, if that is shorter.
 
     Raises:
         TransportError: no body, no metadata, an empty or reserved metadata field.
@@ -61,7 +60,7 @@ def content_of(message: EncodedMessage, compress_from_bytes: int = COMPRESS_FROM
     """
     _check_fields(message)
     fields = dict(message.metadata)
-    content = _compressed(message, compress_from_bytes)
+    content = _compressed(message)
     if content is None:
         content = escape(message.body)
     else:
@@ -79,7 +78,7 @@ def content_of(message: EncodedMessage, compress_from_bytes: int = COMPRESS_FROM
     return "".join(parts)
 
 
-def addressed(content: str, *, to: str, sender: str, stanza_id: str, stanza_max_bytes: int = STANZA_MAX_BYTES) -> str:
+def addressed(content: str, *, to: str, sender: str, stanza_id: str) -> str:
     """Return the stanza for one receiver as XML text.
 
     Args:
@@ -87,7 +86,6 @@ def addressed(content: str, *, to: str, sender: str, stanza_id: str, stanza_max_
         to: receiver, `user@domain`.
         sender: address of the sending agent.
         stanza_id: unique id of this stanza.
-        stanza_max_bytes: maximum size of the stanza in bytes of UTF-8.
 
     Raises:
         DocumentError: the stanza exceeds the limit.
@@ -98,9 +96,9 @@ def addressed(content: str, *, to: str, sender: str, stanza_id: str, stanza_max_
     )
     stanza = head + content
     size = len(stanza.encode("utf-8"))
-    if size > stanza_max_bytes:
+    if size > STANZA_MAX_BYTES:
         raise DocumentError(
-            f"message too large: got {size} bytes of XML, maximum {stanza_max_bytes}; send a smaller document",
+            f"message too large: got {size} bytes of XML, maximum {STANZA_MAX_BYTES}; send a smaller document",
             source=f"message to {to}",
         )
     return stanza
@@ -136,11 +134,11 @@ def _refuse_forbidden(to: str, where: str, text: str, *, carriage_returns: bool 
         )
 
 
-def _compressed(message: EncodedMessage, from_bytes: int) -> str | None:
+def _compressed(message: EncodedMessage) -> str | None:
     """Return the body as zlib+base64 if that is shorter or XML would change it; else None."""
     raw = message.body.encode("utf-8")
     must = "\r" in message.body  # XML parsers turn CR and CR LF into LF (XML 1.0, 2.11)
-    if not must and len(raw) < from_bytes:
+    if not must and len(raw) < COMPRESS_FROM_BYTES:
         return None
     if len(raw) > INFLATED_MAX_BYTES:
         raise DocumentError(
@@ -151,19 +149,18 @@ def _compressed(message: EncodedMessage, from_bytes: int) -> str | None:
     return packed if must or len(packed) < len(raw) else None
 
 
-def decode_element(element: ElementTree.Element, *, inflated_max_bytes: int = INFLATED_MAX_BYTES) -> EncodedMessage:
+def decode_element(element: ElementTree.Element) -> EncodedMessage:
     """Decode a `message` element in the `jabber:client` namespace.
 
     Args:
         element: the element from the stream parser.
-        inflated_max_bytes: maximum body after decompression in bytes.
 
     Returns:
         The message; body "" and metadata {} if the element has none. The body of an error stanza stays as it is.
 
     Raises:
         DocumentError: the sender's address is not canonical, or the body does not have the stated encoding or is longer
-            than `inflated_max_bytes`.
+            than `INFLATED_MAX_BYTES`.
     """
     sender_bare = sender_of(element.get("from"))
     if sender_bare is None:
@@ -182,33 +179,32 @@ def decode_element(element: ElementTree.Element, *, inflated_max_bytes: int = IN
     thread = fields.pop(_THREAD_KEY, "")
     encoding = fields.pop(ENCODING_KEY, None)
     if encoding is not None and element.get("type") != "error":  # only the condition of a bounce matters
-        body = decode_body(body, encoding, source=f"message from {sender_bare}", inflated_max_bytes=inflated_max_bytes)
+        body = decode_body(body, encoding, source=f"message from {sender_bare}")
     return EncodedMessage(sender_bare, body, fields, thread)
 
 
-def decode_body(text: str, encoding: str, *, source: str, inflated_max_bytes: int = INFLATED_MAX_BYTES) -> str:
+def decode_body(text: str, encoding: str, *, source: str) -> str:
     """Decode a body with the encoding of its metadata field `body-encoding`.
 
     Args:
         text: encoded body.
         encoding: value of the metadata field.
         source: name of the message for errors.
-        inflated_max_bytes: maximum result in bytes of UTF-8.
 
     Raises:
         DocumentError: the encoding is unknown, the body does not have it, or the result is longer than
-            `inflated_max_bytes`.
+            `INFLATED_MAX_BYTES`.
     """
     if encoding != ENCODING_ZLIB:
         raise DocumentError(f"unknown body encoding: got {encoding[:20]!a}, expected {ENCODING_ZLIB}", source=source)
     unpacker = zlib.decompressobj()
     try:
         # one byte more than allowed shows whether the body exceeds the limit
-        raw = unpacker.decompress(base64.b64decode(text, validate=True), inflated_max_bytes + 1)
+        raw = unpacker.decompress(base64.b64decode(text, validate=True), INFLATED_MAX_BYTES + 1)
     except (binascii.Error, ValueError, zlib.error) as error:
         raise DocumentError(f"the body is not {ENCODING_ZLIB}: {error}", source=source) from None
-    if len(raw) > inflated_max_bytes:
-        raise DocumentError(f"the decompressed body is larger than {inflated_max_bytes} bytes", source=source)
+    if len(raw) > INFLATED_MAX_BYTES:
+        raise DocumentError(f"the decompressed body is larger than {INFLATED_MAX_BYTES} bytes", source=source)
     if not unpacker.eof:
         raise DocumentError("the compressed body is incomplete", source=source)
     try:

@@ -132,7 +132,7 @@ def test_another_seed_gives_other_auctions() -> None:
 @pytest.mark.slow
 def test_bought_slots_stay_taken(tmp_path) -> None:
     """Every request of Table 3 that is sold is reserved: the same plan quotes at least as high afterwards."""
-    (plan,) = market_workloads.plans_of(1, 1)
+    (plan,) = market_workloads.plans_of(1, 1, table2_resources())
     result = run_simulated(MarketPlan("x", plan.resources, plan.users, plan.submissions, age=plan.age))
     sold = [each for each in result.auctions if each.sold]
     assert len(sold) >= 10

@@ -313,7 +313,6 @@ class BankParty(Party):
         self._expiry.deadline = earliest(self._expiry.deadline, order.valid_until)
 
     def _close(self, order_id: str) -> bool:
-        """Drop an order; return whether it was open."""
         return self._open.pop(order_id, None) is not None
 
     def _on_expiry(self, now: Instant) -> list[Effect]:

@@ -92,7 +92,7 @@ class Participant(ParticipantAnswers):
 
     # -- entries -------------------------------------------------------------------------------------------------
 
-    def start(self, now: Instant, taken: str = "") -> list[Effect]:
+    def start(self, now: Instant, taken: str) -> list[Effect]:
         """Record the intention and ask the plug-in for the slot, unless the resource has sold its cores (`taken`)."""
         self._enter(S.HOLDING, "Acceptance")
         self.deadline = self.until

@@ -211,11 +211,11 @@ class Confirmation(StateMachine[ConfirmationState]):
         effects: list[Effect] = []
         if self._limit is not None and now >= self._limit:
             if self.state is S.RESERVING:
-                effects += [*self._cancel_holds(), *self._void("the bank does not answer", "deadline", now)]
+                effects = [*self._cancel_holds(), *self._void("the bank does not answer", "deadline", now)]
             else:
                 self._blamed = self._laggards()
                 reason = f"{', '.join(sorted(self._blamed))} did not settle in time"
-                effects += self._void(reason, "deadline", now)
+                effects = self._void(reason, "deadline", now)
         if self._to_bank.is_due(now):
             self._to_bank.again(now)
             effects.append(self._order() if self.state is S.RESERVING else self._withdrawal())

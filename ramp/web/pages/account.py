@@ -32,7 +32,7 @@ async def build(visit: Visit) -> None:
         with body:
             _draw(visit, found)
 
-    refresher = Refresher(visit.one_at_a_time(look), ASKED_AGAIN_S)
+    refresher = Refresher(look, ASKED_AGAIN_S)
     visit.until_gone(visit.feed().listen_to_ends(refresher.changed))
     await look()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from html import escape
 from types import MappingProxyType
 from typing import Final
@@ -66,40 +65,18 @@ main a { color: var(--ramp-mark) }
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A link in the navigation, for one role or all."""
-
-    path: str
-    name: str
-    role: Role | None = None
-
-
-PLACES: Final = (
-    Place("/", "Market"),
-    Place("/prices", "Prices", Role.USER),
-    Place("/ask", "New request", Role.USER),
-    Place("/requests", "Requests", Role.USER),
-    Place("/reservations", "Reservations", Role.USER),
-    Place("/account", "Account", Role.USER),
-    Place("/laboratory", "Laboratory"),
-)
-"""The links in the navigation."""
-
-
-def build_frame(visit: Visit) -> None:
-    """Draw the header, and the state of the market."""
+def build_frame(visit: Visit, links: Mapping[str, str]) -> None:
+    """Draw the header with links to pages, titles by their paths, and the state of the market."""
     ui.colors(primary="#1d5f8a", secondary="#51606e", accent="#e0902a", positive="#1b7a43", negative="#b3261e")
     ui.add_css(STYLE)
     here = visit.request.url.path
     with ui.header().classes("ramp-header items-center"):
         ui.label("RAMP").classes("ramp-brand q-mr-md")
         with ui.element("nav").props('aria-label="Pages"').classes("row items-center"):
-            for place in PLACES:
-                if place.role in (None, visit.session.role):
-                    link = ui.link(place.name, place.path)
-                    if here == place.path or (place.path != "/" and here.startswith(place.path)):
-                        link.props('aria-current="page"')
+            for path, title in links.items():
+                link = ui.link(title, path)
+                if here == path or (path != "/" and here.startswith(path)):
+                    link.props('aria-current="page"')
         who = visit.session.name + (" (keeper)" if visit.session.role is Role.KEEPER else "")
         ui.html(
             f'<form method="post" action="/logout"><span class="q-mr-sm">{escape(who)}</span>'

@@ -109,7 +109,7 @@ async def _build_machines(visit: Visit) -> None:
         drawn.show(_Seller(name, sellers.get(name, "at another site"), levels.machines.get(name)) for name in names)
 
     await look()
-    ui.timer(LOOK_AGAIN_S, visit.one_at_a_time(look), immediate=False)
+    ui.timer(LOOK_AGAIN_S, look, immediate=False)
 
 
 class _Seller(NamedTuple):

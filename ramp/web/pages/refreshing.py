@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from nicegui import Client, ui
+
+from ramp.errors import RampError
 
 PAUSE_S: Final = 0.05
 """Changes within this many seconds are drawn together; a page shows an event within 200 ms."""
@@ -22,42 +24,40 @@ LOOK_AGAIN_S: Final = 0.5
 
 
 class Refresher:
-    """Redraws a part of the current page after changes.
+    """Redraws a part of the current page after changes, one drawing at a time, until the page is closed.
 
     Args:
-        draw: draws that part.
+        draw: draws that part, possibly after a query; changes during this lead to another drawing.
         pause: seconds between two drawings.
     """
 
-    def __init__(self, draw: Callable[[], None], pause: float = PAUSE_S) -> None:
+    def __init__(self, draw: Callable[[], Awaitable[None] | None], pause: float = PAUSE_S) -> None:
         self._draw = draw
         self._pause = pause
         self._client: Client = ui.context.client
-        self._due: asyncio.TimerHandle | None = None
-        self._gone = False
-        self._client.on_delete(self._stop)
+        self._changed = asyncio.Event()
+        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._client.on_delete(self._task.cancel)
 
     def changed(self) -> None:
-        if self._due is None and not self._gone and not self._client.is_deleted:
-            self._due = asyncio.get_running_loop().call_later(self._pause, self._now)
+        self._changed.set()
 
-    def _now(self) -> None:
-        self._due = None
-        if self._gone or self._client.is_deleted:
-            return
-        if is_behind(self._client):
-            self._due = asyncio.get_running_loop().call_later(LOOK_AGAIN_S, self._now)
-            return
-        try:
-            with self._client:
-                self._draw()
-        except Exception:
-            logging.getLogger(__name__).exception("drawing a page")
-
-    def _stop(self) -> None:
-        self._gone = True
-        if self._due is not None:
-            self._due.cancel()
+    async def _run(self) -> None:
+        while not self._client.is_deleted:
+            await self._changed.wait()
+            await asyncio.sleep(self._pause)
+            while is_behind(self._client):
+                await asyncio.sleep(LOOK_AGAIN_S)
+            self._changed.clear()
+            try:
+                with self._client:
+                    drawn = self._draw()
+                    if drawn is not None:
+                        await drawn
+            except RampError as error:
+                logging.getLogger(__name__).info("cannot redraw a page: %s", error)
+            except Exception:
+                logging.getLogger(__name__).exception("drawing a page")
 
 
 def is_behind(client: Client) -> bool:

@@ -50,6 +50,11 @@ PAGES: Final = (
 )
 
 
+def links_for(role: Role) -> dict[str, str]:
+    """Return the titles of a role's pages by their paths, without those of a single machine, request and so on."""
+    return {page.path: page.title for page in PAGES if page.role in (None, role) and "{" not in page.path}
+
+
 def register_pages(site: Site) -> None:
     """Register the pages with NiceGUI; call it once per process."""
     for page in PAGES:
@@ -63,8 +68,7 @@ def _shown(site: Site, page: Page) -> Callable[[Request], Awaitable[None]]:
         site.owners[client.id] = session.key
         client.on_delete(lambda: site.owners.pop(client.id, None))
         visit = Visit(site, session, request, client)
-        client.on_delete(visit.end)
-        frame.build_frame(visit)
+        frame.build_frame(visit, links_for(session.role))
         with ui.element("main").classes("column full-width").style("gap: 1rem"):
             if page.role not in (None, session.role):
                 ui.label(f"This page is for the {page.role} only.")

@@ -59,7 +59,7 @@ async def build(visit: Visit) -> None:
         await look()
 
     older.on_click(show_older)
-    refresher = Refresher(visit.one_at_a_time(look), ASKED_AGAIN_S)
+    refresher = Refresher(look, ASKED_AGAIN_S)
     visit.until_gone(feed.listen(lambda _: refresher.changed()))
     await look()
 

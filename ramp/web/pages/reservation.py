@@ -178,10 +178,9 @@ class ReservationPage:
             key=lambda job: job.job_id,
             empty="No jobs yet.",
         )
-        self._jobs.drawn.on("rowClick", lambda event: self._visit.soon(self._show_output(str(event.args[1]["id"]))))
+        self._jobs.drawn.on("rowClick", lambda event: self._show_output(str(event.args[1]["id"])))
         self._output = ui.element("div").classes("full-width")
-        refresher = Refresher(self._visit.one_at_a_time(self._look_at_jobs), 0.2)
-        ui.timer(JOBS_S, refresher.changed)
+        ui.timer(JOBS_S, Refresher(self._look_at_jobs).changed)
 
     async def _launch(self, command: str) -> None:
         try:
@@ -223,9 +222,7 @@ class ReservationPage:
                 key=lambda each: each.path,
                 empty="No files.",
             )
-            listed.drawn.on(
-                "rowClick", lambda event: self._visit.soon(self._download(job_id, str(event.args[1]["id"]), sizes))
-            )
+            listed.drawn.on("rowClick", lambda event: self._download(job_id, str(event.args[1]["id"]), sizes))
 
     async def _download(self, job_id: str, path: str, sizes: Mapping[str, int]) -> None:
         try:

@@ -66,7 +66,7 @@ async def build(visit: Visit) -> None:
         with calendar:
             _draw_calendar(visit, found, now)
 
-    refresher = Refresher(visit.one_at_a_time(look), ASKED_AGAIN_S)
+    refresher = Refresher(look, ASKED_AGAIN_S)
     visit.until_gone(visit.feed().listen_to_ends(refresher.changed))
     ui.timer(60.0, refresher.changed)  # slots begin and end
     await look()

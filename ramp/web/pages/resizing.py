@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from nicegui import ui
+from nicegui import background_tasks, ui
 
 from ramp.client.request import moment_given
 from ramp.client.results import Reservation, Resized
@@ -69,7 +69,6 @@ class SizeCard:
         feed = self._visit.feed()
         self._visit.until_gone(feed.listen(lambda request_id: None if request_id else refresher.changed()))
         ui.timer(COUNTED_S, self._look)
-        self._look()
 
     def show(self, bought: Reservation) -> None:
         self._bought = bought
@@ -140,8 +139,8 @@ class SizeCard:
     def _change(self, told: Resized) -> None:
         self._answer.clear()
         self._told = f"{self._size(told)}: asking {self._bought.resource}…"
-        self._look()
-        self._visit.soon(self._do_change(told))
+        self._show_progress()
+        background_tasks.create(self._do_change(told))
 
     async def _do_change(self, told: Resized) -> None:
         try:
@@ -163,10 +162,15 @@ class SizeCard:
                 ui.label(f"Not changed: {done.detail or done.code}").classes("ramp-bad")
         await self._on_changed()
 
-    def _look(self) -> None:
-        agreement_id = self._bought.agreement_id
-        changes = self._visit.feed().changes
-        agreed = changes.agreed(agreement_id)
+    async def _look(self) -> None:
+        self._show_progress()
+        ended = self._visit.feed().changes.ended(self._bought.agreement_id)
+        if ended is not self._ended:
+            self._ended = ended
+            await self._on_changed()
+
+    def _show_progress(self) -> None:
+        agreed = self._visit.feed().changes.agreed(self._bought.agreement_id)
         text = self._told
         if agreed is not None:
             left = agreed.effective_at - SystemClock().now()
@@ -176,13 +180,6 @@ class SizeCard:
         self._going.set_text(text)
         self._going.set_visibility(bool(text))
         self._ask.set_enabled(not text)
-        ended = changes.ended(agreement_id)
-        if ended is not self._ended:
-            self._ended = ended
-            self._visit.soon(self._refreshed())
-
-    async def _refreshed(self) -> None:
-        await self._on_changed()
 
 
 class _Size(NamedTuple):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
@@ -14,7 +12,6 @@ from nicegui import Client, ui
 from starlette.requests import Request
 
 from ramp.client.asyncio_market import AsyncMarket
-from ramp.errors import RampError
 from ramp.web.live.feed import UserFeed
 from ramp.web.security.sessions import Session
 from ramp.web.site import Site
@@ -47,7 +44,6 @@ class Visit:
         dark: whether the browser shows dark pages.
         zone: the browser's time zone; UTC if this computer does not know it.
         width_px: of the browser's window when the page was opened.
-        tasks: that run for the page.
     """
 
     site: Site
@@ -57,7 +53,6 @@ class Visit:
     dark: bool = False
     zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
     width_px: int = WIDTH_PX
-    tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def market(self) -> AsyncMarket:
         """Return the market for actions of the signed-in user."""
@@ -76,50 +71,6 @@ class Visit:
             ends()
             raise PageClosed
         self.client.on_delete(ends)
-
-    def soon(self, work: Coroutine[None, None, None]) -> None:
-        """Run a task that ends with the page."""
-        task: asyncio.Task[None] = asyncio.create_task(work)
-        self.tasks.add(task)
-        task.add_done_callback(self._done)
-
-    def one_at_a_time(self, look: Callable[[], Coroutine[None, None, None]]) -> Callable[[], None]:
-        """Return a function that starts a task unless it runs already.
-
-        Args:
-            look: the task; if it is requested while it runs, it runs once more afterwards.
-        """
-        going = again = False
-
-        async def go_on() -> None:
-            nonlocal going, again
-            try:
-                while again:
-                    again = False
-                    await look()
-            finally:
-                going = False
-
-        def begin() -> None:
-            nonlocal going, again
-            again = True
-            if not going:
-                going = True
-                self.soon(go_on())
-
-        return begin
-
-    def end(self) -> None:
-        for task in list(self.tasks):
-            task.cancel()
-
-    def _done(self, task: asyncio.Task[None]) -> None:
-        self.tasks.discard(task)
-        error = None if task.cancelled() else task.exception()
-        if isinstance(error, RampError):
-            logging.getLogger(__name__).info("cannot redraw a page: %s", error)
-        elif error is not None:
-            logging.getLogger(__name__).error("a page", exc_info=error)
 
     @staticmethod
     def short_id(identifier: str) -> str:

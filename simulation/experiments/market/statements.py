@@ -25,8 +25,8 @@ VERY_LARGE: Final = 20_480
 """Cores of the paper's exp11, which failed."""
 
 _LOGS: Final = (
-    "Intrepid's log is not at hand, and Curie's and one of Atlas's times of Table 2 lie before the begin of the "
-    "cleaned logs, so that these machines are emptier than the paper's"
+    "Intrepid's log is not at hand, and Table 2's times are of other copies of Curie's and Atlas's logs than the "
+    "archive's, which begin later"
 )
 _OTHER_READING: Final = "another reading: the paper does not say of which offers its median is"
 

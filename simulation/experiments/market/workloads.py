@@ -9,20 +9,22 @@ often over two days; over XMPP, where a day takes a day, from the purchases them
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 from typing import Any, Final
 
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.protocol.events import AuctionOptions
+from ramp.runtime.configuration.values import ResourceConfig
 from simulation.experiments.comparison import Comparison
 from simulation.experiments.market.frame import first_plan, market_study, mode_of, repetitions_of
+from simulation.experiments.market.loaded_machines import loaded
 from simulation.experiments.market.paper import REPETITIONS, ROUNDS, TABLE3
 from simulation.experiments.market.pictures import FIGURES
 from simulation.experiments.market.statements import medians, prices_and_sales, statements
 from simulation.experiments.market.statistics import drawn_ages
 from simulation.experiments.result import Column, Columns, grouped
-from simulation.experiments.study import Found, Rows, Run, Shown
+from simulation.experiments.study import Found, Rows, Run, Shown, Study
 from simulation.experiments.trials.plan import (
     AuctionResult,
     MarketPlan,
@@ -77,14 +79,21 @@ PROBE_HEARTBEAT: Final = 3 * MINUTE
 """Of machines over days: fewer messages, and leases within what the directory grants."""
 
 
-def cases(run: Run) -> Mapping[str, Sequence[MarketPlan]]:
-    """The markets of Table 3, and in virtual time one that is asked over two days."""
-    every = run.either(PROBE_EVERY, QUICK_PROBE_EVERY)
-    probes = [probe_plan(run.seed, every)] if mode_of(run) is Mode.SIMULATED else []
-    return {TABLE3_PART: plans_of(run.seed, repetitions_of(run, REPETITIONS)), OVER_TIME: probes}
+Machines = Callable[[], tuple[ResourceConfig, ...]]
 
 
-def plans_of(seed: int, repetitions: int) -> list[MarketPlan]:
+def cases_on(machines: Machines) -> Callable[[Run], Mapping[str, Sequence[MarketPlan]]]:
+    """Return what gives the markets of Table 3, and in virtual time one that is asked over two days."""
+
+    def cases(run: Run) -> Mapping[str, Sequence[MarketPlan]]:
+        every, resources = run.either(PROBE_EVERY, QUICK_PROBE_EVERY), machines()
+        probes = [probe_plan(run.seed, every, resources)] if mode_of(run) is Mode.SIMULATED else []
+        return {TABLE3_PART: plans_of(run.seed, repetitions_of(run, REPETITIONS), resources), OVER_TIME: probes}
+
+    return cases
+
+
+def plans_of(seed: int, repetitions: int, resources: tuple[ResourceConfig, ...]) -> list[MarketPlan]:
     """Return the markets of Table 3, one a repetition; the seed draws the machines' ages."""
     submissions = tuple(
         Submission(
@@ -96,28 +105,20 @@ def plans_of(seed: int, repetitions: int) -> list[MarketPlan]:
         )
         for number, each in enumerate(TABLE3, 1)
     )
-    resources = table2_resources()
     return [
-        MarketPlan(
-            f"repetition {number}",
-            resources,
-            len(TABLE3),
-            submissions,
-            age=age,
-            seed=seed,
-        )
+        MarketPlan(f"repetition {number}", resources, len(TABLE3), submissions, age=age, seed=seed)
         for number, age in enumerate(drawn_ages(seed, repetitions), 1)
     ]
 
 
-def probe_plan(seed: int, every: int) -> MarketPlan:
+def probe_plan(seed: int, every: int, resources: tuple[ResourceConfig, ...]) -> MarketPlan:
     """A market that is only asked what it would cost, over two days."""
     options = AuctionOptions(rounds=1, quote_only=True)
     submissions = tuple(
         Submission(f"probe-{number}", "user1", number * every, (PROBE_WISH,), options)
         for number in range(PROBE_HOURS * HOUR // every + 1)
     )
-    return MarketPlan("over time", table2_resources(), 1, submissions, seed=seed, heartbeat=PROBE_HEARTBEAT)
+    return MarketPlan("over time", resources, 1, submissions, seed=seed, heartbeat=PROBE_HEARTBEAT)
 
 
 def workloads_of(found: Found) -> dict[str, str]:
@@ -287,11 +288,11 @@ def _what_is_over_time(found: Found) -> str:
     return f"a quotation for exp1 at 70 credits every {every} minutes over {PROBE_HOURS} hours"
 
 
-EXPERIMENTS: Final = (
-    market_study(
-        name="workloads",
-        about="Table 3's requests on Table 2's machines: prices, winners, attractiveness (RAMP, figures 8 to 10)",
-        cases=cases,
+def _study(name: str, where: str, machines: Machines) -> Study:
+    return market_study(
+        name=name,
+        about=f"Table 3's requests on Table 2's machines{where}: prices, winners (RAMP, figures 8 to 10)",
+        cases=cases_on(machines),
         tables={
             "requests": _requests,
             "offers": _offers,
@@ -317,5 +318,10 @@ EXPERIMENTS: Final = (
             "wall_time": "one hour, starting exactly at the time asked for (the paper gives none)",
             "over_time": _what_is_over_time(found),
         },
-    ),
+    )
+
+
+EXPERIMENTS: Final = (
+    _study("workloads", "", table2_resources),
+    _study("workloads-loaded", ", each loaded", lambda: loaded(table2_resources())),
 )

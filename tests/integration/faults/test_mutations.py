@@ -79,7 +79,7 @@ async def bombard(market: OneProcess, count: int, seed: int) -> None:
     assert market.ended == []
     assert market.faults == []
     assert {name: agent.host.failure for name, agent in market.agents.items()} == dict.fromkeys(NAMES)
-    assert {name: agent.counters.faults for name, agent in market.agents.items()} == dict.fromkeys(NAMES, 0)
+    assert {name: agent.faults for name, agent in market.agents.items()} == dict.fromkeys(NAMES, 0)
     grown = {name: (before[name], size) for name, size in sizes(market).items() if size > before[name] + ALLOWED}
     assert grown == {}
     market._under_way.clear()

@@ -173,11 +173,11 @@ def test_what_does_not_belong_into_a_bundle_is_dropped(tmp_path, monkeypatch):
         good = pack("alpha@localhost", [inner])
         for receiver in ("alpha", "alice", "bank", "directory"):
             agent: Any = market.agents[receiver]
-            before = agent.counters.refused
+            before = agent.dropped
             another = replace(good, metadata={**good.metadata, BUNDLE_KEY: "9"})
             for bundle in (good, replace(good, body="{}"), another):
                 await agent.on_message(replace(bundle, peer="alice@localhost"))
-            assert agent.counters.refused == before + 3, receiver
+            assert agent.dropped == before + 3, receiver
         assert not market.sent
 
     in_market(tmp_path, monkeypatch, scenario)

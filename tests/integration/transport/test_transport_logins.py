@@ -24,7 +24,7 @@ async def test_wrong_password_is_said_and_soon(crowd, settings):
 
 async def test_nobody_there_is_said_after_the_limit():
     policy = LinkPolicy(start_limit_s=0.5, backoff_first_s=0.05)
-    agent = Party("lost", TransportSettings(servers=(("127.0.0.1", 9),), verify_certificate=False, policy=policy))
+    agent = Party("lost", TransportSettings(servers=(("127.0.0.1", 9),), policy=policy))
     with pytest.raises(TransportError, match=r"no XMPP session within 0\.5 s; tried 127\.0\.0\.1:9"):
         await agent.start()
     await agent.stop()
@@ -33,9 +33,7 @@ async def test_nobody_there_is_said_after_the_limit():
 async def test_server_that_says_nothing_does_not_hang_the_start(unused_tcp_port):
     silent = await asyncio.start_server(lambda reader, writer: None, "127.0.0.1", unused_tcp_port)
     policy = LinkPolicy(start_limit_s=1.0, attempt_limit_s=0.2, backoff_first_s=0.05)
-    agent = Party(
-        "mute", TransportSettings(servers=(("127.0.0.1", unused_tcp_port),), verify_certificate=False, policy=policy)
-    )
+    agent = Party("mute", TransportSettings(servers=(("127.0.0.1", unused_tcp_port),), policy=policy))
     with pytest.raises(TransportError, match="no XMPP session"):
         await agent.start()
     silent.close()
@@ -46,7 +44,7 @@ async def test_server_that_lags_behind_is_not_knocked_at_ever_again(unused_tcp_p
     knocked = []
     silent = await asyncio.start_server(lambda reader, _: knocked.append(reader), "127.0.0.1", unused_tcp_port)
     policy = LinkPolicy(start_limit_s=1.0, attempt_limit_s=0.05, backoff_first_s=0.001, backoff_max_s=0.001)
-    settings = TransportSettings(servers=(("127.0.0.1", unused_tcp_port),), verify_certificate=False, policy=policy)
+    settings = TransportSettings(servers=(("127.0.0.1", unused_tcp_port),), policy=policy)
     agent = Party("patient", settings)
     with pytest.raises(TransportError, match="no XMPP session"):
         await agent.start()

@@ -35,7 +35,7 @@ class Party(MarketAgent):
         self.bounces.put_nowait((message, condition))
 
     def on_connected(self, resumed):
-        self.story.append("up")
+        self.story.append("resumed" if resumed else "up")
 
     def on_disconnected(self, reason):
         self.story.append("down")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +12,7 @@ from ramp.errors import ConfigurationError
 from ramp.queue_bound.easy_plan import plan_starts
 from ramp.queue_bound.predictor import PREDICTORS
 from simulation.workload.generators.lublin import DAY_S, synthetic_log
-from simulation.workload.logs import LOGS_VARIABLE, find_log, known_log
+from simulation.workload.logs import find_log, known_log
 from simulation.workload.swf import SwfLog, read_swf, write_swf
 from simulation.workload.swf_text import FIELD_NAMES
 
@@ -65,42 +63,6 @@ def test_a_log_without_waits_has_nothing_to_bound() -> None:
     assert BOUNDS.history_of(SwfLog(columns), 8, RECORDED) is None
 
 
-def test_goals_are_judged_by_the_worst_class_and_the_best_rival() -> None:
-    def row(predictor: str, loss: float, median: float | str, jobs: int = 500) -> dict[str, object]:
-        common = {
-            "log": "L",
-            "waits": EASY,
-            "predictor": predictor,
-            "late_at_once": 0,
-            "coverage_waiting": 0.96,
-            "waiting_jobs": jobs,
-        }
-        return {**common, "loss_s": loss, "median_bound_s": median, "median_scaled_s": median}
-
-    classes = [
-        {"log": "L", "waits": EASY, "predictor": "planned", "kind": kind, "coverage": share}
-        for kind, share in (("size", 0.96), ("size", 0.90), ("size", 0.985), ("month", 0.92))
-    ]
-    tables = {
-        "bounds": [row("planned", 4, 5), row("bmbp one", 20, 8), row("bmbp size", 10, 12), row("bmbp x", 11, "")],
-        "classes": classes,
-        "chances": [],
-    }
-    verdicts = {each.what: (each.ours, str(each.verdict)) for each in BOUNDS.goals("L", tables)}
-    assert verdicts == {
-        "L: planned at once, but late": (0, "agrees"),
-        "L: coverage of the jobs that wait": (0.96, "agrees"),
-        "L: least coverage of a class of sizes": (0.90, "DIFFERS"),
-        "L: most coverage of a class of sizes": (0.985, "DIFFERS"),
-        "L: least coverage of a month": (0.92, "DIFFERS"),
-        "L: loss over the best bmbp's": (0.4, "agrees"),
-        "L: median bound of the jobs that wait over the best bmbp's at one coverage": (0.625, "DIFFERS"),
-    }
-    tables["bounds"][0] = row("planned", 4, 5, jobs=499)
-    (only,) = BOUNDS.goals("L", tables)
-    assert (only.ours, str(only.verdict), only.why) == (499, "no number", "fewer than 500 jobs that wait tell nothing")
-
-
 def test_a_log_is_named_with_its_processors(tmp_path: Path) -> None:
     path = tmp_path / "mine.swf"
     write_swf(path, synthetic_log(8, DAY_S, 7))
@@ -114,22 +76,6 @@ def test_a_log_is_named_with_its_processors(tmp_path: Path) -> None:
         BOUNDS.named_log("none.swf", EASY, 1)
 
 
-def test_nobody_waits_and_bounds_of_0() -> None:
-    """Three jobs on an idle machine; then two that wait, one of them beyond a bound of 0."""
-    moments = np.array([0, 1, 2]) * S
-    arrays = [np.array([1, 1, 1]), np.array([S, S, S]), moments, moments, moments + S]
-    history = BOUNDS.QueueHistory(["", "", ""], *arrays, 4)  # type: ignore[arg-type]
-    none = BOUNDS.Predictions(np.zeros(3, np.int64), np.full((3, 3), np.nan))
-    assert BOUNDS.scored(history, np.zeros(3, np.int64), {"planned": none, "bmbp": none}) == {}
-    late = replace(history, start=moments + S)
-    ours = BOUNDS.Predictions(np.full(3, 2 * S), np.full((3, 3), np.nan))
-    rows = {
-        row["predictor"]: row for row in BOUNDS.scored(late, np.full(3, S), {"planned": ours, "bmbp": none})["bounds"]
-    }
-    assert (rows["bmbp"]["scale"], rows["bmbp"]["median_scaled_s"]) == ("", "")
-    assert (rows["planned"]["scale"], rows["planned"]["coverage_waiting"]) == (0.5, 1.0)
-
-
 @pytest.mark.slow
 def test_the_study_of_a_log_of_ones_own(tmp_path: Path) -> None:
     """The goals are judged on it, whatever they say of so few jobs."""
@@ -139,22 +85,6 @@ def test_the_study_of_a_log_of_ones_own(tmp_path: Path) -> None:
     summary = BOUNDS.STUDY.run(out, quick=False, seed=1, processes=1, on_progress=None, log=(f"{path}:64",))
     assert {row["log"] for row in summary["bounds"]} == {"mine"}
     assert "mine: planned at once, but late" in {row["what"] for row in summary["comparison"]}
-
-
-@pytest.mark.slow
-def test_the_quick_study_without_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(LOGS_VARIABLE, "")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    out = tmp_path / "out"
-    out.mkdir()
-    summary = BOUNDS.STUDY.run(out, quick=True, seed=1, processes=1, on_progress=None)
-    assert {"bounds.csv", "chances.csv", "calibration.png", "coverage.png", "columns.md"} <= set(summary["files"])
-    with (out / "bounds.csv").open() as stream:
-        rows = list(csv.DictReader(stream))
-    assert {(row["waits"], row["real_log"]) for row in rows} == {(EASY, "False"), (RECORDED, "False")}
-    (ours,) = (row for row in rows if row["predictor"] == "planned" and row["waits"] == EASY)
-    assert (ours["late_at_once"], ours["bound_at_once_s"]) == ("0", "0.0")
-    assert 0.9 < float(ours["coverage_waiting"]) < 1
 
 
 @pytest.mark.slow

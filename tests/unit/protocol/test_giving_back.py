@@ -11,11 +11,14 @@ from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.agreement import ContractChange, Signed
 from ramp.model.instant import SECOND
+from ramp.model.offer import RefusalCode
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.records import CancellationStarted, FailureTold
+from ramp.protocol.progress import UnitAdvanced
+from ramp.protocol.records import CancellationStarted, FailureTold, OrderClosed, VoidAsked
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.changing.change import BuyerChange
+from tests.unit.protocol.conftest import reports
 
 
 def asked(effects: list[Any]) -> list[tuple[str, str]]:
@@ -76,4 +79,33 @@ def test_of_a_unit_that_is_being_confirmed_too(alice: Any) -> None:
     failed = alice.failed()
     with pytest.raises(RemoteProtocolError, match="wrong parties or offer"):
         alice.hear("res1", replace(failed, body=replace(failed.body, offer_id="offer-res9-9")))
+    for signers in ((), ("alice",), ("alice", "res1")):
+        with pytest.raises(RemoteProtocolError, match="res1 has not signed that it fails"):
+            alice.hear("res1", replace(failed, signers=signers))
     assert FailureTold in written(alice.hear("res1", failed))
+
+
+@pytest.mark.parametrize("how", ["failure", "refusal"])
+def test_a_unit_that_fails_without_a_word_is_quoted_with_its_code(alice: Any, how: str) -> None:
+    alice.committed()
+    failed = alice.failed()
+    answer = c.HoldRefused("r1", "offer-res1-1", RefusalCode.SLOT_TAKEN)
+    if how == "failure":
+        answer = replace(failed, body=replace(failed.body, reason=""))
+    effects = alice.hear("res1", answer)
+    (void,) = [each.record for each in effects if isinstance(each, fx.Persist) and isinstance(each.record, VoidAsked)]
+    assert void.reason == "unit 1 failed at res1: slot_taken"
+    assert [each.detail for each in reports(effects, UnitAdvanced)] == ["slot_taken"]
+    order, paid = alice.confirmation.order_id, alice.proof().payment
+    effects = alice.hear("bank", c.OrderPosted(order, (paid,)))  # it was posted before the bank heard of the void
+    (closed,) = [
+        each.record for each in effects if isinstance(each, fx.Persist) and isinstance(each.record, OrderClosed)
+    ]
+    assert closed.detail == ""
+
+
+def test_a_unit_goes_on_without_a_word(alice: Any) -> None:
+    effects = [*alice.committed(), *alice.hear("res1", alice.proof())]
+    told = reports(effects, UnitAdvanced)
+    assert [(each.stage, each.detail) for each in told] == [("confirming", ""), ("settled", "")]
+    assert alice.outcome.units[0].paid is None  # the price offered

@@ -19,6 +19,7 @@ from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.resource.slots import kept_participants as resource_party
 from ramp.protocol.timing import Timing
+from tests.unit.protocol.conftest import contents, messages, records
 
 
 def test_a_call_that_rests_is_answered_from_the_start_when_it_comes_again(resource: Any) -> None:
@@ -290,6 +291,65 @@ def test_a_slot_is_released_on_the_banks_word_only(resource: Any, said: Any) -> 
     effects = resource.hear("bank", c.ChangePosted("a1", 0, "t2", -offer.cost))
     assert said(effects) == []  # the bank tells the buyer itself
     assert fx.ReleaseSlot(offer.offer_id) in effects
+
+
+def test_a_slot_is_not_given_back_at_its_start(resource: Any, said: Any) -> None:
+    offer = resource.sell()
+    (refused,) = said(resource.hear("alice", cancellation(offer), offer.start))
+    assert (type(refused), refused.code) == (c.ChangeRefused, "started")
+    assert type(said(resource.hear("alice", cancellation(offer), offer.start - 1))[0]) is Signed
+
+
+@pytest.mark.parametrize(
+    ("until", "sender", "content", "code", "refund"),
+    [
+        ("held", "alice", c.HoldCancelled("r1", "offer-res-1"), "cancelled", 0),
+        ("firm", "bank", c.PaymentRefused("a1", "no_funds"), "payment_refused", 0),
+        ("sold", "bank", c.ChangePosted("a1", 0, "t2", -7), "cancelled", 7),
+        ("lost", "bank", c.ChangePosted("a1", 0, "t2", -7), "machine_unavailable", 7),
+    ],
+)
+def test_a_release_is_recorded_with_the_word_that_caused_it(
+    resource: Any, until: str, sender: str, content: Any, code: str, refund: int
+) -> None:
+    offer, _ = resource.hold()
+    assert offer.offer_id == "offer-res-1"
+    if until != "held":
+        (asked,) = messages(resource.commit(offer), Signed)
+        assert (asked.receiver, asked.reply_with) == ("bank", "a1")
+    if until in ("sold", "lost"):
+        resource.hear("bank", c.PaymentMade("a1", "t1", offer.cost))
+    if until == "lost":
+        lost = resource.party.handle(ev.SlotsTended(((offer.offer_id, "it burns"),)), SECOND)
+        told = [(each.receiver, each.in_reply_to) for each in messages(lost, Signed)]
+        assert told == [("alice", offer.offer_id), ("bank", "")]
+    (released,) = records(resource.hear(sender, content, SECOND))
+    assert (str(released.code), released.refund, released.seal.signer) == (code, refund, sender)
+    assert released.agreement_id == ("" if until == "held" else "a1")
+
+
+def test_a_hold_that_ends_by_itself_is_nobodys_word(resource: Any) -> None:
+    offer, _ = resource.hold()
+    until = resource.party.participants[offer.offer_id].until
+    (granted,) = contents(resource.hear("alice", c.Acceptance("r1", offer.offer_id), until))
+    assert granted.hold_for == 0
+    (released,) = records(resource.party.tick(until))
+    assert (released.seal, released.refund, released.agreement_id) == (None, 0, "")
+
+
+def test_a_slot_that_is_paid_at_its_start_is_not_asked_about_at_its_start(resource: Any) -> None:
+    offer, _ = resource.hold()
+    resource.commit(offer)
+    resource.hear("bank", c.PaymentMade("a1", "t1", offer.cost), offer.start)
+    assert resource.party.participants[offer.offer_id].deadline is None
+
+
+def test_a_hold_that_was_asked_for_before_a_restart_ends_in_time(resource: Any) -> None:
+    offer, effects = resource.hold()
+    again = type(resource)()
+    again.party.recover(records(effects)[:1], SECOND)  # the machine's answer is not on record
+    participant = again.party.participants[offer.offer_id]
+    assert participant.deadline == participant.until
 
 
 # -- what is over ------------------------------------------------------------------------------------------------------

@@ -10,8 +10,9 @@ import pytest
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
-from ramp.model.instant import HOUR, MILLISECOND, SECOND
+from ramp.model.instant import HOUR, MILLISECOND, MINUTE, SECOND
 from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.request import RequestForQuotation, TotalCores
 from ramp.model.slot import Slot
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
@@ -170,6 +171,59 @@ def told(effects: list[Any]) -> list[tuple[int, str, str, str]]:
     return [(each.unit, each.resource, each.stage, each.detail) for each in reports(effects, UnitAdvanced)]
 
 
+def test_owners_are_told_who_was_asked_and_what_each_said(alice: Any) -> None:
+    alice.open(*RESOURCES)
+    offers = [alice.offer(resource, 50 + number) for number, resource in enumerate(RESOURCES)]
+    effects = [each for offer in offers for each in alice.propose(offer.resource, offer)]
+    for number, detail in ((1, ""), (2, "full")):
+        refused = c.HoldRefused("r1", f"offer-res{number}-1", RefusalCode.SLOT_TAKEN, detail)
+        effects += alice.hear(f"res{number}", refused)
+    assert told(effects + alice.grant("res3"))[:6] == [
+        (1, "res1", "asking", ""),
+        (1, "res1", "refused", "slot_taken"),
+        (1, "res2", "asking", ""),
+        (1, "res2", "refused", "full"),
+        (1, "res3", "asking", ""),
+        (1, "res3", "agreed", "R-offer-res3-1"),
+    ]
+
+
+def test_who_refuses_without_a_word_is_quoted_with_its_code(alice: Any) -> None:
+    alice.open("res1")
+    alice.propose("res1", alice.offer("res1", 50))
+    alice.hear("res1", c.HoldRefused("r1", "offer-res1-1", RefusalCode.SLOT_TAKEN))
+    assert alice.outcome.reason.endswith("the last refusal: slot_taken")
+
+
+def test_a_hold_counts_from_its_question_also_when_the_clock_is_set_meanwhile(alice: Any) -> None:
+    """It must last for exactly the margin when the vote comes."""
+    now = 5 * SECOND
+    alice.open("res1", now=now)
+    alice.propose("res1", alice.offer("res1", 50), now=now)
+    alice.party.clock_set(HOUR)
+    assert kinds(alice.grant(now=now + HOUR, hold_for=MARGIN)) == [c.PaymentOrder]
+
+
+@pytest.mark.parametrize(("minutes", "order"), [(30, ["1-2", "2-1", "3-1"]), (15, ["2-1", "1-2", "3-1"])])
+def test_a_slot_instead_goes_before_its_equals_and_behind_what_is_better(
+    alice: Any, minutes: int, order: list[str]
+) -> None:
+    """The slot instead begins half an hour later than the one that was taken."""
+
+    def offered(resource: str, later: int, **changes: Any) -> Any:
+        offer = alice.offer(resource, 50)
+        return replace(offer, start=offer.start + later * MINUTE, end=offer.end + later * MINUTE, **changes)
+
+    alice.open(*RESOURCES, preference=ev.Preference.SOONEST)
+    for resource, later in (("res1", 0), ("res2", minutes), ("res3", 45)):
+        alice.propose(resource, offered(resource, later))
+    late = offered("res1", 30, offer_id="offer-res1-2")
+    said = asked_for(alice.hear("res1", c.HoldRefused("r1", "offer-res1-1", RefusalCode.SLOT_TAKEN, "", (late,))))
+    for name in order[:-1]:
+        said += asked_for(alice.hear(f"res{name[0]}", c.HoldRefused("r1", f"offer-res{name}", RefusalCode.SLOT_TAKEN)))
+    assert said == [f"offer-res{name}" for name in order]
+
+
 def test_a_slot_that_is_held_is_kept_while_another_unit_goes_on(alice_with_two_units: Any) -> None:
     """Unit 1 is held; res2 is silent until its limit, and res1 is asked for unit 2 as well."""
     one = alice_with_two_units
@@ -218,6 +272,16 @@ def taken(resource: Any, answer: Any) -> tuple[Any, list[Any]]:
     assert resource.hear("alice", c.Acceptance("r1", offer.offer_id)) == [], "the vote is still to come"
     (quote,) = [each for each in asked if isinstance(each, fx.QuoteSlots)]
     return offer, resource.party.handle(ev.SlotsQuoted(quote.call_id, (answer,)), 0)
+
+
+def test_where_others_set_the_price_no_slot_is_offered_instead(resource: Any) -> None:
+    unit = replace(resource.unit, cpu_hour_cost=70, cores=TotalCores(16))
+    call = c.CallForProposals("r1", 1, RequestForQuotation((unit,)), rule="second-price")
+    (offer,) = contents(resource.hear("alice", call))[0].offers
+    resource.answered = lambda effects, now: effects
+    resource.hear("alice", c.Acceptance("r1", offer.offer_id))
+    gone = Refusal(1, RefusalCode.SLOT_TAKEN, detail="no longer free")
+    assert kinds(resource.party.handle(ev.SlotHeld(offer.offer_id, gone), 0)) == [c.HoldRefused]
 
 
 def test_the_vote_no_brings_the_machines_next_slot_at_the_same_price(resource: Any) -> None:

@@ -7,17 +7,26 @@ from types import SimpleNamespace
 
 import pytest
 
-from ramp.web.pages.refreshing import BEHIND_S, is_behind
+from ramp.errors import TransportError
+from ramp.web.pages import refreshing
+from ramp.web.pages.refreshing import BEHIND_S, Refresher, is_behind
 from ramp.web.pages.visit import PageClosed, Visit
 
 
 class FakeClient:
     def __init__(self):
         self.is_deleted = False
+        self.outbox = SimpleNamespace(message_history=deque())
         self.ends = []
 
     def on_delete(self, end):
         self.ends.append(end)
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *_):
+        pass
 
 
 @pytest.fixture
@@ -25,42 +34,62 @@ def visit():
     return Visit(None, None, None, FakeClient())
 
 
-async def test_what_is_wanted_meanwhile_is_done_once_more_afterwards(visit):
+@pytest.fixture
+def client(monkeypatch):
+    found = FakeClient()
+    monkeypatch.setattr(refreshing, "ui", SimpleNamespace(context=SimpleNamespace(client=found)))
+    return found
+
+
+async def until(condition):
+    async with asyncio.timeout(300):
+        while not condition():
+            await asyncio.sleep(0)
+
+
+async def test_what_is_wanted_meanwhile_is_done_once_more_afterwards(client):
     gates, begun = [asyncio.Event() for _ in range(3)], []
 
     async def look():
         begun.append(None)
         await gates[len(begun) - 1].wait()
 
-    changed = visit.one_at_a_time(look)
+    refresher = Refresher(look, 0)
     for _ in range(5):
-        changed()
-    await asyncio.sleep(0)
-    assert len(begun) == 1
+        refresher.changed()
+    await until(lambda: len(begun) == 1)
     for _ in range(5):
-        changed()
+        refresher.changed()
     gates[0].set()
     gates[1].set()
-    await asyncio.gather(*visit.tasks)
+    await until(lambda: len(begun) == 2)
+    for _ in range(9):
+        await asyncio.sleep(0)
     assert len(begun) == 2
-    changed()
-    gates[2].set()
-    await asyncio.gather(*visit.tasks)
-    assert len(begun) == 3
+    refresher.changed()
+    await until(lambda: len(begun) == 3)
+    client.ends[0]()
+    await until(refresher._task.done)
 
 
-async def test_who_could_not_be_asked_is_asked_again(visit):
-    asked = []
+@pytest.mark.parametrize("error", [ConnectionError, TransportError("no answer")])
+async def test_what_could_not_be_drawn_is_drawn_again(client, error):
+    drawn = []
 
-    async def look():
-        asked.append(None)
-        raise ConnectionError
+    def draw():
+        drawn.append(None)
+        raise error
 
-    changed = visit.one_at_a_time(look)
-    for _ in range(2):
-        changed()
-        await asyncio.gather(*visit.tasks, return_exceptions=True)
-    assert len(asked) == 2
+    refresher = Refresher(draw, 0)
+    for count in (1, 2):
+        refresher.changed()
+        await until(lambda count=count: len(drawn) == count)
+    client.ends[0]()
+
+
+async def test_a_page_that_is_closed_already_is_not_redrawn(client):
+    client.is_deleted = True
+    await until(Refresher(lambda: None)._task.done)
 
 
 def test_a_page_that_was_closed_while_it_was_built_follows_nothing(visit):

@@ -12,6 +12,7 @@ from ramp.errors import ConfigurationError
 from ramp.model.instant import MINUTE, SECOND
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.values import QuotaConfig
+from ramp.xmpp import quotas
 from ramp.xmpp.quotas import Complaints, SenderQuota
 from tests.tiny_market import tiny_market
 
@@ -53,8 +54,9 @@ def test_burst_then_rate():
     assert [quota.admits("a", 60 * SECOND) for _ in range(4)] == [True, True, True, False]
 
 
-def test_senders_remembered_are_bounded_and_an_active_one_stays_among_them():
-    quota = SenderQuota(QuotaConfig(messages_per_sender_per_second=1, burst=1), senders_max=100)
+def test_senders_remembered_are_bounded_and_an_active_one_stays_among_them(monkeypatch):
+    monkeypatch.setattr(quotas, "SENDERS_MAX", 100)
+    quota = SenderQuota(QuotaConfig(messages_per_sender_per_second=1, burst=1))
     admitted = 0
     for number in range(10_000):
         quota.admits(f"passer-by{number}", 0)
@@ -77,8 +79,9 @@ def test_one_line_a_minute_and_sender():
     assert complaints.is_due("y", "a", MINUTE + 1)
 
 
-def test_lines_and_memory_are_bounded_whatever_names_are_invented():
-    complaints = Complaints(senders_max=10)
+def test_lines_and_memory_are_bounded_whatever_names_are_invented(monkeypatch):
+    monkeypatch.setattr(quotas, "COMPLAINED_SENDERS_MAX", 10)
+    complaints = Complaints()
     assert sum(complaints.is_due("x", f"name{number}", number) for number in range(1000)) == 10
     assert sum(complaints.is_due("x", f"name{number}", MINUTE + 1000) for number in range(1000)) == 10
     assert len(complaints._said) == 10

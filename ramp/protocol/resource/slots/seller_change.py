@@ -301,7 +301,6 @@ class SellerChange(StateMachine[SellerChangeState]):
         return [self._ask_machine()]
 
     def _end(self, code: str, detail: str, stimulus: str, now: Instant) -> list[Effect]:
-        """End without a resize."""
         self._enter(S.ENDED, stimulus)
         self._retry.stop()
         self.deadline = None

@@ -289,7 +289,6 @@ class SizeDesk:
     # -- common --------------------------------------------------------------------------------------------------
 
     def _problem(self, slot: KeptSlot, body: ContractChange, now: Instant) -> tuple[str, str] | None:
-        """Return why an amendment is refused, as code and sentence, or None."""
         participant, timing = slot.participant, self._pace.timing
         standing = self._standing_problem(slot)
         if standing is not None:
@@ -319,7 +318,6 @@ class SizeDesk:
         return None
 
     def _standing_problem(self, slot: KeptSlot) -> tuple[str, str] | None:
-        """Return why a slot cannot be resized at present, or None."""
         if slot.participant.state is not ParticipantState.SOLD:
             return "not_active", f"the slot is {slot.participant.state}, expected sold"
         if slot.change is not None:
@@ -327,7 +325,6 @@ class SizeDesk:
         return number_problem(len(slot.posted))
 
     def _selling_problem(self, slot: KeptSlot, cores: int, until: Instant) -> tuple[str, str] | None:
-        """Return why the resource sells no addition to the buyer, or None."""
         if self._seller.draining:
             return "draining", DRAINING_DETAIL
         more = cores if until > slot.state.until else cores - slot.state.cores
@@ -339,7 +336,6 @@ class SizeDesk:
         return (RefusalCode.SLOT_TAKEN, full) if full else None
 
     def _price_problem(self, body: ContractChange, now: Instant) -> tuple[str, str] | None:
-        """Return why the price of an addition is not valid, or None."""
         price = self.prices.price(body.previous, body.cores, body.until, now)
         if price is None:
             return "no_price", "this change has no valid price; ask for a price first"

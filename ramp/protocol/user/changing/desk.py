@@ -385,7 +385,6 @@ class Changes:
             del self._found_at[body.key]
 
     def _concluded(self, outcome: Outcome, seal: Seal, now: Instant) -> list[Effect]:
-        """Record and report the bank's answer."""
         self.history.note(outcome)
         if isinstance(outcome, CancellationOutcome):
             return [Persist(CancellationConcluded(outcome, seal, now)), Report(CancellationEnded(outcome))]

@@ -84,7 +84,7 @@ class MachinePage:
                 )
             )
         self.show(state)
-        ui.timer(LOOK_AGAIN_S, self._visit.one_at_a_time(self._look))
+        ui.timer(LOOK_AGAIN_S, self._look, immediate=False)
 
     def _build_places(self) -> None:
         try:

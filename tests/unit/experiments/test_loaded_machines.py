@@ -1,0 +1,40 @@
+"""When a machine of Table 2 is loaded, beside a count second by second."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ramp.model.instant import HOUR, SECOND
+from simulation.experiments.market import loaded_machines
+from simulation.experiments.market.loaded_machines import PRODUCTION, loaded_hour
+from simulation.workload.generators.lublin import synthetic_log
+from simulation.workload.replay import ReplayLog
+
+CORES, AGE = 16, 3
+
+
+@pytest.fixture(autouse=True)
+def ages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loaded_machines, "OLDEST_HOURS", AGE)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_hour_is_the_first_after_which_the_machine_is_half_full(seed: int) -> None:
+    replay = ReplayLog.build(synthetic_log(CORES, 86_400, seed, load=0.7), CORES)
+    taken = np.zeros(int(replay.ended.max()) // SECOND + 1)
+    for start, end, cores in zip(replay.started // SECOND, replay.ended // SECOND, replay.cores, strict=True):
+        taken[start:end] += cores
+    hours = len(taken) // 3600 - AGE + 1
+    use = [taken[3600 * hour : 3600 * (hour + AGE)].mean() / CORES for hour in range(hours)]
+    enough = [hour for hour in range(2, hours) if use[hour] >= PRODUCTION]
+    assert enough
+    assert loaded_hour(replay, 2) == enough[0]
+    apart = [hour for hour in enough if abs(hour - enough[0]) >= AGE]
+    assert loaded_hour(replay, 2, [enough[0]]) == apart[0]
+
+
+def test_a_machine_that_is_never_loaded_begins_where_it_is_most() -> None:
+    replay = ReplayLog.build(synthetic_log(CORES, 86_400, 1, load=0.7), 8 * CORES)
+    hour = loaded_hour(replay, 0)
+    assert 0 < hour < int(replay.ended.max()) // HOUR
