@@ -52,7 +52,8 @@ class SocketLine:
             ConfigurationError: if the socket's folder is not the user's own alone.
             MarketRefused: if the agent speaks another version.
         """
-        _check_folder(path)
+        if path.parent.exists():
+            check_private(path.parent)
         try:
             reader, writer = await asyncio.open_unix_connection(str(path), limit=LINE_BYTES_MAX)
         except OSError as error:
@@ -112,11 +113,6 @@ def ends(request: Request, event: Event) -> bool:
 def refused(event: Refused) -> MarketRefused:
     """Convert a refusal to an exception."""
     return market_refused(event.code, event.reason)
-
-
-def _check_folder(path: Path) -> None:
-    if path.parent.exists():
-        check_private(path.parent)
 
 
 def check_welcome(line: bytes) -> None:
