@@ -145,9 +145,6 @@ class HostileMarket:
 
     reopen = open  # noqa: A003
 
-    async def send(self, request: Request) -> None:
-        pass
-
     async def events(self, request: Request) -> AsyncGenerator[Event, None]:
         for event in ANSWERS[type(request).__name__]:
             hostile = poisoned(event)
