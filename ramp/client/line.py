@@ -16,14 +16,8 @@ from ramp.errors import START_AGAIN, ControlLineError, MarketRefused, NoMarket, 
 from ramp.runtime.state_folder import check_private
 
 
-class Line(Protocol):
+class Line(contextlib.AbstractAsyncContextManager["Line"], Protocol):
     """A connection; a context manager that closes it. Submitted requests continue without it."""
-
-    async def __aenter__(self) -> Self: ...
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
 
     def events(self, request: Request) -> AsyncGenerator[Event, None]:
         """Send a request and yield its events up to and including the last; `EVERYTHING` has no last event.
