@@ -12,7 +12,7 @@ import click
 
 from ramp.cli.completing import complete_agents
 from ramp.client.times import duration_of, parse_moment
-from ramp.model.instant import Instant
+from ramp.model.instant import Instant, local_iso
 from ramp.model.money import credits_of
 from ramp.model.request import NUMBER_MAX
 from ramp.runtime.state_folder import STATE_VARIABLE, StateFolder, state_folder
@@ -47,6 +47,9 @@ user_option: Final[Decorator] = click.option(
     help="User to act as (default: the first of the running market).",
 )
 file_type: Final = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
+existing_file_type: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
+output_type: Final = click.Path(dir_okay=False, path_type=Path)
+folder_type: Final = click.Path(file_okay=False, path_type=Path)
 
 
 class WholeNumber(click.IntRange):
@@ -133,6 +136,12 @@ def example(*commands: str, exits: str = EXITS) -> str:
     """Make the end of a verb's help: exit codes, and commands to try, each on a line of its own."""
     examples = "\n".join(("\b", "Example:", *(f"  {command}" for command in commands)))
     return f"\b\nExit codes: {exits}\n\n{examples}"
+
+
+def check_period(since: Instant | None, until: Instant | None) -> None:
+    """Refuse a period that ends before it begins."""
+    if since is not None and until is not None and since > until:
+        raise click.UsageError(f"--since must be before --until: got {local_iso(since)} and {local_iso(until)}")
 
 
 def together(*options: Decorator) -> Decorator:

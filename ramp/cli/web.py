@@ -14,7 +14,7 @@ from typing import Final
 
 import click
 
-from ramp.cli.options import WholeNumber, example, json_option, state_option, user_option
+from ramp.cli.options import WholeNumber, example, folder_type, json_option, state_option, user_option
 from ramp.cli.views.output import print_json, say
 from ramp.client.access import running
 from ramp.control.status import SwarmStatus
@@ -49,7 +49,7 @@ SCREENS: Final = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 @click.option("--name", help="Host name in links, if not --host.")
 @click.option("--tls-certificate", type=click.Path(path_type=Path), help="Certificate with its chain, PEM file.")
 @click.option("--tls-key", type=click.Path(path_type=Path), help="Private key of the certificate, PEM file.")
-@click.option("--results", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
+@click.option("--results", type=folder_type, metavar="DIR",
               help="Folder of experiment results and traces [default: results in the state folder].")  # fmt: skip
 @click.option("--link", is_flag=True, help="Only print a login link to the pages that are served; good once.")
 @user_option

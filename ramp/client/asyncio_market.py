@@ -20,7 +20,7 @@ from ramp.client.jobs.work import work_of
 from ramp.client.line import refused
 from ramp.client.machine_state import MachineState
 from ramp.client.request import Count, Requestable, length_given, moment_given
-from ramp.client.results import Account, Cancelled, Purchase, Reservation, Resized, Resource
+from ramp.client.results import Account, Cancelled, Purchase, Reservation, Resized, Resource, purchase_of
 from ramp.client.submission import (
     ROUND_TIME,
     ROUNDS,
@@ -35,15 +35,16 @@ from ramp.client.submission import (
     auction_options,
     credits_given,
     nobody_approves,
+    submission,
 )
 from ramp.control.events import Event, Refused, RequestEnded, RequestStanding
-from ramp.control.requests import Submit, Watch
+from ramp.control.requests import Watch
 from ramp.errors import MarketRefused, RampError, TransportError
 from ramp.model.contents.jobs import STDOUT
 from ramp.model.instant import HOUR
 from ramp.model.request import NUMBER_MAX
 from ramp.options import Bounds, checked
-from ramp.protocol.events import AgreementResized
+from ramp.protocol.events import AgreementResized, AuctionOptions
 from ramp.protocol.progress import ApprovalAsked
 from ramp.runtime.identifiers import RandomIds
 
@@ -121,7 +122,7 @@ class AsyncMarket(MarketUser):
             rounds=rounds, round_time=round_time, prefer=prefer, approve=approve, max_cost=max_cost, rule=rule
         )
         asked = approve if callable(approve) else nobody_approves
-        return await self._purchase(self._submission(requests, options), asked, on_event)
+        return await self._purchase(requests, options, asked, on_event)
 
     async def quote(
         self,
@@ -138,11 +139,15 @@ class AsyncMarket(MarketUser):
             RampError: see the class.
         """
         options = auction_options(rounds=rounds, round_time=round_time, prefer=prefer, quote_only=True, rule=rule)
-        return await self._purchase(self._submission(requests, options), nobody_approves, on_event)
+        return await self._purchase(requests, options, nobody_approves, on_event)
 
-    async def _purchase(self, submitted: Submit, approve: Approver, on_event: OnEvent | None) -> Purchase:
+    async def _purchase(
+        self, requests: Sequence[Requestable], options: AuctionOptions, approve: Approver, on_event: OnEvent | None
+    ) -> Purchase:
+        submitted = submission(requests, options, self.access.now(), self.access.new_id("request"))
         following = Following.begin(submitted)
-        purchase = self._purchase_of(await self.follow(following, approve=approve, on_event=on_event))
+        ended = await self.follow(following, approve=approve, on_event=on_event)
+        purchase = purchase_of(ended.outcome, ended.files, self.access.domain)
         if following.interrupted:
             if not purchase.committed:
                 raise asyncio.CancelledError

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from ramp.client import dialogues, portal
 from ramp.client.access import find_market, running
 from ramp.client.asyncio_market import AsyncMarket
+from ramp.client.dialogues import Dialogue
 from ramp.client.market import Market
 from ramp.client.request import Count
 from ramp.client.submission import Credits, credits_given
@@ -29,6 +30,7 @@ from ramp.model.contents import ChangePosted, DepositMade
 from ramp.options import Bounds, checked
 from ramp.runtime.state_folder import StateFolder, state_folder
 
+T = TypeVar("T")
 KeyKind = Literal["p256", "rsa", "ed25519"]
 Days = Annotated[int, Bounds(1, 3650)]
 
@@ -129,19 +131,23 @@ class MarketOperator:
 
     def deposit(self, account: str, amount: Credits, *, memo: str = "", deposit_id: str = "") -> DepositMade:
         """Credit an account, as the market's keeper; the same id is credited once."""
-        (keeper,) = running(self._state).names("keeper")
         asked = dialogues.deposit(account, credits_given(amount, "amount"), memo, deposit_id)
-        return portal.ask(self._state.socket(keeper), asked)
+        return ask_keeper(self._state, asked)
 
     def refund(self, agreement_id: str, reason: str) -> ChangePosted:
         """Refund what is left of an agreement's payments, as the market's keeper; again, it changes nothing."""
-        (keeper,) = running(self._state).names("keeper")
-        return portal.ask(self._state.socket(keeper), dialogues.refund(agreement_id, reason))
+        return ask_keeper(self._state, dialogues.refund(agreement_id, reason))
 
     def change(self, request: OwnerRequest) -> MarketChanged:
         """Ask the supervisor for a change."""
         running(self._state)
         return portal.ask(self._state.supervisor_socket, dialogues.changed(request))
+
+
+def ask_keeper(state: StateFolder, dialogue: Dialogue[T]) -> T:
+    """Hold a dialogue with the agent of the running market's keeper."""
+    (keeper,) = running(state).names("keeper")
+    return portal.ask(state.socket(keeper), dialogue)
 
 
 @checked

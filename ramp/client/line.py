@@ -51,7 +51,8 @@ class SocketLine:
         try:
             reader, writer = await asyncio.open_unix_connection(str(path), limit=LINE_BYTES_MAX)
         except OSError as error:
-            raise _nobody(path, error) from error
+            reason = f"no market is running at {path} ({error.strerror}); start one with `ramp up`"
+            raise NoMarket(reason) from error
         line = cls(reader, writer)
         try:
             await line._send(Hello(VERSION))
@@ -124,10 +125,6 @@ def check_welcome(line: bytes) -> None:
 def _other_version(got: object) -> MarketRefused:
     reason = wrong_version("the control channel", got, VERSION, START_AGAIN)
     return MarketRefused(MarketRefusalCode.OTHER_VERSION, reason, exit_code=2)
-
-
-def _nobody(path: Path, error: OSError) -> NoMarket:
-    return NoMarket(f"no market is running at {path} ({error.strerror}); start one with `ramp up`")
 
 
 def _ended() -> TransportError:

@@ -12,7 +12,7 @@ from typing import Annotated, Final, Literal
 from ramp.client.access import Access
 from ramp.client.line import refused
 from ramp.client.request import Requestable, document_of, length_given, resolved
-from ramp.client.results import Purchase, purchase_of, short_name
+from ramp.client.results import short_name
 from ramp.control.events import Event, MarketRefusalCode, Refused, RequestEnded
 from ramp.control.requests import Submit, Watch
 from ramp.errors import ConfigurationError, TransportError
@@ -160,9 +160,3 @@ class MarketUser:
     def short(self, address: str) -> str:
         """An agent's name without the market's own domain; names of other domains stay whole."""
         return short_name(address, self.access.domain)
-
-    def _submission(self, requests: Sequence[Requestable], options: AuctionOptions) -> Submit:
-        return submission(requests, options, self.access.now(), self.access.new_id("request"))
-
-    def _purchase_of(self, ended: RequestEnded) -> Purchase:
-        return purchase_of(ended.outcome, ended.files, self.access.domain)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ramp.cli.options import RealNumber, WholeNumber, example
+from ramp.cli.options import RealNumber, WholeNumber, example, folder_type
 from ramp.cli.views.output import print_rows
 from ramp.errors import ConfigurationError, RampError
 from simulation.cli.executor_option import check_alone, executor_option
@@ -54,7 +54,7 @@ def list_command(as_json: bool) -> None:
 @click.option(
     "--out",
     required=True,
-    type=click.Path(file_okay=False, path_type=Path),
+    type=folder_type,
     help="Directory for results, with a folder for each experiment.",
 )
 @click.option(REPLACE_OPTION, is_flag=True, help="Replace earlier results of the same experiment in DIR.")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from ramp.cli.options import RealNumber, WholeNumber, duration_type, example, state_option, user_option
+from ramp.cli.options import RealNumber, WholeNumber, duration_type, example, output_type, state_option, user_option
 from ramp.cli.views.visible import raw_stream
 from ramp.errors import ConfigurationError, DocumentError, MachineError, TransportError
 from ramp.model.instant import Duration
@@ -73,8 +73,8 @@ def hostlist(lists: tuple[str, ...], compressed: bool, count: bool, dimensions: 
     )
 )
 @click.argument("machine_name", metavar="[MACHINE]", default="bgl")
-@click.option("--state", "state_path", type=click.Path(dir_okay=False, path_type=Path), help="Machine state (JSON).")
-@click.option("--trace", "trace_path", type=click.Path(dir_okay=False, path_type=Path), help="Trace of ramp simulate.")
+@click.option("--state", "state_path", type=output_type, help="Machine state (JSON).")
+@click.option("--trace", "trace_path", type=output_type, help="Trace of ramp simulate.")
 @click.option("--at", "at_s", type=RealNumber(), default=0.0, help="Second of the trace to show.")
 @click.option("--step", "step_s", type=RealNumber(), default=3600.0, show_default=True, help="With -i: seconds of the "
               "trace between two pictures.")  # fmt: skip
@@ -91,8 +91,8 @@ def hostlist(lists: tuple[str, ...], compressed: bool, count: bool, dimensions: 
               help="Colour the letters; auto: on a terminal, unless NO_COLOR is set.")  # fmt: skip
 @click.option("--test-only", "test_options", metavar="OPTIONS", help="Also show the place of a job with these Slurm "
               "options: '--geometry=2x2x2 --conn-type=TORUS'.")  # fmt: skip
-@click.option("--svg", "svg_path", type=click.Path(dir_okay=False, path_type=Path), help="File of a 3D picture.")
-@click.option("--png", "png_path", type=click.Path(dir_okay=False, path_type=Path), help="File of a 3D picture.")
+@click.option("--svg", "svg_path", type=output_type, help="File of a 3D picture.")
+@click.option("--png", "png_path", type=output_type, help="File of a 3D picture.")
 @click.option("--horizon", type=duration_type, default="24h", show_default=True, metavar="TIME",
               help="Period of the projected load, on a running market.")  # fmt: skip
 @user_option

@@ -14,7 +14,7 @@ from typing import Any
 import click
 from rich.table import Table
 
-from ramp.cli.options import RealNumber, WholeNumber, example
+from ramp.cli.options import RealNumber, WholeNumber, example, output_type
 from ramp.cli.views.visible import console
 from ramp.errors import ConfigurationError
 from ramp.options import value_of_text
@@ -29,7 +29,6 @@ from simulation.simulated_run import simulate as simulate_log
 from simulation.workload.logs import find_log
 
 _PROBABILITY = RealNumber(0, 1)
-_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command(
@@ -108,10 +107,10 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     show_default=True,
     help="Seed of random shapes, connections and speed-ups.",
 )
-@click.option("--trace", type=_FILE, help="File with one JSON line for each job and reservation.")
-@click.option("--swf", type=_FILE, help="File of the schedule as a workload log.")
-@click.option("--gantt", type=_FILE, metavar="PNG", help="Picture of the units of each job over time.")
-@click.option("--timeline", type=_FILE, metavar="PNG", help="Picture of utilisation and queue over time.")
+@click.option("--trace", type=output_type, help="File with one JSON line for each job and reservation.")
+@click.option("--swf", type=output_type, help="File of the schedule as a workload log.")
+@click.option("--gantt", type=output_type, metavar="PNG", help="Picture of the units of each job over time.")
+@click.option("--timeline", type=output_type, metavar="PNG", help="Picture of utilisation and queue over time.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 def simulate(
     *,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ramp.cli.options import WholeNumber, example
+from ramp.cli.options import WholeNumber, example, existing_file_type, folder_type
 from ramp.cli.views.output import print_rows
 from simulation.cli.executor_option import check_alone, executor_option
 from simulation.cli.progress import progress_of
@@ -24,11 +24,11 @@ from simulation.lab import check_pictures, tell_loops
         "ramp sweep loads.toml --out loads --executor dask:tcp://10.0.0.5:8786",
     )
 )
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=existing_file_type)
 @click.option(
     "--out",
     required=True,
-    type=click.Path(file_okay=False, path_type=Path),
+    type=folder_type,
     help="Directory for results; points already there are not run again.",
 )
 @click.option("--processes", type=WholeNumber(min=1), help="Number of processes [default: one per core].")

@@ -9,7 +9,7 @@ from typing import Final
 import click
 
 from ramp.cli.connection import ask, open_market
-from ramp.cli.options import csv_option, example, market_options, moment_type
+from ramp.cli.options import check_period, csv_option, example, market_options, moment_type
 from ramp.cli.views.fields import AMOUNT, CREDITS, MOMENT, Field, Fields, address
 from ramp.cli.views.output import amount_text, moment_text, print_json, print_line, waiting
 from ramp.cli.views.postings import AGREEMENT, DEPOSIT, reference
@@ -51,11 +51,6 @@ def _lines(lines: Sequence[StatementLine], delivered: Mapping[str, str], domain:
     )
 
 
-def _one_format(as_csv: bool, as_json: bool) -> None:
-    if as_csv and as_json:
-        raise click.UsageError("--csv and --json exclude each other")
-
-
 @click.command(
     epilog=example(
         "ramp balance --user bob",
@@ -86,11 +81,11 @@ def balance(
     `cancelled` (before the job started), or `pending`. Only slots with a launched job have it; see `ramp jobs` for
     details.
     """
-    _one_format(as_csv, as_json)
+    if as_csv and as_json:
+        raise click.UsageError("--csv and --json exclude each other")
     if not statement and (since is not None or until is not None):
         raise click.UsageError("--since and --until need --statement")
-    if since is not None and until is not None and since > until:
-        raise click.UsageError(f"--since must be before --until: got {moment_text(since)} and {moment_text(until)}")
+    check_period(since, until)
     market = open_market(state, user)
     if statement:
         _statement(market, since, until, as_csv=as_csv, as_json=as_json)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TypeVar
 
 import click
 
-from ramp.cli.options import credits_type, example, json_option, moment_type, state_option
+from ramp.cli.options import check_period, credits_type, example, json_option, moment_type, state_option
 from ramp.cli.views.fields import AMOUNT, MOMENT, Field, Fields, address
 from ramp.cli.views.output import (
     amount_json,
@@ -20,9 +19,9 @@ from ramp.cli.views.output import (
     waiting,
 )
 from ramp.cli.views.postings import AGREEMENT, DEPOSIT, reference
-from ramp.client import dialogues, portal
+from ramp.client import dialogues
 from ramp.client.access import market_domain, running
-from ramp.client.dialogues import Dialogue
+from ramp.client.connecting import ask_keeper
 from ramp.client.identifiers import shortened
 from ramp.client.results import short_name
 from ramp.client.swarm import status
@@ -30,8 +29,6 @@ from ramp.model.contents import AccountLine, TradeLine
 from ramp.model.instant import Instant, iso
 from ramp.model.money import credits_text
 from ramp.runtime.state_folder import StateFolder
-
-T = TypeVar("T")
 
 
 def _accounts(domain: str) -> Fields[AccountLine]:
@@ -88,9 +85,9 @@ def overview(since: Instant | None, until: Instant | None, state: StateFolder, a
     limit (--json: `overdraft` is null). --json gives the reason of a transfer as `agreement_id`, or `deposit_id` for
     deposits.
     """
-    if since is not None and until is not None and since > until:
-        raise click.UsageError(f"--since must be before --until: got {moment_text(since)} and {moment_text(until)}")
-    found = ask_keeper(state, dialogues.overview(since, until))
+    check_period(since, until)
+    with waiting("asking the bank"):
+        found = ask_keeper(state, dialogues.overview(since, until))
     domain = market_domain(state, running(state))
     accounts, trades = _accounts(domain), _trades(found.trades, domain)
     if as_json:
@@ -130,7 +127,8 @@ def overview(since: Instant | None, until: Instant | None, state: StateFolder, a
 @json_option
 def deposit(account: str, amount: int, memo: str, deposit_id: str, state: StateFolder, as_json: bool) -> None:
     """Credit an account out of the market's issuing account."""
-    made = ask_keeper(state, dialogues.deposit(account, amount, memo, deposit_id))
+    with waiting("asking the bank"):
+        made = ask_keeper(state, dialogues.deposit(account, amount, memo, deposit_id))
     if as_json:
         print_json(
             {
@@ -155,7 +153,8 @@ def refund(agreement: str, reason: str, state: StateFolder, as_json: bool) -> No
     Use it where nobody could measure whether a slot was delivered. The seller loses what it was paid, less earlier
     refunds. The keeper's agent signs the order, and the bank logs it. To refund again changes nothing.
     """
-    made = ask_keeper(state, dialogues.refund(agreement, reason))
+    with waiting("asking the bank"):
+        made = ask_keeper(state, dialogues.refund(agreement, reason))
     if as_json:
         found = {"agreement_id": made.agreement_id, "transfer_id": made.transfer_id, "reason": reason}
         print_json({**found, "refund": amount_json(made.refund)})
@@ -190,10 +189,3 @@ def audit(ctx: click.Context, ledger: str | None, state: StateFolder, as_json: b
             print_line(finding)
         click.echo(f"{count_text(accounts, 'account')}, {count_text(len(findings), 'finding')}")
     ctx.exit(1 if findings else 0)
-
-
-def ask_keeper(state: StateFolder, dialogue: Dialogue[T]) -> T:
-    """Hold a dialogue with the agent of the running market's keeper."""
-    (keeper,) = running(state).names("keeper")
-    with waiting("asking the bank"):
-        return portal.ask(state.socket(keeper), dialogue)

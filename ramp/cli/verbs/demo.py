@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from ramp.cli.connection import ask, open_market
-from ramp.cli.options import example, json_option
+from ramp.cli.options import example, folder_type, json_option
 from ramp.cli.verbs.launch import launch_in_background, up_text
 from ramp.cli.verbs.machines import machine_object, source_text
 from ramp.cli.verbs.submit import follow, new_view
@@ -91,7 +91,7 @@ class _Shown:
 @click.command(epilog=example("ramp demo"))
 @click.option("--config", "name", default=DEFAULT_SWARM, show_default=True, metavar="CONFIG",
               help="The market: a TOML file, or the name of one that comes with RAMP.")  # fmt: skip
-@click.option("--state-dir", "path", type=click.Path(file_okay=False, path_type=Path),
+@click.option("--state-dir", "path", type=folder_type,
               help="Folder of the state (default: a temporary folder; only the agreements are kept).")  # fmt: skip
 @json_option
 @click.pass_context

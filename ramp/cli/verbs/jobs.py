@@ -13,7 +13,7 @@ import click
 
 from ramp.cli.completing import complete_ids
 from ramp.cli.connection import open_market
-from ramp.cli.options import WholeNumber, example, file_type, market_options
+from ramp.cli.options import WholeNumber, example, file_type, folder_type, market_options
 from ramp.cli.views.fields import DATETIME, NUMBER, PROSE, Field, Fields
 from ramp.cli.views.output import count_text, moment_text, print_json, print_line, say, waiting
 from ramp.client.identifiers import shortened
@@ -71,7 +71,6 @@ FILES: Final[Fields[JobFile]] = Fields(
 )
 
 input_type: Final = click.Path(exists=True, path_type=Path)
-folder_type: Final = click.Path(file_okay=False, path_type=Path)
 
 
 @click.command(

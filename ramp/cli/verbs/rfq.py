@@ -18,8 +18,11 @@ from ramp.cli.options import (
     duration_or_zero_type,
     duration_type,
     example,
+    existing_file_type,
+    file_type,
     json_option,
     moment_type,
+    output_type,
     site_option,
     start_probability_option,
     together,
@@ -117,11 +120,11 @@ _with_terms: Final = together(
     metavar="CREDITS",
     help="Maximum total cost in credits; with --add of all units, if the earlier ones have a limit too.",
 )
-@click.option("--add", "earlier", multiple=True, metavar="FILE",
-              type=click.Path(exists=True, dir_okay=False, path_type=Path),
+@click.option("--add", "earlier", multiple=True, type=existing_file_type, metavar="FILE",
               help="Document whose units come first; repeatable.")  # fmt: skip
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-              help="Output file (default, and `-`: standard output).")  # fmt: skip
+@click.option(
+    "-o", "--output", type=output_type, metavar="FILE", help="Output file (default, and `-`: standard output)."
+)
 def new(earlier: tuple[Path, ...], output: Path | None, max_cost: int | None, **terms: Any) -> None:
     """Write a request for one unit, or with --add for several that are bought all or none.
 
@@ -173,8 +176,7 @@ def _as_option(found: re.Match[str]) -> str:
 
 
 @rfq.command("validate", epilog=example("ramp rfq validate *.xml --json"))
-@click.argument("files", nargs=-1, required=True, metavar="FILE...",
-                type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))  # fmt: skip
+@click.argument("files", nargs=-1, required=True, type=file_type, metavar="FILE...")
 @json_option
 @click.pass_context
 def validate(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:

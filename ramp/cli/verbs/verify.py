@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ramp.cli.options import example, json_option, state_option
+from ramp.cli.options import example, existing_file_type, json_option, state_option
 from ramp.cli.views.agreement_report import amendment_text, amount_moved
 from ramp.cli.views.output import (
     amount_json,
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 
 @click.command(epilog=example("ramp verify agreement.xml --ca market-ca.pem", "ramp verify payment.txt --json"))
-@click.argument("files", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE...", nargs=-1,
+@click.argument("files", type=existing_file_type, metavar="FILE...", nargs=-1,
                 required=True)  # fmt: skip
-@click.option("--ca", "ca_file", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+@click.option("--ca", "ca_file", type=existing_file_type, metavar="FILE",
               help="The authority's certificate, PEM (default: the state folder's, with its revocations).")  # fmt: skip
 @state_option
 @json_option

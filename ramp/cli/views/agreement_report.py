@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 from ramp.cli.views.outcome_report import cost_text, probable_start_text
 from ramp.cli.views.output import amount_json, amount_text, duration_text, moment_text, price_text, print_pairs
@@ -17,15 +16,12 @@ from ramp.model.sizes.moldable import cost_cap
 ShortName = Callable[[str], str]
 
 
-UPCOMING: Final = "upcoming"
-
-
 def shown_state(entry: AgreementStanding, now: Instant) -> str:
     """Return the state to display: `upcoming` before the start of the slot, `past` after its end."""
     offer = entry.agreement.offer
     if entry.state != "active" or offer.start <= now < entry.end:
         return entry.state
-    return UPCOMING if now < offer.start else "past"
+    return "upcoming" if now < offer.start else "past"
 
 
 def agreement_object(entry: AgreementStanding, short: ShortName) -> dict[str, object]:

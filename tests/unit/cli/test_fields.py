@@ -52,8 +52,10 @@ def test_people_get_a_table_whose_numbers_are_right(capsys: pytest.CaptureFixtur
 
 
 def test_one_thing_is_shown_in_pairs_without_what_is_empty(capsys: pytest.CaptureFixture[str]) -> None:
-    FIELDS.print_pairs(SLOTS[0])
+    FIELDS.print_one(SLOTS[0], as_json=False)
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["Resource", "Cores", "Cost", "Size"]
+    FIELDS.print_one(SLOTS[0], as_json=True)
+    assert json.loads(capsys.readouterr().out) == FIELDS.plain(SLOTS[0])
     cost: Fields[Slot] = Fields(Field("cost", "Cost", lambda slot: slot.cost, CREDITS))
     cost.print_pairs(SLOTS[0])
     assert capsys.readouterr().out.split() == ["Cost", "1", "234.50", "credits"]

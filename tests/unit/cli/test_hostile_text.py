@@ -237,9 +237,6 @@ def test_what_is_shown_has_no_hidden_character(text: str) -> None:
     assert json.loads(visible(json.dumps(text, ensure_ascii=False))) == text
 
 
-# Generated scripts
-
-
 WORDS = (
     "r1; touch OWNED #",
     "$(touch OWNED)",
@@ -303,9 +300,6 @@ def test_the_environment_holds_the_very_id(tmp_path: Path) -> None:
     shown = snippet("env", bought, str) + '\nprintf %s "$RAMP_RESERVATION"'
     done = subprocess.run(["bash", "-ec", shown], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == "r1; touch OWNED #"
-
-
-# Logs, and the answer of a machine
 
 
 def test_a_log_line_is_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

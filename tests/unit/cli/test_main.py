@@ -116,6 +116,7 @@ def test_a_foreign_verb_cannot_take_the_place_of_our_own(foreign, capsys):
         (["ps", "--colour"], "no such option"),
         (["qstat", "m", "--horizon", "never"], "invalid duration: got 'never'"),
         (["balance", "--statement", "--since", "lately"], "invalid time: got 'lately'"),
+        (["bank", "overview", "--since", "2026-12-02", "--until", "2026-12-01"], "--since must be before --until"),
     ],
 )
 def test_bad_input_is_one_line_on_standard_error_and_exit_code_2(arguments, told, capsys):

@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-from ramp.cli.options import WholeNumber, credits_type, example, file_type, json_option, state_option
+from ramp.cli.options import WholeNumber, credits_type, example, file_type, json_option, output_type, state_option
 from ramp.cli.views.fields import AMOUNT, MOMENT, Field, Fields
 from ramp.cli.views.output import print_json, print_pairs, say
 from ramp.client.access import running
@@ -96,7 +96,7 @@ def invite() -> None:
 @click.option("--account-token/--no-account-token", "account_token", default=None,
               help="Let the invited register the account at the market's server with a password of their own (default "
                    "where the market starts its server); without, one is made for them now.")  # fmt: skip
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+@click.option("-o", "--output", type=output_type, metavar="FILE",
               help="File of the invitation (default: NAME.invitation).")  # fmt: skip
 @click.option("--token", is_flag=True, help="Print the invitation as one line; write no file.")
 @state_option
@@ -189,7 +189,7 @@ def list_command(state: StateFolder, as_json: bool) -> None:
 
 @invite.command("sign", epilog=example("ramp invite sign curie.request -o curie.certificate"))
 @click.argument("request", type=file_type)
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True, metavar="FILE",
+@click.option("-o", "--output", type=output_type, required=True, metavar="FILE",
               help="File of the certificate; it contains no secret.")  # fmt: skip
 @state_option
 @json_option

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ramp.cli.options import example, file_type, json_option, state_option
+from ramp.cli.options import example, existing_file_type, file_type, json_option, output_type, state_option
 from ramp.cli.verbs.launch import launching
 from ramp.cli.views.output import print_json, print_object, say, waiting
 from ramp.client.connecting import operate
@@ -38,8 +38,6 @@ from ramp.runtime.joining.membership import (
 from ramp.runtime.joining.requests import read_issued, request_text
 from ramp.runtime.state_folder import StateFolder
 
-_out_type = click.Path(dir_okay=False, path_type=Path)
-
 
 @click.command(
     epilog=example(
@@ -48,9 +46,9 @@ _out_type = click.Path(dir_okay=False, path_type=Path)
     )
 )
 @click.argument("invitation")
-@click.argument("config", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
+@click.argument("config", type=existing_file_type, required=False)
 @click.option(
-    "--request", type=_out_type, metavar="FILE", help="Only create the key and write the request to this file."
+    "--request", type=output_type, metavar="FILE", help="Only create the key and write the request to this file."
 )
 @click.option("--certificate", type=file_type, metavar="FILE", help="File written by the keeper's `ramp invite sign`.")
 @click.option("--fingerprint", metavar="SHA256", help="Expected fingerprint of the authority; any other is refused.")
