@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ramp.cli.options import example, file_type, json_option, state_option
+from ramp.cli.options import example, file_type, state_options
 from ramp.cli.verbs.launch import launching
 from ramp.cli.views.output import print_json, print_object, say, waiting
 from ramp.client.connecting import operate
@@ -60,8 +60,7 @@ _out_type = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--start/--no-start", default=True, show_default=True, help="Start the site's agents after all have joined."
 )
-@state_option
-@json_option
+@state_options
 def join(
     invitation: str,
     config: Path | None,
