@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ramp.batch.inspecting import Remark
-from ramp.cli.options import example, json_option, state_option
+from ramp.cli.options import example, state_options
 from ramp.cli.views.output import count_text, print_json, print_rows, say, waiting
 from ramp.runtime.shipped_swarms import find_config
 from ramp.runtime.state_folder import StateFolder
@@ -16,8 +16,7 @@ EXITS = "0 no problems; 1 problems found; 2 bad input; 130 interrupted"
 @click.command(epilog=example("ramp doctor", "ramp doctor market.toml --all", "ramp doctor --json", exits=EXITS))
 @click.argument("name", required=False, metavar="[CONFIG]")
 @click.option("--all", "show_all", is_flag=True, help="Also show passed checks.")
-@state_option
-@json_option
+@state_options
 @click.pass_context
 def doctor(ctx: click.Context, name: str | None, show_all: bool, state: StateFolder, as_json: bool) -> None:
     """Diagnose a market's problems and suggest fixes; nothing is changed.

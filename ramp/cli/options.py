@@ -149,5 +149,8 @@ def together(*options: Decorator) -> Decorator:
     return lambda command: reduce(lambda decorated, option: option(decorated), reversed(options), command)
 
 
-market_options: Final = together(user_option, state_option, json_option)
+state_options: Final = together(state_option, json_option)
+"""The options of verbs that use a state folder."""
+
+market_options: Final = together(user_option, state_options)
 """The options of verbs that use a User Agent."""

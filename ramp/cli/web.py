@@ -14,7 +14,7 @@ from typing import Final
 
 import click
 
-from ramp.cli.options import WholeNumber, example, folder_type, json_option, state_option, user_option
+from ramp.cli.options import WholeNumber, example, folder_type, state_options, user_option
 from ramp.cli.views.output import print_json, say
 from ramp.client.access import running
 from ramp.control.status import SwarmStatus
@@ -54,8 +54,7 @@ SCREENS: Final = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 @click.option("--link", is_flag=True, help="Only print a login link to the pages that are served; good once.")
 @user_option
 @click.option("--keeper", is_flag=True, help="With --link: for the market's keeper.")
-@state_option
-@json_option
+@state_options
 @click.pass_context
 def web(
     ctx: click.Context,

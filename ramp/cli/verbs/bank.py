@@ -7,7 +7,7 @@ from functools import partial
 
 import click
 
-from ramp.cli.options import check_period, credits_type, example, json_option, moment_type, state_option
+from ramp.cli.options import check_period, credits_type, example, moment_type, state_options
 from ramp.cli.views.fields import AMOUNT, MOMENT, Field, Fields, address
 from ramp.cli.views.output import (
     amount_json,
@@ -76,8 +76,7 @@ def bank() -> None:
 @bank.command(epilog=example("ramp bank overview", "ramp bank overview --since 2026-11-21 --json"))
 @click.option("--since", type=moment_type, metavar="TIME", help="Start of the period (default: the beginning).")
 @click.option("--until", type=moment_type, metavar="TIME", help="End of the period (default: now).")
-@state_option
-@json_option
+@state_options
 def overview(since: Instant | None, until: Instant | None, state: StateFolder, as_json: bool) -> None:
     """Show every account and all payments, refunds and deposits.
 
@@ -123,8 +122,7 @@ def overview(since: Instant | None, until: Instant | None, state: StateFolder, a
     metavar="ID",
     help="Reference; a deposit with the same reference is credited only once.",
 )
-@state_option
-@json_option
+@state_options
 def deposit(account: str, amount: int, memo: str, deposit_id: str, state: StateFolder, as_json: bool) -> None:
     """Credit an account out of the market's issuing account."""
     with waiting("asking the bank"):
@@ -145,8 +143,7 @@ def deposit(account: str, amount: int, memo: str, deposit_id: str, state: StateF
 @bank.command(epilog=example('ramp bank refund agreement-1f0c9a5e --reason "the machine was down all night"'))
 @click.argument("agreement", metavar="AGREEMENT")
 @click.option("--reason", required=True, metavar="TEXT", help="Reason for the records of the bank, one line.")
-@state_option
-@json_option
+@state_options
 def refund(agreement: str, reason: str, state: StateFolder, as_json: bool) -> None:
     """Refund what is left of an agreement's payments to its buyer, also after the slot.
 
@@ -164,8 +161,7 @@ def refund(agreement: str, reason: str, state: StateFolder, as_json: bool) -> No
 
 @bank.command(epilog=example("ramp bank audit", "ramp bank audit --ledger postgresql://ramp@db/market --json"))
 @click.option("--ledger", metavar="URL", help="URL of the ledger's database (default: the configuration's).")
-@state_option
-@json_option
+@state_options
 @click.pass_context
 def audit(ctx: click.Context, ledger: str | None, state: StateFolder, as_json: bool) -> None:
     """Check every row of the bank's ledger, as the bank does at every start.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from ramp.cli.options import example, json_option, state_option
+from ramp.cli.options import example, state_options
 from ramp.cli.views.fields import AMOUNT, NUMBER, Field, Fields, Kind
 from ramp.cli.views.output import count_text, print_json, print_pairs, say
 from ramp.errors import ConfigurationError
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 @click.command(epilog=example("ramp config", "ramp config table2 --json", "ramp config --check my-market.toml"))
 @click.argument("names", nargs=-1, metavar="[CONFIG]...")
 @click.option("--check", is_flag=True, help="Only check the configurations. Exit code 2: at least one is invalid.")
-@state_option
-@json_option
+@state_options
 @click.pass_context
 def config(ctx: click.Context, names: tuple[str, ...], check: bool, state: StateFolder, as_json: bool) -> None:
     """Show a market's configuration with all its defaults, or check configurations and print all findings.

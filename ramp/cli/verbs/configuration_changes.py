@@ -8,7 +8,7 @@ from dataclasses import asdict
 import click
 
 from ramp.cli.completing import complete_agents
-from ramp.cli.options import example, json_option, state_option
+from ramp.cli.options import example, state_options
 from ramp.cli.views.output import moment_text, print_json, print_line, print_rows, say, waiting
 from ramp.client.connecting import MarketOperator, operate
 from ramp.control.market_changes import MarketChanged
@@ -33,8 +33,7 @@ def change(
 
 @click.command(epilog=example("ramp restart curie1", exits=CHANGE_EXITS))
 @click.argument("name", shell_complete=complete_agents())
-@state_option
-@json_option
+@state_options
 def restart(name: str, state: StateFolder, as_json: bool) -> None:
     """Restart one agent; it continues from its journal.
 
@@ -47,8 +46,7 @@ def restart(name: str, state: StateFolder, as_json: bool) -> None:
 @click.command(epilog=example("ramp reload --dry-run", "ramp reload", exits=CHANGE_EXITS))
 @click.option("--dry-run", is_flag=True, help="Only preview the changes.")
 @click.option("--force", is_flag=True, help="Also remove parties with debts or reservations.")
-@state_option
-@json_option
+@state_options
 def reload(dry_run: bool, force: bool, state: StateFolder, as_json: bool) -> None:
     """Apply changes of users, resources and machines from the configuration file.
 

@@ -9,7 +9,7 @@ from dataclasses import asdict
 import click
 
 from ramp.cli.completing import complete_agents
-from ramp.cli.options import WholeNumber, example, json_option, moment_type, state_option
+from ramp.cli.options import WholeNumber, example, moment_type, state_options
 from ramp.cli.verbs.configuration_changes import print_changes
 from ramp.cli.views.output import moment_text, print_json, print_line
 from ramp.model.instant import Instant
@@ -32,8 +32,7 @@ SHOWN: int = 50
 )
 @click.option("--last", type=WholeNumber(min=0), metavar="N", help="Number of events to show, the latest.")
 @click.option("--changes", is_flag=True, help="Show the log of changes to the market instead, with who made them.")
-@state_option
-@json_option
+@state_options
 def events(
     name: str,
     follow: bool,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, get_args
 
 import click
 
-from ramp.cli.options import WholeNumber, example, json_option, state_option
+from ramp.cli.options import WholeNumber, example, state_options
 from ramp.cli.views.fields import MOMENT, Field, Fields
 from ramp.cli.views.output import moment_text, print_json, print_object, say
 from ramp.client.access import market_domain
@@ -66,8 +66,7 @@ def keys() -> None:
 
 @keys.command("init")
 @click.option("--market", default="RAMP market", show_default=True, metavar="NAME", help="The market's name.")
-@state_option
-@json_option
+@state_options
 def init(market: str, state: StateFolder, as_json: bool) -> None:
     """Make the market's certificate authority, unless it exists."""
     from ramp.rfql.signing import certificates
@@ -93,8 +92,7 @@ def init(market: str, state: StateFolder, as_json: bool) -> None:
 @click.option("--role", type=_roles, required=True, help="Role of the parties.")
 @_kind_option
 @_days_option
-@state_option
-@json_option
+@state_options
 def issue(names: tuple[str, ...], role: str, kind: str, days: int, state: StateFolder, as_json: bool) -> None:
     """Issue certificates; a valid certificate is kept."""
     store, now = _store(state)
@@ -107,8 +105,7 @@ def issue(names: tuple[str, ...], role: str, kind: str, days: int, state: StateF
 @keys.command("show")
 @click.argument("name", required=False)
 @click.option("--all", "show_all", is_flag=True, help="Without NAME: also certificates that are no longer in use.")
-@state_option
-@json_option
+@state_options
 def show(name: str | None, show_all: bool, state: StateFolder, as_json: bool) -> None:
     """List the certificates that were issued here, or show those of one party in full."""
     store, now = _store(state)
@@ -125,8 +122,7 @@ def show(name: str | None, show_all: bool, state: StateFolder, as_json: bool) ->
 @click.option("--new-key", is_flag=True, help="Also create a new key; needed after a revocation.")
 @_kind_option
 @_days_option
-@state_option
-@json_option
+@state_options
 def renew(name: str, new_key: bool, kind: KeyKind, days: int, state: StateFolder, as_json: bool) -> None:
     """Give a party a new certificate, by default for its present key; a running agent uses it at once."""
     store, now = _store(state)
@@ -149,8 +145,7 @@ def renew(name: str, new_key: bool, kind: KeyKind, days: int, state: StateFolder
 @keys.command("revoke")
 @click.argument("name")
 @click.option("--reason", default="", metavar="TEXT", help="Reason in the revocation list.")
-@state_option
-@json_option
+@state_options
 def revoke(name: str, reason: str, state: StateFolder, as_json: bool) -> None:
     """Revoke all certificates of a party; its key is not trusted any more, for old signatures either."""
     store, now = _store(state)

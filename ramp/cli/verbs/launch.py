@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from ramp.cli.options import example, json_option, state_option
+from ramp.cli.options import example, state_options
 from ramp.cli.views.fields import MOMENT, NUMBER, PROSE, Field, Fields
 from ramp.cli.views.output import count_text, print_json, print_line, say, waiting
 from ramp.cli.views.visible import console
@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 )
 @click.argument("name", default=DEFAULT_SWARM, metavar="[CONFIG]")
 @click.option("--detach", is_flag=True, help="Return when all agents are ready; run the market in the background.")
-@state_option
-@json_option
+@state_options
 @click.pass_context
 def up(ctx: click.Context, name: str, detach: bool, state: StateFolder, as_json: bool) -> None:
     """Launch a market: XMPP server, bank, directory, resources and users.
@@ -194,8 +193,7 @@ def warn_of_ill(found: SwarmStatus) -> None:
 
 
 @click.command(epilog=example("ramp down"))
-@state_option
-@json_option
+@state_options
 def down(state: StateFolder, as_json: bool) -> None:
     """Stop the market; its state stays. It is no error if no market is running."""
     with waiting("stopping the market"):
@@ -207,8 +205,7 @@ def down(state: StateFolder, as_json: bool) -> None:
 
 
 @click.command(epilog=example("ramp ps", "ramp ps --json"))
-@state_option
-@json_option
+@state_options
 @click.pass_context
 def ps(ctx: click.Context, state: StateFolder, as_json: bool) -> None:
     """Show the market's health in one line, and its agents: role, process, state, restarts.
@@ -220,18 +217,11 @@ def ps(ctx: click.Context, state: StateFolder, as_json: bool) -> None:
     far the clock of a user or resource is ahead of the bank's, with a warning above one second. Exit code 1 if no
     market is running. --json adds `headline` (`state`, `why`). `ramp watch --only agents` shows changes.
     """
-    found = status(state)
     if as_json:
+        found = status(state)
         print_json(_ps_object(found, state))
         ctx.exit(0 if found is not None else 1)
-    if found is None:
-        say(_none_text(state))
-        ctx.exit(1)
-    _show(found, state)
-
-
-def _none_text(state: StateFolder) -> str:
-    return f"ramp: no market is running with the state folder {state.path}; start one with `ramp up`"
+    _show(running(state), state)
 
 
 def _ps_object(found: SwarmStatus | None, state: StateFolder) -> dict[str, object]:

@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 from ramp.cli.completing import complete_agents
-from ramp.cli.options import WholeNumber, credits_type, example, file_type, json_option, state_option
+from ramp.cli.options import WholeNumber, credits_type, example, file_type, state_options
 from ramp.cli.verbs.configuration_changes import CHANGE_EXITS, change
 from ramp.client.connecting import MarketOperator, resource_definition
 from ramp.model.money import credits_text
@@ -29,8 +29,7 @@ def user() -> None:
 @click.option(
     "--overdraft", type=credits_type, metavar="CREDITS", help="Credit limit: how far below 0 the balance may go."
 )
-@state_option
-@json_option
+@state_options
 def add_user(name: str, deposit: int | None, overdraft: int | None, state: StateFolder, as_json: bool) -> None:
     """Add a user: key and certificate, XMPP account, bank account, agent.
 
@@ -45,8 +44,7 @@ def add_user(name: str, deposit: int | None, overdraft: int | None, state: State
 @user.command("remove", epilog=example("ramp user remove carol", exits=CHANGE_EXITS))
 @click.argument("name", shell_complete=complete_agents("user"))
 @click.option("--force", is_flag=True, help="Remove even with open requests or reservations.")
-@state_option
-@json_option
+@state_options
 def remove_user(name: str, force: bool, state: StateFolder, as_json: bool) -> None:
     """Remove a user: its agent ends and its certificates are revoked; journal and bank account stay.
 
@@ -79,8 +77,7 @@ def resource() -> None:
 @click.option("--plugin", metavar="NAME", help="Plug-in (default: the machine's).")
 @click.option("--from", "file", type=file_type, metavar="FILE",
               help="File with one [[resources]], and [machines.NAME] for a new machine.")  # fmt: skip
-@state_option
-@json_option
+@state_options
 def add_resource(
     name: str | None,
     machine: str | None,
@@ -111,8 +108,7 @@ def add_resource(
 )
 @click.argument("name", shell_complete=complete_agents("resource"))
 @click.option("--resume", is_flag=True, help="Let a resource that drains sell again.")
-@state_option
-@json_option
+@state_options
 def drain(name: str, resume: bool, state: StateFolder, as_json: bool) -> None:
     """Stop new sales of a resource, or resume them; existing reservations stay.
 
@@ -126,8 +122,7 @@ def drain(name: str, resume: bool, state: StateFolder, as_json: bool) -> None:
 @resource.command("remove", epilog=example("ramp resource remove curie1", exits=CHANGE_EXITS))
 @click.argument("name", shell_complete=complete_agents("resource"))
 @click.option("--force", is_flag=True, help="Remove even with open reservations or held slots.")
-@state_option
-@json_option
+@state_options
 def remove_resource(name: str, force: bool, state: StateFolder, as_json: bool) -> None:
     """Remove a resource: its agent ends and its certificates are revoked; journal and bank account stay.
 
@@ -143,8 +138,7 @@ def remove_resource(name: str, force: bool, state: StateFolder, as_json: bool) -
 )
 @click.argument("name", shell_complete=complete_agents("resource"))
 @click.argument("values", nargs=-1, required=True, metavar="KEY=VALUE...")
-@state_option
-@json_option
+@state_options
 def set_values(name: str, values: tuple[str, ...], state: StateFolder, as_json: bool) -> None:
     """Set the prices of a resource for new offers; existing offers keep their price.
 

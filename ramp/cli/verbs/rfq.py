@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -223,11 +222,10 @@ class _Validated:
 
 
 def _validated(path: Path) -> _Validated:
-    from ramp.rfql.request_for_quotation import load_request, parse_request
+    from ramp.cli.verbs.submit import load_file
 
     try:
-        piped = str(path) == "-"
-        document = parse_request(sys.stdin.buffer.read(), "standard input") if piped else load_request(path)
+        document = load_file(path)
     except DocumentError as error:
         return _Validated(str(path), violations=error.violations or (error.reason,), message=str(error))
     return _Validated(str(path), document.units, document.warnings, max_cost=document.max_cost)

@@ -227,20 +227,24 @@ def _pending(market: Market, request_id: str) -> str:
     return f"{request_id} has ended: {status.replace('_', ' ')}, nothing was bought"
 
 
-def load_requests(files: Sequence[Path]) -> RequestForQuotation:
-    """Read files as one request with all their units."""
+def load_file(path: Path) -> RequestForQuotation:
+    """Read a file, or standard input for `-`."""
     from ramp.rfql.request_for_quotation import load_request, parse_request
 
+    if str(path) == "-":
+        return parse_request(sys.stdin.buffer.read(), "standard input")
+    return load_request(path)
+
+
+def load_requests(files: Sequence[Path]) -> RequestForQuotation:
+    """Read files as one request with all their units."""
     if len({str(path) for path in files}) < len(files):
         raise ConfigurationError("a file is given twice; to buy its units twice, copy the file")
-    parts = [
-        parse_request(sys.stdin.buffer.read(), "standard input") if str(path) == "-" else load_request(path)
-        for path in files
-    ]
+    parts = {path: load_file(path) for path in files}
     return combined(
         [
             replace(part, warnings=tuple(f"{path}: {warning}" for warning in part.warnings))
-            for path, part in zip(files, parts, strict=True)
+            for path, part in parts.items()
         ]
     )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ramp.cli.options import example, existing_file_type, json_option, state_option
+from ramp.cli.options import example, existing_file_type, state_options
 from ramp.cli.views.agreement_report import amendment_text, amount_moved
 from ramp.cli.views.output import (
     amount_json,
@@ -37,8 +37,7 @@ if TYPE_CHECKING:
                 required=True)  # fmt: skip
 @click.option("--ca", "ca_file", type=existing_file_type, metavar="FILE",
               help="The authority's certificate, PEM (default: the state folder's, with its revocations).")  # fmt: skip
-@state_option
-@json_option
+@state_options
 @click.pass_context
 def verify(
     ctx: click.Context, files: tuple[Path, ...], ca_file: Path | None, state: StateFolder, as_json: bool

@@ -12,7 +12,7 @@ from typing import Final
 
 import click
 
-from ramp.cli.options import RealNumber, example, json_option, state_option
+from ramp.cli.options import RealNumber, example, state_options
 from ramp.cli.views.visible import console
 from ramp.cli.watching.lines import KINDS, Lines
 from ramp.cli.watching.stream import Seen, watch_market
@@ -33,8 +33,7 @@ FRAMES_A_SECOND: Final = 4
 )
 @click.option("--only", type=click.Choice(KINDS), multiple=True, help="Kind of event to show; repeatable.")
 @click.option("--for", "seconds", type=RealNumber(min=0, min_open=True), metavar="SECONDS", help="End after this time.")
-@state_option
-@json_option
+@state_options
 def watch(only: tuple[str, ...], seconds: float | None, state: StateFolder, as_json: bool) -> None:
     """Watch the market: auctions with rounds and leaders, machines, agents, and the log of its events.
 

@@ -8,7 +8,14 @@ from typing import Final
 
 import click
 
-from ramp.cli.options import WholeNumber, credits_type, example, file_type, json_option, output_type, state_option
+from ramp.cli.options import (
+    WholeNumber,
+    credits_type,
+    example,
+    file_type,
+    output_type,
+    state_options,
+)
 from ramp.cli.views.fields import AMOUNT, MOMENT, Field, Fields
 from ramp.cli.views.output import print_json, print_pairs, say
 from ramp.client.access import running
@@ -99,8 +106,7 @@ def invite() -> None:
 @click.option("-o", "--output", type=output_type, metavar="FILE",
               help="File of the invitation (default: NAME.invitation).")  # fmt: skip
 @click.option("--token", is_flag=True, help="Print the invitation as one line; write no file.")
-@state_option
-@json_option
+@state_options
 def make(
     name: str,
     role: str,
@@ -178,8 +184,7 @@ def _tell_made(made: Invitation, path: Path | None, *, as_json: bool) -> None:
 
 
 @invite.command("list")
-@state_option
-@json_option
+@state_options
 def list_command(state: StateFolder, as_json: bool) -> None:
     """List invitations: open, enrolled, expired or revoked."""
     now = SystemClock().now()
@@ -191,8 +196,7 @@ def list_command(state: StateFolder, as_json: bool) -> None:
 @click.argument("request", type=file_type)
 @click.option("-o", "--output", type=output_type, required=True, metavar="FILE",
               help="File of the certificate; it contains no secret.")  # fmt: skip
-@state_option
-@json_option
+@state_options
 def sign(request: Path, output: Path, state: StateFolder, as_json: bool) -> None:
     """Issue the certificate for a request of `ramp join INVITATION --request FILE`.
 
@@ -216,8 +220,7 @@ def sign(request: Path, output: Path, state: StateFolder, as_json: bool) -> None
 @invite.command("revoke")
 @click.argument("invited", metavar="NAME")
 @click.option("--reason", default="", metavar="TEXT", help="Reason shown to the party.")
-@state_option
-@json_option
+@state_options
 def revoke(invited: str, reason: str, state: StateFolder, as_json: bool) -> None:
     """Revoke the invitation NAME (a name or an id) and the certificate that was issued on it.
 

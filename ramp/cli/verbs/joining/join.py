@@ -7,7 +7,13 @@ from pathlib import Path
 
 import click
 
-from ramp.cli.options import example, existing_file_type, file_type, json_option, output_type, state_option
+from ramp.cli.options import (
+    example,
+    existing_file_type,
+    file_type,
+    output_type,
+    state_options,
+)
 from ramp.cli.verbs.launch import launching
 from ramp.cli.views.output import print_json, print_object, say, waiting
 from ramp.client.connecting import operate
@@ -58,8 +64,7 @@ from ramp.runtime.state_folder import StateFolder
 @click.option(
     "--start/--no-start", default=True, show_default=True, help="Start the site's agents after all have joined."
 )
-@state_option
-@json_option
+@state_options
 def join(
     invitation: str,
     config: Path | None,
