@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -15,6 +15,7 @@ from ramp.runtime.state_folder import StateFolder, state_folder
 
 if TYPE_CHECKING:
     from ramp.client.market import Market
+    from ramp.control.events import RequestStanding
 
 LIMIT_S: Final = 1.0
 """How long a shell waits for a market, in seconds."""
@@ -48,25 +49,16 @@ def complete_ids(*kinds: str) -> Complete:
     return _completing(found)
 
 
-def _requests(market: Market) -> Found:
-    return [
-        (each.request_id, each.stage if each.outcome is None else each.outcome.status) for each in market.requests()
-    ]
+def _status(standing: RequestStanding) -> str:
+    return standing.stage if standing.outcome is None else standing.outcome.status
 
 
-def _agreements(market: Market) -> Found:
-    return [(each.agreement_id, each.state) for each in market.reservations()]
-
-
-def _reservations(market: Market) -> Found:
-    return [(each.reservation_id, each.state) for each in market.reservations()]
-
-
-def _jobs(market: Market) -> Found:
-    return [(each.job_id, each.state) for each in market.jobs()]
-
-
-_IDS: Final = {"request": _requests, "agreement": _agreements, "reservation": _reservations, "job": _jobs}
+_IDS: Final[Mapping[str, Callable[[Market], Found]]] = {
+    "request": lambda market: [(each.request_id, _status(each)) for each in market.requests()],
+    "agreement": lambda market: [(each.agreement_id, each.state) for each in market.reservations()],
+    "reservation": lambda market: [(each.reservation_id, each.state) for each in market.reservations()],
+    "job": lambda market: [(each.job_id, each.state) for each in market.jobs()],
+}
 
 
 def _state(ctx: click.Context) -> StateFolder:

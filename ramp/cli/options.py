@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from ramp.cli.completing import complete_agents
+from ramp.client.times import duration_of, parse_moment
+from ramp.model.instant import Instant
 from ramp.model.money import credits_of
 from ramp.model.request import NUMBER_MAX
 from ramp.runtime.state_folder import STATE_VARIABLE, StateFolder, state_folder
@@ -76,32 +79,52 @@ class RealNumber(click.FloatRange):
         return "" if self.min is self.max is None else super()._describe_range()
 
 
-class CreditsType(click.ParamType[int]):
-    """An amount on the command line, above 0: credits, in minor units afterwards."""
+class ReadAs(click.ParamType[int]):
+    """A text that a function reads as a whole number; the function raises `ValueError` for others."""
 
-    name = "credits"
+    def __init__(self, name: str, read: Callable[[str], int]) -> None:
+        self.name = name
+        self.read = read
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Read it."""
         if isinstance(value, int):
             return value
         try:
-            return credits_of(value)
+            return self.read(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
 
 
-PROBABILITY: Final = RealNumber(0, 1, min_open=True)
-"""A probability on the command line, above 0 and at most 1."""
+def _moment(text: str) -> Instant:
+    from ramp.runtime.clock import SystemClock
 
-PROBABILITY_HELP: Final = (
-    "Buy a job in a queue, too, if it starts early enough with at least this probability, such as .95; it is paid when "
-    "it has started, else all money goes back (default: a reserved slot only)."
+    return parse_moment(text, SystemClock().now())
+
+
+credits_type: Final = ReadAs("credits", credits_of)
+"""An amount on the command line, above 0: credits, in minor units afterwards."""
+
+duration_type: Final = ReadAs("duration", partial(duration_of, zero=False))
+"""A duration on the command line, above 0, in microseconds."""
+
+duration_or_zero_type: Final = ReadAs("duration", duration_of)
+moment_type: Final = ReadAs("moment", _moment)
+"""A moment on the command line: instant in microseconds."""
+
+start_probability_option: Final[Decorator] = click.option(
+    "--start-probability",
+    type=RealNumber(0, 1, min_open=True),
+    metavar="SHARE",
+    help="Buy a job in a queue, too, if it starts early enough with at least this probability, such as .95; it is paid "
+    "when it has started, else all money goes back (default: a reserved slot only).",
 )
-"""Help of `--start-probability`."""
-
-SITE_HELP: Final = "Only resources of this site, the domain of their names; repeatable (default: any)."
-"""Help of `--site` in a request."""
+site_option: Final[Decorator] = click.option(
+    "--site",
+    "sites",
+    multiple=True,
+    metavar="NAME",
+    help="Only resources of this site, the domain of their names; repeatable (default: any).",
+)
 
 EXITS: Final = "0 done; 1 refused, failed, or no market is running; 2 bad input; 130 interrupted"
 
@@ -112,6 +135,10 @@ def example(*commands: str, exits: str = EXITS) -> str:
     return f"\b\nExit codes: {exits}\n\n{examples}"
 
 
-def market_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of verbs that use a User Agent: --user, --state-dir, --json."""
-    return user_option(state_option(json_option(command)))
+def together(*options: Decorator) -> Decorator:
+    """Make one decorator of several options, in the order of the help."""
+    return lambda command: reduce(lambda decorated, option: option(decorated), reversed(options), command)
+
+
+market_options: Final = together(user_option, state_option, json_option)
+"""The options of verbs that use a User Agent."""

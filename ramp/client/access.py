@@ -94,7 +94,12 @@ class RunningMarket:
             try:
                 return await self.open()
             except TransportError:
-                self._check_going_on(time.monotonic() > end)
+                if status(self.state) is None:
+                    raise NoMarket(
+                        "the market has stopped; `ramp up` starts it again and continues its open requests"
+                    ) from None
+                if time.monotonic() > end:
+                    raise
             await asyncio.sleep(RECONNECT_PAUSE_S)
 
     def _why_not(self) -> TransportError | None:
@@ -103,15 +108,6 @@ class RunningMarket:
         if agent is None or agent.is_up:
             return None
         return TransportError(f"{self.user} is {agent.state}{f': {agent.detail}' if agent.detail else ''}")
-
-    def _check_going_on(self, late: bool) -> None:
-        """Raise the error that is being handled, or a clearer one, if there is no use in waiting."""
-        if status(self.state) is None:
-            raise NoMarket(
-                "the market has stopped; `ramp up` starts it again and continues its open requests"
-            ) from None
-        if late:
-            raise  # noqa: PLE0704 - what the caller is handling
 
 
 def find_market(state: StateFolder, user: str | None) -> RunningMarket:

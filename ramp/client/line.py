@@ -16,14 +16,8 @@ from ramp.errors import START_AGAIN, ControlLineError, MarketRefused, NoMarket, 
 from ramp.runtime.state_folder import check_private
 
 
-class Line(Protocol):
+class Line(contextlib.AbstractAsyncContextManager["Line"], Protocol):
     """A connection; a context manager that closes it. Submitted requests continue without it."""
-
-    async def __aenter__(self) -> Self: ...
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
 
     def events(self, request: Request) -> AsyncGenerator[Event, None]:
         """Send a request and yield its events up to and including the last; `EVERYTHING` has no last event.
@@ -52,7 +46,8 @@ class SocketLine:
             ConfigurationError: if the socket's folder is not the user's own alone.
             MarketRefused: if the agent speaks another version.
         """
-        _check_folder(path)
+        if path.parent.exists():
+            check_private(path.parent)
         try:
             reader, writer = await asyncio.open_unix_connection(str(path), limit=LINE_BYTES_MAX)
         except OSError as error:
@@ -112,11 +107,6 @@ def ends(request: Request, event: Event) -> bool:
 def refused(event: Refused) -> MarketRefused:
     """Convert a refusal to an exception."""
     return market_refused(event.code, event.reason)
-
-
-def _check_folder(path: Path) -> None:
-    if path.parent.exists():
-        check_private(path.parent)
 
 
 def check_welcome(line: bytes) -> None:

@@ -147,13 +147,7 @@ def request(
     Raises:
         ConfigurationError: if terms are missing or make no sense together; the rest is checked when it is submitted.
     """
-    length = None if wall_time is None else length_given(wall_time, "wall_time", zero=False)
-    room = None if slack is None else length_given(slack, "slack")
-    if end is None and length is None:
-        raise ConfigurationError("no length of the run: give wall_time=, or end=, or both")
-    for name, given in (("start", start), ("end", end)):
-        if given is not None:
-            moment_given(given, SystemClock().now(), name)
+    length, room = _times(wall_time, slack, start, end)
     least, most = _core_range(cores)
     unit = RequestUnit(
         number=1,
@@ -246,6 +240,23 @@ def document_of(request: RequestForQuotation) -> str:
     text = write_request(request)
     parse_request(text, "the new request")
     return text
+
+
+def _times(
+    wall_time: str | timedelta | None,
+    slack: str | timedelta | None,
+    start: str | datetime | None,
+    end: str | datetime | None,
+) -> tuple[Duration | None, Duration | None]:
+    """Check the times of a request; return its wall time and slack."""
+    length = None if wall_time is None else length_given(wall_time, "wall_time", zero=False)
+    room = None if slack is None else length_given(slack, "slack")
+    if end is None and length is None:
+        raise ConfigurationError("no length of the run: give wall_time=, or end=, or both")
+    for name, given in (("start", start), ("end", end)):
+        if given is not None:
+            moment_given(given, SystemClock().now(), name)
+    return length, room
 
 
 def _core_range(cores: int | str | tuple[int, int] | None) -> tuple[int | None, int | None]:

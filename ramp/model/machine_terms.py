@@ -72,14 +72,37 @@ def static_refusal(unit: RequestUnit, machine: StaticTerms) -> Refusal | None:
 def check_static_terms(unit: RequestUnit, machine: StaticTerms) -> Refusal | None:
     """Return a refusal for the first static term that the machine misses, with the nearest valid value, or None."""
     if unit.cores.total > machine.cores:
-        has = _counted(machine.cores, "core")
-        return Refusal(unit.number, RefusalCode.MACHINE_TOO_SMALL, has, f"the machine has {has}")
-    refusal = _check_nodes(unit.number, unit.cores, machine) if isinstance(unit.cores, Nodes) else None
-    refusal = refusal or _check_names(unit, machine) or _check_quantities(unit, machine)
-    if refusal is None and unit.torus is not None and not machine.torus:
+        cores = _counted(machine.cores, "core")
+        return Refusal(unit.number, RefusalCode.MACHINE_TOO_SMALL, cores, f"the machine has {cores}")
+    if isinstance(unit.cores, Nodes) and (refusal := _check_nodes(unit.number, unit.cores, machine)):
+        return refusal
+    for code, wanted, offered in (
+        (RefusalCode.OPERATING_SYSTEM, unit.operating_system, machine.operating_system),
+        (RefusalCode.OS_VERSION, unit.os_version, machine.os_version),
+        (RefusalCode.ARCHITECTURE, unit.architecture, machine.architecture),
+    ):
+        if wanted is not None and wanted != offered:
+            detail = f"the request needs {wanted}, the machine has {offered or 'none stated'}"
+            return Refusal(unit.number, code, offered or "", detail)
+    disk = None if unit.disk is None else unit.disk.gigabytes
+    if isinstance(unit.disk, NodeDiskSpace):
+        disk_offered, disk_measure = machine.node_disk_space_gb, "GB on each node"
+    else:
+        disk_offered, disk_measure = machine.total_disk_space_gb, "GB in all"
+    for code, least, has, measure in (
+        (RefusalCode.CPU_SPEED, unit.cpu_speed_mhz, machine.cpu_speed_mhz, "MHz"),
+        (RefusalCode.BANDWIDTH, unit.inter_node_bandwidth_mbps, machine.inter_node_bandwidth_mbps, "Mbit/s"),
+        (RefusalCode.MEMORY, unit.ram_per_core_mb, machine.ram_per_core_mb, "MB a core"),
+        (RefusalCode.DISK, disk, disk_offered, disk_measure),
+    ):
+        if least is not None and (has is None or has < least):
+            nearest = "" if has is None else f"{has} {measure}"
+            detail = f"the request needs {least} {measure}, the machine has {nearest or 'none stated'}"
+            return Refusal(unit.number, code, nearest, detail)
+    if unit.torus is not None and not machine.torus:
         without = "this machine has no torus to place a shape on"
         return Refusal(unit.number, RefusalCode.TORUS, "no torus terms", without)
-    return refusal
+    return None
 
 
 def _counted(number: int, noun: str) -> str:
@@ -94,41 +117,4 @@ def _check_nodes(number: int, wanted: Nodes, machine: StaticTerms) -> Refusal | 
     if wanted.count > nodes:
         has = _counted(nodes, "node")
         return Refusal(number, RefusalCode.MACHINE_TOO_SMALL, has, f"the machine has {has}")
-    return None
-
-
-def _check_names(unit: RequestUnit, machine: StaticTerms) -> Refusal | None:
-    names = (
-        (RefusalCode.OPERATING_SYSTEM, unit.operating_system, machine.operating_system),
-        (RefusalCode.OS_VERSION, unit.os_version, machine.os_version),
-        (RefusalCode.ARCHITECTURE, unit.architecture, machine.architecture),
-    )
-    for code, wanted, offered in names:
-        if wanted is not None and wanted != offered:
-            return Refusal(
-                unit.number,
-                code,
-                offered or "",
-                f"the request needs {wanted}, the machine has {offered or 'none stated'}",
-            )
-    return None
-
-
-def _check_quantities(unit: RequestUnit, machine: StaticTerms) -> Refusal | None:
-    disk = None if unit.disk is None else unit.disk.gigabytes
-    if isinstance(unit.disk, NodeDiskSpace):
-        disk_offered, disk_measure = machine.node_disk_space_gb, "GB on each node"
-    else:
-        disk_offered, disk_measure = machine.total_disk_space_gb, "GB in all"
-    quantities = (
-        (RefusalCode.CPU_SPEED, unit.cpu_speed_mhz, machine.cpu_speed_mhz, "MHz"),
-        (RefusalCode.BANDWIDTH, unit.inter_node_bandwidth_mbps, machine.inter_node_bandwidth_mbps, "Mbit/s"),
-        (RefusalCode.MEMORY, unit.ram_per_core_mb, machine.ram_per_core_mb, "MB a core"),
-        (RefusalCode.DISK, disk, disk_offered, disk_measure),
-    )
-    for code, wanted, offered, measure in quantities:
-        if wanted is not None and (offered is None or offered < wanted):
-            nearest = "" if offered is None else f"{offered} {measure}"
-            detail = f"the request needs {wanted} {measure}, the machine has {nearest or 'none stated'}"
-            return Refusal(unit.number, code, nearest, detail)
     return None

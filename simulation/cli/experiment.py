@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.table import Table
 
 from ramp.cli.options import RealNumber, WholeNumber, example
-from ramp.cli.views.visible import console
+from ramp.cli.views.output import print_rows
 from ramp.errors import ConfigurationError, RampError
 from simulation.cli.executor_option import check_alone, executor_option
 from simulation.cli.progress import PROGRESS_LINE_S, progress_of
@@ -39,10 +38,7 @@ def list_command(as_json: bool) -> None:
         told = [{"name": one.name, "about": one.about, "options": sorted(one.options)} for one in found]
         click.echo(json.dumps(told))
         return
-    table = Table("Experiment", "About", box=None, pad_edge=False)
-    for one in found:
-        table.add_row(one.name, one.about)
-    console().print(table)
+    print_rows(("Experiment", "About"), [(one.name, one.about) for one in found], wrap=("About",))
 
 
 @experiment.command(
@@ -172,10 +168,10 @@ def _tell_one(chosen: Study, summary: dict[str, Any], out: Path) -> None:
 
 def _tell_all(summaries: Mapping[str, Mapping[str, Any]], not_run: Mapping[str, str], *, as_json: bool) -> None:
     if not as_json:
-        table = Table("Experiment", *Verdict, "time", box=None, pad_edge=False)
-        for name, summary in summaries.items():
-            counts = (str(summary["verdicts"][verdict]) for verdict in Verdict)
-            table.add_row(name, *counts, f"{summary['wall_s']:.0f} s")
-        console().print(table)
+        rows = [
+            (name, *(summary["verdicts"][verdict] for verdict in Verdict), f"{summary['wall_s']:.0f} s")
+            for name, summary in summaries.items()
+        ]
+        print_rows(("Experiment", *Verdict, "time"), rows)
     for name, reason in not_run.items():
         click.echo(f"{name} was not run: {reason}", err=True)

@@ -5,14 +5,22 @@ With `--cores` they are the paper's scripts of the same names (section 8): a sim
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import click
 
 from ramp.cli.connection import ask, open_market
-from ramp.cli.options import WholeNumber, example, json_option, state_option, user_option
-from ramp.cli.time_arguments import DurationType, MomentType
+from ramp.cli.options import (
+    WholeNumber,
+    duration_or_zero_type,
+    duration_type,
+    example,
+    json_option,
+    moment_type,
+    state_option,
+    together,
+    user_option,
+)
 from ramp.cli.verbs.machines import check_registered
 from ramp.cli.views.output import print_json, say
 from ramp.client import dialogues
@@ -37,22 +45,19 @@ class _NumbersType(click.ParamType[tuple[int, ...]]):
         return tuple(int(part) for part in parts)
 
 
-def _job_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of the paper's scripts."""
-    for option in (
-        json_option,
-        click.option("--base-time", type=DurationType(zero=True), metavar="LENGTH",
-                     help="With --cores and a log or machine: where the log stands then [default: its beginning]."),
-        click.option("--system-start", type=MomentType(), metavar="TIME",
-                     help="With --cores: when the log stood at its base time [default: the first question]."),
-        click.option("--walltime", type=DurationType(), metavar="LENGTH",
-                     help=f"With --cores: length of the job, {DURATION_HELP} [default: 1h]."),
-        click.option("--at", "start", type=MomentType(), metavar="TIME",
-                     help=f"With --cores: exact start of the job, {MOMENT_HELP} [default: now]."),
-        click.option("--cores", type=WholeNumber(min=1), help="Ask about a job of this size, without a market."),
-    ):  # fmt: skip
-        command = option(command)
-    return command
+_job_options: Final = together(
+    click.option("--cores", type=WholeNumber(min=1), help="Ask about a job of this size, without a market."),
+    click.option("--at", "start", type=moment_type, metavar="TIME",
+                 help=f"With --cores: exact start of the job, {MOMENT_HELP} [default: now]."),
+    click.option("--walltime", type=duration_type, metavar="LENGTH",
+                 help=f"With --cores: length of the job, {DURATION_HELP} [default: 1h]."),
+    click.option("--system-start", type=moment_type, metavar="TIME",
+                 help="With --cores: when the log stood at its base time [default: the first question]."),
+    click.option("--base-time", type=duration_or_zero_type, metavar="LENGTH",
+                 help="With --cores and a log or machine: where the log stands then [default: its beginning]."),
+    json_option,
+)  # fmt: skip
+"""The options of the paper's scripts."""
 
 
 @click.command("fake-qstat", epilog=example("ramp fake-qstat curie3", "ramp fake-qstat curie3 -f -r -xml -u '*'",

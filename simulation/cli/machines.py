@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from ramp.cli.options import RealNumber, WholeNumber, example, state_option, user_option
-from ramp.cli.time_arguments import DurationType
+from ramp.cli.options import RealNumber, WholeNumber, duration_type, example, state_option, user_option
 from ramp.cli.views.visible import raw_stream
 from ramp.errors import ConfigurationError, DocumentError, MachineError, TransportError
 from ramp.model.instant import Duration
@@ -94,7 +93,7 @@ def hostlist(lists: tuple[str, ...], compressed: bool, count: bool, dimensions: 
               "options: '--geometry=2x2x2 --conn-type=TORUS'.")  # fmt: skip
 @click.option("--svg", "svg_path", type=click.Path(dir_okay=False, path_type=Path), help="File of a 3D picture.")
 @click.option("--png", "png_path", type=click.Path(dir_okay=False, path_type=Path), help="File of a 3D picture.")
-@click.option("--horizon", type=DurationType(), default="24h", show_default=True, metavar="TIME",
+@click.option("--horizon", type=duration_type, default="24h", show_default=True, metavar="TIME",
               help="Period of the projected load, on a running market.")  # fmt: skip
 @user_option
 @state_option

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Final
 
 import click
-from rich.measure import Measurement
-from rich.table import Column, Table
 
 from ramp.cli.options import WholeNumber, example
-from ramp.cli.views.visible import console
+from ramp.cli.views.output import print_rows
 from simulation.cli.executor_option import check_alone, executor_option
 from simulation.cli.progress import progress_of
 from simulation.experiments.executors import working_on
@@ -19,9 +16,6 @@ from simulation.experiments.sweeps.plan import SIMULATE, read_sweep
 from simulation.experiments.sweeps.running import TABLE_CSV, TABLE_JSON, SweepResult, run_sweep
 from simulation.experiments.worker_processes import ending_on_sigterm
 from simulation.lab import check_pictures, tell_loops
-
-WIDTH_MAX: Final = 10_000
-"""Characters in a line of the printed table."""
 
 
 @click.command(
@@ -74,10 +68,8 @@ def _tell(result: SweepResult, points: int, out: Path) -> None:
 
 def _print(result: SweepResult) -> None:
     names = list(dict.fromkeys(name for row in result.rows for name in row))
-    table = Table(*(Column(name, no_wrap=True) for name in names), box=None, pad_edge=False)
-    for row in result.rows:
-        values = (row.get(name, "") for name in names)
-        table.add_row(*(f"{value:,.3f}" if isinstance(value, float) else str(value) for value in values))
-    # as wide as it is: a column that is cut off has no numbers in it
-    width = max(Measurement.get(out := console(), out.options.update(max_width=WIDTH_MAX), table).maximum, 1)
-    console(width=width).print(table)
+    print_rows(names, [[_cell(row.get(name, "")) for name in names] for row in result.rows])
+
+
+def _cell(value: object) -> str:
+    return f"{value:,.3f}" if isinstance(value, float) else str(value)

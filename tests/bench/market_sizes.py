@@ -1,6 +1,6 @@
 """Markets of many resources and many users over XMPP on one computer: who buys, how long it takes, and what it takes.
 
-    python -m tests.bench.market_sizes 200/50 1000/200 --server embedded --at-once 10
+    python -m tests.bench market_sizes
 
 Every user buys one unit once, in a few rounds, some of them at a time; then nothing may be left open.
 
@@ -10,7 +10,6 @@ the bytes of a proposal, through the same client and as many processes, of a sam
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import statistics
 import sys
@@ -22,7 +21,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import psutil
 
@@ -254,20 +252,3 @@ def run() -> list[tuple[str, float, str]]:
     if prosody_executable() is not None:
         told += sizes(SIZES[:3], ["prosody"], AT_ONCE)
     return told
-
-
-def _main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.bench.market_sizes", description=__doc__)
-    parser.add_argument("sizes", nargs="*", metavar="RESOURCES/USERS", help="all of them if none is given")
-    parser.add_argument("--server", choices=sorted(KINDS), action="append", help="all that are here if none is given")
-    parser.add_argument("--at-once", type=int, default=AT_ONCE, help="users that buy at a time")
-    options = parser.parse_args()
-    wanted: list[Any] = [tuple(map(int, each.split("/"))) for each in options.sizes] or list(SIZES)
-    kinds = options.server or [kind for kind in KINDS if kind != "prosody" or prosody_executable() is not None]
-    for name, value, unit in sizes(wanted, kinds, options.at_once):
-        print(f"{name}\t{value:,.4g}\t{unit}" if abs(value) < 1000 else f"{name}\t{value:,.0f}\t{unit}", flush=True)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(_main())

@@ -9,8 +9,7 @@ from typing import Final
 import click
 
 from ramp.cli.connection import ask, open_market
-from ramp.cli.options import csv_option, example, market_options
-from ramp.cli.time_arguments import MomentType
+from ramp.cli.options import csv_option, example, market_options, moment_type
 from ramp.cli.views.fields import AMOUNT, CREDITS, MOMENT, Field, Fields, address
 from ramp.cli.views.output import amount_text, moment_text, print_json, print_line, waiting
 from ramp.cli.views.postings import AGREEMENT, DEPOSIT, reference
@@ -65,8 +64,8 @@ def _one_format(as_csv: bool, as_json: bool) -> None:
     )
 )
 @click.option("--statement", is_flag=True, help="Show every payment and refund with the balance after it.")
-@click.option("--since", type=MomentType(), metavar="TIME", help="With --statement: start (default: the beginning).")
-@click.option("--until", type=MomentType(), metavar="TIME", help="With --statement: end (default: now).")
+@click.option("--since", type=moment_type, metavar="TIME", help="With --statement: start (default: the beginning).")
+@click.option("--until", type=moment_type, metavar="TIME", help="With --statement: end (default: now).")
 @csv_option
 @market_options
 def balance(
@@ -103,10 +102,8 @@ def _balance(market: Market, *, as_csv: bool, as_json: bool) -> None:
     account = ask(market, dialogues.account(), "asking the bank")
     if as_csv:
         ACCOUNT.print_csv([account])
-    elif as_json:
-        print_json(ACCOUNT.plain(account))
     else:
-        ACCOUNT.print_pairs(account)
+        ACCOUNT.print_one(account, as_json=as_json)
 
 
 def _statement(market: Market, since: Instant | None, until: Instant | None, *, as_csv: bool, as_json: bool) -> None:

@@ -8,8 +8,7 @@ from typing import TypeVar
 
 import click
 
-from ramp.cli.options import CreditsType, example, json_option, state_option
-from ramp.cli.time_arguments import MomentType
+from ramp.cli.options import credits_type, example, json_option, moment_type, state_option
 from ramp.cli.views.fields import AMOUNT, MOMENT, Field, Fields, address
 from ramp.cli.views.output import (
     amount_json,
@@ -78,8 +77,8 @@ def bank() -> None:
 
 
 @bank.command(epilog=example("ramp bank overview", "ramp bank overview --since 2026-11-21 --json"))
-@click.option("--since", type=MomentType(), metavar="TIME", help="Start of the period (default: the beginning).")
-@click.option("--until", type=MomentType(), metavar="TIME", help="End of the period (default: now).")
+@click.option("--since", type=moment_type, metavar="TIME", help="Start of the period (default: the beginning).")
+@click.option("--until", type=moment_type, metavar="TIME", help="End of the period (default: now).")
 @state_option
 @json_option
 def overview(since: Instant | None, until: Instant | None, state: StateFolder, as_json: bool) -> None:
@@ -118,7 +117,7 @@ def overview(since: Instant | None, until: Instant | None, state: StateFolder, a
     epilog=example("ramp bank deposit alice 5000", 'ramp bank deposit alice 99.50 --memo "project X"'),
 )
 @click.argument("account")
-@click.argument("amount", metavar="CREDITS", type=CreditsType())
+@click.argument("amount", metavar="CREDITS", type=credits_type)
 @click.option("--memo", default="", metavar="TEXT", help="Note for the statement, one line.")
 @click.option(
     "--id",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 
 import click
@@ -9,7 +10,7 @@ import click
 from ramp.cli.completing import complete_agents
 from ramp.cli.options import example, json_option, state_option
 from ramp.cli.views.output import moment_text, print_json, print_line, print_rows, say, waiting
-from ramp.client.connecting import operate
+from ramp.client.connecting import MarketOperator, operate
 from ramp.control.market_changes import MarketChanged
 from ramp.model.instant import Instant
 from ramp.runtime.state_folder import StateFolder
@@ -17,13 +18,17 @@ from ramp.runtime.state_folder import StateFolder
 CHANGE_EXITS = "0 done; 1 refused (something is open), failed, or no market is running; 2 bad input"
 
 
-def show_changed(changed: MarketChanged, *, as_json: bool) -> None:
-    """Print changes that were made, or would be."""
+def change(
+    state: StateFolder, doing: str, make: Callable[[MarketOperator], MarketChanged], *, as_json: bool
+) -> MarketChanged:
+    """Change the running market and print the changes that were made, or would be; a terminal shows what is done."""
+    with waiting(doing):
+        changed = make(operate(state.path))
     if as_json:
         print_json({"done": changed.done, "changes": [asdict(line) for line in changed.lines]})
-        return
-    for line in changed.lines:
+    for line in () if as_json else changed.lines:
         print_line(line.text)
+    return changed
 
 
 @click.command(epilog=example("ramp restart curie1", exits=CHANGE_EXITS))
@@ -36,9 +41,7 @@ def restart(name: str, state: StateFolder, as_json: bool) -> None:
     If its process does not answer, it is killed and restarted with all its agents. As at every restart, a user's
     running auctions end without a purchase; decided ones are completed.
     """
-    with waiting(f"restarting {name}"):
-        changed = operate(state.path).restart(name)
-    show_changed(changed, as_json=as_json)
+    change(state, f"restarting {name}", lambda market: market.restart(name), as_json=as_json)
 
 
 @click.command(epilog=example("ramp reload --dry-run", "ramp reload", exits=CHANGE_EXITS))
@@ -54,9 +57,9 @@ def reload(dry_run: bool, force: bool, state: StateFolder, as_json: bool) -> Non
     edited since. Other changes ([server], [timing], ...) are listed and wait for the next `ramp up`. --json: `done`,
     and `changes` with `kind` (`add`, `remove`, `update`, `rebuild`, `later`, `stands`), `name` and `text`.
     """
-    with waiting("reading the file"):
-        changed = operate(state.path).reload(dry_run=dry_run, force=force)
-    show_changed(changed, as_json=as_json)
+    changed = change(
+        state, "reading the file", lambda market: market.reload(dry_run=dry_run, force=force), as_json=as_json
+    )
     if not changed.lines and not as_json:
         click.echo("The market matches its configuration file")
     if dry_run:

@@ -9,8 +9,7 @@ from dataclasses import asdict
 import click
 
 from ramp.cli.completing import complete_agents
-from ramp.cli.options import WholeNumber, example, json_option, state_option
-from ramp.cli.time_arguments import MomentType
+from ramp.cli.options import WholeNumber, example, json_option, moment_type, state_option
 from ramp.cli.verbs.configuration_changes import print_changes
 from ramp.cli.views.output import moment_text, print_json, print_line
 from ramp.model.instant import Instant
@@ -29,7 +28,7 @@ SHOWN: int = 50
 @click.argument("name", default="", required=False, shell_complete=complete_agents())
 @click.option("--follow", "-f", is_flag=True, help="Also print new events until Ctrl-C.")
 @click.option(
-    "--since", type=MomentType(), metavar="TIME", help=f"Start of the period (default: the last {SHOWN} events)."
+    "--since", type=moment_type, metavar="TIME", help=f"Start of the period (default: the last {SHOWN} events)."
 )
 @click.option("--last", type=WholeNumber(min=0), metavar="N", help="Number of events to show, the latest.")
 @click.option("--changes", is_flag=True, help="Show the log of changes to the market instead, with who made them.")

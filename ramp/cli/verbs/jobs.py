@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -217,17 +217,15 @@ def jobs(
     elif files:
         with waiting(asking):
             listed = market.job_files(found.job_id)
-        _print_files(listed, as_json=as_json)
+        FILES.print_list(listed, as_json=as_json)
     elif follow:
         pass
     elif wanted is not None:
         with waiting(asking):
             output = market.job_output(found.job_id, wanted)
         _write((output,))
-    elif as_json:
-        print_json(JOB.plain(found))
     else:
-        JOB.print_pairs(found)
+        JOB.print_one(found, as_json=as_json)
     if (wait or follow) and found.state != "done":
         say(f"ramp: job {found.job_id}: {found.state}{f': {found.detail}' if found.detail else ''}")
         ctx.exit(1)
@@ -260,13 +258,6 @@ def _write(pieces: Iterable[bytes]) -> None:
     for piece in pieces:
         sys.stdout.buffer.write(piece)
         sys.stdout.buffer.flush()
-
-
-def _print_files(found: Sequence[JobFile], *, as_json: bool) -> None:
-    if as_json:
-        print_json([FILES.plain(each) for each in found])
-    else:
-        FILES.print_table(found)
 
 
 def _moment(found: Job) -> str:

@@ -8,7 +8,7 @@ import click
 
 from ramp.cli.options import WholeNumber, example, json_option, state_option
 from ramp.cli.views.fields import MOMENT, Field, Fields
-from ramp.cli.views.output import moment_text, print_json, print_pairs, say
+from ramp.cli.views.output import moment_text, print_json, print_object, say
 from ramp.client.access import market_domain
 from ramp.client.connecting import KeyKind, operate
 from ramp.client.swarm import status
@@ -76,17 +76,16 @@ def init(market: str, state: StateFolder, as_json: bool) -> None:
     existed = (store.folder / "ca").is_dir()
     certificate = store.create_ca(now, market=market)
     result = {
-        "created": not existed,
         "ca_file": str(store.folder / "ca.pem"),
         "subject": certificate.subject.rfc4514_string(),
         "fingerprint": certificates.fingerprint(certificate),
         "valid_until": iso(certificates.valid_until(certificate)),
     }
     if as_json:
-        print_json(result)
+        print_json({"created": not existed, **result})
         return
     say("the authority is made" if not existed else "the authority already exists; nothing was changed")
-    print_pairs([(name.replace("_", " ").capitalize(), value) for name, value in result.items() if name != "created"])
+    print_object(result, as_json=False)
 
 
 @keys.command("issue")
@@ -105,16 +104,6 @@ def issue(names: tuple[str, ...], role: str, kind: str, days: int, state: StateF
     _print_entries(store, now, names, as_json)
 
 
-def _list(store: KeyStore, now: int, *, show_all: bool, as_json: bool) -> None:
-    entries = [entry for entry in store.inventory(now) if show_all or entry.current]
-    if as_json:
-        print_json([_fields(store).plain(entry) for entry in entries])
-    elif entries:
-        LISTED.print_table(entries)
-    else:
-        click.echo("No certificates")
-
-
 @keys.command("show")
 @click.argument("name", required=False)
 @click.option("--all", "show_all", is_flag=True, help="Without NAME: also certificates that are no longer in use.")
@@ -124,7 +113,9 @@ def show(name: str | None, show_all: bool, state: StateFolder, as_json: bool) ->
     """List the certificates that were issued here, or show those of one party in full."""
     store, now = _store(state)
     if name is None:
-        _list(store, now, show_all=show_all, as_json=as_json)
+        entries = [entry for entry in store.inventory(now) if show_all or entry.current]
+        fields = _fields(store) if as_json else LISTED
+        fields.print_list(entries, as_json=as_json, empty="No certificates")
         return
     _print_entries(store, now, (_full_name(store, name, now),), as_json)
 

@@ -10,8 +10,7 @@ import click
 
 from ramp.cli.completing import complete_agents
 from ramp.cli.connection import ask, open_market
-from ramp.cli.options import example, market_options
-from ramp.cli.time_arguments import DurationType
+from ramp.cli.options import duration_type, example, market_options
 from ramp.cli.views.fields import DATETIME, NUMBER, Field, Fields
 from ramp.cli.views.output import (
     bar_text,
@@ -38,7 +37,7 @@ JOBS_SHOWN: Final = 10
 
 @click.command(epilog=example("ramp qstat thunder1 --horizon 12h"))
 @click.argument("machine", shell_complete=complete_agents("resource"))
-@click.option("--horizon", type=DurationType(), default="24h", show_default=True, metavar="TIME",
+@click.option("--horizon", type=duration_type, default="24h", show_default=True, metavar="TIME",
               help=f"Period of the projected load, {DURATION_HELP}.")  # fmt: skip
 @click.option(
     "--all",
@@ -64,7 +63,7 @@ def qstat(machine: str, horizon: Duration, show_all: bool, user: str | None, sta
     if shares:
         print_line(f"projected load over {duration_text(horizon)}: {bar_text(shares)} (mean {_mean(shares):.1%})")
     if why := shown.snapshot.get("not_selling"):
-        print_line(f"It sells nothing for now: {why}")
+        print_line(f"It sells nothing at present: {why}")
     _print_jobs("Running", shown.running, shown.running_total, limit)
     _print_jobs("Queued", shown.queued, shown.queued_total, limit)
     _print_reservations(shown.reservations, limit)
@@ -87,8 +86,8 @@ def resources(
 ) -> None:
     """Show the sellers that the next request would call: cores, architecture, free cores and start price.
 
-    Every machine is asked; one that does not answer in time shows `?`. A machine that fails, or sells nothing for now,
-    shows the reason. With several sites, a column names the site.
+    Every machine is asked; one that does not answer in time shows `?`. A machine that fails, or that sells nothing at
+    present, shows the reason. With several sites, a column names the site.
     """
     if brief and with_load:
         raise click.UsageError("--brief and --load exclude each other")

@@ -8,10 +8,9 @@ from typing import Final
 import click
 
 from ramp.cli.completing import complete_agents
-from ramp.cli.options import CreditsType, WholeNumber, example, file_type, json_option, state_option
-from ramp.cli.verbs.configuration_changes import CHANGE_EXITS, show_changed
-from ramp.cli.views.output import waiting
-from ramp.client.connecting import operate, resource_definition
+from ramp.cli.options import WholeNumber, credits_type, example, file_type, json_option, state_option
+from ramp.cli.verbs.configuration_changes import CHANGE_EXITS, change
+from ramp.client.connecting import MarketOperator, resource_definition
 from ramp.model.money import credits_text
 from ramp.runtime.state_folder import StateFolder
 
@@ -26,9 +25,9 @@ def user() -> None:
 
 @user.command("add", epilog=example("ramp user add carol --deposit 5000", exits=CHANGE_EXITS))
 @click.argument("name")
-@click.option("--deposit", type=CreditsType(), metavar="CREDITS", help="Opening credit of the account.")
+@click.option("--deposit", type=credits_type, metavar="CREDITS", help="Opening credit of the account.")
 @click.option(
-    "--overdraft", type=CreditsType(), metavar="CREDITS", help="Credit limit: how far below 0 the balance may go."
+    "--overdraft", type=credits_type, metavar="CREDITS", help="Credit limit: how far below 0 the balance may go."
 )
 @state_option
 @json_option
@@ -39,9 +38,8 @@ def add_user(name: str, deposit: int | None, overdraft: int | None, state: State
     stays, with its balance. A warning lists resources that will refuse the user because [accounts] of the configuration
     gives it no local account for jobs.
     """
-    with waiting(f"adding {name}"):
-        changed = operate(state.path).add_user(name, deposit=_credits(deposit), overdraft=_credits(overdraft))
-    show_changed(changed, as_json=as_json)
+    amounts = {"deposit": _credits(deposit), "overdraft": _credits(overdraft)}
+    change(state, f"adding {name}", lambda market: market.add_user(name, **amounts), as_json=as_json)
 
 
 @user.command("remove", epilog=example("ramp user remove carol", exits=CHANGE_EXITS))
@@ -55,9 +53,7 @@ def remove_user(name: str, force: bool, state: StateFolder, as_json: bool) -> No
     The command refuses, with a list, while the user has open requests, current reservations, reserved money or debts.
     --force removes it anyway; its reservations can then no longer be cancelled or proved as paid.
     """
-    with waiting(f"removing {name}"):
-        changed = operate(state.path).remove_user(name, force=force)
-    show_changed(changed, as_json=as_json)
+    change(state, f"removing {name}", lambda market: market.remove_user(name, force=force), as_json=as_json)
 
 
 @click.group(
@@ -107,9 +103,7 @@ def add_resource(
         definition = resource_definition(
             name, machine, start_price=start_price, minimum_price=minimum_price, pricing=pricing, plugin=plugin
         )
-    with waiting("adding the resource"):
-        changed = operate(state.path).add_resource(definition)
-    show_changed(changed, as_json=as_json)
+    change(state, "adding the resource", lambda market: market.add_resource(definition), as_json=as_json)
 
 
 @resource.command(
@@ -125,8 +119,8 @@ def drain(name: str, resume: bool, state: StateFolder, as_json: bool) -> None:
     The resource refuses requests, and acceptances of earlier offers, with the code `draining`. `ramp resources` shows
     it as draining. Draining outlasts a restart.
     """
-    market = operate(state.path)
-    show_changed(market.resume_resource(name) if resume else market.drain_resource(name), as_json=as_json)
+    make = MarketOperator.resume_resource if resume else MarketOperator.drain_resource
+    change(state, f"{'resuming' if resume else 'draining'} {name}", lambda market: make(market, name), as_json=as_json)
 
 
 @resource.command("remove", epilog=example("ramp resource remove curie1", exits=CHANGE_EXITS))
@@ -141,9 +135,7 @@ def remove_resource(name: str, force: bool, state: StateFolder, as_json: bool) -
     removes it anyway: no machine then serves its agreements, and the bank refunds those that are cancelled before their
     slots begin.
     """
-    with waiting(f"removing {name}"):
-        changed = operate(state.path).remove_resource(name, force=force)
-    show_changed(changed, as_json=as_json)
+    change(state, f"removing {name}", lambda market: market.remove_resource(name, force=force), as_json=as_json)
 
 
 @resource.command(
@@ -167,9 +159,12 @@ def set_values(name: str, values: tuple[str, ...], state: StateFolder, as_json: 
         if key in PRICES and not (value.isascii() and value.isdecimal() and int(value) > 0):
             raise click.UsageError(f"got {each!r}, expected a whole number above 0")
         given[key] = int(value) if key in PRICES else value
-    with waiting(f"setting {name}"):
-        changed = operate(state.path).set_resource(name, **given)  # type: ignore[arg-type]
-    show_changed(changed, as_json=as_json)
+    change(
+        state,
+        f"setting {name}",
+        lambda market: market.set_resource(name, **given),  # type: ignore[arg-type]
+        as_json=as_json,
+    )
 
 
 def _credits(minor_units: int | None) -> str:

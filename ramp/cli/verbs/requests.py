@@ -9,8 +9,7 @@ import click
 
 from ramp.cli.completing import complete_ids
 from ramp.cli.connection import ask, open_market
-from ramp.cli.options import CreditsType, WholeNumber, example, market_options
-from ramp.cli.time_arguments import MomentType
+from ramp.cli.options import WholeNumber, credits_type, example, market_options, moment_type
 from ramp.cli.views.agreement_report import agreement_object, print_agreement, shown_state
 from ramp.cli.views.fields import AMOUNT, DATETIME, DURATION, MOMENT, NUMBER, PROSE, Field, Fields, address
 from ramp.cli.views.launch_snippets import SNIPPETS, snippet
@@ -253,13 +252,11 @@ def cancel(
     required=True,
 )
 @click.option("--cores", type=WholeNumber(min=1), metavar="N", help="New number of cores.")
-@click.option("--until", type=MomentType(), metavar="TIME", help="New end.")
+@click.option("--until", type=moment_type, metavar="TIME", help="New end.")
 @click.option(
     "--price", type=WholeNumber(min=0), metavar="CREDITS", help="Maximum price of the addition in credits/core-hour."
 )
-@click.option(
-    "--max-cost", type=CreditsType(), metavar="CREDITS", help="Maximum total cost of the addition in credits."
-)
+@click.option("--max-cost", type=credits_type, metavar="CREDITS", help="Maximum total cost of the addition in credits.")
 @click.option("--quote", is_flag=True, help="Only preview the cost or refund.")
 @market_options
 @click.pass_context

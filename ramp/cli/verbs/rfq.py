@@ -12,9 +12,19 @@ from typing import Any, Final
 
 import click
 
-from ramp.cli.options import PROBABILITY, PROBABILITY_HELP, SITE_HELP, CreditsType, WholeNumber, example, json_option
+from ramp.cli.options import (
+    WholeNumber,
+    credits_type,
+    duration_or_zero_type,
+    duration_type,
+    example,
+    json_option,
+    moment_type,
+    site_option,
+    start_probability_option,
+    together,
+)
 from ramp.cli.request_templates import take_template
-from ramp.cli.time_arguments import DurationType, MomentType
 from ramp.cli.views.fields import MOMENT, NUMBER, Field, Fields, Kind
 from ramp.cli.views.output import (
     amount_json,
@@ -44,7 +54,7 @@ def rfq() -> None:
     """Write and check requests for quotation (RFQL documents)."""
 
 
-_TERMS: Final = (
+_with_terms: Final = together(
     click.option("--cores", metavar="N|N..M", help="Number of cores, on any nodes; with a range and --speedup the "
                  "seller chooses the number."),
     click.option("--reference-cores", type=_COUNT, metavar="N",
@@ -56,13 +66,13 @@ _TERMS: Final = (
     click.option("--node-cores", type=_COUNT, metavar="M", help="Number of cores on each node."),
     click.option("--price", type=_COUNT, metavar="CREDITS", required=True,
                  help="Maximum price in credits per core-hour asked, a whole number."),
-    click.option("--start", type=MomentType(), metavar="TIME", help=f"Earliest start, {MOMENT_HELP} (default: now)."),
-    click.option("--end", type=MomentType(), metavar="TIME",
+    click.option("--start", type=moment_type, metavar="TIME", help=f"Earliest start, {MOMENT_HELP} (default: now)."),
+    click.option("--end", type=moment_type, metavar="TIME",
                  help="Deadline of the run (default: start + walltime + slack)."),
-    click.option("--slack", type=DurationType(zero=True), metavar="TIME",
+    click.option("--slack", type=duration_or_zero_type, metavar="TIME",
                  help="Without --end: maximum delay of the start; 0 for an exact start "
                       "(default: as long as the run, at least 1 h)."),
-    click.option("--walltime", "wall_time", type=DurationType(), metavar="TIME",
+    click.option("--walltime", "wall_time", type=duration_type, metavar="TIME",
                  help=f"Length of the run, {DURATION_HELP} (default: the whole window)."),
     click.option("--os", "operating_system", metavar="NAME", help="Operating system, JSDL 1.0 name such as LINUX."),
     click.option("--os-version", metavar="VERSION", help="Exact version of the operating system."),
@@ -78,15 +88,9 @@ _TERMS: Final = (
     click.option("--no-rotate", is_flag=True, help="Keep the order of the extents."),
     click.option("--connection", type=click.Choice(["torus", "mesh", "any"]), help="Wiring on a torus machine."),
     click.option("--node-use", type=click.Choice(["coprocessor", "virtual"]), help="Mode of the nodes on Blue Gene."),
-    click.option("--start-probability", type=PROBABILITY, metavar="SHARE", help=PROBABILITY_HELP),
-    click.option("--site", "sites", multiple=True, metavar="NAME", help=SITE_HELP),
+    start_probability_option,
+    site_option,
 )  # fmt: skip
-
-
-def _with_terms(command: Any) -> Any:
-    for option in reversed(_TERMS):
-        command = option(command)
-    return command
 
 
 @rfq.command(
@@ -109,7 +113,7 @@ def _with_terms(command: Any) -> Any:
 )
 @click.option(
     "--max-cost",
-    type=CreditsType(),
+    type=credits_type,
     metavar="CREDITS",
     help="Maximum total cost in credits; with --add of all units, if the earlier ones have a limit too.",
 )

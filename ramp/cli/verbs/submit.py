@@ -16,16 +16,16 @@ import click
 from ramp.cli.connection import open_market
 from ramp.cli.interruption import interrupted_by
 from ramp.cli.options import (
-    PROBABILITY,
-    PROBABILITY_HELP,
-    SITE_HELP,
-    CreditsType,
     WholeNumber,
+    credits_type,
+    duration_type,
     example,
     file_type,
     market_options,
+    site_option,
+    start_probability_option,
+    together,
 )
-from ramp.cli.time_arguments import DurationType
 from ramp.cli.views.auction_view import AuctionView, LineView, LiveView, unless_closed
 from ramp.cli.views.fields import AMOUNT, MOMENT, NUMBER, Field, Fields, address
 from ramp.cli.views.outcome_report import ShortName, charged_text, outcome_object, print_outcome
@@ -57,26 +57,20 @@ PENDING_LIMIT_S: Final = 3.0
 TERMINATED_LIMIT_S: Final = 2.0
 """Time limit in seconds for the end of a request after SIGTERM; a bank without its database cannot end one."""
 
-_auction_options = (
+auction_options: Final = together(
     click.option("--rounds", type=WholeNumber(1, 100), default=ROUNDS, show_default=True,
                  help="Number of bidding rounds."),
-    click.option("--round-time", type=DurationType(), default=f"{ROUND_TIME.total_seconds():g}s",
+    click.option("--round-time", type=duration_type, default=f"{ROUND_TIME.total_seconds():g}s",
                  show_default=True, metavar="TIME",
                  help="Time limit of a round, in seconds or with a unit; it ends early after all answers."),
     click.option("--prefer", type=click.Choice([each.value for each in Preference]), default="cheapest",
                  show_default=True, help="Ranking of offers."),
     click.option("--rule", default="", metavar="NAME",
                  help="Auction rule (`ramp plugins list rule`), or FILE.py:NAME  [default: the market's own]."),
-    click.option("--start-probability", type=PROBABILITY, metavar="SHARE", help=PROBABILITY_HELP),
-    click.option("--site", "sites", multiple=True, metavar="NAME", help=SITE_HELP),
+    start_probability_option,
+    site_option,
 )  # fmt: skip
-
-
-def auction_options(command: Any) -> Any:
-    """Add the options that `submit` and `quote` share."""
-    for option in reversed(_auction_options):
-        command = option(command)
-    return command
+"""The options that `submit` and `quote` share."""
 
 
 @click.command(
@@ -93,7 +87,7 @@ def auction_options(command: Any) -> Any:
 )
 @click.argument("files", nargs=-1, required=True, type=file_type, metavar="RFQ.xml...")
 @auction_options
-@click.option("--max-cost", type=CreditsType(), metavar="CREDITS",
+@click.option("--max-cost", type=credits_type, metavar="CREDITS",
               help="Maximum total cost of all units in credits.")  # fmt: skip
 @click.option("--approve", type=click.Choice([each.value for each in Approval]), default="auto", show_default=True,
               help="auto: buy offers that meet the request; ask: show the offers first; best-offer: if none meets "

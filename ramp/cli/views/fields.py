@@ -122,11 +122,18 @@ class Fields(Generic[T]):
             error=error,
         )
 
-    def print_list(self, rows: Sequence[T], *, as_json: bool, empty: str) -> None:
+    def print_one(self, shown: T, *, as_json: bool) -> None:
+        """Print one thing as an object in JSON, or as pairs."""
+        if as_json:
+            print_json(self.plain(shown))
+        else:
+            self.print_pairs(shown)
+
+    def print_list(self, rows: Sequence[T], *, as_json: bool, empty: str = "") -> None:
         """Print a list in JSON, or as a table; where it is empty, a sentence that says so."""
         if as_json:
             print_json([self.plain(row) for row in rows])
-        elif rows:
-            self.print_table(rows)
-        else:
+        elif empty and not rows:
             click.echo(empty)
+        else:
+            self.print_table(rows)

@@ -8,12 +8,12 @@ from typing import Final
 
 import click
 
+from ramp.cli.views.fields import AMOUNT, MOMENT, NUMBER, Field, Fields, address
 from ramp.cli.views.output import (
     amount_json,
     amount_text,
     count_text,
     duration_text,
-    moment_text,
     print_line,
     print_rows,
 )
@@ -173,26 +173,32 @@ def cost_text(charged: int, returned: int, *, always: bool = False) -> str:
 
 
 def _print_units(outcome: RequestOutcome, short: ShortName, bought: Bought) -> None:
-    reserved = any(unit.reservation_id for unit in outcome.units)
-    some_returned = any(_money_of(unit, bought)[1] for unit in outcome.units)
-    meets_shown = not all(unit.meets_request for unit in outcome.units)
-    apart = any(unit.paid is not None for unit in outcome.units)
-    prices = ["Price offered", "Price paid"] if apart else ["Price"]
-    columns = ["Unit", "Resource", "Start", "End", "Cores", *prices, "Cost"]
-    columns += ["Returned"] * some_returned + ["Meets request"] * meets_shown + ["Reservation"] * reserved
     paid = any(unit.transfer_id for unit in outcome.units)
     title = TITLES.get(outcome.status, "Paid, but failed" if paid else "Best offers, not bought")
-    rows = []
-    for unit in outcome.units:
-        offer = unit.offer
-        row = [str(unit.unit), short(offer.resource), moment_text(offer.start), moment_text(offer.end)]
-        row += [charged_text(unit), str(offer.cpu_hour_cost), *[money.price_number(unit.price_paid)] * apart]
-        charged, returned = _money_of(unit, bought)
-        row += [money.credits_text(charged - returned), *[money.credits_text(returned)] * some_returned]
-        row += ["yes" if unit.meets_request else "no"] * meets_shown + [unit.reservation_id] * reserved
-        rows.append(row)
-    right = ("Unit", "Cores", *prices, "Cost", "Returned")
-    print_rows(columns, rows, right=right, title=f"{title} (price in credits/core-hour, cost in credits)")
+    apart = any(unit.paid is not None for unit in outcome.units)
+
+    def returned(unit: BoughtUnit) -> int:
+        return _money_of(unit, bought)[1]
+
+    fields: Fields[BoughtUnit] = Fields(
+        Field("", "Unit", lambda unit: unit.unit, NUMBER),
+        Field("", "Resource", lambda unit: unit.offer.resource, address(short)),
+        Field("", "Start", lambda unit: unit.offer.start, MOMENT),
+        Field("", "End", lambda unit: unit.offer.end, MOMENT),
+        Field("", "Cores", charged_text, NUMBER),
+        Field("", "Price offered" if apart else "Price", lambda unit: unit.offer.cpu_hour_cost, NUMBER),
+        Field("", "Price paid", lambda unit: money.price_number(unit.price_paid), NUMBER, shown_if=lambda _: apart),
+        Field("", "Cost", lambda unit: _money_of(unit, bought)[0] - returned(unit), AMOUNT),
+        Field("", "Returned", returned, AMOUNT, shown_if=lambda unit: returned(unit) > 0),
+        Field(
+            "",
+            "Meets request",
+            lambda unit: "yes" if unit.meets_request else "no",
+            shown_if=lambda unit: not unit.meets_request,
+        ),
+        Field("", "Reservation", lambda unit: unit.reservation_id, shown_if=lambda unit: bool(unit.reservation_id)),
+    )
+    fields.print_table(outcome.units, title=f"{title} (price in credits/core-hour, cost in credits)")
     for unit in outcome.units:
         if probable := probable_start_text(unit.offer):
             print_line(f"Unit {unit.unit}: {short(unit.offer.resource)} starts {probable}")

@@ -38,6 +38,14 @@ def print_json(value: object) -> None:
     click.echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
+def print_object(shown: Mapping[str, object], *, as_json: bool) -> None:
+    """Print an object in JSON, or as pairs whose names are its keys in words."""
+    if as_json:
+        print_json(shown)
+    else:
+        print_pairs([(key.replace("_", " ").capitalize(), value) for key, value in shown.items()])
+
+
 def print_csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> None:
     """Print rows as CSV with a header on standard output; None is an empty field."""
     text = io.StringIO()

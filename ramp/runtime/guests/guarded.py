@@ -7,7 +7,7 @@ asks about it again. For a while after a failure the guest is asked for no furth
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from ramp.errors import PluginError, StorageFailed
 from ramp.model.instant import Instant
@@ -17,7 +17,7 @@ from ramp.protocol import events as ev
 from ramp.protocol.events import MachineInDoubt
 from ramp.protocol.pricing import PricingStrategy
 from ramp.runtime.guests.health import Health
-from ramp.runtime.guests.questions import ROW_OF, Row, raised
+from ramp.runtime.guests.questions import ROW_OF, raised
 from ramp.text import one_line
 
 Asking = TypeVar("Asking", bound=fx.AskMachine | fx.PriceSlots)
@@ -43,35 +43,34 @@ class GuardedGuest(Generic[Asking]):
         Raises:
             StorageFailed: the agent's own book of reservations cannot be written.
         """
-        row = ROW_OF[type(question)]
-        answer: ev.Answer = row.answered(question, tuple(self._value(row, part, now) for part in row.parts(question)))
+        row, health, values = ROW_OF[type(question)], self._health, []
+        for part in row.parts(question):
+            # for every part, because the one before may have failed
+            if row.impatient and not health.is_well and (resting := health.resting(row.call, now)):
+                values.append(row.failed(part, MachineInDoubt(resting), False))
+                continue
+            problem: str | None
+            transient: bool | None = None
+            try:
+                value = getattr(self.guest, row.call)(part, now) if row.ask is None else row.ask(self.guest, part, now)
+                problem = row.problem(part, value) or None
+            except StorageFailed as error:
+                if row.changes and self._own_memory:  # that ends the agent, like the failure of its journal
+                    raise
+                problem = str(error)
+            except PluginError as error:
+                problem, transient = error.reason, error.transient
+            except Exception as error:  # any exception of a guest is the guest's fault
+                problem = raised(error)
+            if problem is not None:
+                sentence = f"{row.call}: {one_line(problem)}"
+                health.failed(row.call, sentence, now)
+                value = row.failed(part, MachineInDoubt(sentence, transient), True)
+            elif not health.is_well:
+                health.answered(row.call)
+            values.append(value)
+        answer: ev.Answer = row.answered(question, tuple(values))
         return answer
-
-    def _value(self, row: Row[Any, Any, Any, Any], part: Any, now: Instant) -> Any:
-        if row.impatient and not self._health.is_well:
-            resting = self._health.resting(row.call, now)  # for every part, because the one before may have failed
-            if resting:
-                return row.failed(part, MachineInDoubt(resting), False)
-        transient: bool | None = None
-        try:
-            value = getattr(self.guest, row.call)(part, now) if row.ask is None else row.ask(self.guest, part, now)
-            problem = row.problem(part, value)
-        except StorageFailed as error:
-            if row.changes and self._own_memory:  # that ends the agent, like the failure of its journal
-                raise
-            problem = str(error)
-        except PluginError as error:
-            problem, transient = error.reason, error.transient
-        except Exception as error:  # any exception of a guest is the guest's fault
-            problem = raised(error)
-        else:
-            if not problem:
-                if not self._health.is_well:
-                    self._health.answered(row.call)
-                return value
-        sentence = f"{row.call}: {one_line(problem)}"
-        self._health.failed(row.call, sentence, now)
-        return row.failed(part, MachineInDoubt(sentence, transient), True)
 
 
 GuardedPlugin = GuardedGuest[fx.AskMachine]

@@ -11,7 +11,6 @@ import pytest
 
 from ramp.agents.building import opening_accounts
 from ramp.composition import open_accounts
-from ramp.control.status import AgentStatus, ServerStatus, SwarmStatus
 from ramp.model.contents import OrderLine
 from ramp.model.instant import HOUR, MINUTE
 from ramp.model.slot import Reservation, Slot
@@ -22,8 +21,8 @@ from ramp.runtime.ledger.store import LedgerStore
 from ramp.runtime.state_folder import StateFolder
 from simulation.resource.reservation_book import ReservationBook
 from tests.chaos import checks
-from tests.chaos.blows import SERVER, SUPERVISOR, Kind, processes, turns
-from tests.chaos.market import configuration, machines
+from tests.chaos.blows import SERVER, SUPERVISOR, Kind, turns
+from tests.chaos.market import configuration
 
 NOW = SystemClock().now()
 SLOT = Slot(NOW + 3 * HOUR, NOW + 4 * HOUR, 200, 0.0)
@@ -37,28 +36,6 @@ def test_every_victim_is_struck_in_every_turn_and_a_seed_says_how() -> None:
         assert sorted((blow.site, blow.victim) for blow in first[begin : begin + 5]) == sorted(victims)
     assert {blow.kind for blow in first if blow.victim != SUPERVISOR} == set(Kind)
     assert {blow.kind for blow in first if blow.victim == SUPERVISOR} == {Kind.KILL}
-
-
-def test_processes_are_what_is_struck() -> None:
-    pids = {"directory": 2, "bank": 2, "alice": 3, "north1": 4, "north2": 4}
-    agents = tuple(AgentStatus(name, "role", pid, "ready", "", 0, "") for name, pid in pids.items())
-    status = SwarmStatus("up", "", 1, "", ServerStatus("embedded", "127.0.0.1", 5222, 9), agents)
-    assert processes(status) == {
-        "directory": (2, ("directory", "bank")),
-        "alice": (3, ("alice",)),
-        "north1": (4, ("north1", "north2")),
-        SERVER: (9, ()),
-        SUPERVISOR: (1, ()),
-    }
-
-
-@pytest.mark.parametrize("ledger", ["", "postgresql://ramp@db/ramp"])
-def test_the_market_has_two_of_what_it_may_lose(tmp_path: Path, ledger: str) -> None:
-    (tmp_path / "market.toml").write_text(configuration(server="embedded", ledger=ledger))
-    config = load_config(tmp_path / "market.toml")
-    assert config.directory_names == ("directory", "directory-2")
-    assert config.bank_names == (("bank", "bank-2") if ledger else ("bank",))
-    assert tuple(each.name for each in config.resources) == machines()
 
 
 def test_most_at_once_is_that_of_brute_force() -> None:
@@ -111,16 +88,19 @@ def test_nothing_is_wrong_with_what_is_paid_and_held(market: tuple[SwarmConfig, 
     assert paid == {"a-1"}
 
 
-def test_what_is_paid_and_not_reserved_is_found(market: tuple[SwarmConfig, StateFolder]) -> None:
+@pytest.mark.parametrize(
+    ("offer_id", "check", "told"),
+    [
+        ("offer-2", checks.HELD, "offer offer-2 is paid and not reserved"),
+        ("offer-1", checks.ONCE, "offer offer-1 is paid 2 times"),
+    ],
+)
+def test_what_is_paid_amiss_is_found(
+    market: tuple[SwarmConfig, StateFolder], offer_id: str, check: str, told: str
+) -> None:
     with LedgerStore.open(market[1].ledger) as ledger:
-        pay(ledger, "order-2", "a-2", "offer-2")
-    assert wrong(market) == {checks.HELD: ["offer offer-2 is paid and not reserved"]}
-
-
-def test_what_is_paid_twice_is_found(market: tuple[SwarmConfig, StateFolder]) -> None:
-    with LedgerStore.open(market[1].ledger) as ledger:
-        pay(ledger, "order-2", "a-2", "offer-1")
-    assert wrong(market) == {checks.ONCE: ["offer offer-1 is paid 2 times"]}
+        pay(ledger, "order-2", "a-2", offer_id)
+    assert wrong(market) == {check: [told]}
 
 
 def test_what_is_reserved_and_not_paid_is_found_and_so_is_a_machine_sold_twice(

@@ -118,6 +118,7 @@ ANSWERS: dict[str, tuple[Event, ...]] = {
         ),
     ),
     "DepositOrdered": (contents.DepositMade("deposit-1", "deposit:1", 5),),
+    "RefundOrdered": (contents.ChangePosted("agreement-1", 0, "refund:1", -5),),
 }
 
 
@@ -145,9 +146,6 @@ class HostileMarket:
 
     reopen = open  # noqa: A003
 
-    async def send(self, request: Request) -> None:
-        pass
-
     async def events(self, request: Request) -> AsyncGenerator[Event, None]:
         for event in ANSWERS[type(request).__name__]:
             hostile = poisoned(event)
@@ -163,7 +161,7 @@ VERBS = [
     "status", "reservations", "reservations --all", "show request-1", "show agreement-1",
     "cancel agreement-1", "resize agreement-1 --cores 1", "jobs", "jobs job-1", "balance", "balance --statement",
     "launch agreement-1 -- hostname", "qstat thunder1", "resources", "submit {job}", "quote {job}", "events",
-    "bank overview", "bank deposit alice 5", "doctor",
+    "bank overview", "bank deposit alice 5", "bank refund agreement-1 --reason lost", "doctor",
     *(f"show agreement-1 --as {style}" for style in SNIPPETS),
 ]  # fmt: skip
 

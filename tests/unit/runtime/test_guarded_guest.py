@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ramp.errors import ConfigurationError
+from ramp.errors import ConfigurationError, PluginError
 from ramp.model.instant import HOUR
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
@@ -97,6 +97,7 @@ def test_an_impossible_quote_is_a_coded_refusal(answer: Any, word: str) -> None:
     "answer",
     [
         OSError("no space left on device"),
+        PluginError("guest", ""),
         None,
         SLOT,
         replace(HELD, key="other"),

@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-from ramp.cli.options import CreditsType, WholeNumber, example, file_type, json_option, state_option
+from ramp.cli.options import WholeNumber, credits_type, example, file_type, json_option, state_option
 from ramp.cli.views.fields import AMOUNT, MOMENT, Field, Fields
 from ramp.cli.views.output import print_json, print_pairs, say
 from ramp.client.access import running
@@ -87,9 +87,9 @@ def invite() -> None:
 @click.option(
     "--days", type=WholeNumber(1, 365), default=DAYS_DEFAULT, show_default=True, help="Validity of the invitation."
 )
-@click.option("--deposit", type=CreditsType(), metavar="CREDITS", help="Opening credit of its bank account.")
+@click.option("--deposit", type=credits_type, metavar="CREDITS", help="Opening credit of its bank account.")
 @click.option(
-    "--overdraft", type=CreditsType(), metavar="CREDITS", help="Credit limit: how far below 0 its balance may go."
+    "--overdraft", type=credits_type, metavar="CREDITS", help="Credit limit: how far below 0 its balance may go."
 )
 @click.option("--server/--no-server", "server", default=None,
               help="Also certify the site's XMPP server (default: for the first party of a domain).")  # fmt: skip

@@ -9,7 +9,7 @@ import click
 
 from ramp.cli.options import example, file_type, json_option, state_option
 from ramp.cli.verbs.launch import launching
-from ramp.cli.views.output import print_json, print_pairs, say, waiting
+from ramp.cli.views.output import print_json, print_object, say, waiting
 from ramp.client.connecting import operate
 from ramp.client.launching import launch_detached
 from ramp.client.swarm import status
@@ -100,7 +100,7 @@ def join(
     made = install(state, given, issued, now)
     if given.domain == given.market:
         state.keep_passwords({given.local_name: password})
-    told = {
+    told: dict[str, object] = {
         "name": given.name,
         "role": given.role.value,
         "market": given.market,
@@ -111,9 +111,9 @@ def join(
     path = _configuration(state, given, loaded)
     standing = _started(path, state, start=start)
     if as_json:
-        print_json({**told, "config": None if path is None else str(path), **standing})
-    else:
-        print_pairs([(key.replace("_", " ").capitalize(), value) for key, value in told.items()])
+        told |= {"config": None if path is None else str(path), **standing}
+    print_object(told, as_json=as_json)
+    if not as_json:
         say(str(standing["standing"]))
 
 

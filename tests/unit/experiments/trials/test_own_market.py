@@ -56,18 +56,8 @@ def test_machines_and_prices_of_ones_own() -> None:
 def test_rounds_by_another_rule(tmp_path: Path, requests_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All auctions of a sealed rule have one round, so all pay alike in one market."""
     monkeypatch.setattr(rounds, "SPACING", 2 * MINUTE)
-    arguments = [
-        "run",
-        "rounds",
-        "--quick",
-        "--json",
-        "--processes",
-        "1",
-        "--repeat",
-        "1",
-        "--out",
-        str(tmp_path / "out"),
-    ]
+    command = "run rounds --quick --json --processes 1 --repeat 1"
+    arguments = [*command.split(), "--out", str(tmp_path / "out")]
     arguments += ["--rule", "second-price", "--requests", str(requests_file), "--pricing", "ramp-2014"]
     result = CliRunner().invoke(experiment, arguments, catch_exceptions=False)
     assert result.exit_code == 0, result.output
