@@ -292,9 +292,6 @@ def _run_flat(
 def replay_ends(run: LogRun, on_end: Callable[[EndedJob], None]) -> None:
     """Tell of all ends of a run on a flat machine in order of time, then of start times, then of submission.
 
-    The event simulation's order differs from this only where jobs of no length end: what starts after that, in the same
-    instant, comes behind what started before it.
-
     Args:
         run: what came out.
         on_end: called for every job.
