@@ -45,18 +45,11 @@ def test_a_run_compares_the_rows_of_the_page(name: str, tmp_path: Path) -> None:
 
 def test_the_headlines_of_the_readme_are_of_these_results() -> None:
     """Each number and verdict of the table's column `here` is in the results of its experiment."""
-    lines = re.findall(
-        r"^\| (.+) \| (.+) \| (.+) \| (agrees|DIFFERS)[^|]* \| `([\w-]+)`[^|]* \| .+ \|$",
-        README.read_text("utf-8"),
-        re.MULTILINE,
-    )
+    row = r"^\| (.+) \| .+ \| (.+) \| (agrees|DIFFERS)[^|]* \| `([\w-]+)`[^|]* \| .+ \|$"
+    lines = re.findall(row, README.read_text("utf-8"), re.MULTILINE)
     assert len(lines) == 5
-    for result, _, here, verdict, name in lines:
-        found = {
-            f"{abs(float(row['here'].split()[0])):.{digits}f}"
-            for row in rows(name)
-            if row["verdict"] == verdict
-            for digits in (0, 1)
-        }
+    for result, here, verdict, name in lines:
+        values = [abs(float(row["here"].split()[0])) for row in rows(name) if row["verdict"] == verdict]
+        found = {f"{value:.{digits}f}" for value in values for digits in (0, 1)}
         for number in re.findall(r"\d+(?:\.\d)?", here):
             assert number in found, (result, number)

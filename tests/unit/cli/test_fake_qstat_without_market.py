@@ -14,8 +14,6 @@ from simulation.resource.fake_qstat import FakeQstat
 
 START = from_iso("2026-11-21T08:00:00Z")
 CONFIG = """
-[market]
-domain = "localhost"
 [[users]]
 name = "alice"
 deposit = 100

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ramp.model.instant import HOUR, SECOND
+from ramp.model.instant import SECOND
 from simulation.experiments.market import loaded_machines
 from simulation.experiments.market.loaded_machines import PRODUCTION, loaded_hour
 from simulation.workload.generators.lublin import synthetic_log
@@ -32,9 +32,5 @@ def test_the_hour_is_the_first_after_which_the_machine_is_half_full(seed: int) -
     assert loaded_hour(replay, 2) == enough[0]
     apart = [hour for hour in enough if abs(hour - enough[0]) >= AGE]
     assert loaded_hour(replay, 2, [enough[0]]) == apart[0]
-
-
-def test_a_machine_that_is_never_loaded_begins_where_it_is_most() -> None:
-    replay = ReplayLog.build(synthetic_log(CORES, 86_400, 1, load=0.7), 8 * CORES)
-    hour = loaded_hour(replay, 0)
-    assert 0 < hour < int(replay.ended.max()) // HOUR
+    never = ReplayLog.build(synthetic_log(CORES, 86_400, seed, load=0.7), 8 * CORES)
+    assert loaded_hour(never, 0) == int(np.argmax(use))

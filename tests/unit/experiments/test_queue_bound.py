@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 
 from ramp.declarations import load_file
-from ramp.errors import ConfigurationError
 from ramp.queue_bound.easy_plan import plan_starts
 from ramp.queue_bound.predictor import PREDICTORS
 from simulation.workload.generators.lublin import DAY_S, synthetic_log
 from simulation.workload.logs import find_log, known_log
-from simulation.workload.swf import SwfLog, read_swf, write_swf
-from simulation.workload.swf_text import FIELD_NAMES
+from simulation.workload.swf import read_swf
 
 BOUNDS = load_file(Path(__file__).parents[3] / "examples" / "studies" / "queue_bound.py")
 EASY, RECORDED = BOUNDS.EASY, BOUNDS.RECORDED
@@ -55,36 +53,6 @@ def test_an_easy_replay_never_lets_wait_whom_the_plan_starts_at_once() -> None:
     planned = BOUNDS.planned_waits(history, plan_starts)
     assert (planned > 0).sum() > 20  # enough of them have to wait
     assert ((planned == 0) == (history.wait == 0)).all()
-
-
-def test_a_log_without_waits_has_nothing_to_bound() -> None:
-    columns = synthetic_log(8, DAY_S, 7).columns.copy()
-    columns[FIELD_NAMES.index("wait_time")] = -1
-    assert BOUNDS.history_of(SwfLog(columns), 8, RECORDED) is None
-
-
-def test_a_log_is_named_with_its_processors(tmp_path: Path) -> None:
-    path = tmp_path / "mine.swf"
-    write_swf(path, synthetic_log(8, DAY_S, 7))
-    setting = BOUNDS.named_log(f"{path}:16", EASY, 1)
-    assert (setting.name, setting.cores, BOUNDS.read_log(setting)[1:]) == ("mine", 16, (16, True))
-    assert BOUNDS.named_log(str(path), EASY, 1).cores == 8  # as its header says
-    path.write_text("1 0 0 1 1 -1 -1 1 1 -1 1 1 1 1 1 1 -1 -1\n")
-    with pytest.raises(ConfigurationError, match=r"does not say how many processors .* give .*mine\.swf:N"):
-        BOUNDS.named_log(str(path), EASY, 1)
-    with pytest.raises(ConfigurationError, match=r"unknown log 'none\.swf': expected a file, or one of LLNL"):
-        BOUNDS.named_log("none.swf", EASY, 1)
-
-
-@pytest.mark.slow
-def test_the_study_of_a_log_of_ones_own(tmp_path: Path) -> None:
-    """The goals are judged on it, whatever they say of so few jobs."""
-    path, out = tmp_path / "mine.swf", tmp_path / "out"
-    write_swf(path, synthetic_log(64, 14 * DAY_S, 7, load=0.9))
-    out.mkdir()
-    summary = BOUNDS.STUDY.run(out, quick=False, seed=1, processes=1, on_progress=None, log=(f"{path}:64",))
-    assert {row["log"] for row in summary["bounds"]} == {"mine"}
-    assert "mine: planned at once, but late" in {row["what"] for row in summary["comparison"]}
 
 
 @pytest.mark.slow
