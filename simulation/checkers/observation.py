@@ -109,7 +109,8 @@ class Checker:
         """An event has been dealt with."""
 
     def at_end(self, view: MarketView) -> None:
-        """The market has come to rest, or its time is over and it should have."""
+        """The market has come to rest, or its time is over and it should have; by default as at any time."""
+        self.at_stop(view)
 
     def at_stop(self, view: MarketView) -> None:
         """The run ends and may be unfinished, for clocks are too far apart: what must hold at any time."""

@@ -33,10 +33,6 @@ class PaidForItsStart(Checker):
             raise self._violated(f"{seller} wants to be paid for {body.agreement_id}, whose job has not started")
         self._started.add(body.agreement_id)
 
-    def at_end(self, view: MarketView) -> None:
-        """The same as at any time."""
-        self.at_stop(view)
-
     def at_stop(self, view: MarketView) -> None:
         """No such job is paid but on its seller's word, and before the latest start that was promised."""
         for transfer in posted_transfers(view):

@@ -18,9 +18,6 @@ class RefundedOnce(Checker):
 
     name = "refunded_once"
 
-    def at_end(self, view: MarketView) -> None:
-        self.at_stop(view)
-
     def at_stop(self, view: MarketView) -> None:
         """Each refund reverses what is left of one payment between the same two, and no other refund does."""
         paid: dict[str, tuple[str, str, int]] = {}

@@ -290,7 +290,7 @@ def _run_flat(
 
 
 def replay_ends(run: LogRun, on_end: Callable[[EndedJob], None]) -> None:
-    """Tell of all ends of a run on a flat machine as the event simulation would: in order of time, then of starting.
+    """Tell of all ends of a run on a flat machine in order of time, then of start times, then of submission.
 
     Args:
         run: what came out.

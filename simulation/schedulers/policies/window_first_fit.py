@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Annotated, Final
 
 from ramp.options import Bounds
+from simulation.machines.interface import Placement
 from simulation.schedulers.declaration import scheduler
 from simulation.schedulers.interface import Job, Site
 
@@ -85,7 +86,7 @@ class WindowFirstFit:
                 return None
             if job.kind in self._failed:
                 continue
-            placement = site.place(job)
+            placement = self._place(site, job)
             if placement is not None:
                 del self._queue[index]
                 site.start(job, placement)
@@ -93,6 +94,9 @@ class WindowFirstFit:
             if not site.reservations:
                 self._failed.add(job.kind)
         return None
+
+    def _place(self, site: Site, job: Job) -> Placement | None:
+        return site.place(job)
 
 
 SCHEDULER = scheduler(

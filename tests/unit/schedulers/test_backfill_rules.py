@@ -31,24 +31,21 @@ def starts(name: str, *, window: int = 16, counts: WindowCounts = WindowCounts.I
     return [found[number] for number in sorted(found)]
 
 
-def test_fcfs_lets_nobody_overtake() -> None:
-    """Job 2 waits for 100; job 3 does not fit beside it, and jobs 4 and 5 stay behind job 3."""
-    assert starts("fcfs") == [0, 100, 150, 150, 150]
-
-
-def test_first_fit_starts_what_fits_and_starves_the_wide_job() -> None:
-    """When job 3 ends, jobs 4 and 5 take its processors; job 2 waits until they are done."""
-    assert starts("first-fit") == [0, 582, 2, 82, 82]
-
-
-def test_easy_backfills_what_does_not_delay_the_first_job() -> None:
-    """Job 3 ends by the shadow time 100. Job 4 takes the extra 2 nodes once job 3 is gone. Job 5 waits for job 2."""
-    assert starts("easy") == [0, 100, 2, 82, 150]
-
-
-def test_conservative_promises_everybody_a_start() -> None:
-    """Here as EASY: job 5's promise is behind job 2."""
-    assert starts("conservative") == [0, 100, 2, 82, 150]
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        # job 2 waits for 100; job 3 does not fit beside it, and jobs 4 and 5 stay behind job 3
+        ("fcfs", [0, 100, 150, 150, 150]),
+        # when job 3 ends, jobs 4 and 5 take its processors; job 2 waits until they are done
+        ("first-fit", [0, 582, 2, 82, 82]),
+        # job 3 ends by the shadow time 100; job 4 takes the extra 2 nodes once job 3 is gone; job 5 waits for job 2
+        ("easy", [0, 100, 2, 82, 150]),
+        # here as EASY: job 5's promise is behind job 2
+        ("conservative", [0, 100, 2, 82, 150]),
+    ],
+)
+def test_who_may_overtake(name: str, expected: list[int]) -> None:
+    assert starts(name) == expected
 
 
 def test_window_limits_how_far_a_job_may_overtake() -> None:
