@@ -91,7 +91,9 @@ class UserControl(ControlChannel):
             case Watch(request_id):
                 async for event in self._watch(request_id):
                     yield event
-            case ev.RequestWithdrawn(request_id) if request_id not in self._agent.party.purchases:
+            case ev.OffersApproved(request_id) | ev.RequestWithdrawn(request_id) if (
+                request_id not in self._agent.party.purchases
+            ):
                 yield answering.unknown(request_id)
             case ListRequests():
                 yield answering.requests_of(self._agent.party)

@@ -115,7 +115,7 @@ async def test_a_site_takes_from_a_bundle_what_its_sender_might_say_to_each_mach
         assert complaints(market, "the documents of a bundle are too long")
         assert complaints(market, "from mallory@localhost dropped: not accepted in a bundle")
         assert not before.changes(await asyncio.to_thread(standing, market))
-        approval = {"verb": "offers_approved", "request_id": request, "approved": True}
+        approval = {"verb": "offers_approved", "request_id": hers, "approved": True}
         await asyncio.to_thread(market.ask, "alice", approval)
         *_, ended = await asyncio.to_thread(list, events)
     assert [each.offer for each in ended.outcome.units] == [offer]
