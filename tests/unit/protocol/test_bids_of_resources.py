@@ -155,6 +155,11 @@ def test_a_strategy_that_ignores_the_asking_price_offers_nothing_above_it(best_o
     assert [each.nearest for each in answer.refusals] == ["72 credits/core-hour"] * (1 - offers)
 
 
+def test_a_strategy_hears_of_the_buyer_and_the_round() -> None:
+    (question,) = questions(new_seller(), (SLOT,), number=4, user="bob", best_offer=True).questions
+    assert (question.user, question.round_number, question.best_offer) == ("bob", 4, True)
+
+
 def ask(asking: int, start: int, minimum: int, load: float = 0.0, **more: object) -> PriceQuestion:
     return PriceQuestion(asking, start, minimum, load, **more)  # type: ignore[arg-type]
 
