@@ -77,8 +77,7 @@ def units(effects: list[fx.Effect]) -> list[tuple[int, int, int, int]]:
     """Number, cores, begin and end of what the machine is asked for."""
     (quote,) = effects
     assert isinstance(quote, fx.QuoteSlots)
-    for unit in quote.units:
-        assert unit.wall_time == unit.deadline - unit.not_before  # type: ignore[operator]
+    assert all(unit.wall_time == unit.deadline - unit.not_before for unit in quote.units)  # type: ignore[operator]
     return [(unit.number, unit.cores.total, unit.not_before, unit.deadline) for unit in quote.units]  # type: ignore[misc]
 
 
@@ -113,8 +112,9 @@ def answered(desk: Desk, *prices: int | PriceRefusal, now: int = 0) -> list[fx.E
 
 
 def test_only_what_is_free_is_asked_of_the_machine(desk: Desk) -> None:
-    (question,) = desk.call(replace(CALL, number=1_000))
+    (question,) = desk.call(replace(CALL, number=1_000, cpu_hour_cost=71))
     assert isinstance(question, fx.QuoteSlots)  # which changes nothing there, whatever the buyer's number
+    assert {unit.cpu_hour_cost for unit in question.units} == {71}
 
 
 def test_more_cores_are_asked_for_as_long_as_the_slot_lasts_and_then_ever_fewer(desk: Desk) -> None:
