@@ -483,12 +483,12 @@ def ended(question: dict[str, Any]) -> dict[str, Any]:
 
 
 def carrying(mark: str, uid: int) -> list[int]:
-    """Return the processes of an account that were started with `NAME=value` in their environment."""
+    """Return the processes of an account that were started with `NAME=value` in their environment; none for ""."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal() and int(entry.name) != os.getpid():
             with contextlib.suppress(OSError):
-                mine = entry.stat().st_uid == uid
+                mine = bool(mark) and entry.stat().st_uid == uid
                 if mine and mark.encode() in (entry / "environ").read_bytes().split(b"\0"):
                     found.append(int(entry.name))
     return found
