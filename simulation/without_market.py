@@ -154,7 +154,10 @@ def _is_machine(path: Path) -> bool:
 def _start(path: Path, given: Instant | None, now: Instant) -> Instant:
     """Return the start of a machine's clock, and keep it."""
     if given is None and path.is_file():
-        return from_iso(path.read_text().strip())
+        try:
+            return from_iso(path.read_text().strip())
+        except ValueError as error:
+            raise ConfigurationError(f"holds no time: {error}; give --system-start", path=path) from error
     start = now if given is None else given
     write_whole(path, f"{iso(start)}\n".encode(), private=False)
     return start

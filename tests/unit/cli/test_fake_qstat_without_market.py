@@ -84,18 +84,18 @@ def test_a_log_is_asked_at_its_base_time_and_keeps_what_was_reserved(asked, tmp_
     assert asked("fake-qstat", log, "--cores", 8, *an_hour_in) == (0, "87.5", "")  # 56 of 64
     assert asked("fake-qstat", log, "--cores", 8, "--at", "+1h", *an_hour_in) == (0, "0.0", "")
     code, out, err = asked("fake-qstat", log, "--cores", 9, *an_hour_in)
-    assert (code, out) == (1, "")
-    assert "9 of 64 cores are not free" in err
+    assert (code, out, "9 of 64 cores are not free" in err) == (1, "", True)
     assert "nearest: 2026-11-21T09:00:00Z" in err
     code, out, _ = asked("fake-qrstat", log, "--cores", 32, "--at", "+1h", "--walltime", "2h", "--json", *an_hour_in)
     told = json.loads(out)
-    assert (code, told["load_percent"], told["refusal"]) == (0, 0.0, None)
-    assert told["reservation_id"]
-    later = START + 90 * MINUTE  # it is no hold, which would have ended
-    assert asked("fake-qstat", log, "--cores", 32, *an_hour_in, at=later)[:2] == (0, "50.0")
+    assert (code, told["load_percent"], told["refusal"], bool(told["reservation_id"])) == (0, 0.0, None, True)
+    # it is no hold, which would have ended
+    assert asked("fake-qstat", log, "--cores", 32, *an_hour_in, at=START + 90 * MINUTE)[:2] == (0, "50.0")
     code, out, _ = asked("fake-qrstat", log, "--cores", 33, "--at", "+2h", "--json", *an_hour_in)
-    told = json.loads(out)
-    assert (code, told["reservation_id"], told["refusal"]["code"]) == (1, None, "cores_taken")
+    assert (code, json.loads(out)["refusal"]["code"]) == (1, "cores_taken")
+    next((tmp_path / "state").rglob("system-start")).write_text("soon")
+    code, _, err = asked("fake-qstat", log, "--cores", 8)
+    assert (code, "holds no time" in err) == (2, True), err
 
 
 def test_a_machine_is_asked_by_its_name(asked):
