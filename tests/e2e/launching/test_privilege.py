@@ -28,7 +28,7 @@ from tests.unit.launching.keeping import KeptJob
 
 pytestmark = pytest.mark.e2e
 
-AGENT, BUYER, OTHER = "daemon", "nobody", "games"
+AGENT, BUYER, OTHER = "daemon", "games", "irc"  # not nobody, as whom other tests run jobs: these kill all they can
 """Accounts that every Debian has, in the places of `ramp`, `alice1` and somebody whose jobs are not the market's."""
 
 SUDOERS = Path("/etc/sudoers.d")
