@@ -103,7 +103,7 @@ def run_command(
     if xmpp and check_executor(executor):
         raise ConfigurationError("markets over XMPP run on this computer; leave it out with --xmpp", key="--executor")
     wanted = {"mode": "xmpp" if xmpp else "simulated" if simulated else None, **of_some}
-    further = {key: value for key, value in wanted.items() if value}
+    further = {key: value for key, value in wanted.items() if value not in (None, False, ())}
     if name is not None:
         chosen = [find_experiment(name)]
         _refuse_unknown(chosen[0], further)

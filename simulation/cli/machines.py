@@ -301,10 +301,11 @@ def _as_json(machine: Machine, view: MachineView, letters: str, trial: Trial | N
             for key in ("blocks", "reservations", "slurm_partitions")
         },
         "cables": {name: [[cable.source, cable.target] for cable in line.cables] for name, line in wirings.items()},
-        "test_only": trial
-        and {
+        "test_only": None
+        if trial is None
+        else {
             "fits": trial.placement is not None,
             "fits_empty": trial.fits_empty,
-            "link_count": trial.placement and trial.placement.link_count,
+            "link_count": None if trial.placement is None else trial.placement.link_count,
         },
     }
