@@ -119,7 +119,7 @@ def check_static_terms(unit: RequestUnit, machine: StaticTerms) -> Refusal | Non
         return Refusal(unit.number, RefusalCode.MACHINE_TOO_SMALL, cores, f"the machine has {cores}")
     if isinstance(unit.cores, Nodes) and (refusal := _check_nodes(unit.number, unit.cores, machine)):
         return refusal
-    for term in TERMS:
+    for term in STATED_TERMS if unit.disk is None else TERMS:
         wanted, has = getattr(unit, term.name), getattr(machine, term.name)
         if wanted is None or (has is not None and (has >= wanted if term.measure else has == wanted)):
             continue

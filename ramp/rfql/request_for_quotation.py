@@ -180,11 +180,9 @@ def write_unit(unit: RequestUnit, *, root: bool) -> str:
         parts.append(extension_terms.write_probability(unit.start_probability))
     if unit.sites is not None:
         parts.append(f'<Sites xmlns="{SITES}">{markup.escape_text(" ".join(unit.sites))}</Sites>')
-    parts += [
-        f'<{element} xmlns="{TERMS}">{markup.escape_text(str(value))}</{element}>'
-        for name, element in _FURTHER
-        if (value := getattr(unit, name)) is not None
-    ]
+    for name, element in _FURTHER:
+        if (value := getattr(unit, name)) is not None:
+            parts += (f'<{element} xmlns="{TERMS}">{markup.escape_text(str(value))}</{element}>',)
     parts.append("</Request>")
     return "".join(parts)
 
@@ -298,9 +296,10 @@ class _UnitReader:
         wall_time = None if wall_time_s is None else wall_time_s * SECOND
         cores = self._cores()
         disk = self._disk()
-        stated: dict[str, Any] = {
-            term.name: self._whole(term.element) if term.measure else self._text(term.element) for term in STATED_TERMS
-        }
+        stated: dict[str, Any] = {}
+        for term in STATED_TERMS:
+            if term.element in self.elements:
+                stated[term.name] = self._whole(term.element) if term.measure else self._text(term.element)
         if deadline is not None and not_before is not None:
             self._check_window(not_before, deadline, None if extension_terms.CORE_RANGE in extensions else wall_time)
         if self.violations or price is None or deadline is None or cores is None:
@@ -325,7 +324,7 @@ class _UnitReader:
             sites=None if sites is None else tuple(dict.fromkeys((sites.text or "").split())),
             **stated,
         )
-        if problem := gpu_problem(unit):
+        if problem := stated and gpu_problem(unit):
             self._tell("GPUsPerNode", problem)
         for problem in moldable_problems(unit):
             self._tell("CoreRange", problem, sizes)

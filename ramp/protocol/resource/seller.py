@@ -212,7 +212,7 @@ class Seller:
                 if refusal is None and self.draining:
                     refusal = Refusal(unit.number, RefusalCode.DRAINING, detail=DRAINING_DETAIL)
                 if refusal is None:
-                    asked.append((unit, with_whole_nodes(size, self.terms)))
+                    asked.append((unit, size if size.gpus_per_node is None else with_whole_nodes(size, self.terms)))
                 else:
                     refused.append(refusal)
         self._pending[call_id] = _Pending(message, call, asked, refused)

@@ -31,7 +31,9 @@ def python() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def one_cluster(python: Path) -> Iterator[EmulatedCluster]:
-    with running_cluster("jo", NODES, GPUS, {"gres.conf": "Name=gpu Type=t4 Count=2\n"}) as started:
+    with running_cluster(
+        "jo", NODES, GPUS, {"gres.conf": "Name=gpu Type=t4 File=/dev/null\nName=gpu Type=t4 File=/dev/zero\n"}
+    ) as started:
         yield started
 
 
@@ -45,8 +47,8 @@ def job_on(cluster: EmulatedCluster, python: Path) -> Iterator[Callable[..., Job
     """A job of the reservation's sixteen cores."""
     with folder_of_the_account() as root:
 
-        def job(name: str, command: str, *, by_default: str = "", **more: Any) -> JobAtSite:
-            variables = {"SLURM_CONF": str(cluster.conf)} | ({"SBATCH_GRES": by_default} if by_default else {})
+        def job(name: str, command: str, **more: Any) -> JobAtSite:
+            variables = {"SLURM_CONF": str(cluster.conf)}
             return JobAtSite("slurm", python, variables, root, name, "ramp_r1", 2 * CORES, command, **more)
 
         yield job
@@ -65,9 +67,9 @@ def reserve(cluster: EmulatedCluster, after: int = 0, user: str = ACCOUNT) -> No
 def test_a_job_has_the_gpus_of_its_request_and_no_others(
     cluster: EmulatedCluster, job_on: Any, gres: str, has: bool
 ) -> None:
-    """On both nodes, as Slurm says; an account's own default for `sbatch` changes nothing."""
+    """On both nodes, as Slurm says."""
     reserve(cluster)
-    job = job_on(f"job-{'with' if has else 'without'}", "sleep 600", gres=gres, by_default="gpu:t4:1")
+    job = job_on(f"job-{'with' if has else 'without'}", "sleep 600", gres=gres)
     native = job.until("running")["native_id"] if job.seen("submit") else ""
     shown = cluster.run("scontrol", "-d", "-o", "show", "job", native)
     assert re.findall(r"Nodes=\S+ CPU_IDs=\S+ Mem=\d+ GRES=(\S*)", shown) == ["gpu:t4:2(IDX:0-1)" if has else ""]

@@ -37,7 +37,12 @@ SelectTypeParameters=CR_Core_Memory
 GresTypes=gpu
 NodeName=DEFAULT Gres=gpu:t4:2
 """
-CLUSTER = ("sh", NODES, CONFIGURATION, {"gres.conf": "Name=gpu Type=t4 Count=2\n"})
+CLUSTER = (
+    "sh",
+    NODES,
+    CONFIGURATION,
+    {"gres.conf": "Name=gpu Type=t4 File=/dev/null\nName=gpu Type=t4 File=/dev/zero\n"},
+)
 
 
 @pytest.fixture(autouse=True)
