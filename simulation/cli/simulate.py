@@ -148,6 +148,9 @@ def simulate(
             if left := left_out(prepared.log):
                 words = "jobs have no known size, submission or run time"
                 click.echo(f"{left} of the log's {len(prepared.log)} {words}", err=True)
+            if partial := prepared.log.partial:
+                words = "lines are partial executions (status 2, 3, 4), replaced by one line for each job"
+                click.echo(f"{partial} of the log's {words}", err=True)
             if prepared.counts_only:
                 return None
             advance, ended = stack.enter_context(progress_of("jobs")), itertools.count(1)
