@@ -21,7 +21,7 @@ from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.pricing import PriceRefusal, paper_price
 from ramp.protocol.progress import RequestEnded
 from ramp.protocol.rules.auction_rule import PAPER_RULE
-from simulation.experiments.figures import Axis, Curves, Figure
+from simulation.experiments.figures import Axis, Curves, Figure, plain_style
 from simulation.experiments.means import Means
 from simulation.experiments.result import Column
 from simulation.experiments.study import Comparison, Shown, Study, rows_of
@@ -184,6 +184,12 @@ def comparisons(found):
     ]  # fmt: skip
 
 
+def style(line, number):
+    """A line is named by its rule and its rounds."""
+    rule, rounds = line
+    return {**plain_style(line, number), "label": f"{rule}, {rounds} round{'' if rounds == 1 else 's'}"}
+
+
 STUDY = Study(
     name="rules",
     about="auction rules: price paid, sellers' revenue and distance from the cheapest allocation, by rounds and load",
@@ -224,6 +230,7 @@ STUDY = Study(
                 ),
                 panels=("sellers",),
                 lines=("rule", "rounds"),
+                style=style,
                 title=lambda panel: f"{panel[1]} sellers",
             ),
             legend=4,

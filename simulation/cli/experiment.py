@@ -15,7 +15,7 @@ from ramp.errors import ConfigurationError, RampError
 from simulation.cli.executor_option import check_alone, executor_option
 from simulation.cli.progress import PROGRESS_LINE_S, progress_of
 from simulation.experiments.comparison import Verdict
-from simulation.experiments.discovery import all_experiments, experiment_names, find_experiment
+from simulation.experiments.discovery import experiment_names, find_experiment
 from simulation.experiments.executors import check_executor, working_on
 from simulation.experiments.report import MARKDOWN, write_report
 from simulation.experiments.running import REPLACE_OPTION, prepare, run_into
@@ -27,18 +27,6 @@ from simulation.lab import check_pictures, tell_loops
 @click.group()
 def experiment() -> None:
     """Studies: whole sweeps of simulations, with figures and the numbers of the papers beside ours."""
-
-
-@experiment.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
-def list_command(as_json: bool) -> None:
-    """Name the experiments. --json adds `options`: those that not all experiments know."""
-    found = list(all_experiments().values())
-    if as_json:
-        told = [{"name": one.name, "about": one.about, "options": sorted(one.options)} for one in found]
-        click.echo(json.dumps(told))
-        return
-    print_rows(("Experiment", "About"), [(one.name, one.about) for one in found], wrap=("About",))
 
 
 @experiment.command(
@@ -110,29 +98,18 @@ def run_command(
     else:
         chosen = [find_experiment(one) for one in experiment_names()]
         further.setdefault("whole_logs", not quick)
-    check_pictures()
-    prepare(chosen, out, replace=replace)
-    tell_loops()
-    with ending_on_sigterm(), working_on(executor):
-        options = {"quick": quick, "seed": seed, "processes": processes}
-        summaries, not_run = _run(chosen, out, further, progress_s, **options)
+    options = {"quick": quick, "seed": seed, "processes": processes}
+    with working_on(executor):
+        summaries, not_run = run_studies(chosen, out, further, progress_s, replace=replace, **options)
     if as_json:
         click.echo(json.dumps(summaries if everything else summaries[chosen[0].name]))
-    elif not everything:
+    elif everything:
+        _tell_all(summaries)
+    else:
         _tell_one(chosen[0], summaries[chosen[0].name], out)
-    if everything:
-        page = write_report(out, chosen, not_run)
-        _tell_all(summaries, not_run, as_json=as_json)
-        click.echo(f"{page} and {MARKDOWN} show everything", err=True)
+    write_page(out, [find_experiment(one) for one in experiment_names()], not_run)
     if not_run or (strict and any(one["verdicts"][Verdict.DIFFERS] for one in summaries.values())):
         context.exit(1)
-
-
-@experiment.command("report", epilog=example("ramp experiment report results"))
-@click.argument("out", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR")
-def report_command(out: Path) -> None:
-    """Write index.html and report.md about the results that are in DIR."""
-    click.echo(str(write_report(out, [find_experiment(one) for one in experiment_names()])))
 
 
 def _refuse_unknown(chosen: Study, further: Mapping[str, Any]) -> None:
@@ -142,16 +119,30 @@ def _refuse_unknown(chosen: Study, further: Mapping[str, Any]) -> None:
             raise ConfigurationError(f"the experiment {chosen.name} has no such option", key=f"--{option}")
 
 
-def _run(
-    chosen: Sequence[Study], out: Path, further: Mapping[str, Any], progress_s: float, **options: Any
+def run_studies(
+    chosen: Sequence[Study],
+    out: Path,
+    further: Mapping[str, Any],
+    progress_s: float = PROGRESS_LINE_S,
+    *,
+    replace: bool,
+    **options: Any,
 ) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+    """Run studies one after another and tell how far they are; one of several that cannot be run stops no other.
+
+    Returns:
+        The summaries, and why studies were not run, both by the studies' names.
+    """
+    check_pictures()
+    prepare(chosen, out, replace=replace)
+    tell_loops()
     summaries, not_run = {}, {}
     for number, each in enumerate(chosen, 1):
         if len(chosen) > 1:
             click.echo(f"{number} of {len(chosen)}: {each.name}", err=True)
         known = {key: value for key, value in further.items() if key in each.options}
         try:
-            with progress_of(each.name, progress_s) as advance:
+            with ending_on_sigterm(), progress_of(each.name, progress_s) as advance:
                 summaries[each.name] = run_into(each, out, on_progress=advance, **options, **known)
         except RampError as error:
             if len(chosen) == 1:
@@ -166,12 +157,17 @@ def _tell_one(chosen: Study, summary: dict[str, Any], out: Path) -> None:
     click.echo(f"{len(summary['files'])} files in {out / chosen.name} after {summary['wall_s']:.0f} s", err=True)
 
 
-def _tell_all(summaries: Mapping[str, Mapping[str, Any]], not_run: Mapping[str, str], *, as_json: bool) -> None:
-    if not as_json:
-        rows = [
-            (name, *(summary["verdicts"][verdict] for verdict in Verdict), f"{summary['wall_s']:.0f} s")
-            for name, summary in summaries.items()
-        ]
-        print_rows(("Experiment", *Verdict, "time"), rows)
+def _tell_all(summaries: Mapping[str, Mapping[str, Any]]) -> None:
+    rows = [
+        (name, *(summary["verdicts"][verdict] for verdict in Verdict), f"{summary['wall_s']:.0f} s")
+        for name, summary in summaries.items()
+    ]
+    print_rows(("Experiment", *Verdict, "time"), rows)
+
+
+def write_page(out: Path, experiments: Sequence[Study], not_run: Mapping[str, str]) -> None:
+    """Write the page of all results in a directory, and tell where it is and what is not in it."""
+    page = write_report(out, experiments, not_run)
     for name, reason in not_run.items():
         click.echo(f"{name} was not run: {reason}", err=True)
+    click.echo(f"{page} and {MARKDOWN} show all results in {out}", err=True)

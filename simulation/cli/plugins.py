@@ -62,7 +62,11 @@ def _declared(sort: str, declared: Sort[Any], options_in: str = "") -> Callable[
 
 def _experiments() -> Iterator[Plugin]:
     for name, shipped in shipped_experiments().items():
-        yield Plugin("experiment", name, shipped.cases.__module__, shipped.about)
+        options = tuple(
+            {"name": key, "type": type(default).__name__ if default else "", "default": str(default or ""), "about": ""}
+            for key, default in shipped.options.items()
+        )
+        yield Plugin("experiment", name, shipped.cases.__module__, shipped.about, options)
     yield from _declared("experiment", GUESTS)()
 
 

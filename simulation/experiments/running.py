@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -70,10 +72,11 @@ def run_into(
 
     Returns:
         The contents of `summary.json`, with `wall_s`: how long it took.
+
+    Raises:
+        ConfigurationError: another run of the experiment is writing into this directory.
     """
-    unfinished = out / f".{experiment.name}-{os.getpid()}"
-    unfinished.mkdir()
-    try:
+    with _unfinished(out, experiment.name) as unfinished:
         begun = time.perf_counter()
         summary = experiment.run(
             unfinished, quick=quick, seed=seed, processes=processes, on_progress=on_progress, **further
@@ -84,6 +87,26 @@ def run_into(
         if folder.exists():
             shutil.rmtree(folder)
         unfinished.rename(folder)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
     return summary
+
+
+@contextmanager
+def _unfinished(out: Path, name: str) -> Iterator[Path]:
+    """An empty folder that no other run has; what a killed run left in it goes."""
+    folder = out / f".{name}"
+    folder.mkdir(exist_ok=True)
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        reason = f"another run of {name} is writing into it; wait for its end, or give another --out"
+        raise ConfigurationError(reason, path=out, key="out") from None
+    try:
+        results = folder / name
+        shutil.rmtree(results, ignore_errors=True)
+        results.mkdir()
+        yield results
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)

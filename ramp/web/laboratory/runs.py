@@ -107,10 +107,12 @@ class Runs:
         self._task: asyncio.Task[None] | None = None
 
     async def offered(self) -> Mapping[str, Mapping[str, Any]]:
-        """The experiments by name, as `ramp experiment list --json` describes them; errors as of `answer_of`."""
+        """The experiments by name, with the names of their options; errors as of `answer_of`."""
         if not self._offered:
-            told = await answer_of("experiment", "list", command=self._command)
-            self._offered = {each["name"]: each for each in told}
+            told = await answer_of("plugins", "list", "experiment", command=self._command)
+            self._offered = {
+                each["name"]: {**each, "options": [option["name"] for option in each["options"]]} for each in told
+            }
         return self._offered
 
     def start(self, experiment: str, values: Mapping[str, object]) -> None:

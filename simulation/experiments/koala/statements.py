@@ -61,10 +61,11 @@ def comparisons(rows: Rows, reference: Rows) -> list[Comparison]:
 
     `reference` has the same jobs when all stay at their minimum.
     """
-    return [*_pwa(rows), *_malleability_helps(rows, reference), *_axes(rows)]
+    return [*of_pwa(rows), *_malleability_helps(rows, reference), *_axes(rows)]
 
 
-def _pwa(rows: Rows) -> list[Comparison]:
+def of_pwa(rows: Rows) -> list[Comparison]:
+    """What is said of the four combinations under PWA; the second row is the response time of EGS with W'm."""
     execution = {(w, p): of(rows, w, p, "mean_execution_s").mean for w in PWA for p in POLICIES}
     response = {(w, p): of(rows, w, p, "mean_response_s").mean for w in PWA for p in POLICIES}
     wait = {(w, p): of(rows, w, p, "mean_wait_s").mean for w in PWA for p in POLICIES}

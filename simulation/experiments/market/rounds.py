@@ -293,7 +293,7 @@ def _comparisons(found: Found) -> Sequence[Comparison]:
     ]  # fmt: skip
     for label in found.cases:
         if label in {EXP1.label, LARGE.label, f"{LARGE.label}{FRESH}"}:
-            result += _of_request(label, prices_of(table, label))
+            result += of_request(label, prices_of(table, label))
     points = [(row["rounds"], row["duration_s"]) for row in table if row["request"] == EXP1.label]
     fixed = "in virtual time a round takes fixed service times, so a line follows from the model and confirms nothing"
     result.append(
@@ -306,7 +306,8 @@ def _comparisons(found: Found) -> Sequence[Comparison]:
     return result
 
 
-def _of_request(label: str, ours: Mapping[int, float]) -> list[Comparison]:
+def of_request(label: str, ours: Mapping[int, float]) -> list[Comparison]:
+    """One request's prices by rounds beside the paper's: where they are flat, rise and fall, and each of them."""
     paper = {rounds: TABLE4[rounds][0] for rounds in ours}
     first, last = min(ours), max(ours)
     rise, rise_of_paper = (

@@ -282,7 +282,7 @@ def _comparisons(found: Found) -> Sequence[Comparison]:
 
 
 def _what_is_over_time(found: Found) -> str:
-    if not found.cases[OVER_TIME]:
+    if not found.cases.get(OVER_TIME):
         return "the purchases"
     every = found.run.either(PROBE_EVERY, QUICK_PROBE_EVERY) // MINUTE
     return f"a quotation for exp1 at 70 credits every {every} minutes over {PROBE_HOURS} hours"

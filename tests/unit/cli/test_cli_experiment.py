@@ -13,6 +13,8 @@ from click.testing import CliRunner
 from ramp.errors import ConfigurationError
 from simulation.cli import experiment as cli
 from simulation.cli.experiment import experiment
+from simulation.cli.papers import papers
+from simulation.cli.plugins import list_installed
 from simulation.cli.progress import progress_lines
 from simulation.experiments.comparison import Comparison
 from simulation.experiments.result import Column, write_summary
@@ -21,9 +23,10 @@ from simulation.experiments.study import Study
 
 def test_experiments_are_found_by_their_files() -> None:
     """The list is what the modules of simulation.experiments declare."""
-    result = CliRunner().invoke(experiment, ["list", "--json"], catch_exceptions=False)
-    options = {entry["name"]: entry["options"] for entry in json.loads(result.stdout)}
-    assert options["bluegene"] == ["whole_logs"]
+    result = CliRunner().invoke(list_installed, ["experiment", "--json"], catch_exceptions=False)
+    found = json.loads(result.stdout)
+    options = {entry["name"]: {option["name"] for option in entry["options"]} for entry in found}
+    assert options["bluegene"] == {"whole_logs"}
     assert {"mode", "repeat", "rule"} <= set(options["rounds"])
     names = list(options)
     assert {"bluegene", "angara", "malleable"} <= set(names)
@@ -119,7 +122,7 @@ def test_a_comparison_without_a_paper_has_its_header(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def studies(monkeypatch: pytest.MonkeyPatch) -> None:
+def studies(monkeypatch: pytest.MonkeyPatch) -> dict[str, Study]:
     """Two experiments that take no time: all of `agreeing` agrees, one row of `differing` does not; one cannot run."""
 
     def study(name: str, ours: float, measure: Any = lambda _: {"x": 1}) -> Study:
@@ -140,6 +143,7 @@ def studies(monkeypatch: pytest.MonkeyPatch) -> None:
     found["missing"] = study("missing", 5.0, fail)
     monkeypatch.setattr(cli, "find_experiment", lambda name: found[name])
     monkeypatch.setattr(cli, "experiment_names", lambda: list(found))
+    return found
 
 
 def invoke(*arguments: str) -> Any:
@@ -164,10 +168,24 @@ def test_all_experiments_make_one_page_and_one_that_cannot_run_stops_no_other(tm
     assert "about agreeing" in page
     assert "DIFFERS (quick)" in page
     assert "missing was not run" in page
-    assert invoke("report", str(tmp_path)).stdout.strip() == str(tmp_path / "index.html")
+    assert str(tmp_path / "index.html") in result.stderr
 
 
 @pytest.mark.usefixtures("studies")
 def test_all_tells_how_many_rows_agree(tmp_path: Path) -> None:
     lines = invoke("run", "--all", "--out", str(tmp_path)).stdout.splitlines()
     assert [line.split()[:4] for line in lines[1:3]] == [["agreeing", "1", "0", "0"], ["differing", "0", "1", "0"]]
+
+
+def test_the_headlines_of_the_papers_are_a_table(
+    tmp_path: Path, studies: dict[str, Study], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("simulation.cli.papers.HEADLINES", tuple(studies.values()))
+    result = CliRunner().invoke(papers, ["--out", str(tmp_path), "--json"], catch_exceptions=False)
+    assert result.exit_code == 1
+    assert "missing was not run" in result.stderr
+    assert json.loads(result.stdout) == [
+        {"result": "about agreeing", "paper": "5", "here": "5.0", "verdict": "agrees", "experiment": "agreeing"},
+        {"result": "about differing", "paper": "5", "here": "9.0", "verdict": "DIFFERS", "experiment": "differing"},
+    ]
+    assert "about differing" in (tmp_path / "index.html").read_text()

@@ -29,7 +29,7 @@ def judged(requests=REQUESTS) -> dict[str, tuple[float, str]]:
 def test_every_sentence_has_its_number_and_verdict() -> None:
     assert judged() == {
         "share of atlas1": (40, "DIFFERS"),  # curie3 won more
-        "largest share": (60, "no number"),
+        "our own largest share, of any resource": (60, "no number"),
         "rank of curie1 by attractiveness": (3, "DIFFERS"),
         "rank of curie3 by attractiveness": (1, "agrees"),
         "won by the 2 most attractive resources": (60, "DIFFERS"),

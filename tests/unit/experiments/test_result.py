@@ -129,6 +129,19 @@ def test_results_do_not_mix(tmp_path: Path) -> None:
         prepare([experiment("thesis")], tmp_path, replace=True)
 
 
+def test_two_runs_at_once_do_not_write_into_one_directory(tmp_path: Path) -> None:
+    def again(_: Any) -> dict[str, Any]:
+        with pytest.raises(ConfigurationError, match="another run of demo is writing into it"):
+            run_into(experiment(), tmp_path, **OPTIONS)
+        return {"x": 1, "y": 2}
+
+    (tmp_path / ".demo" / "demo").mkdir(parents=True)
+    (tmp_path / ".demo" / "demo" / "left_by_a_killed_run.csv").write_text("x\n")
+    run_into(experiment(measure=again), tmp_path, **OPTIONS)
+    assert [path.name for path in tmp_path.iterdir()] == ["demo"]
+    assert not (tmp_path / "demo" / "left_by_a_killed_run.csv").exists()
+
+
 def test_a_run_that_fails_leaves_nothing_and_spares_what_was_there(tmp_path: Path) -> None:
     def failing(_: Any) -> dict[str, Any]:
         raise TransportError("the market did not come up")
