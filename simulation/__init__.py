@@ -30,13 +30,14 @@ if TYPE_CHECKING:
     from simulation.record_array import RecordArray
     from simulation.schedulers.declaration import SCHEDULERS, scheduler
     from simulation.schedulers.interface import Job, RunningJob, Scheduler, Site
+    from simulation.schedulers.ordered import OrderedQueue, OrderOptions
     from simulation.simulated_run import JobArray, Metrics, SimulatedRun, simulate
 
 __all__ = [
     "ALLOCATORS", "KINDS", "SCHEDULERS", "Approach", "Assignment", "BoxPolicy", "CablePolicy", "Choice", "FreeBox",
-    "Job", "JobArray", "KoalaRun", "MarketRun", "Message", "Metrics", "NodeMachine", "PlacementPolicy", "RecordArray",
-    "RunningJob", "Scheduler", "SimulatedRun", "Site", "SizePolicy", "allocator", "koala", "load_machine",
-    "machine_kind", "market", "scheduler", "simulate",
+    "Job", "JobArray", "KoalaRun", "MarketRun", "Message", "Metrics", "NodeMachine", "OrderOptions", "OrderedQueue",
+    "PlacementPolicy", "RecordArray", "RunningJob", "Scheduler", "SimulatedRun", "Site", "SizePolicy", "allocator",
+    "koala", "load_machine", "machine_kind", "market", "scheduler", "simulate",
 ]  # fmt: skip
 
 _PLACES: Final = {
@@ -54,6 +55,7 @@ _PLACES: Final = {
     "simulation.record_array": ("RecordArray",),
     "simulation.schedulers.declaration": ("SCHEDULERS", "scheduler"),
     "simulation.schedulers.interface": ("Job", "RunningJob", "Scheduler", "Site"),
+    "simulation.schedulers.ordered": ("OrderOptions", "OrderedQueue"),
     "simulation.simulated_run": ("JobArray", "Metrics", "SimulatedRun", "simulate"),
 }
 
