@@ -3,6 +3,12 @@
 As in section 5.1 of the paper a malleable job is a set of jobs of one processor each. When it grows, stubs are
 submitted while it computes; it stands still only when all are held. When it shrinks, it continues before processors are
 freed.
+
+The application's side has the four parts of DYNACO (section 4.2, figure 2). It observes messages (`offered`,
+`requested`), decides how many processors it takes or gives (`would_take`, `would_give`), plans the steps of a change
+(the table of `simulation.koala.job_resize`), and executes them (`stubs_held` and `taken_in`, `given_up` and
+`released`). AFPAC carries out a step from one point of progress of all processes: `_synchronise` stops them there,
+`_resize` continues.
 """
 
 from __future__ import annotations
@@ -110,12 +116,12 @@ class Runner:
             self._go()
 
     def would_take(self, offered: int) -> int:
-        """Return how many of the offered processors the application would accept."""
+        """Decide (DYNACO) how many of the offered processors the application accepts."""
         larger = self.job.malleability.sizes.most_of(self.size + offered)
         return max(0, larger - self.size) if larger is not None else 0
 
     def would_give(self, cluster: str, requested: int, obligation: Obligation) -> int:
-        """Return how many processors of a cluster it would release if asked for a number; may be more than that."""
+        """Decide (DYNACO) how many processors of a cluster it releases if asked for a number; may be more than that."""
         if self.job.declines_voluntary and obligation is Obligation.VOLUNTARY:
             return 0
         sizes = self.job.malleability.sizes
@@ -128,7 +134,7 @@ class Runner:
         return 0
 
     def offered(self, cluster: str, processors: int) -> int:
-        """Receive an offer of processors; return how many are accepted and held from now on."""
+        """Observe (DYNACO) an offer of processors; return how many are accepted and held from now on."""
         change = self.change if self.change is not None else Change(self.number, cluster)
         change.step(Stimulus.OFFER)
         usable = self.would_take(processors)
@@ -149,9 +155,9 @@ class Runner:
         return usable
 
     def stubs_held(self) -> None:
-        """Suspend the application to take in its stubs, which are all held."""
+        """Execute (DYNACO) growth: suspend the application to take in its stubs, which are all held."""
         change = self._open(Stimulus.STUBS_HELD)
-        self._halt()
+        self._synchronise()
         pause = self.job.malleability.cost.pause(self.size, self.size + change.processors)
         self._agenda.at(self._agenda.now + pause, Kind.TAKEN_IN, self)
 
@@ -162,7 +168,7 @@ class Runner:
         self._closed(change)
 
     def requested(self, cluster: str, processors: int, obligation: Obligation) -> int:
-        """Receive a request for processors; return how many will be released later."""
+        """Observe (DYNACO) a request for processors; return how many will be released later."""
         change = Change(self.number, cluster, obligation)
         change.step(Stimulus.REQUEST)
         given = self.would_give(cluster, processors, obligation)
@@ -172,7 +178,7 @@ class Runner:
         change.step(Stimulus.ACCEPT)
         change.processors = given
         self.change = change
-        self._halt()
+        self._synchronise()
         pause = self.job.malleability.cost.pause(self.size, self.size - given)
         self._agenda.at(self._agenda.now + pause, Kind.GIVEN_UP, self)
         return given
@@ -206,7 +212,7 @@ class Runner:
         self.change = Change(self.number, largest, wish.obligation, wanted)
         self.change.step(Stimulus.WISH)
         if wish.obligation is Obligation.MANDATORY:
-            self._halt()
+            self._synchronise()
         return self.change
 
     def refused(self) -> None:
@@ -216,7 +222,7 @@ class Runner:
 
     def end(self, fate: Fate) -> None:
         """End the job, also in the middle of a change; it gives back all that it holds."""
-        self._halt()
+        self._synchronise()
         if self.change is not None:
             self.change.step(Stimulus.JOB_ENDED)
             self.change = None
@@ -266,7 +272,8 @@ class Runner:
         at_left = round(whole * (1 - self._wishes[0].at_share))
         self._wish_ticket = self._agenda.at(now + max(0, left - at_left), Kind.WISH, self)
 
-    def _halt(self) -> None:
+    def _synchronise(self) -> None:
+        """Stop all processes at one point of progress (AFPAC, section 4.2); they are taken to reach it at once."""
         if self._since is None:
             return
         self._left -= self._agenda.now - self._since

@@ -25,11 +25,13 @@ from simulation.experiments.trials.simulated import run_simulated
 from simulation.workload.logs import find_log
 
 FOLDER = Path(__file__).parents[2] / "examples" / "studies"
-NAMES = "auction_rules blue_gene large_markets malleable_logs malleable_tori queue_bound torus_market"
-RULES, BLUE_GENE, LARGE, LOGS, TORI, QUEUES, TORUS = (load_file(FOLDER / f"{name}.py") for name in NAMES.split())
+NAMES = "auction_rules blue_gene co_allocation large_markets malleable_logs malleable_tori queue_bound torus_market"
+RULES, BLUE_GENE, CO_ALLOCATION, LARGE, LOGS, TORI, QUEUES, TORUS = (
+    load_file(FOLDER / f"{name}.py") for name in NAMES.split()
+)
 STUDIES = {
     f"{module.__file__}:{name}": study
-    for module in (RULES, BLUE_GENE, LARGE, LOGS, TORI, QUEUES, TORUS)
+    for module in (RULES, BLUE_GENE, CO_ALLOCATION, LARGE, LOGS, TORI, QUEUES, TORUS)
     for name, study in vars(module).items()
     if isinstance(study, Study)
 }
@@ -43,7 +45,7 @@ def skip_without_logs(module: ModuleType) -> None:
 
 def test_every_file_of_the_folder_is_here() -> None:
     assert {path.name for path in FOLDER.glob("*.py")} == {Path(place.split(":")[0]).name for place in STUDIES}
-    assert len({study.name for study in STUDIES.values()}) == len(STUDIES) == 13
+    assert len({study.name for study in STUDIES.values()}) == len(STUDIES) == 14
 
 
 @pytest.mark.slow
