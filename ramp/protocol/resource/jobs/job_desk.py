@@ -309,6 +309,7 @@ class JobDesk:
             reservation_id=participant.reserved_as or participant.reservation_id,
             resource=self._resource,
             terms=terms,
+            unit=participant.unit,
         )
         self._jobs.add(taken.order.job_id, job)
         self._by_offer.setdefault(taken.offer_id, []).append(taken.order.job_id)
