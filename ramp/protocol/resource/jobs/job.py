@@ -13,6 +13,7 @@ record, and are submitted when the started job has been paid, which also deliver
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from ramp.model.contents import JobOrder, JobPeer, JobStatus
@@ -48,10 +49,18 @@ class Job(StateMachine[JobState]):
         reservation_id: the machine's name for the slot.
         resource: name of the resource.
         terms: how the resource launches jobs.
+        place: variables that describe the slot's place.
     """
 
     def __init__(
-        self, taken: JobTaken, *, offer: Offer, reservation_id: str, resource: str, terms: LaunchTerms
+        self,
+        taken: JobTaken,
+        *,
+        offer: Offer,
+        reservation_id: str,
+        resource: str,
+        terms: LaunchTerms,
+        place: Mapping[str, str],
     ) -> None:
         super().__init__(offer.request_id, JOB, S.TAKEN)
         self.taken = taken
@@ -59,7 +68,9 @@ class Job(StateMachine[JobState]):
         self.sight = JobSight(S.TAKEN)
         self.asked = False
         limit = terms.delivery_limit
-        self.to_run = to_run(taken, offer, reservation_id, resource, taken.due_at, offer.end, delivery_limit=limit)
+        begin, end = taken.due_at, offer.end
+        self.to_run = to_run(taken, offer, reservation_id, resource, begin, end, place, delivery_limit=limit)
+        self._place = place
         self.waits_for_start = offer.in_queue
         self._offer = offer
         self._terms = terms
@@ -123,7 +134,7 @@ class Job(StateMachine[JobState]):
             begin = self.order.begin_at if later else min(paid_at, self.taken.due_at)
             known = self.to_run
             slot, limit = (known.reservation_id, known.resource), self._terms.delivery_limit
-            self.to_run = to_run(self.taken, self._offer, *slot, begin, end, delivery_limit=limit)
+            self.to_run = to_run(self.taken, self._offer, *slot, begin, end, self._place, delivery_limit=limit)
             if self.delivery is Delivery.PENDING and not self._terms.keeps_jobs:
                 self.delivery = Delivery.ON_TIME
 
@@ -328,6 +339,7 @@ def to_run(
     resource: str,
     begin: Instant,
     end: Instant,
+    place: Mapping[str, str],
     *,
     delivery_limit: Duration,
 ) -> JobToRun:
@@ -340,6 +352,7 @@ def to_run(
         resource: name of the resource.
         begin: earliest start of the job.
         end: end of the slot.
+        place: variables that describe the slot's place.
         delivery_limit: delay after which a start is too late.
     """
     order = taken.order
@@ -355,6 +368,7 @@ def to_run(
         "RAMP_UNIT": str(order.unit),
         "RAMP_UNITS": str(len(peers)),
         "RAMP_PEERS": " ".join(f"{each.unit}={each.resource}/{each.reservation_id}" for each in peers),
+        **place,
         **{each.name: each.value for each in order.variables},
     }
     return JobToRun(
