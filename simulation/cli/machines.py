@@ -26,7 +26,15 @@ from simulation.machines.hostlist import DEFAULT_DIMENSIONS, compress, expand
 from simulation.machines.interface import Machine, has_cables
 from simulation.machines.render import DOCUMENTED_LETTERS, SMAP_LETTERS, Display, Style, letters_of, map_lines, render
 from simulation.machines.slurm_options import parse_options
-from simulation.machines.view import MachineView, seconds_text, view_of, view_of_state, view_of_trace
+from simulation.machines.view import (
+    TRACE_VERSION,
+    MachineView,
+    out_of_service,
+    seconds_text,
+    view_of,
+    view_of_state,
+    view_of_trace,
+)
 
 if TYPE_CHECKING:
     from simulation.cli.live import LiveMap
@@ -72,7 +80,7 @@ def hostlist(lists: tuple[str, ...], compressed: bool, count: bool, dimensions: 
         "ramp smap bgl --test-only '--geometry=2x2x2 --conn-type=TORUS'", "ramp smap bluegene1 -D r --png map.png"
     )
 )
-@click.argument("machine_name", metavar="[MACHINE]", default="bgl")
+@click.argument("machine_name", metavar="[MACHINE]", required=False)
 @click.option("--state", "state_path", type=output_type, help="Machine state (JSON).")
 @click.option("--trace", "trace_path", type=output_type, help="Trace of ramp simulate.")
 @click.option("--at", "at_s", type=RealNumber(), default=0.0, help="Second of the trace to show.")
@@ -99,7 +107,7 @@ def hostlist(lists: tuple[str, ...], compressed: bool, count: bool, dimensions: 
 @state_option
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 def smap(
-    machine_name: str,
+    machine_name: str | None,
     state_path: Path | None,
     trace_path: Path | None,
     at_s: float,
@@ -121,9 +129,9 @@ def smap(
 ) -> None:
     """Show which job runs where on MACHINE, as Slurm's smap does.
 
-    MACHINE is a machine's name or file (default: bgl). Without --state or --trace it is empty, except for drained and
-    down parts. Any other name is a resource of the running market: its jobs (R), held slots (H), sold slots (RV), and a
-    line with its projected load.
+    MACHINE is a machine's name or file (default: that of the trace, or bgl). Without --state or --trace it is empty,
+    except for drained and down parts. Any other name is a resource of the running market: its jobs (R), held slots (H),
+    sold slots (RV), and a line with its projected load.
     """
     if state_path is not None and trace_path is not None:
         raise click.UsageError("--state and --trace exclude each other")
@@ -132,6 +140,7 @@ def smap(
     for key, path in (("--svg", svg_path), ("--png", png_path)):
         if path is not None:
             check_pictures(key)
+    machine_name = machine_name or ("bgl" if trace_path is None else trace_header(trace_path)["machine"])
     on_market = state_path is None and trace_path is None and _is_resource(machine_name)
     machine = None if on_market else load_machine(machine_name)
     style = Style(
@@ -198,17 +207,34 @@ def _read_view(machine: Machine, state_path: Path | None, trace_path: Path | Non
             raise DocumentError("not a machine state: expected a JSON object", source=str(state_path))
         return view_of_state(machine, state, str(state_path))
     if trace_path is not None:
-        return view_of_trace(machine, _trace_rows(trace_path), at_s, str(trace_path))
+        out_of_service(machine, trace_header(trace_path), str(trace_path))
+        return view_of_trace(machine, itertools.islice(_trace_rows(trace_path), 1, None), at_s, str(trace_path))
     return view_of(machine)
+
+
+def trace_header(path: Path) -> Mapping[str, Any]:
+    """Return the first line of a trace.
+
+    Raises:
+        DocumentError: there is no such file, or it is no trace.
+    """
+    number, header = next(_trace_rows(path), (1, {}))
+    if header.get("trace") != TRACE_VERSION or not isinstance(header.get("machine"), str):
+        form = f'{{"trace": {TRACE_VERSION}, "machine": NAME, ...}}'
+        raise DocumentError(f"line {number}: not a trace: expected {form}", source=str(path))
+    return header
 
 
 def _trace_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     for line_number, line in enumerate(_read(path, "trace").splitlines(), start=1):
         if line.strip():
             try:
-                yield line_number, json.loads(line)
+                row = json.loads(line)
             except ValueError as error:
                 raise DocumentError(f"line {line_number}: not JSON: {error}", source=str(path)) from error
+            if not isinstance(row, dict):
+                raise DocumentError(f"line {line_number}: expected a JSON object", source=str(path))
+            yield line_number, row
 
 
 def _read(path: Path, kind: str) -> str:

@@ -20,6 +20,7 @@ from ramp.errors import ConfigurationError
 from ramp.options import value_of_text
 from simulation.cli.progress import progress_of
 from simulation.lab import check_pictures, tell_loops
+from simulation.queueing.outages import FAILURES_FORM
 from simulation.queueing.queue_simulation import EndedJob, Overrun
 from simulation.queueing.reservation_text import RESERVATION_FORM
 from simulation.queueing.whole_log import EventOrder
@@ -85,6 +86,7 @@ _PROBABILITY = RealNumber(0, 1)
     help="Order of simultaneous events: ends, submissions, then one decision; or that of pyss (easy on flat:N).",
 )
 @click.option("--reservation", "reservations", multiple=True, metavar="B:E:SIZE", help=RESERVATION_FORM)
+@click.option("--failures", metavar="MTBF:REPAIR|FILE", help=f"Units that fail during the run: {FAILURES_FORM}.")
 @click.option(
     "--malleable-share",
     type=_PROBABILITY,
@@ -204,6 +206,8 @@ def _report(run: SimulatedRun, as_json: bool) -> None:
     summary: dict[str, Any] = asdict(run.metrics)
     if not run.result.reservations:
         del summary["reservations_granted"]
+    if not run.result.outages:
+        del summary["requeued"]
     if refused := run.metrics.refused:
         click.echo(f"{refused} jobs do not fit {run.machine.name} even when it is empty (--size-divisor?)", err=True)
     malleable = run.malleable

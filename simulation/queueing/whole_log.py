@@ -7,7 +7,7 @@ takes that; every other case takes the event simulation. Both give the same sche
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -19,6 +19,7 @@ from ramp.errors import ConfigurationError, MachineError
 from simulation.machines.interface import JobRequest, Machine, Placement, has_places
 from simulation.malleable.malleability import Malleability
 from simulation.queueing.job_table import JobTable
+from simulation.queueing.outages import Outage
 from simulation.queueing.queue_simulation import EndedJob, EndReason, Overrun, QueueSimulation
 from simulation.schedulers.declaration import SCHEDULERS, FlatLoop, SchedulerDeclaration, flat_loop, scheduler
 from simulation.schedulers.interface import AdvanceReservation, Job, Scheduler
@@ -93,6 +94,8 @@ class LogRun:
         cut: whether a job was ended before its work was done, in the same order, shape (jobs,).
         refused: jobs that would not fit the empty machine.
         reservations: those granted, in the order asked for; None for one that was not.
+        outages: units that failed or were drained meanwhile.
+        requeued: runs that failures of units ended; each job's last run is in the schedule.
     """
 
     jobs: JobTable
@@ -100,6 +103,8 @@ class LogRun:
     cut: NDArray[np.bool_]
     refused: int
     reservations: tuple[AdvanceReservation | None, ...] = ()
+    outages: tuple[Outage, ...] = ()
+    requeued: int = 0
 
 
 def run_log(
@@ -111,6 +116,7 @@ def run_log(
     reservations: Sequence[ReservationRequest] = (),
     malleability: Sequence[Malleability | None] | None = None,
     on_end: Callable[[EndedJob], None] | None = None,
+    outages: Iterable[Outage] = (),
 ) -> LogRun:
     """Run jobs through a machine that has no other users.
 
@@ -124,6 +130,7 @@ def run_log(
         malleability: of each job, in the order of `jobs`, None of a rigid one; all are rigid by default. Compiled
             loops, which change no size, are not for such jobs.
         on_end: called for every job that ends, in order of ends.
+        outages: of units, by begin; a machine whose units are interchangeable has none.
 
     Raises:
         ConfigurationError: there is no such scheduler, its options are wrong, or its order of events is not known for
@@ -148,8 +155,16 @@ def run_log(
     cut = np.zeros(count, dtype=np.bool_)
     index_of = {number: index for index, number in enumerate(jobs.job_number.tolist())}
     pieces: list[tuple[int, int, int, int]] = []
+    requeued = 0
+    capacity = machine.capacity
 
     def record(ended: EndedJob) -> None:
+        if ended.reason is EndReason.UNIT_FAILED:
+            nonlocal requeued
+            requeued += 1
+            if on_end is not None:
+                on_end(ended)
+            return
         index = index_of[ended.job.job_number]
         start[index] = ended.start_time
         end[index] = ended.end_time
@@ -160,7 +175,9 @@ def run_log(
         if on_end is not None:
             on_end(ended)
 
-    simulation = QueueSimulation(machine, declaration.new(its_options), overrun=options.overrun, on_end=record)
+    simulation = QueueSimulation(
+        machine, declaration.new(its_options), overrun=options.overrun, on_end=record, outages=outages
+    )
     granted = tuple(simulation.reserve(one.request, one.begin_time, one.length) for one in reservations)
     for job in _jobs(jobs, requests, malleability):
         simulation.submit(job)
@@ -172,8 +189,9 @@ def run_log(
         mean = _mean_held(resized, end[ran] - start[ran])
         changed = np.flatnonzero(ran)[resized.job]
         held[changed] = size[changed] = mean[resized.job]
-    schedule = Schedule(jobs.submit_time[ran], start[ran], end[ran], size[ran], held[ran], machine.capacity, resized)
-    return LogRun(jobs.select(ran), schedule, cut[ran], len(simulation.refused), granted)
+    schedule = Schedule(jobs.submit_time[ran], start[ran], end[ran], size[ran], held[ran], capacity, resized)
+    happened = tuple(simulation.outages)
+    return LogRun(jobs.select(ran), schedule, cut[ran], len(simulation.refused), granted, happened, requeued)
 
 
 def _pieces(rows: Sequence[tuple[int, int, int, int]], ran: NDArray[np.bool_]) -> Pieces | None:

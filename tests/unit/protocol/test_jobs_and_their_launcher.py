@@ -25,7 +25,7 @@ from ramp.protocol.resource.jobs.job_desk import READS_MAX, WAITING_MAX
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.jobs.place_variables import place_variables
 from simulation.machine_files import load_machine
-from simulation.machines.interface import Connection, JobRequest
+from simulation.machines.interface import Connection, JobRequest, has_places
 from simulation.resource.placement_text import describe_placement
 from tests.unit.protocol.conftest import contents
 
@@ -130,6 +130,7 @@ def test_a_job_finds_its_slot_in_its_environment(seller: Seller) -> None:
 def test_a_job_on_a_torus_finds_its_block(launching_resource: Any, machine: str, request_: Any, expected: Any) -> None:
     """The variables of Jette and others 2004 and Slurm 1.0; with them the printed mpirun script runs."""
     torus = load_machine(machine)
+    assert has_places(torus)
     placement = torus.place(request_)
     assert placement is not None
     described = describe_placement(torus, placement)
