@@ -1,37 +1,19 @@
-"""A scheduler of one's own: whoever asked for the least time comes first.
+"""An order of one's own: whoever asks for the most processors comes first.
 
-ramp simulate --machine flat:128 --log synthetic --scheduler examples/own_scheduler.py:ShortestFirst
+ramp simulate --machine flat:128 --log synthetic --scheduler examples/own_scheduler.py:SCHEDULER -o starts=first-fit
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from simulation import Job, Site
+from simulation import Job, OrderedQueue, OrderOptions, scheduler
 
 
-class ShortestFirst:
-    """Starts waiting jobs in order of their requested times; what does not fit now is passed over."""
+class WidestFirst(OrderedQueue):
+    """The widest request first."""
 
-    def __init__(self) -> None:
-        self._queue: list[Job] = []
+    def key(self, job: Job) -> float:
+        """Lowest first."""
+        return -job.request.size
 
-    def submit(self, job: Job) -> None:
-        """A job joins the queue."""
-        self._queue.append(job)
-        self._queue.sort(key=lambda waiting: waiting.requested_time)
 
-    def released(self) -> None:
-        """Something became free; nothing was remembered that would no longer be true."""
-
-    def waiting(self) -> Iterable[Job]:
-        """The queue in its order."""
-        return list(self._queue)
-
-    def decide(self, site: Site) -> None:
-        """Start what fits."""
-        for job in list(self._queue):
-            placement = site.place(job)
-            if placement is not None:
-                self._queue.remove(job)
-                site.start(job, placement)
+SCHEDULER = scheduler(WidestFirst, options=OrderOptions)

@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from simulation.record_array import RecordArray
     from simulation.schedulers.declaration import SCHEDULERS, scheduler
     from simulation.schedulers.interface import Job, RunningJob, Scheduler, Site
+    from simulation.schedulers.ordered import OrderedQueue, OrderOptions
     from simulation.simulated_run import JobArray, Metrics, SimulatedRun, simulate
 
 __all__ = [
     "ALLOCATORS", "KINDS", "SCHEDULERS", "BoxPolicy", "CablePolicy", "Choice", "FreeBox", "Job", "JobArray",
-    "MarketRun", "Metrics", "NodeMachine", "RecordArray", "RunningJob", "Scheduler", "SimulatedRun", "Site",
-    "allocator", "load_machine", "machine_kind", "market", "scheduler", "simulate",
+    "MarketRun", "Metrics", "NodeMachine", "OrderOptions", "OrderedQueue", "RecordArray", "RunningJob", "Scheduler",
+    "SimulatedRun", "Site", "allocator", "load_machine", "machine_kind", "market", "scheduler", "simulate",
 ]  # fmt: skip
 
 _PLACES: Final = {
@@ -45,6 +46,7 @@ _PLACES: Final = {
     "simulation.record_array": ("RecordArray",),
     "simulation.schedulers.declaration": ("SCHEDULERS", "scheduler"),
     "simulation.schedulers.interface": ("Job", "RunningJob", "Scheduler", "Site"),
+    "simulation.schedulers.ordered": ("OrderOptions", "OrderedQueue"),
     "simulation.simulated_run": ("JobArray", "Metrics", "SimulatedRun", "simulate"),
 }
 

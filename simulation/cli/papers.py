@@ -32,8 +32,7 @@ def papers(
     runs whole. Without the workload logs (`ramp logs --fetch all`), synthetic workloads take their place, and Blue
     Gene/L is left out. Exit status 1: a headline was not run.
     """
-    options = {"quick": quick, "seed": 1, "processes": processes}
-    summaries, not_run = run_studies(HEADLINES, out, {}, replace=replace, **options)
+    summaries, not_run = run_studies(HEADLINES, out, {}, replace=replace, quick=quick, seed=1, processes=processes)
     found = [
         (*as_row(each.about, summaries[each.name]["comparison"]), each.name)
         for each in HEADLINES

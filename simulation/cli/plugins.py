@@ -21,6 +21,7 @@ from ramp.queue_bound.predictor import PREDICTORS
 from ramp.runtime.auction_rules import RULES
 from ramp.runtime.configuration.values import PLUGIN_GROUP, PRICING_GROUP
 from simulation.experiments.discovery import GUESTS, shipped_experiments
+from simulation.koala.scheduler import APPROACHES, PLACEMENT_POLICIES, SIZE_POLICIES
 from simulation.machines.allocator_declaration import ALLOCATORS
 from simulation.machines.description import KINDS
 from simulation.schedulers.declaration import SCHEDULERS
@@ -95,6 +96,9 @@ SORTS: Final[dict[str, Callable[[], Iterator[Plugin]]]] = {
     "scheduler": _declared("scheduler", SCHEDULERS, "options"),
     "allocator": _declared("allocator", ALLOCATORS, "make"),
     "machine": _declared("machine", KINDS, "description"),
+    "approach": _declared("approach", APPROACHES),
+    "sizes": _declared("sizes", SIZE_POLICIES),
+    "placement": _declared("placement", PLACEMENT_POLICIES),
     "rule": _declared("rule", RULES),
     "predictor": _declared("predictor", PREDICTORS, "options"),
     "resource": _of_group("resource", PLUGIN_GROUP),

@@ -44,8 +44,10 @@ class Agenda:
         if ticket is not None:
             self._events.cancel(ticket)
 
-    def __len__(self) -> int:
-        return len(self._events)
+    def next_time(self) -> int:
+        """Return the time of the next event, or now where none is ahead."""
+        following = self._events.next_time()
+        return self.now if following is None else following
 
     def pop(self) -> tuple[Kind, Any]:
         """Advance to the next event and return it."""

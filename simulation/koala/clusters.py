@@ -5,7 +5,7 @@ What managed jobs hold it knows at once, for the runners say so. What local user
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from ramp.errors import MachineError
 
@@ -23,6 +23,7 @@ class Cluster:
     Attributes:
         held: processors of managed jobs, by number.
         local: processors of local users.
+        noted: is called with the cluster's name, a job and the processors that it takes, below 0 those it gives back.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class Cluster:
         self.reserves = reserves
         self.local = local
         self.held: dict[int, int] = {}
+        self.noted: Callable[[str, int, int], None] = lambda cluster, job, processors: None
         self._managed = 0
 
     @property
@@ -52,6 +54,11 @@ class Cluster:
         return self.processors - self.threshold - self._managed
 
     @property
+    def usable(self) -> int:
+        """Processors that managed jobs could have were no other managed job here."""
+        return max(0, self.processors - max(self.threshold, self.local))
+
+    @property
     def free(self) -> int:
         """Processors that managed jobs can have now: idle, and not within the threshold."""
         return max(0, min(self.idle, self.room))
@@ -62,6 +69,7 @@ class Cluster:
         if got:
             self.held[job] = self.held.get(job, 0) + got
             self._managed += got
+            self.noted(self.name, job, got)
         return got
 
     def give_back(self, job: int, processors: int) -> None:
@@ -74,6 +82,7 @@ class Cluster:
         if not 0 <= processors <= has:
             raise MachineError(f"cluster {self.name}: job {job} gives back {processors} processors of {has}")
         self._managed -= processors
+        self.noted(self.name, job, -processors)
         if has == processors:
             self.held.pop(job, None)
         else:

@@ -37,7 +37,7 @@ class CoAllocator:
     def place(self, job: KoalaJob, closed: Collection[str] = ()) -> tuple[Assignment, ...] | None:
         """Return where the job would run now, or None; nothing is placed in `closed` clusters."""
         idle = {name: self.information.available(name) for name in self.clusters if name not in closed}
-        placed = self.policy(job.components, idle, self.replicas)
+        placed = self.policy.place(job.components, idle, self.replicas)
         if placed is None or len(placed) != 1 or not self.chooses(job):
             return placed
         (only,) = placed

@@ -91,7 +91,7 @@ class Fate(enum.StrEnum):
     """It asked for processors without which it cannot go on, and nothing that runs can ever give them."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Record:
     """What became of a job; times in microseconds.
 

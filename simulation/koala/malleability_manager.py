@@ -1,14 +1,7 @@
-"""The malleability manager: when sizes change, and what has been said to whom.
-
-PRA gives precedence to running applications: processors that are idle go to running malleable jobs first, and waiting
-jobs are placed in a cluster only when no job there can still be grown, that is when the policy, asked again, would have
-nothing accepted. PWA gives it to waiting ones: where the next job cannot be placed, running ones shrink for it, and
-grow only where that would not be enough or nobody waits (section 5.2). Policies work cluster by cluster.
-"""
+"""The malleability manager: carries the messages of the size policy to jobs, cluster by cluster."""
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -17,14 +10,7 @@ from simulation.koala.clusters import InformationService
 from simulation.koala.job_resize import Change, State
 from simulation.koala.jobs import Obligation
 from simulation.koala.runner import Runner
-from simulation.koala.size_policies import Asking, RunningMalleable, SizePolicy
-
-
-class Approach(enum.StrEnum):
-    """Who has precedence."""
-
-    PRA = "PRA"
-    PWA = "PWA"
+from simulation.koala.sizing import Asking, RunningMalleable, SizePolicy
 
 
 class Sent(NamedTuple):

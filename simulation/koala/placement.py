@@ -1,13 +1,17 @@
-"""KOALA's placement policies (section 4.1 of the paper). They see idle processors only, no run times."""
+"""What a placement policy is: it says where the components of a job run (section 4.1 of the paper).
+
+It sees idle processors only, no run times. The user of a job chooses one; the paper's experiments use WF only.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
-from typing import Final
+from typing import Any
 
 from simulation.koala.jobs import Component
+from simulation.koala.policy import Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,126 +61,46 @@ class Assignment:
     files: tuple[str, ...] = ()
 
 
-PlacementPolicy = Callable[[Sequence[Component], Mapping[str, int], Replicas], tuple[Assignment, ...] | None]
-"""Places the components of a job, at least one, given the idle processors by cluster and where input files are.
-
-Ties go to the first cluster. It answers an assignment a component, in their order (other numbers where the policy
-splits them), or None where the job cannot be placed now.
-"""
+Placed = tuple[Assignment, ...] | None
+"""An assignment for each component, or None where the job cannot be placed now."""
 
 
-def worst_fit(
-    components: Sequence[Component], idle: Mapping[str, int], replicas: Replicas
-) -> tuple[Assignment, ...] | None:
-    """Worst-Fit (WF): each component goes to the cluster with the most idle processors.
+class PlacementPolicy(Policy, ABC):
+    """Says where the components of a job run."""
 
-    That balances the load. Components are taken in their order.
+    @abstractmethod
+    def place(self, components: Sequence[Component], idle: Mapping[str, int], replicas: Replicas) -> Placed:
+        """Place all components of a job, or none.
+
+        Args:
+            components: at least one.
+            idle: processors that the job could have in each cluster, in the order of the machine's file.
+            replicas: where input files are.
+
+        Returns:
+            An assignment a component, in their order (other numbers where the policy splits them); None where the job
+            cannot be placed now. Ties should go to the first cluster.
+        """
+
+
+def place_one_by_one(
+    components: Sequence[Component], idle: Mapping[str, int], rank: Callable[[Component, str, int], Any]
+) -> Placed:
+    """Place components in their order, each in the cluster of the lowest rank that has room for it.
+
+    Args:
+        components: of the job.
+        idle: processors by cluster.
+        rank: of a cluster for a component, given the cluster's idle processors; None where it does not suit.
     """
     left = dict(idle)
     placed = []
     for component in components:
-        cluster = max(left, key=lambda name: left[name], default=None)
-        if cluster is None or left[cluster] < component.processors:
+        ranks = {name: rank(component, name, free) for name, free in left.items() if free >= component.processors}
+        suitable = [name for name, its in ranks.items() if its is not None]
+        if not suitable:
             return None
+        cluster = min(suitable, key=ranks.__getitem__)
         left[cluster] -= component.processors
         placed.append(Assignment(cluster, component.processors, component.files))
     return tuple(placed)
-
-
-def close_to_files(
-    components: Sequence[Component], idle: Mapping[str, int], replicas: Replicas
-) -> tuple[Assignment, ...] | None:
-    """Close-to-Files (CF): clusters that hold the input files, then those that get them in the least time.
-
-    Source: H. Mohamed and D. Epema, IEEE CLUSTER 2004. Among clusters with the same time the one with the
-    most idle processors is taken; the papers do not say which. Components are taken in their order.
-    """
-    left = dict(idle)
-    placed = []
-    for component in components:
-        candidates = [
-            (seconds, -free, cluster)
-            for cluster, free in left.items()
-            if free >= component.processors and (seconds := replicas.transfer_s(component.files, cluster)) is not None
-        ]
-        if not candidates:
-            return None
-        # the order of the clusters, not of their names, decides between equals
-        seconds, free, _ = min(candidates, key=lambda each: each[:2])
-        cluster = next(name for one, other, name in candidates if (one, other) == (seconds, free))
-        left[cluster] -= component.processors
-        placed.append(Assignment(cluster, component.processors, component.files))
-    return tuple(placed)
-
-
-def cluster_minimization(
-    components: Sequence[Component], idle: Mapping[str, int], replicas: Replicas
-) -> tuple[Assignment, ...] | None:
-    """Cluster Minimization (CM): the components of a co-allocated job go to as few clusters as they can.
-
-    Source: O. Sonmez, H. Mohamed and D. Epema, e-Science 2006. Few components make the exact search cheap:
-    sets of clusters are tried from small to large, among equals those with the most idle processors first.
-    """
-    ordered = sorted(range(len(components)), key=lambda index: -components[index].processors)
-    clusters = sorted(idle, key=lambda name: -idle[name])
-    total = sum(component.processors for component in components)
-    for count in range(1, min(len(clusters), len(components)) + 1):
-        if sum(idle[name] for name in clusters[:count]) < total:
-            continue
-        for chosen in combinations(clusters, count):
-            left = {name: idle[name] for name in chosen}
-            where: dict[int, str] = {}
-            if _pack(components, ordered, left, where):
-                return tuple(
-                    Assignment(where[index], component.processors, component.files)
-                    for index, component in enumerate(components)
-                )
-    return None
-
-
-def _pack(components: Sequence[Component], rest: Sequence[int], left: dict[str, int], where: dict[int, str]) -> bool:
-    """Put the components, the largest first, into the rest of some clusters; return whether all found room."""
-    if not rest:
-        return True
-    index = rest[0]
-    wanted = components[index].processors
-    tried: set[int] = set()
-    for cluster, free in list(left.items()):
-        if free < wanted or free in tried:
-            continue  # another cluster with as many left has been tried already
-        tried.add(free)
-        left[cluster] -= wanted
-        where[index] = cluster
-        if _pack(components, rest[1:], left, where):
-            return True
-        left[cluster] += wanted
-    return False
-
-
-def flexible_cluster_minimization(
-    components: Sequence[Component], idle: Mapping[str, int], replicas: Replicas
-) -> tuple[Assignment, ...] | None:
-    """Flexible Cluster Minimization (FCM): as CM, and the idle processors decide how the job is split.
-
-    Source: O. Sonmez, H. Mohamed and D. Epema, e-Science 2006. A job that may be split needs the fewest
-    clusters where it fills those with the most idle processors one after the other. The parts have all files
-    of the job.
-    """
-    wanted = sum(component.processors for component in components)
-    files = tuple(dict.fromkeys(name for component in components for name in component.files))
-    parts = []
-    for cluster in sorted(idle, key=lambda name: -idle[name]):
-        part = min(idle[cluster], wanted)
-        if part > 0:
-            parts.append(Assignment(cluster, part, files))
-            wanted -= part
-    return tuple(parts) if not wanted else None
-
-
-PLACEMENT_POLICIES: Final[dict[str, PlacementPolicy]] = {
-    "WF": worst_fit,
-    "CF": close_to_files,
-    "CM": cluster_minimization,
-    "FCM": flexible_cluster_minimization,
-}
-"""The user of a job chooses one; only WF is used in the paper's experiments."""

@@ -1,27 +1,35 @@
 """KOALA: jobs come, are placed or wait, run, grow and shrink; the information service is polled.
 
 Job management is triggered by polls: load that local users put on a cluster, and processors that jobs have left, are
-acted upon at the next one. A job that comes is tried at once. What has been freed by shrinking for a waiting job is
-given out as soon as it is released, from the head of the queue. Times are integers of microseconds.
+acted upon at the next one; where nothing is different, it would do nothing. A job that comes is tried at once. What has
+been freed by shrinking for a waiting job is given out as soon as it is released, from the head of the queue. Times are
+integers of microseconds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, NamedTuple
 
+from ramp.declarations import Sort
 from ramp.errors import ConfigurationError
 from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.koala.agenda import Agenda, Kind
+from simulation.koala.approach import Approach
 from simulation.koala.clusters import Cluster, InformationService, LocalUsers
 from simulation.koala.co_allocator import CoAllocator, PlacementQueue, ProcessorClaimer
 from simulation.koala.job_resize import Change
 from simulation.koala.jobs import Fate, KoalaJob, Obligation, Record
-from simulation.koala.malleability_manager import Approach, MalleabilityManager, Sent, standing_wishes
-from simulation.koala.placement import PLACEMENT_POLICIES, Assignment, Replicas
+from simulation.koala.malleability_manager import MalleabilityManager, Sent, standing_wishes
+from simulation.koala.placement import Assignment, PlacementPolicy, Replicas
+from simulation.koala.policy import policies, policy_of
 from simulation.koala.runner import NO_LATENCY, Latencies, Runner
-from simulation.koala.size_policies import SIZE_POLICIES
+from simulation.koala.sizing import SizePolicy
+
+APPROACHES: Final[Sort[Approach]] = policies("approach", "approaches", Approach)
+SIZE_POLICIES: Final[Sort[SizePolicy]] = policies("size policy", "size_policies", SizePolicy)
+PLACEMENT_POLICIES: Final[Sort[PlacementPolicy]] = policies("placement policy", "placement_policies", PlacementPolicy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,32 +37,43 @@ class KoalaOptions:
     """How KOALA is set up.
 
     Attributes:
-        approach: who has precedence.
-        sizes: whose size to change, by name.
-        placement: by name.
+        approach: who has precedence; this and the next two by name, by place, or as an object.
+        sizes: whose size to change.
+        placement: where jobs run.
         poll_interval: microseconds; the paper does not say.
         tries_max: failed tries of a placement after which a submission fails; None = never. The paper does not say.
         fills: malleable jobs begin with what their cluster has for them, not with their smallest size.
         latencies: of the middleware.
     """
 
-    approach: Approach
-    sizes: str
-    placement: str = "WF"
+    approach: str | Approach
+    sizes: str | SizePolicy
+    placement: str | PlacementPolicy = "WF"
     poll_interval: int = 10 * MICROSECONDS_PER_SECOND
     tries_max: int | None = None
     fills: bool = False
     latencies: Latencies = NO_LATENCY
 
     def __post_init__(self) -> None:
-        for key, name, known in (
-            ("sizes", self.sizes, SIZE_POLICIES),
-            ("placement", self.placement, PLACEMENT_POLICIES),
-        ):
-            if name not in known:
-                raise ConfigurationError(f"unknown {name!r}: expected one of {', '.join(known)}", key=key)
-        if self.poll_interval < 1:
-            raise ConfigurationError(f"got {self.poll_interval} us, expected at least 1", key="poll_interval")
+        for key, value in (("poll_interval", self.poll_interval), ("tries_max", self.tries_max)):
+            if value is not None and value < 1:
+                raise ConfigurationError(f"must be at least 1, got {value}", key=key)
+
+
+class Held(NamedTuple):
+    """A change of the processors that a managed job holds.
+
+    Attributes:
+        time: microseconds.
+        cluster: name.
+        job: its number.
+        processors: taken, or below 0 given back.
+    """
+
+    time: int
+    cluster: str
+    job: int
+    processors: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +82,23 @@ class Outcome:
 
     Attributes:
         records: of all jobs, in the order of their submission.
-        used: (time, processors that managed jobs hold), one entry a change, from time 0 on.
+        held: who took and gave back processors, in order.
         sent: messages of the malleability manager, in order.
     """
 
     records: tuple[Record, ...]
-    used: tuple[tuple[int, int], ...]
+    held: tuple[Held, ...]
     sent: tuple[Sent, ...]
+
+    @property
+    def used(self) -> tuple[tuple[int, int], ...]:
+        """Processors that managed jobs hold: (time, number), from time 0 on, one entry an instant of changes."""
+        used = {0: 0}
+        held = 0
+        for change in self.held:
+            held += change.processors
+            used[change.time] = held
+        return tuple(used.items())
 
 
 class Koala:
@@ -105,22 +134,25 @@ class Koala:
         self.queue = PlacementQueue(options.tries_max)
         self.watch: Callable[[Kind, Any], None] | None = None
         self._options = options
+        self._approach = policy_of(APPROACHES, options.approach)
         self._agenda = Agenda()
         self._information = InformationService(self.clusters)
         self._allocator = CoAllocator(
             self._information,
             tuple(self.clusters),
-            PLACEMENT_POLICIES[options.placement],
+            policy_of(PLACEMENT_POLICIES, options.placement),
             replicas or Replicas(),
             options.fills,
         )
         self._claimer = ProcessorClaimer(self.clusters, self._information)
-        policy = SIZE_POLICIES[options.sizes]
+        policy = policy_of(SIZE_POLICIES, options.sizes)
         self._steals = policy.steals
         self.manager = MalleabilityManager(policy, self._information, self.runners, lambda: self._agenda.now)
         self._records = [Record(job) for job in jobs]
         self._unfinished = len(self._records)
-        self._used: list[tuple[int, int]] = [(0, 0)]
+        self._held: list[Held] = []
+        for cluster in clusters:
+            cluster.noted = lambda name, job, processors: self._held.append(Held(self.now, name, job, processors))
         self._stale = True
         self._local_users = {users.cluster.name: users for users in local_users}
         for record in self._records:
@@ -162,27 +194,24 @@ class Koala:
             if isinstance(subject, Runner) and self.runners.get(subject.number) is not subject:
                 continue  # it has ended meanwhile
             steps[kind](subject)
-            managed = sum(cluster.managed for cluster in self.clusters.values())
-            if managed != self._used[-1][1]:
-                self._used.append((self.now, managed))
             if self.watch is not None:
                 self.watch(kind, subject)
-        return Outcome(tuple(self._records), tuple(self._used), tuple(self.manager.sent))
+        return Outcome(tuple(self._records), tuple(self._held), tuple(self.manager.sent))
 
     def _refuse_what_never_fits(self) -> None:
-        rooms = {name: min(one.room, one.processors - one.local) for name, one in self.clusters.items()}
-        place = PLACEMENT_POLICIES[self._options.placement]
+        usable = {name: one.usable for name, one in self.clusters.items()}
         for record in self._records:
-            if place(record.job.components, rooms, self._allocator.replicas) is None:
+            if self._allocator.policy.place(record.job.components, usable, self._allocator.replicas) is None:
                 raise ConfigurationError(
-                    f"job {record.job.number} needs {record.job.least} processors, which {self._options.placement} "
-                    f"finds on no empty clusters {rooms}",
+                    f"job {record.job.number} needs {record.job.least} processors, which the placement policy finds on "
+                    f"no empty clusters {usable}",
                     key="components",
                 )
 
     def _submission(self, record: Record) -> None:
         if not self._try(record, ()):
             self._not_placed(record)
+            self._stale = True
 
     def _not_placed(self, record: Record) -> None:
         if not self.queue.failed(record):
@@ -218,6 +247,7 @@ class Koala:
             self._start(record, placed)
         elif not self._claim_now(record, placed, ready):
             self._not_placed(record)
+            self._stale = True
 
     def _start(self, record: Record, placed: tuple[Assignment, ...]) -> None:
         runner = Runner(record, self.clusters, self._agenda, self._options.latencies)
@@ -252,7 +282,7 @@ class Koala:
         was_awaited = self._shrinks
         self.manager.released(number)
         if was_awaited and (self._steals or not self._shrinks):
-            self._scan()
+            self.scan()
 
     @property
     def _shrinks(self) -> bool:
@@ -277,32 +307,31 @@ class Koala:
             self._agenda.at(self.now + run_time, Kind.LOCAL_END, (users, processors))
 
     def _poll(self, _: None) -> None:
-        self._agenda.at(self.now + self._options.poll_interval, Kind.POLL, None)
-        changed = self._information.poll() or self._stale
-        if changed or (self.queue.jobs and self._options.approach is Approach.PWA):
+        if self._information.poll() or self._stale or (self._steals and self.queue.jobs):
             self._stale = False
-            self._manage()
+            self._answer_wishes()
+            self._approach.manage(self)
         else:
             for record in list(self.queue.jobs):
                 self._not_placed(record)  # nothing has changed, so nothing would come of looking
+        interval, polls = self._options.poll_interval, 1
+        if not self._stale and not (self.queue.jobs and (self._steals or self._options.tries_max)):
+            # until something happens, polls would only count as tries
+            polls = max(1, -((self.now - self._agenda.next_time()) // interval))
+            for record in self.queue.jobs:
+                record.tries += polls - 1
+        self._agenda.at(self.now + polls * interval, Kind.POLL, None)
 
-    def _manage(self) -> None:
-        self._answer_wishes()
-        if self._options.approach is Approach.PRA:
-            for name in self.clusters:
-                self.manager.grow(name)
-            self._scan()
-            return
-        unplaced = self._scan()
-        if unplaced is not None and (self._shrink_for_all() if self._steals else self._shrink_for(unplaced)):
-            return
+    def grow(self) -> None:
         for name in self.clusters:
             self.manager.grow(name)
 
-    def _scan(self) -> Record | None:
+    def can_still_grow(self, cluster: str) -> bool:
+        return self.manager.can_still_grow(cluster)
+
+    def scan(self) -> Record | None:
         closed = {name for name in self.clusters if self.manager.shrinking(name) and not self._steals}
-        if self._options.approach is Approach.PRA:
-            closed |= {name for name in self.clusters if self.manager.can_still_grow(name)}
+        closed.update(self._approach.closed(self))
         first: Record | None = None
         for record in list(self.queue.jobs):
             if self._try(record, closed):
@@ -313,46 +342,29 @@ class Koala:
                 first = record
         return first
 
-    def _shrink_for(self, record: Record) -> bool:
-        """Let running jobs shrink so that a job of one component can be placed; whether it can be, then or already.
+    def shrink_for(self, waiting: Record) -> bool:
+        """Let running jobs shrink where the placement policy would place the waiting job, were all they can give idle.
 
-        Of the clusters where idle processors and what can be freed are enough that one is taken which has the most.
+        Size policies that steal do this for every waiting job for which that is enough, from the head of the queue on.
+        Clusters that shrink already are left out. Who of the queue gets what is released is decided when it is.
         """
-        if self._shrinks:
+        if self._shrinks and not self._steals:
             return True
-        wanted = max(component.processors for component in record.job.components)
-        best, most = None, wanted - 1
-        for name in self.clusters:
-            possible = self._information.available(name) + self.manager.can_be_freed(name)
-            if possible > most:
-                best, most = name, possible
-        if best is None:
-            return False
-        self.manager.shrink(best, wanted - self._information.available(best))
-        return True
-
-    def _shrink_for_all(self) -> bool:
-        """Let running jobs shrink for every waiting job for which that is enough, from the head of the queue on.
-
-        Whether processors are awaited then. Of the clusters that do not shrink already that one gives which has the
-        most left. Who of the queue gets what is released is decided when it is (stealing).
-        """
         left = {
             name: self._information.available(name) + self.manager.can_be_freed(name)
             for name in self.clusters
             if not self.manager.shrinking(name)
         }
         wanted = dict.fromkeys(left, 0)
-        for record in self.queue.jobs:
-            processors = max(component.processors for component in record.job.components)
-            best = max(left, key=left.__getitem__, default=None)
-            if best is not None and left[best] >= processors:
-                left[best] -= processors
-                wanted[best] += processors
+        for record in self.queue.jobs if self._steals else (waiting,):
+            placed = self._allocator.policy.place(record.job.components, left, self._allocator.replicas)
+            for one in placed or ():
+                left[one.cluster] -= one.processors
+                wanted[one.cluster] += one.processors
         for name, processors in wanted.items():
             if processors > self._information.available(name):
                 self.manager.shrink(name, processors - self._information.available(name))
-        return self._shrinks
+        return self._shrinks or any(wanted.values())
 
     def _answer_wishes(self) -> None:
         """Applications that ask for processors come before policies and queue, those that cannot go on first."""

@@ -8,14 +8,14 @@ Units are nodes. A job locks all nodes of its box; those that it did not request
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ramp.errors import MachineError
-from simulation.machines.boxes.choice import choose, choose_room_ahead, list_phases
+from simulation.machines.boxes.choice import choose
 from simulation.machines.boxes.policy import Choice, FreeBox
 from simulation.machines.boxes.ranked import RankedBoxes
 from simulation.machines.boxes.search import greedy_boxes, keep_free, list_free, maximal_rows, phi_of_boxes
@@ -71,7 +71,7 @@ class AngaraMachine(GridUnits):
     def __init__(self, layout: TorusLayout, boxes: RankedBoxes) -> None:
         self.layout = layout
         self.boxes = boxes
-        self.traits = Traits("node", chooses_shapes=True, heeds_ends=boxes.policy.choice is Choice.ROOM_AHEAD)
+        self.traits = Traits("node", chooses_shapes=True)
         self.grid: Grid = boxes.table.grid
         self._state = _State()
         self._free: NDArray[np.int64] = np.empty(len(boxes.arrays.volumes), np.int64)
@@ -85,26 +85,13 @@ class AngaraMachine(GridUnits):
         return Fabric(self.grid, self._state.failed_links)
 
     def place(self, request: JobRequest) -> Placement | None:
-        return self.place_until(request, 0, 1, {})
-
-    def place_until(self, request: JobRequest, now: int, end: int, ends: Mapping[int, int]) -> Placement | None:
-        """Decide the place as `place` does, with expected end times; only the allocator `room-ahead` uses them.
-
-        Args:
-            request: the request.
-            now: the time, microseconds.
-            end: when the job is expected to end, after `now`.
-            ends: expected ends of running jobs, after `now`; jobs not listed keep running.
-        """
         busy = self._state.busy_units
         if request.size > self.grid.size - busy.bit_count():
             return None
         wanted = self.boxes.wanted(request)
         count = self._list_free(busy)
         policy = self.boxes.policy
-        if policy.choice is Choice.ROOM_AHEAD:
-            row = self._room_ahead(wanted, count, now, end, ends)
-        elif policy.choice is Choice.OWN:
+        if policy.choice is Choice.OWN:
             row = self._own_choice(wanted, count, busy)
         else:
             words = self.boxes.table.words_of(busy)
@@ -212,30 +199,6 @@ class AngaraMachine(GridUnits):
         twin._state = self._state.copy()
         twin._dead = self._dead
         return twin
-
-    def _room_ahead(self, wanted: NDArray[np.bool_], count: int, now: int, end: int, ends: Mapping[int, int]) -> int:
-        arrays, table = self.boxes.arrays, self.boxes.table
-        if not wanted[0][arrays.shape_of[self._free[:count]]].any():
-            return -1
-        leaving = sorted((when, job_id) for job_id, when in ends.items() if when < end)
-        # what is drained or down stays out of service when its job ends
-        out = self._state.drained | self._state.down
-        held = [table.words_of(self._state.running[job_id].nodes & ~out) for _, job_id in leaving]
-        rows = np.empty((len(held) + 1, len(self._free)), np.int64)
-        counts, lengths = np.zeros(len(held) + 1, np.int64), np.zeros(len(held) + 1, np.int64)
-        phases = list_phases(
-            arrays,
-            self._dead,
-            table.words_of(self._state.busy_units),
-            np.array(held, np.uint64).reshape(len(held), table.words),
-            np.array([when for when, _ in leaving], np.int64),
-            now,
-            end,
-            rows,
-            counts,
-            lengths,
-        )
-        return int(choose_room_ahead(arrays, wanted, self._free, count, phases, rows, counts, lengths))
 
     def _own_choice(self, wanted: NDArray[np.bool_], count: int, busy: int) -> int:
         table, arrays = self.boxes.table, self.boxes.arrays

@@ -159,7 +159,6 @@ class Traits:
         exclusive_cables: jobs hold cables as well as units: it is a `BlueGene` or derived from it.
         wraps: free boxes may run over the seam of a ring.
         chooses_shapes: its allocators choose the shape, so that jobs need only a size.
-        heeds_ends: its decisions can use expected ends: it is a `TimedMachine`.
         processors: of a unit; 0 where the market's configuration says how many.
         compute_nodes: of a unit.
         node_use: the processors of a compute node may be given another use (Slurm's --node-use).
@@ -171,7 +170,6 @@ class Traits:
     exclusive_cables: bool = False
     wraps: bool = True
     chooses_shapes: bool = False
-    heeds_ends: bool = False
     processors: int = 0
     compute_nodes: int = 1
     node_use: bool = False
@@ -313,14 +311,6 @@ class GridMachine(NumberedMachine, Protocol):
         ...
 
 
-class TimedMachine(Machine, Protocol):
-    """A machine whose decisions can use expected ends."""
-
-    def place_until(self, request: JobRequest, now: int, end: int, ends: Mapping[int, int]) -> Placement | None:
-        """Decide where the request would run now, given the expected ends of this job and the running jobs."""
-        ...
-
-
 def has_places(machine: Machine) -> TypeGuard[GridMachine]:
     """Return whether the machine's units have coordinates."""
     return machine.traits.has_places
@@ -343,8 +333,3 @@ def units_out(machine: Machine) -> int:
 def has_cables(machine: Machine) -> TypeGuard[BlueGene]:
     """Return whether the machine's jobs hold cables."""
     return machine.traits.exclusive_cables
-
-
-def heeds_ends(machine: Machine) -> TypeGuard[TimedMachine]:
-    """Return whether the machine's decisions can use expected ends."""
-    return machine.traits.heeds_ends

@@ -1,8 +1,7 @@
 """Window first-fit on a torus of boxes as one compiled loop: the sweeps of the Angara study in minutes.
 
-The same decisions as `simulation.queueing.queue_simulation` with `WindowFirstFit` (with the allocator `room-ahead`:
-`WindowRoomAhead`) and an `AngaraMachine` whose nodes are all in service. There are no reservations, and no job runs
-longer than it asks for.
+The same decisions as `simulation.queueing.queue_simulation` with `WindowFirstFit` and an `AngaraMachine` whose nodes
+are all in service. There are no reservations.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from ramp.errors import MachineError
 from simulation.compiling import compiled
-from simulation.machines.boxes.choice import choose, choose_room_ahead, list_phases
+from simulation.machines.boxes.choice import choose
 from simulation.machines.boxes.policy import Choice
 from simulation.machines.boxes.ranked import RankedBoxes
 from simulation.machines.boxes.search import BoxArrays, keep_free, list_free
@@ -24,7 +23,6 @@ from simulation.workload.metrics import Schedule
 
 Int64Array = NDArray[np.int64]
 _NEVER = np.iinfo(np.int64).max
-_ROOM_AHEAD = int(Choice.ROOM_AHEAD)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +47,6 @@ def run_window_first_fit(
     size: Int64Array,
     *,
     window: int,
-    requested_time: Int64Array | None = None,
     counts: WindowCounts = WindowCounts.INDICES,
 ) -> BoxRun:
     """Run jobs of any shape through an empty torus.
@@ -60,7 +57,6 @@ def run_window_first_fit(
         run_time: microseconds, shape (jobs,).
         size: nodes asked for, shape (jobs,).
         window: of the scheduler.
-        requested_time: microseconds, not below the run times, which are taken where it is None; shape (jobs,).
         counts: what the window counts.
 
     Raises:
@@ -78,7 +74,6 @@ def run_window_first_fit(
         kind[fits].astype(np.int64),
         submit_time[fits],
         run_time[fits],
-        (run_time if requested_time is None else requested_time)[fits],
         window,
         counts is WindowCounts.WAITING,
     )
@@ -113,33 +108,6 @@ def _give_back(
 
 
 @compiled
-def _place_ahead(
-    arrays: BoxArrays,
-    wanted: NDArray[np.bool_],
-    free: Int64Array,
-    count: int,
-    busy: NDArray[np.uint64],
-    running_boxes: Int64Array,
-    running_ends: Int64Array,
-    now: int,
-    end: int,
-    phase_rows: Int64Array,
-) -> int:
-    if choose(arrays, wanted, free, count, busy, 0) < 0:
-        return -1
-    order = np.argsort(running_ends)
-    dead = np.zeros(arrays.masks.shape[0], np.bool_)
-    held = np.empty((order.shape[0], busy.shape[0]), np.uint64)
-    for index in range(order.shape[0]):
-        held[index] = arrays.box_masks[running_boxes[order[index]]]
-    counts = np.zeros(phase_rows.shape[0], np.int64)
-    lengths = np.zeros(phase_rows.shape[0], np.int64)
-    phases = list_phases(arrays, dead, busy, held, running_ends[order], now, end, phase_rows, counts, lengths)
-    row: int = choose_room_ahead(arrays, wanted, free, count, phases, phase_rows, counts, lengths)
-    return row
-
-
-@compiled
 def _run(
     arrays: BoxArrays,
     choice: int,
@@ -147,7 +115,6 @@ def _run(
     kind: Int64Array,
     submit_time: Int64Array,
     run_time: Int64Array,
-    requested_time: Int64Array,
     window: int,
     by_waiting: bool,
 ) -> tuple[Int64Array, Int64Array]:
@@ -161,7 +128,6 @@ def _run(
     dead = np.zeros(arrays.masks.shape[0], np.bool_)
     count = list_free(arrays.masks, dead, busy, free)
     failed = np.zeros(wanted.shape[0], np.bool_)
-    phase_rows = np.empty((nodes + 1 if choice == _ROOM_AHEAD else 0, arrays.masks.shape[0]), np.int64)
     running = np.empty(nodes, np.int64)
     running_count = 0
     arrived = 0
@@ -183,14 +149,7 @@ def _run(
             if start[job] < 0:
                 row = -1
                 if not failed[kind[job]]:
-                    if choice == _ROOM_AHEAD:
-                        others = running[:running_count]
-                        row = _place_ahead(
-                            arrays, wanted[kind[job]], free, count, busy, box[others],
-                            start[others] + requested_time[others], now, now + requested_time[job], phase_rows,
-                        )  # fmt: skip
-                    else:
-                        row = choose(arrays, wanted[kind[job]], free, count, busy, choice)
+                    row = choose(arrays, wanted[kind[job]], free, count, busy, choice)
                 if row < 0:
                     failed[kind[job]] = True
                     position += 1

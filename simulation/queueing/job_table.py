@@ -12,7 +12,7 @@ Decisions where logs leave it open:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,7 @@ class JobTable:
         requested_time: shape (jobs,).
         size: units asked for, at least 1, shape (jobs,).
         line: index of the job in the log it comes from, shape (jobs,).
+        accounts: user, group and queue, -1 = unknown, shape (3, jobs); None where all are unknown.
     """
 
     job_number: Int64Array
@@ -48,20 +49,16 @@ class JobTable:
     requested_time: Int64Array
     size: Int64Array
     line: Int64Array
+    accounts: Int64Array | None = None
 
     def __len__(self) -> int:
         return int(self.job_number.size)
 
     def select(self, jobs: NDArray[np.bool_] | slice) -> JobTable:
         """Return the chosen jobs, in the same order."""
-        return JobTable(
-            self.job_number[jobs],
-            self.submit_time[jobs],
-            self.run_time[jobs],
-            self.requested_time[jobs],
-            self.size[jobs],
-            self.line[jobs],
-        )
+        # the last axis is that of the jobs
+        columns = {each.name: getattr(self, each.name) for each in fields(self)}
+        return replace(self, **{name: column[..., jobs] for name, column in columns.items() if column is not None})
 
     def with_load(self, capacity: int, load: float) -> JobTable:
         """Return the same jobs with arrivals that offer a machine a load; they fall on whole seconds, as in logs.
@@ -109,6 +106,7 @@ def jobs_of_log(log: SwfLog, *, size_divisor: int = 1, max_jobs: int | None = No
         requested_time=np.where(requested > 0, requested, run_time) * MICROSECONDS_PER_SECOND,
         size=-(-processors[order] // size_divisor),
         line=order.astype(np.int64),
+        accounts=np.stack([log.user_id[order], log.group_id[order], log.queue_number[order]]),
     )
 
 

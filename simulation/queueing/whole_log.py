@@ -262,6 +262,7 @@ def _jobs(
         jobs.requested_time.tolist(),
         requests,
         malleability or [None] * len(jobs),
+        *(jobs.accounts.tolist() if jobs.accounts is not None else ()),
         strict=True,
     )
     return [Job(*row) for row in rows]

@@ -131,12 +131,12 @@ def _submissions(workload: Workload, machine: Machine, log: SwfLog, jobs: JobTab
         # the allocator finds a box of that size
         numbers = zip(jobs.job_number.tolist(), jobs.size.tolist(), strict=True)
         requests = tuple(JobRequest(number, size) for number, size in numbers)
-    users = np.where(log.user_id[jobs.line] >= 0, log.user_id[jobs.line], -1).tolist()
+    accounts = jobs.accounts if jobs.accounts is not None else np.full((3, len(jobs)), -1)
     rows = zip(jobs.submit_time.tolist(), jobs.run_time.tolist(), jobs.requested_time.tolist(), strict=True)
     sizes, draw = [request.size for request in requests], np.random.default_rng([seed, MALLEABLE_STREAM])
     cost = ResizeCost(workload.resize_cost)
     may_change = assigned_malleability(sizes, machine.capacity, workload.malleable_share, draw, cost)
-    found = zip(requests, users, rows, may_change, strict=True)
-    for request, user, (submitted, run_time, requested), malleability in found:
-        job = Job(request.job_id, submitted, run_time, requested, request, malleability)
-        yield Submission(job, user if user >= 0 else None)
+    found = zip(requests, accounts.T.tolist(), rows, may_change, strict=True)
+    for request, owners, times, malleability in found:
+        job = Job(request.job_id, *times, request, malleability, *owners)
+        yield Submission(job, job.user if job.user >= 0 else None)

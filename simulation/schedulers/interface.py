@@ -26,6 +26,9 @@ class Job:
         requested_time: requested run time in microseconds.
         request: its request to the machine.
         malleability: its possible sizes; None = rigid.
+        user: its user's number in the log; -1 = unknown, as of the next two.
+        group: its group's number.
+        queue: number of the queue it was submitted to.
         kind: jobs of one kind fit or do not fit the machine together (`JobRequest.kind`).
         planned_length: time to plan for, in microseconds: the request, at least one tick.
     """
@@ -36,6 +39,9 @@ class Job:
     requested_time: int
     request: JobRequest
     malleability: Malleability | None = None
+    user: int = -1
+    group: int = -1
+    queue: int = -1
     kind: Hashable = field(init=False, compare=False, repr=False)
     planned_length: int = field(init=False, compare=False, repr=False)
 

@@ -68,11 +68,10 @@ class KindQueue:
 
     Attributes:
         lines: for each kind the jobs that wait with their numbers of arrival, in order; never empty. Not to be changed.
-        failed: kinds known not to fit until the next release.
         arrivals: jobs that have joined so far; the next one gets this number of arrival.
     """
 
-    __slots__ = ("_first", "_lengths", "_size", "arrivals", "failed", "lines")
+    __slots__ = ("_first", "_lengths", "_size", "arrivals", "lines")
 
     def __init__(self) -> None:
         self.lines: dict[Hashable, list[tuple[int, Job]]] = {}
@@ -80,7 +79,6 @@ class KindQueue:
         self.arrivals = 0
         self._size = 0
         self._first: tuple[int, Job] | None = None  # who waits longest, where that is known
-        self.failed: set[Hashable] = set()
 
     def __len__(self) -> int:
         return self._size
@@ -177,10 +175,3 @@ class KindQueue:
                 return None
             self._first = min((line[0] for line in self.lines.values()), key=itemgetter(0))
         return self._first[1]
-
-    def candidates(self, free: int) -> list[Job]:
-        """Return the first jobs of kinds not known to fail that need at most `free` units, in order of arrival."""
-        failed = self.failed
-        heads = [line[0] for kind, line in self.lines.items() if kind not in failed]
-        heads.sort(key=lambda entry: entry[0])
-        return [job for _, job in heads if job.request.size <= free]

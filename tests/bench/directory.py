@@ -1,8 +1,7 @@
 """The directory: renewals per second in the pure machine, and listings while the market is large.
 
-Reference: a directory that keeps a list and looks through all of it for each heartbeat and for each lease that may have
-ended; and for listings by need, one that looks at one machine after the other until the page is full. Seals are
-verified before the machine sees a message; `signatures` tells what that costs.
+Reference for listings by need: one that looks at one machine after the other until the page is full. Seals are verified
+before the machine sees a message; `signatures` tells what that costs.
 """
 
 from __future__ import annotations
@@ -34,7 +33,6 @@ from simulation.market.world import START, World
 
 AGENTS = 1_000
 HEARTBEATS = 10
-SCANNED_HEARTBEATS = 2
 SIGNERS = 200
 LISTINGS = 200
 MACHINES = 100_000
@@ -53,12 +51,11 @@ NEEDS = {
 
 
 def run() -> list[tuple[str, float, str]]:
-    """Measure heartbeats of 1 000 agents, ours and by linear scan in the same run."""
+    """Measure heartbeats of 1 000 agents, listings, and the messages of purchases."""
     timing = Timing()
     rounds = [_heartbeats(beat, timing) for beat in range(1, HEARTBEATS + 1)]
     party = DirectoryParty("directory", timing=timing)
     ours = _renewals(party, rounds)
-    scan = _renewals(_LinearScan(timing), rounds[:SCANNED_HEARTBEATS])
     now = HEARTBEATS * timing.heartbeat
     query = MessageReceived(
         Message(Performative.QUERY_REF, "alice", "directory", "q", DirectoryQuery("q", RESOURCE_SERVICE))
@@ -70,8 +67,6 @@ def run() -> list[tuple[str, float, str]]:
     load = AGENTS / (timing.heartbeat / SECOND) / ours
     return [
         (f"directory: renewals of {AGENTS} agents", ours, "1/s"),
-        ("directory: the same by linear scan", scan, "1/s"),
-        ("directory: renewal, faster than by linear scan", ours / scan, "x"),
         (f"directory: of a core for heartbeats of {AGENTS}, without verification", 100 * load, "%"),
         (
             f"directory: of a core for heartbeats of {AGENTS}, as XML with their seals verified",
@@ -96,7 +91,7 @@ def _heartbeats(beat: int, timing: Timing) -> tuple[Instant, list[MessageReceive
     return now, messages
 
 
-def _renewals(party: DirectoryParty | _LinearScan, rounds: list[tuple[Instant, list[MessageReceived]]]) -> float:
+def _renewals(party: DirectoryParty, rounds: list[tuple[Instant, list[MessageReceived]]]) -> float:
     """Renewals per second; the directory's clock looks after the leases as the host lets it."""
     started = perf_counter()
     for now, messages in rounds:
@@ -234,27 +229,3 @@ def _purchase(rounds: int) -> int:
     world.command("user1", RequestSubmitted("request", RequestForQuotation((unit,)), AuctionOptions(rounds=rounds)))
     world.run(until=lambda: bool(ended), limit=HOUR)
     return world.network.counts.sent - before
-
-
-class _LinearScan:
-    """What one writes first: one list of (name, number, end of lease)."""
-
-    def __init__(self, timing: Timing) -> None:
-        self.deadline: Instant | None = None
-        self._timing = timing
-        self._leases: list[tuple[str, int, Instant]] = []
-
-    def handle(self, event: MessageReceived, now: Instant) -> None:
-        message = event.message
-        content = message.content
-        assert isinstance(content, Registration)
-        known = next((each for each in self._leases if each[0] == message.sender), None)
-        if known is None or content.number > known[1]:
-            self._leases = [each for each in self._leases if each[0] != message.sender]
-            self._leases.append((message.sender, content.number, now + content.lease))
-            self._leases.sort()
-        self.deadline = min(until for _, _, until in self._leases)
-
-    def tick(self, now: Instant) -> None:
-        self._leases = [each for each in self._leases if each[2] > now]
-        self.deadline = min((until for _, _, until in self._leases), default=None)

@@ -38,7 +38,6 @@ MACHINES = {
     "boxes": (("angara-4x4x2",), {}),
     "fat-tree": (("fat-tree",), {}),
     "dragonfly": (("dragonfly",), {}),
-    "boxes-told-of-ends": (("angara-4x4x2",), {"allocator": "room-ahead"}),
 }
 
 

@@ -120,28 +120,6 @@ def test_maximal_boxes_and_phi_are_those_of_the_plain_loop(extents: tuple[int, .
         assert machine.phi() == loop.phi(extents, locked, exact=True)
 
 
-@given(extents=st.sampled_from(TORI), moves=steps, lengths=st.lists(st.integers(1, 9), min_size=25, max_size=25))
-@settings(max_examples=examples(25))
-def test_room_ahead_is_that_of_the_plain_loop(extents: tuple[int, ...], moves: list, lengths: list[int]) -> None:
-    """The n-th job comes at second n and stays for the n-th length; what has ended is given back before."""
-    machine = empty(extents, "room-ahead")
-    ends: dict[int, int] = {}
-    for now, (size, _, _) in enumerate(moves[:12]):
-        for number in [number for number, end in ends.items() if end <= now]:
-            machine.release(number)
-            del ends[number]
-        end = now + lengths[now]
-        request = JobRequest(now, min(size, machine.grid.size))
-        placement = machine.place_until(request, now, end, ends)
-        running = [(cells(machine, held.nodes), ends[number]) for number, held in machine.running.items()]
-        expected = loop.place_room_ahead(extents, running, request.size, now, end)
-        assert (placement is None) == (expected is None)
-        if placement is not None:
-            assert (placement.shape, placement.origin) == expected[:2]
-            machine.allocate(placement)
-            ends[now] = end
-
-
 @given(moves=steps)
 @settings(max_examples=examples(15))
 def test_the_first_request_that_fits_is_found(moves: list) -> None:

@@ -27,10 +27,10 @@ from simulation.koala.agenda import Kind
 from simulation.koala.clusters import Cluster
 from simulation.koala.job_resize import Change, Stimulus
 from simulation.koala.jobs import Component, KoalaJob, Obligation, Wish
-from simulation.koala.malleability_manager import Approach
 from simulation.koala.runner import Latencies, Runner
 from simulation.koala.scheduler import Koala, KoalaOptions
-from simulation.koala.size_policies import SIZE_POLICIES, Message, NoChange
+from simulation.koala.size_policies.none import NoChange
+from simulation.koala.sizing import Message
 from simulation.malleable.malleability import Malleability, ResizeCost
 from simulation.malleable.sizes import Allowed, JobClass, Sizes
 from simulation.malleable.speedup import AmdahlLaw
@@ -57,7 +57,7 @@ class World:
     clusters: list[Cluster] = field(default_factory=list)
     jobs: list[KoalaJob] = field(default_factory=list)
     crashes: list[tuple[int, int]] = field(default_factory=list)
-    options: KoalaOptions = field(default_factory=lambda: KoalaOptions(Approach.PWA, "FPSMA"))
+    options: KoalaOptions = field(default_factory=lambda: KoalaOptions("PWA", "FPSMA"))
 
     def command(self, line: str) -> None:
         """One line of the script."""
@@ -70,9 +70,8 @@ class World:
         elif verb == "koala":
             latencies = Latencies(int(given.get("stub", 0)) * S, int(given.get("release", 0)) * S)
             placement, poll = given.get("placement", "WF"), int(given.get("poll", 1)) * S
-            self.options = KoalaOptions(
-                Approach(first), words[0], placement=placement, poll_interval=poll, latencies=latencies
-            )
+            sizes = Greedy() if words[0] == "greedy" else words[0]
+            self.options = KoalaOptions(first, sizes, placement, poll, latencies=latencies)
         elif verb == "job":
             self.jobs.append(job_of(int(first), given))
         else:
@@ -167,7 +166,6 @@ def _whose(subject: Any) -> str:
 def test_transcript(path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the script says happens."""
     script, _, expected = path.read_text().partition(RULE)
-    monkeypatch.setitem(SIZE_POLICIES, "greedy", Greedy())
     world = World()
     for line in script.splitlines():
         if line and not line.startswith("#"):

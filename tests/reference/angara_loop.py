@@ -72,25 +72,6 @@ def place(
     return max(variants, key=lambda box: phi(extents, locked | box[2], exact=exact))  # the first of equals
 
 
-def place_room_ahead(
-    extents: tuple[int, ...], running: list[tuple[frozenset[Node], int]], size: int, now: int, end: int
-) -> Box | None:
-    """Largest free box beside the job, summed up second by second of the job's time; the first of equals."""
-    locked = frozenset().union(*(nodes for nodes, _ in running))
-    order = sorted(boxes(extents), key=lambda box: (prod(box[0]), mean_distance(box[0], extents)))
-    variants = [box for box in order if prod(box[0]) >= size and not box[2] & locked]
-    variants = [box for box in variants if prod(box[0]) == prod(variants[0][0])]
-
-    def room(box: Box) -> int:
-        total = 0
-        for second in range(now, end):
-            taken = box[2].union(*(nodes for nodes, until in running if until > second))
-            total += max((prod(other[0]) for other in boxes(extents) if not other[2] & taken), default=0)
-        return total
-
-    return max(variants, key=room) if variants else None
-
-
 def greedy_boxes(extents: tuple[int, ...], locked: frozenset[Node]) -> list[frozenset[Node]]:
     """Find_MSSs as published: grow each free node not covered yet, in the order +x, -x, +y, ..."""
     found: list[frozenset[Node]] = []

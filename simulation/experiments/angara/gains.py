@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Any, Final
 
-from simulation.experiments.angara.runs import BASES, FIND_SYSTEMS, MSS, ROOM_AHEAD
+from simulation.experiments.angara.runs import BASES, FIND_SYSTEMS, MSS
 from simulation.experiments.comparison import Comparison
 from simulation.experiments.means import confidence_interval
 from simulation.experiments.result import Column, Columns, Row, Rows, grouped
@@ -140,25 +140,14 @@ def readings_table(rows: Rows, readings: Rows, belongs_to: Mapping[str, str]) ->
 
 def comparisons(rows: Rows) -> list[Comparison]:
     """Compare the study's headlines with ours, for each reading of base and both statistics of waits."""
-    mss, plain, ours = MSS.label, FIND_SYSTEMS.label, ROOM_AHEAD.label
+    mss, plain = MSS.label, FIND_SYSTEMS.label
     bases = [one.label for one in BASES]
     result = [row for base in bases for row in gains_over(base, rows)]
     result += _gains(gain(rows, mss, plain), f"mss over {plain}", PHI_UTILISATION_GAIN, PHI_WAIT_GAIN, _WHY_PHI)
     windows = sorted({row["window"] for row in rows})
     for method in (*bases, plain, mss):
         result += _over_windows(rows, method, windows)
-    best = gain(rows, ours, mss)
-    return [
-        *result,
-        *(
-            Comparison(f"{ours} over mss: {words}", "-", best[column], "%", why=_OWN)
-            for column, words in (
-                ("utilisation_relative_percent", "utilisation"),
-                ("wait_of_means_percent", "wait, ratio of means"),
-                ("wait_mean_over_windows_percent", "wait, mean over windows"),
-            )
-        ),
-    ]
+    return result
 
 
 def gains_over(base: str, rows: Rows) -> list[Comparison]:
@@ -166,7 +155,6 @@ def gains_over(base: str, rows: Rows) -> list[Comparison]:
     return _gains(gain(rows, MSS.label, base), f"mss over {base}", UTILISATION_GAIN, WAIT_GAIN, _WHY_BASE)
 
 
-_OWN: Final = "an allocator of our own, which the study does not have"
 _WHY_BASE: Final = (
     "what base may choose, the sizes' shares and the load are not printed, and the gap depends on all three"
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from simulation.experiments.angara.runs import BASE_NO_WRAP, BASE_RING, FIND_SYSTEMS, METHODS, MSS, ROOM_AHEAD
+from simulation.experiments.angara.runs import BASE_NO_WRAP, BASE_RING, FIND_SYSTEMS, METHODS, MSS
 from simulation.experiments.figures import Axis, Curves, Figure
 from simulation.experiments.result import Row, Rows, grouped
 from simulation.plots.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
@@ -23,7 +23,7 @@ _BARS: Final = {
     FIND_SYSTEMS.label: ("Find_Systems", SKY),
     MSS.label: ("Find_Systems+MSS", BLUE),
 }
-_OF_SYSTEMS: Final = {one.label for one in (BASE_NO_WRAP, BASE_RING, FIND_SYSTEMS, MSS, ROOM_AHEAD)}
+_OF_SYSTEMS: Final = {one.label for one in (BASE_NO_WRAP, BASE_RING, FIND_SYSTEMS, MSS)}
 _LEAST_SEEDS: Final = 3
 """An interval over two seeds is twelve times their deviation: it tells nothing and is not drawn."""
 

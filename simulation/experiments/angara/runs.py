@@ -19,7 +19,6 @@ from simulation.queueing.box_window import run_window_first_fit
 from simulation.schedulers.compiled.window_first_fit import window_first_fit as flat_window_first_fit
 from simulation.schedulers.policies.window_first_fit import WindowCounts, WindowOptions
 from simulation.workload.generators.angara_workload import (
-    DURATION_MAX_S,
     DurationUnit,
     Recipe,
     Sizes,
@@ -71,7 +70,6 @@ class Variant:
         counts: what the window counts.
         duration_unit: to what durations are rounded.
         sizes: in place of the smooth sizes.
-        all_ask_for_the_maximum: every job asks for 24 hours, however long it runs.
     """
 
     label: str
@@ -80,7 +78,6 @@ class Variant:
     counts: WindowCounts = WindowCounts.INDICES
     duration_unit: DurationUnit = DurationUnit.EXACT
     sizes: Sizes | None = None
-    all_ask_for_the_maximum: bool = False
 
 
 BASE: Final = Variant("base as printed", "base")
@@ -92,9 +89,8 @@ FIND_SYSTEMS: Final = Variant("find-systems", "find-systems")
 MSS: Final = Variant("find-systems-mss", "find-systems-mss")
 MSS_EXACT: Final = Variant("find-systems-mss, exact phi", "find-systems-mss", (("exact", True),))
 TORUS_DISTANCE: Final = Variant("torus-distance", "torus-distance")
-ROOM_AHEAD: Final = Variant("room-ahead (ours)", "room-ahead")
 ANY_NODES: Final = Variant("any free nodes (no torus)", NO_TORUS)
-METHODS: Final = (BASE_NO_WRAP, BASE, BASE_RING, FIND_SYSTEMS, MSS, MSS_EXACT, TORUS_DISTANCE, ROOM_AHEAD, ANY_NODES)
+METHODS: Final = (BASE_NO_WRAP, BASE, BASE_RING, FIND_SYSTEMS, MSS, MSS_EXACT, TORUS_DISTANCE, ANY_NODES)
 """The last one is no allocator but the ceiling: window first-fit where any free nodes serve."""
 
 LOADS: Final = (0.6, 0.7)
@@ -110,7 +106,6 @@ READINGS: Final = (
     Variant("find-systems, window of waiting jobs", "find-systems", counts=WindowCounts.WAITING),
     Variant("find-systems, durations in minutes", "find-systems", duration_unit=DurationUnit.MINUTES),
     Variant("find-systems, sizes powers of two", "find-systems", sizes=Sizes.POWERS),
-    Variant("room-ahead, all jobs ask for 24 h", "room-ahead", all_ask_for_the_maximum=True),
 )
 """Other readings of what the study leaves open; each is run with one seed over all windows."""
 
@@ -169,7 +164,6 @@ def run_setting(setting: Setting) -> dict[str, Any]:
         schedule = Schedule(jobs.submit_time, start, start + jobs.run_time, jobs.size, jobs.size, system.nodes)
         refused = 0
     else:
-        requested = np.full(len(jobs), DURATION_MAX_S * MICROSECONDS, np.int64)
         run = run_window_first_fit(
             ranked_boxes(system.extents, variant.allocator, variant.options),
             jobs.submit_time,
@@ -177,7 +171,6 @@ def run_setting(setting: Setting) -> dict[str, Any]:
             jobs.size,
             window=setting.window,
             counts=variant.counts,
-            requested_time=requested if variant.all_ask_for_the_maximum else None,
         )
         schedule, refused = run.schedule, run.refused
     length = schedule.end_time - schedule.start_time

@@ -35,7 +35,6 @@ from simulation.experiments.angara.runs import (
     MICROSECONDS,
     MSS,
     READINGS,
-    ROOM_AHEAD,
     SYSTEMS,
     Setting,
     System,
@@ -175,7 +174,6 @@ def _parameters(found: Found) -> Mapping[str, Any]:
         "sizes": "assumed: 2^a, 3 * 2^a, 18, 36, 72, a power of two four times as likely, falling with sqrt(size)",
         "base": "the study does not print whether boxes wrap nor how many transit nodes they may have; see `notes`",
         "base-ring": "assumed: shortest ring routes fixed for the cluster, at most 4 nodes above the smallest volume",
-        "room-ahead": "uses requested times, which are the run times here; `readings.csv` has what it is without them",
     }
 
 
@@ -194,9 +192,7 @@ EXPERIMENTS: Final = (
             "figure5": lambda found: mean_table(found.answers["main"], MEASURES[:1], "method", "window"),
             "figure6": lambda found: mean_table(found.answers["main"], MEASURES[1:], "method", "window"),
             "systems": lambda found: mean_table(found.answers["main"], MEASURES, "system", "method", "window"),
-            "differences": lambda found: differences(
-                [*found.answers["main"], *found.answers["loads"]], MSS.label, ROOM_AHEAD.label
-            ),
+            "differences": lambda found: differences([*found.answers["main"], *found.answers["loads"]], MSS.label),
             "readings": _readings,
             "averages": _averages,
         },

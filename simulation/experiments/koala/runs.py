@@ -10,7 +10,6 @@ from typing import Any, Final
 from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.koala.clusters import Cluster
 from simulation.koala.jobs import Fate
-from simulation.koala.malleability_manager import Approach
 from simulation.koala.runner import Latencies
 from simulation.koala.scheduler import Koala, KoalaOptions, Outcome
 from simulation.koala.workloads import RECIPES, WorkloadRecipe, make_jobs
@@ -18,10 +17,10 @@ from simulation.machine_files import load_multicluster
 from simulation.malleable.malleability import ResizeCost
 
 APPROACHES: Final = {
-    "Wm": Approach.PRA,
-    "Wmr": Approach.PRA,
-    "W'm": Approach.PWA,
-    "W'mr": Approach.PWA,
+    "Wm": "PRA",
+    "Wmr": "PRA",
+    "W'm": "PWA",
+    "W'mr": "PWA",
 }
 """With which approach the paper runs which workload."""
 PROCESSORS_OF_A_NODE: Final = 2
@@ -151,7 +150,7 @@ def _measured(setting: Setting, outcome: Outcome) -> RunResult:
         "c": execution,
         "d": response,
     }
-    told = grown if APPROACHES[setting.workload] is Approach.PRA else accepted
+    told = grown if APPROACHES[setting.workload] == "PRA" else accepted
     used = [(time / second, processors) for time, processors in outcome.used]
     return RunResult(row, figure, used, [sent.time / second for sent in told])
 

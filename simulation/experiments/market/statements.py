@@ -94,7 +94,10 @@ def _winners(shares: Rows, attractive: Rows) -> list[Comparison]:
             f"share of {BIGGEST_WINNER}", "the largest", won.get(BIGGEST_WINNER, 0.0), "%", at_least=largest, why=_LOGS,
             picture="figure9a.png",
         ),
-        Comparison("our own largest share, of any resource", "not told", largest, "%", why="the paper draws it without a number"),
+        Comparison(
+            "our own largest share, of any resource", "not told", largest, "%",
+            why="the paper draws it without a number",
+        ),
     ]  # fmt: skip
     ranks = {row["resource"]: rank for rank, row in enumerate(attractive, 1)}
     result += [

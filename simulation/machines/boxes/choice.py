@@ -1,4 +1,4 @@
-"""Which free box to take, compiled: the first, the one with the largest phi, or the one that leaves most room.
+"""Which free box to take, compiled: the first, or the one with the largest phi.
 
 Rows, states and tables are those of `simulation.machines.boxes.search`. numba keeps compiled functions on disk until
 their own file changes; after a change of search.py alone, touch this file.
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from simulation.compiling import compiled
 from simulation.machines.boxes.policy import Choice
-from simulation.machines.boxes.search import BoxArrays, greedy_boxes, list_free, phi_of_boxes
+from simulation.machines.boxes.search import BoxArrays, greedy_boxes, phi_of_boxes
 
 FIRST, PHI_GREEDY = int(Choice.FIRST), int(Choice.PHI_GREEDY)
 """As constants for the compiler."""
@@ -65,18 +65,6 @@ def phi_beside(
             ties += 1
     phi: int = arrays.coordinates.shape[0] * volume + ties
     return phi
-
-
-@compiled
-def volume_beside(arrays: BoxArrays, free: NDArray[np.int64], count: int, taken: int, least: int) -> int:
-    """Return the volume of the largest free row beside row `taken`; any lower number where it is at most `least`."""
-    for index in range(count - 1, -1, -1):
-        volume: int = arrays.volumes[free[index]]
-        if volume <= least:
-            return 0
-        if not _meets(arrays, free[index], taken):
-            return volume
-    return 0
 
 
 @compiled
@@ -134,110 +122,4 @@ def choose(
             if score > best_score:
                 best_score = score
                 best = row
-    return best
-
-
-@compiled
-def list_phases(
-    arrays: BoxArrays,
-    dead: NDArray[np.bool_],
-    busy: NDArray[np.uint64],
-    held: NDArray[np.uint64],
-    ends: NDArray[np.int64],
-    now: int,
-    end: int,
-    rows: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    lengths: NDArray[np.int64],
-) -> int:
-    """List the free rows of each stretch of time between two ends of running jobs, from now to `end`.
-
-    Args:
-        arrays: the tables.
-        dead: rows that are never free.
-        busy: the machine's state now.
-        held: nodes of the running jobs, by ascending end, shape (running, words).
-        ends: when they are expected to end, ascending, after `now`.
-        now: the time.
-        end: when the job to be placed is expected to end.
-        rows: out: free rows of each phase but the first, which is now; shape (running + 1, rows).
-        counts: out: how many.
-        lengths: out: how long each phase is.
-
-    Returns:
-        How many phases there are.
-    """
-    state = busy.copy()
-    phases = 1
-    begin = now
-    for index in range(ends.shape[0]):
-        if ends[index] >= end:
-            break
-        for word in range(busy.shape[0]):
-            state[word] &= ~held[index, word]
-        if index + 1 < ends.shape[0] and ends[index + 1] == ends[index]:
-            continue
-        lengths[phases - 1] = ends[index] - begin
-        begin = ends[index]
-        counts[phases] = list_free(arrays.masks, dead, state, rows[phases])
-        phases += 1
-    lengths[phases - 1] = end - begin
-    return phases
-
-
-@compiled
-def choose_room_ahead(
-    arrays: BoxArrays,
-    wanted: NDArray[np.bool_],
-    free: NDArray[np.int64],
-    count: int,
-    phases: int,
-    rows: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    lengths: NDArray[np.int64],
-) -> int:
-    """Choose, among the free rows of the smallest volume that serves, the one that leaves most room while the job runs.
-
-    Room is the volume of the largest free box beside the job, integrated over the job's time. A candidate is given up
-    as soon as even all of the remaining phases' room without the job would not make it the best.
-
-    Args:
-        arrays: the tables; rows in ascending order of volume.
-        wanted: as for `choose`.
-        free: free rows now, ascending.
-        count: how many.
-        phases: how many phases (`list_phases`).
-        rows: free rows of the phases but the first.
-        counts: how many.
-        lengths: of the phases.
-
-    Returns:
-        The row, the first of equals, or -1 where none of the wanted shapes is free.
-    """
-    best: int = -1
-    best_room = np.int64(-1)
-    possible = np.zeros(phases + 1, np.int64)
-    for phase in range(phases - 1, -1, -1):
-        last = free[count - 1] if phase == 0 else rows[phase, counts[phase] - 1]
-        possible[phase] = possible[phase + 1] + arrays.volumes[last] * lengths[phase]
-    for index in range(count):
-        row = free[index]
-        if not wanted[0, arrays.shape_of[row]]:
-            continue
-        if best >= 0 and arrays.volumes[row] > arrays.volumes[best]:
-            break
-        room = np.int64(0)
-        for phase in range(phases):
-            if room + possible[phase] <= best_room:
-                break
-            # below this volume the candidate cannot become the best
-            least = (best_room - room - possible[phase + 1]) // max(lengths[phase], 1)
-            if phase == 0:
-                volume = volume_beside(arrays, free, count, row, least)
-            else:
-                volume = volume_beside(arrays, rows[phase], counts[phase], row, least)
-            room += volume * lengths[phase]
-        if room > best_room:
-            best_room = room
-            best = row
     return best

@@ -27,9 +27,7 @@ class Choice(enum.IntEnum):
     """The one after which phi is largest, over the maximal boxes that the published greedy search finds."""
     PHI_EXACT = 2
     """The same over all maximal boxes."""
-    ROOM_AHEAD = 3
-    """The one that leaves the largest free boxes while the job runs (`simulation.machines.allocators.room_ahead`)."""
-    OWN = 4
+    OWN = 3
     """The one that the allocator's own method `choose` says."""
 
 
@@ -66,7 +64,7 @@ class BoxPolicy:
 
     @property
     def choice(self) -> Choice:
-        """How one of the free boxes is chosen; phi and room ahead want a rank that begins with the volume.
+        """How one of the free boxes is chosen; phi wants a rank that begins with the volume.
 
         By its own method `choose` where a policy has one, else the first.
         """

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from simulation.schedulers.declaration import scheduler
-from simulation.schedulers.policies.window_first_fit import WindowFirstFit, WindowOptions
-
-HEAD: Final = WindowOptions(window=1)
-"""A head that does not fit delays all jobs behind it."""
+from simulation.schedulers.ordered import OrderedQueue
 
 SCHEDULER = scheduler(
-    lambda: WindowFirstFit(HEAD),
+    OrderedQueue,
     about="Only the head of the queue may start.",
     compiled="simulation.schedulers.compiled.window_first_fit:first_come_first_served",
 )

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Annotated, Final
 
 from ramp.options import Bounds
-from simulation.machines.interface import Placement
 from simulation.schedulers.declaration import scheduler
 from simulation.schedulers.interface import Job, Site
 
@@ -86,7 +85,7 @@ class WindowFirstFit:
                 return None
             if job.kind in self._failed:
                 continue
-            placement = self._place(site, job)
+            placement = site.place(job)
             if placement is not None:
                 del self._queue[index]
                 site.start(job, placement)
@@ -94,9 +93,6 @@ class WindowFirstFit:
             if not site.reservations:
                 self._failed.add(job.kind)
         return None
-
-    def _place(self, site: Site, job: Job) -> Placement | None:
-        return site.place(job)
 
 
 SCHEDULER = scheduler(

@@ -192,7 +192,7 @@ def test_jobs_that_are_too_large_are_counted(log: Path) -> None:
         (
             ["--machine", "flat:64", "-o", "window=4"],
             ConfigurationError,
-            "fcfs: has no option 'window'; available for window-first-fit, window-room-ahead",
+            "fcfs: has no option 'window'; available for window-first-fit",
         ),
     ],
 )

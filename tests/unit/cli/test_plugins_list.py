@@ -28,7 +28,7 @@ def test_options_are_told_to_their_last_word() -> None:
 
 
 def test_everything_has_words_of_its_own_and_defaults_are_marked() -> None:
-    found = listed("scheduler", "allocator", "rule", "pricing")
+    found = listed("scheduler", "allocator", "approach", "sizes", "placement", "rule", "pricing")
     words = [one["about"] for one in found.values()]
     assert len(set(words)) == len(words)
     assert all(words)

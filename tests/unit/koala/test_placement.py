@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulation.koala.jobs import Component
-from simulation.koala.placement import PLACEMENT_POLICIES, Replicas
+from simulation.koala.placement import Replicas
+from simulation.koala.policy import policy_of
+from simulation.koala.scheduler import PLACEMENT_POLICIES
 
 CLUSTERS = ("a", "b", "c", "d")
 idle_processors = st.lists(st.integers(0, 12), min_size=1, max_size=4).map(
@@ -35,7 +37,7 @@ def fitting(parts: list[Component], idle: dict[str, int]) -> list[tuple[str, ...
 @settings(max_examples=examples(200), deadline=None)
 def test_worst_fit_takes_the_emptiest_cluster_for_each(parts: list[Component], idle: dict[str, int]) -> None:
     """None is better at any step; where it fails, the emptiest is too full."""
-    placed = PLACEMENT_POLICIES["WF"](parts, idle, NOWHERE)
+    placed = policy_of(PLACEMENT_POLICIES, "WF").place(parts, idle, NOWHERE)
     left = dict(idle)
     for index, part in enumerate(parts):
         if placed is None and max(left.values()) < part.processors:
@@ -52,7 +54,7 @@ def test_worst_fit_takes_the_emptiest_cluster_for_each(parts: list[Component], i
 @settings(max_examples=examples(200), deadline=None)
 def test_cluster_minimization_takes_the_fewest_clusters(parts: list[Component], idle: dict[str, int]) -> None:
     """Of all assignments; and finds one whenever there is one."""
-    placed = PLACEMENT_POLICIES["CM"](parts, idle, NOWHERE)
+    placed = policy_of(PLACEMENT_POLICIES, "CM").place(parts, idle, NOWHERE)
     ways = fitting(parts, idle)
     assert (placed is None) == (not ways)
     if placed is not None:
@@ -66,7 +68,7 @@ def test_cluster_minimization_takes_the_fewest_clusters(parts: list[Component], 
 @settings(max_examples=examples(200), deadline=None)
 def test_the_flexible_one_splits_the_job_over_the_fewest_clusters(parts: list[Component], idle: dict[str, int]) -> None:
     """Single processors may go anywhere; so it is placed whenever there are enough in all."""
-    placed = PLACEMENT_POLICIES["FCM"](parts, idle, NOWHERE)
+    placed = policy_of(PLACEMENT_POLICIES, "FCM").place(parts, idle, NOWHERE)
     wanted = sum(part.processors for part in parts)
     assert (placed is None) == (sum(idle.values()) < wanted)
     if placed is None:
@@ -107,7 +109,7 @@ def test_close_to_files(size: int, files: set[str], idle: dict[str, int], where:
                 total += where.bytes_of[name] / max(links)
         return total
 
-    placed = PLACEMENT_POLICIES["CF"]([Component(size, tuple(sorted(files)))], idle, where)
+    placed = policy_of(PLACEMENT_POLICIES, "CF").place([Component(size, tuple(sorted(files)))], idle, where)
     able = {name: s for name, free in idle.items() if free >= size and (s := seconds(name)) is not None}
     assert (placed is None) == (not able)
     if placed is not None:

@@ -16,11 +16,9 @@ from simulation.koala import runner as runner_module
 from simulation.koala.clusters import Cluster, LocalUsers
 from simulation.koala.job_resize import TRANSITIONS, Change, Stimulus
 from simulation.koala.jobs import Component, Fate, KoalaJob, Obligation, Wish
-from simulation.koala.malleability_manager import Approach
-from simulation.koala.placement import PLACEMENT_POLICIES, Replicas
+from simulation.koala.placement import Replicas
 from simulation.koala.runner import Latencies
-from simulation.koala.scheduler import Koala, KoalaOptions
-from simulation.koala.size_policies import SIZE_POLICIES
+from simulation.koala.scheduler import APPROACHES, PLACEMENT_POLICIES, SIZE_POLICIES, Koala, KoalaOptions
 from simulation.koala.workloads import RECIPES, make_jobs
 from simulation.machine_files import load_machine, load_multicluster
 from simulation.malleable.malleability import Malleability, ResizeCost
@@ -42,7 +40,7 @@ def job(number: int, at_s: int, work_s: int, sizes: Sizes, **further) -> KoalaJo
     return KoalaJob(number, at_s * S, "test", work_s * S // least, least, how, parts, **further)
 
 
-def run(*jobs: KoalaJob, clusters=None, approach=Approach.PWA, sizes="FPSMA", poll_s=1, **further):
+def run(*jobs: KoalaJob, clusters=None, approach="PWA", sizes="FPSMA", poll_s=1, **further):
     latencies = further.pop("latencies", Latencies())
     local = further.pop("local_users", ())
     crashes = further.pop("crashes", ())
@@ -74,13 +72,13 @@ def test_pra_lets_nobody_in_while_a_running_job_can_grow() -> None:
         job(2, 0, 16, Sizes(8, 8, 8)),
         job(3, 1, 10, Sizes(5, 5, 5)),
     )
-    _, pra = run(*jobs, approach=Approach.PRA)
+    _, pra = run(*jobs, approach="PRA")
     assert history(pra, 1) == [(0, 2), (2, 10)]
     # 200 = 2 x 2 + 10 x 19.6: it ends at 21.6 s, which the poll at 22 s sees
     assert pra.records[2].started == 22 * S
-    _, pwa = run(*jobs, approach=Approach.PWA)
+    _, pwa = run(*jobs, approach="PWA")
     assert pwa.records[2].started == 2 * S
-    _, later = run(*jobs[::2], approach=Approach.PWA)
+    _, later = run(*jobs[::2], approach="PWA")
     assert history(later, 1)[:3] == [(0, 2), (0, 10), (1, 5)]
     assert later.records[1].started == 1 * S
 
@@ -250,7 +248,7 @@ def test_stealing_shrinks_for_all_who_wait_and_gives_out_what_is_released_as_it_
     assert average.records[3].started > 15 * S
 
 
-@pytest.mark.parametrize("policy", sorted(SIZE_POLICIES))
+@pytest.mark.parametrize("policy", SIZE_POLICIES.names())
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=examples(24), deadline=None)
 def test_any_history(policy: str, seed: int) -> None:
@@ -285,7 +283,7 @@ def test_any_history(policy: str, seed: int) -> None:
     koala, outcome = run(
         *jobs,
         clusters=clusters,
-        approach=draw.choice(list(Approach)),
+        approach=draw.choice(APPROACHES.names()),
         sizes=policy,
         placement=draw.choice(("WF", "CM", "FCM", "CF")),
         poll_s=draw.choice((1, 10)),
@@ -392,6 +390,7 @@ def test_a_file_that_is_no_multicluster(tmp_path: Path, text: str, words: str) -
 
 def test_options_that_do_not_exist_are_told() -> None:
     """With those that do."""
-    with pytest.raises(ConfigurationError, match="expected one of FPSMA, EGS"):
-        KoalaOptions(Approach.PRA, "FPMSA")
-    assert set(PLACEMENT_POLICIES) == {"WF", "CF", "CM", "FCM"}
+    with pytest.raises(ConfigurationError, match="unknown size policy 'fpmsa'; did you mean 'fpsma'"):
+        run(job(1, 0, 1, Sizes(2, 2, 2)), sizes="FPMSA")
+    assert set(PLACEMENT_POLICIES.names()) == {"wf", "cf", "cm", "fcm"}
+    assert set(APPROACHES.names()) == {"pra", "pwa"}

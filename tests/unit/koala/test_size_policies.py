@@ -9,7 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulation.koala.size_policies import SIZE_POLICIES, RunningMalleable, equal_sizes
+from simulation.koala.policy import policy_of
+from simulation.koala.scheduler import SIZE_POLICIES
+from simulation.koala.size_policies.equipartition import equal_sizes
+from simulation.koala.sizing import RunningMalleable
 from simulation.malleable.sizes import Sizes
 
 ANY = Sizes(2, 8, 46)
@@ -39,30 +42,30 @@ def all_of_it(message) -> int:
 def test_fpsma_offers_all_that_is_left_from_the_earliest_started_on() -> None:
     """Section 5.3.1: offer, get what is accepted, subtract, stop at nothing."""
     taken = {1: 3, 2: 0, 3: 7, 4: 9}
-    told = carry(SIZE_POLICIES["FPSMA"].grow(jobs(2, 2, 2, 2), 10), lambda message: taken[message.job])
+    told = carry(policy_of(SIZE_POLICIES, "FPSMA").grow(jobs(2, 2, 2, 2), 10), lambda message: taken[message.job])
     assert told == [(1, 10), (2, 7), (3, 7)]
 
 
 def test_fpsma_asks_from_the_latest_started_on_and_stops_when_it_has_more_than_enough() -> None:
     """FT gives 8 when asked for 5 (16 to 8): the printed `== 0` would go on below 0."""
-    told = carry(SIZE_POLICIES["FPSMA"].shrink(jobs(16, 16, 16), 5), lambda message: 8)
+    told = carry(policy_of(SIZE_POLICIES, "FPSMA").shrink(jobs(16, 16, 16), 5), lambda message: 8)
     assert told == [(3, -5)]
-    assert carry(SIZE_POLICIES["FPSMA"].shrink(jobs(3, 3, 3), 2), lambda message: 1) == [(3, -2), (2, -1)]
+    assert carry(policy_of(SIZE_POLICIES, "FPSMA").shrink(jobs(3, 3, 3), 2), lambda message: 1) == [(3, -2), (2, -1)]
 
 
 def test_egs_gives_equal_shares_and_the_bonus_to_the_least_recently_started() -> None:
     """11 over 4: 2 each, and one more for the first three; whatever is accepted."""
-    told = carry(SIZE_POLICIES["EGS"].grow(jobs(2, 2, 2, 2), 11), lambda message: 0)
+    told = carry(policy_of(SIZE_POLICIES, "EGS").grow(jobs(2, 2, 2, 2), 11), lambda message: 0)
     assert told == [(1, 3), (2, 3), (3, 3), (4, 2)]
-    assert carry(SIZE_POLICIES["EGS"].grow(jobs(2, 2, 2), 2), all_of_it) == [(1, 1), (2, 1)]
+    assert carry(policy_of(SIZE_POLICIES, "EGS").grow(jobs(2, 2, 2), 2), all_of_it) == [(1, 1), (2, 1)]
 
 
 def test_egs_takes_equal_shares_and_the_malus_from_the_most_recently_started() -> None:
     """7 over 3: the share is 2, not 7, and the malus is the latest one's: both printed otherwise."""
-    assert carry(SIZE_POLICIES["EGS"].shrink(jobs(9, 9, 9), 7), all_of_it) == [(3, -3), (2, -2), (1, -2)]
+    assert carry(policy_of(SIZE_POLICIES, "EGS").shrink(jobs(9, 9, 9), 7), all_of_it) == [(3, -3), (2, -2), (1, -2)]
 
 
-@pytest.mark.parametrize("name", sorted(SIZE_POLICIES))
+@pytest.mark.parametrize("name", SIZE_POLICIES.names())
 @given(
     sizes=st.lists(st.integers(2, 46), max_size=6),
     value=st.integers(1, 40),
@@ -79,14 +82,14 @@ def test_no_policy_gives_out_more_than_there_is(name: str, sizes: list[int], val
         assert 1 <= message.job <= len(running)
         assert message.processors
         if message.processors < 0:
-            assert SIZE_POLICIES[name].rebalances
+            assert policy_of(SIZE_POLICIES, name).rebalances
             return 0
         accepted = min(message.processors, answers[message.job])
         given_out += accepted
         assert given_out <= value
         return accepted
 
-    carry(SIZE_POLICIES[name].grow(running, value), answer)
+    carry(policy_of(SIZE_POLICIES, name).grow(running, value), answer)
 
 
 @given(sizes=st.lists(st.integers(2, 46), min_size=1, max_size=6), spare=st.integers(0, 99))
@@ -102,24 +105,24 @@ def test_equipartition_is_as_equal_as_can_be(sizes: list[int], spare: int) -> No
 
 def test_equipartition_mixes_growing_and_shrinking() -> None:
     """The paper names this as what tells it from EGS: a job of 2 beside one of 40, nothing idle."""
-    assert carry(SIZE_POLICIES["equipartition"].grow(jobs(40, 2), 0), all_of_it) == [(1, -19)]
-    assert carry(SIZE_POLICIES["equipartition"].grow(jobs(21, 2), 19), all_of_it) == [(2, 19)]
+    assert carry(policy_of(SIZE_POLICIES, "equipartition").grow(jobs(40, 2), 0), all_of_it) == [(1, -19)]
+    assert carry(policy_of(SIZE_POLICIES, "equipartition").grow(jobs(21, 2), 19), all_of_it) == [(2, 19)]
 
 
 def test_folding_doubles_the_smallest_and_halves_the_largest() -> None:
     """Sizes stay powers of two times what they were."""
-    assert carry(SIZE_POLICIES["folding"].grow(jobs(8, 2, 4), 7), all_of_it) == [(2, 2), (3, 4)]
-    assert carry(SIZE_POLICIES["folding"].shrink(jobs(8, 2, 16), 9), all_of_it) == [(3, -8), (1, -4)]
+    assert carry(policy_of(SIZE_POLICIES, "folding").grow(jobs(8, 2, 4), 7), all_of_it) == [(2, 2), (3, 4)]
+    assert carry(policy_of(SIZE_POLICIES, "folding").shrink(jobs(8, 2, 16), 9), all_of_it) == [(3, -8), (1, -4)]
 
 
 def test_the_strategies_of_2026() -> None:
     """Who has fewest above its minimum; up to the preferred size first; who has the least of its range."""
     narrow = RunningMalleable(9, 5, 4, Sizes(3, 4, 5))
     wide = RunningMalleable(8, 6, 6, Sizes(2, 20, 30))
-    assert carry(SIZE_POLICIES["minimum"].grow([narrow, wide], 3), all_of_it) == [(9, 1), (8, 2)]
-    assert carry(SIZE_POLICIES["average"].grow([narrow, wide], 3), all_of_it) == [(8, 3)]
-    assert carry(SIZE_POLICIES["preferred"].grow([narrow, wide], 15), all_of_it) == [(8, 14), (9, 1)]
-    assert carry(SIZE_POLICIES["average"].shrink([narrow, wide], 3), all_of_it) == [(9, -1), (8, -2)]
+    assert carry(policy_of(SIZE_POLICIES, "minimum").grow([narrow, wide], 3), all_of_it) == [(9, 1), (8, 2)]
+    assert carry(policy_of(SIZE_POLICIES, "average").grow([narrow, wide], 3), all_of_it) == [(8, 3)]
+    assert carry(policy_of(SIZE_POLICIES, "preferred").grow([narrow, wide], 15), all_of_it) == [(8, 14), (9, 1)]
+    assert carry(policy_of(SIZE_POLICIES, "average").shrink([narrow, wide], 3), all_of_it) == [(9, -1), (8, -2)]
 
 
 LIMITS = (Sizes(1, 1, 3), Sizes(1, 2, 5), Sizes(2, 2, 4))
@@ -149,12 +152,12 @@ def test_levelling_goes_by_who_has_least_and_most(name: str, limits: tuple[Sizes
             ways = {
                 way for way in everything if sum(way) == sum(start) + more and given_to_the_least(start, way, limits)
             }
-            assert after(start, carry(SIZE_POLICIES[name].grow(running, value), all_of_it)) in ways
+            assert after(start, carry(policy_of(SIZE_POLICIES, name).grow(running, value), all_of_it)) in ways
             fewer = min(value, sum(start) - sum(each.minimum for each in limits))
             ways = {
                 way for way in everything if sum(way) == sum(start) - fewer and taken_from_the_most(start, way, limits)
             }
-            assert after(start, carry(SIZE_POLICIES[name].shrink(running, value), all_of_it)) in ways
+            assert after(start, carry(policy_of(SIZE_POLICIES, name).shrink(running, value), all_of_it)) in ways
 
 
 def given_to_the_least(start: tuple[int, ...], way: tuple[int, ...], limits: tuple[Sizes, ...]) -> bool:

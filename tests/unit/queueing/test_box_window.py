@@ -34,29 +34,23 @@ def workload(seed: int) -> Workload:
 
 @pytest.mark.parametrize("counts", list(WindowCounts))
 @pytest.mark.parametrize("window", [1, 3, 40])
-@pytest.mark.parametrize(
-    "allocator", ["base", "base-no-wrap", "base-ring", "find-systems", "find-systems-mss", "room-ahead"]
-)
+@pytest.mark.parametrize("allocator", ["base", "base-no-wrap", "base-ring", "find-systems", "find-systems-mss"])
 def test_the_compiled_loop_makes_the_same_schedule(allocator: str, window: int, counts: WindowCounts) -> None:
     jobs = workload(seed=window)
-    requested = jobs.run_time * np.where(np.arange(JOBS) % 3, 1, 2)
     boxes = RankedBoxes(EXTENTS, make_policy(allocator, {}, BoxPolicy))
     machine = AngaraMachine(TorusLayout("t", "t", ("x", "y", "z"), EXTENTS), boxes)
-    scheduler = "window-room-ahead" if allocator == "room-ahead" else "window-first-fit"
     ended: dict[int, EndedJob] = {}
     simulation = QueueSimulation(
         machine,
-        make_scheduler(scheduler, {"window": window, "window_counts": counts}),
+        make_scheduler("window-first-fit", {"window": window, "window_counts": counts}),
         on_end=lambda one: ended.__setitem__(one.job.job_number, one),
     )
-    for number, (submit, run, asked, size) in enumerate(
-        zip(jobs.submit_time.tolist(), jobs.run_time.tolist(), requested.tolist(), jobs.size.tolist(), strict=True)
+    for number, (submit, run, size) in enumerate(
+        zip(jobs.submit_time.tolist(), jobs.run_time.tolist(), jobs.size.tolist(), strict=True)
     ):
-        simulation.submit(Job(number, submit, run, asked, JobRequest(number, size)))
+        simulation.submit(Job(number, submit, run, run, JobRequest(number, size)))
     simulation.run()
-    fast = run_window_first_fit(
-        boxes, jobs.submit_time, jobs.run_time, jobs.size, window=window, counts=counts, requested_time=requested
-    )
+    fast = run_window_first_fit(boxes, jobs.submit_time, jobs.run_time, jobs.size, window=window, counts=counts)
     assert fast.refused == 0
     assert fast.schedule.start_time.tolist() == [ended[number].start_time for number in range(JOBS)]
     assert fast.schedule.held.tolist() == [ended[number].placement.size for number in range(JOBS)]

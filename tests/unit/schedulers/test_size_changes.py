@@ -21,8 +21,7 @@ from simulation.queueing.run_history import PlacementRecorder, bars_without_plac
 from simulation.queueing.trace import job_line, schedule_as_swf
 from simulation.queueing.whole_log import SchedulerOptions, run_log
 from simulation.schedulers.interface import Job, Site
-from simulation.schedulers.policies.fcfs import HEAD
-from simulation.schedulers.policies.window_first_fit import WindowFirstFit
+from simulation.schedulers.ordered import OrderedQueue, OrderOptions
 from simulation.workload.metrics import occupancy, summarise, utilisation_while_arriving
 from simulation.workload.swf import SwfLog
 from simulation.workload.swf_text import FIELD_NAMES
@@ -35,11 +34,11 @@ def malleable(law=IDEAL, cost: ResizeCost = FREE, job_class: JobClass = JobClass
     return Malleability(job_class, Sizes(1, 2, 16), law, cost)
 
 
-class Scripted(WindowFirstFit):
+class Scripted(OrderedQueue):
     """FCFS that also gives jobs sizes at stated times."""
 
     def __init__(self, *script: tuple[int, int, int]) -> None:
-        super().__init__(HEAD)
+        super().__init__(OrderOptions())
         self.script = list(script)
         self.answers: list = []
 

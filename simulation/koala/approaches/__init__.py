@@ -1,0 +1,1 @@
+"""Approaches to job management, one a file; the name is the name of the file."""

@@ -1,0 +1,56 @@
+"""Cluster Minimization (CM)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+from simulation.koala.jobs import Component
+from simulation.koala.placement import Assignment, Placed, PlacementPolicy, Replicas
+
+
+class ClusterMinimization(PlacementPolicy):
+    """Cluster Minimization: the components of a co-allocated job go to as few clusters as they can.
+
+    Source: O. Sonmez, H. Mohamed and D. Epema, e-Science 2006. Few components make the exact search cheap: sets of
+    clusters are tried from small to large, among equals those with the most idle processors first.
+    """
+
+    def place(self, components: Sequence[Component], idle: Mapping[str, int], replicas: Replicas) -> Placed:
+        ordered = sorted(range(len(components)), key=lambda index: -components[index].processors)
+        clusters = sorted(idle, key=lambda name: -idle[name])
+        total = sum(component.processors for component in components)
+        for count in range(1, min(len(clusters), len(components)) + 1):
+            if sum(idle[name] for name in clusters[:count]) < total:
+                continue
+            for chosen in combinations(clusters, count):
+                left = {name: idle[name] for name in chosen}
+                where: dict[int, str] = {}
+                if _pack(components, ordered, left, where):
+                    return tuple(
+                        Assignment(where[index], component.processors, component.files)
+                        for index, component in enumerate(components)
+                    )
+        return None
+
+
+def _pack(components: Sequence[Component], rest: Sequence[int], left: dict[str, int], where: dict[int, str]) -> bool:
+    """Put the components, the largest first, into the rest of some clusters; return whether all found room."""
+    if not rest:
+        return True
+    index = rest[0]
+    wanted = components[index].processors
+    tried: set[int] = set()
+    for cluster, free in list(left.items()):
+        if free < wanted or free in tried:
+            continue  # another cluster with as many left has been tried already
+        tried.add(free)
+        left[cluster] -= wanted
+        where[index] = cluster
+        if _pack(components, rest[1:], left, where):
+            return True
+        left[cluster] += wanted
+    return False
+
+
+POLICY = ClusterMinimization()

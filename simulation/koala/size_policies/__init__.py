@@ -1,0 +1,1 @@
+"""Size policies, one a file; the name is the name of the file."""
