@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -16,7 +16,7 @@ from typing import Final
 from ramp.client.times import duration_of
 from ramp.errors import ConfigurationError, DocumentError, MachineError
 from simulation.kernel import MICROSECONDS_PER_SECOND
-from simulation.machines.interface import GridMachine, Machine, NodeState, has_places
+from simulation.machines.interface import GridMachine, Machine, NodeState, has_places, units_out
 from simulation.machines.view import units_named
 
 FAILURES_FORM: Final = "MTBF:REPAIR (mean times of a unit, as in 30d:4h), or a file with the trace's lines of outages"
@@ -42,6 +42,56 @@ class Outage:
     begin: int
     end: int | None
     reason: str = ""
+
+
+class Service:
+    """Which units of a machine are out of service as outages come and go.
+
+    Args:
+        machine: changed.
+        outages: by begin.
+
+    Attributes:
+        whole: a machine without outages, which decides what fits at all.
+        following: the outage that begins next; None after the last.
+        lasting: outages that have begun and not ended.
+        begun: all that have begun.
+    """
+
+    def __init__(self, machine: Machine, outages: Iterable[Outage]) -> None:
+        self._machine = machine
+        self._to_come = iter(outages)
+        self.following = next(self._to_come, None)
+        self.whole = machine if self.following is None else machine.copy()
+        self.lasting: list[Outage] = []
+        self.begun: list[Outage] = []
+
+    def begin(self, outage: Outage, *, awaits_more: bool) -> None:
+        """Note that an outage begins.
+
+        Args:
+            outage: the outage.
+            awaits_more: whether another one may follow; jobs are left.
+        """
+        self.lasting.append(outage)
+        self.begun.append(outage)
+        self.following = next(self._to_come, None) if awaits_more else None
+
+    def bring_up_to_date(self, changed: int) -> None:
+        """Set the states of units: those of a bit set, which an outage gave back, and all that are out."""
+        drained = down = 0
+        for each in self.lasting:
+            if each.state is NodeState.DOWN:
+                down |= each.units
+            else:
+                drained |= each.units
+        always = units_out(self.whole)
+        for units, state in (
+            (changed & ~(drained | down), NodeState.IDLE),
+            (drained & ~down, NodeState.DRAINED),
+            (down, NodeState.DOWN),
+        ):
+            self._machine.set_node_state(units & ~always, state)
 
 
 def outages_of(text: str, machine: Machine, *, first: int, seed: int) -> Iterator[Outage]:

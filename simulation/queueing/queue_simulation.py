@@ -21,9 +21,9 @@ from decimal import Decimal
 
 from ramp.errors import MachineError, RampError
 from simulation.kernel import MICROSECONDS_PER_SECOND, EventQueue
-from simulation.machines.interface import JobRequest, Machine, NodeState, Placement, Reallocation, units_out
+from simulation.machines.interface import JobRequest, Machine, NodeState, Placement, Reallocation
 from simulation.planning.plan import Plan
-from simulation.queueing.outages import Outage
+from simulation.queueing.outages import Outage, Service
 from simulation.schedulers.interface import (
     AdvanceReservation,
     Job,
@@ -107,7 +107,7 @@ class QueueSimulation:
         outages: by begin, no more than asked for: while jobs are left.
 
     Attributes:
-        outages: those that have begun.
+        service: the outages and what they take.
         refused: jobs that would not fit the empty machine; they never enter the queue.
         ended_count: number of jobs that have ended.
     """
@@ -137,16 +137,10 @@ class QueueSimulation:
         self._plan: Plan | None = None
         self._now = 0
         self._asked = 0
-        self._outages = iter(outages)
-        self._out: list[Outage] = []
-        self._whole = machine  # decides what fits at all
-        self.outages: list[Outage] = []
+        self.service = Service(machine, outages)
         self.refused: list[Job] = []
         self.ended_count = 0
-        first = next(self._outages, None)
-        if first is not None:
-            self._whole = machine.copy()
-            self._events.schedule(first.begin, (_Kind.SERVICE, first), _Kind.SERVICE)
+        self._schedule_outage(self.service.following, begins=True)
 
     @property
     def now(self) -> int:
@@ -298,7 +292,7 @@ class QueueSimulation:
         """
         while self.step():
             pass
-        if self._submitted and self._out:
+        if self._submitted and self.service.lasting:
             jobs = f"{len(self._submitted)} jobs never fit, first job {min(self._submitted)}"
             raise MachineError(f"{self._machine.name}: with the units left in service {jobs}")
         if self._submitted:
@@ -362,7 +356,7 @@ class QueueSimulation:
     def _admit(self, job: Job) -> bool:
         fits = self._fits_ever.get(job.kind)
         if fits is None:
-            fits = self._fits_ever[job.kind] = self._whole.fits_ever(job.request)
+            fits = self._fits_ever[job.kind] = self.service.whole.fits_ever(job.request)
         if fits:
             self._submitted.add(job.job_number)
             self._scheduler.submit(job)
@@ -407,34 +401,23 @@ class QueueSimulation:
 
     def _change_service(self, outage: Outage) -> None:
         """Take units out of service, or put them back where their outage has begun before."""
-        if outage in self._out:
-            self._out.remove(outage)
+        service = self.service
+        if outage in service.lasting:
+            service.lasting.remove(outage)
         else:
-            self._out.append(outage)
-            self.outages.append(outage)
-            if outage.end is not None:
-                self._events.schedule(outage.end, (_Kind.SERVICE, outage), _Kind.SERVICE)
-            left = self.ended_count + len(self.refused) < self._asked
-            following = next(self._outages, None) if left else None
-            if following is not None:
-                self._events.schedule(following.begin, (_Kind.SERVICE, following), _Kind.SERVICE)
+            service.begin(outage, awaits_more=self.ended_count + len(self.refused) < self._asked)
+            self._schedule_outage(service.following, begins=True)
+            self._schedule_outage(outage, begins=False)
             if outage.state is NodeState.DOWN:
                 self._requeue([each for each in self._running.values() if each.placement.nodes & outage.units])
-        drained = down = 0
-        for each in self._out:
-            if each.state is NodeState.DOWN:
-                down |= each.units
-            else:
-                drained |= each.units
-        always = units_out(self._whole)
-        for units, state in (
-            (outage.units & ~(drained | down), NodeState.IDLE),
-            (drained & ~down, NodeState.DRAINED),
-            (down, NodeState.DOWN),
-        ):
-            self._machine.set_node_state(units & ~always, state)
+        service.bring_up_to_date(outage.units)
         self._scheduler.released()
         self._plan = None
+
+    def _schedule_outage(self, outage: Outage | None, *, begins: bool) -> None:
+        time = None if outage is None else outage.begin if begins else outage.end
+        if outage is not None and time is not None:
+            self._events.schedule(time, (_Kind.SERVICE, outage), _Kind.SERVICE)
 
     def _requeue(self, lost: Sequence[RunningJob]) -> None:
         for running in lost:

@@ -190,7 +190,7 @@ def run_log(
         changed = np.flatnonzero(ran)[resized.job]
         held[changed] = size[changed] = mean[resized.job]
     schedule = Schedule(jobs.submit_time[ran], start[ran], end[ran], size[ran], held[ran], capacity, resized)
-    happened = tuple(simulation.outages)
+    happened = tuple(simulation.service.begun)
     return LogRun(jobs.select(ran), schedule, cut[ran], len(simulation.refused), granted, happened, requeued)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ BOOT = ((1, 180), (16, 360), (64, 600), (128, 900))
 """Of bgl-slurm.toml: midplanes and seconds; 10 s before, 300 s after."""
 
 
+@cache
 def cells_of(hostlist: str) -> set[str]:
     """Names of the midplanes of a host list of boxes, read without the product's parser."""
     found = set()
@@ -113,7 +115,7 @@ def test_a_job_on_a_failed_midplane_starts_anew_and_one_on_a_drained_one_runs_on
         for line in run.trace if "job_number" in line
     ]  # fmt: skip
     assert told == [
-        (1, 0, 0, 50, "node_fail"), (2, 0, 0, 100, None), (1, 50, 90, 190, None), (3, 120, 150, 160, None),
+        (1, 0, 0, 50, "node_fail"), (2, 0, 0, 100, None), (3, 120, 150, 160, None), (1, 50, 90, 190, None),
     ]  # fmt: skip
     machine = load_machine("bgl")
     rows = [(n, line) for n, line in enumerate(run.trace, 1) if n > 1]
