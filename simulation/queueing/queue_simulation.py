@@ -401,18 +401,16 @@ class QueueSimulation:
 
     def _change_service(self, outage: Outage) -> None:
         """Take units out of service, or put them back where their outage has begun before."""
-        service = self.service
-        if outage in service.lasting:
-            service.lasting.remove(outage)
+        if outage in self.service.lasting:
+            self.service.lasting.remove(outage)
         else:
-            service.begin(outage, awaits_more=self.ended_count + len(self.refused) < self._asked)
-            self._schedule_outage(service.following, begins=True)
+            self.service.begin(outage, awaits_more=self.ended_count + len(self.refused) < self._asked)
+            self._schedule_outage(self.service.following, begins=True)
             self._schedule_outage(outage, begins=False)
             if outage.state is NodeState.DOWN:
                 self._requeue([each for each in self._running.values() if each.placement.nodes & outage.units])
-        service.bring_up_to_date(outage.units)
+        self.service.bring_up_to_date(outage.units)
         self._scheduler.released()
-        self._plan = None
 
     def _schedule_outage(self, outage: Outage | None, *, begins: bool) -> None:
         time = None if outage is None else outage.begin if begins else outage.end
