@@ -139,7 +139,10 @@ class OneResource(One):
         more: list[fx.Effect] = []
         for effect in effects:
             if isinstance(effect, fx.QuoteSlots):
-                slots = tuple(Slot(HOUR, 2 * HOUR, unit.cores.total, 0.5, self.placement) for unit in effect.units)
+                slots = tuple(
+                    Slot(HOUR, 2 * HOUR, unit.cores.total, 0.5, self.placement)  # type: ignore[union-attr]
+                    for unit in effect.units
+                )
                 more += self.party.handle(ev.SlotsQuoted(effect.call_id, slots), now)
             elif isinstance(effect, fx.PriceSlots):
                 prices = tuple(paper_price(question) for question in effect.questions)
