@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -22,7 +23,7 @@ from ramp.model.instant import Duration
 from ramp.runtime.state_folder import StateFolder
 from simulation.lab import check_pictures
 from simulation.machine_files import FLAT_PREFIX, load_machine, machine_names
-from simulation.machines.hostlist import DEFAULT_DIMENSIONS, compress, expand
+from simulation.machines.hostlist import DEFAULT_DIMENSIONS, compress, expand, expand_coordinates
 from simulation.machines.interface import Machine, has_cables
 from simulation.machines.render import DOCUMENTED_LETTERS, SMAP_LETTERS, Display, Style, letters_of, map_lines, render
 from simulation.machines.slurm_options import parse_options
@@ -46,7 +47,11 @@ _DISPLAYS: dict[str, Display] = {display[0]: display for display in get_args(Dis
 
 
 @click.command(
-    epilog=example("ramp hostlist 'bgl[000x133]'", "ramp hostlist --compress bgl000 bgl001", "ramp hostlist -c < names")
+    epilog=example(
+        "ramp hostlist 'bgl[000x133]'",
+        "ramp hostlist --compress bgl000 bgl001",
+        "ramp hostlist 'bgl[100x300]' --cables bgl",
+    )
 )
 @click.argument("lists", nargs=-1)
 @click.option("-c", "--compress", "compressed", is_flag=True, help="Print one list instead of names.")
@@ -58,15 +63,22 @@ _DISPLAYS: dict[str, Display] = {display[0]: display for display in get_args(Dis
     show_default=True,
     help="With --compress: number of coordinate digits in a name; 1: names have only numbers.",
 )
+@click.option("--cables", "machine_name", metavar="MACHINE", help="Print the cables of MACHINE that can join these "
+              "midplanes, a box: link sets of each dimension.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list; with --compress an object.")
-def hostlist(lists: tuple[str, ...], compressed: bool, count: bool, dimensions: int, as_json: bool) -> None:
+def hostlist(
+    lists: tuple[str, ...], compressed: bool, count: bool, dimensions: int, machine_name: str | None, as_json: bool
+) -> None:
     """Print the names of Slurm's LISTS of midplanes and hosts (bgl[000x733], linux[0-3]), one a line.
 
     LISTS are names or host lists; without any they come from standard input.
     """
     texts = lists or tuple(sys.stdin.read().split())
     names = [name for text in texts for name in expand(text)]
-    if count:
+    if machine_name is not None:
+        lines = _link_sets(load_machine(machine_name), ",".join(names))
+        click.echo(json.dumps(lines) if as_json else "\n".join(lines))
+    elif count:
         click.echo(json.dumps(len(names)))
     elif compressed:
         text = compress(names, dimensions=dimensions)
@@ -99,6 +111,7 @@ def hostlist(lists: tuple[str, ...], compressed: bool, count: bool, dimensions: 
               help="Colour the letters; auto: on a terminal, unless NO_COLOR is set.")  # fmt: skip
 @click.option("--test-only", "test_options", metavar="OPTIONS", help="Also show the place of a job with these Slurm "
               "options: '--geometry=2x2x2 --conn-type=TORUS'.")  # fmt: skip
+@click.option("--cables", is_flag=True, help="With --test-only: print the cables of the place.")
 @click.option("--svg", "svg_path", type=output_type, help="File of a 3D picture.")
 @click.option("--png", "png_path", type=output_type, help="File of a 3D picture.")
 @click.option("--horizon", type=duration_type, default="24h", show_default=True, metavar="TIME",
@@ -120,6 +133,7 @@ def smap(
     lower: bool,
     color: str,
     test_options: str | None,
+    cables: bool,
     svg_path: Path | None,
     png_path: Path | None,
     horizon: Duration,
@@ -171,8 +185,7 @@ def smap(
                 click.echo(json.dumps(_as_json(shown_machine, view, style.letters, trial) | now, indent=2))
             else:
                 _print_map(view, _DISPLAYS[display], style, clear=iterate_s is not None)
-                if live is not None:
-                    click.echo(live.load_line)
+                click.echo(_notes(trial if cables else None, live), nl=False)
             if trial is not None and not trial.fits_empty:
                 click.echo(f"this job would not fit {view.machine} even if nothing ran there", err=True)
     except KeyboardInterrupt:
@@ -265,6 +278,24 @@ def _with_trial(machine: Machine, view: MachineView, options_text: str) -> Trial
     return try_job(machine, view, request, str(options.node_use))
 
 
+def _notes(trial: Trial | None, live: LiveMap | None) -> str:
+    lines = [*(() if trial is None else trial.cables), *(() if live is None else [live.load_line])]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _link_sets(machine: Machine, names: str) -> list[str]:
+    # only here: the tables of the machine take a while
+    from simulation.machines.bluegene.cable_table import link_set_lines
+
+    if not has_cables(machine):
+        raise MachineError(f"{machine.name}: --cables needs a machine with cabled lines")
+    cells = expand_coordinates(names, machine.prefix, len(machine.extents))
+    members = [sorted(set(axis)) for axis in zip(*cells, strict=True)]
+    if prod(map(len, members)) != len(set(cells)):
+        raise MachineError(f"--cables: expected a box of midplanes, got {compress(names.split(','))}")
+    return link_set_lines(machine, members)
+
+
 def _print_map(view: MachineView, display: Display, style: Style, *, clear: bool) -> None:
     text = render(view, display, style)
     if clear and sys.stdout.isatty():
@@ -332,6 +363,7 @@ def _as_json(machine: Machine, view: MachineView, letters: str, trial: Trial | N
         else {
             "fits": trial.placement is not None,
             "fits_empty": trial.fits_empty,
+            "cables": list(trial.cables),
             "link_count": None if trial.placement is None else trial.placement.link_count,
         },
     }

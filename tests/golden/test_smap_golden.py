@@ -391,6 +391,21 @@ def test_hostlist_commands():
     assert run(hostlist, "--compress", "--dimensions", 1, "n100", "n101") == "n[100-101]\n"
 
 
+def test_the_link_sets_of_figure_5_and_the_cables_of_a_place():
+    """Aridor and others 2005, figure 5: midplanes 1, 2, 3 of an x-line; and figure 3's torus {0,1,2}, through 3."""
+    lines = run(hostlist, "bgl[100x300]", "--cables", "bgl").splitlines()
+    assert lines[0].startswith("x  {1,2,3}  MESH   {3,6} {1,2,3} ")
+    assert lines[1].startswith("x  {1,2,3}  TORUS  {1,2,3,6} ")
+    printed = run(smap, "bgl", "--test-only", "-g 3x2x1 -R --conn-type=TORUS", "--cables").splitlines()[-3:]
+    assert printed == [
+        "x  {0,1,2}  TORUS  1:2.2>0.5 2:0.2>1.5 3:1.2>3.5 6:3.4>2.3  way 0>1>(3)>2>0  on 2 x-lines",
+        "y  {0,1}  TORUS  0:0.2>1.5 1:1.2>3.5 2:3.2>2.5 3:2.2>0.5  way 0>1>(3)>(2)>0  on 3 y-lines",
+        "z  {0}  TORUS  no cables  way 0  on 6 z-lines",
+    ]
+    with pytest.raises(MachineError, match=r"expected a box of midplanes, got bgl\[000,011\]"):
+        run(hostlist, "bgl000,bgl011", "--cables", "bgl")
+
+
 def test_what_is_no_trace_is_told_without_the_systems_words(tmp_path):
     from ramp.errors import DocumentError
 
