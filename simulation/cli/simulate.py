@@ -134,8 +134,8 @@ def simulate(
     continues with --overrun keep.
 
     Events of one instant are processed in this order: ends, submissions, then one decision. --event-order pyss follows
-    that simulator: submissions before ends, a decision after each, and the plan counts a job as gone at its expected
-    end.
+    that simulator: submissions before ends, a decision after each, the plan counts a job as gone at its expected
+    end, and a job that outruns its request is planned with its run time.
 
     With --malleable-share some jobs are malleable: they prefer the log's size, may have a fourth to four times of it,
     and speed up by Downey's model, drawn for each. A job's run time follows from its speed-up; written logs contain the
@@ -150,6 +150,9 @@ def simulate(
             if left := left_out(prepared.log):
                 words = "jobs have no known size, submission or run time"
                 click.echo(f"{left} of the log's {len(prepared.log)} {words}", err=True)
+            if partial := prepared.log.partial:
+                words = "lines are partial executions (status 2, 3, 4), replaced by one line for each job"
+                click.echo(f"{partial} of the log's {words}", err=True)
             if prepared.counts_only:
                 return None
             advance, ended = stack.enter_context(progress_of("jobs")), itertools.count(1)

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from simulation.compiling import compiled
 from simulation.machines.bluegene.machine import BlueGene
 from simulation.machines.bluegene.occupancy import StateVector
-from simulation.machines.bluegene.search import first_fit
+from simulation.machines.bluegene.search import Tables, first_fit
 from simulation.machines.interface import JobRequest, Placement
-from simulation.planning.cabled_search import Tables, tables_of
 
 _FIRST_ROOM = 64
 
@@ -81,10 +80,7 @@ def promised_place(
         after = middle + 1
         while after < count and ends[order[after]] == ends[order[middle]]:
             after += 1
-        found = first_fit(
-            left[after], kinds, tables.kind_rows, tables.candidate_units, tables.candidate_rows, tables.link_sets,
-            tables.link_costs, tables.lines, answer,
-        )  # fmt: skip
+        found = first_fit(left[after], kinds, tables, answer)
         if found < 0:
             low = after
         else:
@@ -95,10 +91,7 @@ def promised_place(
     while after < count and ends[order[after]] == ends[order[low]]:
         after += 1
     times[0] = ends[order[low]]
-    first_fit(
-        left[after], kinds, tables.kind_rows, tables.candidate_units, tables.candidate_rows, tables.link_sets,
-        tables.link_costs, tables.lines, answer,
-    )  # fmt: skip
+    first_fit(left[after], kinds, tables, answer)
     return True
 
 
@@ -125,10 +118,7 @@ def first_fit_beside(
         Index into `kinds`, or -1.
     """
     for index in range(kinds.shape[0]):
-        found = first_fit(
-            beside if clear[index] else busy, kinds[index : index + 1], tables.kind_rows, tables.candidate_units,
-            tables.candidate_rows, tables.link_sets, tables.link_costs, tables.lines, answer,
-        )  # fmt: skip
+        found = first_fit(beside if clear[index] else busy, kinds[index : index + 1], tables, answer)
         if found >= 0:
             return index
     return -1
@@ -150,7 +140,6 @@ class CabledBackfill:
         self._masks: NDArray[np.uint64] = np.zeros((_FIRST_ROOM, machine.catalogue.state_words), np.uint64)
         self._times: NDArray[np.int64] = np.zeros(2, np.int64)
         self._answer: NDArray[np.int64] = np.zeros(1 + 2 * len(machine.extents), np.int64)
-        self._tables: tuple[int, Tables] | None = None
         self._beside: StateVector = machine.state_vector()
         self._promised: StateVector = np.zeros_like(self._beside)
 
@@ -195,7 +184,7 @@ class CabledBackfill:
         slots = np.fromiter(self._slots.values(), np.int64, len(self._slots))
         out = self._machine.out_of_service()
         found = promised_place(
-            self._starts, self._lengths, self._masks, slots, now, out, self._up_to_date(), kinds, self._times,
+            self._starts, self._lengths, self._masks, slots, now, out, catalogue.tables, kinds, self._times,
             self._answer,
         )  # fmt: skip
         if not found:
@@ -221,8 +210,9 @@ class CabledBackfill:
             clear = [keeps_clear for each, keeps_clear in zip(numbers, clear, strict=True) for _ in each]
         busy = self._machine.state_vector()
         np.bitwise_or(busy, self._promised, out=self._beside)
+        tables = self._machine.catalogue.tables
         found: int = first_fit_beside(
-            busy, self._beside, np.array(clear, np.bool_), np.array(kinds, np.int64), self._up_to_date(), self._answer
+            busy, self._beside, np.array(clear, np.bool_), np.array(kinds, np.int64), tables, self._answer
         )
         if found < 0:
             return None
@@ -231,9 +221,3 @@ class CabledBackfill:
             found -= len(numbers[index])
             index += 1
         return index, self._machine.catalogue.placement(self._answer, wishes[index][0].job_id)
-
-    def _up_to_date(self) -> Tables:
-        arrays = self._machine.catalogue.arrays
-        if self._tables is None or self._tables[0] != len(arrays.kind_rows):
-            self._tables = (len(arrays.kind_rows), tables_of(self._machine))
-        return self._tables[1]

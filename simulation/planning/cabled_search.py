@@ -6,37 +6,13 @@ simulation/machines/bluegene/search.py, touch this file.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from simulation.compiling import compiled
-from simulation.machines.bluegene.machine import BlueGene
-from simulation.machines.bluegene.search import first_fit
+from simulation.machines.bluegene.search import Tables, first_fit
 from simulation.planning.floors import FloorArrays, floor_of, note_floor
 from simulation.planning.step_table import Steps, change, next_window, step_at
-
-
-class Tables(NamedTuple):
-    """What `machines.bluegene.search.first_fit` scans, and the number of units of the machine, shape (1,)."""
-
-    kind_rows: NDArray[np.int64]
-    candidate_units: NDArray[np.uint64]
-    candidate_rows: NDArray[np.int64]
-    link_sets: NDArray[np.uint64]
-    link_costs: NDArray[np.int64]
-    lines: NDArray[np.int64]
-    units: NDArray[np.int64]
-
-
-def tables_of(machine: BlueGene) -> Tables:
-    """Return a machine's tables as they are now."""
-    arrays = machine.catalogue.arrays
-    return Tables(
-        arrays.kind_rows, arrays.candidate_units, arrays.candidate_rows, arrays.link_sets, arrays.link_costs,
-        arrays.lines, np.array([machine.grid.size], np.int64),
-    )  # fmt: skip
 
 
 @compiled
@@ -85,10 +61,7 @@ def earliest_place(
                 anew = True
                 break
         if anew or not failed_before:
-            found = first_fit(
-                union, kinds, tables.kind_rows, tables.candidate_units, tables.candidate_rows, tables.link_sets,
-                tables.link_costs, tables.lines, answer,
-            )  # fmt: skip
+            found = first_fit(union, kinds, tables, answer)
             if found >= 0:
                 return time
             for word in range(union.shape[0]):  # a loop: numba takes seconds to compile an assignment to a slice
@@ -107,9 +80,9 @@ def mask_of_answer(tables: Tables, unit_words: int, answer: NDArray[np.int64], m
     row = answer[0]
     for word in range(unit_words):
         mask[word] = tables.candidate_units[row, word]
-    dimensions = (tables.candidate_rows.shape[1] - 2) // 4
+    dimensions = (tables.candidate_rows.shape[1] - 3) // 4
     for dimension in range(dimensions):
-        column = 2 + 4 * dimension
+        column = 3 + 4 * dimension
         for line in range(tables.candidate_rows[row, column + 2], tables.candidate_rows[row, column + 3]):
             mask[tables.lines[line]] |= tables.link_sets[answer[1 + dimension]]
 

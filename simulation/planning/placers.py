@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from simulation.machines.bluegene.machine import BlueGene
 from simulation.machines.grid import Grid
 from simulation.machines.interface import JobRequest, Machine, NodeState, Placement, has_cables, units_out
-from simulation.planning.cabled_search import Tables, earliest_place, plan_in_order, tables_of
+from simulation.planning.cabled_search import earliest_place, plan_in_order
 from simulation.planning.floors import Floors, floor_of, note_floor
 from simulation.planning.step_table import Steps, change, next_window, step_at
 
@@ -40,7 +40,6 @@ class CabledPlacer:
         self.unit_words = -(-self.units // WORD_BITS)
         self._union = np.zeros_like(self.out)
         self._answer: NDArray[np.int64] = np.zeros(1 + 2 * len(machine.extents), np.int64)
-        self._tables: tuple[int, Tables] | None = None
 
     def mask(self, placement: Placement) -> StateVector:
         """Return what a placement holds."""
@@ -57,7 +56,16 @@ class CabledPlacer:
         catalogue = self._machine.catalogue
         kinds = catalogue.kinds_of(request)
         begin = earliest_place(
-            steps, count, self._up_to_date(), kinds, request.size, length, not_before, latest, self._union, self._answer
+            steps,
+            count,
+            self._machine.catalogue.tables,
+            kinds,
+            request.size,
+            length,
+            not_before,
+            latest,
+            self._union,
+            self._answer,
         )
         return None if begin < 0 else (begin, catalogue.placement(self._answer, request.job_id))
 
@@ -77,17 +85,11 @@ class CabledPlacer:
             kinds[group, : len(numbers)] = numbers
         sizes = np.array([request.size for request in requests], np.int64)
         begins = np.empty(len(requests), np.int64)
+        tables = self._machine.catalogue.tables
         count = plan_in_order(
-            steps, count, self._up_to_date(), floors.arrays, groups, kinds, sizes, lengths, self._union, self._answer,
-            begins,
-        )  # fmt: skip
+            steps, count, tables, floors.arrays, groups, kinds, sizes, lengths, self._union, self._answer, begins
+        )
         return count, begins
-
-    def _up_to_date(self) -> Tables:
-        arrays = self._machine.catalogue.arrays
-        if self._tables is None or self._tables[0] != len(arrays.kind_rows):
-            self._tables = (len(arrays.kind_rows), tables_of(self._machine))
-        return self._tables[1]
 
 
 class UnitPlacer:

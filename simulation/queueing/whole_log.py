@@ -300,7 +300,10 @@ def _run_flat(
     duration = ran.run_time
     if options.overrun is Overrun.CUT:
         duration = np.minimum(duration, ran.requested_time)
-    start = loop(ran.submit_time, duration, ran.requested_time, ran.size, machine.capacity, *its_options)
+    requested = ran.requested_time
+    if options.event_order is EventOrder.PYSS:
+        requested = np.maximum(requested, ran.run_time)  # what it plans with
+    start = loop(ran.submit_time, duration, requested, ran.size, machine.capacity, *its_options)
     if np.shape(start) != ran.submit_time.shape or (start < ran.submit_time).any():
         raise MachineError(f"the compiled version of {options.name} gives a job no start or one before its submission")
     end = start + duration

@@ -10,7 +10,7 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,11 +19,13 @@ from numpy.typing import NDArray
 
 from ramp.errors import WorkloadError
 from ramp.runtime.atomic_writes import write_output
-from simulation.workload.swf_text import FIELD_COUNT, parse_text
+from simulation.workload.swf_text import FIELD_COUNT, FIELD_NAMES, parse_text
 
 Int64Array = NDArray[np.int64]
 
 UNKNOWN: Final = -1
+_CONTINUED, _LAST_COMPLETED, _LAST_FAILED = 2, 3, 4
+_RUN_TIME, _STATUS = FIELD_NAMES.index("run_time"), FIELD_NAMES.index("status")
 
 
 class _Field:
@@ -48,12 +50,14 @@ class SwfLog:
             kept as Python's surrogate escapes.
         source: where it was read.
         lines: the line of each job there, from 1, shape (jobs,); None where it was not read.
+        partial: lines of partial executions that `whole_jobs` has left out or joined.
     """
 
     columns: Int64Array
     comments: tuple[str, ...] = ()
     source: Path | str = "<memory>"
     lines: Int64Array | None = None
+    partial: int = 0
 
     job_number = _Field(0)
     """Field 1: number of the job, counted from 1."""
@@ -146,7 +150,29 @@ class SwfLog:
             A log with the same comments.
         """
         lines = None if self.lines is None else self.lines[jobs]
-        return SwfLog(self.columns[:, jobs], self.comments, self.source, lines)
+        return SwfLog(self.columns[:, jobs], self.comments, self.source, lines, self.partial)
+
+    def whole_jobs(self) -> SwfLog:
+        """Return the log with one line a job, where lines of status 2, 3 and 4 tell of its partial executions.
+
+        The format gives such a job a summary line too, and recommends it for studies of workloads: the partial lines
+        are left out. Those of a job without a summary line are joined: the first one with the sum of the run times.
+        """
+        partial = (self.status >= _CONTINUED) & (self.status <= _LAST_FAILED)
+        if not partial.any():
+            return self
+        numbers = self.job_number
+        keep, columns = ~partial, self.columns.copy()
+        parts = np.flatnonzero(partial & ~np.isin(numbers, numbers[keep]))
+        _, first, job = np.unique(numbers[parts], return_index=True, return_inverse=True)
+        run_time, last = np.zeros(len(first), np.int64), np.zeros(len(first), np.int64)
+        np.add.at(run_time, job, np.maximum(self.run_time[parts], 0))
+        last[job] = self.status[parts]  # of several assignments the last one holds
+        joined = parts[first]
+        columns[_RUN_TIME, joined] = run_time
+        columns[_STATUS, joined] = np.select([last == _LAST_FAILED, last == _LAST_COMPLETED], [0, 1], UNKNOWN)
+        keep[joined] = True
+        return replace(replace(self, columns=columns).select(keep), partial=int(partial.sum()))
 
 
 def read_swf(path: Path | str) -> SwfLog:
@@ -156,7 +182,7 @@ def read_swf(path: Path | str) -> SwfLog:
         path: the file.
 
     Returns:
-        The log in the order of its lines.
+        The log in the order of its lines, without partial executions of jobs (`SwfLog.whole_jobs`).
 
     Raises:
         WorkloadError: the file cannot be read, or a line is no job line; names the file and the line.
@@ -168,7 +194,7 @@ def read_swf(path: Path | str) -> SwfLog:
             data = gzip.decompress(data)
     except (OSError, EOFError, zlib.error) as error:
         raise WorkloadError(f"cannot be read: {error}", path=path) from error
-    return parse_swf(data, source=path)
+    return parse_swf(data, source=path).whole_jobs()
 
 
 def parse_swf(data: bytes, *, source: Path | str = "<memory>") -> SwfLog:

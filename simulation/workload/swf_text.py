@@ -69,6 +69,8 @@ def parse_text(data: bytes, source: Path | str) -> tuple[Int64Array, list[bytes]
     if data[:2] in {b"\xff\xfe", b"\xfe\xff"}:
         raise WorkloadError("wrong encoding: got UTF-16, expected ASCII or UTF-8; convert the file", path=source)
     data = data.removeprefix(_BYTE_ORDER_MARK)
+    if b"\n" not in data:
+        data = data.replace(b"\r", b"\n")  # line ends of old Macintosh files
     comments, jobs, numbers = _split_comments(data)
     parsed = _parse_at_once(jobs)
     if parsed is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +33,8 @@ def ctc_as_pyss_reads_it() -> JobTable:
     if path is None:
         pytest.skip(f"{CTC} is not on this computer (RAMP_LOGS is {os.environ.get('RAMP_LOGS', 'not set')})")
     log = read_swf(path)
-    log = log.select(log.run_time > 0)
+    ran = np.flatnonzero(log.run_time > 0)
+    log = log.select(ran)
     run, requested = log.run_time, log.requested_time
     return JobTable(
         log.job_number,
@@ -40,7 +42,7 @@ def ctc_as_pyss_reads_it() -> JobTable:
         np.maximum(np.minimum(run, requested), 1) * SECOND,
         np.maximum(np.maximum(run, requested), 1) * SECOND,
         np.minimum(log.processors, 338),
-        np.arange(len(log)),
+        ran,
     )
 
 
@@ -67,9 +69,14 @@ def test_backfilling_agrees_with_pyss(
 
 
 def test_in_the_event_order_of_pyss_its_means_are_ours(ctc_as_pyss_reads_it: JobTable) -> None:
-    """To the last digit that it prints: without the first 1 % of jobs to end, and those after the last submission."""
+    """To the last digit that it prints: without the first 1 % of jobs to end, and those after the last submission.
+
+    From the log's own times: 7 180 of these jobs outrun their requests.
+    """
+    log = read_swf(find_log(CTC) or "").select(ctc_as_pyss_reads_it.line)
+    times = {"run_time": log.run_time * SECOND, "requested_time": np.maximum(log.requested_time, 1) * SECOND}
     options = SchedulerOptions("easy", event_order=EventOrder.PYSS)
-    schedule = run_log(FlatMachine(338), ctc_as_pyss_reads_it, options).schedule
+    schedule = run_log(FlatMachine(338), replace(ctc_as_pyss_reads_it, **times), options).schedule
     counted = np.argsort(schedule.end_time, kind="stable")[len(schedule) // 100 :]
     counted = counted[schedule.end_time[counted] <= schedule.submit_time.max()]
     wait = (schedule.start_time - schedule.submit_time)[counted]

@@ -40,10 +40,10 @@ TABLES: dict[str, dict] = {name: {} for name in LINES}
 
 
 @cache
-def built(name: str, allocator: str | None = None) -> BlueGene:
+def built(name: str, allocator: str | None = None, **options: str) -> BlueGene:
     """A machine of the project, its tables made here, once, and not taken from the user's cache."""
     text = (machine_directory() / f"{name}.toml").read_text(encoding="utf-8")
-    return build_machine(tomllib.loads(text), source=name, options=BuildOptions(allocator))
+    return build_machine(tomllib.loads(text), source=name, options=BuildOptions(allocator, options))
 
 
 shapes = st.tuples(*[st.integers(1, 4)] * 3) | st.sampled_from([(8, 1, 1), (8, 2, 1), (1, 4, 8), (8, 4, 4), (2, 2, 5)])
@@ -88,21 +88,32 @@ def fail_both(machine: BlueGene, plain: loop.LoopMachine, failed: list, drained:
 @settings(max_examples=examples(20))
 @given(steps=long_histories, failed=failures, drained=st.lists(st.integers(0, 127), max_size=3))
 def test_every_decision_agrees_with_the_plain_loop(name, steps, failed, drained):
-    machine, plain = built(name).copy(), reference(name)
+    agree(name, "links", steps, failed, drained)
+
+
+@pytest.mark.parametrize("merit", ["corner", "fragmentation"])
+@settings(max_examples=examples(20))
+@given(seed=st.integers(0, 1 << 32), drained=st.lists(st.integers(0, 127), max_size=3))
+def test_every_decision_by_another_merit_agrees_with_the_plain_loop(merit, seed, drained):
+    agree("bgl", merit, long_history(seed)[:40], [], drained)
+
+
+def agree(name, merit, steps, failed, drained):
+    machine, plain = built(name, merit=merit).copy(), reference(name)
     fail_both(machine, plain, failed, drained)
     for job, (shape, rotate, torus, releases, victim) in enumerate(steps):
         volume = shape[0] * shape[1] * shape[2]
         connection = Connection.TORUS if torus else Connection.MESH
         got = machine.place(JobRequest(job, volume, shape, rotate, connection))
-        want = plain.place(shape, rotate, torus)
+        want = plain.place(shape, rotate, torus, merit)
         if want is None:
             assert got is None
         else:
-            box, chosen, merit = want
+            box, chosen, links = want
             assert got is not None
             assert got.members == tuple(tuple(side) for side in box)
             assert got.links == tuple(tuple(sorted(labels)) for labels in chosen)
-            assert got.link_count == merit
+            assert got.link_count == links
             machine.allocate(got)
             plain.allocate(job, box, chosen)
         for _ in range(releases if want is None else 0):

@@ -5,6 +5,7 @@ Serves the property tests (every decision must agree) and the benchmark (what th
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import permutations, product
 
 W14 = [
@@ -41,6 +42,13 @@ def link_sets(width: int, cables: list[str], members: frozenset[int], torus: boo
     for start in members:
         walk(start, start, frozenset({start}), frozenset())
     return sorted(found, key=lambda labels: (len(labels), sorted(labels)))
+
+
+@cache
+def all_boxes(extents: tuple[int, ...]) -> list[frozenset[tuple[int, ...]]]:
+    """The midplanes of all boxes of a machine, the largest first."""
+    sides = [[range(low, high) for high in range(width + 1) for low in range(high)] for width in extents]
+    return sorted((frozenset(product(*box)) for box in product(*sides)), key=len, reverse=True)
 
 
 class LoopMachine:
@@ -86,11 +94,21 @@ class LoopMachine:
                 return labels
         return None
 
+    def largest_free_box(self, box: list[range]) -> int:
+        """Midplanes of the largest box, of all in the machine, that is free and stays so beside a box."""
+        taken = self.taken_units | set(product(*box))
+        return next((len(cells) for cells in all_boxes(tuple(self.extents)) if taken.isdisjoint(cells)), 0)
+
     def place(
-        self, shape: tuple[int, ...], rotate: bool, torus: bool
+        self, shape: tuple[int, ...], rotate: bool, torus: bool, by: str = "links"
     ) -> tuple[list[range], list[frozenset[int]], int] | None:
-        """The candidate with the fewest links over all lines; the first found among equals."""
+        """The candidate with the best merit, by default the fewest links over all lines; the first found of equals.
+
+        By "corner" that with the lowest sum of lowest coordinates, by "fragmentation" that with the largest free box
+        left; then that with the fewest links.
+        """
         best = None
+        best_key: tuple[int, int] | None = None
         for box in self.free_boxes(shape, rotate):
             chosen = []
             merit = 0
@@ -104,8 +122,10 @@ class LoopMachine:
                     lines *= len(side) if index != dimension else 1
                 merit += len(labels) * lines
             else:
-                if best is None or merit < best[2]:
-                    best = (box, chosen, merit)
+                place = sum(side[0] for side in box) if by == "corner" else 0
+                place = -self.largest_free_box(box) if by == "fragmentation" else place
+                if best_key is None or (place, merit) < best_key:
+                    best, best_key = (box, chosen, merit), (place, merit)
         return best
 
     def allocate(self, job: int, box: list[range], chosen: list[frozenset[int]]) -> None:

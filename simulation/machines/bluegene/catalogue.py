@@ -15,15 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramp.errors import MachineError
-from simulation.machines.bluegene.cable_policy import CablePolicy
+from simulation.machines.bluegene.cable_policy import CablePolicy, Merit
 from simulation.machines.bluegene.link_sets import LinkTable
-from simulation.machines.bluegene.search import COLUMNS_A_DIMENSION, COLUMNS_BEFORE_DIMENSIONS
+from simulation.machines.bluegene.search import COLUMNS_A_DIMENSION, COLUMNS_BEFORE_DIMENSIONS, Tables
 from simulation.machines.grid import Grid, rotations, shapes_of_size
 from simulation.machines.interface import Connection, JobRequest, Placement
 
 CANDIDATES_MAX = 2_000_000
 """Candidates a kind may have; above, the policy is too generous for the machine (about 150 bytes each)."""
 WORD_BITS = 64
+COST_BITS = 32
+"""Bits of a candidate's cost that are for its cables; those above are for its place."""
 
 _Layout = tuple[tuple[int, ...], tuple[Connection, ...]]
 
@@ -50,18 +52,6 @@ class Candidate:
 
 
 @dataclass(slots=True)
-class Arrays:
-    """The tables that `simulation.machines.bluegene.search.first_fit` scans."""
-
-    kind_rows: NDArray[np.int64]
-    candidate_units: NDArray[np.uint64]
-    candidate_rows: NDArray[np.int64]
-    link_sets: NDArray[np.uint64]
-    link_costs: NDArray[np.int64]
-    lines: NDArray[np.int64]
-
-
-@dataclass(slots=True)
 class _Pools:
     """What the arrays are made of, kept as lists while the catalogue grows."""
 
@@ -84,7 +74,7 @@ class Catalogue:
 
     def __init__(self, grid: Grid, tables: Sequence[LinkTable], policy: CablePolicy) -> None:
         self.grid = grid
-        self.tables = tuple(tables)
+        self._link_tables = tuple(tables)
         self.policy = policy
         self.unit_words = -(-grid.size // WORD_BITS)
         self.line_offsets = self._line_offsets()
@@ -96,13 +86,17 @@ class Catalogue:
         self._masks: dict[tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]], NDArray[np.uint64]] = {}
         dimensions = len(grid.extents)
         columns = COLUMNS_BEFORE_DIMENSIONS + COLUMNS_A_DIMENSION * dimensions
-        self.arrays = Arrays(
+        boxes = self._boxes() if policy.merit is Merit.FRAGMENTATION else []
+        self.tables = Tables(
             np.zeros((0, 2), np.int64),
             np.zeros((0, self.unit_words), np.uint64),
             np.zeros((0, columns), np.int64),
             np.zeros(0, np.uint64),
             np.zeros(0, np.int64),
             np.zeros(0, np.int64),
+            np.array([grid.size], np.int64),
+            self._words([units for _, units in boxes]),
+            np.array([size for size, _ in boxes], np.int64),
         )
 
     @property
@@ -173,7 +167,7 @@ class Catalogue:
         mask = np.zeros(self.state_words, np.uint64)
         mask[: self.unit_words] = self.words_of(self.grid.bits(members))
         for dimension, labels in enumerate(links):
-            cables = len(self.tables[dimension].wiring.cables)
+            cables = len(self._link_tables[dimension].wiring.cables)
             if labels and not 0 <= min(labels) <= max(labels) < cables:
                 raise MachineError(f"cables {list(labels)} are not among the {cables} of dimension {dimension}")
             bits = np.uint64(sum(1 << label for label in labels))
@@ -223,7 +217,7 @@ class Catalogue:
         found: list[tuple[list[int], Candidate]] = []
         for extents, connection in layouts:
             self._add_rotation(extents, connection, found)
-        found.sort(key=lambda entry: entry[0][:COLUMNS_BEFORE_DIMENSIONS])
+        found.sort(key=lambda entry: entry[0][:2])
         first = len(self.candidates)
         self.candidates.extend(candidate for _, candidate in found)
         self._kind_rows.append((first, len(self.candidates)))
@@ -257,7 +251,8 @@ class Catalogue:
     def _row(
         self, members: tuple[tuple[int, ...], ...], connection: tuple[Connection, ...], order: int
     ) -> list[int] | None:
-        least = 0
+        place_cost = self.policy.place_cost(members) << COST_BITS
+        least = place_cost
         columns: list[int] = []
         for dimension in range(len(members)):
             links_from, links_to = self._link_range(dimension, members[dimension], connection[dimension])
@@ -266,7 +261,7 @@ class Catalogue:
             lines_from, lines_to = self._line_range(dimension, members)
             least += self._pools.link_costs[links_from] * (lines_to - lines_from)
             columns += (links_from, links_to, lines_from, lines_to)
-        return [least, order, *columns]
+        return [least, order, place_cost, *columns]
 
     def _link_range(self, dimension: int, members: tuple[int, ...], connection: Connection) -> tuple[int, int]:
         key = (dimension, members, connection)
@@ -274,7 +269,7 @@ class Catalogue:
         if found is None:
             pools = self._pools
             first = len(pools.link_sets)
-            for labels in self.tables[dimension].link_sets(members, connection):
+            for labels in self._link_tables[dimension].link_sets(members, connection):
                 pools.link_sets.append(sum(1 << label for label in labels))
                 pools.link_costs.append(self.policy.link_cost(len(labels)))
                 pools.link_labels.append(labels)
@@ -296,15 +291,28 @@ class Catalogue:
         return found
 
     def _extend_arrays(self, rows: list[list[int]], units: list[int]) -> None:
-        old = self.arrays
+        old, pools = self.tables, self._pools
         columns = old.candidate_rows.shape[1]
-        new_units = b"".join(bits.to_bytes(self.unit_words * 8, "little") for bits in units)
-        pools = self._pools
-        self.arrays = Arrays(
-            np.array(self._kind_rows, np.int64).reshape(-1, 2),
-            np.concatenate([old.candidate_units, np.frombuffer(new_units, "<u8").reshape(-1, self.unit_words)]),
-            np.concatenate([old.candidate_rows, np.array(rows, np.int64).reshape(-1, columns)]),
-            np.concatenate([old.link_sets, np.array(pools.link_sets[len(old.link_sets) :], np.uint64)]),
-            np.concatenate([old.link_costs, np.array(pools.link_costs[len(old.link_costs) :], np.int64)]),
-            np.concatenate([old.lines, np.array(pools.lines[len(old.lines) :], np.int64)]),
+        self.tables = old._replace(
+            kind_rows=np.array(self._kind_rows, np.int64).reshape(-1, 2),
+            candidate_units=np.concatenate([old.candidate_units, self._words(units)]),
+            candidate_rows=np.concatenate([old.candidate_rows, np.array(rows, np.int64).reshape(-1, columns)]),
+            link_sets=np.concatenate([old.link_sets, np.array(pools.link_sets[len(old.link_sets) :], np.uint64)]),
+            link_costs=np.concatenate([old.link_costs, np.array(pools.link_costs[len(old.link_costs) :], np.int64)]),
+            lines=np.concatenate([old.lines, np.array(pools.lines[len(old.lines) :], np.int64)]),
         )
+
+    def _words(self, units: Iterable[int]) -> NDArray[np.uint64]:
+        text = b"".join(bits.to_bytes(self.unit_words * 8, "little") for bits in units)
+        return np.frombuffer(text, "<u8").reshape(-1, self.unit_words).astype(np.uint64)
+
+    def _boxes(self) -> list[tuple[int, int]]:
+        """Return size and units of every set that could serve some job, the largest first."""
+        sides = [
+            [members for extent in range(1, width + 1) for members in self.policy.member_sets(width, extent)]
+            for width in self.grid.extents
+        ]
+        if prod(map(len, sides)) > CANDIDATES_MAX:
+            raise MachineError(f"the merit {Merit.FRAGMENTATION} has more than {CANDIDATES_MAX} boxes to look at")
+        boxes = [(prod(map(len, members)), self.grid.bits(members)) for members in product(*sides)]
+        return sorted(boxes, key=lambda box: -box[0])

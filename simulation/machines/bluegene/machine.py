@@ -232,18 +232,7 @@ class BlueGene(GridUnits):
         return None if found < 0 else self._catalogue.placement(self._answer, request.job_id)
 
     def _search(self, kinds: NDArray[np.int64], busy: StateVector) -> int:
-        tables = self._catalogue.arrays
-        return first_fit(
-            busy,
-            kinds,
-            tables.kind_rows,
-            tables.candidate_units,
-            tables.candidate_rows,
-            tables.link_sets,
-            tables.link_costs,
-            tables.lines,
-            self._answer,
-        )
+        return first_fit(busy, kinds, self._catalogue.tables, self._answer)
 
     def _line_number(self, dimension: int, line: Sequence[int]) -> int:
         others = [extent for index, extent in enumerate(self.grid.extents) if index != dimension]

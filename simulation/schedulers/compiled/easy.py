@@ -1,13 +1,12 @@
 """EASY on a flat machine; see the package.
 
 The simulator pyss, the Python Scheduler Simulator of the Hebrew University, whose schedules of public logs others
-compare theirs with, departs from the rules of the package in three points. `easy_event_by_event` does as it does:
+compare theirs with, departs from the rules of the package in four points. `easy_event_by_event` does as it does:
 
 1. It decides after every single event instead of once after all events of an instant.
 2. Its plan counts a job as gone from its expected end on, also while that end is still to come in the same instant.
 3. Of one instant it takes the submissions first, in the log's order, then the ends, in the order of the starts.
-
-No job outruns its request there: pyss cuts it.
+4. It cuts a job at its request, but plans with its run time where that is longer; its caller does so.
 """
 
 from __future__ import annotations

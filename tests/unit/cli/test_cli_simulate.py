@@ -140,6 +140,14 @@ def test_a_job_number_that_occurs_twice_is_named_with_its_lines(log: Path) -> No
         CliRunner().invoke(simulate, arguments, catch_exceptions=False)
 
 
+def test_partial_executions_are_told(log: Path) -> None:
+    with log.open("a") as stream:
+        stream.write("2 5 0 50 8 -1 -1 8 100 -1 2 5 1 1 1 1 -1 -1\n2 -1 9 10 8 -1 -1 8 100 -1 3 5 1 1 1 1 -1 -1\n")
+    result = CliRunner().invoke(simulate, ["--machine", "flat:64", "--log", str(log), "--scheduler", "fcfs", "--json"])
+    assert json.loads(result.stdout)["jobs"] == 3
+    assert result.stderr.startswith("2 of the log's lines are partial executions")
+
+
 def test_reservations_on_the_command_line(log: Path) -> None:
     """60 of 64 processors from 50 to 1000: jobs of 8 that would still run at 50 wait until 1000."""
     summary = run("--machine", "flat:64", "--log", log, "--scheduler", "conservative", "--reservation", "50:1000:60")

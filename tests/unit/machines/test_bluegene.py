@@ -248,6 +248,20 @@ def test_compact_places_come_before_gaps():
     assert machine.place(request(1, (2, 2, 2))).members == ((0, 1), (0, 1), (0, 1))
 
 
+def test_a_merit_of_ones_own_counts_before_the_cables(tmp_path):
+    """Here the far end of x, as a file says it; by links a pair in z would take four cables, in x two."""
+    path = tmp_path / "far.py"
+    path.write_text(
+        "from simulation.machines.allocators.two_phase import TwoPhase\n"
+        "class FarEnd(TwoPhase):\n"
+        "    def place_cost(self, members):\n"
+        "        return -members[0][0]\n"
+    )
+    placement = load_machine("bgl", allocator=f"{path}:FarEnd").place(request(1, (1, 1, 2)))
+    assert (placement.origin, placement.shape, placement.link_count) == ((7, 0, 0), (1, 1, 2), 4)
+    assert load_machine("bgl").place(request(1, (1, 1, 2))).link_count == 2
+
+
 def test_first_found_ignores_the_merit():
     machine = load_machine("bgl", allocator="first-found")
     placement = machine.place(request(1, (1, 1, 2)))

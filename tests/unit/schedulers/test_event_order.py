@@ -45,6 +45,9 @@ def starts(rows: list[tuple[int, int, int, int]], order: EventOrder) -> list[int
             [0, 0, 0, 50, 70, 90],
             [0, 0, 0, 50, 70, 90],
         ),
+        # The first outruns its request and is cut at 50. pyss plans with its run time: the shadow time is 100, so the
+        # third, which ends at 62, may overtake the second.
+        ([(0, 100, 50, 6), (1, 20, 20, 10), (2, 60, 60, 4)], [0, 50, 70], [0, 62, 2]),
         # The second and third end early together. Decided after both, the fourth gets their 4; decided after each, the
         # fifth takes the first 2.
         (

@@ -88,6 +88,32 @@ def test_carriage_returns_and_a_missing_last_line_end() -> None:
     assert len(log) == 2
 
 
+def test_line_ends_of_old_macintosh_files() -> None:
+    log = parse_swf(TEXT.replace("\n", "\r").encode())
+    assert log.columns.tolist() == parse_swf(TEXT.encode()).columns.tolist()
+    assert (log.comments, log.lines.tolist()) == (parse_swf(TEXT.encode()).comments, [6, 7, 10])
+
+
+def test_partial_executions_count_once(tmp_path: Path) -> None:
+    """The standard's note: a line for the whole job, then one a part, of which only the first has a submission."""
+    rows = [  # number, submission, wait, run, status
+        (1, 0, 5, 90, 0), (1, 0, 5, 60, 2), (1, -1, 20, 30, 4),
+        (2, 3, 0, 7, 1),
+        (3, 4, 8, 50, 2), (3, -1, 9, -1, 2), (3, -1, 9, 25, 3),
+        (4, 6, 1, 10, 2), (4, -1, 1, 5, 4),
+        (5, 7, 2, 3, 2),
+    ]  # fmt: skip
+    path = tmp_path / "parts.swf"
+    path.write_text("".join(f"{n} {s} {w} {r} 4 -1 -1 4 99 -1 {c} 1 1 1 1 1 -1 -1\n" for n, s, w, r, c in rows))
+    log = read_swf(path)
+    found = [log.job_number, log.submit_time, log.wait_time, log.run_time, log.status]
+    assert np.array(found).T.tolist() == [
+        [1, 0, 5, 90, 0], [2, 3, 0, 7, 1], [3, 4, 8, 75, 1], [4, 6, 1, 15, 0], [5, 7, 2, 3, -1]
+    ]  # fmt: skip
+    assert (log.partial, log.lines.tolist()) == (8, [1, 4, 5, 8, 10])
+    assert len(parse_swf(path.read_bytes())) == len(rows)
+
+
 @pytest.mark.parametrize("name", ["log.swf", "log.swf.gz"])
 def test_written_file_reads_back(tmp_path: Path, name: str) -> None:
     log = parse_swf(TEXT.encode())
