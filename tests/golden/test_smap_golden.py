@@ -87,12 +87,14 @@ def test_a_job_can_be_tried():
     assert told["test_only"]["fits"] is True
     told = json.loads(run(smap, "--state", SAMPLE, "--test-only", "-g 3x3x3", "--json"))
     assert told["jobs"][-1]["state"] == "PD"
-    assert told["test_only"] == {"fits": False, "fits_empty": True, "link_count": None}
+    assert told["test_only"] == {"fits": False, "fits_empty": True, "cables": [], "link_count": None}
 
 
 def test_a_tried_job_that_never_fits_is_told_from_one_that_waits():
     result = CliRunner().invoke(smap, ["bgl", "--test-only", "-g 9x2x2", "--json"], catch_exceptions=False)
-    assert json.loads(result.stdout)["test_only"] == {"fits": False, "fits_empty": False, "link_count": None}
+    assert json.loads(result.stdout)["test_only"] == {
+        "fits": False, "fits_empty": False, "cables": [], "link_count": None,
+    }  # fmt: skip
     assert "would not fit bgl even if nothing ran" in result.stderr
     with pytest.raises(ConfigurationError, match=r"--test-only: .*No closing quotation"):
         run(smap, "bgl", "--test-only", "--geometry='2x2")
