@@ -155,7 +155,7 @@ def smap(
         if path is not None:
             check_pictures(key)
     machine_name = machine_name or ("bgl" if trace_path is None else trace_header(trace_path)["machine"])
-    on_market = state_path is None and trace_path is None and _is_resource(machine_name)
+    on_market = state_path is None and trace_path is None and is_resource(machine_name)
     machine = None if on_market else load_machine(machine_name)
     style = Style(
         letters=DOCUMENTED_LETTERS if lower else SMAP_LETTERS,
@@ -169,15 +169,15 @@ def smap(
                 time.sleep(iterate_s)
             live = None
             if machine is None:
-                live = _ask_market(machine_name, state, user, horizon)
+                live = ask_market(machine_name, state, user, horizon)
                 view = live.view
             else:
-                view = _read_view(machine, state_path, trace_path, at_s + shown * step_s)
+                view = read_view(machine, state_path, trace_path, at_s + shown * step_s)
             shown_machine = machine if live is None else live.machine
             assert shown_machine is not None
             trial = None
             if test_options is not None:
-                trial = _with_trial(shown_machine, view, test_options)
+                trial = with_trial(shown_machine, view, test_options)
                 view = trial.view
             _write_pictures(shown_machine, view, svg_path, png_path, live)
             if as_json:
@@ -193,13 +193,14 @@ def smap(
             raise
 
 
-def _is_resource(name: str) -> bool:
+def is_resource(name: str) -> bool:
     """Return whether a name is neither a machine nor a file and so means a resource of the running market."""
     looks_like_file = name.endswith(".toml") or "/" in name or name.startswith(FLAT_PREFIX)
     return not looks_like_file and name not in machine_names()
 
 
-def _ask_market(name: str, state: StateFolder, user: str | None, horizon: Duration) -> LiveMap:
+def ask_market(name: str, state: StateFolder, user: str | None, horizon: Duration) -> LiveMap:
+    """Return the live map of a resource; raises `TransportError` if no market answers."""
     # brings the command line of the market along: not for machines from files
     from simulation.cli.live import ask_live_map
 
@@ -210,19 +211,29 @@ def _ask_market(name: str, state: StateFolder, user: str | None, horizon: Durati
         raise TransportError(f"{error}; machines known without a market are {known}") from error
 
 
-def _read_view(machine: Machine, state_path: Path | None, trace_path: Path | None, at_s: float) -> MachineView:
+def read_view(machine: Machine, state_path: Path | None, trace_path: Path | None, at_s: float) -> MachineView:
+    """Return the view of a machine in a state file, in a trace at a second, or as its file says."""
     if state_path is not None:
-        try:
-            state = json.loads(_read(state_path, "machine state"))
-        except ValueError as error:
-            raise DocumentError(f"not JSON: {error}", source=str(state_path)) from error
-        if not isinstance(state, dict):
-            raise DocumentError("not a machine state: expected a JSON object", source=str(state_path))
-        return view_of_state(machine, state, str(state_path))
+        return view_of_state(machine, read_state(state_path), str(state_path))
     if trace_path is not None:
         out_of_service(machine, trace_header(trace_path), str(trace_path))
         return view_of_trace(machine, itertools.islice(_trace_rows(trace_path), 1, None), at_s, str(trace_path))
     return view_of(machine)
+
+
+def read_state(path: Path) -> dict[str, Any]:
+    """Read a machine state.
+
+    Raises:
+        DocumentError: there is no such file, or it is no JSON object.
+    """
+    try:
+        state = json.loads(_read(path, "machine state"))
+    except ValueError as error:
+        raise DocumentError(f"not JSON: {error}", source=str(path)) from error
+    if not isinstance(state, dict):
+        raise DocumentError("not a machine state: expected a JSON object", source=str(path))
+    return state
 
 
 def trace_header(path: Path) -> Mapping[str, Any]:
@@ -262,7 +273,8 @@ def _read(path: Path, kind: str) -> str:
         raise DocumentError(f"cannot read the {kind}: not UTF-8 text", source=str(path)) from error
 
 
-def _with_trial(machine: Machine, view: MachineView, options_text: str) -> Trial:
+def with_trial(machine: Machine, view: MachineView, options_text: str) -> Trial:
+    """Try a job of Slurm options on a machine in the state of a view."""
     # only here: most commands try no job
     from simulation.machines.trial import try_job
 

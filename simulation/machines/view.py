@@ -14,7 +14,7 @@ from ramp.errors import DocumentError, MachineError
 from simulation.machines.bluegene.blocks import BlockState
 from simulation.machines.grid import Grid
 from simulation.machines.hostlist import expand_coordinates
-from simulation.machines.interface import GridMachine, Machine, NodeState, Placement, has_places
+from simulation.machines.interface import GridMachine, Machine, NodeState, Placement, has_cables, has_places
 
 RUNNING = "R"
 """Slurm's short state of a running job."""
@@ -191,6 +191,8 @@ def empty_view(machine: Machine, now_s: float = 0.0) -> MachineView:
     if not has_places(machine):
         return MachineView(machine.name, machine.extents, now_s=now_s)
     states = {unit: machine.node_state(unit) for unit in range(Grid(machine.extents).size)}
+    stated = machine.layout.slurm_partitions if has_cables(machine) else ()
+    partitions = stated or ((machine.name, machine.hostlist((1 << machine.grid.size) - 1)),)
     return MachineView(
         machine.name,
         machine.extents,
@@ -198,6 +200,10 @@ def empty_view(machine: Machine, now_s: float = 0.0) -> MachineView:
         machine.prefix,
         drained=sum(1 << unit for unit, state in states.items() if state is NodeState.DRAINED),
         down=sum(1 << unit for unit, state in states.items() if state is NodeState.DOWN),
+        slurm_partitions=tuple(
+            ViewSlurmPartition(name, "up", "infinite", units_named(machine, nodes).bit_count(), nodes)
+            for name, nodes in partitions
+        ),
         now_s=now_s,
     )
 
@@ -366,7 +372,7 @@ def view_of_state(machine: Machine, state: Mapping[str, Any], source: str) -> Ma
         down=down,
         blocks=tuple(lists["blocks"]),
         reservations=tuple(lists["reservations"]),
-        slurm_partitions=tuple(lists["slurm_partitions"]),
+        slurm_partitions=tuple(lists["slurm_partitions"]) or view.slurm_partitions,
     )
 
 

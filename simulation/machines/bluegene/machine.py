@@ -35,12 +35,14 @@ class Layout(GridLayout):
         cnodes: compute nodes of a midplane.
         processors: processors of a midplane.
         block_times: times of a block's life; none by default.
+        slurm_partitions: names and host lists of Slurm's partitions; one of all midplanes by default.
     """
 
     tables: tuple[LinkTable, ...]
     cnodes: int = 512
     processors: int = 1024
     block_times: BlockTimes | None = None
+    slurm_partitions: tuple[tuple[str, str], ...] = ()
 
     @property
     def extents(self) -> tuple[int, ...]:
