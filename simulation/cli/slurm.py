@@ -19,9 +19,9 @@ from ramp.runtime.state_folder import StateFolder
 from ramp.text import printable
 from simulation.cli.machines import ask_market, is_resource, read_state, read_view, trace_header, with_trial
 from simulation.machine_files import load_machine
-from simulation.machines import slurm_commands as slurm
+from simulation.machines.bluegene import slurm_commands as slurm
 from simulation.machines.hostlist import expand
-from simulation.machines.interface import GridMachine, has_places
+from simulation.machines.interface import GridMachine, Machine, has_places
 from simulation.machines.view import MachineView, units_named, view_of_state
 
 _OUT: Final = {"DRAIN": "drained", "DOWN": "down"}
@@ -141,12 +141,10 @@ def _scancel(shown: _Shown, jobs: tuple[int, ...]) -> None:
 
 
 @click.command(add_help_option=False, context_settings={"ignore_unknown_options": True})
-@click.option("--test-only", is_flag=True, required=True)
+@click.option("--test-only", is_flag=True, required=True, expose_value=False)
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 @click.pass_obj
-def _srun(shown: _Shown, test_only: bool, words: tuple[str, ...]) -> None:
-    if not test_only:
-        raise ConfigurationError("only srun --test-only is answered; jobs come from a log", key="srun")
+def _srun(shown: _Shown, words: tuple[str, ...]) -> None:
     trial = with_trial(shown.machine, shown.view, shlex.join(words))
     job = trial.view.jobs[-1]
     fields = {"job": job.job_id, "nodes": job.hostlist, "partition": slurm.partition_of(shown.view, job)}
@@ -213,7 +211,8 @@ def slurm_command(
     name = machine_name or ("bgl" if trace_path is None else trace_header(trace_path)["machine"])
     if state_path is None and trace_path is None and is_resource(name):
         live = ask_market(name, state, user, HOUR)
-        machine, view = live.machine, live.view
+        machine: Machine = live.machine
+        view = live.view
     else:
         machine = load_machine(name)
         view = read_view(machine, state_path, trace_path, at_s)

@@ -1,4 +1,4 @@
-"""Units that fail or are drained while a run goes on: drawn from a seed, or read from a file.
+"""Units that fail or are drained during a run: drawn from a seed, or read from a file.
 
 The file has the trace's lines of outages, so that a trace serves as one: the failures of another run happen again.
 """

@@ -7,7 +7,7 @@ node is a midplane, and nodes are counted in midplanes (Slurm 1.0 to 1.3).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -16,7 +16,7 @@ from simulation.machines.interface import GridMachine
 from simulation.machines.render import duration
 from simulation.machines.view import PENDING, MachineView, ViewJob, units_named
 
-Record = Mapping[str, str]
+Record = dict[str, str]
 
 SINFO: Final = "%9P %.5a %.10l %.6D %.6t %N"
 SINFO_NODES: Final = "%12N %.5D %9P %6t"
