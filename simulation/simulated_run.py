@@ -96,17 +96,16 @@ class SimulatedRun:
 
     Attributes:
         machine: that ran the jobs.
-        machine_name: name or file by which it is loaded.
         log: the workload.
         scheduler: its name.
         title: workload, machine and scheduler in words.
         wall_s: seconds that the simulation took.
         result: the schedule by columns, times in microseconds.
         malleable: what came of malleable jobs; None where no share of the jobs was made malleable.
+        machine_name: name or file by which the machine is loaded.
     """
 
     machine: Machine
-    machine_name: str
     log: SwfLog
     scheduler: str
     title: str
@@ -114,6 +113,7 @@ class SimulatedRun:
     result: LogRun
     _ended: tuple[EndedJob, ...] | None
     malleable: MalleableSummary | None = None
+    machine_name: str = ""
 
     def __repr__(self) -> str:
         metrics = self.metrics
@@ -163,7 +163,7 @@ class SimulatedRun:
     @property
     def trace(self) -> Iterable[dict[str, Any]]:
         """The machine, then where each job ran and when, in order of the ends, reservations and outages."""
-        yield header_line(self.machine, self.machine_name, scheduler=self.scheduler)
+        yield header_line(self.machine, self.machine_name or self.machine.name, scheduler=self.scheduler)
         for ended in self.ended:
             yield job_line(ended, self.machine)
         for number, granted in enumerate(self.result.reservations, start=1):
@@ -193,7 +193,7 @@ class SimulatedRun:
         from simulation.plots.one_run import draw_gantt
 
         schedule, machine = self.result.schedule, self.machine
-        if has_places(machine):
+        if not machine.traits.interchangeable:
             recorder = PlacementRecorder()
             for ended in self.ended:
                 recorder(ended)
@@ -210,7 +210,7 @@ class SimulatedRun:
             title=self.title,
             capacity=prod(machine.extents),
             unit_noun=machine.traits.unit_noun,
-            name_of=machine.unit_name if has_places(machine) else None,
+            name_of=getattr(machine, "unit_name", None),
         )
 
     def timeline(self, path: str | Path | None = None) -> Figure:
@@ -369,7 +369,7 @@ def simulate(
     options = SchedulerOptions(made, scheduler_options or {}, Overrun(overrun), EventOrder(event_order))
     options.declared()
     asked = tuple(reservation_of(one, chosen) if isinstance(one, str) else one for one in reservations)
-    name, workload = _workload(log, chosen, load, seed)
+    name, workload = workload_of(log, prod(chosen.extents), load, seed)
     named = chosen.name if own is not None else str(machine)
     jobs = shaped_jobs(
         jobs_of_log(workload, size_divisor=size_divisor, max_jobs=max_jobs),
@@ -390,7 +390,10 @@ def simulate(
     outages = outages_of(failures, chosen, first=first, seed=seed) if isinstance(failures, str) else failures or ()
     if failures is not None and asked:
         raise ConfigurationError("reservations and failures exclude each other", key="failures")
-    malleable = malleable_share_of(jobs, chosen, malleable_share, resize_cost_s, options.event_order, seed)
+    sizes = [request.size for request in jobs.requests]
+    malleable = malleable_share_of(
+        jobs.jobs.job_number, sizes, chosen.capacity, malleable_share, resize_cost_s, seed, options.event_order
+    )
     prepared = PreparedRun(chosen, workload, name, jobs, options, asked, malleable, named, outages)
     return prepared.run(None if watch is None else watch(prepared))
 
@@ -400,11 +403,16 @@ def left_out(log: SwfLog) -> int:
     return len(log) - len(jobs_to_simulate(log))
 
 
-def _workload(log: str | Path | SwfLog, machine: Machine, load: float | None, seed: int) -> tuple[str, SwfLog]:
+def workload_of(log: str | Path | SwfLog, units: int, load: float | None, seed: int) -> tuple[str, SwfLog]:
+    """Return the name and the jobs of a workload; synthetic ones suit a machine of so many units.
+
+    Raises:
+        WorkloadError: the log is not here or damaged.
+    """
     if isinstance(log, SwfLog):
         return str(log.source or "log"), log
     if log == SYNTHETIC:
-        return SYNTHETIC, synthetic_log(prod(machine.extents), SYNTHETIC_DAYS * DAY_S, seed, load=load or DEFAULT_LOAD)
+        return SYNTHETIC, synthetic_log(units, SYNTHETIC_DAYS * DAY_S, seed, load=load or DEFAULT_LOAD)
     path = find_log(str(log))
     if path is None:
         raise WorkloadError(

@@ -31,6 +31,7 @@ class Node:
         reason: why it is not usable, in the system's or an administrator's words; may be empty.
         memory_mb: its memory in MB; None if unknown.
         waited_for: whether the system still waits for a node that does not answer.
+        gpus: its GPUs, by model; empty for one that the system does not name.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Node:
     reason: str = ""
     memory_mb: int | None = None
     waited_for: bool = False
+    gpus: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

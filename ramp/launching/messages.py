@@ -81,6 +81,7 @@ def job_plain(job: fx.JobToRun, root: str) -> dict[str, Any]:
         "arguments": job.arguments,
         "environment": job.environment,
         "archive": job.archive,
+        "gres": job.gres,
     }
     return {"root": root, "job": plain}
 

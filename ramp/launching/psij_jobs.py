@@ -187,6 +187,7 @@ class Slurm(BatchSystem):
         cores = int(job["cores"])
         begin = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(int(job["begin_at"]) / 1e6))
         options = {"ntasks": str(cores), "nodes": f"1-{cores}", "begin": begin, "job-name": name}
+        options["gres"] = str(job["gres"])
         with contextlib.suppress(OSError):  # a site may hide its reservations
             if memory := slurm_memory(str(job["reservation_id"])):
                 options["mem-per-cpu"] = f"{memory}M"

@@ -587,7 +587,7 @@ class Batch:
         return answer["alive"], str(answer["detail"]), str(answer["native"])
 
     def _asked(self, verb: str, folder: Path, job: dict[str, Any]) -> dict[str, Any]:
-        asked = {name: job[name] for name in ("reservation_id", "cores", "begin_at", "end_at") if name in job}
+        asked = {name: job[name] for name in ("reservation_id", "cores", "begin_at", "end_at", "gres") if name in job}
         text = json.dumps({"system": self._system, "verb": verb, "folder": str(folder), "job": asked})
         try:
             done = subprocess.run(

@@ -8,16 +8,66 @@ neither price nor window nor run time.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ramp.model.offer import Refusal, RefusalCode, ease
-from ramp.model.request import NodeDiskSpace, Nodes, RequestUnit, TotalDiskSpace
+from ramp.model.request import Nodes, RequestUnit
 from ramp.model.sizes.moldable import candidates, least_cores
 from ramp.model.slot import StaticTerms
 
 NEEDS_MAX: Final = 32
 """Maximum number of different needs of one request in a query; requests with more ask for all resources."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A static term: a property of a machine that a request may demand.
+
+    Attributes:
+        name: of the attribute of machines and requests; except for disk space, also the keyword of `ramp.request`.
+        element: its element in RFQL.
+        code: code of the refusal of a machine that lacks it.
+        option: of `ramp rfq new`, with its metavariable; empty for a term that is no attribute.
+        words: its meaning.
+        measure: unit of a least number; empty for a name that must be equal.
+        hint: an example.
+        is_extension: whether the published schema lacks it.
+    """
+
+    name: str
+    element: str
+    code: RefusalCode
+    option: tuple[str, str] | tuple[()]
+    words: str
+    measure: str = ""
+    hint: str = ""
+    is_extension: bool = False
+
+
+_C: Final = RefusalCode
+STATED_TERMS: Final = (
+    Term("operating_system", "OperatingSystem", _C.OPERATING_SYSTEM, ("--os", "NAME"), "operating system", "", "LINUX"),
+    Term("os_version", "OSVersion", _C.OS_VERSION, ("--os-version", "VERSION"), "operating system version", "", "12"),
+    Term("architecture", "Architecture", _C.ARCHITECTURE, ("--arch", "NAME"), "architecture", "", "x86_64"),
+    Term("cpu_speed_mhz", "CPUSpeed", _C.CPU_SPEED, ("--cpu-speed", "MHZ"), "clock rate", "MHz", "2000"),
+    Term("inter_node_bandwidth_mbps", "InterNodeBandwidth", _C.BANDWIDTH, ("--bandwidth", "MBPS"),
+         "bandwidth between nodes", "Mbit/s", "1000"),
+    Term("ram_per_core_mb", "RAMPerCore", _C.MEMORY, ("--ram", "MB"), "memory per core", "MB a core", "2048"),
+    Term("gpus_per_node", "GPUsPerNode", _C.GPUS, ("--gpus", "N"), "number of GPUs", "GPUs a node", "4", True),
+    Term("gpu_model", "GPUModel", _C.GPU_MODEL, ("--gpu-model", "NAME"), "model of the GPUs", "", "a100", True),
+    Term("gpu_memory_mb", "GPUMemory", _C.GPU_MEMORY, ("--gpu-memory", "MB"), "GPU memory", "MB a GPU", "40000", True),
+)  # fmt: skip
+"""The terms that are attributes of a request. A further one has a line here, its attributes, and its place in the
+schemas.
+"""
+
+TERMS: Final = (
+    *STATED_TERMS,
+    Term("total_disk_space_gb", "TotalDiskSpace", _C.DISK, (), "disk space", "GB in all"),
+    Term("node_disk_space_gb", "NodeDiskSpace", _C.DISK, (), "disk space", "GB on each node"),
+)
+"""All terms that are compared with a machine's, in the order in which they are checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +92,9 @@ def _need_of(unit: RequestUnit) -> StaticNeeds:
     return StaticNeeds(
         least_cores(unit),
         nodes.cores_per_node if nodes is not None else 1,
-        unit.operating_system,
-        unit.os_version,
-        unit.architecture,
-        unit.cpu_speed_mhz,
-        unit.inter_node_bandwidth_mbps,
-        unit.ram_per_core_mb,
-        unit.disk.gigabytes if isinstance(unit.disk, TotalDiskSpace) else None,
-        unit.disk.gigabytes if isinstance(unit.disk, NodeDiskSpace) else None,
         torus=unit.torus is not None,
         nodes=nodes.count if nodes is not None else 0,
+        **{term.name: getattr(unit, term.name) for term in TERMS},
     )
 
 
@@ -76,33 +119,37 @@ def check_static_terms(unit: RequestUnit, machine: StaticTerms) -> Refusal | Non
         return Refusal(unit.number, RefusalCode.MACHINE_TOO_SMALL, cores, f"the machine has {cores}")
     if isinstance(unit.cores, Nodes) and (refusal := _check_nodes(unit.number, unit.cores, machine)):
         return refusal
-    for code, wanted, offered in (
-        (RefusalCode.OPERATING_SYSTEM, unit.operating_system, machine.operating_system),
-        (RefusalCode.OS_VERSION, unit.os_version, machine.os_version),
-        (RefusalCode.ARCHITECTURE, unit.architecture, machine.architecture),
-    ):
-        if wanted is not None and wanted != offered:
-            detail = f"the request needs {wanted}, the machine has {offered or 'none stated'}"
-            return Refusal(unit.number, code, offered or "", detail)
-    disk = None if unit.disk is None else unit.disk.gigabytes
-    if isinstance(unit.disk, NodeDiskSpace):
-        disk_offered, disk_measure = machine.node_disk_space_gb, "GB on each node"
-    else:
-        disk_offered, disk_measure = machine.total_disk_space_gb, "GB in all"
-    for code, least, has, measure in (
-        (RefusalCode.CPU_SPEED, unit.cpu_speed_mhz, machine.cpu_speed_mhz, "MHz"),
-        (RefusalCode.BANDWIDTH, unit.inter_node_bandwidth_mbps, machine.inter_node_bandwidth_mbps, "Mbit/s"),
-        (RefusalCode.MEMORY, unit.ram_per_core_mb, machine.ram_per_core_mb, "MB a core"),
-        (RefusalCode.DISK, disk, disk_offered, disk_measure),
-    ):
-        if least is not None and (has is None or has < least):
-            nearest = "" if has is None else f"{has} {measure}"
-            detail = f"the request needs {least} {measure}, the machine has {nearest or 'none stated'}"
-            return Refusal(unit.number, code, nearest, detail)
+    for term in STATED_TERMS if unit.disk is None else TERMS:
+        wanted, has = getattr(unit, term.name), getattr(machine, term.name)
+        if wanted is None or (has is not None and (has >= wanted if term.measure else has == wanted)):
+            continue
+        unit_of_measure = f" {term.measure}" if term.measure else ""
+        nearest = "" if has is None else f"{has}{unit_of_measure}"
+        detail = f"the request needs {wanted}{unit_of_measure}, the machine has {nearest or 'none stated'}"
+        return Refusal(unit.number, term.code, nearest, detail)
     if unit.torus is not None and not machine.torus:
         without = "this machine has no torus to place a shape on"
         return Refusal(unit.number, RefusalCode.TORUS, "no torus terms", without)
     return None
+
+
+def gpu_problem(unit: RequestUnit) -> str:
+    """Say why a unit's terms about GPUs make no sense; empty if they do."""
+    stated = [
+        term.name for term in STATED_TERMS if term.name.startswith("gpu") and getattr(unit, term.name) is not None
+    ]
+    if stated and unit.gpus_per_node is None:
+        return f"{stated[0]} needs a number of GPUs: give gpus_per_node"
+    if stated and (unit.moldable is not None or not isinstance(unit.cores, Nodes)):
+        return "GPUs are counted by node: give the cores as nodes with cores of each"
+    return ""
+
+
+def with_whole_nodes(unit: RequestUnit, machine: StaticTerms) -> RequestUnit:
+    """Return a unit as the machine is asked for it: with GPUs it gets whole nodes, so that nobody else has the GPUs."""
+    if unit.gpus_per_node is None or not isinstance(unit.cores, Nodes):
+        return unit
+    return replace(unit, cores=replace(unit.cores, cores_per_node=machine.cores_per_node))
 
 
 def _counted(number: int, noun: str) -> str:

@@ -103,6 +103,9 @@ class RequestUnit:
         start_probability: extension term: least probability with which the run starts early enough to be complete by
             the deadline, above 0 and at most 1; None if only a reserved slot is acceptable.
         moldable: the sizes that the seller may choose from, or None.
+        gpus_per_node: extension term: least number of GPUs on each of its `Nodes`, which the slot then has as a whole.
+        gpu_model: extension term: their model, or None.
+        gpu_memory_mb: extension term: least memory of each GPU in MB, or None.
         sites: extension term: the acceptable sites, as domains in lower case; None for any (and not empty, because
             digests of terms leave out None: those of other requests stay the same).
     """
@@ -124,6 +127,29 @@ class RequestUnit:
     start_probability: float | None = None
     moldable: MoldableTerms | None = None
     sites: tuple[str, ...] | None = None
+    gpus_per_node: int | None = None
+    gpu_model: str | None = None
+    gpu_memory_mb: int | None = None
+
+    @property
+    def total_disk_space_gb(self) -> int | None:
+        return self.disk.gigabytes if isinstance(self.disk, TotalDiskSpace) else None
+
+    @property
+    def node_disk_space_gb(self) -> int | None:
+        return self.disk.gigabytes if isinstance(self.disk, NodeDiskSpace) else None
+
+    @property
+    def gpus(self) -> int:
+        """GPUs in all, 0 without the term."""
+        return self.cores.count * (self.gpus_per_node or 0) if isinstance(self.cores, Nodes) else 0
+
+    @property
+    def gres(self) -> str:
+        """The GPUs of each node in Slurm's words, as `gpu:a100:4`; `none` without the term."""
+        if self.gpus_per_node is None:
+            return "none"
+        return ":".join(("gpu", *([self.gpu_model] if self.gpu_model else []), str(self.gpus_per_node)))
 
     def earliest_start(self, now: Instant) -> Instant:
         """Return the first instant at which the run may start, seen from `now`."""

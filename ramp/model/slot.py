@@ -88,6 +88,9 @@ class StaticTerms:
         total_disk_space_gb: disk space in all, in GB.
         node_disk_space_gb: disk space on a node, in GB.
         torus: whether the extension terms for torus machines mean anything here.
+        gpus_per_node: GPUs on one node.
+        gpu_model: the batch system's name of their model.
+        gpu_memory_mb: memory of each GPU in MB.
     """
 
     cores: int
@@ -101,3 +104,11 @@ class StaticTerms:
     total_disk_space_gb: int | None = None
     node_disk_space_gb: int | None = None
     torus: bool = False
+    gpus_per_node: int | None = None
+    gpu_model: str | None = None
+    gpu_memory_mb: int | None = None
+
+    @property
+    def gpus(self) -> str:
+        """The GPUs of a node for people, such as `4 a100 a node`; empty without."""
+        return f"{self.gpus_per_node} {self.gpu_model or 'GPUs'} a node" if self.gpus_per_node else ""

@@ -203,6 +203,7 @@ class JobToRun:
             `reservation_id`; else empty.
         start_by: on the agent's own computer, the latest start; a job that could not start until then never starts.
         archive: SHA-256 of the archive of inputs that was staged before; empty without one.
+        gres: GPUs of each node in Slurm's words (`RequestUnit.gres`); none that the request does not name.
     """
 
     job_id: str
@@ -217,6 +218,7 @@ class JobToRun:
     queue_key: str = ""
     start_by: Instant = 0
     archive: str = ""
+    gres: str = "none"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from lxml import etree
 
 from ramp.errors import DocumentError
 from ramp.model import instant
 from ramp.model.instant import SECOND, Duration, Instant
+from ramp.model.machine_terms import STATED_TERMS, gpu_problem
 from ramp.model.money import credits_text, parse_credits
 from ramp.model.probable_start import request_problem
 from ramp.model.request import (
@@ -30,7 +31,7 @@ from ramp.model.request import (
 from ramp.model.sizes.moldable import moldable_problems
 from ramp.rfql import extension_terms
 from ramp.rfql.xml import markup, schema
-from ramp.rfql.xml.namespaces import LIMITS, MOLDABLE, RFQ, SITES, START, TORUS
+from ramp.rfql.xml.namespaces import LIMITS, MOLDABLE, RFQ, SITES, START, TERMS, TORUS
 from ramp.rfql.xml.parser import Element, parse_file
 
 ROOT: Final = f"{{{RFQ}}}RequestForQuotation"
@@ -38,6 +39,8 @@ REQUEST: Final = f"{{{RFQ}}}Request"
 MAX_COST: Final = f"{{{LIMITS}}}MaxCost"
 _CREDITS: Final = re.compile(r"(0|[1-9][0-9]{0,11})(\.[0-9]{1,2})?")
 _PREFIX: Final = f"{{{RFQ}}}"
+_FURTHER: Final = tuple((term.name, term.element) for term in STATED_TERMS if term.is_extension)
+_FURTHER_TAGS: Final = {f"{{{TERMS}}}{element}": element for _, element in _FURTHER}
 _SITES: Final = f"{{{SITES}}}Sites"
 _EXTENSIONS: Final = extension_terms.TORUS_TAGS | {
     extension_terms.START_PROBABILITY,
@@ -159,21 +162,12 @@ def write_unit(unit: RequestUnit, *, root: bool) -> str:
     if unit.not_before is not None:
         start_date, start_time = markup.split_moment(unit.not_before)
         parts.append(f"<StartDate>{start_date}</StartDate><StartTime>{start_time}</StartTime>")
-    for name, text in (
-        ("OperatingSystem", unit.operating_system),
-        ("OSVersion", unit.os_version),
-        ("Architecture", unit.architecture),
-    ):
-        if text is not None:
-            parts.append(f"<{name}>{markup.escape_text(text)}</{name}>")
-    for name, number in (
-        ("CPUSpeed", unit.cpu_speed_mhz),
-        ("WallTime", _whole_seconds(unit)),
-        ("InterNodeBandwidth", unit.inter_node_bandwidth_mbps),
-        ("RAMPerCore", unit.ram_per_core_mb),
-    ):
-        if number is not None:
-            parts.append(f"<{name}>{number}</{name}>")
+    wall_time = _whole_seconds(unit)
+    for term in STATED_TERMS:
+        if not term.is_extension and (value := getattr(unit, term.name)) is not None:
+            parts.append(f"<{term.element}>{markup.escape_text(str(value))}</{term.element}>")
+        if term.element == "CPUSpeed" and wall_time is not None:  # it is the next in the published schema
+            parts.append(f"<WallTime>{wall_time}</WallTime>")
     if unit.disk is not None:
         name = "TotalDiskSpace" if isinstance(unit.disk, TotalDiskSpace) else "NodeDiskSpace"
         parts.append(f"<Disk><{name}>{unit.disk.gigabytes}</{name}></Disk>")
@@ -186,6 +180,9 @@ def write_unit(unit: RequestUnit, *, root: bool) -> str:
         parts.append(extension_terms.write_probability(unit.start_probability))
     if unit.sites is not None:
         parts.append(f'<Sites xmlns="{SITES}">{markup.escape_text(" ".join(unit.sites))}</Sites>')
+    for name, element in _FURTHER:
+        if (value := getattr(unit, name)) is not None:
+            parts += (f'<{element} xmlns="{TERMS}">{markup.escape_text(str(value))}</{element}>',)
     parts.append("</Request>")
     return "".join(parts)
 
@@ -299,7 +296,10 @@ class _UnitReader:
         wall_time = None if wall_time_s is None else wall_time_s * SECOND
         cores = self._cores()
         disk = self._disk()
-        numbers = {name: self._whole(name) for name in ("CPUSpeed", "InterNodeBandwidth", "RAMPerCore")}
+        stated: dict[str, Any] = {}
+        for term in STATED_TERMS:
+            if term.element in self.elements:
+                stated[term.name] = self._whole(term.element) if term.measure else self._text(term.element)
         if deadline is not None and not_before is not None:
             self._check_window(not_before, deadline, None if extension_terms.CORE_RANGE in extensions else wall_time)
         if self.violations or price is None or deadline is None or cores is None:
@@ -317,18 +317,15 @@ class _UnitReader:
             cores=cores,
             not_before=not_before,
             wall_time=wall_time,
-            operating_system=self._text("OperatingSystem"),
-            os_version=self._text("OSVersion"),
-            architecture=self._text("Architecture"),
-            cpu_speed_mhz=numbers["CPUSpeed"],
-            inter_node_bandwidth_mbps=numbers["InterNodeBandwidth"],
-            ram_per_core_mb=numbers["RAMPerCore"],
             disk=disk,
             torus=terms,
             moldable=None if sizes is None else extension_terms.read_moldable(sizes),
             start_probability=probability,
             sites=None if sites is None else tuple(dict.fromkeys((sites.text or "").split())),
+            **stated,
         )
+        if problem := stated and gpu_problem(unit):
+            self._tell("GPUsPerNode", problem)
         for problem in moldable_problems(unit):
             self._tell("CoreRange", problem, sizes)
         return None if self.violations else unit
@@ -337,7 +334,7 @@ class _UnitReader:
         extensions: dict[str, Element] = {}
         for element in request.iterdescendants():
             tag = str(element.tag)
-            name = tag.removeprefix(_PREFIX)
+            name = _FURTHER_TAGS.get(tag, tag.removeprefix(_PREFIX))
             if name != tag:
                 if name in self.elements:
                     self._tell(name, f"given twice in Request {self.number}, expected once", element)
@@ -349,7 +346,7 @@ class _UnitReader:
             elif element.getparent() is request:
                 # "A resource must be able to satisfy it before responding" (section 5.2): no resource can.
                 known = f"Geometry, ConnectionType and NodeUse of {TORUS}, StartProbability of {START}, "
-                known += f"CoreRange of {MOLDABLE}, Sites of {SITES}"
+                known += f"CoreRange of {MOLDABLE}, Sites of {SITES}, {', '.join(_FURTHER_TAGS.values())} of {TERMS}"
                 self._tell(tag, f"unknown extension, expected one of {known}", element)
         return extensions
 

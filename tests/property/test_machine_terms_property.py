@@ -57,6 +57,9 @@ def machine_of(draw: random.Random) -> StaticTerms:
         maybe(0, 1, 500),
         maybe(0, 1, 40),
         draw.random() < 0.3,
+        maybe(0, 1, 4),
+        maybe("a100", "v100"),
+        maybe(0, 1, 40_000),
     )
 
 
@@ -91,6 +94,9 @@ def unit_of(draw: random.Random, number: int = 1) -> RequestUnit:
             NodeDiskSpace(41),
         ),
         TorusTerms() if draw.random() < 0.1 else None,
+        gpus_per_node=rarely(0, 1, 8),
+        gpu_model=rarely("a100"),
+        gpu_memory_mb=rarely(0, 1, 80_000),
         moldable=MoldableTerms(draw.randrange(1, size + 1), size + 64, "amdahl:0.1") if moldable else None,
     )
 

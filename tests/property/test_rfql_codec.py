@@ -103,6 +103,9 @@ def request_units(draw: st.DrawFn, number: int = 1) -> RequestUnit:
         torus=draw(st.none() | torus_terms),
         sites=draw(st.none() | site_lists),
     )
+    if isinstance(unit.cores, Nodes) and draw(st.booleans()):
+        model = draw(st.none() | st.sampled_from(["a100", "gfx90a.X-1"]))
+        return replace(unit, gpus_per_node=draw(counts), gpu_model=model, gpu_memory_mb=draw(st.none() | counts))
     shaped = unit.torus is not None and unit.torus.geometry
     if unit.wall_time is None or not isinstance(unit.cores, TotalCores) or shaped:
         return unit

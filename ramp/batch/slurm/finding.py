@@ -90,6 +90,11 @@ def static_terms(run: Runner, partition: str, choice: Choice = ALL) -> dict[str,
     memories = [node.memory_mb // node.cores for node in nodes if node.memory_mb]
     if len(memories) == len(nodes) and min(memories) > 0:
         found["ram_per_core_mb"] = min(memories)
+    models = {model for node in nodes for model, _ in node.gpus}
+    if all(node.gpus for node in nodes) and len(models) == 1:  # others cannot be sold: a term is one of all nodes
+        found["gpus_per_node"] = min(sum(count for _, count in node.gpus) for node in nodes)
+        if model := models.pop():
+            found["gpu_model"] = model
     shown = ask(Question(("scontrol", "-o", "show", "node", nodes[0].name), str), run)
     architecture = ARCHITECTURES.get((_NODE.search(shown) or ("", ""))[1])
     return found if architecture is None else {**found, "architecture": architecture}

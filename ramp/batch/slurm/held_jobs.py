@@ -67,6 +67,7 @@ class SlurmQueue(CommandQueue):
         return (
             *("sbatch", "--hold", "--parsable", "--no-requeue", "-J", wanted.name, "-p", self._system.partition),
             *(*size, "-t", f"{seconds // 60}:{seconds % 60:02}", *begin, "-D", "/", "-o", "/dev/null"),
+            f"--gres={wanted.gres}",
         )
 
 

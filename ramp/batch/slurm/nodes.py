@@ -20,7 +20,9 @@ another state before the suffix.
 _AWAY: Final = frozenset(f"{_SILENT}@^")
 """Suffixes of nodes that do not answer, or will restart soon."""
 
-_GPU: Final = re.compile(r"(?:^|,)gpu\b")
+_GPUS: Final = re.compile(r"(?:^|,)gpu(?::([^:,(]*[^:,(\d][^:,(]*))?:(\d+)")
+"""GPUs in `sinfo`'s words: `gpu:4`, `gpu:a100:4(S:0-1)`."""
+
 _NOT_SEEN: Final = "unknown"
 """State of a node that has not answered a controller since the controller's start."""
 
@@ -40,7 +42,7 @@ class Choice:
     Attributes:
         names: their names; empty for all.
         features: features that each must have.
-        gpus: whether nodes with GPUs are among them. Slurm lets the jobs in a reservation use the GPUs of its nodes.
+        gpus: whether nodes with GPUs are among them.
     """
 
     names: frozenset[str] = frozenset()
@@ -50,7 +52,7 @@ class Choice:
     def takes(self, name: str, features: str, resources: str) -> bool:
         """Whether a node is for sale, by its name, and its features and generic resources in `sinfo`'s words."""
         named = not self.names or name in self.names
-        return named and self.features <= set(features.split(",")) and (self.gpus or not _GPU.search(resources))
+        return named and self.features <= set(features.split(",")) and (self.gpus or not _GPUS.search(resources))
 
 
 ALL: Final = Choice()
@@ -84,7 +86,8 @@ def parse_nodes(text: str, choice: Choice = ALL) -> NodeList:
         usable = match[1] in _USABLE and not _AWAY & set(match[2])
         waited_for = match[1] == _NOT_SEEN or (match[1] in _USABLE and _SILENT in match[2])
         count = min(int(sockets) * int(cores), int(cpus) // int(per_core))
-        nodes.append(Node(name, count, usable, state, "" if reason == "none" else reason, int(memory), waited_for))
+        why, gpus = "" if reason == "none" else reason, tuple((model, int(n)) for model, n in _GPUS.findall(resources))
+        nodes.append(Node(name, count, usable, state, why, int(memory), waited_for, gpus))
     if len({node.name for node in nodes}) < len(nodes):
         raise ValueError("a node is listed twice")
     if len(threads) > 1:

@@ -67,7 +67,8 @@ class SlurmOptions(ClusterOptions):
         snapshot_age_s: seconds for which one picture of the cluster serves all buyers.
         nodes: nodes that are for sale, as a list in Slurm's form (`"c[1-8],d3"`); empty for all of the partition.
         features: features that each of them must have.
-        gpus: whether nodes with GPUs are for sale, for the price of their cores.
+        gpus: whether nodes with GPUs are for sale. Requests with terms about GPUs get them; the jobs of others have
+            none (`--gres=none`).
         for_sale: the part that is for sale, and when.
         torus: for nodes in a torus: its `extents`, the source of `coordinates` (`order`, `names`, `table`; or `slurm`,
             then `ramp.batch.slurm.topology` asks for them and the extents), and the `allocator` with its

@@ -26,6 +26,7 @@ class WantedJob:
         not_before: earliest begin; None for at once.
         script: its text, beginning with `#!`.
         account: the local account that owns the job; empty for the agent's own.
+        gres: GPUs of each node in Slurm's words; `none` without.
     """
 
     name: str
@@ -34,6 +35,7 @@ class WantedJob:
     not_before: Instant | None
     script: str
     account: str = ""
+    gres: str = "none"
 
 
 class Standing(StrEnum):

@@ -123,7 +123,9 @@ class QueueBoundMachine(BookedMachine):
             assert entry.slot is not None
             length = entry.slot.end - entry.slot.start
             script = self._script_for(entry, -(-length // SECOND))
-            self.queue.submit(WantedJob(entry.name, unit.cores, length, unit.not_before, script, entry.account))
+            self.queue.submit(
+                WantedJob(entry.name, unit.cores, length, unit.not_before, script, entry.account, unit.gres)
+            )
             if self._one(entry) is None:
                 raise BatchSystemError(f"the job {entry.name} was submitted and is not in the queue")
 

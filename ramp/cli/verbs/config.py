@@ -154,6 +154,7 @@ RESOURCES: Final[Fields[ResourceConfig]] = Fields(
     Field("terms", "Cores", lambda resource: resource.terms, Kind(asdict, lambda terms: terms.cores, is_number=True)),
     Field("start_price", "Start price", lambda resource: resource.prices.start_price, NUMBER),
     Field("minimum_price", "Minimum price", lambda resource: resource.prices.minimum_price, NUMBER),
+    Field("gpu_price", "", lambda resource: resource.prices.gpu_price),
     Field("rounds_expected", "Rounds expected", lambda resource: resource.prices.rounds_expected, NUMBER),
     Field("pricing", "Pricing", lambda resource: resource.pricing),
     Field("plugin", "Plug-in", lambda resource: resource.plugin),

@@ -144,6 +144,12 @@ def _fields(
         Field("", "Free cores", asked(lambda state: state.cores_free), NUMBER),
         Field("", "Load", asked(lambda state: f"{state.load:.1%}"), NUMBER),
         Field("", "Architecture", asked(lambda state: state.architecture)),
+        Field(
+            "",
+            "GPUs",
+            asked(lambda state: state.snapshot.get("gpus", "")),
+            shown_if=lambda _: any("gpus" in each.snapshot for each in states.values()),
+        ),
         Field("", "Start price (credits/core-hour)", asked(lambda state: state.start_price), NUMBER),
         Field("", "Running (jobs)", asked(lambda state: state.running_total), NUMBER, shown_if=lambda _: with_load),
         Field("", "Queued (jobs)", asked(lambda state: state.queued_total), NUMBER, shown_if=lambda _: with_load),
@@ -173,6 +179,8 @@ MACHINE: Final[Fields[MachineState]] = Fields(
     Field("architecture", "", lambda state: state.architecture),
     Field("operating_system", "", lambda state: state.operating_system),
     Field("start_price", "", lambda state: state.start_price),
+    Field("gpus", "", lambda state: state.snapshot.get("gpus")),
+    Field("gpu_price", "", lambda state: state.snapshot.get("gpu_price")),
 )
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,6 +42,7 @@ from ramp.client.request import RequestTemplate, combined, document_of, request
 from ramp.client.times import DURATION_HELP, MOMENT_HELP
 from ramp.errors import ConfigurationError, DocumentError
 from ramp.model.instant import seconds, to_datetime
+from ramp.model.machine_terms import STATED_TERMS, Term
 from ramp.model.request import Nodes, RequestUnit
 
 _TAG: Final = re.compile(r"(<[^>]+>)")
@@ -54,6 +56,13 @@ _COUNT: Final = WholeNumber(min=1)
 )
 def rfq() -> None:
     """Write and check requests for quotation (RFQL documents)."""
+
+
+def _help_of(term: Term) -> str:
+    """Say what the value of a static term's option is."""
+    if term.measure:
+        return f"Minimum {term.words} in {term.measure}, such as {term.hint}."
+    return f"{term.words[0].upper()}{term.words[1:]}, such as {term.hint}."
 
 
 _with_terms: Final = together(
@@ -76,13 +85,12 @@ _with_terms: Final = together(
                       "(default: as long as the run, at least 1 h)."),
     click.option("--walltime", "wall_time", type=duration_type, metavar="TIME",
                  help=f"Length of the run, {DURATION_HELP} (default: the whole window)."),
-    click.option("--os", "operating_system", metavar="NAME", help="Operating system, JSDL 1.0 name such as LINUX."),
-    click.option("--os-version", metavar="VERSION", help="Exact version of the operating system."),
-    click.option("--arch", "architecture", metavar="NAME", help="Architecture, JSDL 1.0 name such as x86_64."),
-    click.option("--cpu-speed", "cpu_speed_mhz", type=_COUNT, metavar="MHZ", help="Minimum clock rate in MHz."),
-    click.option("--bandwidth", "inter_node_bandwidth_mbps", type=_COUNT, metavar="MBPS",
-                 help="Minimum bandwidth between nodes in Mbit/s."),
-    click.option("--ram", "ram_per_core_mb", type=_COUNT, metavar="MB", help="Minimum memory per core in MB."),
+    *(
+        click.option(term.option[0], term.name, type=_COUNT if term.measure else str, metavar=term.option[1],
+                     help=_help_of(term))
+        for term in STATED_TERMS
+        if term.option
+    ),
     click.option("--disk", "disk_gb", type=_COUNT, metavar="GB", help="Total disk space in GB."),
     click.option("--node-disk", "node_disk_gb", type=_COUNT, metavar="GB",
                  help="Disk space on each node in GB, instead of --disk."),
@@ -246,6 +254,7 @@ _UNIT: Final[Fields[RequestUnit]] = Fields(
     Field("cores", "Cores", lambda unit: unit.cores.total, text=_cores_text),
     Field("nodes", "", lambda unit: (nodes := _nodes(unit)) and nodes.count),
     Field("node_cores", "", lambda unit: (nodes := _nodes(unit)) and nodes.cores_per_node),
+    *(Field(term.name, "", attrgetter(term.name)) for term in STATED_TERMS),
     Field(
         "not_before",
         "Not before",

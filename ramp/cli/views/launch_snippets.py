@@ -81,6 +81,7 @@ def _sbatch(agreement: Agreement, resource: str) -> str:
     reservation, offer, limit = _facts(agreement)
     nodes = _nodes(agreement)
     size = f"--ntasks={offer.cores}" if nodes is None else f"--nodes={nodes[0]} --ntasks-per-node={nodes[1]}"
+    size += f" --gres={agreement.request.gres}" if agreement.request.gpus else ""
     return f"{_where(agreement, resource)}\nsbatch --reservation={_word(reservation)} {size} --time={limit} job.sh"
 
 
@@ -116,6 +117,7 @@ def _psij(agreement: Agreement, resource: str) -> str:
     executor, size = "slurm", f"node_count={nodes}, processes_per_node={each}"
     if reservation.isdecimal():  # an advance reservation of Grid Engine, for the package ramp-psij-gridengine
         lines, executor, size = "", "gridengine", f"process_count={offer.cores}"
+    gres = f', custom_attributes={{"slurm.gres": {agreement.request.gres!r}}}' if agreement.request.gpus else ""
     return (
         f"{_where(agreement, resource)}\n"
         "from datetime import timedelta\n"
@@ -123,7 +125,7 @@ def _psij(agreement: Agreement, resource: str) -> str:
         "from psij import Job, JobAttributes, JobExecutor, JobSpec, ResourceSpecV1\n"
         f"{lines}"
         "\n"
-        f"attributes = JobAttributes(duration=timedelta(seconds={duration}), reservation_id={reservation!r})\n"
+        f"attributes = JobAttributes(duration=timedelta(seconds={duration}), reservation_id={reservation!r}{gres})\n"
         f"resources = ResourceSpecV1({size})\n"
         "here = Path.cwd()\n"
         'spec = JobSpec(str(here / "job.sh"), directory=here, resources=resources, attributes=attributes)\n'
@@ -135,6 +137,7 @@ def _parsl(agreement: Agreement, resource: str) -> str:
     reservation, _, limit = _facts(agreement)
     lines, nodes, each = _layout(agreement)
     option = f"#SBATCH --reservation={_word(reservation)}"
+    option += f"\n#SBATCH --gres={agreement.request.gres}" if agreement.request.gpus else ""
     return (
         f"{_where(agreement, resource)}\n"
         "from parsl.config import Config\n"

@@ -11,21 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ramp.model.machine_terms import StaticNeeds
+from ramp.model.machine_terms import TERMS, StaticNeeds
 from ramp.model.slot import StaticTerms
 
-_LEAST: Final = (
-    "cores",
-    "cores_per_node",
-    "nodes",
-    "cpu_speed_mhz",
-    "inter_node_bandwidth_mbps",
-    "ram_per_core_mb",
-    "total_disk_space_gb",
-    "node_disk_space_gb",
-)
+_LEAST: Final = ("cores", "cores_per_node", "nodes", *(term.name for term in TERMS if term.measure))
 _EVERYBODY_HAS: Final = {"cores": 1, "cores_per_node": 1, "nodes": 0}
-_EXACT: Final = ("operating_system", "os_version", "architecture")
+_EXACT: Final = tuple(term.name for term in TERMS if not term.measure)
 
 ROW_BYTES: Final = 1_024
 """Growth of rows in bytes; each byte covers eight machines."""

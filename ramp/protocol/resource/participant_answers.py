@@ -19,6 +19,7 @@ from ramp.model.contents import (
 )
 from ramp.model.instant import Instant
 from ramp.model.offer import Offer, RefusalCode
+from ramp.model.request import Nodes
 from ramp.model.seal import Seal
 from ramp.model.sizes.moldable import as_offered
 from ramp.protocol.effects import HoldSlot, Send
@@ -62,6 +63,9 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
         self._slot = intended.slot
         self._account = account
         self._quoted = as_offered(intended.unit, intended.offer)
+        if intended.unit.gpus_per_node is not None and isinstance(intended.unit.cores, Nodes):
+            nodes = intended.unit.cores.count
+            self._quoted = replace(self._quoted, cores=Nodes(nodes, intended.offer.cores // nodes))
         self._paid: tuple[PaymentMade, Seal] | None = None
 
     @property

@@ -17,7 +17,7 @@ from ramp.model.acl import Message, Performative
 from ramp.model.called_terms import bound
 from ramp.model.contents import CallForProposals, Proposal
 from ramp.model.instant import Duration, Instant, iso
-from ramp.model.machine_terms import check_static_terms
+from ramp.model.machine_terms import check_static_terms, with_whole_nodes
 from ramp.model.money import cost, grouped
 from ramp.model.offer import Offer, Refusal, RefusalCode, ease
 from ramp.model.ports import IdSource
@@ -71,11 +71,16 @@ def _start_refusal(unit: RequestUnit, slot: Slot, soonest: Instant, latest: Inst
 
 @dataclass(frozen=True, slots=True)
 class PriceRange:
-    """The administrator's prices in whole credits per core hour, and the expected rounds (section 6.2.3)."""
+    """The administrator's prices in whole credits per core hour, and the expected rounds (section 6.2.3).
+
+    Attributes:
+        gpu_price: whole credits per hour of a GPU. The price of a slot's core hours contains it.
+    """
 
     start_price: int
     minimum_price: int
     rounds_expected: int = 4
+    gpu_price: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +187,7 @@ class Seller:
             "operating_system": self.terms.operating_system,
             "architecture": self.terms.architecture,
             "start_price": self._prices.start_price,
+            **({"gpus": self.terms.gpus, "gpu_price": self._prices.gpu_price} if self.terms.gpus else {}),
             **({"draining": True} if self.draining else {}),
         }
         return json.dumps({**json.loads(snapshot), **stated}, separators=(",", ":"))
@@ -206,7 +212,7 @@ class Seller:
                 if refusal is None and self.draining:
                     refusal = Refusal(unit.number, RefusalCode.DRAINING, detail=DRAINING_DETAIL)
                 if refusal is None:
-                    asked.append((unit, size))
+                    asked.append((unit, size if size.gpus_per_node is None else with_whole_nodes(size, self.terms)))
                 else:
                     refused.append(refusal)
         self._pending[call_id] = _Pending(message, call, asked, refused)
@@ -332,35 +338,30 @@ class Seller:
         own_last = None
         if last is not None and last.round_number < call.round_number:
             own_last = price_with(unit, slot.cores, length, reference_price(unit, last.offer))
-        return PriceQuestion(
+        return replace(
+            self.question_for_growth(unit, user, slot),
             asking=price_with(unit, slot.cores, length),
-            start_price=self._prices.start_price,
-            minimum_price=self._prices.minimum_price,
-            load=slot.load,
-            rounds_expected=self._prices.rounds_expected,
             own_last=own_last,
             round_number=call.round_number,
             best_offer=call.best_offer,
-            user=user,
-            cores=slot.cores,
-            fragmentation=slot.fragmentation,
-            links_taken=slot.links_taken,
         )
 
-    def question_for_growth(self, asking: int, user: str, slot: Slot) -> PriceQuestion:
+    def question_for_growth(self, unit: RequestUnit, user: str, slot: Slot) -> PriceQuestion:
         """Return the strategy's question for an addition to a slot, as in the first round of an auction.
 
         Args:
-            asking: the buyer's maximum price, credits per core hour.
+            unit: the addition at the buyer's maximum price; with GPUs, its core hours contain their price.
             user: the buyer.
             slot: the addition, as quoted by the machine.
         """
+        prices = self._prices
+        of_gpus = -(-prices.gpu_price * (unit.gpus_per_node or 0) // self.terms.cores_per_node)
         return PriceQuestion(
-            asking=asking,
-            start_price=self._prices.start_price,
-            minimum_price=self._prices.minimum_price,
+            asking=unit.cpu_hour_cost,
+            start_price=prices.start_price + of_gpus,
+            minimum_price=prices.minimum_price + of_gpus,
             load=slot.load,
-            rounds_expected=self._prices.rounds_expected,
+            rounds_expected=prices.rounds_expected,
             user=user,
             cores=slot.cores,
             fragmentation=slot.fragmentation,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from ramp.model.machine_terms import static_refusal
+from ramp.model.machine_terms import TERMS, static_refusal
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
 from ramp.model.shortcoming import site_refusal
@@ -21,13 +21,7 @@ FOR_GOOD: Final = frozenset(
     {
         RefusalCode.MACHINE_TOO_SMALL,
         RefusalCode.WINDOW_PASSED,
-        RefusalCode.OPERATING_SYSTEM,
-        RefusalCode.OS_VERSION,
-        RefusalCode.ARCHITECTURE,
-        RefusalCode.CPU_SPEED,
-        RefusalCode.BANDWIDTH,
-        RefusalCode.MEMORY,
-        RefusalCode.DISK,
+        *(term.code for term in TERMS),
         RefusalCode.NODE_CORES,
         RefusalCode.TORUS,
         RefusalCode.DRAINING,

@@ -25,6 +25,9 @@ MOLDABLE: Final = "urn:ramp:moldable:1"
 SITES: Final = "urn:ramp:sites:1"
 """Extension of RFQL: units for certain sites only."""
 
+TERMS: Final = "urn:ramp:terms:1"
+"""Extension of RFQL: static terms that the published schema lacks (`ramp.model.machine_terms`)."""
+
 MARKET: Final = "urn:ramp:market:1"
 """Every other document of the market."""
 

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError, check_version
@@ -25,7 +25,7 @@ from ramp.launching.configuration import (
 from ramp.model.agreement import ORDER_VALIDITY_MAX
 from ramp.model.instant import SECOND
 from ramp.model.slot import StaticTerms
-from ramp.options import nearest_name, options_and_findings, wrong_options
+from ramp.options import Bounds, nearest_name, options_and_findings, wrong_options
 from ramp.plugins.found_terms import with_found_terms
 from ramp.protocol.conversations import least_retention
 from ramp.protocol.resource.seller import PriceRange
@@ -80,6 +80,7 @@ class ResourceTable:
         machine: its machine: NAME of a table `[machines.NAME]`.
         start_price: start price in whole credits per core hour.
         minimum_price: lowest price in whole credits per core hour, at most the start price.
+        gpu_price: price of a GPU in whole credits per GPU-hour, charged beside the cores of its node.
         rounds_expected: how many rounds the price strategy reckons with.
         plugin: name of its plug-in; by default that of the machine.
         options: options of the plug-in. They override those of the machine.
@@ -94,6 +95,7 @@ class ResourceTable:
     machine: Text
     start_price: Whole
     minimum_price: Whole
+    gpu_price: Annotated[int, Bounds(0)] = 0
     rounds_expected: Whole = 4
     plugin: Text | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -248,7 +250,7 @@ def _resource(file: MarketFile, table: ResourceTable) -> values.ResourceConfig:
         plugin=plugin,
         options={**machine.options, **table.options},
         terms=machine.terms,
-        prices=PriceRange(table.start_price, table.minimum_price, table.rounds_expected),
+        prices=PriceRange(table.start_price, table.minimum_price, table.rounds_expected, table.gpu_price),
         pricing=table.pricing,
         isolation=table.isolation,
         launching=launching,

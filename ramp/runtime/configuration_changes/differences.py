@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from ramp.model.money import credits_text
+from ramp.protocol.resource.seller import PriceRange
 from ramp.runtime.configuration.file import tables_of
 from ramp.runtime.configuration.values import ResourceConfig, SwarmConfig, UserConfig
 from ramp.runtime.configuration_changes.overlay import PARTIES
@@ -89,9 +90,10 @@ def _resource_steps(old: ResourceConfig, new: ResourceConfig) -> list[Step]:
     changed = [
         f"{key} {before} -> {after}"
         for key, before, after in (
-            ("start_price", old.prices.start_price, new.prices.start_price),
-            ("minimum_price", old.prices.minimum_price, new.prices.minimum_price),
-            ("rounds_expected", old.prices.rounds_expected, new.prices.rounds_expected),
+            *(
+                (each.name, getattr(old.prices, each.name), getattr(new.prices, each.name))
+                for each in fields(PriceRange)
+            ),
             ("draining", old.draining, new.draining),
         )
         if before != after

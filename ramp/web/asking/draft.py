@@ -11,6 +11,7 @@ from typing import Final
 from ramp.client.request import combined, request
 from ramp.errors import ConfigurationError
 from ramp.model.instant import SECOND, Instant, iso
+from ramp.model.machine_terms import STATED_TERMS
 from ramp.model.money import credits_of, credits_text
 from ramp.model.request import NodeDiskSpace, Nodes, RequestForQuotation, RequestUnit, TotalDiskSpace
 from ramp.model.sizes.moldable import cost_cap
@@ -61,9 +62,16 @@ MORE: Final = (
     Field("operating_system", ("OperatingSystem",), "Operating system", choices="OperatingSystemName"),
     Field("os_version", ("OSVersion",), "Operating system version", "12"),
     Field("architecture", ("Architecture",), "Architecture", choices="ArchitectureName"),
-    Field("cpu_speed_mhz", ("CPUSpeed",), "Minimum clock rate (MHz)", "2000", whole=True),
-    Field("inter_node_bandwidth_mbps", ("InterNodeBandwidth",), "Minimum bandwidth (Mbit/s)", "1000", whole=True),
-    Field("ram_per_core_mb", ("RAMPerCore",), "Minimum memory per core (MB)", "2048", whole=True),
+    *(
+        Field(
+            term.name,
+            () if term.is_extension else (term.element,),
+            f"Minimum {term.words} ({term.measure})" if term.measure else f"{term.words[0].upper()}{term.words[1:]}",
+            term.hint,
+            whole=bool(term.measure),
+        )
+        for term in STATED_TERMS[3:]  # the choices of the first ones are those of the schema
+    ),
     Field("disk_gb", ("TotalDiskSpace",), "Total disk space (GB)", "100", whole=True),
     Field("node_disk_gb", ("NodeDiskSpace",), "Disk space per node (GB)", "10", whole=True),
     Field("speed_up", (), "Speed-up law for a range of cores", "amdahl:0.05"),
@@ -114,12 +122,7 @@ class UnitDraft:
             "wall_time": None if unit.wall_time is None else f"{unit.wall_time // SECOND}s",
             "start": None if unit.not_before is None else iso(unit.not_before),
             "end": iso(unit.deadline),
-            "operating_system": unit.operating_system,
-            "os_version": unit.os_version,
-            "architecture": unit.architecture,
-            "cpu_speed_mhz": unit.cpu_speed_mhz,
-            "inter_node_bandwidth_mbps": unit.inter_node_bandwidth_mbps,
-            "ram_per_core_mb": unit.ram_per_core_mb,
+            **{term.name: getattr(unit, term.name) for term in STATED_TERMS},
             "geometry": None if torus is None or not torus.geometry else "x".join(str(each) for each in torus.geometry),
             "connection": None if torus is None else torus.connection,
             "node_use": None if torus is None else torus.node_use,

@@ -34,6 +34,7 @@ class JobAtSite:
         command: what the shell runs.
         after: seconds from now until it is due.
         seconds: from now until its slot ends.
+        gres: GPUs of each node.
         queue_key: where no slot is reserved, the key of the job in a queue in which this one runs.
     """
 
@@ -50,6 +51,7 @@ class JobAtSite:
         *,
         after: int = 0,
         seconds: int = 540,
+        gres: str = "none",
         queue_key: str = "",
     ) -> None:
         self.folder = root / "res" / job_id
@@ -63,6 +65,7 @@ class JobAtSite:
             "end_at": (now + seconds) * SECOND,
             "arguments": ["sh", "-c", command],
             "environment": [["RAMP_UNIT", "1"]],
+            "gres": gres,
         }
         program = Path(psij_jobs.__file__).read_text("utf-8")
         if queue_key:

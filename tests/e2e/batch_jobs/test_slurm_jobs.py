@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from tests.e2e.slurm.cluster_fixture import CORES, cleared, running_cluster, sav
 pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(900)]
 
 NODES = 4
+GPUS = "GresTypes=gpu\nNodeName=DEFAULT Gres=gpu:t4:2\n"
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +31,9 @@ def python() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def one_cluster(python: Path) -> Iterator[EmulatedCluster]:
-    with running_cluster("jo", nodes=NODES) as started:
+    with running_cluster(
+        "jo", NODES, GPUS, {"gres.conf": "Name=gpu Type=t4 File=/dev/null\nName=gpu Type=t4 File=/dev/zero\n"}
+    ) as started:
         yield started
 
 
@@ -57,6 +61,19 @@ def reserve(cluster: EmulatedCluster, after: int = 0, user: str = ACCOUNT) -> No
         "scontrol", "create", "reservation", "ReservationName=ramp_r1", f"StartTime={begin}", "Duration=10",
         f"Nodes={cluster.name}[1-2]", f"CoreCnt={CORES},{CORES}", f"Users={user}",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(("gres", "has"), [("gpu:t4:2", True), ("none", False)])
+def test_a_job_has_the_gpus_of_its_request_and_no_others(
+    cluster: EmulatedCluster, job_on: Any, gres: str, has: bool
+) -> None:
+    """On both nodes, as Slurm says."""
+    reserve(cluster)
+    job = job_on(f"job-{'with' if has else 'without'}", "sleep 600", gres=gres)
+    native = job.until("running")["native_id"] if job.seen("submit") else ""
+    shown = cluster.run("scontrol", "-d", "-o", "show", "job", native)
+    assert re.findall(r"Nodes=\S+ CPU_IDs=\S+ Mem=\d+ GRES=(\S*)", shown) == ["gpu:t4:2(IDX:0-1)" if has else ""]
+    job.ask("cancel")
 
 
 def listed(cluster: EmulatedCluster, job: JobAtSite) -> list[str]:

@@ -6,19 +6,23 @@ What is sold there is handed over, and a job of the buyer's starts in it; or it 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 
+from ramp.batch.commands import CommandRunner
 from ramp.batch.inspecting import harms
 from ramp.batch.machine import BatchMachine
 from ramp.batch.slurm.emulated import EmulatedCluster
+from ramp.batch.slurm.finding import CONF_VARIABLE, static_terms
 from ramp.batch.slurm.plugin import open_plugin
 from ramp.errors import PluginError
 from ramp.launching.psij_jobs import slurm_memory
 from ramp.model.instant import HOUR, MINUTE, SECOND, Instant, from_iso
+from ramp.model.machine_terms import with_whole_nodes
 from ramp.model.offer import Refusal
-from ramp.model.request import RequestUnit, TotalCores
-from ramp.model.slot import Reservation, Slot, SlotMove
+from ramp.model.request import Nodes, RequestUnit, TotalCores
+from ramp.model.slot import Reservation, Slot, SlotMove, StaticTerms
 from ramp.plugins.interface import PluginSettings
 from tests.e2e.slurm.cluster_fixture import CORES, wait_for
 
@@ -31,9 +35,14 @@ MEMORY = 1000
 CONFIGURATION = """\
 SelectTypeParameters=CR_Core_Memory
 GresTypes=gpu
-NodeName=DEFAULT Gres=gpu:1
+NodeName=DEFAULT Gres=gpu:t4:2
 """
-CLUSTER = ("sh", NODES, CONFIGURATION, {"gres.conf": "Name=gpu File=/dev/null\n"})
+CLUSTER = (
+    "sh",
+    NODES,
+    CONFIGURATION,
+    {"gres.conf": "Name=gpu Type=t4 File=/dev/null\nName=gpu Type=t4 File=/dev/zero\n"},
+)
 
 
 @pytest.fixture(autouse=True)
@@ -139,3 +148,24 @@ def test_cores_whose_memory_local_jobs_have_are_not_sold_and_those_sold_are_watc
     assert machine.tend({"s2-now": "nobody"}, _now()) == {}
     _runs_in(cluster, "s2-now", CORES)
     machine.release("s2-now", _now())
+
+
+def test_gpus_are_sold_with_whole_nodes_that_no_local_job_uses(cluster: EmulatedCluster) -> None:
+    """What `sinfo` says of GPUs are terms; a node with a local job on one core keeps its GPUs to itself."""
+    run = CommandRunner({CONF_VARIABLE: str(cluster.conf)}, 15)
+    found = static_terms(run, "debug")
+    assert (found["gpus_per_node"], found["gpu_model"]) == (2, "t4")
+    _local(cluster, 1, "-n1", "--mem=100", "--gres=gpu:1", "-t600")
+    terms = StaticTerms(NODES * CORES, CORES, gpus_per_node=2, gpu_model="t4")
+    asked = replace(_unit(1, 0), cores=Nodes(2, 4), gpus_per_node=2, gpu_model="t4")
+    machine = _open(cluster)
+    slot = _sold(machine, "s3", with_whole_nodes(asked, terms))
+    assert (slot.cores, slot.placement) == (2 * CORES, "sh[2-3]")
+    assert machine.tend({"s3": "nobody"}, _now()) == {}
+    words = ("--reservation=ramp_slurm1.s3", "-N2", "--ntasks-per-node=4", f"--gres={asked.gres}", "-t5")
+    job = cluster.run("sbatch", "--parsable", *words, "-o/dev/null", "--wrap", "sleep 600", user="nobody").strip()
+    shown = ("scontrol", "-d", "-o", "show", "job", job)
+    wait_for(lambda: "JobState=RUNNING" in cluster.run(*shown), lambda: f"it runs: {cluster.run(*shown)}")
+    assert "Nodes=sh[2-3]" in cluster.run(*shown)
+    assert "GRES=gpu:t4:2(" in cluster.run(*shown)
+    machine.release("s3", _now())

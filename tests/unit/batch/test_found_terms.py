@@ -48,6 +48,25 @@ def test_a_cluster_tells_its_default_partition_and_its_terms() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "terms"),
+    [
+        ("gpu:a100:4(S:0-1)", "gpu:a100:2", {"gpus_per_node": 2, "gpu_model": "a100"}),
+        ("gpu:2", "fpga:1,gpu:3", {"gpus_per_node": 2}),
+        ("gpu:a100:1", "gpu:v100:1", {}),
+        ("gpu:a100:1", "(null)", {}),
+    ],
+)
+def test_gpus_are_terms_where_all_nodes_have_the_same_ones(
+    one: str, other: str, terms: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = NODES.splitlines()
+    nodes = f"{first.replace('(null)', one, 1)}\n{second.replace('(null)', other, 1)}\n"
+    monkeypatch.setitem(ANSWERS, "-N", nodes)
+    found = static_terms(_run, "debug")
+    assert {name: value for name, value in found.items() if name.startswith("gpu")} == terms
+
+
 def test_without_a_default_partition_the_others_are_named() -> None:
     with pytest.raises(BatchSystemError, match="no default partition: expected one of a, b"):
         default_partition(lambda *_: Completed((), 0, "a\nb\n", ""))

@@ -77,6 +77,7 @@ def test_the_nodes_for_sale_are_chosen_by_name_feature_and_gpus() -> None:
     assert chosen(Choice()) == ["x1", "x2", "x3", "x4"]
     assert chosen(Choice(gpus=False)) == ["x1", "x2"]
     assert chosen(Choice(features=frozenset({"big"}))) == ["x2", "x4"]
+    assert [node.gpus for node in parse_nodes(SINFO).nodes] == [(), (), (("", 2),), (("a100", 2),)]
     assert chosen(Choice(frozenset({"x1", "x4"}), frozenset({"big"}))) == ["x4"]
 
 

@@ -10,9 +10,10 @@ import pytest
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.instant import HOUR, SECOND
+from ramp.model.machine_terms import check_static_terms
 from ramp.model.offer import RefusalCode
 from ramp.model.probable_start import QUEUE_WAIT_MAX
-from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.model.request import Nodes, RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.slot import Slot, StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal, original_price, paper_price
@@ -32,15 +33,8 @@ ON_32 = 3495 * SECOND
 
 def new_seller(**changes: Any) -> Seller:
     """Of a machine with 64 cores, whose owner expects seven rounds."""
-    return Seller(
-        "res",
-        terms=StaticTerms(64),
-        prices=PriceRange(60, 20, 7),
-        source="live",
-        ids=CountedIds("res"),
-        timing=TIMING,
-        **changes,
-    )
+    given = {"terms": StaticTerms(64), "prices": PriceRange(60, 20, 7), **changes}
+    return Seller("res", source="live", ids=CountedIds("res"), timing=TIMING, **given)
 
 
 def called(seller: Seller, *units: RequestUnit, number: int = 1, user: str = "alice", **terms: Any) -> list[Any]:
@@ -158,6 +152,41 @@ def test_a_strategy_that_ignores_the_asking_price_offers_nothing_above_it(best_o
 def test_a_strategy_hears_of_the_buyer_and_the_round() -> None:
     (question,) = questions(new_seller(), (SLOT,), number=4, user="bob", best_offer=True).questions
     assert (question.user, question.round_number, question.best_offer) == ("bob", 4, True)
+
+
+GPUS = replace(UNIT, cores=Nodes(2, 4), gpus_per_node=2, gpu_model="a100", gpu_memory_mb=40_000)
+GPU_MACHINE = StaticTerms(64, 16, gpus_per_node=2, gpu_model="a100", gpu_memory_mb=40_000)
+
+
+def test_gpus_are_sold_with_whole_nodes_and_their_price_is_in_that_of_the_cores() -> None:
+    """Two of 16 cores with two GPUs at 12 an hour: 24 a node, so 1.5 and rounded up 2 beside each core hour."""
+    seller = new_seller(terms=GPU_MACHINE, prices=PriceRange(60, 20, gpu_price=12))
+    (asked,) = called(seller, GPUS)
+    assert [each.cores for each in asked.units] == [Nodes(2, 16)]
+    (priced,) = seller.on_quoted(asked.call_id, (replace(SLOT, cores=32),), 0)
+    (question,) = priced.questions
+    # of eight cores at 70, no more than 560 an hour is paid for all 32 and the GPUs
+    assert (question.start_price, question.minimum_price, question.asking) == (62, 22, 17)
+    (question,) = questions(new_seller(prices=PriceRange(60, 20, gpu_price=12)), (SLOT,)).questions
+    assert (question.start_price, question.minimum_price) == (60, 20)
+
+
+@pytest.mark.parametrize(
+    ("terms", "code", "nearest"),
+    [
+        ({"gpus_per_node": 3}, RefusalCode.GPUS, "2 GPUs a node"),
+        ({"gpu_model": "v100"}, RefusalCode.GPU_MODEL, "a100"),
+        ({"gpu_memory_mb": 40_001}, RefusalCode.GPU_MEMORY, "40000 MB a GPU"),
+    ],
+)
+def test_a_machine_with_other_gpus_says_which_it_has(terms: dict[str, Any], code: RefusalCode, nearest: str) -> None:
+    refusal = check_static_terms(replace(GPUS, **terms), GPU_MACHINE)
+    assert refusal is not None
+    assert (refusal.code, refusal.nearest) == (code, nearest)
+    assert check_static_terms(GPUS, GPU_MACHINE) is None
+    none_stated = check_static_terms(GPUS, StaticTerms(64, 16))
+    assert none_stated is not None
+    assert (none_stated.code, none_stated.nearest) == (RefusalCode.GPUS, "")
 
 
 def ask(asking: int, start: int, minimum: int, load: float = 0.0, **more: object) -> PriceQuestion:

@@ -14,6 +14,7 @@ from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.request import Nodes, RequestUnit
 from ramp.model.sizes.amended import SlotState, first_state
 from ramp.model.slot import Slot
 from ramp.protocol import effects as fx
@@ -33,14 +34,14 @@ class Desk:
     """The prices of a resource that has sold one slot to alice; what machine and strategy say is the test's."""
 
     participant: Participant
-    asked: list[tuple[int, Slot, str]] = field(default_factory=list)
+    asked: list[tuple[RequestUnit, Slot, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.prices = GrowthPrices(Timing(), self._question)
 
-    def _question(self, asking: int, user: str, slot: Slot) -> PriceQuestion:
-        self.asked.append((asking, slot, user))
-        return PriceQuestion(asking, 20, 60, 4, slot.load)
+    def _question(self, unit: RequestUnit, user: str, slot: Slot) -> PriceQuestion:
+        self.asked.append((unit, slot, user))
+        return PriceQuestion(unit.cpu_hour_cost, 20, 60, 4, slot.load)
 
     @property
     def key(self) -> str:
@@ -117,6 +118,13 @@ def test_only_what_is_free_is_asked_of_the_machine(desk: Desk) -> None:
     assert {unit.cpu_hour_cost for unit in question.units} == {71}
 
 
+def test_a_slot_with_gpus_keeps_its_nodes(desk: Desk) -> None:
+    desk.participant.unit = replace(desk.participant.unit, cores=Nodes(2, 8), gpus_per_node=1)
+    detail = "a slot with GPUs keeps its nodes: expected 16 cores; buy another slot for more"
+    assert refusal(desk.call()) == ("whole_nodes", detail)
+    assert units(desk.call(replace(CALL, cores=16, until=3 * HOUR)))
+
+
 def test_more_cores_are_asked_for_as_long_as_the_slot_lasts_and_then_ever_fewer(desk: Desk) -> None:
     assert units(desk.call()) == [
         (number, cores, HOUR, 2 * HOUR) for number, cores in enumerate((16, 8, 4, 2, 1), start=1)
@@ -155,7 +163,10 @@ def test_the_strategy_is_asked_for_every_piece_at_the_price_asked(desk: Desk) ->
     (question,) = desk.quoted(*pieces)
     assert isinstance(question, fx.PriceSlots)
     assert (question.call_id, len(question.questions)) == ("growth-1", 2)
-    assert desk.asked == [(70, pieces[0], "alice"), (70, pieces[1], "alice")]
+    assert [(unit.cpu_hour_cost, slot, user) for unit, slot, user in desk.asked] == [
+        (70, pieces[0], "alice"),
+        (70, pieces[1], "alice"),
+    ]
 
 
 # -- what is answered ------------------------------------------------------------------------------------------------

@@ -109,12 +109,14 @@ def test_a_job_finds_its_slot_in_its_environment(seller: Seller) -> None:
         "RAMP_RESOURCE": "res",
         "RAMP_RESERVATION": "R-offer-res-1",
         "RAMP_CORES": "16",
+        "RAMP_GPUS": "0",
         "RAMP_START": "1970-01-01T01:00:00Z",
         "RAMP_END": "1970-01-01T02:00:00Z",
         "RAMP_UNIT": "1",
         "RAMP_UNITS": "1",
         "RAMP_PEERS": "1=res/R-offer-res-1",
     }
+    assert submit.job.gres == "none", "what was not asked for is not used"
     assert submit.job.queue_key == ""
 
 

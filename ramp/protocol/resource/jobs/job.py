@@ -20,6 +20,7 @@ from ramp.model.contents import JobOrder, JobPeer, JobStatus
 from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import MINUTE, SECOND, Duration, Instant, iso
 from ramp.model.offer import Offer
+from ramp.model.request import RequestUnit
 from ramp.protocol.effects import CancelJob, Effect, JobToRun, LookUpJob, Persist, SubmitJob
 from ramp.protocol.events import JobSight, MachineInDoubt
 from ramp.protocol.machine import StateMachine
@@ -50,6 +51,7 @@ class Job(StateMachine[JobState]):
         resource: name of the resource.
         terms: how the resource launches jobs.
         place: variables that describe the slot's place.
+        unit: what was asked for.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class Job(StateMachine[JobState]):
         resource: str,
         terms: LaunchTerms,
         place: Mapping[str, str],
+        unit: RequestUnit,
     ) -> None:
         super().__init__(offer.request_id, JOB, S.TAKEN)
         self.taken = taken
@@ -68,9 +71,10 @@ class Job(StateMachine[JobState]):
         self.sight = JobSight(S.TAKEN)
         self.asked = False
         limit = terms.delivery_limit
-        begin, end = taken.due_at, offer.end
-        self.to_run = to_run(taken, offer, reservation_id, resource, begin, end, place, delivery_limit=limit)
+        self._unit = unit
         self._place = place
+        where = reservation_id, resource
+        self.to_run = to_run(taken, offer, unit, *where, taken.due_at, offer.end, place, delivery_limit=limit)
         self.waits_for_start = offer.in_queue
         self._offer = offer
         self._terms = terms
@@ -134,7 +138,8 @@ class Job(StateMachine[JobState]):
             begin = self.order.begin_at if later else min(paid_at, self.taken.due_at)
             known = self.to_run
             slot, limit = (known.reservation_id, known.resource), self._terms.delivery_limit
-            self.to_run = to_run(self.taken, self._offer, *slot, begin, end, self._place, delivery_limit=limit)
+            asked = self.taken, self._offer, self._unit
+            self.to_run = to_run(*asked, *slot, begin, end, self._place, delivery_limit=limit)
             if self.delivery is Delivery.PENDING and not self._terms.keeps_jobs:
                 self.delivery = Delivery.ON_TIME
 
@@ -335,6 +340,7 @@ class Job(StateMachine[JobState]):
 def to_run(
     taken: JobTaken,
     offer: Offer,
+    unit: RequestUnit,
     reservation_id: str,
     resource: str,
     begin: Instant,
@@ -348,6 +354,7 @@ def to_run(
     Args:
         taken: the order.
         offer: the slot.
+        unit: what was asked for.
         reservation_id: the machine's name for it.
         resource: name of the resource.
         begin: earliest start of the job.
@@ -363,6 +370,7 @@ def to_run(
         "RAMP_RESOURCE": resource,
         "RAMP_RESERVATION": reservation_id,
         "RAMP_CORES": str(order.cores),
+        "RAMP_GPUS": str(unit.gpus),
         "RAMP_START": iso(taken.due_at),
         "RAMP_END": iso(end),
         "RAMP_UNIT": str(order.unit),
@@ -384,4 +392,5 @@ def to_run(
         queue_key=offer.offer_id if offer.in_queue else "",
         archive=order.archive,
         start_by=min(max(taken.due_at, begin) + delivery_limit, end),
+        gres=unit.gres,
     )

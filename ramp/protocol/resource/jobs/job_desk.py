@@ -312,6 +312,7 @@ class JobDesk:
             resource=self._resource,
             terms=terms,
             place=place_variables(participant.offer, participant.unit.torus, reservation_id, participant.size[0]),
+            unit=participant.unit,
         )
         self._jobs.add(taken.order.job_id, job)
         self._by_offer.setdefault(taken.offer_id, []).append(taken.order.job_id)

@@ -62,10 +62,10 @@ class GrowthPrices:
 
     Args:
         timing: the protocol's limits.
-        question: returns the strategy's question for the maximum price per core hour, the buyer and the quoted slot.
+        question: returns the strategy's question for an addition, the buyer and the quoted slot.
     """
 
-    def __init__(self, timing: Timing, question: Callable[[int, str, Slot], PriceQuestion]) -> None:
+    def __init__(self, timing: Timing, question: Callable[[RequestUnit, str, Slot], PriceQuestion]) -> None:
         self._timing = timing
         self._question = question
         self._pending: OrderedDict[str, _Pending] = OrderedDict()
@@ -94,6 +94,9 @@ class GrowthPrices:
         """Ask the machine what is free for a buyer's call; nothing is changed there."""
         if not is_growth(state, call.cores, call.until):
             return [refused(message, call, *mixed_problem(state))]
+        if participant.unit.gpus_per_node is not None and call.cores > state.cores:
+            detail = f"a slot with GPUs keeps its nodes: expected {state.cores} cores; buy another slot for more"
+            return [refused(message, call, "whole_nodes", detail)]
         begins = max(now + self._timing.amendment_notice, state.since)
         if begins >= state.until:
             return [refused(message, call, "too_late", f"the slot ends at {iso(state.until)}")]
@@ -121,9 +124,9 @@ class GrowthPrices:
             nearest = next((each.nearest for each, answer in found if each.nearest and isinstance(answer, Slot)), "")
             told = f"the addition is not free; {f'available: {nearest}' if nearest else 'no smaller one is available'}"
             return [self._refuse(call_id, str(missing.code), told)]
-        slots = [answer for answer in pieces if isinstance(answer, Slot)]
-        asking, user = pending.call.cpu_hour_cost, pending.message.sender
-        return [PriceSlots(call_id, tuple(self._question(asking, user, slot) for slot in slots))]
+        user = pending.message.sender
+        slots = [(each.unit, slot) for each, slot in found if not each.nearest and isinstance(slot, Slot)]
+        return [PriceSlots(call_id, tuple(self._question(unit, user, slot) for unit, slot in slots))]
 
     def on_priced(self, call_id: str, prices: Sequence[int | PriceRefusal], now: Instant) -> list[Effect]:
         """Answer the call; added cores and added time both cost the higher of their prices."""
