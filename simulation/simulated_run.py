@@ -299,7 +299,7 @@ class PreparedRun:
             title += f", {malleable.jobs:,} of them malleable"
         told = None if ended is None else tuple(ended)
         return SimulatedRun(
-            self.machine, self.machine_name, self.log, scheduler, title, wall_s, result, told, malleable
+            self.machine, self.log, scheduler, title, wall_s, result, told, malleable, self.machine_name
         )
 
 
