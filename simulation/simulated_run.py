@@ -21,14 +21,15 @@ from ramp.runtime.atomic_writes import write_output
 from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.lab import check_pictures
 from simulation.machine_files import load_machine
-from simulation.machines.interface import Machine, has_places
+from simulation.machines.interface import Machine, has_cables, has_places
 from simulation.queueing.job_table import jobs_of_log, jobs_to_simulate
 from simulation.queueing.malleable_share import MalleableShare, MalleableSummary, malleable_share_of
+from simulation.queueing.outages import Outage, outages_of
 from simulation.queueing.queue_simulation import EndedJob, Overrun
 from simulation.queueing.reservation_text import reservation_of
 from simulation.queueing.run_history import PlacementRecorder, amount_over_time, bars_without_places
 from simulation.queueing.shaped_jobs import ShapedJobs, shaped_jobs
-from simulation.queueing.trace import job_line, reservation_line, schedule_as_swf
+from simulation.queueing.trace import header_line, job_line, outage_line, reservation_line, schedule_as_swf
 from simulation.queueing.whole_log import (
     EventOrder,
     LogRun,
@@ -78,6 +79,7 @@ class Metrics(Summary):
         refused: jobs that do not fit the machine even when it is empty.
         ended_at_request: jobs that were ended at the time they had asked for.
         reservations_granted: advance reservations that there was room for.
+        requeued: runs that failures of units ended.
     """
 
     wall_s: float
@@ -85,6 +87,7 @@ class Metrics(Summary):
     refused: int
     ended_at_request: int
     reservations_granted: int
+    requeued: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +102,7 @@ class SimulatedRun:
         wall_s: seconds that the simulation took.
         result: the schedule by columns, times in microseconds.
         malleable: what came of malleable jobs; None where no share of the jobs was made malleable.
+        machine_name: name or file by which the machine is loaded.
     """
 
     machine: Machine
@@ -109,6 +113,7 @@ class SimulatedRun:
     result: LogRun
     _ended: tuple[EndedJob, ...] | None
     malleable: MalleableSummary | None = None
+    machine_name: str = ""
 
     def __repr__(self) -> str:
         metrics = self.metrics
@@ -143,6 +148,7 @@ class SimulatedRun:
             refused=run.refused,
             ended_at_request=int(run.cut.sum()),
             reservations_granted=sum(one is not None for one in run.reservations),
+            requeued=run.requeued,
         )
 
     @cached_property
@@ -156,12 +162,16 @@ class SimulatedRun:
 
     @property
     def trace(self) -> Iterable[dict[str, Any]]:
-        """Where each job ran and when, in order of the ends, then the reservations: one entry each."""
+        """The machine, then where each job ran and when, in order of the ends, reservations and outages."""
+        yield header_line(self.machine, self.machine_name or self.machine.name, scheduler=self.scheduler)
         for ended in self.ended:
             yield job_line(ended, self.machine)
         for number, granted in enumerate(self.result.reservations, start=1):
             if granted is not None:
                 yield reservation_line(f"reservation{number}", granted, self.machine)
+        for outage in self.result.outages:
+            assert has_places(self.machine)
+            yield outage_line(outage, self.machine)
 
     def write_trace(self, path: str | Path) -> None:
         """Write the trace as one JSON object a line.
@@ -233,6 +243,8 @@ class PreparedRun:
         options: the scheduler.
         reservations: to ask for before the first job comes.
         malleable: who may change its size; None where all jobs are rigid.
+        machine_name: name or file by which the machine is loaded.
+        outages: units that fail or are drained, by begin.
     """
 
     machine: Machine
@@ -242,6 +254,8 @@ class PreparedRun:
     options: SchedulerOptions
     reservations: tuple[ReservationRequest, ...] = ()
     malleable: MalleableShare | None = None
+    machine_name: str = ""
+    outages: Iterable[Outage] = ()
 
     @property
     def counts_only(self) -> bool:
@@ -275,6 +289,7 @@ class PreparedRun:
             reservations=self.reservations,
             malleability=None if self.malleable is None else self.malleable.malleability,
             on_end=None if ended is None else record,
+            outages=self.outages,
         )
         wall_s = time.perf_counter() - began
         scheduler = self.options.name
@@ -283,7 +298,9 @@ class PreparedRun:
         if malleable is not None:
             title += f", {malleable.jobs:,} of them malleable"
         told = None if ended is None else tuple(ended)
-        return SimulatedRun(self.machine, self.log, scheduler, title, wall_s, result, told, malleable)
+        return SimulatedRun(
+            self.machine, self.log, scheduler, title, wall_s, result, told, malleable, self.machine_name
+        )
 
 
 def simulate(
@@ -305,6 +322,7 @@ def simulate(
     reservations: Iterable[str | ReservationRequest] = (),
     malleable_share: float | None = None,
     resize_cost_s: int = 0,
+    failures: str | Iterable[Outage] | None = None,
     seed: int = 1,
     watch: Callable[[PreparedRun], Callable[[EndedJob], None] | None] | None = None,
 ) -> SimulatedRun:
@@ -329,7 +347,9 @@ def simulate(
         malleable_share: probability that a job is malleable (`simulation.malleable.assignment`); all are rigid by
             default.
         resize_cost_s: seconds for which a malleable job stands still at every change of its size.
-        seed: of the drawn shapes, connections, synthetic jobs and speed-ups.
+        failures: units that fail or are drained during the run (`simulation.queueing.outages`): `MTBF:REPAIR`, a file,
+            or outages by begin. Their jobs are requeued.
+        seed: of the drawn shapes, connections, synthetic jobs, speed-ups and failures.
         watch: called with the checked run; the function that it returns is called with every job that ends.
 
     Raises:
@@ -350,6 +370,7 @@ def simulate(
     options.declared()
     asked = tuple(reservation_of(one, chosen) if isinstance(one, str) else one for one in reservations)
     name, workload = workload_of(log, prod(chosen.extents), load, seed)
+    named = chosen.name if own is not None else str(machine)
     jobs = shaped_jobs(
         jobs_of_log(workload, size_divisor=size_divisor, max_jobs=max_jobs),
         chosen,
@@ -361,11 +382,19 @@ def simulate(
     if load is not None:
         jobs = jobs.with_load(chosen.capacity, load)
     _check_fit(chosen, jobs, workload)
+    if has_cables(chosen) and chosen.layout.block_times:
+        if malleable_share:
+            raise ConfigurationError("jobs of a machine whose blocks boot keep their size", key="malleable-share")
+        jobs = jobs.in_blocks(chosen.layout.block_times)
+    first = int(jobs.jobs.submit_time[0])
+    outages = outages_of(failures, chosen, first=first, seed=seed) if isinstance(failures, str) else failures or ()
+    if failures is not None and asked:
+        raise ConfigurationError("reservations and failures exclude each other", key="failures")
     sizes = [request.size for request in jobs.requests]
     malleable = malleable_share_of(
         jobs.jobs.job_number, sizes, chosen.capacity, malleable_share, resize_cost_s, seed, options.event_order
     )
-    prepared = PreparedRun(chosen, workload, name, jobs, options, asked, malleable)
+    prepared = PreparedRun(chosen, workload, name, jobs, options, asked, malleable, named, outages)
     return prepared.run(None if watch is None else watch(prepared))
 
 

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -22,11 +23,19 @@ from ramp.model.instant import Duration
 from ramp.runtime.state_folder import StateFolder
 from simulation.lab import check_pictures
 from simulation.machine_files import FLAT_PREFIX, load_machine, machine_names
-from simulation.machines.hostlist import DEFAULT_DIMENSIONS, compress, expand
+from simulation.machines.hostlist import DEFAULT_DIMENSIONS, compress, expand, expand_coordinates
 from simulation.machines.interface import Machine, has_cables
 from simulation.machines.render import DOCUMENTED_LETTERS, SMAP_LETTERS, Display, Style, letters_of, map_lines, render
 from simulation.machines.slurm_options import parse_options
-from simulation.machines.view import MachineView, seconds_text, view_of, view_of_state, view_of_trace
+from simulation.machines.view import (
+    TRACE_VERSION,
+    MachineView,
+    out_of_service,
+    seconds_text,
+    view_of,
+    view_of_state,
+    view_of_trace,
+)
 
 if TYPE_CHECKING:
     from simulation.cli.live import LiveMap
@@ -38,7 +47,11 @@ _DISPLAYS: dict[str, Display] = {display[0]: display for display in get_args(Dis
 
 
 @click.command(
-    epilog=example("ramp hostlist 'bgl[000x133]'", "ramp hostlist --compress bgl000 bgl001", "ramp hostlist -c < names")
+    epilog=example(
+        "ramp hostlist 'bgl[000x133]'",
+        "ramp hostlist --compress bgl000 bgl001",
+        "ramp hostlist 'bgl[100x300]' --cables bgl",
+    )
 )
 @click.argument("lists", nargs=-1)
 @click.option("-c", "--compress", "compressed", is_flag=True, help="Print one list instead of names.")
@@ -50,15 +63,22 @@ _DISPLAYS: dict[str, Display] = {display[0]: display for display in get_args(Dis
     show_default=True,
     help="With --compress: number of coordinate digits in a name; 1: names have only numbers.",
 )
+@click.option("--cables", "machine_name", metavar="MACHINE", help="Print the cables of MACHINE that can join these "
+              "midplanes, a box: link sets of each dimension.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list; with --compress an object.")
-def hostlist(lists: tuple[str, ...], compressed: bool, count: bool, dimensions: int, as_json: bool) -> None:
+def hostlist(
+    lists: tuple[str, ...], compressed: bool, count: bool, dimensions: int, machine_name: str | None, as_json: bool
+) -> None:
     """Print the names of Slurm's LISTS of midplanes and hosts (bgl[000x733], linux[0-3]), one a line.
 
     LISTS are names or host lists; without any they come from standard input.
     """
     texts = lists or tuple(sys.stdin.read().split())
     names = [name for text in texts for name in expand(text)]
-    if count:
+    if machine_name is not None:
+        lines = _link_sets(load_machine(machine_name), ",".join(names))
+        click.echo(json.dumps(lines) if as_json else "\n".join(lines))
+    elif count:
         click.echo(json.dumps(len(names)))
     elif compressed:
         text = compress(names, dimensions=dimensions)
@@ -72,7 +92,7 @@ def hostlist(lists: tuple[str, ...], compressed: bool, count: bool, dimensions: 
         "ramp smap bgl --test-only '--geometry=2x2x2 --conn-type=TORUS'", "ramp smap bluegene1 -D r --png map.png"
     )
 )
-@click.argument("machine_name", metavar="[MACHINE]", default="bgl")
+@click.argument("machine_name", metavar="[MACHINE]", required=False)
 @click.option("--state", "state_path", type=output_type, help="Machine state (JSON).")
 @click.option("--trace", "trace_path", type=output_type, help="Trace of ramp simulate.")
 @click.option("--at", "at_s", type=RealNumber(), default=0.0, help="Second of the trace to show.")
@@ -91,6 +111,7 @@ def hostlist(lists: tuple[str, ...], compressed: bool, count: bool, dimensions: 
               help="Colour the letters; auto: on a terminal, unless NO_COLOR is set.")  # fmt: skip
 @click.option("--test-only", "test_options", metavar="OPTIONS", help="Also show the place of a job with these Slurm "
               "options: '--geometry=2x2x2 --conn-type=TORUS'.")  # fmt: skip
+@click.option("--cables", is_flag=True, help="With --test-only: print the cables of the place.")
 @click.option("--svg", "svg_path", type=output_type, help="File of a 3D picture.")
 @click.option("--png", "png_path", type=output_type, help="File of a 3D picture.")
 @click.option("--horizon", type=duration_type, default="24h", show_default=True, metavar="TIME",
@@ -99,7 +120,7 @@ def hostlist(lists: tuple[str, ...], compressed: bool, count: bool, dimensions: 
 @state_option
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 def smap(
-    machine_name: str,
+    machine_name: str | None,
     state_path: Path | None,
     trace_path: Path | None,
     at_s: float,
@@ -112,6 +133,7 @@ def smap(
     lower: bool,
     color: str,
     test_options: str | None,
+    cables: bool,
     svg_path: Path | None,
     png_path: Path | None,
     horizon: Duration,
@@ -121,9 +143,9 @@ def smap(
 ) -> None:
     """Show which job runs where on MACHINE, as Slurm's smap does.
 
-    MACHINE is a machine's name or file (default: bgl). Without --state or --trace it is empty, except for drained and
-    down parts. Any other name is a resource of the running market: its jobs (R), held slots (H), sold slots (RV), and a
-    line with its projected load.
+    MACHINE is a machine's name or file (default: that of the trace, or bgl). Without --state or --trace it is empty,
+    except for drained and down parts. Any other name is a resource of the running market: its jobs (R), held slots (H),
+    sold slots (RV), and a line with its projected load.
     """
     if state_path is not None and trace_path is not None:
         raise click.UsageError("--state and --trace exclude each other")
@@ -132,7 +154,8 @@ def smap(
     for key, path in (("--svg", svg_path), ("--png", png_path)):
         if path is not None:
             check_pictures(key)
-    on_market = state_path is None and trace_path is None and _is_resource(machine_name)
+    machine_name = machine_name or ("bgl" if trace_path is None else trace_header(trace_path)["machine"])
+    on_market = state_path is None and trace_path is None and is_resource(machine_name)
     machine = None if on_market else load_machine(machine_name)
     style = Style(
         letters=DOCUMENTED_LETTERS if lower else SMAP_LETTERS,
@@ -146,15 +169,15 @@ def smap(
                 time.sleep(iterate_s)
             live = None
             if machine is None:
-                live = _ask_market(machine_name, state, user, horizon)
+                live = ask_market(machine_name, state, user, horizon)
                 view = live.view
             else:
-                view = _read_view(machine, state_path, trace_path, at_s + shown * step_s)
+                view = read_view(machine, state_path, trace_path, at_s + shown * step_s)
             shown_machine = machine if live is None else live.machine
             assert shown_machine is not None
             trial = None
             if test_options is not None:
-                trial = _with_trial(shown_machine, view, test_options)
+                trial = with_trial(shown_machine, view, test_options)
                 view = trial.view
             _write_pictures(shown_machine, view, svg_path, png_path, live)
             if as_json:
@@ -162,8 +185,7 @@ def smap(
                 click.echo(json.dumps(_as_json(shown_machine, view, style.letters, trial) | now, indent=2))
             else:
                 _print_map(view, _DISPLAYS[display], style, clear=iterate_s is not None)
-                if live is not None:
-                    click.echo(live.load_line)
+                click.echo(_notes(trial if cables else None, live), nl=False)
             if trial is not None and not trial.fits_empty:
                 click.echo(f"this job would not fit {view.machine} even if nothing ran there", err=True)
     except KeyboardInterrupt:
@@ -171,13 +193,14 @@ def smap(
             raise
 
 
-def _is_resource(name: str) -> bool:
+def is_resource(name: str) -> bool:
     """Return whether a name is neither a machine nor a file and so means a resource of the running market."""
     looks_like_file = name.endswith(".toml") or "/" in name or name.startswith(FLAT_PREFIX)
     return not looks_like_file and name not in machine_names()
 
 
-def _ask_market(name: str, state: StateFolder, user: str | None, horizon: Duration) -> LiveMap:
+def ask_market(name: str, state: StateFolder, user: str | None, horizon: Duration) -> LiveMap:
+    """Return the live map of a resource; raises `TransportError` if no market answers."""
     # brings the command line of the market along: not for machines from files
     from simulation.cli.live import ask_live_map
 
@@ -188,27 +211,54 @@ def _ask_market(name: str, state: StateFolder, user: str | None, horizon: Durati
         raise TransportError(f"{error}; machines known without a market are {known}") from error
 
 
-def _read_view(machine: Machine, state_path: Path | None, trace_path: Path | None, at_s: float) -> MachineView:
+def read_view(machine: Machine, state_path: Path | None, trace_path: Path | None, at_s: float) -> MachineView:
+    """Return the view of a machine in a state file, in a trace at a second, or as its file says."""
     if state_path is not None:
-        try:
-            state = json.loads(_read(state_path, "machine state"))
-        except ValueError as error:
-            raise DocumentError(f"not JSON: {error}", source=str(state_path)) from error
-        if not isinstance(state, dict):
-            raise DocumentError("not a machine state: expected a JSON object", source=str(state_path))
-        return view_of_state(machine, state, str(state_path))
+        return view_of_state(machine, read_state(state_path), str(state_path))
     if trace_path is not None:
-        return view_of_trace(machine, _trace_rows(trace_path), at_s, str(trace_path))
+        out_of_service(machine, trace_header(trace_path), str(trace_path))
+        return view_of_trace(machine, itertools.islice(_trace_rows(trace_path), 1, None), at_s, str(trace_path))
     return view_of(machine)
+
+
+def read_state(path: Path) -> dict[str, Any]:
+    """Read a machine state.
+
+    Raises:
+        DocumentError: there is no such file, or it is no JSON object.
+    """
+    try:
+        state = json.loads(_read(path, "machine state"))
+    except ValueError as error:
+        raise DocumentError(f"not JSON: {error}", source=str(path)) from error
+    if not isinstance(state, dict):
+        raise DocumentError("not a machine state: expected a JSON object", source=str(path))
+    return state
+
+
+def trace_header(path: Path) -> Mapping[str, Any]:
+    """Return the first line of a trace.
+
+    Raises:
+        DocumentError: there is no such file, or it is no trace.
+    """
+    number, header = next(_trace_rows(path), (1, {}))
+    if header.get("trace") != TRACE_VERSION or not isinstance(header.get("machine"), str):
+        form = f'{{"trace": {TRACE_VERSION}, "machine": NAME, ...}}'
+        raise DocumentError(f"line {number}: not a trace: expected {form}", source=str(path))
+    return header
 
 
 def _trace_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     for line_number, line in enumerate(_read(path, "trace").splitlines(), start=1):
         if line.strip():
             try:
-                yield line_number, json.loads(line)
+                row = json.loads(line)
             except ValueError as error:
                 raise DocumentError(f"line {line_number}: not JSON: {error}", source=str(path)) from error
+            if not isinstance(row, dict):
+                raise DocumentError(f"line {line_number}: expected a JSON object", source=str(path))
+            yield line_number, row
 
 
 def _read(path: Path, kind: str) -> str:
@@ -223,7 +273,8 @@ def _read(path: Path, kind: str) -> str:
         raise DocumentError(f"cannot read the {kind}: not UTF-8 text", source=str(path)) from error
 
 
-def _with_trial(machine: Machine, view: MachineView, options_text: str) -> Trial:
+def with_trial(machine: Machine, view: MachineView, options_text: str) -> Trial:
+    """Try a job of Slurm options on a machine in the state of a view."""
     # only here: most commands try no job
     from simulation.machines.trial import try_job
 
@@ -237,6 +288,24 @@ def _with_trial(machine: Machine, view: MachineView, options_text: str) -> Trial
     job_id = max([job.job_id for job in view.jobs], default=0) + 1
     request = options.request(job_id, cnodes_per_midplane=machine.layout.cnodes)
     return try_job(machine, view, request, str(options.node_use))
+
+
+def _notes(trial: Trial | None, live: LiveMap | None) -> str:
+    lines = [*(() if trial is None else trial.cables), *(() if live is None else [live.load_line])]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _link_sets(machine: Machine, names: str) -> list[str]:
+    # only here: the tables of the machine take a while
+    from simulation.machines.bluegene.cable_table import link_set_lines
+
+    if not has_cables(machine):
+        raise MachineError(f"{machine.name}: --cables needs a machine with cabled lines")
+    cells = expand_coordinates(names, machine.prefix, len(machine.extents))
+    members = [sorted(set(axis)) for axis in zip(*cells, strict=True)]
+    if prod(map(len, members)) != len(set(cells)):
+        raise MachineError(f"--cables: expected a box of midplanes, got {compress(names.split(','))}")
+    return link_set_lines(machine, members)
 
 
 def _print_map(view: MachineView, display: Display, style: Style, *, clear: bool) -> None:
@@ -306,6 +375,7 @@ def _as_json(machine: Machine, view: MachineView, letters: str, trial: Trial | N
         else {
             "fits": trial.placement is not None,
             "fits_empty": trial.fits_empty,
+            "cables": list(trial.cables),
             "link_count": None if trial.placement is None else trial.placement.link_count,
         },
     }

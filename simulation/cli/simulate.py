@@ -23,6 +23,7 @@ from simulation.cli.progress import progress_of
 from simulation.koala.run import COMPONENTS_MAX, KoalaRun, koala
 from simulation.koala.scheduler import APPROACHES, PLACEMENT_POLICIES, SIZE_POLICIES
 from simulation.lab import check_pictures, tell_loops
+from simulation.queueing.outages import FAILURES_FORM
 from simulation.queueing.queue_simulation import Overrun
 from simulation.queueing.reservation_text import RESERVATION_FORM
 from simulation.queueing.whole_log import EventOrder
@@ -44,6 +45,7 @@ _OF_QUEUES = {
     "overrun": "KOALA uses no requested times",
     "event_order": "KOALA has an order of its own",
     "reservations": "KOALA has no advance reservations",
+    "failures": "the nodes of a cluster have no names",
 }
 """Options that do not go with --approach, and why."""
 _OF_KOALA = ("sizes", "placement", "threshold", "poll_s", "tries", "fill", "components")
@@ -106,6 +108,7 @@ _NAMED = "NAME|MODULE:NAME|FILE.py:NAME"
     help="Order of simultaneous events: ends, submissions, then one decision; or that of pyss (easy on flat:N).",
 )
 @click.option("--reservation", "reservations", multiple=True, metavar="B:E:SIZE", help=RESERVATION_FORM)
+@click.option("--failures", metavar="MTBF:REPAIR|FILE", help=f"Units that fail during the run: {FAILURES_FORM}.")
 @click.option(
     "--malleable-share",
     type=_PROBABILITY,
@@ -306,6 +309,8 @@ def _report(run: SimulatedRun, as_json: bool) -> None:
     summary: dict[str, Any] = asdict(run.metrics)
     if not run.result.reservations:
         del summary["reservations_granted"]
+    if not run.result.outages:
+        del summary["requeued"]
     if refused := run.metrics.refused:
         hint = "--size-divisor or --placement fcm?" if isinstance(run, KoalaRun) else "--size-divisor?"
         click.echo(f"{refused} jobs do not fit {run.machine.name} even when it is empty ({hint})", err=True)

@@ -167,7 +167,9 @@ def koala(
     policies = " ".join(one if isinstance(one, str) else type(one).__name__ for one in (approach, sizes, placement))
     title = f"{name} on {nodes.name}, KOALA {policies}: {len(result.jobs):,} jobs"
     summary = None if share is None else share.summary(result)
-    return KoalaRun(nodes, workload, f"KOALA {policies}", title, wall_s, result, ended, summary, outcome=outcome)
+    loaded = description.name if isinstance(machine, MulticlusterDescription) else str(machine)
+    told = title, wall_s, result, ended, summary, loaded
+    return KoalaRun(nodes, workload, f"KOALA {policies}", *told, outcome=outcome)
 
 
 def _paper_workload(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import prod
 
+from simulation.machines.bluegene.cable_table import cable_lines
 from simulation.machines.bluegene.machine import BlueGene
 from simulation.machines.grid import Grid, bits_of
 from simulation.machines.interface import Connection, JobRequest, NodeState, Placement
@@ -22,11 +23,13 @@ class Trial:
         view: the view with this job, waiting if it does not fit now.
         placement: where it would run now, or None.
         fits_empty: whether it would fit if no job ran, given what is out of service.
+        cables: that its place takes, a line of text for each dimension.
     """
 
     view: MachineView
     placement: Placement | None
     fits_empty: bool
+    cables: tuple[str, ...] = ()
 
 
 def machine_in_state(machine: BlueGene, view: MachineView) -> BlueGene:
@@ -71,7 +74,8 @@ def try_job(machine: BlueGene, view: MachineView, request: JobRequest, node_use:
     else:
         job, blocks = with_block(replace(job_of_placement(busy, placement), user=TRIAL_USER), node_use)
     tried = replace(view, jobs=(*view.jobs, job), blocks=(*view.blocks, *blocks))
-    return Trial(tried, placement, busy.fits_ever(request))
+    cables = () if placement is None else tuple(cable_lines(machine, placement))
+    return Trial(tried, placement, busy.fits_ever(request), cables)
 
 
 def _placement(grid: Grid, view: MachineView, job: ViewJob) -> Placement | None:

@@ -11,12 +11,15 @@ from math import isfinite
 from typing import Any
 
 from ramp.errors import DocumentError, MachineError
+from simulation.machines.bluegene.blocks import BlockState
 from simulation.machines.grid import Grid
 from simulation.machines.hostlist import expand_coordinates
-from simulation.machines.interface import Machine, NodeState, Placement, has_places
+from simulation.machines.interface import GridMachine, Machine, NodeState, Placement, has_cables, has_places
 
 RUNNING = "R"
 """Slurm's short state of a running job."""
+CONFIGURING, COMPLETING = "CF", "CG"
+"""Slurm's short states of a job whose block boots, and of one whose block is deallocated."""
 PENDING = "PD"
 """Slurm's short state of a job that waits."""
 HELD = "H"
@@ -25,6 +28,8 @@ RESERVED = "RV"
 """What a market has sold: a confirmed reservation."""
 BLOCK_PREFIX = "RMP"
 """What the names of blocks begin with that are made for a job, as Slurm's do."""
+TRACE_VERSION = 1
+"""Of the traces of `ramp simulate`."""
 STATE_KEYS = frozenset({"time_s", "drained", "down", "jobs", "blocks", "reservations", "slurm_partitions"})
 """Keys of a machine state document."""
 
@@ -186,6 +191,8 @@ def empty_view(machine: Machine, now_s: float = 0.0) -> MachineView:
     if not has_places(machine):
         return MachineView(machine.name, machine.extents, now_s=now_s)
     states = {unit: machine.node_state(unit) for unit in range(Grid(machine.extents).size)}
+    stated = machine.layout.slurm_partitions if has_cables(machine) else ()
+    partitions = stated or ((machine.name, machine.hostlist((1 << machine.grid.size) - 1)),)
     return MachineView(
         machine.name,
         machine.extents,
@@ -193,22 +200,29 @@ def empty_view(machine: Machine, now_s: float = 0.0) -> MachineView:
         machine.prefix,
         drained=sum(1 << unit for unit, state in states.items() if state is NodeState.DRAINED),
         down=sum(1 << unit for unit, state in states.items() if state is NodeState.DOWN),
+        slurm_partitions=tuple(
+            ViewSlurmPartition(name, "up", "infinite", units_named(machine, nodes).bit_count(), nodes)
+            for name, nodes in partitions
+        ),
         now_s=now_s,
     )
 
 
-def with_block(job: ViewJob, node_use: str = "") -> tuple[ViewJob, tuple[ViewBlock, ...]]:
+def with_block(
+    job: ViewJob, node_use: str = "", state: BlockState = BlockState.BUSY
+) -> tuple[ViewJob, tuple[ViewBlock, ...]]:
     """Add the block that Slurm's dynamic layout makes for a running job; machines without cables get no block.
 
     Args:
         job: of a machine of cabled lines it knows its connections.
         node_use: of the block (Slurm's --node-use).
+        state: of the block.
     """
     if not job.connection or not job.units:
         return job, ()
     kinds = set(job.connection)
     connection = kinds.pop() if len(kinds) == 1 else "".join(one[0] for one in job.connection)
-    block = ViewBlock(f"{BLOCK_PREFIX}{job.job_id}", "READY", job.user, connection, node_use, job.size, job.hostlist)
+    block = ViewBlock(f"{BLOCK_PREFIX}{job.job_id}", str(state), job.user, connection, node_use, job.size, job.hostlist)
     return replace(job, block=block.name), (block,)
 
 
@@ -221,8 +235,8 @@ def view_of_trace(
 
     Args:
         machine: that the trace is of; its own jobs are left out.
-        rows: line number and fields of each job: job_number, submit_time, start_time, end_time, nodes, connection,
-            links; of a reservation its name, reservation, in place of the first two.
+        rows: line number and fields of each line after the first (`simulation.queueing.trace`): a job, a reservation,
+            or units out of service.
         at_s: the moment; a job runs from its start until before its end.
         source: the trace's name, for messages.
 
@@ -230,12 +244,18 @@ def view_of_trace(
         DocumentError: a row lacks a field or has an invalid one.
     """
     view = empty_view(machine, at_s)
-    running: list[tuple[float, ViewJob]] = []
+    running: list[tuple[float, ViewJob, BlockState]] = []
     waiting: list[tuple[float, ViewJob]] = []
     reservations: list[ViewReservation] = []
     reserved: list[ViewJob] = []
+    out = {str(NodeState.DRAINED): view.drained, str(NodeState.DOWN): view.down}
     for line_number, row in rows:
         try:
+            if "out" in row:
+                end = row["end_time"]
+                if _seconds(row["start_time"]) <= at_s and (end is None or at_s < _seconds(end)):
+                    out[row["out"]] |= _units(view, row["nodes"])
+                continue
             if "reservation" in row:
                 one = _reservation_of_trace(view, row)
                 if at_s < one.end_s:
@@ -246,16 +266,55 @@ def view_of_trace(
                 continue
             submit, start, end = (_seconds(row[key]) for key in ("submit_time", "start_time", "end_time"))
             if start <= at_s < end:
-                running.append((start, _job(view, {**_at(row, at_s), "elapsed_s": at_s - start})))
+                state, block = _life(row, at_s)
+                job = _job(view, {**_at(row, at_s), "elapsed_s": at_s - start, "state": state})
+                running.append((start, job, block))
             elif submit <= at_s < start:
                 waiting.append((submit, ViewJob(int(row["job_number"]), PENDING, size=_job(view, row).size)))
         except (KeyError, TypeError, ValueError, MachineError) as error:
             raise DocumentError(f"line {line_number}: {_explain(error)}", source=source) from error
-    blocked = [with_block(job) for _, job in sorted(running, key=lambda entry: (entry[0], entry[1].job_id))]
+    running.sort(key=lambda entry: (entry[0], entry[1].job_id))
+    blocked = [with_block(job, state=state) for _, job, state in running]
     ordered = [*(job for job, _ in blocked), *reserved]
     ordered += [job for _, job in sorted(waiting, key=lambda entry: (entry[0], entry[1].job_id))]
     blocks = tuple(block for _, blocks in blocked for block in blocks)
-    return replace(view, jobs=tuple(ordered), blocks=blocks, reservations=tuple(reservations))
+    drained, down = out[NodeState.DRAINED], out[NodeState.DOWN]
+    return replace(
+        view, jobs=tuple(ordered), blocks=blocks, reservations=tuple(reservations), drained=drained & ~down, down=down
+    )
+
+
+def out_of_service(machine: Machine, header: Mapping[str, Any], source: str) -> None:
+    """Drain and set down the units of a machine that were so at the begin of a trace.
+
+    Args:
+        machine: changed.
+        header: the trace's first line.
+        source: the trace's name, for messages.
+
+    Raises:
+        DocumentError: the trace is of a machine of other extents, or names unknown units.
+    """
+    if header.get("extents") != list(machine.extents):
+        expected = "x".join(map(str, machine.extents))
+        raise DocumentError(f"line 1: not of {machine.name} ({expected}), but of {header['machine']}", source=source)
+    try:
+        if has_places(machine):
+            machine.set_node_state((1 << machine.grid.size) - 1, NodeState.IDLE)
+            for key, state in (("drained", NodeState.DRAINED), ("down", NodeState.DOWN)):
+                machine.set_node_state(units_named(machine, str(header.get(key) or "")), state)
+    except MachineError as error:
+        raise DocumentError(f"line 1: {error}", source=source) from error
+
+
+def _life(row: Mapping[str, Any], at_s: float) -> tuple[str, BlockState]:
+    """Return the states of a job that holds its midplanes, and of its block."""
+    if at_s >= _seconds(row.get("done_time", at_s + 1)):
+        return COMPLETING, BlockState.DEALLOCATING
+    if at_s < _seconds(row.get("boot_time", at_s)):
+        return CONFIGURING, BlockState.CONFIGURING
+    booting = at_s < _seconds(row.get("ready_time", at_s))
+    return (CONFIGURING, BlockState.BOOTING) if booting else (RUNNING, BlockState.BUSY)
 
 
 def _at(row: Mapping[str, Any], at_s: float) -> Mapping[str, Any]:
@@ -313,8 +372,17 @@ def view_of_state(machine: Machine, state: Mapping[str, Any], source: str) -> Ma
         down=down,
         blocks=tuple(lists["blocks"]),
         reservations=tuple(lists["reservations"]),
-        slurm_partitions=tuple(lists["slurm_partitions"]),
+        slurm_partitions=tuple(lists["slurm_partitions"]) or view.slurm_partitions,
     )
+
+
+def units_named(machine: GridMachine, text: str) -> int:
+    """Return the bit set of the units of a host list.
+
+    Raises:
+        MachineError: the machine has no such unit.
+    """
+    return _bits(machine.grid, expand_coordinates(text, machine.prefix, len(machine.extents)) if text else ())
 
 
 def _bits(grid: Grid, cells: Iterable[tuple[int, ...]]) -> int:

@@ -7,19 +7,23 @@ Reservations are granted only where running jobs (by their requests) and earlier
 are kept: schedulers start no job whose requested time would touch one. A job that outruns its request is ended at the
 request (`Overrun.CUT`) or runs on (`Overrun.KEEP`); in the second case it is ended when a reservation that needs its
 units or cables begins.
+
+Units may fail, be drained and come back meanwhile (`Outage`). As Slurm does, a job on a unit that fails is requeued: it
+starts anew, behind those that wait. Whether a job fits at all is decided by the machine without outages.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from ramp.errors import MachineError, RampError
 from simulation.kernel import MICROSECONDS_PER_SECOND, EventQueue
-from simulation.machines.interface import JobRequest, Machine, Placement, Reallocation
+from simulation.machines.interface import JobRequest, Machine, NodeState, Placement, Reallocation
 from simulation.planning.plan import Plan
+from simulation.queueing.outages import Outage, Service
 from simulation.schedulers.interface import (
     AdvanceReservation,
     Job,
@@ -48,6 +52,8 @@ class EndReason(enum.StrEnum):
     REQUESTED_TIME_OVER = "requested_time_over"
     RESERVATION_BEGAN = "reservation_began"
     WITHDRAWN = "withdrawn"
+    UNIT_FAILED = "node_fail"
+    """It is requeued."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +89,11 @@ class _Kind(enum.IntEnum):
     """Kinds of events in the order in which simultaneous ones happen."""
 
     JOB_END = 0
-    RESERVATION_END = 1
-    RESERVATION_BEGIN = 2
-    SUBMISSION = 3
-    WAKE = 4
+    SERVICE = 1
+    RESERVATION_END = 2
+    RESERVATION_BEGIN = 3
+    SUBMISSION = 4
+    WAKE = 5
 
 
 class QueueSimulation:
@@ -97,8 +104,10 @@ class QueueSimulation:
         scheduler: decides who starts; its queue must be empty.
         overrun: what happens to jobs that outrun their request.
         on_end: called with every job that ends, in order of the ends.
+        outages: by begin, no more than asked for: while jobs are left.
 
     Attributes:
+        service: the outages and what they take.
         refused: jobs that would not fit the empty machine; they never enter the queue.
         ended_count: number of jobs that have ended.
     """
@@ -110,12 +119,13 @@ class QueueSimulation:
         *,
         overrun: Overrun = Overrun.CUT,
         on_end: Callable[[EndedJob], None] | None = None,
+        outages: Iterable[Outage] = (),
     ) -> None:
         self._machine = machine
         self._scheduler = scheduler
         self._keeps_overruns = overrun is Overrun.KEEP
         self._on_end = on_end
-        self._events: EventQueue[tuple[_Kind, Job | int]] = EventQueue()
+        self._events: EventQueue[tuple[_Kind, Job | Outage | int]] = EventQueue()
         self._running: dict[int, RunningJob] = {}
         self._end_tickets: dict[int, int] = {}
         self._submitted: set[int] = set()  # that have not started
@@ -126,8 +136,11 @@ class QueueSimulation:
         self._wake_ticket: int | None = None
         self._plan: Plan | None = None
         self._now = 0
+        self._asked = 0
+        self.service = Service(machine, outages)
         self.refused: list[Job] = []
         self.ended_count = 0
+        self._schedule_outage(self.service.following, begins=True)
 
     @property
     def now(self) -> int:
@@ -158,6 +171,7 @@ class QueueSimulation:
         Raises:
             ValueError: its submission time lies in the past.
         """
+        self._asked += 1
         self._events.schedule(job.submit_time, (_Kind.SUBMISSION, job), _Kind.SUBMISSION)
 
     def reserve(self, request: JobRequest, begin_time: int, length: int) -> AdvanceReservation | None:
@@ -278,6 +292,9 @@ class QueueSimulation:
         """
         while self.step():
             pass
+        if self._submitted and self.service.lasting:
+            jobs = f"{len(self._submitted)} jobs never fit, first job {min(self._submitted)}"
+            raise MachineError(f"{self._machine.name}: with the units left in service {jobs}")
         if self._submitted:
             raise self._wrong(f"never starts {len(self._submitted)} jobs, first job {min(self._submitted)}")
 
@@ -339,7 +356,7 @@ class QueueSimulation:
     def _admit(self, job: Job) -> bool:
         fits = self._fits_ever.get(job.kind)
         if fits is None:
-            fits = self._fits_ever[job.kind] = self._machine.fits_ever(job.request)
+            fits = self._fits_ever[job.kind] = self.service.whole.fits_ever(job.request)
         if fits:
             self._submitted.add(job.job_number)
             self._scheduler.submit(job)
@@ -347,10 +364,13 @@ class QueueSimulation:
             self.refused.append(job)
         return fits
 
-    def _happen(self, kind: _Kind, number: Job | int) -> bool:
+    def _happen(self, kind: _Kind, number: Job | Outage | int) -> bool:
         """Let an event happen; return False for a job that is refused, which changes nothing."""
         if isinstance(number, Job):
             return self._admit(number)
+        if isinstance(number, Outage):
+            self._change_service(number)
+            return True
         if kind is _Kind.JOB_END:
             running = self._running[number]
             within = self._now >= completes_at(running)
@@ -370,7 +390,7 @@ class QueueSimulation:
         del self._end_tickets[number]
         self._machine.release(number)
         self._scheduler.released()
-        self.ended_count += 1
+        self.ended_count += reason is not EndReason.UNIT_FAILED
         if self._on_end is not None:
             changes = running.changes
             earlier = () if changes is None else changes.segments
@@ -378,6 +398,32 @@ class QueueSimulation:
                 running.job, running.placement, running.start_time, self._now, reason, earlier, changes is not None
             )
             self._on_end(ended)
+
+    def _change_service(self, outage: Outage) -> None:
+        """Take units out of service, or put them back where their outage has begun before."""
+        if outage in self.service.lasting:
+            self.service.lasting.remove(outage)
+        else:
+            self.service.begin(outage, awaits_more=self.ended_count + len(self.refused) < self._asked)
+            self._schedule_outage(self.service.following, begins=True)
+            self._schedule_outage(outage, begins=False)
+            if outage.state is NodeState.DOWN:
+                self._requeue([each for each in self._running.values() if each.placement.nodes & outage.units])
+        self.service.bring_up_to_date(outage.units)
+        self._scheduler.released()
+
+    def _schedule_outage(self, outage: Outage | None, *, begins: bool) -> None:
+        time = None if outage is None else outage.begin if begins else outage.end
+        if outage is not None and time is not None:
+            self._events.schedule(time, (_Kind.SERVICE, outage), _Kind.SERVICE)
+
+    def _requeue(self, lost: Sequence[RunningJob]) -> None:
+        for running in lost:
+            number = running.job.job_number
+            self._events.cancel(self._end_tickets[number])
+            self._end(number, EndReason.UNIT_FAILED)
+            self._submitted.add(number)
+            self._scheduler.submit(replace(running.job, submit_time=self._now))
 
     def _begin_reservation(self, reservation: AdvanceReservation) -> None:
         """Give the reservation its units; jobs beyond their request that stand in the way are ended."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
 
+from simulation.kernel import MICROSECONDS_PER_SECOND
+from simulation.machines.bluegene.blocks import BlockTimes
 from simulation.machines.interface import Connection, JobRequest, Machine, has_places
 from simulation.queueing.job_table import JobTable
 from simulation.workload.shapes import Shape, check_probability, choose_shapes, choose_tori
@@ -28,6 +30,16 @@ class ShapedJobs:
     def with_load(self, capacity: int, load: float) -> ShapedJobs:
         """Return the same jobs arriving so that their shapes offer a machine a load (`JobTable.with_load`)."""
         return ShapedJobs(self.jobs.with_load(capacity, load), self.requests)
+
+    def in_blocks(self, times: BlockTimes) -> ShapedJobs:
+        """Return the same jobs, each as long as its block: configuring, booting and deallocating count as run time."""
+        around = (
+            np.array([times.around_s(request.size) for request in self.requests], np.int64) * MICROSECONDS_PER_SECOND
+        )
+        jobs = replace(
+            self.jobs, run_time=self.jobs.run_time + around, requested_time=self.jobs.requested_time + around
+        )
+        return ShapedJobs(jobs, self.requests)
 
 
 def shaped_jobs(

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from simulation.kernel import MICROSECONDS_PER_SECOND
-from simulation.machines.interface import Machine, Placement
-from simulation.queueing.queue_simulation import EndedJob
+from simulation.machines.interface import GridMachine, Machine, NodeState, Placement, has_cables, has_places
+from simulation.machines.view import TRACE_VERSION
+from simulation.queueing.outages import Outage
+from simulation.queueing.queue_simulation import EndedJob, EndReason
 from simulation.queueing.whole_log import LogRun
 from simulation.schedulers.interface import AdvanceReservation
 from simulation.workload.swf import SwfLog
@@ -18,15 +20,49 @@ _COMPLETED = 1
 _ENDED_BY_THE_SYSTEM = 0
 
 
+def header_line(machine: Machine, name: str, **facts: str) -> dict[str, Any]:
+    """Return a trace's first line: its version, its machine and what is out of service from the beginning.
+
+    Args:
+        machine: the machine.
+        name: name or file by which it is loaded.
+        facts: more about the run.
+    """
+    out = {}
+    if has_places(machine):
+        states = [machine.node_state(unit) for unit in range(machine.grid.size)]
+        for key, state in (("drained", NodeState.DRAINED), ("down", NodeState.DOWN)):
+            out[key] = machine.hostlist(sum(1 << unit for unit, each in enumerate(states) if each is state))
+    return {"trace": TRACE_VERSION, "machine": name, "extents": list(machine.extents), **out, **facts}
+
+
+def outage_line(outage: Outage, machine: GridMachine) -> dict[str, Any]:
+    """Return the trace's fields of units that were out of service: `out` is `down` or `drain`."""
+    end = None if outage.end is None else _seconds(outage.end)
+    times = {"start_time": _seconds(outage.begin), "end_time": end}
+    return {"out": str(outage.state), "nodes": machine.hostlist(outage.units), **times, "reason": outage.reason}
+
+
 def job_line(ended: EndedJob, machine: Machine) -> dict[str, Any]:
     """Return the trace's fields of a job.
 
     Fields: `job_number`; `submit_time`, `start_time`, `end_time` in seconds of log time; `shape`, `origin`,
     `connection`, `nodes` (hostlist) and `links` as the machine describes them. Of a job whose size changed these are
-    its last; `segments` has them all, with `start_time` and `end_time` of each.
+    its last; `segments` has them all, with `start_time` and `end_time` of each. Where blocks take time, `boot_time`,
+    `ready_time` and `done_time`: the block boots from the first to the second, and is deallocated from the third on. A
+    run that a failure ended has `ended`; its job has another line, submitted when it was requeued.
     """
     named = {"job_number": ended.job.job_number, "submit_time": _seconds(ended.job.submit_time)}
     line = _line(named, ended.start_time, ended.end_time, ended.placement, machine)
+    if ended.reason is EndReason.UNIT_FAILED:
+        line["ended"] = str(ended.reason)
+    if has_cables(machine) and (times := machine.layout.block_times):
+        begin = ended.start_time + times.configure_s * MICROSECONDS_PER_SECOND
+        ready = begin + times.boot_s(ended.job.request.size) * MICROSECONDS_PER_SECOND
+        failed = ended.reason is EndReason.UNIT_FAILED
+        done = ended.end_time - (0 if failed else times.deallocate_s * MICROSECONDS_PER_SECOND)
+        for key, time in (("boot_time", begin), ("ready_time", ready), ("done_time", done)):
+            line[key] = _seconds(min(time, ended.end_time))
     if ended.earlier:
         line["segments"] = [_line({}, each.begin, each.end, each.placement, machine) for each in ended.segments]
     return line

@@ -7,8 +7,8 @@ takes that; every other case takes the event simulation. Both give the same sche
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -19,6 +19,7 @@ from ramp.errors import ConfigurationError, MachineError
 from simulation.machines.interface import JobRequest, Machine, Placement, has_places
 from simulation.malleable.malleability import Malleability
 from simulation.queueing.job_table import JobTable
+from simulation.queueing.outages import Outage
 from simulation.queueing.queue_simulation import EndedJob, EndReason, Overrun, QueueSimulation
 from simulation.schedulers.declaration import SCHEDULERS, FlatLoop, SchedulerDeclaration, flat_loop, scheduler
 from simulation.schedulers.interface import AdvanceReservation, Job, Scheduler
@@ -93,6 +94,8 @@ class LogRun:
         cut: whether a job was ended before its work was done, in the same order, shape (jobs,).
         refused: jobs that would not fit the empty machine.
         reservations: those granted, in the order asked for; None for one that was not.
+        outages: units that failed or were drained meanwhile.
+        requeued: runs that failures of units ended; each job's last run is in the schedule.
     """
 
     jobs: JobTable
@@ -100,6 +103,8 @@ class LogRun:
     cut: NDArray[np.bool_]
     refused: int
     reservations: tuple[AdvanceReservation | None, ...] = ()
+    outages: tuple[Outage, ...] = ()
+    requeued: int = 0
 
 
 def run_log(
@@ -111,6 +116,7 @@ def run_log(
     reservations: Sequence[ReservationRequest] = (),
     malleability: Sequence[Malleability | None] | None = None,
     on_end: Callable[[EndedJob], None] | None = None,
+    outages: Iterable[Outage] = (),
 ) -> LogRun:
     """Run jobs through a machine that has no other users.
 
@@ -124,6 +130,7 @@ def run_log(
         malleability: of each job, in the order of `jobs`, None of a rigid one; all are rigid by default. Compiled
             loops, which change no size, are not for such jobs.
         on_end: called for every job that ends, in order of ends.
+        outages: of units, by begin; a machine whose units are interchangeable has none.
 
     Raises:
         ConfigurationError: there is no such scheduler, its options are wrong, or its order of events is not known for
@@ -142,22 +149,27 @@ def run_log(
             JobRequest(number, size) for number, size in zip(jobs.job_number.tolist(), jobs.size.tolist(), strict=True)
         ]
     ended = EndedJobs(jobs)
+    capacity = machine.capacity
 
     def record(one: EndedJob) -> None:
         ended(one)
         if on_end is not None:
             on_end(one)
 
-    simulation = QueueSimulation(machine, declaration.new(its_options), overrun=options.overrun, on_end=record)
+    simulation = QueueSimulation(
+        machine, declaration.new(its_options), overrun=options.overrun, on_end=record, outages=outages
+    )
     granted = tuple(simulation.reserve(one.request, one.begin_time, one.length) for one in reservations)
     for job in _jobs(jobs, requests, malleability):
         simulation.submit(job)
     simulation.run()
-    return ended.run([request.size for request in requests], machine.capacity, len(simulation.refused), granted)
+    refused, happened = len(simulation.refused), tuple(simulation.service.begun)
+    run = ended.run([request.size for request in requests], capacity, refused, granted)
+    return replace(run, outages=happened, requeued=ended.requeued)
 
 
 class EndedJobs:
-    """Collects the jobs of a table that end; to be called with each of them."""
+    """Collects the jobs of a table that end; to be called with each of them; counts the runs that were requeued."""
 
     def __init__(self, jobs: JobTable) -> None:
         self._jobs = jobs
@@ -167,9 +179,13 @@ class EndedJobs:
         self._held = np.zeros(len(jobs), dtype=np.int64)
         self._cut = np.zeros(len(jobs), dtype=np.bool_)
         self._pieces: list[tuple[int, int, int, int]] = []
+        self.requeued = 0
 
     def __call__(self, ended: EndedJob) -> None:
-        """Note a job that has ended."""
+        """Note a job that has ended; one that a failure of units ended will end once more."""
+        if ended.reason is EndReason.UNIT_FAILED:
+            self.requeued += 1
+            return
         index = self._index_of[ended.job.job_number]
         self._start[index] = ended.start_time
         self._end[index] = ended.end_time

@@ -31,7 +31,8 @@ class OrderedQueue:
     """Starts waiting jobs in an order: by the rank of their account, then by their own key, then by arrival.
 
     Saturated queues have thousands of jobs but few kinds: when one job does not fit, none of its kind fits until
-    something is released. So a pass over the queue looks at the first job of each account and kind only.
+    something is released. So a pass over the queue looks at the first job of each account and kind only, and of each
+    account only where just the first may start.
 
     Args:
         options: which jobs of the order may start.
@@ -56,7 +57,7 @@ class OrderedQueue:
         return None
 
     def submit(self, job: Job) -> None:
-        insort(self._lines.setdefault((self.account(job), job.kind), []), (self.key(job), self._arrivals, job))
+        insort(self._lines.setdefault(self._line_of(job), []), (self.key(job), self._arrivals, job))
         self._arrivals += 1
 
     def released(self) -> None:
@@ -64,11 +65,14 @@ class OrderedQueue:
 
     def withdraw(self, job: Job) -> None:
         """Remove a waiting job."""
-        key = (self.account(job), job.kind)
+        key = self._line_of(job)
         line = self._lines[key]
         line.pop(next(place for place, entry in enumerate(line) if entry[2] is job))
         if not line:
             del self._lines[key]
+
+    def _line_of(self, job: Job) -> tuple[Hashable, Hashable]:
+        return self.account(job), None if self._head_only else job.kind
 
     def waiting(self) -> Iterable[Job]:
         entries = sorted((self.ranks.get(key[0], 0), *entry) for key, line in self._lines.items() for entry in line)
@@ -85,13 +89,9 @@ class OrderedQueue:
         return None
 
     def _next_start(self, site: Site) -> tuple[Job, Placement] | None:
-        ranks, failed, head_only = self.ranks, self._failed, self._head_only
-        firsts = [
-            (ranks.get(account, 0), *line[0])
-            for (account, kind), line in self._lines.items()
-            if head_only or kind not in failed
-        ]
-        firsts = [min(firsts)] if head_only and firsts else sorted(firsts)
+        ranks, failed = self.ranks, self._failed
+        firsts = [(ranks.get(key[0], 0), *line[0]) for key, line in self._lines.items() if key[1] not in failed]
+        firsts = [min(firsts)] if self._head_only and firsts else sorted(firsts)
         free = site.machine.free
         jobs = [job for *_, job in firsts if job.request.size <= free and job.kind not in failed]
         if not jobs:

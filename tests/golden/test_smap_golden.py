@@ -18,6 +18,7 @@ from simulation.machine_files import load_machine
 from simulation.machines.interface import Connection, JobRequest
 from simulation.machines.view import view_of_trace
 from simulation.plots.machine3d import machine_figure
+from simulation.queueing.trace import header_line
 
 pytestmark = pytest.mark.loops
 
@@ -86,12 +87,14 @@ def test_a_job_can_be_tried():
     assert told["test_only"]["fits"] is True
     told = json.loads(run(smap, "--state", SAMPLE, "--test-only", "-g 3x3x3", "--json"))
     assert told["jobs"][-1]["state"] == "PD"
-    assert told["test_only"] == {"fits": False, "fits_empty": True, "link_count": None}
+    assert told["test_only"] == {"fits": False, "fits_empty": True, "cables": [], "link_count": None}
 
 
 def test_a_tried_job_that_never_fits_is_told_from_one_that_waits():
     result = CliRunner().invoke(smap, ["bgl", "--test-only", "-g 9x2x2", "--json"], catch_exceptions=False)
-    assert json.loads(result.stdout)["test_only"] == {"fits": False, "fits_empty": False, "link_count": None}
+    assert json.loads(result.stdout)["test_only"] == {
+        "fits": False, "fits_empty": False, "cables": [], "link_count": None,
+    }  # fmt: skip
     assert "would not fit bgl even if nothing ran" in result.stderr
     with pytest.raises(ConfigurationError, match=r"--test-only: .*No closing quotation"):
         run(smap, "bgl", "--test-only", "--geometry='2x2")
@@ -202,7 +205,8 @@ def trace(tmp_path):
         times = {"job_number": job, "submit_time": 5, "start_time": start, "end_time": end}
         rows.append({**times, **machine.describe(placement)})
     path = tmp_path / "trace.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    lines = [header_line(load_machine("bgl"), "bgl"), *rows]
+    path.write_text("".join(json.dumps(row) + "\n" for row in lines))
     return path
 
 
@@ -238,7 +242,7 @@ def test_each_job_of_a_trace_runs_in_a_block(trace):
     assert [job["block"] for job in told["jobs"]] == ["RMP1", "RMP2", "", "RMP4"]
     printed = run(smap, "--trace", trace, "--at", 30, "--test-only", "-g 2x2x1", "-D", "b")
     assert "D  bgl       RMP4 " in printed  # the letter of its job on the map, though it is the third block
-    assert "A bgl RMP1 READY - TORUS - 64 bgl[000x333]" in " ".join(printed.split())
+    assert "A bgl RMP1 BUSY - TORUS - 64 bgl[000x333]" in " ".join(printed.split())
 
 
 def test_reservations_of_a_trace_are_listed_until_they_end_and_on_the_map_while_they_last(tmp_path):
@@ -302,7 +306,7 @@ def test_the_legend_stands_by_the_map_and_no_cable_covers_a_letter(trace, tmp_pa
     gaps = [len(list(run)) for empty, run in itertools.groupby(white.tolist()) if empty]
     assert max(gaps) < 0.1 * len(white)
     machine = load_machine("bgl")
-    rows = enumerate(map(json.loads, trace.read_text().splitlines()), start=1)
+    rows = enumerate(map(json.loads, trace.read_text().splitlines()[1:]), start=2)
     figure = machine_figure(view_of_trace(machine, rows, 30, "trace"), machine.wirings)
     axes = figure.axes[0]
     letters = [text for text in axes.texts if text.get_text() in {"A", "B"}]
@@ -350,9 +354,20 @@ def test_a_wrong_state_is_refused_with_its_place(tmp_path, text, message):
 
 def test_a_wrong_trace_is_refused_with_its_line(tmp_path):
     path = tmp_path / "trace.jsonl"
-    path.write_text('\n{"job_number": 1}\n')
-    with pytest.raises(DocumentError, match=r"trace\.jsonl: line 2: field 'submit_time' is missing"):
+    header = '{"trace": 1, "machine": "bgl", "extents": [8, 4, 4]}\n'
+    path.write_text(header + '\n{"job_number": 1}\n')
+    with pytest.raises(DocumentError, match=r"trace\.jsonl: line 3: field 'submit_time' is missing"):
         run(smap, "--trace", path)
+    for wrong, match in (
+        ('{"job_number": 1}\n', "line 1: not a trace"),
+        (header.replace("1,", "2,"), "line 1: not a trace"),
+        (header.replace("8, 4, 4", "8, 4"), r"line 1: not of bgl \(8x4x4\), but of bgl"),
+        (header.replace("}", ', "down": "bgl9"}'), "line 1: host list"),
+        (header + "[]", "line 2: expected a JSON object"),
+    ):
+        path.write_text(wrong)
+        with pytest.raises(DocumentError, match=match):
+            run(smap, "--trace", path)
     path.write_text("{\n")
     with pytest.raises(DocumentError, match="line 1: not JSON"):
         run(smap, "--trace", path)
@@ -376,6 +391,21 @@ def test_hostlist_commands():
     assert run(hostlist, "--compress", input="n0000\nn0001\n") == "n[0000-0001]\n"
     assert run(hostlist, "--compress", "--dimensions", 4, input="n0000\nn0001\n") == "n[0000x0001]\n"
     assert run(hostlist, "--compress", "--dimensions", 1, "n100", "n101") == "n[100-101]\n"
+
+
+def test_the_link_sets_of_figure_5_and_the_cables_of_a_place():
+    """Aridor and others 2005, figure 5: midplanes 1, 2, 3 of an x-line; and figure 3's torus {0,1,2}, through 3."""
+    lines = run(hostlist, "bgl[100x300]", "--cables", "bgl").splitlines()
+    assert lines[0].startswith("x  {1,2,3}  MESH   {3,6} {1,2,3} ")
+    assert lines[1].startswith("x  {1,2,3}  TORUS  {1,2,3,6} ")
+    printed = run(smap, "bgl", "--test-only", "-g 3x2x1 -R --conn-type=TORUS", "--cables").splitlines()[-3:]
+    assert printed == [
+        "x  {0,1,2}  TORUS  1:2.2>0.5 2:0.2>1.5 3:1.2>3.5 6:3.4>2.3  way 0>1>(3)>2>0  on 2 x-lines",
+        "y  {0,1}  TORUS  0:0.2>1.5 1:1.2>3.5 2:3.2>2.5 3:2.2>0.5  way 0>1>(3)>(2)>0  on 3 y-lines",
+        "z  {0}  TORUS  no cables  way 0  on 6 z-lines",
+    ]
+    with pytest.raises(MachineError, match=r"expected a box of midplanes, got bgl\[000,011\]"):
+        run(hostlist, "bgl000,bgl011", "--cables", "bgl")
 
 
 def test_what_is_no_trace_is_told_without_the_systems_words(tmp_path):

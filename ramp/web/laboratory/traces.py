@@ -1,9 +1,11 @@
-"""Traces that `ramp simulate --trace` writes: one JSON object a line for each job or advance reservation."""
+"""Traces that `ramp simulate --trace` writes: JSON lines.
+
+The first names the machine; each other one is of a job, an advance reservation, or units out of service.
+"""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import accumulate
@@ -12,12 +14,11 @@ from typing import Any, Final, NamedTuple
 
 from ramp.errors import DocumentError
 from ramp.web.machines.core_rows import Bar, Taken, lowest_bars
-from ramp.web.machines.torus_map import DIGITS, Kind, MapReader, TorusMap, cables_of, extents_of
+from ramp.web.machines.torus_map import Kind, MapReader, TorusMap, cables_of, extents_of
 
 TRACE_SUFFIX: Final = ".jsonl"
 
-_CORNER: Final = re.compile(r"([a-z0-9._-]*?)\[?(?:[0-9A-Z]+x)?([0-9A-Z]+)")
-"""Prefix and highest coordinates of the first box in a list of units such as `bgl[000x733]`."""
+TRACE_VERSION: Final = 1
 
 
 class Stay(NamedTuple):
@@ -38,8 +39,8 @@ class Stay(NamedTuple):
         return int(self.told["nodes"])
 
 
-def read_trace(folder: Path, name: str) -> Sequence[Stay]:
-    """Read a trace.
+def read_trace(folder: Path, name: str) -> tuple[str, Sequence[Stay]]:
+    """Return the machine that a trace names, and what occupied its units.
 
     Args:
         folder: of all results.
@@ -51,16 +52,22 @@ def read_trace(folder: Path, name: str) -> Sequence[Stay]:
     path = folder / name
     if path not in folder.glob(f"*{TRACE_SUFFIX}"):
         raise DocumentError(f"no trace {name}; `ramp simulate ... --trace FILE` writes one")
-    stays: list[Stay] = []
+    machine, stays = "", list[Stay]()
     with path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, start=1):
             try:
-                stays += _stays(json.loads(line))
+                told = json.loads(line)
+                if number == 1:
+                    machine = str(told["machine"])
+                    if told["trace"] != TRACE_VERSION:
+                        raise ValueError  # noqa: TRY301
+                elif "out" not in told:
+                    stays += _stays(told)
             except (ValueError, KeyError, TypeError) as error:
                 raise DocumentError(f"line {number} is not a line of a trace", source=path.name) from error
     if not stays:
         raise DocumentError("the trace is empty", source=path.name)
-    return stays
+    return machine, stays
 
 
 def _stays(told: Mapping[str, Any]) -> Iterator[Stay]:
@@ -93,18 +100,6 @@ def most_processors(stays: Sequence[Stay]) -> int:
     changes = [(each.start_s, each.processors) for each in stays]
     changes += [(each.end_s, -each.processors) for each in stays]
     return max(accumulate(change for _, change in sorted(changes)))
-
-
-def likely_machine(stays: Sequence[Stay], machines: Sequence[str]) -> str:
-    """Guess the machine of a trace from the names and coordinates of its units; "" for none of `machines`."""
-    corners = [found for each in stays if (found := _CORNER.match(each.told["nodes"]))]
-    prefix, digits = corners[-1].groups()
-    most = (max(DIGITS.index(each[2][axis]) for each in corners) for axis in range(len(digits)))
-    suffix = "-" + "x".join(str(1 + each) for each in most)
-    named = [name for name in machines if name == prefix]
-    sized = [name for name in machines if name.endswith(suffix)]
-    similar = [name for name in machines if name.startswith(prefix)]
-    return next(iter(named + sized + similar), "")
 
 
 def drawn_at(stays: Sequence[Stay], machine: Mapping[str, Any], second: float) -> TorusMap:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramp.errors import MachineError
+from simulation.machines.bluegene.blocks import BlockTimes
 from simulation.machines.bluegene.cable_policy import CablePolicy
 from simulation.machines.bluegene.catalogue import Catalogue
 from simulation.machines.bluegene.link_sets import LinkTable
@@ -33,11 +34,15 @@ class Layout(GridLayout):
         tables: the link table of each dimension, whose wiring has the dimension's width.
         cnodes: compute nodes of a midplane.
         processors: processors of a midplane.
+        block_times: times of a block's life; none by default.
+        slurm_partitions: names and host lists of Slurm's partitions; one of all midplanes by default.
     """
 
     tables: tuple[LinkTable, ...]
     cnodes: int = 512
     processors: int = 1024
+    block_times: BlockTimes | None = None
+    slurm_partitions: tuple[tuple[str, str], ...] = ()
 
     @property
     def extents(self) -> tuple[int, ...]:

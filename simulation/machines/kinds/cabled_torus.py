@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ramp.errors import ConfigurationError, MachineError
 from ramp.options import Bounds, Wanted
 from simulation.machines.allocator_declaration import make_policy
+from simulation.machines.bluegene.blocks import BlockTimes
 from simulation.machines.bluegene.cable_policy import CablePolicy
 from simulation.machines.bluegene.wiring import LineWiring, parse_wiring, ring_wiring
 from simulation.machines.description import BuildOptions, Prefix, dimension_index, machine_kind, set_nodes
+from simulation.machines.hostlist import expand_coordinates
 from simulation.machines.names import DIGITS
 
 if TYPE_CHECKING:
@@ -72,6 +74,32 @@ class FailedCables:
 
 
 @dataclass(frozen=True, slots=True)
+class BootTime:
+    """Boot time of blocks of up to some size.
+
+    Attributes:
+        midplanes: largest number of midplanes.
+        seconds: boot time.
+    """
+
+    midplanes: Annotated[int, Bounds(1)]
+    seconds: Annotated[int, Bounds(0)]
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmPartition:
+    """A partition (queue) of Slurm.
+
+    Attributes:
+        name: of the partition.
+        nodes: host list of its midplanes.
+    """
+
+    name: str
+    nodes: str
+
+
+@dataclass(frozen=True, slots=True)
 class CabledDescription:
     """The file of a machine of cabled lines.
 
@@ -86,6 +114,10 @@ class CabledDescription:
         drained: host list of midplanes that get no new jobs.
         down: host list of midplanes that have failed.
         failed_links: cables that have failed.
+        boot: boot times of blocks by size; none by default.
+        slurm_partitions: Slurm's partitions; one of all midplanes by default.
+        configure_s: seconds before a block boots.
+        deallocate_s: seconds from the end of a job until its midplanes are free.
     """
 
     name: str
@@ -98,6 +130,10 @@ class CabledDescription:
     drained: str = ""
     down: str = ""
     failed_links: tuple[FailedCables, ...] = ()
+    boot: tuple[BootTime, ...] = ()
+    slurm_partitions: tuple[SlurmPartition, ...] = ()
+    configure_s: Annotated[int, Bounds(0)] = 0
+    deallocate_s: Annotated[int, Bounds(0)] = 0
 
     def __post_init__(self) -> None:
         names = [one.name for one in self.dimension]
@@ -114,6 +150,8 @@ def build(description: CabledDescription, options: BuildOptions) -> BlueGene:
     # only here: other machines do without
     from simulation.machines.bluegene.machine import BlueGene, Layout
 
+    boot = sorted((one.midplanes, one.seconds) for one in description.boot)
+    times = BlockTimes(tuple(boot), description.configure_s, description.deallocate_s)
     layout = Layout(
         name=description.name,
         prefix=description.prefix,
@@ -121,10 +159,17 @@ def build(description: CabledDescription, options: BuildOptions) -> BlueGene:
         tables=tuple(options.link_table(one.wiring()) for one in description.dimension),
         cnodes=description.cnodes_per_midplane,
         processors=description.processors_per_midplane,
+        slurm_partitions=tuple((one.name, one.nodes) for one in description.slurm_partitions),
+        block_times=times if times.boot or times.configure_s or times.deallocate_s else None,
     )
     chosen, its_options = options.allocator_of(description.allocator, description.allocator_options)
     machine = BlueGene(layout, make_policy(chosen, its_options, CablePolicy))
     set_nodes(machine, description.prefix, drained=description.drained, down=description.down)
+    for index, partition in enumerate(description.slurm_partitions):
+        try:
+            expand_coordinates(partition.nodes, description.prefix, len(layout.extents))
+        except MachineError as error:
+            raise ConfigurationError(str(error), key=f"slurm_partitions[{index}].nodes") from error
     for index, failed in enumerate(description.failed_links):
         key = f"failed_links[{index}]"
         dimension = dimension_index(layout.dimension_names, failed.dimension, key)

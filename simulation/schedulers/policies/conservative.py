@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
-from simulation.machines.interface import Placement
+from simulation.machines.interface import Placement, units_out
 from simulation.planning.plan import Plan
 from simulation.schedulers.declaration import scheduler
 from simulation.schedulers.interface import Job, Site
@@ -73,7 +73,7 @@ class ConservativeBackfill:
         self._given_back = _GivenBack()
         self._reservations: dict[int, tuple[int, int]] = {}
         self._expected_ends: dict[int, int] = {}
-        self._capacity = 0
+        self._out = 0
 
     def submit(self, job: Job) -> None:
         """Add a job at the end; the next decision promises it a start."""
@@ -138,7 +138,8 @@ class ConservativeBackfill:
             self._given_back = moved  # those before a job that moved forward look at what it left the next time
 
     def _see_what_changed(self, site: Site) -> None:
-        now, ends, capacity = site.now, expected_ends(site), site.machine.capacity
+        now, ends, machine = site.now, expected_ends(site), site.machine
+        out = 0 if machine.traits.interchangeable else units_out(machine)
         for number, end in self._expected_ends.items():
             if number not in ends:
                 self._given_back.add(now, end)
@@ -148,9 +149,9 @@ class ConservativeBackfill:
                 self._given_back.add(max(begin, now), end)
         # beyond its request, a job is expected to end as the next reservation begins, and later if that is given back
         overrun = any(ends.get(number, end) > end for number, end in self._expected_ends.items())
-        if overrun or not reservations.keys() <= self._reservations.keys() or capacity != self._capacity:
+        if overrun or not reservations.keys() <= self._reservations.keys() or out != self._out:
             self._promises.clear()
-        self._reservations, self._capacity = reservations, capacity
+        self._reservations, self._out = reservations, out
 
 
 SCHEDULER = scheduler(

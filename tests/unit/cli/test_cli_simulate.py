@@ -91,7 +91,7 @@ def test_trace_of_a_torus_machine(log: Path, tmp_path: Path) -> None:
         "--machine", "bgl", "--log", log, "--scheduler", "first-fit", "--shape", "fat",
         "--torus-probability", "1", "--trace", trace,
     )  # fmt: skip
-    lines = [json.loads(text) for text in trace.read_text().splitlines()]
+    lines = [json.loads(text) for text in trace.read_text().splitlines()[1:]]
     assert [list(line) for line in lines] == [TRACE_FIELDS] * 3
     assert [line["job_number"] for line in lines] == [2, 1, 3]
     first = lines[1]

@@ -112,7 +112,7 @@ def test_trace_log_and_pictures_follow_the_sizes(tmp_path: Path) -> None:
         log, "--malleable-share", 1, "--trace", trace, "--swf", swf, "--gantt", gantt, "--timeline", timeline, "--json"
     )
     assert json.loads(told.stdout)["malleable"]["changes"] >= 1
-    lines = {line["job_number"]: line for line in map(json.loads, trace.read_text().splitlines())}
+    lines = {line["job_number"]: line for line in map(json.loads, trace.read_text().splitlines()[1:])}
     segments = lines[1]["segments"]
     assert [each["start_time"] for each in segments[1:]] == [each["end_time"] for each in segments[:-1]]
     assert (segments[0]["start_time"], segments[0]["end_time"]) == (0, 50)

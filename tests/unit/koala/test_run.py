@@ -28,6 +28,13 @@ from simulation.workload.swf_text import FIELD_COUNT
 NODES = {"a": 9, "b": 6, "c-1": 4}
 
 
+def lines_of(run: Any) -> list[dict[str, Any]]:
+    """The trace without its first line, which names the machine."""
+    header, *lines = run.trace
+    assert header["trace"] == 1
+    return lines
+
+
 def log_of(*jobs: tuple[int, int, int]) -> SwfLog:
     """A log of (submission, run time, processors), in seconds."""
     columns = np.full((FIELD_COUNT, len(jobs)), -1, np.int64)
@@ -70,7 +77,7 @@ def test_no_node_has_two_jobs_and_jobs_have_all_of_theirs_or_none(
         log_of(*jobs), machine=machine_of(), approach=approach, sizes=sizes, placement=placement, threshold=threshold,
         components=components, malleable_share=share, resize_cost_s=cost * (share is not None), poll_s=7, seed=seed,
     )  # fmt: skip
-    lines = list(run.trace)
+    lines = lines_of(run)
     assert len(lines) + run.metrics.refused == len(jobs)
     moments = {each["start_time"] for line in lines for each in segments(line)}
     for now in moments:
@@ -128,7 +135,7 @@ def test_rigid_jobs_start_when_a_scan_of_every_second_starts_them(
             for one in placed:
                 idle[one.cluster] -= one.processors
     run = simulation.koala(log_of(*jobs), machine=machine_of(), placement=placement, components=components, poll_s=poll)
-    assert {line["job_number"]: line["start_time"] for line in run.trace} == started
+    assert {line["job_number"]: line["start_time"] for line in lines_of(run)} == started
 
 
 def test_a_job_larger_than_a_cluster_waits_for_all_of_its_parts() -> None:
@@ -145,12 +152,15 @@ def test_the_file_says_what_local_users_have(tmp_path: Path) -> None:
     """Half of each cluster is theirs for ever; a log of theirs fills `a` from 5 s to 25 s."""
     run = simulation.koala(log_of((0, 9, 4), (0, 9, 6)), machine=machine_of(local_share=0.5), poll_s=1)
     # 5, 3 and 2 are left: 4 in `a`; 3 + 3 fit no sooner than it ends
-    assert [(line["start_time"], line["clusters"]) for line in run.trace] == [(0, {"a": 4}), (9, {"a": 3, "b": 3})]
+    assert [(line["start_time"], line["clusters"]) for line in lines_of(run)] == [
+        (0, {"a": 4}),
+        (9, {"a": 3, "b": 3}),
+    ]
     path = tmp_path / "local.swf"
     path.write_text("1 5 0 20 9 -1 -1 9 -1 -1 1 1 1 1 -1 -1 -1 -1\n")
     only = MulticlusterDescription("one", (ClusterDescription("a", 9, local_log=str(path)),))
     run = simulation.koala(log_of((6, 10, 3)), machine=only, poll_s=5)
-    assert [line["start_time"] for line in run.trace] == [25]
+    assert [line["start_time"] for line in lines_of(run)] == [25]
 
 
 def test_the_papers_workloads_by_their_names() -> None:
@@ -158,7 +168,9 @@ def test_the_papers_workloads_by_their_names() -> None:
     for name in ("wm", "WMR", "wpm", "W'mr"):
         run = simulation.koala(name, machine="das3", approach="pra" if name in {"wm", "WMR"} else "pwa", sizes="egs")
         applications = dict(zip(run.log.job_number.tolist(), run.log.executable_number.tolist(), strict=True))
-        held = [(applications[line["job_number"]], each["shape"][0]) for line in run.trace for each in segments(line)]
+        held = [
+            (applications[line["job_number"]], each["shape"][0]) for line in lines_of(run) for each in segments(line)
+        ]
         assert {size for application, size in held if application == 2} <= {2, 4, 8, 16, 32}
         assert max(size for application, size in held if application == 1) == 46
         assert len(run.jobs) == 300

@@ -125,6 +125,7 @@ class OneResource(One):
 
     party: Any = field(default_factory=lambda: new_resource(Quotas()))
     unit: RequestUnit = UNIT
+    placement: str = ""
 
     def call(
         self, round_number: int = 1, price: int = 70, request_id: str = "r1", user: str = "alice", cores: int = 16
@@ -138,7 +139,10 @@ class OneResource(One):
         more: list[fx.Effect] = []
         for effect in effects:
             if isinstance(effect, fx.QuoteSlots):
-                slots = tuple(Slot(HOUR, 2 * HOUR, unit.cores.total, 0.5) for unit in effect.units)  # type: ignore[union-attr]
+                slots = tuple(
+                    Slot(HOUR, 2 * HOUR, unit.cores.total, 0.5, self.placement)  # type: ignore[union-attr]
+                    for unit in effect.units
+                )
                 more += self.party.handle(ev.SlotsQuoted(effect.call_id, slots), now)
             elif isinstance(effect, fx.PriceSlots):
                 prices = tuple(paper_price(question) for question in effect.questions)

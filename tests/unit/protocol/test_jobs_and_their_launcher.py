@@ -5,21 +5,28 @@ The slot begins after an hour and lasts one; `test_jobs_of_resources.py` tells w
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from ramp.cli.views.launch_snippets import snippet
 from ramp.model import contents as c
 from ramp.model.acl import Performative
 from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import HOUR, MINUTE, SECOND
+from ramp.model.request import TorusTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.records import JobCancelAsked, SlotFailed
 from ramp.protocol.resource.jobs.job_desk import READS_MAX, WAITING_MAX
 from ramp.protocol.resource.jobs.launching import LaunchTerms
+from ramp.protocol.resource.jobs.place_variables import place_variables
+from simulation.machine_files import load_machine
+from simulation.machines.interface import Connection, JobRequest, has_places
+from simulation.resource.placement_text import describe_placement
 from tests.unit.protocol.conftest import contents
 
 TERMS = LaunchTerms("local", {"alice": "alice1"}, grace=10 * SECOND, delivery_limit=5 * MINUTE)
@@ -111,6 +118,42 @@ def test_a_job_finds_its_slot_in_its_environment(seller: Seller) -> None:
     }
     assert submit.job.gres == "none", "what was not asked for is not used"
     assert submit.job.queue_key == ""
+
+
+@pytest.mark.parametrize(
+    ("machine", "request_", "expected"),
+    [
+        ("bgl", JobRequest(1, 4, (1, 2, 2)), ("bgl[000x011]", "1x2x2", "mesh")),
+        ("bgl", JobRequest(1, 2, (2, 1, 1), connection=Connection.TORUS), ("bgl[000x100]", "2x1x1", "torus")),
+        ("bgl", JobRequest(1, 1, (1, 1, 1)), ("bgl000", "1x1x1", "mesh")),
+        ("angara-4x4x4", JobRequest(1, 8), ("ang[000x013]", "1x2x4", "mesh,torus")),
+    ],
+)
+def test_a_job_on_a_torus_finds_its_block(launching_resource: Any, machine: str, request_: Any, expected: Any) -> None:
+    """The variables of Jette and others 2004 and Slurm 1.0; with them the printed mpirun script runs."""
+    torus = load_machine(machine)
+    assert has_places(torus)
+    placement = torus.place(request_)
+    assert placement is not None
+    described = describe_placement(torus, placement)
+
+    def make() -> Any:
+        one = launching_resource(TERMS)
+        one.placement = described
+        return one
+
+    seller = Seller(make)
+    (submit,) = [each for each in seller.hears(ORDER) if isinstance(each, fx.SubmitJob)]
+    told = dict(submit.job.environment)
+    assert (told["RAMP_NODES"], told["RAMP_GEOMETRY"], told["RAMP_CONNECTION"]) == expected
+    assert (told["RAMP_NODE_USE"], told["MPIRUN_NOALLOCATE"]) == ("coprocessor", "1")
+    offer = next(seller.one.party.jobs.jobs_of("offer-res-1"))._offer
+    agreement = seller.one.agreement(offer)
+    changed = place_variables(offer, TorusTerms(node_use="virtual"), "r", 8)  # the place after a change is not known
+    assert (changed["RAMP_NODE_USE"], "RAMP_NODES" in changed) == ("virtual", False)
+    script = "mpirun() { echo $*; }\n" + snippet("mpirun", agreement, str)
+    ran = subprocess.run(["sh", "-c", script], env=told, capture_output=True, text=True, check=True)
+    assert ran.stdout.startswith("-partition R-offer-res-1 -mode CO -np 8 ")
 
 
 def test_a_buyer_who_cancels_does_not_wait_for_the_answer_to_an_earlier_question(seller: Seller) -> None:

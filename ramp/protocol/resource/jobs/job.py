@@ -13,6 +13,7 @@ record, and are submitted when the started job has been paid, which also deliver
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from ramp.model.contents import JobOrder, JobPeer, JobStatus
@@ -49,6 +50,7 @@ class Job(StateMachine[JobState]):
         reservation_id: the machine's name for the slot.
         resource: name of the resource.
         terms: how the resource launches jobs.
+        place: variables that describe the slot's place.
         unit: what was asked for.
     """
 
@@ -60,6 +62,7 @@ class Job(StateMachine[JobState]):
         reservation_id: str,
         resource: str,
         terms: LaunchTerms,
+        place: Mapping[str, str],
         unit: RequestUnit,
     ) -> None:
         super().__init__(offer.request_id, JOB, S.TAKEN)
@@ -69,8 +72,9 @@ class Job(StateMachine[JobState]):
         self.asked = False
         limit = terms.delivery_limit
         self._unit = unit
+        self._place = place
         where = reservation_id, resource
-        self.to_run = to_run(taken, offer, unit, *where, taken.due_at, offer.end, delivery_limit=limit)
+        self.to_run = to_run(taken, offer, unit, *where, taken.due_at, offer.end, place, delivery_limit=limit)
         self.waits_for_start = offer.in_queue
         self._offer = offer
         self._terms = terms
@@ -134,7 +138,8 @@ class Job(StateMachine[JobState]):
             begin = self.order.begin_at if later else min(paid_at, self.taken.due_at)
             known = self.to_run
             slot, limit = (known.reservation_id, known.resource), self._terms.delivery_limit
-            self.to_run = to_run(self.taken, self._offer, self._unit, *slot, begin, end, delivery_limit=limit)
+            asked = self.taken, self._offer, self._unit
+            self.to_run = to_run(*asked, *slot, begin, end, self._place, delivery_limit=limit)
             if self.delivery is Delivery.PENDING and not self._terms.keeps_jobs:
                 self.delivery = Delivery.ON_TIME
 
@@ -340,6 +345,7 @@ def to_run(
     resource: str,
     begin: Instant,
     end: Instant,
+    place: Mapping[str, str],
     *,
     delivery_limit: Duration,
 ) -> JobToRun:
@@ -353,6 +359,7 @@ def to_run(
         resource: name of the resource.
         begin: earliest start of the job.
         end: end of the slot.
+        place: variables that describe the slot's place.
         delivery_limit: delay after which a start is too late.
     """
     order = taken.order
@@ -369,6 +376,7 @@ def to_run(
         "RAMP_UNIT": str(order.unit),
         "RAMP_UNITS": str(len(peers)),
         "RAMP_PEERS": " ".join(f"{each.unit}={each.resource}/{each.reservation_id}" for each in peers),
+        **place,
         **{each.name: each.value for each in order.variables},
     }
     return JobToRun(

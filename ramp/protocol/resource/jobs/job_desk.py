@@ -32,6 +32,7 @@ from ramp.protocol.events import JobFileRead, JobSeen
 from ramp.protocol.records import JobTaken, SlotJobRecord
 from ramp.protocol.resource.jobs.job import Job
 from ramp.protocol.resource.jobs.launching import LaunchTerms
+from ramp.protocol.resource.jobs.place_variables import place_variables
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.timing import Timing
 from ramp.protocol.transition_tables import ParticipantState
@@ -303,12 +304,14 @@ class JobDesk:
 
     def _add(self, taken: JobTaken, participant: Participant) -> Job:
         terms = self._terms or LaunchTerms("none")
+        reservation_id = participant.reserved_as or participant.reservation_id
         job = Job(
             taken,
             offer=replace(participant.offer, end=participant.size[1]),
-            reservation_id=participant.reserved_as or participant.reservation_id,
+            reservation_id=reservation_id,
             resource=self._resource,
             terms=terms,
+            place=place_variables(participant.offer, participant.unit.torus, reservation_id, participant.size[0]),
             unit=participant.unit,
         )
         self._jobs.add(taken.order.job_id, job)

@@ -52,12 +52,12 @@ async def build(visit: Visit) -> None:
     """Fill the page."""
     name = visit.request.path_params["trace"]
     frame.heading(f"Trace {name}")
-    stays = traces.read_trace(visit.site.results, name)
+    machine, stays = traces.read_trace(visit.site.results, name)
     with frame.card():
         if stays[0].told["nodes"].isdecimal():
             _FlatPlayer(visit, stays).build()
         else:
-            await _TorusPlayer(visit, stays).build()
+            await _TorusPlayer(visit, stays).build(machine)
 
 
 class _Player(ABC):
@@ -140,10 +140,10 @@ class _FlatPlayer(_Player):
 class _TorusPlayer(_Player):
     """A machine whose units have places, in space."""
 
-    async def build(self) -> None:
-        """Draw the player for the machine that the trace is most likely of."""
+    async def build(self, machine: str) -> None:
+        """Draw the player for the machine that the trace names."""
         names = sorted(path.stem for path in shipped_directory("agents_config/machines").glob("*.toml"))
-        likely = traces.likely_machine(self.stays, names)
+        likely = machine if machine in names else ""
         choice = ui.select(names, value=likely or None, label="Machine").style(NARROW)
         place = ui.element("div").classes("full-width")
         choice.on_value_change(lambda told: self._take(told.value, place))

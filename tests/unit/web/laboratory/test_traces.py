@@ -6,12 +6,10 @@ from pathlib import Path
 import pytest
 
 from ramp.errors import DocumentError
-from ramp.shipped_files import shipped_directory
 from ramp.web.laboratory.traces import (
     bars_around,
     drawn_at,
     elapsed_text,
-    likely_machine,
     moment_of,
     most_processors,
     read_trace,
@@ -22,7 +20,6 @@ from ramp.web.machines.torus_map import Kind
 GOLDEN = Path(__file__).parents[3] / "golden" / "traces"
 """Written by hand: job 1 a whole line along x from 0 to 100, 4 one midplane from 20 to 50, 3 the whole machine."""
 
-MACHINES = sorted(path.stem for path in shipped_directory("agents_config/machines").glob("*.toml"))
 BGL = {"extents": [8, 4, 4], "cables": {"x": [(0, 1)] * 14, "y": [(0, 1)] * 4, "z": [(0, 1)] * 4}}
 
 
@@ -36,14 +33,17 @@ def trace(tmp_path):
 
     def read(*lines):
         told = (each if isinstance(each, str) else json.dumps(each) for each in lines)
-        (tmp_path / "t.jsonl").write_text("\n".join(told))
-        return read_trace(tmp_path, "t.jsonl")
+        (tmp_path / "t.jsonl").write_text("\n".join(['{"trace": 1, "machine": "bgl"}', *told]))
+        machine, stays = read_trace(tmp_path, "t.jsonl")
+        assert machine == "bgl"
+        return stays
 
     return read
 
 
 def test_the_machine_at_a_second_of_a_trace():
-    played = read_trace(GOLDEN, "bgl-first-fit.jsonl")
+    machine, played = read_trace(GOLDEN, "bgl-first-fit.jsonl")
+    assert machine == "bgl"
     at_30 = drawn_at(played, BGL, 30)
     assert {each.name: len(each.places) for each in at_30.occupants} == {"1": 8, "2": 2, "4": 1}
     assert ((at_30.units, at_30.dimensions, at_30.left_out), waiting_at(played, 30)) == ((128, 3, 0), 1)
@@ -60,7 +60,8 @@ def test_segments_and_reservations_are_played(trace):
         {"start_time": 10, "end_time": 20, "nodes": "bgl000"},
         {"start_time": 20, "end_time": 30, "nodes": "bgl[000x001]"},
     ])  # fmt: skip
-    played = trace(grown, {"reservation": "slot", "start_time": 5, "end_time": 15, "nodes": "bgl100"})
+    played = trace(grown, {"reservation": "slot", "start_time": 5, "end_time": 15, "nodes": "bgl100"},
+                   {"out": "down", "start_time": 0, "end_time": 9, "nodes": "bgl733"})  # fmt: skip
     assert [(each.name, each.kind, len(each.places)) for each in drawn_at(played, BGL, 12).occupants] == [
         ("1", Kind.JOB, 1),
         ("reservation slot", Kind.SOLD, 1),
@@ -71,7 +72,7 @@ def test_segments_and_reservations_are_played(trace):
 
 @pytest.mark.parametrize("wrong", ["{", "3", "[]", "{}"])
 def test_a_line_that_is_none_of_a_trace_is_named(trace, wrong):
-    with pytest.raises(DocumentError, match=r"t\.jsonl: line 2 is not a line of a trace"):
+    with pytest.raises(DocumentError, match=r"t\.jsonl: line 3 is not a line of a trace"):
         trace(line(1, 0, 0, 10, "bgl000"), wrong)
 
 
@@ -90,12 +91,11 @@ def test_units_of_another_machine_are_counted_and_not_drawn(trace):
     assert ([each.name for each in drawn.occupants], drawn.left_out) == (["1"], 2)
 
 
-@pytest.mark.parametrize(
-    ("nodes", "machine"),
-    [("bgl[000x733]", "bgl"), ("ang[0000x3311]", "angara-4x4x2x2"), ("tor000", "torus3d"), ("none000", "")],
-)
-def test_the_machine_is_guessed_by_names_and_coordinates(trace, nodes, machine):
-    assert likely_machine(trace(line(1, 0, 0, 10, nodes)), MACHINES) == machine
+@pytest.mark.parametrize("first", ['{"trace": 2, "machine": "bgl"}', '{"job_number": 1}', "[]"])
+def test_a_trace_begins_with_its_version_and_machine(tmp_path, first):
+    (tmp_path / "t.jsonl").write_text(first)
+    with pytest.raises(DocumentError, match=r"t\.jsonl: line 1 is not a line of a trace"):
+        read_trace(tmp_path, "t.jsonl")
 
 
 def test_a_flat_machine_has_bars_around_the_second_that_is_played(trace):

@@ -1,0 +1,45 @@
+"""The life of a block: how long Blue Gene's control system takes to make, boot and free the midplanes of a job.
+
+States are those of Slurm and its paper (M. Jette and others, 2004): a job's block is configured and booted, is busy
+while the job runs, and is deallocated. A free block is defined but not booted; a ready one is booted, without a job.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+
+class BlockState(enum.StrEnum):
+    """State of a block, as Slurm writes it."""
+
+    FREE = "FREE"
+    CONFIGURING = "CONFIG"
+    BOOTING = "BOOTING"
+    READY = "READY"
+    BUSY = "BUSY"
+    DEALLOCATING = "DEALLOC"
+    ERROR = "ERROR"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockTimes:
+    """Times of a block's life, in seconds.
+
+    Attributes:
+        boot: number of midplanes and boot time of blocks of up to that many, ascending; larger blocks take the last.
+        configure_s: before a block boots.
+        deallocate_s: from the end of its job until its midplanes are free.
+    """
+
+    boot: tuple[tuple[int, int], ...] = ()
+    configure_s: int = 0
+    deallocate_s: int = 0
+
+    def boot_s(self, midplanes: int) -> int:
+        """Return the boot time of a block."""
+        return next((time for size, time in self.boot if midplanes <= size), self.boot[-1][1] if self.boot else 0)
+
+    def around_s(self, midplanes: int) -> int:
+        """Return the time for which a block holds its midplanes besides the run of its job."""
+        return self.configure_s + self.boot_s(midplanes) + self.deallocate_s
