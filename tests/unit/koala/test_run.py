@@ -209,7 +209,7 @@ def test_a_policy_of_ones_own_is_used_by_its_place() -> None:
     place = f"{Path(__file__).parents[3] / 'examples' / 'own_placement.py'}"
     jobs = log_of((0, 9, 3), (0, 9, 1), (1, 9, 7), (2, 9, 6))
     run = simulation.koala(jobs, machine=machine_of(), placement=f"{place}:BestFit")
-    found = {line["job_number"]: line["clusters"] for line in run.trace}
+    found = {line["job_number"]: line["clusters"] for line in lines_of(run)}
     assert found == {1: {"c-1": 3}, 2: {"c-1": 1}, 3: {"a": 7}, 4: {"b": 6}}
     with pytest.raises(ConfigurationError, match="got BestFit, expected a class derived from SizePolicy"):
         simulation.koala(jobs, machine=machine_of(), sizes=f"{place}:BestFit")
