@@ -85,12 +85,12 @@ class Clusters(NodeMachine):
         return f"{cluster}-{unit + 1 - (nodes & -nodes).bit_length()}"
 
     def describe(self, placement: Placement) -> dict[str, Any]:
-        """Return the trace fields: the names of the nodes as a host list, and how many are in each cluster."""
+        """Return the trace fields: those of one pool, the names of the nodes, and how many each cluster has."""
         units = [unit for unit in range(self._all.bit_length()) if placement.nodes >> unit & 1]
         held = {name: (placement.nodes & nodes).bit_count() for name, nodes in self.of.items()}
         return {
-            **super().describe(placement),
-            "nodes": compress(map(self.unit_name, units), dimensions=1),
+            **FlatMachine(len(units)).describe(placement),
+            "hosts": compress(map(self.unit_name, units), dimensions=1),
             "clusters": {name: count for name, count in held.items() if count},
         }
 

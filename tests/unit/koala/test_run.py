@@ -85,7 +85,7 @@ def test_no_node_has_two_jobs_and_jobs_have_all_of_theirs_or_none(
         for line in lines:
             for each in segments(line):
                 if each["start_time"] <= now < each["end_time"]:
-                    busy += expand(each["nodes"])
+                    busy += expand(each["hosts"])
         assert len(busy) == len(set(busy))
         for name, nodes in NODES.items():
             assert sum(node.rpartition("-")[0] == name for node in busy) <= nodes - threshold
@@ -93,7 +93,7 @@ def test_no_node_has_two_jobs_and_jobs_have_all_of_theirs_or_none(
     for line in lines:
         submit, run_time, size = jobs[line["job_number"] - 1]
         assert line["start_time"] >= submit
-        assert all(len(set(expand(each["nodes"]))) == sum(each["clusters"].values()) for each in segments(line))
+        assert all(len(set(expand(each["hosts"]))) == sum(each["clusters"].values()) for each in segments(line))
         if share is None:
             assert line["end_time"] - line["start_time"] == run_time
             assert sum(line["clusters"].values()) == size
