@@ -323,13 +323,12 @@ class Koala:
         self._agenda.at(self.now + polls * interval, Kind.POLL, None)
 
     def grow(self) -> None:
+        """Offer idle processors to running malleable jobs, cluster by cluster, as the size policy says."""
         for name in self.clusters:
             self.manager.grow(name)
 
-    def can_still_grow(self, cluster: str) -> bool:
-        return self.manager.can_still_grow(cluster)
-
     def scan(self) -> Record | None:
+        """Place waiting jobs, from the head of the queue to its tail; return the first that remains, if any."""
         closed = {name for name in self.clusters if self.manager.shrinking(name) and not self._steals}
         closed.update(self._approach.closed(self))
         first: Record | None = None
@@ -344,6 +343,8 @@ class Koala:
 
     def shrink_for(self, waiting: Record) -> bool:
         """Let running jobs shrink where the placement policy would place the waiting job, were all they can give idle.
+
+        Returns whether the job can be placed then or already.
 
         Size policies that steal do this for every waiting job for which that is enough, from the head of the queue on.
         Clusters that shrink already are left out. Who of the queue gets what is released is decided when it is.

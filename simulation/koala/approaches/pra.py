@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from simulation.koala.approach import Approach, JobManagement
+from simulation.koala.approach import Approach
+
+if TYPE_CHECKING:
+    from simulation.koala.scheduler import Koala
 
 
 class PrecedenceToRunning(Approach):
@@ -14,12 +18,12 @@ class PrecedenceToRunning(Approach):
     again, would have nothing accepted.
     """
 
-    def manage(self, management: JobManagement) -> None:
-        management.grow()
-        management.scan()
+    def manage(self, koala: Koala) -> None:
+        koala.grow()
+        koala.scan()
 
-    def closed(self, management: JobManagement) -> Iterable[str]:
-        return [name for name in management.clusters if management.can_still_grow(name)]
+    def closed(self, koala: Koala) -> Iterable[str]:
+        return [name for name in koala.clusters if koala.manager.can_still_grow(name)]
 
 
 POLICY = PrecedenceToRunning()

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from simulation.koala.approach import Approach, JobManagement
+from typing import TYPE_CHECKING
+
+from simulation.koala.approach import Approach
+
+if TYPE_CHECKING:
+    from simulation.koala.scheduler import Koala
 
 
 class PrecedenceToWaiting(Approach):
@@ -11,10 +16,10 @@ class PrecedenceToWaiting(Approach):
     They grow only where their minimums would not leave enough for it, or no job waits.
     """
 
-    def manage(self, management: JobManagement) -> None:
-        waiting = management.scan()
-        if waiting is None or not management.shrink_for(waiting):
-            management.grow()
+    def manage(self, koala: Koala) -> None:
+        waiting = koala.scan()
+        if waiting is None or not koala.shrink_for(waiting):
+            koala.grow()
 
 
 POLICY = PrecedenceToWaiting()
