@@ -45,7 +45,7 @@ _OF_QUEUES = {
     "overrun": "KOALA uses no requested times",
     "event_order": "KOALA has an order of its own",
     "reservations": "KOALA has no advance reservations",
-    "failures": "the nodes of a cluster have no names",
+    "failures": "the nodes of KOALA's clusters do not fail",
 }
 """Options that do not go with --approach, and why."""
 _OF_KOALA = ("sizes", "placement", "threshold", "poll_s", "tries", "fill", "components")

@@ -161,6 +161,13 @@ def test_the_file_says_what_local_users_have(tmp_path: Path) -> None:
     only = MulticlusterDescription("one", (ClusterDescription("a", 9, local_log=str(path)),))
     run = simulation.koala(log_of((6, 10, 3)), machine=only, poll_s=5)
     assert [line["start_time"] for line in lines_of(run)] == [25]
+    # KOALA believes in 6 idle nodes of `b`: what it has claimed of `a` for the first job is the second one's at once
+    two = (ClusterDescription("a", 9), ClusterDescription("b", 6, local_log=str(path.with_name("other.swf"))))
+    path.with_name("other.swf").write_text(path.read_text().replace(" 9 ", " 6 "))
+    log = log_of((6, 10, 12), (7, 5, 9))
+    run = simulation.koala(log, machine=MulticlusterDescription("two", two), components=2, poll_s=30)
+    found = {line["job_number"]: (line["start_time"], line["clusters"]) for line in lines_of(run)}
+    assert found == {1: (30, {"a": 6, "b": 6}), 2: (7, {"a": 9})}
 
 
 def test_the_papers_workloads_by_their_names() -> None:
@@ -184,6 +191,7 @@ def test_the_papers_workloads_by_their_names() -> None:
     [
         ("--scheduler easy", "--scheduler: does not go with --approach: KOALA is the scheduler"),
         ("--reservation 1:2:3", "KOALA has no advance reservations"),
+        ("--failures 30d:4h", "clusters do not fail"),
         ("--overrun keep", "KOALA uses no requested times"),
         ("--malleable-share 0.5", "the workload Wm fixes it"),
         ("--sizes egz", "did you mean 'egs'"),
