@@ -42,7 +42,7 @@ def policy_of(sort: Sort[PolicyT], given: str | PolicyT) -> PolicyT:
     """Return the policy of a name, in capitals as papers write them or not, or at a place.
 
     Raises:
-        ConfigurationError: there is none, or it cannot be used.
+        ConfigurationError: no policy has that name, or it cannot be used.
     """
     if not isinstance(given, str):
         return given
