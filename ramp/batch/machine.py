@@ -349,6 +349,13 @@ class BatchMachine(BookedMachine):
         free = self.availability(now)
         places = self._places
         choose = None if places is None or unit.torus is None else partial(places.choose, unit)
+        if unit.gpus_per_node is not None and isinstance(unit.cores, Nodes):
+            there = sum(node.has_gpus(unit) for node in self.picture(now).nodes)
+            if there < unit.cores.count or choose is not None:
+                has = f"{there} nodes with {unit.gres}"
+                shape = "" if choose is None else ", and sells no shapes with GPUs"
+                return Refusal(unit.number, RefusalCode.GPUS, has, f"the machine has {has}{shape}")
+            choose = partial(free.whole_nodes, unit)
         fit = free.first_fit(unit.cores, duration, earliest, latest, now=now, choose=choose)
         if fit is None:
             later = free.first_fit(unit.cores, duration, earliest, NEVER - duration, now=now, choose=choose)
