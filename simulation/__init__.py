@@ -16,6 +16,10 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from simulation.koala.approach import Approach
+    from simulation.koala.placement import Assignment, PlacementPolicy
+    from simulation.koala.run import KoalaRun, koala
+    from simulation.koala.sizing import Message, SizePolicy
     from simulation.machine_files import load_machine
     from simulation.machines.allocator_declaration import ALLOCATORS, allocator
     from simulation.machines.bluegene.cable_policy import CablePolicy
@@ -30,12 +34,17 @@ if TYPE_CHECKING:
     from simulation.simulated_run import JobArray, Metrics, SimulatedRun, simulate
 
 __all__ = [
-    "ALLOCATORS", "KINDS", "SCHEDULERS", "BoxPolicy", "CablePolicy", "Choice", "FreeBox", "Job", "JobArray",
-    "MarketRun", "Metrics", "NodeMachine", "OrderOptions", "OrderedQueue", "RecordArray", "RunningJob", "Scheduler",
-    "SimulatedRun", "Site", "allocator", "load_machine", "machine_kind", "market", "scheduler", "simulate",
+    "ALLOCATORS", "KINDS", "SCHEDULERS", "Approach", "Assignment", "BoxPolicy", "CablePolicy", "Choice", "FreeBox",
+    "Job", "JobArray", "KoalaRun", "MarketRun", "Message", "Metrics", "NodeMachine", "OrderOptions", "OrderedQueue",
+    "PlacementPolicy", "RecordArray", "RunningJob", "Scheduler", "SimulatedRun", "Site", "SizePolicy", "allocator",
+    "koala", "load_machine", "machine_kind", "market", "scheduler", "simulate",
 ]  # fmt: skip
 
 _PLACES: Final = {
+    "simulation.koala.approach": ("Approach",),
+    "simulation.koala.placement": ("Assignment", "PlacementPolicy"),
+    "simulation.koala.run": ("KoalaRun",),
+    "simulation.koala.sizing": ("Message", "SizePolicy"),
     "simulation.machine_files": ("load_machine",),
     "simulation.machines.allocator_declaration": ("ALLOCATORS", "allocator"),
     "simulation.machines.boxes.policy": ("BoxPolicy", "Choice", "FreeBox"),
@@ -52,8 +61,8 @@ _PLACES: Final = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "market":  # a package that can be called: it stays what imports make of this name
-        return importlib.import_module("simulation.market")
+    if name in {"koala", "market"}:  # a package that can be called: it stays what imports make of this name
+        return importlib.import_module(f"simulation.{name}")
     for module, names in _PLACES.items():
         if name in names:
             value = globals()[name] = getattr(importlib.import_module(module), name)

@@ -82,6 +82,8 @@ def load_multicluster(name: str | Path) -> MulticlusterDescription:
     Raises:
         ConfigurationError: there is no such file, it is of another kind of machine, or it is wrong.
     """
+    if str(name).startswith(FLAT_PREFIX):
+        raise ConfigurationError(f"got {str(name)!r}, expected a machine of clusters, such as das3", key="machine")
     path, description, written = _read(str(name))
     kind = description.pop("kind", None)
     if kind != MULTICLUSTER:

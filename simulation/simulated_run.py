@@ -183,7 +183,7 @@ class SimulatedRun:
         from simulation.plots.one_run import draw_gantt
 
         schedule, machine = self.result.schedule, self.machine
-        if has_places(machine):
+        if not machine.traits.interchangeable:
             recorder = PlacementRecorder()
             for ended in self.ended:
                 recorder(ended)
@@ -200,7 +200,7 @@ class SimulatedRun:
             title=self.title,
             capacity=prod(machine.extents),
             unit_noun=machine.traits.unit_noun,
-            name_of=machine.unit_name if has_places(machine) else None,
+            name_of=getattr(machine, "unit_name", None),
         )
 
     def timeline(self, path: str | Path | None = None) -> Figure:
@@ -349,7 +349,7 @@ def simulate(
     options = SchedulerOptions(made, scheduler_options or {}, Overrun(overrun), EventOrder(event_order))
     options.declared()
     asked = tuple(reservation_of(one, chosen) if isinstance(one, str) else one for one in reservations)
-    name, workload = _workload(log, chosen, load, seed)
+    name, workload = workload_of(log, prod(chosen.extents), load, seed)
     jobs = shaped_jobs(
         jobs_of_log(workload, size_divisor=size_divisor, max_jobs=max_jobs),
         chosen,
@@ -361,7 +361,10 @@ def simulate(
     if load is not None:
         jobs = jobs.with_load(chosen.capacity, load)
     _check_fit(chosen, jobs, workload)
-    malleable = malleable_share_of(jobs, chosen, malleable_share, resize_cost_s, options.event_order, seed)
+    sizes = [request.size for request in jobs.requests]
+    malleable = malleable_share_of(
+        jobs.jobs.job_number, sizes, chosen.capacity, malleable_share, resize_cost_s, seed, options.event_order
+    )
     prepared = PreparedRun(chosen, workload, name, jobs, options, asked, malleable)
     return prepared.run(None if watch is None else watch(prepared))
 
@@ -371,11 +374,16 @@ def left_out(log: SwfLog) -> int:
     return len(log) - len(jobs_to_simulate(log))
 
 
-def _workload(log: str | Path | SwfLog, machine: Machine, load: float | None, seed: int) -> tuple[str, SwfLog]:
+def workload_of(log: str | Path | SwfLog, units: int, load: float | None, seed: int) -> tuple[str, SwfLog]:
+    """Return the name and the jobs of a workload; synthetic ones suit a machine of so many units.
+
+    Raises:
+        WorkloadError: the log is not here or damaged.
+    """
     if isinstance(log, SwfLog):
         return str(log.source or "log"), log
     if log == SYNTHETIC:
-        return SYNTHETIC, synthetic_log(prod(machine.extents), SYNTHETIC_DAYS * DAY_S, seed, load=load or DEFAULT_LOAD)
+        return SYNTHETIC, synthetic_log(units, SYNTHETIC_DAYS * DAY_S, seed, load=load or DEFAULT_LOAD)
     path = find_log(str(log))
     if path is None:
         raise WorkloadError(

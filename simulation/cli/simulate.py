@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 from rich.table import Table
 
 from ramp.cli.options import RealNumber, WholeNumber, example, output_type
@@ -19,20 +20,41 @@ from ramp.cli.views.visible import console
 from ramp.errors import ConfigurationError
 from ramp.options import value_of_text
 from simulation.cli.progress import progress_of
+from simulation.koala.run import COMPONENTS_MAX, KoalaRun, koala
+from simulation.koala.scheduler import APPROACHES, PLACEMENT_POLICIES, SIZE_POLICIES
 from simulation.lab import check_pictures, tell_loops
-from simulation.queueing.queue_simulation import EndedJob, Overrun
+from simulation.queueing.queue_simulation import Overrun
 from simulation.queueing.reservation_text import RESERVATION_FORM
 from simulation.queueing.whole_log import EventOrder
 from simulation.schedulers.declaration import SCHEDULERS
-from simulation.simulated_run import PreparedRun, SimulatedRun, left_out
+from simulation.simulated_run import SimulatedRun, left_out
 from simulation.simulated_run import simulate as simulate_log
 from simulation.workload.logs import find_log
+from simulation.workload.swf import SwfLog
 
 _PROBABILITY = RealNumber(0, 1)
+_OF_QUEUES = {
+    "scheduler": "KOALA is the scheduler",
+    "options": "KOALA's policies have no options",
+    "allocator": "the nodes of a cluster are alike",
+    "allocator_options": "the nodes of a cluster are alike",
+    "shape": "jobs of clusters have no shape",
+    "fat_probability": "jobs of clusters have no shape",
+    "torus_probability": "jobs of clusters have no shape",
+    "overrun": "KOALA uses no requested times",
+    "event_order": "KOALA has an order of its own",
+    "reservations": "KOALA has no advance reservations",
+}
+"""Options that do not go with --approach, and why."""
+_OF_KOALA = ("sizes", "placement", "threshold", "poll_s", "tries", "fill", "components")
+_NAMED = "NAME|MODULE:NAME|FILE.py:NAME"
 
 
 @click.command(
-    epilog=example("ramp simulate --machine bgl --log SDSC-SP2-1998-4.2-cln --scheduler easy --shape fat --load 1.0")
+    epilog=example(
+        "ramp simulate --machine bgl --log SDSC-SP2-1998-4.2-cln --scheduler easy --shape fat --load 1.0",
+        "ramp simulate --machine das3 --log wpm --approach pwa --sizes egs --threshold 30 --resize-cost 30",
+    )
 )
 @click.option("--machine", "machine_name", required=True, metavar="FILE|NAME|flat:N", help="The machine.")
 @click.option(
@@ -40,12 +62,11 @@ _PROBABILITY = RealNumber(0, 1)
     "log_name",
     required=True,
     metavar="FILE|NAME|synthetic",
-    help="Workload log (SWF, plain or .gz), or synthetic.",
+    help="Workload log (SWF, plain or .gz), or synthetic; with --approach also the paper's wm, wmr, wpm (W'm), wpmr.",
 )
 @click.option(
     "--scheduler",
-    required=True,
-    metavar="NAME|MODULE:NAME|FILE.py:NAME",
+    metavar=_NAMED,
     help="Scheduler: " + ", ".join(SCHEDULERS.names()) + ", or one of your own.",
 )
 @click.option(
@@ -58,7 +79,7 @@ _PROBABILITY = RealNumber(0, 1)
 )
 @click.option(
     "--allocator",
-    metavar="NAME|MODULE:NAME|FILE.py:NAME",
+    metavar=_NAMED,
     help="Allocator of the jobs; overrides the machine's file.",
 )
 @click.option(
@@ -89,7 +110,7 @@ _PROBABILITY = RealNumber(0, 1)
     "--malleable-share",
     type=_PROBABILITY,
     metavar="SHARE",
-    help="Share of malleable jobs [default: 0]; with --scheduler malleable.",
+    help="Share of malleable jobs [default: 0]; with --scheduler malleable or --approach.",
 )
 @click.option(
     "--resize-cost",
@@ -106,6 +127,51 @@ _PROBABILITY = RealNumber(0, 1)
     default=1,
     show_default=True,
     help="Seed of random shapes, connections and speed-ups.",
+)
+@click.option(
+    "--approach",
+    metavar=_NAMED,
+    help="Run the clusters of the machine under KOALA, not as one pool; who has precedence: "
+    + ", ".join(APPROACHES.names())
+    + ".",
+)
+@click.option(
+    "--sizes",
+    metavar=_NAMED,
+    default="fpsma",
+    show_default=True,
+    help="With --approach: size policy: " + ", ".join(SIZE_POLICIES.names()) + ".",
+)
+@click.option(
+    "--placement",
+    metavar=_NAMED,
+    default="wf",
+    show_default=True,
+    help="With --approach: placement policy: " + ", ".join(PLACEMENT_POLICIES.names()) + ".",
+)
+@click.option(
+    "--threshold",
+    type=WholeNumber(min=0),
+    metavar="NODES",
+    help="With --approach: nodes of each cluster kept for its own users [default: the machine's file].",
+)
+@click.option(
+    "--poll",
+    "poll_s",
+    type=WholeNumber(min=1),
+    default=10,
+    show_default=True,
+    metavar="SECONDS",
+    help="With --approach: time between two polls of the information service.",
+)
+@click.option("--tries", type=WholeNumber(min=1), help="With --approach: failed placements until a submission fails.")
+@click.option("--fill", is_flag=True, help="With --approach: malleable jobs start with all free nodes they can use.")
+@click.option(
+    "--components",
+    type=WholeNumber(min=1, max=COMPONENTS_MAX),
+    default=1,
+    show_default=True,
+    help="With --approach: equal components of each rigid job; more if a job fits no cluster.",
 )
 @click.option("--trace", type=output_type, help="File with one JSON line for each job and reservation.")
 @click.option("--swf", type=output_type, help="File of the schedule as a workload log.")
@@ -138,32 +204,38 @@ def simulate(
     With --malleable-share some jobs are malleable: they prefer the log's size, may have a fourth to four times of it,
     and speed up by Downey's model, drawn for each. A job's run time follows from its speed-up; written logs contain the
     mean of its sizes.
+
+    With --approach the clusters of the machine are scheduled by KOALA. Rigid jobs larger than a cluster are split into
+    the fewest equal components that fit, and start on all their clusters at once. Requested times are not used.
     """
     _check_outputs(log_name, {"trace": trace, "swf": swf, "gantt": gantt, "timeline": timeline})
+    chosen = _chosen(given)
     tell_loops()
-
+    run: SimulatedRun
     with contextlib.ExitStack() as stack:
 
-        def watch(prepared: PreparedRun) -> Callable[[EndedJob], None] | None:
-            if left := left_out(prepared.log):
-                words = "jobs have no known size, submission or run time"
-                click.echo(f"{left} of the log's {len(prepared.log)} {words}", err=True)
-            if partial := prepared.log.partial:
+        def begun(log: SwfLog, jobs: int | None) -> Callable[..., None] | None:
+            if left := left_out(log):
+                click.echo(f"{left} of the log's {len(log)} jobs have no known size, submission or run time", err=True)
+            if partial := log.partial:
                 words = "lines are partial executions (status 2, 3, 4), replaced by one line for each job"
                 click.echo(f"{partial} of the log's {words}", err=True)
-            if prepared.counts_only:
+            if jobs is None:
                 return None
             advance, ended = stack.enter_context(progress_of("jobs")), itertools.count(1)
-            return lambda _: advance(next(ended), len(prepared.jobs.jobs))
+            return lambda _: advance(next(ended), jobs)
 
-        run = simulate_log(
-            log_name,
-            machine=machine_name,
-            scheduler_options=_options_of(options, "--option"),
-            allocator_options=_options_of(allocator_options, "--allocator-option"),
-            watch=watch,
-            **given,
-        )
+        if "approach" in chosen:
+            run = koala(log_name, machine=machine_name, watch=begun, **chosen)
+        else:
+            run = simulate_log(
+                log_name,
+                machine=machine_name,
+                scheduler_options=_options_of(options, "--option"),
+                allocator_options=_options_of(allocator_options, "--allocator-option"),
+                watch=lambda prepared: begun(prepared.log, None if prepared.counts_only else len(prepared.jobs.jobs)),
+                **chosen,
+            )
     for path, write in ((trace, run.write_trace), (swf, run.write_swf), (gantt, run.gantt), (timeline, run.timeline)):
         if path is not None:
             write(path)
@@ -171,6 +243,33 @@ def simulate(
         if granted is None:
             click.echo(f"no free space for the reservation {text} on {run.machine.name}", err=True)
     _report(run, as_json)
+
+
+def _chosen(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of the kind of run that is asked for.
+
+    Raises:
+        ConfigurationError: there is neither a scheduler nor an approach, or an option does not go with it.
+    """
+    context = click.get_current_context()
+    stated = {name for name in context.params if context.get_parameter_source(name) is not ParameterSource.DEFAULT}
+    approach = given["approach"]
+    if approach is None:
+        if wrong := [name for name in _OF_KOALA if name in stated]:
+            raise ConfigurationError("needs --approach", key=_flag(context, wrong[0]))
+        if given["scheduler"] is None:
+            raise ConfigurationError("is missing; give it, or --approach for a machine of clusters", key="scheduler")
+        return {name: value for name, value in given.items() if name not in (*_OF_KOALA, "approach")}
+    if wrong := [name for name in _OF_QUEUES if name in stated]:
+        raise ConfigurationError(
+            f"does not go with --approach: {_OF_QUEUES[wrong[0]]}; remove it", key=_flag(context, wrong[0])
+        )
+    return {name: value for name, value in given.items() if name not in _OF_QUEUES}
+
+
+def _flag(context: click.Context, name: str) -> str:
+    """Return an option as it is written."""
+    return next(each.opts[-1] for each in context.command.params if each.name == name)
 
 
 def _options_of(words: Sequence[str], key: str) -> dict[str, Any]:
@@ -208,12 +307,16 @@ def _report(run: SimulatedRun, as_json: bool) -> None:
     if not run.result.reservations:
         del summary["reservations_granted"]
     if refused := run.metrics.refused:
-        click.echo(f"{refused} jobs do not fit {run.machine.name} even when it is empty (--size-divisor?)", err=True)
+        hint = "--size-divisor or --placement fcm?" if isinstance(run, KoalaRun) else "--size-divisor?"
+        click.echo(f"{refused} jobs do not fit {run.machine.name} even when it is empty ({hint})", err=True)
     malleable = run.malleable
-    if malleable is not None and malleable.jobs and not malleable.changed_jobs:
+    if isinstance(run, KoalaRun):
+        summary |= {} if as_json else run.measures
+    elif malleable is not None and malleable.jobs and not malleable.changed_jobs:
         click.echo(f"the scheduler {run.scheduler} does not resize jobs; use --scheduler malleable", err=True)
     if as_json:
-        click.echo(json.dumps(summary if malleable is None else {**summary, "malleable": asdict(malleable)}))
+        further = {} if malleable is None else {"malleable": asdict(malleable)}
+        click.echo(json.dumps(summary | further | ({"koala": run.measures} if isinstance(run, KoalaRun) else {})))
         return
     if malleable is not None:
         summary |= malleable.measures

@@ -7,14 +7,19 @@ stream of random numbers each decides application, class and arrival, so that Wm
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
+
+import numpy as np
 
 from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.koala.jobs import Component, KoalaJob
 from simulation.malleable.malleability import FREE, Malleability, ResizeCost
 from simulation.malleable.sizes import Allowed, JobClass, Sizes
 from simulation.malleable.speedup import GADGET_2, NAS_FT, SpeedUpLaw
+from simulation.workload.swf import UNKNOWN, SwfLog
+from simulation.workload.swf_text import FIELD_COUNT, FIELD_NAMES
 
 JOBS: Final = 300
 MINIMUM: Final = 2
@@ -68,6 +73,17 @@ RECIPES: Final = {
     )
 }
 """The first two are run with PRA, the others with PWA."""
+PAPER_SIZES: Final = "of the two applications: GADGET-2 2 to 46, FT the powers of two from 2 to 32; all begin with 2"
+PAPER_SPEED_UP: Final = (
+    "Amdahl's law for each application, fitted through the two run times that the paper states of it: four numbers in "
+    "all, for its measured curves are lost"
+)
+
+
+def recipe_of(name: object) -> WorkloadRecipe | None:
+    """Return the paper's workload of a name, in capitals or not: wm, wmr, wpm (W'm), wpmr (W'mr); None of others."""
+    known = {recipe.name.lower().replace("'", "p"): recipe for recipe in RECIPES.values()}
+    return known.get(name.lower().replace("'", "p")) if isinstance(name, str) else None
 
 
 def make_jobs(recipe: WorkloadRecipe, seed: int, *, cost: ResizeCost = FREE, count: int = JOBS) -> list[KoalaJob]:
@@ -94,3 +110,19 @@ def make_jobs(recipe: WorkloadRecipe, seed: int, *, cost: ResizeCost = FREE, cou
         gap = arrivals.expovariate(1 / recipe.inter_arrival_s)
         time_s += gap if recipe.exponential else recipe.inter_arrival_s
     return jobs
+
+
+def log_of_jobs(name: str, jobs: Sequence[KoalaJob]) -> SwfLog:
+    """Return a workload as a log: the sizes with which jobs begin and their run times there, applications by number."""
+    columns = np.full((FIELD_COUNT, len(jobs)), UNKNOWN, dtype=np.int64)
+    names = [application.name for application in APPLICATIONS]
+    for field, values in (
+        ("job_number", [job.number for job in jobs]),
+        ("submit_time", [job.submit_time // MICROSECONDS_PER_SECOND for job in jobs]),
+        ("run_time", [job.run_time // MICROSECONDS_PER_SECOND for job in jobs]),
+        ("requested_processors", [job.reference for job in jobs]),
+        ("executable_number", [names.index(job.application) + 1 for job in jobs]),
+    ):
+        columns[FIELD_NAMES.index(field)] = values
+    applications = ", ".join(f"{number} {each}" for number, each in enumerate(names, 1))
+    return SwfLog(columns, (f" Note: workload {name} of Buisson and others 2007; executables: {applications}",), name)

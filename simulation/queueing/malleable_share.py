@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,6 @@ from numpy.typing import NDArray
 
 from ramp.errors import ConfigurationError
 from simulation.kernel import MICROSECONDS_PER_SECOND
-from simulation.machines.interface import Machine
 from simulation.malleable.assignment import (
     ASSIGNED_SIZES,
     ASSIGNED_SPEED_UP,
@@ -17,9 +17,7 @@ from simulation.malleable.assignment import (
     assigned_malleability,
 )
 from simulation.malleable.malleability import Malleability, ResizeCost
-from simulation.queueing.shaped_jobs import ShapedJobs
 from simulation.queueing.whole_log import EventOrder, LogRun
-from simulation.workload.metrics import Schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,33 +81,58 @@ class MalleableShare:
         resize_cost_s: seconds for which a job stands still at every change of its size.
         job_number: of all jobs, in the order of submission, shape (jobs,).
         malleability: of each of them; None of a rigid one.
+        sizes: how sizes were assigned, in words.
+        speed_up: how speed-ups were assigned, in words.
     """
 
     share: float
     resize_cost_s: int
     job_number: NDArray[np.int64]
     malleability: tuple[Malleability | None, ...]
+    sizes: str = ASSIGNED_SIZES
+    speed_up: str = ASSIGNED_SPEED_UP
 
     def summary(self, run: LogRun) -> MalleableSummary:
         """Summarise a run of these jobs, some of which may have been refused."""
-        malleable = self.job_number[[each is not None for each in self.malleability]]
-        return summarise_malleable(
-            run.schedule, np.isin(run.jobs.job_number, malleable), self.share, self.resize_cost_s
+        can_change = self.job_number[[each is not None for each in self.malleability]]
+        malleable = np.isin(run.jobs.job_number, can_change)
+        schedule = run.schedule
+        wait = schedule.start_time - schedule.submit_time
+        pieces = schedule.pieces
+        changed = 0 if pieces is None else len(np.unique(pieces.job))
+        return MalleableSummary(
+            share=self.share,
+            resize_cost_s=self.resize_cost_s,
+            sizes=self.sizes,
+            speed_up=self.speed_up,
+            jobs=int(malleable.sum()),
+            changed_jobs=changed,
+            changes=0 if pieces is None else len(pieces.job) - changed,
+            mean_turnaround_s=_mean_s(schedule.end_time - schedule.submit_time),
+            mean_malleable_wait_s=_mean_s(wait[malleable]),
+            mean_rigid_wait_s=_mean_s(wait[~malleable]),
         )
 
 
 def malleable_share_of(
-    jobs: ShapedJobs, machine: Machine, share: float | None, resize_cost_s: int, event_order: EventOrder, seed: int
+    job_number: NDArray[np.int64],
+    sizes: Sequence[int],
+    capacity: int,
+    share: float | None,
+    resize_cost_s: int,
+    seed: int,
+    event_order: EventOrder = EventOrder.BATCH,
 ) -> MalleableShare | None:
     """Make a share of jobs malleable; None where none is asked for.
 
     Args:
-        jobs: all jobs of the run.
-        machine: where they run.
+        job_number: of all jobs of the run.
+        sizes: units that each asks for.
+        capacity: the most units that a malleable job may have.
         share: probability that a job is malleable.
         resize_cost_s: seconds that a change of size takes.
-        event_order: of the run.
         seed: of the draws.
+        event_order: of the run.
 
     Raises:
         ConfigurationError: share or cost cannot be, or does not go with the rest.
@@ -127,39 +150,10 @@ def malleable_share_of(
             f"needs the event order {EventOrder.BATCH}, got {EventOrder.PYSS}, which has only rigid jobs",
             key="malleable-share",
         )
-    sizes = [request.size for request in jobs.requests]
     cost = ResizeCost(suspension=resize_cost_s * MICROSECONDS_PER_SECOND)
     draw = np.random.default_rng([seed, MALLEABLE_STREAM])
-    made = tuple(assigned_malleability(sizes, machine.capacity, share, draw, cost))
-    return MalleableShare(share, resize_cost_s, jobs.jobs.job_number, made)
-
-
-def summarise_malleable(
-    schedule: Schedule, malleable: NDArray[np.bool_], share: float, resize_cost_s: int
-) -> MalleableSummary:
-    """Summarise the runs of malleable and of rigid jobs.
-
-    Args:
-        schedule: when they ran.
-        malleable: which jobs could change their size, in the schedule's order, shape (jobs,).
-        share: probability with which jobs were made malleable.
-        resize_cost_s: seconds that a change of size took.
-    """
-    wait = schedule.start_time - schedule.submit_time
-    pieces = schedule.pieces
-    changed = 0 if pieces is None else len(np.unique(pieces.job))
-    return MalleableSummary(
-        share=share,
-        resize_cost_s=resize_cost_s,
-        sizes=ASSIGNED_SIZES,
-        speed_up=ASSIGNED_SPEED_UP,
-        jobs=int(malleable.sum()),
-        changed_jobs=changed,
-        changes=0 if pieces is None else len(pieces.job) - changed,
-        mean_turnaround_s=_mean_s(schedule.end_time - schedule.submit_time),
-        mean_malleable_wait_s=_mean_s(wait[malleable]),
-        mean_rigid_wait_s=_mean_s(wait[~malleable]),
-    )
+    made = tuple(assigned_malleability(sizes, capacity, share, draw, cost))
+    return MalleableShare(share, resize_cost_s, job_number, made)
 
 
 def _mean_s(times: NDArray[np.int64]) -> float | None:

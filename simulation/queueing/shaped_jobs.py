@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -72,7 +73,4 @@ def shaped_jobs(
 def _request(number: int, size: int, shape: Shape | None, connection: Connection) -> JobRequest:
     if shape is None:
         return JobRequest(number, size, connection=connection)
-    volume = 1
-    for extent in shape:
-        volume *= extent
-    return JobRequest(number, volume, shape, connection=connection)
+    return JobRequest(number, prod(shape), shape, connection=connection)

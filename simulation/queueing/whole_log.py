@@ -141,39 +141,68 @@ def run_log(
         requests = [
             JobRequest(number, size) for number, size in zip(jobs.job_number.tolist(), jobs.size.tolist(), strict=True)
         ]
-    count = len(jobs)
-    start = np.full(count, -1, dtype=np.int64)
-    end = np.zeros(count, dtype=np.int64)
-    held = np.zeros(count, dtype=np.int64)
-    cut = np.zeros(count, dtype=np.bool_)
-    index_of = {number: index for index, number in enumerate(jobs.job_number.tolist())}
-    pieces: list[tuple[int, int, int, int]] = []
+    ended = EndedJobs(jobs)
 
-    def record(ended: EndedJob) -> None:
-        index = index_of[ended.job.job_number]
-        start[index] = ended.start_time
-        end[index] = ended.end_time
-        held[index] = ended.placement.size
-        cut[index] = ended.reason is not EndReason.COMPLETED
-        if ended.resized:
-            pieces.extend((index, each.begin, each.end, each.placement.size) for each in ended.segments)
+    def record(one: EndedJob) -> None:
+        ended(one)
         if on_end is not None:
-            on_end(ended)
+            on_end(one)
 
     simulation = QueueSimulation(machine, declaration.new(its_options), overrun=options.overrun, on_end=record)
     granted = tuple(simulation.reserve(one.request, one.begin_time, one.length) for one in reservations)
     for job in _jobs(jobs, requests, malleability):
         simulation.submit(job)
     simulation.run()
-    ran = start >= 0
-    size = np.array([request.size for request in requests], dtype=np.int64)
-    resized = _pieces(pieces, ran)
-    if resized is not None:
-        mean = _mean_held(resized, end[ran] - start[ran])
-        changed = np.flatnonzero(ran)[resized.job]
-        held[changed] = size[changed] = mean[resized.job]
-    schedule = Schedule(jobs.submit_time[ran], start[ran], end[ran], size[ran], held[ran], machine.capacity, resized)
-    return LogRun(jobs.select(ran), schedule, cut[ran], len(simulation.refused), granted)
+    return ended.run([request.size for request in requests], machine.capacity, len(simulation.refused), granted)
+
+
+class EndedJobs:
+    """Collects the jobs of a table that end; to be called with each of them."""
+
+    def __init__(self, jobs: JobTable) -> None:
+        self._jobs = jobs
+        self._index_of = {number: index for index, number in enumerate(jobs.job_number.tolist())}
+        self._start = np.full(len(jobs), -1, dtype=np.int64)
+        self._end = np.zeros(len(jobs), dtype=np.int64)
+        self._held = np.zeros(len(jobs), dtype=np.int64)
+        self._cut = np.zeros(len(jobs), dtype=np.bool_)
+        self._pieces: list[tuple[int, int, int, int]] = []
+
+    def __call__(self, ended: EndedJob) -> None:
+        """Note a job that has ended."""
+        index = self._index_of[ended.job.job_number]
+        self._start[index] = ended.start_time
+        self._end[index] = ended.end_time
+        self._held[index] = ended.placement.size
+        self._cut[index] = ended.reason is not EndReason.COMPLETED
+        if ended.resized:
+            self._pieces.extend((index, each.begin, each.end, each.placement.size) for each in ended.segments)
+
+    def run(
+        self,
+        sizes: Sequence[int],
+        capacity: int,
+        refused: int,
+        reservations: tuple[AdvanceReservation | None, ...] = (),
+    ) -> LogRun:
+        """Return what came out.
+
+        Args:
+            sizes: units that each job of the table asked for.
+            capacity: units of the machine.
+            refused: jobs that would not fit the empty machine.
+            reservations: those granted, None for one that was not.
+        """
+        jobs, start, end, held = self._jobs, self._start, self._end, self._held
+        ran = start >= 0
+        size = np.array(sizes, dtype=np.int64)
+        resized = _pieces(self._pieces, ran)
+        if resized is not None:
+            mean = _mean_held(resized, end[ran] - start[ran])
+            changed = np.flatnonzero(ran)[resized.job]
+            held[changed] = size[changed] = mean[resized.job]
+        schedule = Schedule(jobs.submit_time[ran], start[ran], end[ran], size[ran], held[ran], capacity, resized)
+        return LogRun(jobs.select(ran), schedule, self._cut[ran], refused, reservations)
 
 
 def _pieces(rows: Sequence[tuple[int, int, int, int]], ran: NDArray[np.bool_]) -> Pieces | None:

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import enum
 from bisect import insort
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from simulation.machines.interface import Placement
 from simulation.schedulers.interface import Job, Site
-
-
-class StartRule(enum.StrEnum):
-    """Which jobs of an ordered queue may start."""
-
-    HEAD = "head"
-    """Only the first; while it does not fit, all others wait, as with `fcfs`."""
-    FIRST_FIT = "first-fit"
-    """Every job that fits, in the order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +16,11 @@ class OrderOptions:
     """Options of the schedulers with an order of their own.
 
     Attributes:
-        starts: jobs that may start: only the first of the order, or every job that fits.
+        starts: jobs that may start: only the first of the order (the others wait for it, as with `fcfs`), or every job
+            that fits.
     """
 
-    starts: StartRule = StartRule.HEAD
+    starts: Literal["head", "first-fit"] = "head"
 
 
 HEAD_ONLY: Final = OrderOptions()
@@ -50,7 +41,7 @@ class OrderedQueue:
     """
 
     def __init__(self, options: OrderOptions = HEAD_ONLY) -> None:
-        self._starts = options.starts
+        self._head_only = options.starts == "head"
         self.ranks: dict[Hashable, float] = {}
         self._lines: dict[tuple[Hashable, Hashable], list[tuple[float, int, Job]]] = {}
         self._arrivals = 0
@@ -94,7 +85,7 @@ class OrderedQueue:
         return None
 
     def _next_start(self, site: Site) -> tuple[Job, Placement] | None:
-        ranks, failed, head_only = self.ranks, self._failed, self._starts is StartRule.HEAD
+        ranks, failed, head_only = self.ranks, self._failed, self._head_only
         firsts = [
             (ranks.get(account, 0), *line[0])
             for (account, kind), line in self._lines.items()
@@ -121,7 +112,7 @@ class OrderedQueue:
             if placement is not None:
                 self.withdraw(job)
                 site.start(job, placement)
-            elif self._starts is StartRule.HEAD:
+            elif self._head_only:
                 return
             else:
                 failed[job.kind] = min(job.planned_length, failed.get(job.kind, job.planned_length))

@@ -18,6 +18,7 @@ import itertools
 import random
 from collections.abc import Sequence
 from functools import cache
+from math import prod
 
 from ramp.errors import WorkloadError
 
@@ -50,21 +51,9 @@ def _first_match(size: int, extents: tuple[int, ...], least: int) -> Shape | Non
     The loops run over the machine's dimensions in ascending order of their extents, the last one fastest.
     """
     order = sorted(range(len(extents)), key=lambda dimension: (extents[dimension], -dimension))
-    best: tuple[int, list[int]] | None = None
-    for combination in itertools.product(*(range(min(least, extents[d]), extents[d] + 1) for d in order)):
-        volume = 1
-        for extent in combination:
-            volume *= extent
-        if volume >= size and (best is None or volume < best[0]):
-            best = (volume, list(combination))
-            if volume == size:
-                break
-    if best is None:
-        return None
-    shape = [0] * len(extents)
-    for dimension, extent in zip(order, best[1], strict=True):
-        shape[dimension] = extent
-    return tuple(shape)
+    combinations = itertools.product(*(range(min(least, extents[d]), extents[d] + 1) for d in order))
+    best = min((each for each in combinations if prod(each) >= size), key=prod, default=None)  # the first of equals
+    return None if best is None else tuple([best[order.index(dimension)] for dimension in range(len(extents))])
 
 
 def choose_shapes(

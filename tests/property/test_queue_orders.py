@@ -40,6 +40,7 @@ class Submitted:
     group: int
     queue: int
     start: int = -1
+    index: int = -1
 
 
 Key = Callable[[Submitted], float]
@@ -65,6 +66,16 @@ def use_over_share(half_life_h: float, shares: Mapping[int, float], by: str) -> 
     return order
 
 
+Window = Callable[[Submitted, list[Submitted]], bool]
+"""Whether a job may still start in a walk that has passed over others, which did not fit."""
+
+WINDOWS: dict[str, Window] = {
+    "head": lambda job, passed: not passed,
+    "first-fit": lambda job, passed: True,
+    "indices": lambda job, passed: not passed or job.index - passed[0].index < 3,
+    "waiting": lambda job, passed: len(passed) < 3,
+}
+
 ORDERS: dict[str, tuple[str, dict[str, Any], Order]] = {
     "fcfs": ("fcfs", {}, always(lambda job: 0)),
     "sjf": ("sjf", {}, always(lambda job: job.requested)),
@@ -89,18 +100,21 @@ ORDERS: dict[str, tuple[str, dict[str, Any], Order]] = {
 }
 
 
-def reference(jobs: list[Submitted], capacity: int, order: Order, head_only: bool) -> list[int]:
+def reference(jobs: list[Submitted], capacity: int, order: Order, within: Window) -> list[int]:
     """Start times: whenever jobs have come or ended, the queue is walked in its order."""
     begun: list[Submitted] = []
+    for index, job in enumerate(jobs):
+        job.index = index
     moments = [job.submit for job in jobs]
     while moments:
         now = heapq.heappop(moments)
         free = capacity - sum(job.size for job in begun if job.start + job.length > now)
-        key = order(now, begun)
+        key, passed = order(now, begun), list[Submitted]()
         for job in sorted((job for job in jobs if job.submit <= now and job.start < 0), key=key):
+            if not within(job, passed):
+                break
             if job.size > free:
-                if head_only:
-                    break
+                passed.append(job)
                 continue
             job.start = now
             begun.append(job)
@@ -111,17 +125,18 @@ def reference(jobs: list[Submitted], capacity: int, order: Order, head_only: boo
 
 def compare(name: str, rule: str, jobs: list[Submitted], capacity: int) -> None:
     scheduler, options, order = ORDERS[name]
-    head_only = rule == "head"
-    if name == "fcfs":
-        scheduler = scheduler if head_only else rule
-    else:
+    if name != "fcfs":
         options = {**options, "starts": rule}
+    elif rule == "first-fit":
+        scheduler = rule
+    elif rule != "head":
+        scheduler, options = "window-first-fit", {"window": 3, "window_counts": rule}
     rows = [(job.submit * SECOND, job.length * SECOND, job.requested * SECOND, job.size) for job in jobs]
     numbers = np.arange(1, len(jobs) + 1)
     accounts = np.array([(job.user, job.group, job.queue) for job in jobs], np.int64).T
     table = JobTable(numbers, *np.array(rows, np.int64).T, numbers - 1, accounts)
     run = run_log(FlatMachine(capacity), table, SchedulerOptions(scheduler, options))
-    assert (run.schedule.start_time // SECOND).tolist() == reference(jobs, capacity, order, head_only)
+    assert (run.schedule.start_time // SECOND).tolist() == reference(jobs, capacity, order, WINDOWS[rule])
 
 
 @st.composite
@@ -135,8 +150,10 @@ def workloads(draw: st.DrawFn) -> tuple[list[Submitted], int]:
     return sorted(draw(st.lists(job, min_size=1, max_size=12)), key=lambda job: job.submit), capacity
 
 
-@pytest.mark.parametrize("rule", ["head", "first-fit"])
-@pytest.mark.parametrize("name", ORDERS)
+CASES = [("fcfs", "indices"), ("fcfs", "waiting"), *((name, rule) for name in ORDERS for rule in ("head", "first-fit"))]
+
+
+@pytest.mark.parametrize(("name", "rule"), CASES)
 @settings(max_examples=examples(60))
 @given(workload=workloads())
 def test_every_start_follows_from_the_order(name: str, rule: str, workload: tuple[list[Submitted], int]) -> None:

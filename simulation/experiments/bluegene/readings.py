@@ -19,6 +19,7 @@ from simulation.experiments.bluegene.runs import (
 from simulation.experiments.bluegene.statements import headline, loss_in_points, slim_gap
 from simulation.experiments.comparison import Verdict
 from simulation.experiments.result import Column, Columns, Row, Rows
+from simulation.machines.bluegene.cable_policy import Merit
 
 MAIN_JOBS: Final = 10_000
 """Jobs of each log in the main reading; simulations of the time often took about as many."""
@@ -138,6 +139,8 @@ def _judged(row: Row) -> dict[str, str]:
 VARIANTS: Final[Mapping[str, dict[str, Any]]] = {
     "load counts the log's sizes": {"load_by_log_sizes": True},
     "first candidate found instead of fewest links": {"allocator": "first-found"},
+    "place nearest to the first midplane": {"merit": Merit.CORNER},
+    "place that leaves the largest free box": {"merit": Merit.FRAGMENTATION},
     "sizes rounded down": {"round_down": True},
 }
 """Smaller things that the study leaves open, for its printed values."""

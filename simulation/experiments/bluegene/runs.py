@@ -16,6 +16,7 @@ import numpy as np
 from ramp.errors import WorkloadError
 from simulation.experiments.result import Column, Columns
 from simulation.machine_files import load_machine
+from simulation.machines.bluegene.cable_policy import Merit
 from simulation.machines.bluegene.machine import BlueGene
 from simulation.machines.interface import Machine, has_cables
 from simulation.queueing.job_table import JobTable, jobs_of_log
@@ -82,6 +83,7 @@ class Setting:
         load_by_log_sizes: the offered load counts the log's sizes instead of the shapes' volumes.
         round_down: sizes of a divided log are rounded down instead of up.
         allocator: overrules the machine file's.
+        merit: of the places that would serve a job.
         broken_share: share of the cables that are out of service.
         scheduler: name of the scheduler; the study calls its own aggressive backfilling.
     """
@@ -97,25 +99,30 @@ class Setting:
     load_by_log_sizes: bool = False
     round_down: bool = False
     allocator: str | None = None
+    merit: Merit = Merit.LINKS
     broken_share: float = 0.0
     first_job: int = 0
     scheduler: str = EASY
 
 
-def log_sizes(log: str, *, max_jobs: int | None = None, round_down: bool = False, first_job: int = 0) -> JobTable:
-    """Return the jobs of one of the study's logs, with sizes in midplanes; arguments as of `Setting`.
+def log_sizes(
+    log: str, *, max_jobs: int | None = None, round_down: bool = False, first_job: int = 0, divided: bool = True
+) -> JobTable:
+    """Return the jobs of one of the study's logs; arguments as of `Setting`.
+
+    Sizes are in midplanes, or in processors of the log if they are not to be `divided`.
 
     Raises:
         WorkloadError: the log is not on this computer.
     """
     if first_job == 0:
-        return _log_sizes(log, max_jobs, round_down)
+        return _log_sizes(log, max_jobs, round_down, divided)
     last = None if max_jobs is None else first_job + max_jobs
-    return _log_sizes(log, last, round_down).select(slice(first_job, last))
+    return _log_sizes(log, last, round_down, divided).select(slice(first_job, last))
 
 
 @cache
-def _log_sizes(log: str, max_jobs: int | None, round_down: bool) -> JobTable:
+def _log_sizes(log: str, max_jobs: int | None, round_down: bool, divided: bool) -> JobTable:
     name, divisor = LOGS[log]
     path = find_log(name)
     if path is None:
@@ -126,12 +133,12 @@ def _log_sizes(log: str, max_jobs: int | None, round_down: bool) -> JobTable:
     if round_down:
         jobs = jobs_of_log(table, max_jobs=max_jobs)
         return jobs.with_size(np.maximum(jobs.size // divisor, 1))
-    return jobs_of_log(table, size_divisor=divisor, max_jobs=max_jobs)
+    return jobs_of_log(table, size_divisor=divisor if divided else 1, max_jobs=max_jobs)
 
 
 @cache
-def _empty_machine(name: str, allocator: str | None) -> Machine:
-    return load_machine(name, allocator=allocator)
+def _empty_machine(name: str, allocator: str | None, merit: Merit) -> Machine:
+    return load_machine(name, allocator=allocator, allocator_options={"merit": merit})
 
 
 def fat_sizes(jobs: JobTable, extents: tuple[int, ...]) -> JobTable:
@@ -150,7 +157,7 @@ def run_setting(setting: Setting) -> dict[str, Any]:
     last submission), `utilisation_by_log_sizes` (work of the log's sizes / (128 x makespan)), `mean_wait_s`,
     `mean_bounded_slowdown`, `jobs`, `refused` (jobs that never fit), `refused_work` (their share of the work).
     """
-    machine = _empty_machine(setting.machine, setting.allocator).copy()
+    machine = _empty_machine(setting.machine, setting.allocator, setting.merit).copy()
     if setting.broken_share > 0:
         assert has_cables(machine)
         break_cables(machine, setting.broken_share, setting.seed)

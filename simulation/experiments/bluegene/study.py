@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
+from simulation.experiments.bluegene.granularity import COLUMNS, Granularity, granularities
 from simulation.experiments.bluegene.pictures import FIGURES
 from simulation.experiments.bluegene.readings import (
     MAIN_JOBS,
@@ -68,7 +69,7 @@ def _max_jobs(run: Run) -> int:
     return run.either(MAIN_JOBS, QUICK_JOBS)
 
 
-def cases(run: Run) -> Mapping[str, Sequence[Setting]]:
+def cases(run: Run) -> Mapping[str, Sequence[Setting | Granularity]]:
     """The curves of both figures, and the readings at full load."""
     loads, max_jobs = run.either(LOADS, QUICK_LOADS), _max_jobs(run)
     figure7 = [
@@ -89,11 +90,17 @@ def cases(run: Run) -> Mapping[str, Sequence[Setting]]:
         "figure7": figure7,
         "figure8": figure8,
         "variants": variants(run.seed, max_jobs),
+        "granularity": granularities(max_jobs),
         **{one.name: settings_of(one, run.seed) for one in readings(max_jobs, whole_logs=run["whole_logs"])},
     }
 
 
-def longest_first(setting: Setting) -> tuple[Any, ...]:
+def measure(case: Setting | Granularity) -> dict[str, Any]:
+    """Run one simulation of any part."""
+    return run_setting(case) if isinstance(case, Setting) else case.measure()
+
+
+def longest_first(setting: Setting | Granularity) -> tuple[Any, ...]:
     """Sort key of a case."""
     return setting.max_jobs is not None, -(setting.max_jobs or 0), -setting.load
 
@@ -135,7 +142,7 @@ EXPERIMENTS: Final = (
         name="bluegene",
         about="utilisation of Blue Gene/L against a 3D torus (Aridor and others 2005, figures 6 to 8)",
         cases=cases,
-        measure=run_setting,
+        measure=measure,
         order=longest_first,
         tables={
             "figure6": _histograms,
@@ -143,10 +150,12 @@ EXPERIMENTS: Final = (
             "figure8": rows_of("figure8"),
             "readings": _readings,
             "variants": lambda found: variant_table(found.pairs("variants")),
+            "granularity": rows_of("granularity"),
         },
         columns={
             **RUN_COLUMNS,
             **READING_COLUMNS,
+            **COLUMNS,
             "size": Column("midplanes", "size of jobs"),
             "jobs_before": Column("jobs", "of that size in the log"),
             "jobs_after": Column("jobs", "of that size after fattening"),
@@ -165,6 +174,11 @@ EXPERIMENTS: Final = (
                 "variants",
                 "log machine paper_percent ours_percent verdict variant",
                 "Smaller things left open (main reading, fat tori, full load)",
+            ),
+            Shown(
+                "granularity",
+                "load unit_nodes asked_percent held_percent wait_s places",
+                "Units smaller than midplanes, ours: CTC, slim meshes, EASY",
             ),
         ),
         parameters=_parameters,

@@ -26,7 +26,7 @@ class ClusterMinimization(PlacementPolicy):
             for chosen in combinations(clusters, count):
                 left = {name: idle[name] for name in chosen}
                 where: dict[int, str] = {}
-                if _pack(components, ordered, left, where):
+                if _pack(components, ordered, left, where, set()):
                     return tuple(
                         Assignment(where[index], component.processors, component.files)
                         for index, component in enumerate(components)
@@ -34,22 +34,37 @@ class ClusterMinimization(PlacementPolicy):
         return None
 
 
-def _pack(components: Sequence[Component], rest: Sequence[int], left: dict[str, int], where: dict[int, str]) -> bool:
-    """Put the components, the largest first, into the rest of some clusters; return whether all found room."""
+def _pack(
+    components: Sequence[Component],
+    rest: Sequence[int],
+    left: dict[str, int],
+    where: dict[int, str],
+    failed: set[tuple[int, ...]],
+) -> bool:
+    """Put the components, the largest first, into the rest of some clusters; return whether all found room.
+
+    Args:
+        components: of the job.
+        rest: places of those that have no cluster yet.
+        left: processors by cluster.
+        where: clusters by place, filled in.
+        failed: what was left, sorted, in tries that failed: clusters with as many left are alike.
+    """
     if not rest:
         return True
+    state = (len(rest), *sorted(left.values()))
+    if state in failed:
+        return False
     index = rest[0]
     wanted = components[index].processors
-    tried: set[int] = set()
     for cluster, free in list(left.items()):
-        if free < wanted or free in tried:
-            continue  # another cluster with as many left has been tried already
-        tried.add(free)
-        left[cluster] -= wanted
-        where[index] = cluster
-        if _pack(components, rest[1:], left, where):
-            return True
-        left[cluster] += wanted
+        if free >= wanted:
+            left[cluster] -= wanted
+            where[index] = cluster
+            if _pack(components, rest[1:], left, where, failed):
+                return True
+            left[cluster] += wanted
+    failed.add(state)
     return False
 
 

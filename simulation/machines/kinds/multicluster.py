@@ -5,13 +5,17 @@ A scheduler of one machine sees the nodes of all clusters as one pool. `simulati
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from ramp.errors import ConfigurationError
 from ramp.options import Bounds
 from simulation.machines.description import BuildOptions, machine_kind
 from simulation.machines.flat import FlatMachine
+from simulation.machines.hostlist import compress
+from simulation.machines.interface import Placement
+from simulation.machines.node_machine import NodeMachine
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,53 @@ class MulticlusterDescription:
     def nodes(self) -> int:
         """Of all clusters."""
         return sum(cluster.nodes for cluster in self.cluster)
+
+
+class Clusters(NodeMachine):
+    """The nodes of several clusters, numbered from the first cluster on.
+
+    Args:
+        name: of all of it.
+        nodes: of each cluster, by its name.
+
+    Attributes:
+        of: the bit set of each cluster's nodes.
+    """
+
+    def __init__(self, name: str, nodes: Mapping[str, int]) -> None:
+        super().__init__(name, sum(nodes.values()))
+        self.of: dict[str, int] = {}
+        first = 0
+        for cluster, count in nodes.items():
+            self.of[cluster] = ((1 << count) - 1) << first
+            first += count
+
+    def choose(self, size: int, free: int) -> int:
+        return lowest(size, free)
+
+    def unit_name(self, unit: int) -> str:
+        """Return the name of a node: its cluster, and its number there from 0 on."""
+        cluster, nodes = next((name, nodes) for name, nodes in self.of.items() if nodes >> unit & 1)
+        return f"{cluster}-{unit + 1 - (nodes & -nodes).bit_length()}"
+
+    def describe(self, placement: Placement) -> dict[str, Any]:
+        """Return the trace fields: the names of the nodes as a host list, and how many are in each cluster."""
+        units = [unit for unit in range(self._all.bit_length()) if placement.nodes >> unit & 1]
+        held = {name: (placement.nodes & nodes).bit_count() for name, nodes in self.of.items()}
+        return {
+            **super().describe(placement),
+            "nodes": compress(map(self.unit_name, units), dimensions=1),
+            "clusters": {name: count for name, count in held.items() if count},
+        }
+
+
+def lowest(size: int, nodes: int) -> int:
+    """Return the `size` lowest nodes of a bit set."""
+    taken = 0
+    for _ in range(size):
+        taken |= nodes & -nodes
+        nodes &= nodes - 1
+    return taken
 
 
 def check(description: MulticlusterDescription) -> None:

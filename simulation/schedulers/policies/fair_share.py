@@ -7,24 +7,16 @@ user keep their order of arrival. Use is accounted to the moment of each decisio
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from math import expm1, log
-from typing import Annotated
+from typing import Annotated, Literal
 
 from ramp.options import Bounds
 from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.schedulers.declaration import scheduler
 from simulation.schedulers.interface import Job, Site
 from simulation.schedulers.ordered import OrderedQueue, OrderOptions
-
-
-class Account(enum.StrEnum):
-    """Among whom the machine is shared."""
-
-    USER = "user"
-    GROUP = "group"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +30,7 @@ class FairShareOptions(OrderOptions):
     """
 
     half_life_h: Annotated[float, Bounds(0.001)] = 168.0
-    by: Account = Account.USER
+    by: Literal["user", "group"] = "user"
     shares: Mapping[str, Annotated[float, Bounds(0.001)]] = field(default_factory=dict)
 
 
@@ -54,7 +46,7 @@ class FairShare(OrderedQueue):
         self._until = 0
 
     def account(self, job: Job) -> Hashable:
-        return job.group if self._options.by is Account.GROUP else job.user
+        return job.group if self._options.by == "group" else job.user
 
     def decide(self, site: Site) -> int | None:
         """Account what has been used since the last decision, then start jobs in the new order."""

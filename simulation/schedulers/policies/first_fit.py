@@ -7,10 +7,10 @@ queue is walked in order and whatever fits is started; nothing is kept back for 
 from __future__ import annotations
 
 from simulation.schedulers.declaration import scheduler
-from simulation.schedulers.ordered import OrderedQueue, OrderOptions, StartRule
+from simulation.schedulers.ordered import OrderedQueue, OrderOptions
 
 SCHEDULER = scheduler(
-    lambda: OrderedQueue(OrderOptions(StartRule.FIRST_FIT)),
+    lambda: OrderedQueue(OrderOptions("first-fit")),
     about="Every waiting job that fits starts, in order of arrival.",
     compiled="simulation.schedulers.compiled.window_first_fit:first_fit",
 )

@@ -6,10 +6,9 @@ Slurm's multifactor plug-in: all jobs gain alike, so the order of two waiting jo
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from ramp.options import Bounds
 from simulation.kernel import MICROSECONDS_PER_SECOND
@@ -18,15 +17,6 @@ from simulation.schedulers.interface import Job
 from simulation.schedulers.ordered import OrderedQueue, OrderOptions
 
 _HOUR: Final = 3600 * MICROSECONDS_PER_SECOND
-
-
-class PriorityFrom(enum.StrEnum):
-    """The number of a job that its priority is taken from."""
-
-    QUEUE = "queue"
-    GROUP = "group"
-    USER = "user"
-    SIZE = "size"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +30,7 @@ class PriorityOptions(OrderOptions):
         points_per_hour: priority that a job gains for each hour of waiting.
     """
 
-    by: PriorityFrom = PriorityFrom.QUEUE
+    by: Literal["queue", "group", "user", "size"] = "queue"
     priorities: Mapping[str, float] = field(default_factory=dict)
     points_per_hour: Annotated[float, Bounds(0)] = 0.0
 
@@ -54,7 +44,7 @@ class PriorityQueue(OrderedQueue):
 
     def key(self, job: Job) -> float:
         options = self._options
-        number = job.request.size if options.by is PriorityFrom.SIZE else getattr(job, options.by)
+        number = job.request.size if options.by == "size" else getattr(job, options.by)
         priority = options.priorities.get(str(number), 0.0) if options.priorities else number
         return options.points_per_hour * (job.submit_time / _HOUR) - priority
 

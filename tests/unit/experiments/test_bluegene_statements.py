@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from itertools import product
 
+import numpy as np
 import pytest
 
+from simulation.experiments.bluegene.granularity import UNITS, Granularity
 from simulation.experiments.bluegene.readings import MAIN_JOBS, reading_table, readings, settings_of
 from simulation.experiments.bluegene.runs import EASY, FIRST_FIT, LOGS, MULTI_TOROIDAL, PLAIN, SLIM_CASES
 from simulation.experiments.bluegene.statements import statements
+from simulation.queueing.job_table import JobTable
 
 
 def figure7(slim: dict[float, tuple[float, ...]], fat: tuple[float, float, float], plain: float) -> list[dict]:
@@ -93,3 +96,14 @@ def test_a_reading_says_what_differs() -> None:
     assert sdsc["verdict"] == "DIFFERS"
     assert sdsc["why"] == "fat, 3D torus, slim curves, loss"
     assert (ctc_arriving["counted"], ctc_arriving["fat_percent"]) == ("until the last submission", 24.0)
+
+
+def test_a_job_holds_whole_units() -> None:
+    """512 jobs of 128 nodes, all at once: 512 units of 128 nodes run them in one turn, 128 midplanes in four."""
+    numbers, second = np.arange(1, 513), 1_000_000
+    long = np.full(512, 1_000_000 * second)
+    jobs = JobTable(numbers, numbers * second, long, long, np.ones(512, np.int64), numbers - 1)
+    found = {unit: Granularity(unit, 1e4, None).measure(jobs) for unit in UNITS}
+    asked = {unit: row["asked_percent"] for unit, row in found.items()}
+    assert asked == pytest.approx({64: 100, 128: 100, 256: 50, 512: 25}, abs=0.1)
+    assert all(row["held_percent"] == pytest.approx(100, abs=0.1) for row in found.values())
