@@ -10,7 +10,6 @@ from simulation.machines.interface import JobRequest
 from simulation.queueing.queue_simulation import QueueSimulation
 from simulation.schedulers.declaration import make_scheduler
 from simulation.schedulers.interface import Job
-from simulation.schedulers.policies.window_first_fit import WindowCounts
 
 # Submission, run time, requested time, size. Job 1 leaves 4 processors until 100. Job 2 needs 8 and waits for it.
 # Job 3 (4 wide, 80 long) ends before 100. Job 4 (2 wide, 500 long) runs past 100 in the 2 that job 2 leaves over.
@@ -18,12 +17,12 @@ from simulation.schedulers.policies.window_first_fit import WindowCounts
 SITUATION = ((0, 100, 100, 6), (1, 50, 50, 8), (2, 80, 80, 4), (3, 500, 500, 2), (4, 500, 500, 2))
 
 
-def starts(name: str, *, window: int = 16, counts: WindowCounts = WindowCounts.INDICES) -> list[int]:
+def starts(name: str) -> list[int]:
     found: dict[int, int] = {}
-    options = {"window": window, "window_counts": counts} if name.startswith("window") else {}
-    scheduler = make_scheduler(name, options)
     simulation = QueueSimulation(
-        FlatMachine(10), scheduler, on_end=lambda ended: found.__setitem__(ended.job.job_number, ended.start_time)
+        FlatMachine(10),
+        make_scheduler(name),
+        on_end=lambda ended: found.__setitem__(ended.job.job_number, ended.start_time),
     )
     for number, (submit, run, requested, size) in enumerate(SITUATION, start=1):
         simulation.submit(Job(number, submit, run, requested, JobRequest(number, size)))
@@ -46,14 +45,6 @@ def starts(name: str, *, window: int = 16, counts: WindowCounts = WindowCounts.I
 )
 def test_who_may_overtake(name: str, expected: list[int]) -> None:
     assert starts(name) == expected
-
-
-def test_window_limits_how_far_a_job_may_overtake() -> None:
-    """With a window of 2 indices only job 3 may overtake job 2; with 2 waiting jobs, others move up as jobs start."""
-    assert starts("window-first-fit", window=2) == [0, 100, 2, 100, 150]
-    assert starts("window-first-fit", window=2, counts=WindowCounts.WAITING) == [0, 582, 2, 82, 82]
-    assert starts("window-first-fit", window=1) == starts("fcfs")
-    assert starts("window-first-fit", window=99) == starts("first-fit")
 
 
 def test_unknown_names_and_windows_are_refused() -> None:
