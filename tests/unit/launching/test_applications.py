@@ -61,7 +61,15 @@ def test_a_seller_without_the_application_says_what_it_has(name: Any, version: A
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"name": ""}, {"name": "a b"}, {"version": "1;2"}, {"command": ()}, {"command": ("",)}, {"modules": ("a;b",)}],
+    [
+        {"name": ""},
+        {"name": "a b"},
+        {"version": "1;2"},
+        {"command": ()},
+        {"command": ("",)},
+        {"command": ("{input}",)},
+        {"modules": ("a;b",)},
+    ],
 )
 def test_an_entry_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError):

@@ -45,8 +45,8 @@ class Application:
             if not _NAME.fullmatch(value or "-" * (key == "name") or "0"):
                 right = "expected letters, digits, dots, underscores, plus signs and hyphens"
                 raise ConfigurationError(f"got {value!r}, {right}", key=key)
-        if not self.command or not self.command[0]:
-            raise ConfigurationError("got no word, expected a command", key="command")
+        if not self.command or self.command[0] in ("", INPUT):
+            raise ConfigurationError("expected a command whose first word is the program", key="command")
         for module in self.modules:
             if not _MODULE.fullmatch(module):
                 raise ConfigurationError(f"got {module!r}, expected a module such as namd/2.12", key="modules")
