@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ramp.batch.for_sale import ForSale
 from ramp.batch.system import NO_LIMITS, Limits, Node, Parts, SystemSnapshot
 from ramp.model.instant import SECOND, Duration, Instant
-from ramp.model.request import Nodes, TotalCores
+from ramp.model.request import Nodes, RequestUnit, TotalCores
 
 NEVER: Final[Instant] = 2**62
 """End of a job or reservation without a limit."""
@@ -173,6 +173,13 @@ class Availability:
                         return Fit(start, parts)
         return None
 
+    def whole_nodes(self, unit: RequestUnit, free: Mapping[str, int]) -> Parts:
+        """Return free whole nodes with the GPUs of a request for nodes; empty if there are too few."""
+        assert isinstance(unit.cores, Nodes)
+        least, count = unit.cores.cores_per_node, unit.cores.count
+        able = [node for node in self._nodes if node.cores == free[node.name] >= least and node.has_gpus(unit)]
+        return tuple((node.name, node.cores) for node in able[:count]) if len(able) >= count else ()
+
     def _named(self, free: NDArray[np.int64]) -> dict[str, int]:
         return {node.name: int(count) for node, count in zip(self._nodes, free, strict=True)}
 
@@ -199,14 +206,20 @@ class Availability:
     def like(self, parts: Parts, start: Instant, end: Instant) -> Parts:
         """Return replacements for nodes that a slot has lost, of the same shape; empty if there are too few.
 
-        Nodes that are still free stay. The fullest nodes with enough cores replace the others, the largest need first.
+        Nodes that are still free stay. The fullest nodes with enough cores, and with the same GPUs, replace the others,
+        the largest need first.
         """
         free, _ = self._over(max(start, self._begin), end)
         index = {node.name: number for number, node in enumerate(self._nodes)}
         chosen = {index[name]: count for name, count in parts if name in index and free[index[name]] >= count}
-        missing = sorted((count for name, count in parts if index.get(name) not in chosen), reverse=True)
-        for count in missing:
-            able = [int(each) for each in np.flatnonzero(free >= count) if int(each) not in chosen]
+        gpus = {node.name: node.gpus for node in self._nodes}
+        missing = sorted(((count, name) for name, count in parts if index.get(name) not in chosen), reverse=True)
+        for count, name in missing:
+            able = [
+                int(each)
+                for each in np.flatnonzero(free >= count)
+                if int(each) not in chosen and self._nodes[each].gpus == gpus.get(name, self._nodes[each].gpus)
+            ]
             if not able:
                 return ()
             chosen[min(able, key=lambda each: (free[each], each))] = count

@@ -21,7 +21,7 @@ from ramp.batch.inspecting import Remark
 from ramp.batch.node_lists import parts_of, placement_of, token_of
 from ramp.batch.places import Places
 from ramp.batch.reconciling import Reconciler, own_prefix, reservation_name
-from ramp.batch.system import BatchSystem, Limits, Parts, SystemSnapshot
+from ramp.batch.system import BatchSystem, Limits, Node, Parts, SystemSnapshot
 from ramp.batch.tending import SoldSlots
 from ramp.errors import BatchSystemError, PluginError, SystemRefused
 from ramp.model.instant import SECOND, Duration, Instant, iso, seconds
@@ -349,6 +349,14 @@ class BatchMachine(BookedMachine):
         free = self.availability(now)
         places = self._places
         choose = None if places is None or unit.torus is None else partial(places.choose, unit)
+        if unit.gpus_per_node is not None:
+            if choose is not None:
+                return Refusal(
+                    unit.number, RefusalCode.TORUS, "no torus terms", "this machine sells no shapes with GPUs"
+                )
+            if lacking := gpu_refusal(unit, self.picture(now).nodes):
+                return lacking
+            choose = partial(free.whole_nodes, unit)
         fit = free.first_fit(unit.cores, duration, earliest, latest, now=now, choose=choose)
         if fit is None:
             later = free.first_fit(unit.cores, duration, earliest, NEVER - duration, now=now, choose=choose)
@@ -475,6 +483,15 @@ class BatchMachine(BookedMachine):
         if sum(count for _, count in parts) != slot.cores:
             raise PluginError(self.system.name, f"a slot of {slot.cores} cores was never quoted on {slot.placement}")
         return parts
+
+
+def gpu_refusal(unit: RequestUnit, nodes: Iterable[Node]) -> Refusal | None:
+    """Return the refusal of a unit with GPUs that too few nodes have, or None."""
+    there = sum(node.has_gpus(unit) for node in nodes)
+    if unit.gpus_per_node is None or not isinstance(unit.cores, Nodes) or there >= unit.cores.count:
+        return None
+    has = f"{there} nodes with {unit.gres}"
+    return Refusal(unit.number, RefusalCode.GPUS, has, f"the machine has {has}")
 
 
 def beyond_limits(limits: Limits, unit: RequestUnit, duration: Duration) -> Refusal | None:

@@ -14,6 +14,7 @@ from itertools import chain
 from typing import Protocol
 
 from ramp.model.instant import Duration, Instant
+from ramp.model.request import RequestUnit
 
 Parts = tuple[tuple[str, int], ...]
 """Nodes and the cores of each, in the order of the nodes' names in the system."""
@@ -42,6 +43,11 @@ class Node:
     memory_mb: int | None = None
     waited_for: bool = False
     gpus: tuple[tuple[str, int], ...] = ()
+
+    def has_gpus(self, unit: RequestUnit) -> bool:
+        """Whether it has the GPUs of a request's nodes."""
+        has = sum(count for model, count in self.gpus if unit.gpu_model in (None, model))
+        return has >= (unit.gpus_per_node or 0)
 
 
 @dataclass(frozen=True, slots=True)

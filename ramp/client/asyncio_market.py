@@ -321,6 +321,8 @@ class AsyncMarket(MarketUser):
         cores: Count | None = None,
         together: bool = True,
         environment: Mapping[str, str] | None = None,
+        application: str = "",
+        version: str = "",
     ) -> tuple[Job, ...]:
         """Run a command or a script on reservations: one job on each slot of an id.
 
@@ -335,12 +337,23 @@ class AsyncMarket(MarketUser):
             cores: number of cores on each slot; by default all.
             together: whether units begin together.
             environment: environment variables of the job.
+            application: an application of the resource, in place of a command; `command` is its input.
+            version: of the application; by default that of the request, or the resource's first one.
 
         Raises:
             MarketRefused: if a resource refuses the job; jobs on other units are then cancelled.
             ConfigurationError: if there is no command or no active reservation, or a limit is exceeded.
         """
-        work = work_of(command, script=script, inputs=inputs, cores=cores, together=together, environment=environment)
+        work = work_of(
+            command,
+            script=script,
+            inputs=inputs,
+            cores=cores,
+            together=together,
+            environment=environment,
+            application=application,
+            version=version,
+        )
         found = await self.ask(dialogues.launch(any_id, work, RandomIds().new))
         return tuple(job_of(each, self.access.domain) for each in found)
 

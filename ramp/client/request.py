@@ -12,7 +12,7 @@ from typing import Annotated, Final, Literal
 from ramp.client.times import duration_of, moment_of, whole_seconds_up
 from ramp.errors import ConfigurationError
 from ramp.model.instant import HOUR, Duration, Instant, local_iso
-from ramp.model.machine_terms import gpu_problem
+from ramp.model.machine_terms import extension_problem
 from ramp.model.probable_start import request_problem
 from ramp.model.request import (
     NUMBER_MAX,
@@ -105,6 +105,8 @@ def request(
     gpus_per_node: Count | None = None,
     gpu_model: str | None = None,
     gpu_memory_mb: Count | None = None,
+    application: str | None = None,
+    application_version: str | None = None,
     disk_gb: Count | None = None,
     node_disk_gb: Count | None = None,
     geometry: str | Sequence[Count] | None = None,
@@ -140,6 +142,8 @@ def request(
         gpus_per_node: least number of GPUs on each of `nodes`, which the machine then sells as a whole.
         gpu_model: their model as the batch system names it, such as `"a100"`.
         gpu_memory_mb: least memory of each GPU in MB.
+        application: name of an application that the seller has, such as `"NAMD"`.
+        application_version: its version (default: any).
         disk_gb: disk space in all in GB.
         node_disk_gb: disk space on each node in GB, in place of `disk_gb`.
         geometry: extents on a torus machine, such as `"8x8x16"` or `(8, 8, 16)`.
@@ -170,6 +174,8 @@ def request(
         gpus_per_node=gpus_per_node,
         gpu_model=gpu_model,
         gpu_memory_mb=gpu_memory_mb,
+        application=application,
+        application_version=application_version,
         disk=_disk(disk_gb, node_disk_gb),
         torus=_torus(geometry, rotate, connection, node_use),
         moldable=_moldable(least, most, reference_cores, speed_up),
@@ -178,7 +184,7 @@ def request(
     )
     if problems := moldable_problems(replace(unit, wall_time=length)):
         raise ConfigurationError("; ".join(problems))
-    if problem := gpu_problem(unit):
+    if problem := extension_problem(unit):
         raise ConfigurationError(problem)
     return RequestTemplate(unit, start, end, length, room)
 

@@ -11,7 +11,8 @@ from ramp.errors import ConfigurationError
 from ramp.launching.acting import Acting, system_python
 from ramp.model.instant import MINUTE, SECOND
 from ramp.options import Seconds, Wanted
-from ramp.protocol.resource.jobs.launching import LOCAL, OWN_ACCOUNT, LaunchTerms
+from ramp.protocol.resource.jobs.applications import Application
+from ramp.protocol.resource.jobs.launching import HANDOVER, LOCAL, OWN_ACCOUNT, LaunchTerms
 
 NONE: Final = "none"
 BATCH_SYSTEMS: Final = ("slurm", "gridengine")
@@ -74,7 +75,12 @@ def named_accounts(accounts: Mapping[str, str], domain: str) -> dict[str, str]:
 
 
 def launch_terms(
-    launching: LaunchingConfig, executor: Executor, accounts: Mapping[str, str], *, reserves: bool
+    launching: LaunchingConfig,
+    executor: Executor,
+    accounts: Mapping[str, str],
+    applications: tuple[Application, ...] = (),
+    *,
+    reserves: bool,
 ) -> LaunchTerms | None:
     """Return how a resource launches jobs; None if it launches none.
 
@@ -82,11 +88,16 @@ def launch_terms(
         launching: settings of all resources.
         executor: of the resource.
         accounts: of its buyers, by full names.
+        applications: its catalogue.
         reserves: whether jobs run in reservations, through PSI/J; otherwise in a job of a queue.
 
     Raises:
         ConfigurationError: it cannot launch jobs in this way.
     """
+    if applications and executor in (NONE, HANDOVER):
+        raise ConfigurationError(
+            f"got {executor!r}, expected one that launches jobs: applications need it", key="executor"
+        )
     if executor == NONE:
         return None
     right = ""
@@ -96,7 +107,7 @@ def launch_terms(
         right = f"accounts other than the agent's own: {OWN_ACCOUNT} is for machines that are simulated"
     if right:
         raise ConfigurationError(f"got {executor!r}, expected {right}", key="executor")
-    return LaunchTerms(executor, accounts, launching.grace, launching.delivery_limit)
+    return LaunchTerms(executor, accounts, launching.grace, launching.delivery_limit, applications)
 
 
 def acting_by(launching: LaunchingConfig) -> Acting:

@@ -57,17 +57,22 @@ STATED_TERMS: Final = (
     Term("gpus_per_node", "GPUsPerNode", _C.GPUS, ("--gpus", "N"), "number of GPUs", "GPUs a node", "4", True),
     Term("gpu_model", "GPUModel", _C.GPU_MODEL, ("--gpu-model", "NAME"), "model of the GPUs", "", "a100", True),
     Term("gpu_memory_mb", "GPUMemory", _C.GPU_MEMORY, ("--gpu-memory", "MB"), "GPU memory", "MB a GPU", "40000", True),
+    Term("application", "Application", _C.APPLICATION, ("--application", "NAME"), "application", "", "NAMD", True),
+    Term("application_version", "ApplicationVersion", _C.APPLICATION, ("--application-version", "VERSION"),
+         "version of the application", "", "2.12", True),
 )  # fmt: skip
 """The terms that are attributes of a request. A further one has a line here, its attributes, and its place in the
 schemas.
 """
 
 TERMS: Final = (
-    *STATED_TERMS,
+    *(term for term in STATED_TERMS if term.code is not _C.APPLICATION),  # of which its seller has a catalogue
     Term("total_disk_space_gb", "TotalDiskSpace", _C.DISK, (), "disk space", "GB in all"),
     Term("node_disk_space_gb", "NodeDiskSpace", _C.DISK, (), "disk space", "GB on each node"),
 )
 """All terms that are compared with a machine's, in the order in which they are checked."""
+
+_UNDISKED: Final = TERMS[:-2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +124,7 @@ def check_static_terms(unit: RequestUnit, machine: StaticTerms) -> Refusal | Non
         return Refusal(unit.number, RefusalCode.MACHINE_TOO_SMALL, cores, f"the machine has {cores}")
     if isinstance(unit.cores, Nodes) and (refusal := _check_nodes(unit.number, unit.cores, machine)):
         return refusal
-    for term in STATED_TERMS if unit.disk is None else TERMS:
+    for term in TERMS if unit.disk is not None else _UNDISKED:
         wanted, has = getattr(unit, term.name), getattr(machine, term.name)
         if wanted is None or (has is not None and (has >= wanted if term.measure else has == wanted)):
             continue
@@ -133,8 +138,10 @@ def check_static_terms(unit: RequestUnit, machine: StaticTerms) -> Refusal | Non
     return None
 
 
-def gpu_problem(unit: RequestUnit) -> str:
-    """Say why a unit's terms about GPUs make no sense; empty if they do."""
+def extension_problem(unit: RequestUnit) -> str:
+    """Say why a unit's terms about GPUs or applications make no sense; empty if they do."""
+    if unit.application_version is not None and unit.application is None:
+        return "application_version needs the name of the application: give application"
     stated = [
         term.name for term in STATED_TERMS if term.name.startswith("gpu") and getattr(unit, term.name) is not None
     ]

@@ -31,6 +31,7 @@ class RefusalCode(StrEnum):
     GPUS = "gpus_per_node"
     GPU_MODEL = "gpu_model"
     GPU_MEMORY = "gpu_memory"
+    APPLICATION = "application"
     PLUGIN_FAILED = "machine_unavailable"
     UNKNOWN_OFFER = "unknown_offer"
     SLOT_TAKEN = "slot_taken"

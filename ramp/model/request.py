@@ -106,6 +106,8 @@ class RequestUnit:
         gpus_per_node: extension term: least number of GPUs on each of its `Nodes`, which the slot then has as a whole.
         gpu_model: extension term: their model, or None.
         gpu_memory_mb: extension term: least memory of each GPU in MB, or None.
+        application: extension term: name of an application that the seller has, or None.
+        application_version: extension term: its version, or None.
         sites: extension term: the acceptable sites, as domains in lower case; None for any (and not empty, because
             digests of terms leave out None: those of other requests stay the same).
     """
@@ -130,6 +132,8 @@ class RequestUnit:
     gpus_per_node: int | None = None
     gpu_model: str | None = None
     gpu_memory_mb: int | None = None
+    application: str | None = None
+    application_version: str | None = None
 
     @property
     def total_disk_space_gb(self) -> int | None:

@@ -290,6 +290,7 @@ class JobTaken:
         account: the local account to run as.
         due_at: when it should start.
         seal: the buyer's, on the order.
+        command: of the application that the order names; empty without one.
     """
 
     offer_id: str
@@ -298,6 +299,7 @@ class JobTaken:
     due_at: Instant
     seal: Seal
     at: Instant
+    command: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from lxml import etree
 from ramp.errors import DocumentError
 from ramp.model import instant
 from ramp.model.instant import SECOND, Duration, Instant
-from ramp.model.machine_terms import STATED_TERMS, gpu_problem
+from ramp.model.machine_terms import STATED_TERMS, extension_problem
 from ramp.model.money import credits_text, parse_credits
 from ramp.model.probable_start import request_problem
 from ramp.model.request import (
@@ -324,8 +324,11 @@ class _UnitReader:
             sites=None if sites is None else tuple(dict.fromkeys((sites.text or "").split())),
             **stated,
         )
-        if problem := stated and gpu_problem(unit):
-            self._tell("GPUsPerNode", problem)
+        if problem := stated and extension_problem(unit):
+            self._tell(
+                "GPUsPerNode" if problem.lower().startswith("gpu") else "ApplicationVersion",
+                problem,
+            )
         for problem in moldable_problems(unit):
             self._tell("CoreRange", problem, sizes)
         return None if self.violations else unit

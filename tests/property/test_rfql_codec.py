@@ -261,6 +261,9 @@ SENSIBLE: dict[type, Any] = {
     Offer: sensible_offer,
     contents.Proposal: sensible_proposal,
     contents.ChangePosted: sensible_posting,
+    contents.JobOrder: lambda order: (
+        order if order.application else replace(order, arguments=order.arguments or ("x",))
+    ),
 }
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ramp.batch.book import Entry
-from ramp.batch.machine import SNAPSHOT_AGE_S, BookedMachine, beyond_limits
+from ramp.batch.machine import SNAPSHOT_AGE_S, BookedMachine, beyond_limits, gpu_refusal
 from ramp.batch.reconciling import reservation_name
 from ramp.batch.system import SystemSnapshot
 from ramp.batch.waiting.job_queue import JobQueue, OwnJob, Standing, WantedJob
@@ -94,7 +94,7 @@ class QueueBoundMachine(BookedMachine):
         picture = self._told(lambda: self.picture(now))
         if picture.limits.closed:
             raise PluginError(self.queue.name, picture.limits.closed, transient=True)
-        if beyond := beyond_limits(picture.limits, unit, duration):
+        if beyond := beyond_limits(picture.limits, unit, duration) or gpu_refusal(unit, picture.nodes):
             return beyond
         chance = self.learning.chance(unit.cores.total, duration, begin, latest, now)
         if chance is None or chance <= 0:

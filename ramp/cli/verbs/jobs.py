@@ -77,6 +77,7 @@ input_type: Final = click.Path(exists=True, path_type=Path)
     epilog=example(
         "ramp launch thunder3-1 -- hostname",
         "ramp launch request-1f0c9a5e --script job.sh --input data.csv -- --steps 100",
+        "ramp launch --application NAMD --application-version 2.12 thunder3-1 --input protein.namd -- protein.namd",
         "ramp launch thunder3-1 --input model/ --env OMP_NUM_THREADS=8 -- model/run",
     ),
     context_settings={"ignore_unknown_options": True},
@@ -93,6 +94,14 @@ input_type: Final = click.Path(exists=True, path_type=Path)
     "--env", "variables", multiple=True, metavar="NAME=VALUE", help="Environment variable of the job; repeatable."
 )
 @click.option("--cores", type=WholeNumber(min=1), metavar="N", help="Number of cores on each slot (default: all).")
+@click.option("--application", default="", metavar="NAME", help="Application of the seller; COMMAND becomes its input.")
+@click.option(
+    "--application-version",
+    "version",
+    default="",
+    metavar="VERSION",
+    help="Its version (default: that of the request, or the seller's first one).",
+)
 @click.option("--apart", is_flag=True, help="Start each unit with its own slot, independent of the others.")
 @market_options
 def launch(
@@ -102,6 +111,8 @@ def launch(
     inputs: tuple[Path, ...],
     variables: tuple[str, ...],
     cores: int | None,
+    application: str,
+    version: str,
     apart: bool,
     user: str | None,
     state: StateFolder,
@@ -121,7 +132,15 @@ def launch(
     market = open_market(state, user)
     with waiting(f"launching on {any_id}"):
         found = market.launch(
-            any_id, command, script=script, inputs=inputs, cores=cores, together=not apart, environment=environment
+            any_id,
+            command,
+            script=script,
+            inputs=inputs,
+            cores=cores,
+            together=not apart,
+            environment=environment,
+            application=application,
+            version=version,
         )
     if as_json:
         print_json([JOB.plain(each) for each in found])

@@ -150,6 +150,12 @@ def _fields(
             asked(lambda state: state.snapshot.get("gpus", "")),
             shown_if=lambda _: any("gpus" in each.snapshot for each in states.values()),
         ),
+        Field(
+            "",
+            "Applications",
+            asked(lambda state: state.snapshot.get("applications", "")),
+            shown_if=lambda _: any(each.snapshot.get("applications") for each in states.values()),
+        ),
         Field("", "Start price (credits/core-hour)", asked(lambda state: state.start_price), NUMBER),
         Field("", "Running (jobs)", asked(lambda state: state.running_total), NUMBER, shown_if=lambda _: with_load),
         Field("", "Queued (jobs)", asked(lambda state: state.queued_total), NUMBER, shown_if=lambda _: with_load),
@@ -179,6 +185,7 @@ MACHINE: Final[Fields[MachineState]] = Fields(
     Field("architecture", "", lambda state: state.architecture),
     Field("operating_system", "", lambda state: state.operating_system),
     Field("start_price", "", lambda state: state.start_price),
+    Field("applications", "", lambda state: state.snapshot.get("applications")),
     Field("gpus", "", lambda state: state.snapshot.get("gpus")),
     Field("gpu_price", "", lambda state: state.snapshot.get("gpu_price")),
 )

@@ -49,7 +49,7 @@ class Job:
         agreement_id: of its slot.
         resource: the resource that runs it.
         unit: the unit's number in the request.
-        command: the command and its arguments.
+        command: the command, or the application and its version, and its arguments.
         state: `taken`, `queued`, `running`, `done`, `failed`, `cancelled`; `unanswered` or `refused` by its resource.
         delivery: `pending`, `on_time`, `late`, `undelivered` or `unknown`, by the site's own records; `cancelled` if
             the slot or the job was cancelled before the job started.
@@ -97,7 +97,7 @@ def job_of(standing: JobStanding, domain: str) -> Job:
         agreement_id=order.agreement_id,
         resource=short_name(standing.resource, domain),
         unit=order.unit,
-        command=order.arguments,
+        command=tuple(word for word in (order.application, order.application_version) if word) + order.arguments,
         state=state,
         delivery=_delivery(state, status),
         simulated=status is not None and status.executor == "local",

@@ -25,6 +25,7 @@ class Work:
         together: whether the units of a request begin together, when the last of their slots has begun.
         variables: environment variables.
         archive: staged files, a compressed archive; empty without any.
+        application: name and version of an application of the resource, whose input the arguments are; may be empty.
     """
 
     arguments: tuple[str, ...]
@@ -32,6 +33,7 @@ class Work:
     together: bool = True
     variables: tuple[JobVariable, ...] = ()
     archive: bytes = b""
+    application: tuple[str, str] = ("", "")
 
 
 def work_of(
@@ -42,6 +44,8 @@ def work_of(
     cores: int | None = None,
     together: bool = True,
     environment: Mapping[str, str] | None = None,
+    application: str = "",
+    version: str = "",
 ) -> Work:
     """Read a command or script and its files; raises `ConfigurationError` for no command or bad files."""
     words = tuple(shlex.split(command) if isinstance(command, str) else command)
@@ -54,11 +58,13 @@ def work_of(
             files[name] = path
     if script is not None:
         words = (f"./{Path(script).name}", *words)
-    if not words:
+    if application and script is not None:
+        raise ConfigurationError("an application and a script exclude each other; give the script as an input")
+    if not words and not application:
         raise ConfigurationError('nothing to run: give a command, such as "hostname", or a script')
     variables = tuple(JobVariable(name, value) for name, value in (environment or {}).items())
     starter = None if script is None else Path(script).name
-    return Work(words, cores, together, variables, archive_of(files, starter) if files else b"")
+    return Work(words, cores, together, variables, archive_of(files, starter) if files else b"", (application, version))
 
 
 def orders_of(agreements: Sequence[Agreement], work: Work, new_id: Callable[[str], str]) -> tuple[JobOrder, ...]:
@@ -81,6 +87,8 @@ def orders_of(agreements: Sequence[Agreement], work: Work, new_id: Callable[[str
             peers=peers if together or len(peers) == 1 else (peer,),
             variables=work.variables,
             archive=hashlib.sha256(work.archive).hexdigest() if work.archive else "",
+            application=work.application[0],
+            application_version=work.application[1],
         )
         for each, peer in zip(units, peers, strict=True)
     )

@@ -131,6 +131,8 @@ class JobOrder(Content):
         peers: all units of the request that start together, including this one.
         variables: environment variables besides those that every job has.
         archive: SHA-256 in hexadecimal of the archive of inputs that was sent before the order; empty without one.
+        application: an application of the resource, whose input the arguments are; empty for a command.
+        application_version: its version; empty for the request's, or the resource's first one.
     """
 
     job_id: str
@@ -142,6 +144,8 @@ class JobOrder(Content):
     peers: tuple[JobPeer, ...] = ()
     variables: tuple[JobVariable, ...] = ()
     archive: str = ""
+    application: str = ""
+    application_version: str = ""
 
 
 def _name_problem(job_id: str) -> str:
@@ -175,9 +179,10 @@ def limits_problem(order: JobOrder) -> str:
     """Say what is invalid in an order's name, command or variables; empty if it is valid."""
     if not JOB_ID.fullmatch(order.job_id):
         return _name_problem(order.job_id)
-    if not 0 < len(order.arguments) <= ARGUMENTS_MAX or not order.arguments[0]:
+    starts = order.application or (order.arguments and order.arguments[0])
+    if len(order.arguments) > ARGUMENTS_MAX or not starts:
         return f"invalid command: got {len(order.arguments)} words, expected 1 to {ARGUMENTS_MAX}, the first not empty"
-    longest = max(len(each) for each in order.arguments)
+    longest = max((len(each) for each in order.arguments), default=0)
     if longest > ARGUMENT_CHARACTERS_MAX:
         return f"argument too long: got {longest} characters, expected at most {ARGUMENT_CHARACTERS_MAX}"
     if any("\0" in each for each in order.arguments):

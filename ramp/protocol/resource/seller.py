@@ -28,6 +28,7 @@ from ramp.model.sizes.moldable import candidates, price_for, price_with, referen
 from ramp.model.slot import Slot, StaticTerms
 from ramp.protocol.effects import Effect, PriceSlots, QuoteSlots, Send
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
+from ramp.protocol.resource.jobs.applications import application_refusal, titles
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.recent import Recent
 from ramp.protocol.timing import Timing
@@ -188,6 +189,7 @@ class Seller:
             "architecture": self.terms.architecture,
             "start_price": self._prices.start_price,
             **({"gpus": self.terms.gpus, "gpu_price": self._prices.gpu_price} if self.terms.gpus else {}),
+            **({"applications": titles(self._launching.applications)} if self._launching is not None else {}),
             **({"draining": True} if self.draining else {}),
         }
         return json.dumps({**json.loads(snapshot), **stated}, separators=(",", ":"))
@@ -202,6 +204,7 @@ class Seller:
             return []  # a copy; the machine is still at work on the first
         asked: list[tuple[RequestUnit, RequestUnit]] = []
         refused: list[Refusal] = []
+        catalogue = self._launching.applications if self._launching is not None else ()
         unmapped = self._launching.problem(message.sender) if self._launching is not None else ""
         for unit in call.request.units:
             if unmapped:
@@ -209,6 +212,8 @@ class Seller:
                 continue
             for size in candidates(unit):
                 refusal = site_refusal(unit, self._resource) or check_static_terms(size, self.terms)
+                if refusal is None and unit.application is not None:
+                    refusal = application_refusal(unit, catalogue)
                 if refusal is None and self.draining:
                     refusal = Refusal(unit.number, RefusalCode.DRAINING, detail=DRAINING_DETAIL)
                 if refusal is None:

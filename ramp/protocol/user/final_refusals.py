@@ -22,6 +22,7 @@ FOR_GOOD: Final = frozenset(
         RefusalCode.MACHINE_TOO_SMALL,
         RefusalCode.WINDOW_PASSED,
         *(term.code for term in TERMS),
+        RefusalCode.APPLICATION,
         RefusalCode.NODE_CORES,
         RefusalCode.TORUS,
         RefusalCode.DRAINING,

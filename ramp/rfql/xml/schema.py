@@ -61,7 +61,7 @@ _RIGHT_OF_TYPE: Final = {
     "FilePath": "a relative path such as results/out.txt",
     "Sha256": "64 hexadecimal digits",
     "Site": "a domain in lower case such as grid.example",
-    "Model": "1 to 64 letters, digits, dots, underscores and hyphens, such as a100",
+    "TermName": "1 to 64 letters, digits, dots, underscores, plus signs and hyphens, such as a100",
     "SpeedUpLaw": "a law of speed-up such as amdahl:0.05",
     "Words": "one line of printable characters",
 }

@@ -28,6 +28,7 @@ from ramp.model.slot import StaticTerms
 from ramp.options import Bounds, nearest_name, options_and_findings, wrong_options
 from ramp.plugins.found_terms import with_found_terms
 from ramp.protocol.conversations import least_retention
+from ramp.protocol.resource.jobs.applications import Application
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.timing import Timing
 from ramp.runtime.auction_rules import RULES
@@ -87,6 +88,7 @@ class ResourceTable:
         pricing: name of the strategy.
         isolation: whether plug-in and price strategy have processes of their own: by `auto` those of another package,
             by `process` also those that come with RAMP, by `none` neither.
+        applications: one table `[[resources.applications]]` for each installed application (`docs/launching.md`).
         executor: executor of jobs on its slots; by default that of `[launching]`.
         accounts: local accounts of buyers at this resource. They override `[accounts]`.
     """
@@ -101,6 +103,7 @@ class ResourceTable:
     options: Mapping[str, Any] = field(default_factory=dict)
     pricing: Text = "ramp"
     isolation: values.Isolation = values.Isolation.AUTO
+    applications: tuple[Application, ...] = ()
     executor: Executor | None = None
     accounts: Mapping[str, LocalAccount] = field(default_factory=dict)
 
@@ -244,7 +247,8 @@ def _resource(file: MarketFile, table: ResourceTable) -> values.ResourceConfig:
     plugin = table.plugin or machine.plugin
     accounts = named_accounts({**file.accounts, **table.accounts}, file.market.domain)
     executor = table.executor or file.launching.executor
-    launching = launch_terms(file.launching, executor, accounts, reserves=plugin != values.QUEUE_BOUND)
+    reserves = plugin != values.QUEUE_BOUND
+    launching = launch_terms(file.launching, executor, accounts, table.applications, reserves=reserves)
     return values.ResourceConfig(
         name=table.name,
         plugin=plugin,

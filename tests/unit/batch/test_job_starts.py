@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from ramp.batch.availability import Availability
 from ramp.batch.commands import Completed
 from ramp.batch.for_sale import ForSale
 from ramp.batch.inspecting import harms
@@ -282,3 +283,39 @@ def test_one_picture_of_slurm_has_all_that_decides_whether_a_job_starts(of_qos: 
     assert {job.job_id: job.taken for job in picture.running} == {"1": (("x1", 1),), "2": (("x2", 8),)}
     assert (picture.limits.closed, picture.limits.longest) == ("partition limited is DRAIN", longest)
     assert asked.count("sacctmgr") == 1, "accounting is asked when the partition has another QOS"
+
+
+def test_gpus_are_sold_on_whole_free_nodes_that_have_them() -> None:
+    """One core of g1 is taken, n1 has none, g3 another model, and Slurm names no model of g4's."""
+    gpus = {
+        "g1": (("a100", 2),),
+        "n1": (),
+        "g2": (("a100", 2),),
+        "g3": (("v100", 4),),
+        "g4": (("", 2),),
+        "g5": (("a100", 4),),
+    }
+    nodes = [Node(name, 8, gpus=has) for name, has in gpus.items()]
+    local = RunningJob("7", "root", NOW - HOUR, NOW + 9 * HOUR, (("g1", 1),))
+    machine = BatchMachine(
+        FakeSystem(nodes, [local]), "big1", 48, ForSale(), None, snapshot_age_s=0, wait=lambda _: None
+    )
+    unit = replace(UNIT, cores=Nodes(2, 8), gpus_per_node=2, gpu_model="a100")
+    slot = machine.quote(unit, NOW)
+    assert isinstance(slot, Slot)
+    assert (slot.placement, slot.cores, slot.start) == ("g[2,5]", 16, NOW + HOUR)
+    later = machine.quote(replace(unit, cores=Nodes(3, 8)), NOW)
+    assert isinstance(later, Slot)
+    assert later.start == NOW + 9 * HOUR + SECOND, "when all of g1 is free"
+    for wanted, nearest in (
+        (replace(unit, gpus_per_node=4), "1 nodes with gpu:a100:4"),
+        (replace(unit, gpu_model="h100"), "0 nodes with gpu:h100:2"),
+    ):
+        refusal = machine.quote(wanted, NOW)
+        assert isinstance(refusal, Refusal)
+        assert (refusal.code, refusal.nearest) == (RefusalCode.GPUS, nearest)
+    any_model = machine.quote(replace(unit, cores=Nodes(4, 8), gpu_model=None), NOW)
+    assert isinstance(any_model, Slot)
+    assert any_model.placement == "g[2-5]"
+    broken = Availability([replace(nodes[0], usable=False), *nodes[1:]], [], NOW, ForSale())
+    assert broken.like((("g1", 8),), NOW, NOW + HOUR) == (("g2", 8),), "another node with the same GPUs"

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from ramp.batch.slurm.held_jobs import parse_jobs
+from ramp.batch.commands import Completed
+from ramp.batch.slurm.held_jobs import SlurmQueue, parse_jobs
+from ramp.batch.slurm.system import SlurmSystem
 from ramp.batch.system import NO_LIMITS, Limits, Node, RunningJob, SystemSnapshot, WaitingJob
 from ramp.batch.waiting.job_queue import OwnJob, Standing, WantedJob
 from ramp.batch.waiting.learning import QueueLearning
@@ -18,7 +20,7 @@ from ramp.errors import BatchSystemError, ConfigurationError, PluginError, Syste
 from ramp.launching.acting import Acting
 from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
 from ramp.model.offer import Refusal, RefusalCode
-from ramp.model.request import RequestUnit, TotalCores
+from ramp.model.request import Nodes, RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot
 from ramp.plugins.interface import PluginSettings
 from ramp.queue_bound.predictor import PREDICTORS
@@ -43,12 +45,15 @@ class FakeQueue:
     name: str = "fake"
     source: str = "live"
     limits: Limits = NO_LIMITS
+    gpus: tuple[tuple[str, int], ...] = ()
 
     def _fault(self, call: str) -> str:
         return self.faults.pop(0)[1] if self.faults and self.faults[0][0] == call else ""
 
     def look(self, now: int) -> SystemSnapshot:
-        return SystemSnapshot(now, (Node("n1", 64),), tuple(self.running), tuple(self.waiting), limits=self.limits)
+        return SystemSnapshot(
+            now, (Node("n1", 64, gpus=self.gpus),), tuple(self.running), tuple(self.waiting), limits=self.limits
+        )
 
     def find(self, name: str, account: str = "", job_id: str = "") -> tuple[OwnJob, ...]:
         self.asked_as.append(account)
@@ -115,6 +120,22 @@ def test_a_job_is_held_let_go_when_bought_and_its_start_is_told() -> None:
     assert begun.started_at == NOW + 90 * SECOND
     del queue.jobs["1"]  # it ends; what has been seen stays
     assert machine.reservation("offer-1", NOW + 3 * HOUR) == begun
+
+
+def test_a_queued_job_asks_for_the_gpus_of_its_request_alone() -> None:
+    queue = FakeQueue(gpus=(("a100", 2),))
+    machine = new_machine(queue)
+    held(machine)
+    with_gpus = replace(UNIT, cores=Nodes(1, 16), gpus_per_node=2, gpu_model="a100")
+    slot = machine.quote(with_gpus, NOW)
+    assert isinstance(slot, Slot)
+    machine.hold("offer-2", with_gpus, slot, NOW + MINUTE, NOW)
+    assert [each.gres for each in queue.wanted] == ["none", "gpu:a100:2"]
+    slurm = SlurmQueue(SlurmSystem(lambda *_: Completed((), 0, "", ""), "debug", "market"), None)  # type: ignore[arg-type]
+    assert ["--gres=" + each.gres in slurm._submission(each) for each in queue.wanted] == [True, True]
+    refusal = new_machine(FakeQueue()).quote(with_gpus, NOW)
+    assert isinstance(refusal, Refusal)
+    assert (refusal.code, refusal.nearest) == (RefusalCode.GPUS, "0 nodes with gpu:a100:2")
 
 
 def test_where_the_site_launches_a_job_is_its_buyers_and_runs_what_that_orders(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from ramp.protocol import effects as fx
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal, original_price, paper_price
 from ramp.protocol.resource import seller as selling
 from ramp.protocol.resource.fragmentation_pricing import fragmentation_price, spoilt_share
+from ramp.protocol.resource.jobs.applications import Application
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.seller import PriceRange, Seller
 from ramp.protocol.timing import Timing
@@ -187,6 +188,19 @@ def test_a_machine_with_other_gpus_says_which_it_has(terms: dict[str, Any], code
     none_stated = check_static_terms(GPUS, StaticTerms(64, 16))
     assert none_stated is not None
     assert (none_stated.code, none_stated.nearest) == (RefusalCode.GPUS, "")
+
+
+def test_only_a_seller_of_the_application_bids() -> None:
+    wanted = replace(UNIT, application="NAMD", application_version="3")
+    terms = LaunchTerms("local", {"alice": "alice1"}, applications=(Application("NAMD", ("namd2",), "2"),))
+    refusals = [
+        (each.code, each.nearest)
+        for launching in (terms, None)
+        for send in called(new_seller(launching=launching), wanted)
+        for each in send.message.content.refusals
+    ]
+    assert refusals == [(RefusalCode.APPLICATION, "NAMD 2"), (RefusalCode.APPLICATION, "")]
+    assert isinstance(called(new_seller(launching=terms), replace(wanted, application_version=None))[0], fx.QuoteSlots)
 
 
 def ask(asking: int, start: int, minimum: int, load: float = 0.0, **more: object) -> PriceQuestion:

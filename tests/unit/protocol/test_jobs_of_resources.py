@@ -22,7 +22,8 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.records import JobEnded, SlotFailed, SlotReleased
+from ramp.protocol.records import JobEnded, JobTaken, SlotFailed, SlotReleased
+from ramp.protocol.resource.jobs.applications import Application
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from tests.unit.protocol.conftest import contents, records
 
@@ -71,6 +72,32 @@ def test_the_same_order_again_launches_nothing_again(seller: Any) -> None:
     assert [type(each) for each in contents(again)] == [c.JobStatus]
     other = ordered(seller, replace(ORDER, cores=1))
     assert refused(other).code == "other_job"
+
+
+def test_an_application_is_started_by_the_sellers_words(launching_resource: Any) -> None:
+    """Also after a restart with another catalogue: what was taken is on record."""
+    catalogue = (Application("NAMD", ("namd2", "+p{cores}"), "2.12"), Application("NAMD", ("namd3",), "3.0"))
+    one = launching_resource(replace(TERMS, applications=catalogue))
+    one.sell()
+    order = replace(ORDER, arguments=("a b", "{cores}"), application="NAMD")
+    wrong = refused(ordered(one, replace(order, application_version="1")))
+    assert (wrong.code, wrong.detail) == (
+        "no_application",
+        "unknown application: got NAMD 1, expected one of NAMD 2.12, NAMD 3.0",
+    )
+    effects = ordered(one, order)
+    (taken,) = [each for each in records(effects) if isinstance(each, JobTaken)]
+    (submitted,) = [each for each in effects if isinstance(each, fx.SubmitJob)]
+    assert submitted.job.arguments == taken.command == ("namd2", "+p16", "a b", "{cores}")
+    again = launching_resource(TERMS)
+    again.sell()
+    (participant,) = again.party.participants.values()
+    again.party.jobs.replay(taken, participant)
+    (job,) = again.party.jobs.jobs_of("offer-res-1")
+    assert job.to_run.arguments == taken.command
+    newest = ordered(one, replace(order, job_id="job-2", application_version="3.0"))
+    (submitted,) = [each for each in newest if isinstance(each, fx.SubmitJob)]
+    assert submitted.job.arguments == ("namd3", "a b", "{cores}")
 
 
 def test_orders_of_others_and_of_what_is_not_sold_are_refused(seller: Any, launching_resource: Any) -> None:

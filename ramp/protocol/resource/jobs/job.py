@@ -387,7 +387,7 @@ def to_run(
         order.cores,
         begin,
         end,
-        order.arguments,
+        taken.command or order.arguments,
         tuple(environment.items()),
         queue_key=offer.offer_id if offer.in_queue else "",
         archive=order.archive,

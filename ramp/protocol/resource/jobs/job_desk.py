@@ -30,6 +30,7 @@ from ramp.protocol.conversations import Conversations, Registry
 from ramp.protocol.effects import Effect, JobToRun, ReadJobFile, Send, StageJobInput, reply
 from ramp.protocol.events import JobFileRead, JobSeen
 from ramp.protocol.records import JobTaken, SlotJobRecord
+from ramp.protocol.resource.jobs.applications import Application, found, titles
 from ramp.protocol.resource.jobs.job import Job
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.jobs.place_variables import place_variables
@@ -131,7 +132,16 @@ class JobDesk:
             assert self._terms is not None
             offer, account = participant.offer, self._terms.account(message.sender)
             job = self._add(
-                JobTaken(offer.offer_id, word, account, self._due_at(word, participant, now), seal, now), participant
+                JobTaken(
+                    offer.offer_id,
+                    word,
+                    account,
+                    self._due_at(word, participant, now),
+                    seal,
+                    now,
+                    command=self._command(word, participant),
+                ),
+                participant,
             )
             if participant.paid_at is not None:
                 job.slot_begun(participant.paid_at)
@@ -217,8 +227,27 @@ class JobDesk:
             )
         if order.cores > cores:
             return "too_many_cores", f"the job must use at most the slot's {cores} cores, got {order.cores}"
+        assert self._terms is not None
+        if order.application and self._application(order, participant) is None:
+            has = titles(self._terms.applications, order.application) or "none"
+            wanted = f"{order.application} {order.application_version}".strip()
+            return "no_application", f"unknown application: got {wanted}, expected one of {has}"
         problem = limits_problem(order)
         return ("beyond_limits", problem) if problem else None
+
+    def _application(self, order: JobOrder, participant: Participant) -> Application | None:
+        """Return the application of an order: of the version that the order names, or the request."""
+        assert self._terms is not None
+        unit, version = participant.unit, order.application_version
+        if not version and unit.application == order.application:
+            version = unit.application_version or ""
+        return found(self._terms.applications, order.application, version)
+
+    def _command(self, order: JobOrder, participant: Participant) -> tuple[str, ...]:
+        application = self._application(order, participant) if order.application else None
+        return (
+            () if application is None else application.command_for(order.arguments, order.cores, participant.unit.gpus)
+        )
 
     # -- the launcher's answers ----------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ramp.model.instant import MINUTE, SECOND, Duration
+from ramp.protocol.resource.jobs.applications import Application
 
 OWN_ACCOUNT: Final = "@own"
 """The Resource Agent's own account (`nobody` for root), for simulated machines only; not a Unix account name."""
@@ -34,12 +35,14 @@ class LaunchTerms:
         delivery_limit: if the site could not start a local job within this time after it was due, or by the slot's
             end, the slot is undelivered; a job that is due later than that before the end shows nothing, except in the
             first half of a short slot.
+        applications: the seller's catalogue.
     """
 
     executor: str
     accounts: Mapping[str, str] = field(default_factory=dict)
     grace: Duration = 10 * SECOND
     delivery_limit: Duration = 5 * MINUTE
+    applications: tuple[Application, ...] = ()
 
     @property
     def launches(self) -> bool:
