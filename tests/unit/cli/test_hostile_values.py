@@ -31,6 +31,7 @@ STARTS_SOMETHING = {
     "sweep",
     "smap",
     "experiment",
+    "papers",
     "plugins",
     "logs",
 }
