@@ -61,7 +61,7 @@ def rfq() -> None:
 def _help_of(term: Term) -> str:
     """Say what the value of a static term's option is."""
     if term.measure:
-        return f"Minimum {term.words} in {term.measure}, such as {term.hint}."
+        return f"Minimum {term.words} ({term.measure}), such as {term.hint}."
     return f"{term.words[0].upper()}{term.words[1:]}, such as {term.hint}."
 
 
