@@ -68,7 +68,7 @@ def test_every_file_and_command_of_the_page_works(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "gantt.png").stat().st_size > 10_000
-    assert len((tmp_path / "trace.jsonl").read_text().splitlines()) == 500
+    assert len((tmp_path / "trace.jsonl").read_text().splitlines()) == 501  # the machine, then the jobs
 
 
 def test_the_files_of_the_page_work_by_name_and_in_a_live_machine(

@@ -59,7 +59,7 @@ def pages(market, tmp_path_factory):
          "nodes": str(4 + number)}
         for number in range(20)
     ]  # fmt: skip
-    (results / "flat.jsonl").write_text("\n".join(map(json.dumps, flat)))
+    (results / "flat.jsonl").write_text("\n".join(map(json.dumps, [{"trace": 1, "machine": "flat:64"}, *flat])))
     found = Pages(market, "--results", str(results))
     found.results = results
     yield found
