@@ -150,7 +150,7 @@ class RequestUnit:
 
     @property
     def gres(self) -> str:
-        """The GPUs of each node in Slurm's words, as in `gpu:a100:4`; "none" without the term."""
+        """The GPUs of each node as Slurm writes them, ``gpu:a100:4``; ``none`` without the term."""
         if self.gpus_per_node is None:
             return "none"
         return ":".join(("gpu", *([self.gpu_model] if self.gpu_model else []), str(self.gpus_per_node)))
