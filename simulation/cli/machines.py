@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import shlex
 import sys
 import time
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 CLEAR_SCREEN = "\x1b[H\x1b[2J"
 """Cursor home, then clear."""
+_NO_FILE = re.compile(r"[A-Za-z0-9:_-]+")
 _DISPLAYS: dict[str, Display] = {display[0]: display for display in get_args(Display)}
 
 
@@ -154,7 +156,7 @@ def smap(
     for key, path in (("--svg", svg_path), ("--png", png_path)):
         if path is not None:
             check_pictures(key)
-    machine_name = machine_name or ("bgl" if trace_path is None else trace_header(trace_path)["machine"])
+    machine_name = machine_name or machine_of(trace_path)
     on_market = state_path is None and trace_path is None and is_resource(machine_name)
     machine = None if on_market else load_machine(machine_name)
     style = Style(
@@ -234,6 +236,18 @@ def read_state(path: Path) -> dict[str, Any]:
     if not isinstance(state, dict):
         raise DocumentError("not a machine state: expected a JSON object", source=str(path))
     return state
+
+
+def machine_of(trace_path: Path | None) -> str:
+    """Return the machine that a trace names; without a trace, bgl.
+
+    Raises:
+        DocumentError: the trace names a file, which may be anybody's: it is loaded only where the user names it.
+    """
+    name = "bgl" if trace_path is None else str(trace_header(trace_path)["machine"])
+    if _NO_FILE.fullmatch(name) is None:
+        raise DocumentError(f"line 1: got the machine {name!r}, a file; name it as MACHINE", source=str(trace_path))
+    return name
 
 
 def trace_header(path: Path) -> Mapping[str, Any]:

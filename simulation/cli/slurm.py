@@ -17,7 +17,7 @@ from ramp.model.instant import HOUR
 from ramp.runtime.atomic_writes import write_output
 from ramp.runtime.state_folder import StateFolder
 from ramp.text import printable
-from simulation.cli.machines import ask_market, is_resource, read_state, read_view, trace_header, with_trial
+from simulation.cli.machines import ask_market, is_resource, machine_of, read_state, read_view, with_trial
 from simulation.machine_files import load_machine
 from simulation.machines.bluegene import slurm_commands as slurm
 from simulation.machines.hostlist import expand
@@ -62,11 +62,13 @@ class _Shown:
         write_output(self.state_path, json.dumps(state, indent=2) + "\n")
 
 
+_SETTINGS: Final = {"help_option_names": ["--help"]}
+"""-h is Slurm's."""
 _no_header = click.option("-h", "--noheader", is_flag=True)
 _format = click.option("-o", "--format", "layout")
 
 
-@click.command(add_help_option=False)
+@click.command(context_settings=_SETTINGS)
 @_no_header
 @click.option("-N", "--Node", "by_node", is_flag=True)
 @click.option("-b", "blocks", is_flag=True)
@@ -80,7 +82,7 @@ def _sinfo(shown: _Shown, noheader: bool, by_node: bool, blocks: bool, layout: s
     shown.table("sinfo", layout or usual, read(shown.machine, shown.view), header=not noheader)
 
 
-@click.command(add_help_option=False)
+@click.command(context_settings=_SETTINGS)
 @_no_header
 @_format
 @click.pass_obj
@@ -88,7 +90,7 @@ def _squeue(shown: _Shown, noheader: bool, layout: str | None) -> None:
     shown.table("squeue", layout or slurm.SQUEUE, slurm.squeue(shown.view), header=not noheader)
 
 
-@click.command(add_help_option=False)
+@click.command(context_settings=_SETTINGS)
 @click.option("-o", "--oneliner", is_flag=True)
 @click.argument("verb", type=click.Choice(["show", "update"]))
 @click.argument("words", nargs=-1)
@@ -127,7 +129,7 @@ def _update(machine: GridMachine, state: dict[str, Any], nodes: str, wanted: str
         state[key] = machine.hostlist(kept | units if _OUT.get(wanted) == key else kept)
 
 
-@click.command(add_help_option=False)
+@click.command(context_settings=_SETTINGS)
 @click.argument("jobs", nargs=-1, type=int, required=True)
 @click.pass_obj
 def _scancel(shown: _Shown, jobs: tuple[int, ...]) -> None:
@@ -140,7 +142,7 @@ def _scancel(shown: _Shown, jobs: tuple[int, ...]) -> None:
     )
 
 
-@click.command(add_help_option=False, context_settings={"ignore_unknown_options": True})
+@click.command(context_settings={**_SETTINGS, "ignore_unknown_options": True})
 @click.option("--test-only", is_flag=True, required=True, expose_value=False)
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 @click.pass_obj
@@ -208,7 +210,7 @@ def slurm_command(
     """
     if state_path is not None and trace_path is not None:
         raise click.UsageError("--state and --trace exclude each other")
-    name = machine_name or ("bgl" if trace_path is None else trace_header(trace_path)["machine"])
+    name = machine_name or machine_of(trace_path)
     if state_path is None and trace_path is None and is_resource(name):
         live = ask_market(name, state, user, HOUR)
         machine: Machine = live.machine

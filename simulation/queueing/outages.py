@@ -110,8 +110,11 @@ def outages_of(text: str, machine: Machine, *, first: int, seed: int) -> Iterato
     if not has_places(machine):
         raise ConfigurationError(f"needs a machine whose units have names, got {machine.name}", key="failures")
     if _DRAWN.fullmatch(text) is not None:
-        mean, repair = text.split(":")
-        return drawn_failures(machine, duration_of(mean, zero=False), duration_of(repair, zero=False), first, seed)
+        try:
+            mean, repair = (duration_of(each, zero=False) for each in text.split(":"))
+        except ValueError as error:
+            raise ConfigurationError(str(error), key="failures") from error
+        return drawn_failures(machine, mean, repair, first, seed)
     try:
         lines = Path(text).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -160,7 +163,7 @@ def _read(lines: Sequence[str], machine: GridMachine, source: str) -> list[Outag
                 times = round(begin * MICROSECONDS_PER_SECOND), end and round(end * MICROSECONDS_PER_SECOND)
                 units = units_named(machine, told["nodes"])
                 found.append(Outage(units, state, *times, str(told.get("reason", ""))))
-        except (ValueError, KeyError, TypeError, AttributeError, MachineError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, MachineError) as error:
             expected = '{"out": "down" or "drain", "nodes": HOSTLIST, "start_time": SECOND, "end_time": SECOND or null}'
             raise DocumentError(f"line {number}: {error}; expected {expected}", source=source) from error
     return sorted(found, key=lambda each: each.begin)

@@ -98,6 +98,7 @@ def test_a_job_is_tried(trace: str) -> None:
     assert run(*at, "-g", "2x2x2") == (
         "srun: Job 3 to start at 1970-01-01T00:05:00 using 8192 processors on bgl[022x133] in partition pbatch\n"
     )
+    assert "start at Unknown" in run("--trace", trace, "--at", 1e18, *at[4:], "-g", "2x2x2")
     assert run(*at, "-g", "8x4x4", code=1) == "allocation failure: Requested node configuration is not available\n"
     assert run(*at, "-g", "7x4x4", "--conn-type=MESH", code=1) == "allocation failure: Requested nodes are busy\n"
     assert "Missing option '--test-only'" in run("srun", "-g", "2x2x2", "a.out", code=2)

@@ -359,18 +359,17 @@ def test_a_wrong_trace_is_refused_with_its_line(tmp_path):
     with pytest.raises(DocumentError, match=r"trace\.jsonl: line 3: field 'submit_time' is missing"):
         run(smap, "--trace", path)
     for wrong, match in (
+        ("{\n", "line 1: not JSON"),
         ('{"job_number": 1}\n', "line 1: not a trace"),
         (header.replace("1,", "2,"), "line 1: not a trace"),
         (header.replace("8, 4, 4", "8, 4"), r"line 1: not of bgl \(8x4x4\), but of bgl"),
         (header.replace("}", ', "down": "bgl9"}'), "line 1: host list"),
+        (header.replace('"bgl"', '"./bgl.toml"'), "line 1: got the machine './bgl.toml', a file"),
         (header + "[]", "line 2: expected a JSON object"),
     ):
         path.write_text(wrong)
         with pytest.raises(DocumentError, match=match):
             run(smap, "--trace", path)
-    path.write_text("{\n")
-    with pytest.raises(DocumentError, match="line 1: not JSON"):
-        run(smap, "--trace", path)
     with pytest.raises(DocumentError, match="none"):
         run(smap, "--trace", tmp_path / "none")
 

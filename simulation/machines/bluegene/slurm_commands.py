@@ -216,4 +216,7 @@ def shown(record: Record, *, one_line: bool) -> str:
 
 def moment(second: float) -> str:
     """Return a second of the machine's clock as Slurm prints times; a log's begins in 1970."""
-    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    try:
+        return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    except (ValueError, OverflowError, OSError):  # a state file may state any second
+        return "Unknown"

@@ -78,14 +78,12 @@ def check(lines: list[dict[str, Any]], *, boots: bool) -> int:
 
 @pytest.mark.parametrize("scheduler", ["easy", "conservative", "fcfs", "first-fit"])
 def test_no_block_holds_what_has_failed_or_is_taken(scheduler: str) -> None:
-    run = simulation.simulate("synthetic", machine="bgl-slurm", scheduler=scheduler, load=0.9, max_jobs=120,
-                              torus_probability=0.5, failures="8d:6h", seed=3)  # fmt: skip
+    run, again = (simulation.simulate("synthetic", machine="bgl-slurm", scheduler=scheduler, load=0.9, max_jobs=120,
+                                      torus_probability=0.5, failures="8d:6h", seed=3) for _ in "12")  # fmt: skip
     lines = json.loads(json.dumps(list(run.trace)))
     requeued = check(lines, boots=True)
     assert requeued == run.metrics.requeued > 5
     assert len({line["job_number"] for line in lines if "job_number" in line}) == run.metrics.jobs == 120
-    again = simulation.simulate("synthetic", machine="bgl-slurm", scheduler=scheduler, load=0.9, max_jobs=120,
-                                torus_probability=0.5, failures="8d:6h", seed=3)  # fmt: skip
     assert list(again.trace) == list(run.trace)
 
 
@@ -150,6 +148,8 @@ def test_failures_have_the_means_they_were_drawn_for() -> None:
     ("text", "error", "match"),
     [
         ("soon", ConfigurationError, "got 'soon', expected MTBF:REPAIR"),
+        ("0d:4h", ConfigurationError, "failures: must be above 0"),
+        ('{"out": "down", "nodes": "bgl000", "start_time": 1e400}', DocumentError, "line 1: .*infinity.*; expected"),
         ('{"out": "up", "nodes": "bgl000", "start_time": 1, "end_time": 2}', DocumentError, "line 1: 'up'; expected"),
         ('{"out": "down", "nodes": "bgl9", "start_time": 1, "end_time": 2}', DocumentError, "line 1: host list"),
         ('{"out": "down", "nodes": "bgl000", "start_time": 2, "end_time": 2}', DocumentError, "got 2 and 2; expected"),
@@ -157,7 +157,7 @@ def test_failures_have_the_means_they_were_drawn_for() -> None:
 )
 def test_what_is_no_outage_is_refused(tmp_path: Path, text: str, error: type[Exception], match: str) -> None:
     log = write_log(tmp_path / "one.swf", (0, 10, 1, 10))
-    if text != "soon":
+    if text.startswith("{"):
         (tmp_path / "f.jsonl").write_text(text)
         text = str(tmp_path / "f.jsonl")
     with pytest.raises(error, match=match):
