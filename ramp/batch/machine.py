@@ -490,7 +490,7 @@ def gpu_refusal(unit: RequestUnit, nodes: Iterable[Node]) -> Refusal | None:
     there = sum(node.has_gpus(unit) for node in nodes)
     if unit.gpus_per_node is None or not isinstance(unit.cores, Nodes) or there >= unit.cores.count:
         return None
-    has = f"{there} nodes with {unit.gres}"
+    has = f"{there} node{'' if there == 1 else 's'} with {unit.gres}"
     return Refusal(unit.number, RefusalCode.GPUS, has, f"the machine has {has}")
 
 

@@ -20,8 +20,8 @@ another state before the suffix.
 _AWAY: Final = frozenset(f"{_SILENT}@^")
 """Suffixes of nodes that do not answer, or will restart soon."""
 
-_GPUS: Final = re.compile(r"(?:^|,)gpu(?::([^:,(]*[^:,(\d][^:,(]*))?:(\d+)")
-"""GPUs in `sinfo`'s words: `gpu:4`, `gpu:a100:4(S:0-1)`."""
+_GPUS: Final = re.compile(r"(?:^|,)gpu(?::([^:,(]*[^:,(\d][^:,(]*))?(?::(\d+))?(?=[:,(]|$)")
+"""GPUs in `sinfo`'s words: `gpu:4`, `gpu:a100:4(S:0-1)`; `gpu` and `gpu:a100` are one."""
 
 _NOT_SEEN: Final = "unknown"
 """State of a node that has not answered a controller since the controller's start."""
@@ -86,7 +86,7 @@ def parse_nodes(text: str, choice: Choice = ALL) -> NodeList:
         usable = match[1] in _USABLE and not _AWAY & set(match[2])
         waited_for = match[1] == _NOT_SEEN or (match[1] in _USABLE and _SILENT in match[2])
         count = min(int(sockets) * int(cores), int(cpus) // int(per_core))
-        why, gpus = "" if reason == "none" else reason, tuple((model, int(n)) for model, n in _GPUS.findall(resources))
+        why, gpus = "" if reason == "none" else reason, tuple((model, int(n or 1)) for model, n in _GPUS.findall(resources))
         nodes.append(Node(name, count, usable, state, why, int(memory), waited_for, gpus))
     if len({node.name for node in nodes}) < len(nodes):
         raise ValueError("a node is listed twice")

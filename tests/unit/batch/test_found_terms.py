@@ -52,7 +52,7 @@ def test_a_cluster_tells_its_default_partition_and_its_terms() -> None:
     ("one", "other", "terms"),
     [
         ("gpu:a100:4(S:0-1)", "gpu:a100:2", {"gpus_per_node": 2, "gpu_model": "a100"}),
-        ("gpu:2", "fpga:1,gpu:3", {"gpus_per_node": 2}),
+        ("gpu", "fpga:1,gpu:3", {"gpus_per_node": 1}),
         ("gpu:a100:1", "gpu:v100:1", {}),
         ("gpu:a100:1", "(null)", {}),
     ],

@@ -308,7 +308,7 @@ def test_gpus_are_sold_on_whole_free_nodes_that_have_them() -> None:
     assert isinstance(later, Slot)
     assert later.start == NOW + 9 * HOUR + SECOND, "when all of g1 is free"
     for wanted, nearest in (
-        (replace(unit, gpus_per_node=4), "1 nodes with gpu:a100:4"),
+        (replace(unit, gpus_per_node=4), "1 node with gpu:a100:4"),
         (replace(unit, gpu_model="h100"), "0 nodes with gpu:h100:2"),
     ):
         refusal = machine.quote(wanted, NOW)
