@@ -325,10 +325,7 @@ class _UnitReader:
             **stated,
         )
         if problem := stated and extension_problem(unit):
-            self._tell(
-                "GPUsPerNode" if problem.lower().startswith("gpu") else "ApplicationVersion",
-                problem,
-            )
+            self._tell("GPUsPerNode" if problem.lower().startswith("gpu") else "ApplicationVersion", problem)
         for problem in moldable_problems(unit):
             self._tell("CoreRange", problem, sizes)
         return None if self.violations else unit

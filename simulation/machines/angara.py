@@ -18,7 +18,7 @@ from ramp.errors import MachineError
 from simulation.machines.boxes.choice import choose
 from simulation.machines.boxes.policy import Choice, FreeBox
 from simulation.machines.boxes.ranked import RankedBoxes
-from simulation.machines.boxes.search import greedy_boxes, keep_free, list_free, maximal_rows, phi_of_boxes
+from simulation.machines.boxes.search import keep_free, list_free
 from simulation.machines.grid import Grid
 from simulation.machines.grid_units import GridLayout, GridUnits
 from simulation.machines.interface import Connection, JobRequest, Placement, Reallocation, Traits
@@ -159,28 +159,6 @@ class AngaraMachine(GridUnits):
         links = self._state.failed_links | changed if failed else self._state.failed_links - changed
         Fabric(self.grid, frozenset(changed))  # refuses what is not there
         self._use_links(frozenset(links))
-
-    def maximal_boxes(self, *, greedy: bool = False) -> list[int]:
-        """Return bit sets of the maximal free boxes: all, or those that the published greedy search finds."""
-        arrays = self.boxes.arrays
-        words = self.boxes.table.words_of(self._state.busy_units)
-        if greedy:
-            found = np.empty(self.grid.size, np.int64)
-            boxes = found[: greedy_boxes(arrays, words, found)]
-        else:
-            rows = self._free[: self._list_free(self._state.busy_units)].copy()
-            boxes = arrays.box_of[rows[: maximal_rows(arrays, words, rows, len(rows))]]
-        return [self.boxes.table.units_of(int(box)) for box in boxes]
-
-    def phi(self, *, greedy: bool = False) -> int:
-        """Return the study's measure of the state: nodes x size of the largest maximal boxes + their number."""
-        table = self.boxes.table
-        if greedy:
-            found = np.empty(self.grid.size, np.int64)
-            count = greedy_boxes(self.boxes.arrays, table.words_of(self._state.busy_units), found)
-            return int(phi_of_boxes(self.boxes.arrays, found, count))
-        sizes = [units.bit_count() for units in self.maximal_boxes()]
-        return self.grid.size * max(sizes) + sizes.count(max(sizes)) if sizes else 0
 
     def snapshot(self) -> object:
         return self._state.copy()

@@ -6,13 +6,10 @@ import random
 from itertools import count
 from time import process_time as cpu
 
-import numpy as np
-
 from simulation.machines.allocator_declaration import make_policy
 from simulation.machines.angara import AngaraMachine, TorusLayout
 from simulation.machines.boxes.policy import BoxPolicy
 from simulation.machines.boxes.ranked import RankedBoxes
-from simulation.machines.boxes.search import list_free, maximal_rows
 from simulation.machines.interface import JobRequest
 from simulation.queueing.box_window import run_window_first_fit
 from simulation.workload.generators.angara_workload import Recipe, make_workload
@@ -43,7 +40,6 @@ def run() -> list[tuple[str, float, str]]:
         rows.append((f"angara 8x6x3: one decision that fits, {label}", fitting * 1e6, "us"))
         rows.append((f"angara 8x6x3: 99 of 100 decisions within, {label}", longest * 1e6, "us"))
         rows.append((f"angara 8x6x3: faster than the plain loop, {label}", _ratio(allocator, options), "x"))
-    rows.append(("angara 8x6x3: all maximal boxes of a state", _maximal(), "us"))
     boxes = RankedBoxes(EXTENTS, make_policy("find-systems-mss", {}, BoxPolicy))
     jobs = make_workload(Recipe(144, 0.65), 1)
     run_window_first_fit(boxes, jobs.submit_time[:9], jobs.run_time[:9], jobs.size[:9], window=1)
@@ -113,22 +109,3 @@ def _ratio(allocator: str, options: dict[str, bool]) -> float:
         machine.allocate(placement)
         done += 1
     return slow / fast
-
-
-def _maximal() -> float:
-    """Microseconds to list all free boxes of a nearly full state and keep the maximal ones."""
-    machine = _machine("find-systems", {})
-    _history(machine, 500)
-    arrays = machine.boxes.arrays
-    busy = 0
-    for placement in machine.running.values():
-        busy |= placement.nodes
-    words = machine.boxes.table.words_of(busy)
-    free = np.empty(len(arrays.volumes), np.int64)
-    dead = np.zeros(len(arrays.volumes), np.bool_)
-    list_free(arrays.masks, dead, words, free)
-    maximal_rows(arrays, words, free, 1)
-    begin = cpu()
-    for _ in range(500):
-        maximal_rows(arrays, words, free, list_free(arrays.masks, dead, words, free))
-    return (cpu() - begin) / 500 * 1e6

@@ -86,7 +86,8 @@ def parse_nodes(text: str, choice: Choice = ALL) -> NodeList:
         usable = match[1] in _USABLE and not _AWAY & set(match[2])
         waited_for = match[1] == _NOT_SEEN or (match[1] in _USABLE and _SILENT in match[2])
         count = min(int(sockets) * int(cores), int(cpus) // int(per_core))
-        why, gpus = "" if reason == "none" else reason, tuple((model, int(n or 1)) for model, n in _GPUS.findall(resources))
+        why = "" if reason == "none" else reason
+        gpus = tuple((model, int(n or 1)) for model, n in _GPUS.findall(resources))
         nodes.append(Node(name, count, usable, state, why, int(memory), waited_for, gpus))
     if len({node.name for node in nodes}) < len(nodes):
         raise ValueError("a node is listed twice")

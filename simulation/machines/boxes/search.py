@@ -132,37 +132,6 @@ def greedy_boxes(arrays: BoxArrays, busy: NDArray[np.uint64], found: NDArray[np.
 
 
 @compiled
-def maximal_rows(arrays: BoxArrays, busy: NDArray[np.uint64], free: NDArray[np.int64], count: int) -> int:
-    """Keep the maximal ones of all free rows, those of which no side can be moved out; returns how many."""
-    dimensions = arrays.strides.shape[0]
-    words = busy.shape[0]
-    kept = 0
-    for index in range(count):
-        row = free[index]
-        box = arrays.box_of[row]
-        rest = box
-        grows = False
-        for dimension in range(dimensions):
-            stride = arrays.strides[dimension]
-            interval = rest // stride
-            rest -= interval * stride
-            for side in range(2):
-                if arrays.grown[dimension, side, interval] < 0:
-                    continue
-                slab = box + (arrays.slab[dimension, side, interval] - interval) * stride
-                clear = True
-                for word in range(words):
-                    if arrays.box_masks[slab, word] & busy[word]:
-                        clear = False
-                        break
-                grows |= clear
-        if not grows:
-            free[kept] = row
-            kept += 1
-    return kept
-
-
-@compiled
 def phi_of_boxes(arrays: BoxArrays, found: NDArray[np.int64], count: int) -> int:
     """Return phi of some maximal boxes, given by their numbers."""
     volume = 0

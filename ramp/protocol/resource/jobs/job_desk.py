@@ -131,18 +131,9 @@ class JobDesk:
                 return [self._refuse(message, word, *refusal)]
             assert self._terms is not None
             offer, account = participant.offer, self._terms.account(message.sender)
-            job = self._add(
-                JobTaken(
-                    offer.offer_id,
-                    word,
-                    account,
-                    self._due_at(word, participant, now),
-                    seal,
-                    now,
-                    command=self._command(word, participant),
-                ),
-                participant,
-            )
+            due_at, starts = self._due_at(word, participant, now), self._command(word, participant)
+            taken = JobTaken(offer.offer_id, word, account, due_at, seal, now, command=starts)
+            job = self._add(taken, participant)
             if participant.paid_at is not None:
                 job.slot_begun(participant.paid_at)
             if job.waits_for_start:
