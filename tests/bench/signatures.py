@@ -109,21 +109,8 @@ def _rate(action: Callable[[], object], times: int = 400) -> float:
 def _agreement() -> Agreement:
     unit = RequestUnit(1, 70, NOW + 4 * HOUR, TotalCores(128), NOW + HOUR, HOUR, "LINUX", architecture="x86_64")
     offer = _offer()
-    return Agreement(
-        "agreement-9",
-        "request-4",
-        1,
-        USER,
-        RESOURCE,
-        "bank@localhost",
-        unit,
-        offer,
-        "thunder1-123",
-        offer.cost,
-        NOW,
-        "order-6",
-        NOW + 10 * MINUTE,
-    )
+    order = (offer.cost, NOW, "order-6", NOW + 10 * MINUTE)
+    return Agreement("agreement-9", "request-4", 1, USER, RESOURCE, "bank@localhost", unit, offer, "thunder1-1", *order)
 
 
 def _offer() -> Offer:

@@ -67,21 +67,26 @@ def test_an_auction_is_seen_at_a_terminal_and_in_a_pipe(market, tmp_path):
     command = [*RAMP, "watch", "--json", "--only", "auctions", "--only", "agents", "--state-dir", str(market)]
     environment = os.environ | {"PYTHONUNBUFFERED": "1"}
     piped = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    told = []
+    reader = threading.Thread(target=lambda: [told.append(json.loads(line)) for line in piped.stdout])
+    reader.start()
     terminal = Terminal(market)
     try:
         terminal.wait_for("RAMP market", "Machines", "gamma", "25 %", "no auction yet")
-        assert json.loads(piped.stdout.readline())["event"] == "up"
         job = tmp_path / "job.xml"
         window = ("--start", "+10min", "--walltime", "1h", "--price", "70", "-o", str(job))
         assert main(["rfq", "new", "--cores", "8", *window]) == 0
+        quote = ["quote", str(job), "--state-dir", str(market)]
+        # each user's auctions are heard from the moment on at which its agent has been reached
+        until(lambda: main(quote) == 0 and told and told[-1]["kind"] == "auctions", lambda: str(told))
         assert main(["submit", str(job), "--state-dir", str(market)]) == 0
         terminal.wait_for("committed", "sale")
-        told = [json.loads(piped.stdout.readline())]
-        while told[-1]["event"] != "ended":
-            told.append(json.loads(piped.stdout.readline()))
-        assert (told[-1]["status"], told[-1]["who"]) == ("committed", "alice")
+        until(lambda: told[-1].get("status") == "committed", lambda: str(told))
+        ended = told[-1]
+        assert (ended["event"], ended["who"]) == ("ended", "alice")
         rounds = [each for each in told if each["event"] == "round_closed"]
-        assert len(rounds) == told[-1]["rounds"]
+        assert sum(each["request_id"] == ended["request_id"] for each in rounds) == ended["rounds"] > 0
+        assert told[0]["event"] == "up"
         assert {each["kind"] for each in told} == {"auctions", "agents"}
         assert terminal.interrupt() == 0
         piped.send_signal(signal.SIGINT)
@@ -90,4 +95,5 @@ def test_an_auction_is_seen_at_a_terminal_and_in_a_pipe(market, tmp_path):
         for process in (piped, terminal.process):
             process.kill()
             process.wait()
+        reader.join(LIMIT_S)
         piped.stdout.close()
