@@ -8,10 +8,10 @@ from nicegui import ui
 
 from ramp.client.results import Account
 from ramp.model.instant import from_datetime
-from ramp.model.money import credits_text
 from ramp.web.pages import charts, frame
+from ramp.web.pages.numbers import credits_named, signed
 from ramp.web.pages.refreshing import Refresher
-from ramp.web.pages.row_tables import Column, table
+from ramp.web.pages.row_tables import Column, Kind, table
 from ramp.web.pages.visit import Visit
 
 SINCE: Final = "-30d"
@@ -45,7 +45,7 @@ def _draw(visit: Visit, found: Account) -> None:
         ("Available", found.available),
     )
     with frame.card(), ui.element("dl").classes("ramp-facts ramp-number"):
-        frame.draw_facts((name, f"{credits_text(amount)} credits") for name, amount in amounts)
+        frame.draw_facts(visit, ((name, f"{credits_named(amount)}") for name, amount in amounts))
     with frame.card():
         frame.subheading("The last 30 days")
         if found.postings:
@@ -56,17 +56,12 @@ def _draw(visit: Visit, found: Account) -> None:
             )
         table(
             (
-                Column("Time", lambda each: visit.moment(each.at)),
+                Column("Time", lambda each: each.at, Kind.TIME),
                 Column("Type", lambda each: each.kind),
                 Column("Counterparty", lambda each: visit.market().short(each.counterparty)),
-                Column("Amount (credits)", lambda each: signed_text(each.amount), right=True),
-                Column("Balance (credits)", lambda each: credits_text(each.balance), right=True),
+                Column("Amount (credits)", lambda each: each.amount, Kind.CREDITS, lambda each: signed(each.amount)),
+                Column("Balance (credits)", lambda each: each.balance, Kind.CREDITS),
             ),
             reversed(found.postings),
             empty="No transactions.",
         )
-
-
-def signed_text(amount: int) -> str:
-    """Return an amount with its sign."""
-    return f"{'+' if amount > 0 else ''}{credits_text(amount)}"

@@ -9,7 +9,6 @@ from nicegui import events, ui
 from ramp.client import submission
 from ramp.errors import ConfigurationError, DocumentError, RampError
 from ramp.model.instant import to_datetime
-from ramp.model.money import credits_text
 from ramp.model.request import RequestForQuotation, RequestUnit
 from ramp.protocol.events import Approval, Preference
 from ramp.rfql.request_for_quotation import parse_request
@@ -17,6 +16,7 @@ from ramp.rfql.xml import schema
 from ramp.runtime.clock import SystemClock
 from ramp.web.asking.draft import FIRST, MAIN, MORE, TORUS, UNITS_MAX, Draft, Field, UnitDraft, Wishes, greatest_cost
 from ramp.web.pages import frame
+from ramp.web.pages.numbers import credits_named
 from ramp.web.pages.visit import Visit
 
 DOCUMENT_MAX: Final = 1 << 20
@@ -204,7 +204,7 @@ class AskPage:
         self._buy.set_enabled(most is not None)
         if document is None:
             return
-        cost = NO_LIMIT if most is None else f"Maximum total cost: {credits_text(most)} credits."
+        cost = NO_LIMIT if most is None else f"Maximum total cost: {credits_named(most)}."
         if approval is Approval.ASK and document.max_cost is None:
             cost += " You may also approve a dearer offer."
         units = [self._unit_text(unit) for unit in document.units]

@@ -12,13 +12,14 @@ from nicegui.elements.mixins.text_element import TextElement
 from ramp.client import dialogues
 from ramp.errors import RampError
 from ramp.model.instant import to_datetime, with_local_times
-from ramp.model.money import credits_text, price_number
+from ramp.model.money import price_number
 from ramp.model.offer import Offer
 from ramp.protocol.outcome import RequestStatus
 from ramp.web.live.story import MOMENTS_MAX, STAGES, AuctionStory, Moment, Reason, Round, duration_ms
 from ramp.web.pages import charts, frame
+from ramp.web.pages.numbers import amount, credits_named
 from ramp.web.pages.refreshing import Refresher
-from ramp.web.pages.row_tables import Column, table
+from ramp.web.pages.row_tables import Column, Kind, table
 from ramp.web.pages.visit import Visit
 
 CHARTS_MAX: Final = 8
@@ -105,12 +106,12 @@ class AuctionPage:
             self._rounds = table(
                 (
                     Column("Round", lambda row: row.round.name),
-                    Column("Unit", lambda row: row.unit, right=True),
-                    Column("Asking price (credits/core-hour)", lambda row: row.asked, right=True),
-                    Column("Offers", _RoundRow.offers, right=True),
+                    Column("Unit", lambda row: row.unit, Kind.NUMBER),
+                    Column("Asking price (credits/core-hour)", lambda row: row.asked, Kind.NUMBER),
+                    Column("Offers", _RoundRow.offers, Kind.NUMBER),
                     Column("Best offer", lambda row: row.best(self._short)),
-                    Column("Refused", _RoundRow.refused, right=True),
-                    Column("Duration (ms)", _RoundRow.took, right=True),
+                    Column("Refused", _RoundRow.refused, Kind.NUMBER),
+                    Column("Duration (ms)", _RoundRow.took, Kind.NUMBER),
                 ),
                 empty="No rounds yet.",
             )
@@ -118,9 +119,9 @@ class AuctionPage:
             frame.subheading("Refusals of the last round")
             self._refusals = table(
                 (
-                    Column("Unit", lambda each: each.unit, right=True),
+                    Column("Unit", lambda each: each.unit, Kind.NUMBER),
                     Column("Reason", lambda each: each.code.replace("_", " ")),
-                    Column("Resources", lambda each: each.count, right=True),
+                    Column("Resources", lambda each: each.count, Kind.NUMBER),
                     Column("Nearest acceptable value", self._passing_text),
                 )
             )
@@ -217,7 +218,7 @@ class AuctionPage:
                 ],
                 bought=False,
             )
-            ui.label(f"Total: {credits_text(sum(asked.costs))} credits.").classes("q-my-sm")
+            ui.label(f"Total: {credits_named(sum(asked.costs))}.").classes("q-my-sm")
             with ui.element("div").classes("row").style("gap: .6rem"):
                 ui.button("Approve and buy", on_click=lambda: self._answer(approved=True)).props("no-caps")
                 ui.button("Decline", on_click=lambda: self._answer(approved=False)).props("outline no-caps")
@@ -255,23 +256,23 @@ class AuctionPage:
                     for each in outcome.units
                 ]
                 self._draw_slots(slots, bought=bool(outcome.cost))
-                total = credits_text(sum(each.cost for each in outcome.units))
+                total = amount(sum(each.cost for each in outcome.units))
                 ui.label(f"Total: {total} credits").classes("text-weight-medium")
                 if self.returned:
-                    left = credits_text(outcome.cost - self.returned)
-                    ui.label(f"Returned since: {credits_text(self.returned)} credits; cost: {left} credits")
+                    left = amount(outcome.cost - self.returned)
+                    ui.label(f"Returned since: {credits_named(self.returned)}; cost: {left} credits")
             if outcome.status is RequestStatus.QUOTED:
                 ui.link("Back to the form", "/ask")
 
     def _draw_slots(self, slots: Sequence[_Slot], *, bought: bool) -> None:
         columns = (
-            Column("Unit", lambda slot: slot.offer.unit, right=True),
+            Column("Unit", lambda slot: slot.offer.unit, Kind.NUMBER),
             Column("Resource", lambda slot: self._short(slot.offer.resource) + slot.remark),
-            Column("Start", lambda slot: self._visit.moment(to_datetime(slot.offer.start))),
-            Column("End", lambda slot: self._visit.moment(to_datetime(slot.offer.end))),
-            Column("Cores", lambda slot: slot.cores, right=True),
-            Column("Price (credits/core-hour)", lambda slot: slot.price, right=True),
-            Column("Cost (credits)", lambda slot: credits_text(slot.cost), right=True),
+            Column("Start", lambda slot: to_datetime(slot.offer.start), Kind.TIME),
+            Column("End", lambda slot: to_datetime(slot.offer.end), Kind.TIME),
+            Column("Cores", lambda slot: slot.cores, Kind.NUMBER),
+            Column("Price (credits/core-hour)", lambda slot: slot.price, Kind.NUMBER),
+            Column("Cost (credits)", lambda slot: slot.cost, Kind.CREDITS),
             Column("Reservation", lambda slot: slot.reservation_id, link="/reservations/"),
         )
         table(columns if bought else columns[:-1], slots, key=lambda slot: slot.agreement_id or slot.offer.unit)

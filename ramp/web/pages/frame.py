@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from html import escape
 from types import MappingProxyType
 from typing import Final
 
 from nicegui import ui
+from nicegui.elements.mixins.text_element import TextElement
 
 from ramp.client.swarm import status
 from ramp.control.headline import Health, headline
@@ -45,7 +47,8 @@ h2 { font-size: 1.1rem; font-weight: 650; margin: 0 0 .4rem; line-height: 1.3 }
 .q-table th { font-weight: 600; color: var(--ramp-quiet) }
 .ramp-columns { display: grid; grid-template-columns: minmax(0, 1fr) 22rem; gap: 1rem; width: 100%;
   align-items: start }
-.ramp-fields { display: grid; grid-template-columns: repeat(auto-fill, minmax(11.5rem, 1fr)); gap: .2rem .9rem }
+.ramp-fields { width: 100%; display: grid; grid-template-columns: repeat(auto-fill, minmax(11.5rem, 1fr));
+  gap: .2rem .9rem }
 .ramp-calendar { display: grid; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)); gap: .6rem; width: 100% }
 .ramp-day { border: 1px solid var(--ramp-line); border-radius: 8px; padding: .5rem .6rem; min-height: 5rem }
 .ramp-slot { display: block; border-left: 4px solid var(--ramp-mark); padding: .15rem .5rem; margin: .3rem 0;
@@ -55,6 +58,8 @@ h2 { font-size: 1.1rem; font-weight: 650; margin: 0 0 .4rem; line-height: 1.3 }
 .ramp-output { overflow: auto; max-height: 24rem; padding: .8rem; border: 1px solid var(--ramp-line); margin: 0;
   border-radius: 8px; white-space: pre-wrap }
 .body--dark .q-btn--outline, .body--dark .q-btn--flat { --q-primary: #7fc1ea }
+.ramp-pick { color: var(--ramp-mark); background: none; border: 0; padding: 0; font: inherit; cursor: pointer;
+  text-decoration: underline }
 .ramp-scrolled { overflow-x: auto; width: 100% }
 .ramp-scrolled .q-table__container, .ramp-scrolled .q-table__middle { overflow: visible; max-width: none }
 .ramp-compared td:first-child, .ramp-compared td:last-child { min-width: 15rem }
@@ -125,10 +130,13 @@ def card() -> ui.element:
     return ui.element("section").classes("ramp-card")
 
 
-def draw_facts(facts: Iterable[tuple[str, str]], links: Mapping[str, str] = MappingProxyType({})) -> None:
+def draw_facts(
+    visit: Visit, facts: Iterable[tuple[str, str | datetime]], links: Mapping[str, str] = MappingProxyType({})
+) -> None:
     """Draw terms with their values into the open `dl`.
 
     Args:
+        visit: the open page.
         facts: terms and values.
         links: target of the value by its term.
     """
@@ -136,10 +144,18 @@ def draw_facts(facts: Iterable[tuple[str, str]], links: Mapping[str, str] = Mapp
         with ui.element("dt"):
             ui.label(term)
         with ui.element("dd"):
-            if term in links:
+            if isinstance(value, datetime):
+                draw_time(visit, value)
+            elif term in links:
                 ui.link(value, links[term])
             else:
                 ui.label(value)
+
+
+def draw_time(visit: Visit, moment: datetime) -> None:
+    """Draw a time in the page's zone; its tooltip has UTC and seconds."""
+    drawn = TextElement(tag="time", text=visit.moment(moment)).classes("ramp-number")
+    drawn.props["title"] = f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def waiting(text: str) -> ui.label:

@@ -16,10 +16,10 @@ from ramp.control.headline import state_text
 from ramp.errors import RampError
 from ramp.model.contents import AccountLine, MarketOverview
 from ramp.model.instant import HOUR, to_datetime
-from ramp.model.money import credits_text
 from ramp.runtime.clock import SystemClock
 from ramp.web.pages import frame
-from ramp.web.pages.row_tables import Column, table
+from ramp.web.pages.numbers import amount
+from ramp.web.pages.row_tables import Column, Kind, table
 from ramp.web.pages.visit import Visit
 
 TRADES_SINCE = 24 * HOUR
@@ -50,9 +50,9 @@ def _build_bank(visit: Visit, found: MarketOverview, domain: str) -> None:
         table(
             (
                 Column("Account", lambda each: short(each.account)),
-                Column("Balance (credits)", lambda each: credits_text(each.balance), right=True),
-                Column("Reserved (credits)", lambda each: credits_text(each.reserved), right=True),
-                Column("Overdraft (credits)", _overdraft_text, right=True),
+                Column("Balance (credits)", lambda each: each.balance, Kind.CREDITS),
+                Column("Reserved (credits)", lambda each: each.reserved, Kind.CREDITS),
+                Column("Overdraft (credits)", lambda each: each.credit_limit, Kind.CREDITS, _overdraft_text),
             ),
             found.accounts,
         )
@@ -60,11 +60,11 @@ def _build_bank(visit: Visit, found: MarketOverview, domain: str) -> None:
         frame.subheading("Transactions of the last 24 hours")
         table(
             (
-                Column("Time", lambda each: visit.moment(to_datetime(each.posted_at))),
+                Column("Time", lambda each: to_datetime(each.posted_at), Kind.TIME),
                 Column("Type", lambda each: each.kind),
                 Column("From", lambda each: short(each.debit_account)),
                 Column("To", lambda each: short(each.credit_account)),
-                Column("Credits", lambda each: credits_text(each.amount), right=True),
+                Column("Credits", lambda each: each.amount, Kind.CREDITS),
             ),
             reversed(found.trades),
             empty="No transactions.",
@@ -72,7 +72,7 @@ def _build_bank(visit: Visit, found: MarketOverview, domain: str) -> None:
 
 
 def _overdraft_text(account: AccountLine) -> str:
-    return credits_text(account.credit_limit) if account.is_limited else "no limit"
+    return amount(account.credit_limit) if account.is_limited else "no limit"
 
 
 async def _build_machines(visit: Visit) -> None:
@@ -84,13 +84,13 @@ async def _build_machines(visit: Visit) -> None:
             drawn = table(
                 (
                     Column("Machine", lambda seller: seller.name, link="/machines/"),
-                    Column("Cores", _of(lambda machine: machine.cores), right=True),
-                    Column("In use (%)", _of(_busy_per_cent), right=True),
-                    Column("Running jobs", _of(lambda machine: machine.running_total), right=True),
-                    Column("Waiting jobs", _of(lambda machine: machine.queued_total), right=True),
-                    Column("Reservations sold", _of(lambda machine: _slots(machine, firm=True)), right=True),
-                    Column("Reservations held", _of(lambda machine: _slots(machine, firm=False)), right=True),
-                    Column("Start price (credits/core-hour)", _of(lambda machine: machine.start_price), right=True),
+                    Column("Cores", _of(lambda machine: machine.cores), Kind.NUMBER),
+                    Column("In use (%)", _of(_busy_per_cent), Kind.NUMBER),
+                    Column("Running jobs", _of(lambda machine: machine.running_total), Kind.NUMBER),
+                    Column("Waiting jobs", _of(lambda machine: machine.queued_total), Kind.NUMBER),
+                    Column("Reservations sold", _of(lambda machine: _slots(machine, firm=True)), Kind.NUMBER),
+                    Column("Reservations held", _of(lambda machine: _slots(machine, firm=False)), Kind.NUMBER),
+                    Column("Start price (credits/core-hour)", _of(lambda machine: machine.start_price), Kind.NUMBER),
                     Column("Agent", lambda seller: seller.agent),
                     Column("Queue data", _of(lambda machine: machine.source, "(no answer)")),
                 ),
@@ -147,16 +147,15 @@ def _build_agents(visit: Visit) -> None:
                 Column("Agent", lambda each: each.name),
                 Column("Role", lambda each: each.role),
                 Column("State", state_text),
-                Column("Restarts", lambda each: each.restarts, right=True),
-                Column("Since", lambda each: since_text(visit, each.since)),
+                Column("Restarts", lambda each: each.restarts, Kind.NUMBER),
+                Column("Since", lambda each: _since(each.since), Kind.TIME),
             ),
             agents,
         )
 
 
-def since_text(visit: Visit, moment: str) -> str:
-    """Format the time of an agent's last change of state; other text stays unchanged."""
+def _since(moment: str) -> datetime | None:
     try:
-        return visit.moment(datetime.fromisoformat(moment))
+        return datetime.fromisoformat(moment)
     except ValueError:
-        return moment
+        return None

@@ -9,7 +9,7 @@ from ramp.client.results import Resource
 from ramp.errors import RampError
 from ramp.runtime.clock import SystemClock
 from ramp.web.pages import frame
-from ramp.web.pages.row_tables import Column, table
+from ramp.web.pages.row_tables import Column, Kind, table
 from ramp.web.pages.visit import Visit
 
 
@@ -33,10 +33,10 @@ async def build(visit: Visit) -> None:
                 Column(
                     "Resource", lambda each: each.name + (" (draining)" if each.draining else ""), link="/machines/"
                 ),
-                Column("Cores", _of(lambda machine: machine.cores), right=True),
-                Column("Free cores", _of(_free_text), right=True),
-                Column("Waiting jobs", _of(lambda machine: machine.queued_total), right=True),
-                Column("Start price (credits/core-hour)", _of(lambda machine: machine.start_price), right=True),
+                Column("Cores", _of(lambda machine: machine.cores), Kind.NUMBER),
+                Column("Free cores", _of(_free_text), Kind.NUMBER),
+                Column("Waiting jobs", _of(lambda machine: machine.queued_total), Kind.NUMBER),
+                Column("Start price (credits/core-hour)", _of(lambda machine: machine.start_price), Kind.NUMBER),
                 Column("Architecture", _of(lambda machine: machine.architecture)),
             ),
             found,

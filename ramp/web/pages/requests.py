@@ -9,11 +9,11 @@ from nicegui import ui
 from ramp.control.events import RequestStanding
 from ramp.errors import RampError
 from ramp.model.instant import to_datetime
-from ramp.model.money import credits_text
 from ramp.web.live.story import AuctionStory
 from ramp.web.pages import frame
+from ramp.web.pages.numbers import amount
 from ramp.web.pages.refreshing import Refresher
-from ramp.web.pages.row_tables import Column, table
+from ramp.web.pages.row_tables import Column, Kind, table
 from ramp.web.pages.visit import Visit
 
 LATEST_MAX: Final = 100
@@ -31,10 +31,10 @@ async def build(visit: Visit) -> None:
         drawn = table(
             (
                 Column("Request", lambda each: visit.short_id(each.request_id), link="/requests/"),
-                Column("Submitted", lambda each: visit.moment(to_datetime(each.started_at))),
-                Column("Units", lambda each: each.units, right=True),
+                Column("Submitted", lambda each: to_datetime(each.started_at), Kind.TIME),
+                Column("Units", lambda each: each.units, Kind.NUMBER),
                 Column("Status", lambda each: _stage_text(each, feed.story(each.request_id))),
-                Column("Paid (credits)", _cost_text, right=True),
+                Column("Paid (credits)", _paid, Kind.CREDITS, _cost_text),
             ),
             key=lambda each: each.request_id,
             empty="No requests yet.",
@@ -72,9 +72,13 @@ def _stage_text(standing: RequestStanding, story: AuctionStory | None) -> str:
     return f"{stage}: {outcome.reason}" if outcome.reason else stage
 
 
+def _paid(standing: RequestStanding) -> int | None:
+    return standing.cost if standing.outcome is not None and standing.charged else None
+
+
 def _cost_text(standing: RequestStanding) -> str:
     """Return the cost of a request after refunds, which are named; empty if nothing was paid."""
-    if standing.outcome is None or not standing.charged:
+    if _paid(standing) is None:
         return ""
-    back = f" ({credits_text(standing.returned)} returned)" if standing.returned else ""
-    return credits_text(standing.cost) + back
+    back = f" ({amount(standing.returned)} returned)" if standing.returned else ""
+    return amount(standing.cost) + back

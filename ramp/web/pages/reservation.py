@@ -13,16 +13,16 @@ from nicegui import run, ui
 from ramp.client.results import Reservation
 from ramp.errors import ConfigurationError, RampError
 from ramp.model.instant import to_datetime
-from ramp.model.money import credits_text
 from ramp.rfql.signing.verification import Chain, chains_of, verify_file
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.state_folder import StateFolder
 from ramp.web.pages import frame
+from ramp.web.pages.numbers import amount, credits_named
 from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.reservations import standing
 from ramp.web.pages.resizing import SizeCard
-from ramp.web.pages.row_tables import Column, table
+from ramp.web.pages.row_tables import Column, Kind, table
 from ramp.web.pages.visit import Visit
 
 OUTPUT_SHOWN: Final = 20_000
@@ -79,11 +79,11 @@ class ReservationPage:
         when = "" if each.cores == bought else f" of the original {bought} cores"
         facts = (
             ("State", standing(each, now) + (f": {each.standing.doubt}" if each.standing.doubt else "")),
-            ("Start", self._visit.moment(each.start)),
-            ("End", self._visit.moment(each.end)),
+            ("Start", each.start),
+            ("End", each.end),
             ("Cores", str(each.cores)),
             ("Price", f"{agreement.offer.cpu_hour_cost} credits/core-hour"),
-            ("Cost", f"{credits_text(each.cost)} credits"),
+            ("Cost", f"{credits_named(each.cost)}"),
             ("Returned", _sum([each.returned])),
             ("Refunds for released cores", _sum(amendment.refund for amendment in each.standing.amendments)),
             ("Cost of added cores", _sum(amendment.charge for amendment in each.standing.amendments)),
@@ -96,7 +96,7 @@ class ReservationPage:
         self._facts.clear()
         with self._facts:
             given = [(name, value) for name, value in facts if value]
-            frame.draw_facts(given, {"Request": f"/requests/{each.request_id}"})
+            frame.draw_facts(self._visit, given, {"Request": f"/requests/{each.request_id}"})
         self._cancel.set_visibility(each.state == "active" and now < each.start)
 
     async def _look_again(self) -> None:
@@ -135,7 +135,7 @@ class ReservationPage:
         each = self._bought
         with ui.dialog(value=True) as dialog, ui.card().classes("ramp-card"):
             frame.subheading(f"Cancel {each.reservation_id}?")
-            ui.label(f"Full refund before the start: {credits_text(each.cost)} credits.")
+            ui.label(f"Full refund before the start: {credits_named(each.cost)}.")
             ui.label("You keep the other units of the request.").classes("ramp-quiet")
             with ui.element("div").classes("row").style("gap: .6rem"):
                 ui.button("Cancel reservation", on_click=lambda: self._do_cancel(dialog)).props("no-caps")
@@ -151,7 +151,7 @@ class ReservationPage:
         if ended.done and ended.code:
             ui.notify(f"Already cancelled: {ended.detail}", type="info", multi_line=True)
         elif ended.done:
-            ui.notify(f"Cancelled; {credits_text(ended.refund)} credits refunded.", type="positive")
+            ui.notify(f"Cancelled; {credits_named(ended.refund)} refunded.", type="positive")
         else:
             ui.notify(f"Not cancelled: {ended.detail or ended.code}", type="negative", multi_line=True)
         self._bought = await find(self._visit, self._bought.agreement_id)
@@ -171,8 +171,8 @@ class ReservationPage:
                 Column("Job", lambda job: self._visit.short_id(job.job_id)),
                 Column("Command", lambda job: shlex.join(job.command)),
                 Column("State", lambda job: f"{job.state}: {job.detail}" if job.detail else job.state),
-                Column("Started", lambda job: "" if job.started is None else self._visit.moment(job.started)),
-                Column("Exit code", lambda job: job.exit_code, right=True),
+                Column("Started", lambda job: job.started, Kind.TIME),
+                Column("Exit code", lambda job: job.exit_code, Kind.NUMBER),
                 Column("Slot", lambda job: job.delivery.replace("_", " ")),
             ),
             key=lambda job: job.job_id,
@@ -215,8 +215,8 @@ class ReservationPage:
             listed = table(
                 (
                     Column("File", lambda each: each.path),
-                    Column("Bytes", lambda each: each.size, right=True),
-                    Column("Changed", lambda each: self._visit.moment(each.changed)),
+                    Column("Bytes", lambda each: each.size, Kind.NUMBER),
+                    Column("Changed", lambda each: each.changed, Kind.TIME),
                 ),
                 files,
                 key=lambda each: each.path,
@@ -243,13 +243,13 @@ class ReservationPage:
 
 def _sum(amounts: Iterable[int]) -> str:
     found = sum(amounts)
-    return f"{credits_text(found)} credits" if found else ""
+    return f"{credits_named(found)}" if found else ""
 
 
 def _chain_text(chain: Chain) -> str:
     number = len(chain.amendments)
     what = "its amendment" if number == 1 else f"its {number} amendments"
-    back, paid = credits_text(chain.given_back), credits_text(chain.agreement.cost + chain.charged)
+    back, paid = amount(chain.given_back), amount(chain.agreement.cost + chain.charged)
     return f"The agreement and {what} form one chain: {back} of {paid} credits refunded."
 
 

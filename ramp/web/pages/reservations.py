@@ -10,11 +10,10 @@ from nicegui import ui
 
 from ramp.client.results import Reservation
 from ramp.model.instant import to_datetime
-from ramp.model.money import credits_text
 from ramp.runtime.clock import SystemClock
 from ramp.web.pages import frame
 from ramp.web.pages.refreshing import Refresher
-from ramp.web.pages.row_tables import Column, table
+from ramp.web.pages.row_tables import Column, Kind, table
 from ramp.web.pages.visit import Visit
 
 CALENDAR_DAYS: Final = 7
@@ -49,10 +48,10 @@ async def build(visit: Visit) -> None:
                 Column("Reservation", lambda each: each.reservation_id, link="/reservations/"),
                 Column("Status", lambda each: standing(each, to_datetime(SystemClock().now()))),
                 Column("Resource", lambda each: each.resource),
-                Column("Start", lambda each: visit.moment(each.start)),
-                Column("End", lambda each: visit.moment(each.end)),
-                Column("Cores", lambda each: each.cores, right=True),
-                Column("Cost (credits)", lambda each: credits_text(each.cost), right=True),
+                Column("Start", lambda each: each.start, Kind.TIME),
+                Column("End", lambda each: each.end, Kind.TIME),
+                Column("Cores", lambda each: each.cores, Kind.NUMBER),
+                Column("Cost (credits)", lambda each: each.cost, Kind.CREDITS),
             ),
             key=lambda each: each.agreement_id,
             empty="No reservations yet.",

@@ -12,12 +12,12 @@ from ramp.client.request import moment_given
 from ramp.client.results import Reservation, Resized
 from ramp.errors import ConfigurationError, RampError
 from ramp.model.instant import SECOND, Instant, to_datetime
-from ramp.model.money import credits_text
 from ramp.protocol.outcome import ChangeOutcome
 from ramp.runtime.clock import SystemClock
 from ramp.web.pages import frame
+from ramp.web.pages.numbers import credits_named, signed
 from ramp.web.pages.refreshing import Refresher
-from ramp.web.pages.row_tables import Column, table
+from ramp.web.pages.row_tables import Column, Kind, table
 from ramp.web.pages.visit import Visit
 
 COUNTED_S: Final = 1.0
@@ -57,10 +57,10 @@ class SizeCard:
         self._chain = table(
             (
                 Column("Amendment", lambda size: size.number),
-                Column("Cores", lambda size: size.cores, right=True),
-                Column("Credits", lambda size: size.money, right=True),
-                Column("Until", lambda size: self._visit.moment(to_datetime(size.until))),
-                Column("Since", lambda size: size.since and self._visit.moment(to_datetime(size.since))),
+                Column("Cores", lambda size: size.cores, Kind.NUMBER),
+                Column("Credits", lambda size: size.money, Kind.CREDITS, lambda size: signed(size.money)),
+                Column("Until", lambda size: to_datetime(size.until), Kind.TIME),
+                Column("Since", lambda size: size.since and to_datetime(size.since), Kind.TIME),
             ),
             empty="No changes of size.",
         )
@@ -114,12 +114,12 @@ class SizeCard:
             self._say(f"Not possible: {told.detail or told.code}", "ramp-bad")
 
     def _offer(self, told: Resized) -> None:
-        more = f"cost: {credits_text(told.charge)} credits" if told.charge else ""
+        more = f"cost: {credits_named(told.charge)}" if told.charge else ""
         meaning = "Jobs on released cores end, and the seller may sell those cores at once."
         if more:
             meaning = "The change takes effect after the payment. Until then the reservation is unchanged."
         with self._answer:
-            would = more or f"refund: {credits_text(told.refund)} credits"
+            would = more or f"refund: {credits_named(told.refund)}"
             ui.label(f"{self._size(told)}, {would}").classes("text-weight-medium")
             ui.label(meaning).classes("ramp-quiet")
             with ui.element("div").classes("row").style("gap: .6rem"):
@@ -154,9 +154,9 @@ class SizeCard:
         self._told = ""
         with self._answer:
             if done is not None and done.done:
-                moved = f"paid {credits_text(done.charge)} credits"
+                moved = f"paid {credits_named(done.charge)}"
                 if not done.charge:
-                    moved = f"refunded {credits_text(done.refund)} credits"
+                    moved = f"refunded {credits_named(done.refund)}"
                 ui.label(f"Done: {self._size(done)}; {moved}.").classes("ramp-good")
             elif done is not None:
                 ui.label(f"Not changed: {done.detail or done.code}").classes("ramp-bad")
@@ -187,7 +187,7 @@ class _Size(NamedTuple):
 
     number: str
     cores: int
-    money: str
+    money: int
     until: Instant
     since: Instant | None = None
 
@@ -198,12 +198,12 @@ def _sizes(bought: Reservation) -> list[_Size]:
         _Size(
             str(each.number),
             each.cores,
-            f"-{credits_text(each.charge)}" if each.charge else f"+{credits_text(each.refund)}",
+            each.refund - each.charge,
             each.until,
             each.effective_at,
         )
         for each in bought.standing.amendments
     ]
     agreement = bought.standing.agreement
-    original = _Size("original", agreement.offer.cores, f"-{credits_text(agreement.cost)}", agreement.offer.end)
+    original = _Size("original", agreement.offer.cores, -agreement.cost, agreement.offer.end)
     return [original, *changes] if changes else []

@@ -1,15 +1,47 @@
-"""Sortable tables with pages of rows; numbers are right-aligned."""
+"""Sortable tables with pages of rows. Rows hold raw values; their columns format and sort them in the browser."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
 from typing import Any, Final, cast
 
 from nicegui import ui
 
 ROWS: Final = 25
 """Rows on a page of a table."""
+
+PICK: Final = "pick"
+"""Event of a button in a cell; its argument is the key of the row's item."""
+
+
+class Kind(StrEnum):
+    """What a column holds: texts, numbers, amounts in minor units, shares from 0 to 1, or aware datetimes."""
+
+    TEXT = "text"
+    NUMBER = "number"
+    CREDITS = "credits"
+    SHARE = "share"
+    TIME = "time"
+
+
+_GROUPED: Final = r"const [w, f] = s.split('.'); s = w.replace(/\B(?=(\d{3})+$)/g, '\u202f') + (f ? '.' + f : '')"
+
+_FORMATS: Final = {
+    Kind.NUMBER: f"(v) => {{ if (v == null) return ''; let s = String(v); {_GROUPED}; return s }}",
+    Kind.CREDITS: f"(v) => {{ if (v == null) return ''; let s = (v / 100).toFixed(2); {_GROUPED}; return s }}",
+    Kind.SHARE: "(v) => v == null ? '' : (100 * v).toFixed(v < 0.1 ? 1 : 0) + '\u202f%'",
+    Kind.TIME: """(v) => { if (v == null) return ''; const d = new Date(v), two = (n) => String(n).padStart(2, '0');
+      const day = d.toLocaleDateString('en', {weekday: 'short'}), month = d.toLocaleDateString('en', {month: 'short'});
+      const year = d.getFullYear() === new Date().getFullYear() ? '' : ' ' + d.getFullYear();
+      return `${day} ${two(d.getDate())} ${month}${year} ${two(d.getHours())}:${two(d.getMinutes())}` }""",
+}
+"""How the browser writes a value; `Visit.moment` writes times in the same way."""
+
+_NATURALLY: Final = "(a, b) => String(a ?? '').localeCompare(String(b ?? ''), 'en', {numeric: true})"
+"""Order of texts: torus2 before torus10."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,15 +50,64 @@ class Column:
 
     Attributes:
         label: its heading, with the unit.
-        value: the value of an item in it; None for an unknown one.
-        right: whether it holds numbers.
+        value: the value of an item in it, by which it is sorted; None for an unknown one.
+        kind: of the values.
+        text: what is shown of an item in place of its value.
         link: path that its values link to, followed by the item's key; empty for none.
+        picks: whether its values are buttons that send `PICK`.
+        curve: whether its values are drawn as points of a line, `x,y x,y ...` within 100 x 24.
     """
 
     label: str
     value: Callable[[Any], object]
-    right: bool = False
+    kind: Kind = Kind.TEXT
+    text: Callable[[Any], str] | None = None
     link: str = ""
+    picks: bool = False
+    curve: bool = False
+
+    def described(self, number: int) -> dict[str, object]:
+        """Return the column as Quasar's table takes it."""
+        found: dict[str, object] = {"name": f"c{number}", "label": self.label, "field": f"c{number}"}
+        found |= {"align": "left" if self.kind in (Kind.TEXT, Kind.TIME) else "right", "sortable": not self.curve}
+        if self.kind is Kind.TEXT:
+            found[":sort"] = _NATURALLY
+        else:
+            found[":format"] = _FORMATS[self.kind]
+        return found
+
+    def cells(self, number: int, item: object) -> dict[str, object]:
+        value = self.value(item)
+        raw = round(value.timestamp() * 1000) if isinstance(value, datetime) else value
+        return {f"c{number}": raw} if self.text is None else {f"c{number}": raw, f"t{number}": self.text(item)}
+
+    def slot(self, number: int) -> str:
+        """Return the template of its cells; empty where the formatted value is enough."""
+        line = "{{ props.value }}" if self.text is None else f"{{{{ props.row.t{number} }}}}"
+        if self.curve:
+            line = (
+                '<svg viewBox="0 0 100 24" width="100" height="24" role="img" :aria-label="props.value ? \'Prices paid'
+                ' over 24 hours\' : \'No sales\'"><polyline :points="props.value" fill="none"'
+                ' stroke="var(--ramp-mark)" stroke-width="2"/></svg>'
+            )
+        if self.kind is Kind.TIME:
+            line = (
+                f'<time v-if="props.row.c{number} != null" :title="new Date(props.row.c{number}).toISOString()'
+                f".slice(0, 19).replace('T', ' ') + ' UTC'\">{line}</time>"
+            )
+        if self.link:
+            path = self.link
+            line = f"<a :href=\"'{path}' + encodeURIComponent(props.row.id)\">{line}</a>"
+        if self.picks:
+            line = (
+                f'<button v-if="props.value" type="button" class="ramp-pick" @click="$parent.$emit(\'{PICK}\','
+                f' props.row.id)">{line}</button>'
+            )
+        return f'<q-td :props="props">{line}</q-td>'
+
+    @property
+    def is_plain(self) -> bool:
+        return self.text is None and not (self.link or self.picks or self.curve or self.kind is Kind.TIME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +121,14 @@ class RowTable:
 
     def show(self, items: Iterable[object]) -> None:
         """Show a row for each item."""
-        rows = tuple(
-            {"id": number if self.key is None else self.key(item)}
-            | {f"c{at}": column.value(item) for at, column in enumerate(self.columns)}
-            for number, item in enumerate(items)
-        )
+        rows = []
+        for place, item in enumerate(items):
+            row: dict[str, object] = {"id": place if self.key is None else self.key(item)}
+            for number, column in enumerate(self.columns):
+                row |= column.cells(number, item)
+            rows.append(row)
         # NiceGUI wraps lists and dicts to hear of changes in them, which costs more than the rows do; not so a tuple
-        self.drawn.rows = cast("list[dict[str, object]]", rows)
+        self.drawn.rows = cast("list[dict[str, object]]", tuple(rows))
         few = len(rows) <= ROWS
         self.drawn.props("hide-pagination" if few else "", remove="" if few else "hide-pagination")
         self.drawn.update()
@@ -60,6 +142,8 @@ def table(
     *,
     key: Callable[[Any], object] | None = None,
     empty: str = "None.",
+    name: str = "Table",
+    on_pick: Callable[[str], object] | None = None,
 ) -> RowTable:
     """Draw a table.
 
@@ -68,32 +152,25 @@ def table(
         items: one for each row.
         key: identifies an item; its place if not given.
         empty: note for no rows.
+        name: for screen readers.
+        on_pick: called with the key of a row whose button was pressed.
     """
     note = ui.label(empty).classes("ramp-quiet")
-    with ui.element("div").classes("ramp-scrolled").props('tabindex="0" role="region" aria-label="Table"'):
+    region = ui.element("div").classes("ramp-scrolled").props('tabindex="0" role="region"')
+    region.props["aria-label"] = name
+    with region:
         drawn = ui.table(
-            columns=[
-                {
-                    "name": f"c{at}",
-                    "label": each.label,
-                    "field": f"c{at}",
-                    "align": "right" if each.right else "left",
-                    "sortable": True,
-                }
-                for at, each in enumerate(columns)
-            ],
+            columns=[each.described(number) for number, each in enumerate(columns)],
             rows=[],
             row_key="id",
             pagination=ROWS,
         )
     drawn.classes("full-width ramp-number").props("dense")
-    for number, path in enumerate(each.link for each in columns):
-        if path:
-            drawn.add_slot(
-                f"body-cell-c{number}",
-                f'<q-td :props="props"><a :href="\'{path}\' + encodeURIComponent(props.row.id)">'
-                "{{ props.value }}</a></q-td>",
-            )
+    for number, each in enumerate(columns):
+        if not each.is_plain:
+            drawn.add_slot(f"body-cell-c{number}", each.slot(number))
+    if on_pick is not None:
+        drawn.on(PICK, lambda event: on_pick(str(event.args)))
     found = RowTable(columns, key, drawn, note)
     found.show(items)
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -92,14 +92,15 @@ class Visit:
         return True
 
     def moment(self, moment: datetime) -> str:
-        """Format a time in the browser's zone, with UTC if it differs."""
+        """Write a time in the browser's zone, which the page names once; tables write theirs in the same way."""
         local = moment.astimezone(self.zone)
-        text = local.strftime("%a %d %b %H:%M")
-        if local.utcoffset():
-            text += f" ({moment.astimezone(UTC):%H:%M} UTC)"
-        else:
-            text += " UTC"
-        return text
+        year = "" if local.year == datetime.now(self.zone).year else f" {local.year}"
+        return local.strftime(f"%a %d %b{year} %H:%M")
+
+    @property
+    def zone_text(self) -> str:
+        """Name the zone of the page's times: `Europe/Berlin, UTC+0100`."""
+        return "UTC" if self.zone.key == "UTC" else f"{self.zone.key}, UTC{datetime.now(self.zone):%z}"
 
 
 Builder = Callable[[Visit], Awaitable[None]]

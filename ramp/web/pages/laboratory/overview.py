@@ -12,7 +12,7 @@ from ramp.web.laboratory.results import SUMMARY_FILE, experiments_in, read_resul
 from ramp.web.laboratory.runs import Run
 from ramp.web.laboratory.traces import TRACE_SUFFIX
 from ramp.web.pages import frame
-from ramp.web.pages.row_tables import Column, table
+from ramp.web.pages.row_tables import Column, Kind, table
 from ramp.web.pages.visit import Visit
 from ramp.web.security.sessions import Role
 
@@ -54,8 +54,8 @@ def _draw_shelf(visit: Visit) -> None:
                 Column("Experiment", lambda result: result.path.name, link="/laboratory/"),
                 *(_verdict_column(verdict) for verdict in VERDICTS),
                 Column("Version", lambda result: result.version),
-                Column("Duration (s)", lambda result: result.summary["wall_s"], right=True),
-                Column("Written", lambda result: visit.moment(modified_at(result.path / SUMMARY_FILE))),
+                Column("Duration (s)", lambda result: result.summary["wall_s"], Kind.NUMBER),
+                Column("Written", lambda result: modified_at(result.path / SUMMARY_FILE), Kind.TIME),
             ),
             results,
             key=lambda result: result.path.name,
@@ -67,8 +67,8 @@ def _draw_shelf(visit: Visit) -> None:
         table(
             (
                 Column("Trace", lambda path: path.name, link="/laboratory/traces/"),
-                Column("Size (kB)", lambda path: -(-path.stat().st_size // 1000), right=True),
-                Column("Written", lambda path: visit.moment(modified_at(path))),
+                Column("Size (kB)", lambda path: -(-path.stat().st_size // 1000), Kind.NUMBER),
+                Column("Written", modified_at, Kind.TIME),
             ),
             sorted(folder.glob(f"*{TRACE_SUFFIX}")),
             key=lambda path: path.name,
@@ -77,7 +77,7 @@ def _draw_shelf(visit: Visit) -> None:
 
 
 def _verdict_column(verdict: str) -> Column:
-    return Column(verdict, lambda result: result.summary["verdicts"].get(verdict), right=True)
+    return Column(verdict, lambda result: result.summary["verdicts"].get(verdict), Kind.NUMBER)
 
 
 class _RunCard:

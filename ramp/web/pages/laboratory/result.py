@@ -11,7 +11,7 @@ from nicegui import ui
 
 from ramp.web.laboratory.results import PICTURE, TABLE, Result, read_result, read_table
 from ramp.web.pages import frame
-from ramp.web.pages.row_tables import Column, table
+from ramp.web.pages.row_tables import Column, Kind, table
 from ramp.web.pages.visit import Visit
 
 VERDICT_CELL: Final = """<q-td :props="props"><span :class="props.value.startsWith('agrees') ? 'ramp-good'
@@ -64,8 +64,8 @@ def _draw_picture(result: Result, name: str) -> None:
 def _draw_rows(rows: Sequence[Mapping[str, Any]]) -> None:
     columns = (
         Column("Statement", itemgetter("what")),
-        Column("Paper", itemgetter("paper"), right=True),
-        Column("Ours", lambda row: round(row["ours"], 4), right=True),
+        Column("Paper", itemgetter("paper"), Kind.NUMBER),
+        Column("Ours", lambda row: round(row["ours"], 4), Kind.NUMBER),
         Column("Unit", itemgetter("unit")),
         Column("Agrees if", itemgetter("agrees_if")),
         Column("Verdict", itemgetter("verdict")),
@@ -79,7 +79,7 @@ def _draw_rows(rows: Sequence[Mapping[str, Any]]) -> None:
 def _draw_table(result: Result, name: str, place: ui.element) -> None:
     headings, rows, complete = read_table(result, name)
     columns = [
-        Column(heading, itemgetter(at), right=not any(isinstance(row[at], str) for row in rows))
+        Column(heading, itemgetter(at), Kind.TEXT if any(isinstance(row[at], str) for row in rows) else Kind.NUMBER)
         for at, heading in enumerate(headings)
     ]
     place.clear()

@@ -16,7 +16,7 @@ from ramp.web.pages import frame
 from ramp.web.pages.charts import Options, redraw
 from ramp.web.pages.machines.charts import core_chart, load_chart
 from ramp.web.pages.machines.places import PlacesView
-from ramp.web.pages.row_tables import Column, RowTable, table
+from ramp.web.pages.row_tables import Column, Kind, RowTable, table
 from ramp.web.pages.visit import Visit
 
 HORIZON: Final = timedelta(hours=24)
@@ -73,14 +73,13 @@ class MachinePage:
             self._waiting = self._job_table()
         with frame.card():
             frame.subheading("Reservations of the market")
-            when = self._visit.moment
             self._slots = table(
                 (
                     Column("Reservation", lambda each: each.reservation_id),
                     Column("State", lambda each: "sold" if each.firm else "held"),
-                    Column("Cores", lambda each: each.cores, right=True),
-                    Column("Start", lambda each: when(each.start)),
-                    Column("End", lambda each: when(each.end)),
+                    Column("Cores", lambda each: each.cores, Kind.NUMBER),
+                    Column("Start", lambda each: each.start, Kind.TIME),
+                    Column("End", lambda each: each.end, Kind.TIME),
                 )
             )
         self.show(state)
@@ -120,7 +119,7 @@ class MachinePage:
             self._visit.site.prices.start_prices({self._name: state.start_price}, from_datetime(state.time))
         self._facts.clear()
         with self._facts:
-            frame.draw_facts(self._described(state))
+            frame.draw_facts(self._visit, self._described(state))
         redraw(self._load, load_chart(state, self._visit.dark))
         if self._cores is not None:
             redraw(self._cores, self._core_chart())
@@ -138,21 +137,20 @@ class MachinePage:
         self._slots.show(state.reservations)
 
     def _job_table(self) -> RowTable:
-        when = self._visit.moment
         return table(
             (
                 Column("Job", lambda each: str(each.job)),
-                Column("Cores", lambda each: each.cores, right=True),
-                Column("Submitted", lambda each: when(each.submitted)),
-                Column("Start", lambda each: when(each.start)),
-                Column("Expected end", lambda each: when(each.end)),
+                Column("Cores", lambda each: each.cores, Kind.NUMBER),
+                Column("Submitted", lambda each: each.submitted, Kind.TIME),
+                Column("Start", lambda each: each.start, Kind.TIME),
+                Column("Expected end", lambda each: each.end, Kind.TIME),
             )
         )
 
-    def _described(self, state: MachineState) -> list[tuple[str, str]]:
+    def _described(self, state: MachineState) -> list[tuple[str, str | datetime]]:
         price = "unknown" if state.start_price is None else f"{state.start_price} credits/core-hour"
         return [
-            ("As of", self._visit.moment(state.time)),
+            ("As of", state.time),
             ("Load", f"{100 * state.cores_busy // max(state.cores, 1)} % ({state.cores_busy} of {state.cores} cores)"),
             ("Jobs", f"{state.running_total} running, {state.queued_total} waiting"),
             ("Start price", price),

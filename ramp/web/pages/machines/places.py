@@ -10,7 +10,7 @@ from nicegui import ui
 
 from ramp.web.machines.torus_map import TorusMap
 from ramp.web.pages.machines.scene import KINDS, MachineScene
-from ramp.web.pages.row_tables import Column, table
+from ramp.web.pages.row_tables import Column, Kind, table
 from ramp.web.pages.visit import Visit
 
 NOTHING: Final = "none"
@@ -38,9 +38,9 @@ class PlacesView:
             (
                 Column("Job or reservation", lambda each: each.name),
                 Column("Kind", lambda each: KINDS[each.kind]),
-                Column("Units", lambda each: len(each.places), right=True),
+                Column("Units", lambda each: len(each.places), Kind.NUMBER),
                 Column("Connection", lambda each: ", ".join(each.connection) or "-"),
-                Column("Cables", lambda each: len(self._drawn.wires(each)), right=True),
+                Column("Cables", lambda each: len(self._drawn.wires(each)), Kind.NUMBER),
                 Column("Expected end", lambda each: "unknown" if each.end is None else end_text(each.end)),
             ),
             empty="All units are free.",

@@ -15,7 +15,7 @@ from ramp.web.machines.price_history import PricePoint
 from ramp.web.pages import frame
 from ramp.web.pages.charts import redraw
 from ramp.web.pages.machines.charts import price_chart, price_series
-from ramp.web.pages.row_tables import Column, table
+from ramp.web.pages.row_tables import Column, Kind, table
 from ramp.web.pages.visit import Visit
 
 LOOK_AGAIN_S: Final = 5.0
@@ -80,11 +80,11 @@ class PricesPage:
     def _columns(self) -> tuple[Column, ...]:
         short_id = self._visit.short_id
         return (
-            Column("Time", lambda point: self._visit.moment(to_datetime(point.at))),
+            Column("Time", lambda point: to_datetime(point.at), Kind.TIME),
             Column("Resource", lambda point: point.resource),
-            Column("Credits/core-hour", lambda point: point.price, right=True),
-            Column("Round", lambda point: point.round_number or "start price", right=True),
-            Column("Unit", lambda point: point.unit or "", right=True),
+            Column("Credits/core-hour", lambda point: point.price, Kind.NUMBER),
+            Column("Round", lambda point: point.round_number or "start price", Kind.NUMBER),
+            Column("Unit", lambda point: point.unit or "", Kind.NUMBER),
             Column("Request", lambda point: short_id(point.request_id) if point.request_id else ""),
         )
 
