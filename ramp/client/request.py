@@ -34,7 +34,7 @@ SLACK_LEAST: Final[Duration] = HOUR
 """So much later than its start a run may begin at least, where nothing else is said."""
 
 _RANGE: Final = re.compile(r"([1-9][0-9]{0,9})(?:\.\.([1-9][0-9]{0,9}))?")
-_SITE: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,126}[a-z0-9])?")
+_SITE: Final = re.compile(r"(?:[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?@)?[a-z0-9](?:[a-z0-9.-]{0,62}[a-z0-9])?")
 _GEOMETRY: Final = re.compile(r"[1-9][0-9]{0,5}(x[1-9][0-9]{0,5}){1,7}")
 
 
@@ -152,8 +152,8 @@ def request(
         node_use: Blue Gene's use of its nodes: `"coprocessor"` or `"virtual"`.
         start_probability: buy a job in a queue as well, if it starts early enough with at least this probability, such
             as .95 (default: only a slot that is reserved).
-        sites: the sites at which it may run, such as `["west.example"]`: domains of resources' names; as one text,
-            with blanks between them (default: any).
+        sites: the sites at which it may run, such as `["west.example"]`: domains of resources' names, or such names; as
+            one text, with blanks between them (default: any).
 
     Raises:
         ConfigurationError: if terms are missing or make no sense together; the rest is checked when it is submitted.
@@ -210,7 +210,9 @@ def named_sites(sites: str | Sequence[str] | None) -> tuple[str, ...] | None:
     named = tuple(dict.fromkeys(each.lower() for each in (sites.split() if isinstance(sites, str) else sites or ())))
     for site in named:
         if not _SITE.fullmatch(site):
-            raise ConfigurationError(f"sites={site!r} is not a domain, expected for example west.example")
+            raise ConfigurationError(
+                f"sites={site!r} is neither a site nor a seller, expected for example west.example or a@west.example"
+            )
     return named or None
 
 

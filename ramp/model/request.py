@@ -108,8 +108,8 @@ class RequestUnit:
         gpu_memory_mb: extension term: least memory of each GPU in MB, or None.
         application: extension term: name of an application that the seller has, or None.
         application_version: extension term: its version, or None.
-        sites: extension term: the acceptable sites, as domains in lower case; None for any (and not empty, because
-            digests of terms leave out None: those of other requests stay the same).
+        sites: extension term: the acceptable sites, as domains in lower case, or single resources of them; None for any
+            (and not empty, because digests of terms leave out None: those of other requests stay the same).
     """
 
     number: int

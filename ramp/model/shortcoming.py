@@ -5,7 +5,7 @@ The site of a resource is the domain of its name, which its certificate and its 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ramp.model.instant import iso
 from ramp.model.money import credits_text
@@ -58,18 +58,25 @@ def site_of(agent: str) -> str:
     return agent.partition("@")[2].lower()
 
 
+def is_at(resource: str, sites: Iterable[str]) -> bool:
+    """Whether a resource is one of the named ones or at one of the sites."""
+    return not {resource.lower(), site_of(resource)}.isdisjoint(sites)
+
+
 def site_shortcoming(unit: RequestUnit, offer: Offer) -> str:
     """Say why an offer's resource is at no site of the unit; empty if it is."""
-    if unit.sites is None or site_of(offer.resource) in unit.sites:
+    if unit.sites is None or is_at(offer.resource, unit.sites):
         return ""
     return f"{offer.resource} is not at {_listed(unit.sites)}"
 
 
 def site_refusal(unit: RequestUnit, resource: str) -> Refusal | None:
     """Refuse a unit that wants other sites than a resource's, naming the site that would pass; else None."""
-    if unit.sites is None or (site := site_of(resource)) in unit.sites:
+    if unit.sites is None or is_at(resource, unit.sites):
         return None
-    return Refusal(unit.number, RefusalCode.OTHER_SITE, site, f"the request allows only {_listed(unit.sites)}")
+    return Refusal(
+        unit.number, RefusalCode.OTHER_SITE, site_of(resource), f"the request allows only {_listed(unit.sites)}"
+    )
 
 
 def _listed(sites: tuple[str, ...]) -> str:

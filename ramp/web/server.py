@@ -24,7 +24,8 @@ from ramp.web.asking.draft import Drafts
 from ramp.web.laboratory.results import files_route
 from ramp.web.laboratory.runs import Runs
 from ramp.web.live.feed import Feeds
-from ramp.web.machines.price_history import PriceHistory
+from ramp.web.live.sale_watch import SaleWatch
+from ramp.web.machines.sale_history import SaleHistory
 from ramp.web.metrics.endpoint import MetricsEndpoint, metrics_token
 from ramp.web.metrics.reading import MarketReader
 from ramp.web.pages.register import register_pages
@@ -57,6 +58,7 @@ def application(
     sessions: Sessions,
     address: ServedAddress,
     results: Path | None = None,
+    notice: str = "",
 ) -> Gate:
     """Return the pages behind their gate as an ASGI application; call it once per process.
 
@@ -65,11 +67,13 @@ def application(
         sessions: of signed-in users.
         address: of the pages.
         results: folder of results of experiments; by default that in the state folder.
+        notice: one line on the first page.
     """
-    prices = PriceHistory(state.web_prices)
+    sales = SaleHistory(state.web_sales)
+    watch = SaleWatch(state, sales)
     folder = (results or state.web_results).resolve()
     runs = Runs(folder)
-    site = Site(state, sessions, prices, Feeds(prices), folder, runs, MarketReader(state), Drafts())
+    site = Site(state, sessions, sales, watch, Feeds(), folder, runs, MarketReader(state), Drafts(), notice)
 
     def gate() -> Gate:
         return gated
@@ -83,7 +87,8 @@ def application(
     register_pages(site)
     nicegui_app.on_shutdown(site.feeds.end)
     nicegui_app.on_shutdown(runs.end)
-    nicegui_app.on_shutdown(prices.close)
+    nicegui_app.on_shutdown(watch.end)
+    nicegui_app.on_shutdown(sales.close)
     nicegui_app.on_shutdown(metrics.end)
     core.app.config.socket_io_js_transports = ["websocket"]
     # the loading bar has no name for screen readers and no use here
@@ -108,6 +113,7 @@ def serve(
     address: ServedAddress,
     ready: Callable[[], None] = lambda: None,
     results: Path | None = None,
+    notice: str = "",
 ) -> None:
     """Serve the pages until SIGINT, SIGTERM or SIGHUP; see `application`.
 
@@ -117,13 +123,14 @@ def serve(
         address: of the pages.
         ready: called when the server is ready.
         results: folder of results of experiments; by default that in the state folder.
+        notice: one line on the first page.
 
     Raises:
         ConfigurationError: if the address cannot be served.
     """
     listening = bound_socket(address)
     config = uvicorn.Config(
-        application(state, sessions, address, results),
+        application(state, sessions, address, results, notice),
         log_config=None,
         access_log=False,  # it would contain login links
         server_header=False,

@@ -12,7 +12,8 @@ from ramp.runtime.state_folder import StateFolder
 from ramp.web.asking.draft import Drafts
 from ramp.web.laboratory.runs import Runs
 from ramp.web.live.feed import Feeds
-from ramp.web.machines.price_history import PriceHistory
+from ramp.web.live.sale_watch import SaleWatch
+from ramp.web.machines.sale_history import SaleHistory
 from ramp.web.metrics.reading import MarketReader
 from ramp.web.security.sessions import Role, Session, Sessions
 
@@ -25,22 +26,26 @@ class Site:
         state: the market's state folder.
         sessions: of signed-in users.
         owners: key of the session of each open page, by the page's id.
-        prices: of resources over time.
+        sales: of the market over time.
+        sale_watch: follows them.
         feeds: events of each user's requests.
         results: folder of results of experiments and of traces.
         runs: experiments that the keeper runs.
         reader: of the state of all machines, for the keeper.
         drafts: forms of requests by session.
+        notice: one line on the first page; empty for none.
     """
 
     state: StateFolder
     sessions: Sessions
-    prices: PriceHistory
+    sales: SaleHistory
+    sale_watch: SaleWatch
     feeds: Feeds
     results: Path
     runs: Runs
     reader: MarketReader
     drafts: Drafts
+    notice: str = ""
     owners: dict[str, str] = field(default_factory=dict)
 
     def market_of(self, session: Session) -> AsyncMarket:

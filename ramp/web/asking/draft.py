@@ -58,7 +58,7 @@ MAIN: Final = (
     Field("start", ("StartDate", "StartTime"), "Earliest start", "+5min, tomorrow 08:00"),
     Field("end", ("EndDate", "EndTime"), "Complete by", "+12h"),
 )
-MORE: Final = (
+_TERMS: Final = (
     Field("operating_system", ("OperatingSystem",), "Operating system", choices="OperatingSystemName"),
     Field("os_version", ("OSVersion",), "Operating system version", "12"),
     Field("architecture", ("Architecture",), "Architecture", choices="ArchitectureName"),
@@ -77,14 +77,46 @@ MORE: Final = (
     Field("speed_up", (), "Speed-up law for a range of cores", "amdahl:0.05"),
     Field("reference_cores", (), "Reference cores of the speed-up law", "64", whole=True),
     Field("start_probability", (), "Minimum start probability on a queue", "0.95"),
-    Field("sites", (), "Only at these sites", "west.example south.example"),
+    Field("sites", (), "Only at these sites or sellers", "west.example curie1@west.example"),
 )
-TORUS: Final = (
+_TORUS: Final = (
     Field("geometry", (), "Shape on a torus", "8x8x16"),
     Field("connection", (), "Connection", choices=("torus", "mesh", "any")),
     Field("node_use", (), "Blue Gene node mode", choices=("coprocessor", "virtual")),
 )
-FIELDS: Final = {each.name: each for each in (*MAIN, *MORE, *TORUS)}
+FIELDS: Final = {each.name: each for each in (*MAIN, *_TERMS, *_TORUS)}
+
+
+def _group(*names: str) -> tuple[Field, ...]:
+    return tuple(FIELDS[name] for name in names)
+
+
+GROUPS: Final[Mapping[str, tuple[Field, ...]]] = {
+    "Machine": _group(
+        "operating_system",
+        "os_version",
+        "architecture",
+        "cpu_speed_mhz",
+        "inter_node_bandwidth_mbps",
+        "ram_per_core_mb",
+    ),
+    "GPUs": _group("gpus_per_node", "gpu_model", "gpu_memory_mb"),
+    "Disk and application": _group("disk_gb", "node_disk_gb", "application", "application_version"),
+    "Number of cores that the seller chooses": _group("speed_up", "reference_cores"),
+    "Place and start": _group("sites", "start_probability"),
+    "Torus": _TORUS,
+}
+"""Expert fields by the name of their group."""
+
+TORUS: Final = "Torus"
+
+PRESETS: Final[Mapping[str, Mapping[str, str]]] = {
+    "Small": {"cores": "64", "wall_time": "1h"},
+    "Node": {"nodes": "1", "node_cores": "8", "wall_time": "1h"},
+    "Midplane": {"cores": "1024", "geometry": "8x8x8", "connection": "any", "wall_time": "30min"},
+    "Torus": {"cores": "2048", "geometry": "8x8x16", "connection": "torus", "wall_time": "30min"},
+}
+"""Values of the fields of a size by its name; other sizes' fields are emptied."""
 
 
 @dataclass(slots=True)
@@ -96,6 +128,13 @@ class UnitDraft:
 
     def text(self, name: str) -> str:
         return self.texts.get(name, "").strip()
+
+    def preset(self, name: str) -> None:
+        """Fill in a size."""
+        for given in PRESETS.values():
+            for field_name in given:
+                self.texts.pop(field_name, None)
+        self.texts |= PRESETS[name]
 
     def at(self, now: Instant, zone: tzinfo) -> RequestForQuotation:
         """Return the unit as a document of its own, with absolute times; `zone` is that of texts without one.

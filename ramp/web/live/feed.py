@@ -10,9 +10,8 @@ import asyncio
 import contextlib
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from contextlib import aclosing
-from functools import partial
 from typing import Final
 
 from ramp.client import dialogues
@@ -23,12 +22,11 @@ from ramp.control.events import Event, Refused, Watching, request_of
 from ramp.control.requests import Submit
 from ramp.errors import RampError, TransportError
 from ramp.protocol.outcome import RequestOutcome
-from ramp.protocol.progress import CancellationEnded, RoundClosed
+from ramp.protocol.progress import CancellationEnded
 from ramp.protocol.transition_tables import AuctionState
 from ramp.runtime.clock import SystemClock
 from ramp.web.live.size_changes import SizeChanges
 from ramp.web.live.story import AuctionStory
-from ramp.web.machines.price_history import PriceHistory, PricePoint, outcome_points, round_points
 
 STORIES_MAX: Final = 60
 """Requests in memory; earlier ones are fetched when a page needs them."""
@@ -39,9 +37,6 @@ Listener = Callable[[str], None]
 FindMarket = Callable[[], AsyncMarket]
 """Returns the running market; raises `RampError` without one."""
 
-OnOffers = Callable[[Sequence[PricePoint]], None]
-"""Called with offers to a user."""
-
 
 class UserFeed:
     """The requests of one user.
@@ -49,17 +44,15 @@ class UserFeed:
     Args:
         user: local name.
         find_market: the market as this user.
-        on_offers: called with the offers of each round.
 
     Attributes:
         changes: of the sizes of this user's slots.
     """
 
-    def __init__(self, user: str, find_market: FindMarket, on_offers: OnOffers = lambda _: None) -> None:
+    def __init__(self, user: str, find_market: FindMarket) -> None:
         self._user = user
         self._find_market = find_market
         self._following = EveryUser(lambda _: find_market().watch(), lambda _, event: self._hear(event))
-        self._on_offers = on_offers
         self._stories: OrderedDict[str, AuctionStory] = OrderedDict()
         self._listeners: set[Listener] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -162,14 +155,11 @@ class UserFeed:
     async def _fill(self, market: AsyncMarket, story: AuctionStory, outcome: RequestOutcome) -> None:
         whole = await market.ask(dialogues.outcome(story.request_id)) or outcome
         story.end(whole)
-        self._on_offers(outcome_points(whole))
 
     def _take(self, event: Event) -> None:
         if isinstance(event, CancellationEnded) or self.changes.take(event):
             self._tell("")
             return
-        if isinstance(event, RoundClosed):
-            self._on_offers(round_points(event.request_id, event.record, self._clock.now()))
         request_id = request_of(event)
         if request_id and self._made(request_id).take(event, self._clock.now()):
             self._tell(request_id)
@@ -196,21 +186,16 @@ class UserFeed:
 
 
 class Feeds:
-    """The feeds of all users by name.
+    """The feeds of all users by name."""
 
-    Args:
-        prices: store of offers.
-    """
-
-    def __init__(self, prices: PriceHistory) -> None:
-        self._prices = prices
+    def __init__(self) -> None:
         self._feeds: dict[str, UserFeed] = {}
 
     def of(self, user: str, find_market: FindMarket) -> UserFeed:
         """Return the feed of a user; start it at the first call."""
         found = self._feeds.get(user)
         if found is None:
-            found = self._feeds[user] = UserFeed(user, find_market, partial(self._prices.offered, user))
+            found = self._feeds[user] = UserFeed(user, find_market)
             found.begin()
         return found
 

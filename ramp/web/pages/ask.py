@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from nicegui import events, ui
 
 from ramp.client import submission
+from ramp.client.access import market_domain, running
 from ramp.errors import ConfigurationError, DocumentError, RampError
-from ramp.model.instant import to_datetime
+from ramp.model.instant import DAY, HOUR, to_datetime
 from ramp.model.request import RequestForQuotation, RequestUnit
 from ramp.protocol.events import Approval, Preference
 from ramp.rfql.request_for_quotation import parse_request
 from ramp.rfql.xml import schema
 from ramp.runtime.clock import SystemClock
-from ramp.web.asking.draft import FIRST, MAIN, MORE, TORUS, UNITS_MAX, Draft, Field, UnitDraft, Wishes, greatest_cost
+from ramp.web.asking.draft import (
+    FIRST,
+    GROUPS,
+    MAIN,
+    PRESETS,
+    TORUS,
+    UNITS_MAX,
+    Draft,
+    Field,
+    UnitDraft,
+    Wishes,
+    greatest_cost,
+)
+from ramp.web.machines.sale_history import mean_price
 from ramp.web.pages import frame
-from ramp.web.pages.numbers import credits_named
+from ramp.web.pages.dialogs import mark
+from ramp.web.pages.numbers import credits_named, whole
 from ramp.web.pages.visit import Visit
 
 DOCUMENT_MAX: Final = 1 << 20
 """Maximum size of an uploaded document in bytes; one of 256 units has a tenth."""
 
 ROUNDS_MAX: Final = 50
+
+SELLER: Final = re.compile(r"[a-z0-9._-]{1,64}(@[a-z0-9.-]{1,64})?")
+"""Name of a seller in an address of this page."""
 
 NO_LIMIT: Final = "Best offers may cost more than the prices of the units: enter a maximum total cost."
 
@@ -35,6 +54,7 @@ class AskPage:
         self._draft = visit.site.drafts.of(visit.session.key)
         self._clock = SystemClock()
         self._told: object = None
+        self._fields: dict[str, ui.select | ui.input] = {}
 
     def build(self) -> None:
         frame.heading("New request")
@@ -95,6 +115,7 @@ class AskPage:
 
     def _draw_units(self) -> None:
         self._units.clear()
+        self._fields = {}
         with self._units:
             for number, unit in enumerate(self._draft.units, 1):
                 self._build_unit(number, unit)
@@ -108,21 +129,29 @@ class AskPage:
                     ui.button(icon="close", on_click=lambda: self._remove(unit)).props(
                         f'flat round dense aria-label="Remove unit {number}"'
                     )
+            with ui.element("div").classes("row").style("gap: .5rem").props('role="group" aria-label="Sizes"'):
+                for name in PRESETS:
+                    ui.button(name, on_click=lambda name=name: self._preset(unit, name)).props("outline no-caps dense")
             with ui.element("div").classes("ramp-fields"):
                 for each in MAIN:
-                    self._build_field(unit, each)
-            with ui.expansion("More terms").classes("full-width"), ui.element("div").classes("ramp-fields"):
-                for each in MORE:
-                    self._build_field(unit, each)
-            opened = any(unit.text(each.name) for each in TORUS)
-            expansion = ui.expansion("Torus", value=opened).classes("full-width")
-            with expansion, ui.element("div").classes("ramp-fields"):
-                for each in TORUS:
-                    self._build_field(unit, each)
-                turned = ui.checkbox("Allow rotation", value=unit.rotate)
-                turned.on_value_change(lambda event: self._turned(unit, bool(event.value)))
+                    self._build_field(number, unit, each)
+            opened = any(unit.text(each.name) for fields in GROUPS.values() for each in fields)
+            with ui.expansion("Expert terms", value=opened).classes("full-width"):
+                for title, fields in GROUPS.items():
+                    ui.label(title).classes("text-weight-medium q-mt-sm")
+                    with ui.element("div").classes("ramp-fields"):
+                        for each in fields:
+                            self._build_field(number, unit, each)
+                        if title == TORUS:
+                            turned = ui.checkbox("Allow rotation", value=unit.rotate)
+                            turned.on_value_change(lambda event: self._turned(unit, bool(event.value)))
 
-    def _build_field(self, unit: UnitDraft, each: Field) -> None:
+    def _preset(self, unit: UnitDraft, name: str) -> None:
+        unit.preset(name)
+        self._draw_units()
+        self._check()
+
+    def _build_field(self, number: int, unit: UnitDraft, each: Field) -> None:
         value = unit.texts.get(each.name, "")
         if each.choices:
             choices = schema.choices_of(each.choices) if isinstance(each.choices, str) else each.choices
@@ -132,6 +161,7 @@ class AskPage:
         else:
             drawn = ui.input(each.label, value=value, placeholder=each.hint)
         drawn.classes("full-width").on_value_change(lambda event: self._typed(unit, each, str(event.value or "")))
+        self._fields[f"unit {number}: {each.label}: "] = drawn
 
     def _typed(self, unit: UnitDraft, each: Field, text: str) -> None:
         unit.texts[each.name] = text
@@ -187,7 +217,13 @@ class AskPage:
             self._complain(error.reason)
         return None
 
+    def _mark(self, text: str) -> None:
+        """Show a fault at the field that it names; an empty text clears all fields."""
+        for label, drawn in self._fields.items():
+            mark(drawn, text.removeprefix(label) if text.startswith(label) else "")
+
     def _complain(self, text: str) -> None:
+        self._mark(text)
         if self._told == text:
             return
         self._told = text
@@ -204,11 +240,13 @@ class AskPage:
         self._buy.set_enabled(most is not None)
         if document is None:
             return
+        self._mark("")
         cost = NO_LIMIT if most is None else f"Maximum total cost: {credits_named(most)}."
         if approval is Approval.ASK and document.max_cost is None:
             cost += " You may also approve a dearer offer."
         units = [self._unit_text(unit) for unit in document.units]
-        told = (units, cost, document.warnings)
+        estimate = self._estimate(document)
+        told = (units, cost, estimate, document.warnings)
         if told == self._told:
             return
         self._told = told
@@ -220,8 +258,23 @@ class AskPage:
                 both = "Both" if len(units) == 2 else f"All {len(units)}"
                 ui.label(f"{both} are bought together or not at all.")
             ui.label(cost).classes("text-weight-medium")
+            if estimate:
+                ui.label(estimate).classes("ramp-quiet")
             for warning in document.warnings:
                 ui.label(warning).classes("ramp-wait")
+
+    def _estimate(self, document: RequestForQuotation) -> str:
+        """Say what was paid for the same in the last 24 hours; empty without sales."""
+        now = self._clock.now()
+        sales = self._visit.site.sales.since(now - DAY)
+        if not sales:
+            return ""
+        hours = sum(unit.cores.total * max(unit.run_duration(now), 0) for unit in document.units) / HOUR
+        mean, prices = mean_price(sales), [each.price for each in sales]
+        return (
+            f"Estimate: {whole(round(mean * hours))} credits at the mean price of the last 24 h, {mean:.2f}"
+            f" credits/core-hour (from {min(prices):.0f} to {max(prices):.0f})."
+        )
 
     def _unit_text(self, unit: RequestUnit) -> str:
         start = "as soon as possible"
@@ -243,7 +296,8 @@ class AskPage:
         if document is None:
             return
         market = self._visit.market()
-        options = self._draft.wishes.options(document.max_cost, quote_only=quote_only)
+        most = greatest_cost(document, self._draft.wishes.approval, self._clock.now())
+        options = self._draft.wishes.options(document.max_cost if quote_only else most, quote_only=quote_only)
         access = market.access
         try:
             asked = submission.submission([document], options, access.now(), access.new_id("request"))
@@ -255,5 +309,9 @@ class AskPage:
 
 
 async def build(visit: Visit) -> None:
-    """Fill the page."""
+    """Fill the page; `?at=NAME` asks a single seller."""
+    if (seller := visit.request.query_params.get("at", "")) and SELLER.fullmatch(seller):
+        domain = market_domain(visit.site.state, running(visit.site.state))
+        address = seller if "@" in seller else f"{seller}@{domain}"
+        visit.site.drafts.replace(visit.session.key, Draft([UnitDraft({**FIRST, "sites": address})]))
     AskPage(visit).build()

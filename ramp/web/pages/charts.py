@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from nicegui import ui
 
@@ -13,6 +13,9 @@ from ramp.web.live.story import AuctionStory
 Options = dict[str, Any]
 """A chart's options. Points are tuples: NiceGUI wraps every list and dict to observe changes, which is slow for
 thousands of points, but not tuples; in JSON they are the same."""
+
+_GROUPED: Final = r"(v) => String(v).replace(/\B(?=(\d{3})+$)/g, '\u202f')"
+"""How an axis writes its numbers, as the tables do."""
 
 LIGHT = {"ink": "#3d4a56", "line": "#d7dee5", "asked": "#b3541e", "best": "#1d5f8a", "offers": "#5d8f3a"}
 DARK = {"ink": "#c3ced8", "line": "#35414d", "asked": "#f0a065", "best": "#7fc1ea", "offers": "#a5d47e"}
@@ -37,7 +40,7 @@ def plain(dark: bool, *, x_name: str, y_name: str, x_type: str = "category") -> 
     """
     shown = colours(dark)
     text = {"color": shown["ink"]}
-    axis = {
+    axis: Options = {
         "nameTextStyle": text,
         "axisLabel": {**text, "hideOverlap": True},
         "axisLine": {"lineStyle": {"color": shown["ink"]}},
@@ -51,7 +54,14 @@ def plain(dark: bool, *, x_name: str, y_name: str, x_type: str = "category") -> 
         "tooltip": {"trigger": "axis", "confine": True},
         "grid": {"left": 56, "right": 24, "top": 60, "bottom": 46},
         "xAxis": {**axis, "type": x_type, "name": x_name, "nameLocation": "middle", "nameGap": 28},
-        "yAxis": {**axis, "type": "value", "name": y_name, "minInterval": 1, "scale": True},
+        "yAxis": {
+            **axis,
+            "axisLabel": {**axis["axisLabel"], ":formatter": _GROUPED},
+            "type": "value",
+            "name": y_name,
+            "minInterval": 1,
+            "scale": True,
+        },
         "series": [],
     }
 

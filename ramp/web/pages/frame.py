@@ -45,6 +45,10 @@ h1 { font-size: 1.5rem; font-weight: 650; margin: 0; line-height: 1.3 }
 h2 { font-size: 1.1rem; font-weight: 650; margin: 0 0 .4rem; line-height: 1.3 }
 .q-table__card, .q-table { background: transparent !important; color: var(--ramp-ink) !important; box-shadow: none }
 .q-table th { font-weight: 600; color: var(--ramp-quiet) }
+.ramp-tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(12.5rem, 1fr)); gap: 1rem; width: 100% }
+.ramp-tile { background: var(--ramp-card); border: 1px solid var(--ramp-line); border-radius: 12px;
+  padding: .8rem 1.1rem }
+.ramp-tile-value { font-size: 1.45rem; font-weight: 650 }
 .ramp-columns { display: grid; grid-template-columns: minmax(0, 1fr) 22rem; gap: 1rem; width: 100%;
   align-items: start }
 .ramp-fields { width: 100%; display: grid; grid-template-columns: repeat(auto-fill, minmax(11.5rem, 1fr));
@@ -70,10 +74,21 @@ main a { color: var(--ramp-mark) }
 """
 
 
+SIGNED_OUT: Final = """<script>
+setInterval(() => {
+  if (!window.socket || window.socket.connected) return;
+  fetch('/', {method: 'HEAD', redirect: 'manual'}).then((r) => { if (r.type === 'opaqueredirect') location.reload() })
+    .catch(() => {});
+}, 2000);
+</script>"""
+"""Reloads a page whose session has ended elsewhere, so that it shows the page to sign in."""
+
+
 def build_frame(visit: Visit, links: Mapping[str, str]) -> None:
     """Draw the header with links to pages, titles by their paths, and the state of the market."""
     ui.colors(primary="#1d5f8a", secondary="#51606e", accent="#e0902a", positive="#1b7a43", negative="#b3261e")
     ui.add_css(STYLE)
+    ui.add_head_html(SIGNED_OUT)
     here = visit.request.url.path
     with ui.header().classes("ramp-header items-center"):
         ui.label("RAMP").classes("ramp-brand q-mr-md")
@@ -128,6 +143,14 @@ def subheading(text: str) -> None:
 def card() -> ui.element:
     """Draw a card; what is drawn within its context is in the card."""
     return ui.element("section").classes("ramp-card")
+
+
+def tile(label: str, value: str, note: str) -> None:
+    """Draw a number that is read at a glance, with its unit or source below."""
+    with ui.element("div").classes("ramp-tile"):
+        ui.label(label).classes("ramp-quiet")
+        ui.label(value).classes("ramp-tile-value ramp-number")
+        ui.label(note).classes("ramp-quiet ramp-number")
 
 
 def draw_facts(

@@ -1,161 +1,314 @@
-"""The keeper's page: all accounts, transactions, machines and agents."""
+"""The keeper's page: health, trading, machines, accounts and agents, with the keeper's actions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import secrets
+from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final
 
-from nicegui import ui
+from nicegui import run, ui
 
 from ramp.client import dialogues
+from ramp.client.connecting import MarketOperator
 from ramp.client.dialogues import converse
-from ramp.client.machine_state import MachineState
-from ramp.client.swarm import status
-from ramp.control.headline import state_text
+from ramp.control.headline import headline, state_text
 from ramp.errors import RampError
 from ramp.model.contents import AccountLine, MarketOverview
+from ramp.model.contents.accounts import TransferKind
 from ramp.model.instant import HOUR, to_datetime
+from ramp.model.money import credits_of
 from ramp.runtime.clock import SystemClock
+from ramp.web.machines.sellers import Seller, sellers_of
+from ramp.web.metrics.levels import Levels
 from ramp.web.pages import frame
-from ramp.web.pages.numbers import amount
+from ramp.web.pages.charts import redraw
+from ramp.web.pages.dialogs import confirmed, mark
+from ramp.web.pages.machines.charts import price_chart
+from ramp.web.pages.market import price_text
+from ramp.web.pages.numbers import amount, credits_named, whole
+from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.row_tables import Column, Kind, table
 from ramp.web.pages.visit import Visit
 
-TRADES_SINCE = 24 * HOUR
-"""Period of the trades; `ramp bank overview` has all."""
+PERIOD: Final = 24 * HOUR
+"""Period of the trading that is shown; `ramp bank overview` has all."""
 
 LOOK_AGAIN_S: Final = 10.0
-"""Seconds between two queries to the machines."""
+"""Seconds between two queries to the machines and the bank."""
 
 
-async def build(visit: Visit) -> None:
-    """Fill the page."""
-    frame.heading("Market administration")
-    access = visit.site.keeper_access(visit.session)
-    since = SystemClock().now() - TRADES_SINCE
-    async with await access.open() as line:
-        found = await converse(line, dialogues.overview(since, None))
-    _build_bank(visit, found, access.domain)
-    await _build_machines(visit)
-    _build_agents(visit)
+class KeeperPage:
+    """The open page."""
 
+    def __init__(self, visit: Visit) -> None:
+        self._visit = visit
+        self._access = visit.site.keeper_access(visit.session)
+        self._operator = MarketOperator(visit.site.state)
 
-def _build_bank(visit: Visit, found: MarketOverview, domain: str) -> None:
-    def short(name: str) -> str:
-        return name.removesuffix(f"@{domain}") if domain else name
+    async def build(self) -> None:
+        with ui.element("div").classes("row items-baseline full-width").style("gap: .3rem 1rem"):
+            frame.heading("Market administration")
+            self._as_of = ui.label("Loading the market…").props('role="status"').classes("ramp-quiet ramp-number")
+        self._state = ui.element("section").classes("ramp-tiles").props('aria-label="State of the market"')
+        with frame.card():
+            frame.subheading("Prices paid and volume over 24 hours")
+            self._chart = ui.echart(price_chart((), 0, 1, self._visit.dark)).style("height: 20rem")
+            self._chart.props('role="img" aria-label="Prices paid and core-hours sold over 24 hours"')
+        with frame.card():
+            with ui.tabs().props("no-caps align=left") as tabs:
+                titles = ("Machines", "Accounts", "Transactions", "Refusals", "Agents")
+                drawn = [ui.tab(title) for title in titles]
+            with ui.tab_panels(tabs, value=drawn[0]).classes("full-width").style("background: transparent"):
+                builders = (self._machines, self._accounts, self._transactions, self._refusals, self._agents)
+                for tab, build in zip(drawn, builders, strict=True):
+                    with ui.tab_panel(tab).classes("q-pa-none q-pt-md"):
+                        build()
+        refresher = Refresher(self._look, 2.0)
+        self._visit.until_gone(self._visit.site.sale_watch.listen(refresher.changed))
+        await self._look()
+        ui.timer(LOOK_AGAIN_S, refresher.changed)
 
-    with frame.card():
-        frame.subheading("Accounts")
-        table(
+    # -- what there is -------------------------------------------------------------------------------------------
+
+    def _machines(self) -> None:
+        self._sellers = table(
             (
-                Column("Account", lambda each: short(each.account)),
+                Column("Machine", lambda each: each.name, link="/machines/"),
+                Column("Cores", lambda each: each.cores, Kind.NUMBER),
+                Column("In use", lambda each: each.busy, Kind.SHARE),
+                Column("Running jobs", lambda each: each.machine and each.machine.running_total, Kind.NUMBER),
+                Column("Waiting jobs", lambda each: each.waiting, Kind.NUMBER),
+                Column("Sold", lambda each: _slots(each, firm=True), Kind.NUMBER),
+                Column("Held", lambda each: _slots(each, firm=False), Kind.NUMBER),
+                Column("Start price (credits/core-hour)", lambda each: each.start_price, Kind.NUMBER),
+                Column("Agent", lambda each: each.agent),
+                Column("Queue data", lambda each: each.machine.source if each.machine else "(no answer)"),
+                Column("Change", lambda each: "" if each.agent == "at another site" else "Change", picks=True),
+            ),
+            key=lambda each: each.name,
+            empty="No sellers.",
+            name="Machines",
+            on_pick=self._change_seller,
+        )
+
+    def _accounts(self) -> None:
+        with ui.element("div").classes("row").style("gap: .6rem"):
+            ui.button("Deposit", on_click=self._ask_deposit).props("outline no-caps")
+            ui.button("Add a user", on_click=self._ask_user).props("outline no-caps")
+        self._listed = table(
+            (
+                Column("Account", lambda each: self._short(each.account)),
+                Column("Type", lambda each: each.kind),
                 Column("Balance (credits)", lambda each: each.balance, Kind.CREDITS),
                 Column("Reserved (credits)", lambda each: each.reserved, Kind.CREDITS),
                 Column("Overdraft (credits)", lambda each: each.credit_limit, Kind.CREDITS, _overdraft_text),
             ),
-            found.accounts,
+            name="Accounts",
         )
-    with frame.card():
-        frame.subheading("Transactions of the last 24 hours")
-        table(
+
+    def _transactions(self) -> None:
+        self._trades = table(
             (
                 Column("Time", lambda each: to_datetime(each.posted_at), Kind.TIME),
                 Column("Type", lambda each: each.kind),
-                Column("From", lambda each: short(each.debit_account)),
-                Column("To", lambda each: short(each.credit_account)),
-                Column("Credits", lambda each: each.amount, Kind.CREDITS),
+                Column("From", lambda each: self._short(each.debit_account)),
+                Column("To", lambda each: self._short(each.credit_account)),
+                Column("Amount (credits)", lambda each: each.amount, Kind.CREDITS),
             ),
-            reversed(found.trades),
-            empty="No transactions.",
+            empty="No transactions in 24 hours.",
+            name="Transactions of the last 24 hours",
         )
+
+    def _refusals(self) -> None:
+        self._since = ui.label().classes("ramp-quiet")
+        self._refused = table(
+            (
+                Column("Reason", lambda each: each[0].replace("_", " ")),
+                Column("Refusals", lambda each: each[1], Kind.NUMBER),
+            ),
+            empty="No refusals.",
+            name="Refusals by reason",
+        )
+
+    def _agents(self) -> None:
+        self._running = table(
+            (
+                Column("Agent", lambda each: each.name),
+                Column("Role", lambda each: each.role),
+                Column("State", state_text),
+                Column("Restarts", lambda each: each.restarts, Kind.NUMBER),
+                Column("Since", lambda each: _moment(each.since), Kind.TIME),
+            ),
+            name="Agents",
+        )
+
+    async def _look(self) -> None:
+        site, now = self._visit.site, SystemClock().now()
+        levels = await site.reader.read()
+        if levels.status is not None:
+            site.sale_watch.keep(levels.status.names("user"))
+            self._running.show(levels.status.agents)
+        async with await self._access.open() as line:
+            found = await converse(line, dialogues.overview(now - PERIOD, None))
+        sellers = sellers_of(levels)
+        answered = f"{len(levels.machines)} of {len(sellers)} machines answered"
+        self._as_of.set_text(f"as of {datetime.now(self._visit.zone):%H:%M:%S}, {answered}")
+        self._state.clear()
+        with self._state:
+            self._draw_state(levels, found)
+        redraw(self._chart, price_chart(site.sales.since(now - PERIOD), now - PERIOD, now, self._visit.dark))
+        self._sellers.show(sellers)
+        accounts: list[AccountLine] = sorted(found.accounts, key=_money_first)
+        self._listed.show(accounts)
+        self._trades.show(reversed(found.trades))
+        self._refused.show(site.sale_watch.refusals.most_common())
+        self._since.set_text(f"In the last rounds of all requests since {self._visit.moment(site.sale_watch.since)}.")
+
+    def _draw_state(self, levels: Levels, found: MarketOverview) -> None:
+        sales = self._visit.site.sales.since(SystemClock().now() - PERIOD)
+        if levels.status is not None:
+            told = headline(levels.status)
+            up = sum(each.is_up for each in levels.status.agents)
+            frame.tile("Health", told.health.value, told.why or f"{up} of {len(levels.status.agents)} agents up")
+        paid, back = (
+            sum(each.amount for each in found.trades if each.kind == kind)
+            for kind in (TransferKind.PAYMENT, TransferKind.REFUND)
+        )
+        volume = round(sum(each.core_hours for each in sales))
+        frame.tile("Paid, 24 h", amount(paid), f"credits, {amount(back)} refunded")
+        frame.tile("Clearing price, 24 h", price_text(sales), "credits/core-hour, mean by volume")
+        frame.tile("Sold, 24 h", whole(volume), f"core-hours in {whole(len(sales))} sales")
+        users = [each for each in found.accounts if each.kind == "user"]
+        frame.tile("Money of users", amount(sum(each.balance for each in users)), f"credits of {len(users)} users")
+
+    def _short(self, name: str) -> str:
+        return name.removesuffix(f"@{self._access.domain}") if self._access.domain else name
+
+    # -- what the keeper does ------------------------------------------------------------------------------------
+
+    async def _act(self, done: str, act: Callable[[], Awaitable[object]]) -> None:
+        try:
+            await act()
+        except RampError as error:
+            ui.notify(str(error), type="negative", multi_line=True, timeout=0, close_button="Close")
+            return
+        ui.notify(done, type="positive")
+        await self._look()
+
+    async def _ask_deposit(self) -> None:
+        with ui.dialog(value=True) as dialog, ui.card().classes("ramp-card"):
+            frame.subheading("Deposit")
+            to = ui.input("Account", placeholder="alice").classes("full-width")
+            credits_given = ui.input("Amount (credits)", placeholder="5000").classes("full-width")
+            ui.button("Continue", on_click=lambda: checked()).props("no-caps")  # noqa: PLW0108  # defined below
+
+        async def checked() -> None:
+            account = str(to.value or "").strip()
+            mark(to, "" if account else "missing account, for example alice")
+            if account and (given := _amount_in(credits_given)) is not None:
+                dialog.close()
+                await self._deposit(account, given)
+
+    async def _deposit(self, account: str, given: int) -> None:
+        deposit_id = f"deposit-{secrets.token_hex(8)}"  # so that a repeated click credits once
+
+        async def act() -> None:
+            async with await self._access.open() as line:
+                await converse(line, dialogues.deposit(account, given, "", deposit_id))
+
+        text = f"The market issues {credits_named(given)} to {account}. A deposit cannot be taken back."
+        if await confirmed(f"Deposit to {account}?", text, "Deposit"):
+            await self._act(f"{credits_named(given)} credited to {account}.", act)
+
+    async def _ask_user(self) -> None:
+        with ui.dialog(value=True) as dialog, ui.card().classes("ramp-card"):
+            frame.subheading("Add a user")
+            named = ui.input("Name", placeholder="carol").classes("full-width")
+            deposit = ui.input("Deposit (credits)", value="0").classes("full-width")
+            ui.button("Continue", on_click=lambda: checked()).props("no-caps")  # noqa: PLW0108  # defined below
+
+        async def checked() -> None:
+            name = str(named.value or "").strip()
+            mark(named, "" if name else "missing name, for example carol")
+            if name and (given := _amount_in(deposit, zero=True)) is not None:
+                dialog.close()
+                await self._add_user(name, given)
+
+    async def _add_user(self, name: str, given: int) -> None:
+        async def act() -> None:
+            await run.io_bound(self._operator.add_user, name, deposit=amount(given).replace("\u202f", ""))
+
+        text = f"{name} gets an agent, keys and an account with {credits_named(given)}."
+        if await confirmed(f"Add the user {name}?", text, "Add the user"):
+            done = f"{name} was added. `ramp web --link --user {name}` prints a login link."
+            await self._act(done, act)
+
+    def _change_seller(self, name: str) -> None:
+        seller = next((each for each in sellers_of(self._visit.site.reader.latest) if each.name == name), None)
+        if seller is None:
+            return
+        with ui.dialog(value=True) as dialog, ui.card().classes("ramp-card"):
+            frame.subheading(f"Change {name}")
+            price = ui.number("Start price (credits/core-hour)", value=seller.start_price, min=1, precision=0)
+            price.classes("full-width")
+            with ui.element("div").classes("row").style("gap: .6rem"):
+                ui.button("Set the price", on_click=lambda: priced()).props("no-caps")  # noqa: PLW0108
+                drain = "Resume sales" if seller.is_draining else "Drain"
+                ui.button(drain, on_click=lambda: drained()).props("outline no-caps")  # noqa: PLW0108
+
+        async def priced() -> None:
+            given = int(price.value or 0)
+            mark(price, "" if given > 0 else "expected a whole number of at least 1")
+            if given > 0:
+                dialog.close()
+                text = f"New offers start at {whole(given)} credits/core-hour. Existing offers keep their price."
+                if await confirmed(f"Set the price of {name}?", text, "Set the price"):
+                    await self._operate("The price is set.", self._operator.set_resource, name, start_price=given)
+
+        async def drained() -> None:
+            dialog.close()
+            if seller.is_draining:
+                await self._operate(f"{name} sells again.", self._operator.resume_resource, name)
+                return
+            text = "It sells nothing new, also after a restart. Existing reservations stay."
+            if await confirmed(f"Drain {name}?", text, "Drain"):
+                await self._operate(f"{name} is draining.", self._operator.drain_resource, name)
+
+    async def _operate(self, done: str, change: Callable[..., object], name: str, **values: object) -> None:
+        await self._act(done, lambda: run.io_bound(change, name, **values))
+
+
+def _amount_in(field: ui.input, *, zero: bool = False) -> int | None:
+    """Read an amount in minor units; if it is invalid, show why at its field and return None."""
+    try:
+        found = credits_of(str(field.value or ""), zero=zero)
+    except ValueError as error:
+        mark(field, str(error))
+        return None
+    mark(field, "")
+    return found
+
+
+def _money_first(account: AccountLine) -> tuple[bool, str]:
+    return not (account.balance or account.reserved), account.account
 
 
 def _overdraft_text(account: AccountLine) -> str:
     return amount(account.credit_limit) if account.is_limited else "no limit"
 
 
-async def _build_machines(visit: Visit) -> None:
-    with frame.card():
-        frame.subheading("Machines")
-        told = frame.waiting("Loading the machines…")
-        room = ui.element("div").classes("full-width")
-        with room:
-            drawn = table(
-                (
-                    Column("Machine", lambda seller: seller.name, link="/machines/"),
-                    Column("Cores", _of(lambda machine: machine.cores), Kind.NUMBER),
-                    Column("In use (%)", _of(_busy_per_cent), Kind.NUMBER),
-                    Column("Running jobs", _of(lambda machine: machine.running_total), Kind.NUMBER),
-                    Column("Waiting jobs", _of(lambda machine: machine.queued_total), Kind.NUMBER),
-                    Column("Reservations sold", _of(lambda machine: _slots(machine, firm=True)), Kind.NUMBER),
-                    Column("Reservations held", _of(lambda machine: _slots(machine, firm=False)), Kind.NUMBER),
-                    Column("Start price (credits/core-hour)", _of(lambda machine: machine.start_price), Kind.NUMBER),
-                    Column("Agent", lambda seller: seller.agent),
-                    Column("Queue data", _of(lambda machine: machine.source, "(no answer)")),
-                ),
-                key=lambda seller: seller.name,
-                empty="No sellers.",
-            )
-        room.set_visibility(False)
-
-    async def look() -> None:
-        levels = await visit.site.reader.read()
-        agents = levels.status.agents if levels.status is not None else ()
-        sellers = {agent.name: state_text(agent) for agent in agents if agent.role == "resource"}
-        names = sorted({*sellers, *levels.machines})
-        room.set_visibility(True)
-        told.set_text(f"{len(levels.machines)} of {len(names)} machines answered")
-        drawn.show(_Seller(name, sellers.get(name, "at another site"), levels.machines.get(name)) for name in names)
-
-    await look()
-    ui.timer(LOOK_AGAIN_S, look, immediate=False)
+def _slots(seller: Seller, *, firm: bool) -> int | None:
+    return None if seller.machine is None else sum(each.firm == firm for each in seller.machine.reservations)
 
 
-class _Seller(NamedTuple):
-    """A seller, the state of its agent, and its machine's answer."""
-
-    name: str
-    agent: str
-    machine: MachineState | None
-
-
-def _of(value: Callable[[MachineState], object], unknown: object = None) -> Callable[[_Seller], object]:
-    return lambda seller: unknown if seller.machine is None else value(seller.machine)
-
-
-def _busy_per_cent(machine: MachineState) -> int:
-    return 100 * machine.cores_busy // max(machine.cores, 1)
-
-
-def _slots(machine: MachineState, *, firm: bool) -> int:
-    return sum(each.firm == firm for each in machine.reservations)
-
-
-def _build_agents(visit: Visit) -> None:
-    with frame.card():
-        frame.subheading("Agents")
-        try:
-            found = status(visit.site.state)
-        except RampError as error:
-            frame.problem(error)
-            return
-        agents = found.agents if found is not None else ()
-        ui.label(f"{len(agents)} agents").classes("ramp-quiet")
-        table(
-            (
-                Column("Agent", lambda each: each.name),
-                Column("Role", lambda each: each.role),
-                Column("State", state_text),
-                Column("Restarts", lambda each: each.restarts, Kind.NUMBER),
-                Column("Since", lambda each: _since(each.since), Kind.TIME),
-            ),
-            agents,
-        )
-
-
-def _since(moment: str) -> datetime | None:
+def _moment(text: str) -> datetime | None:
     try:
-        return datetime.fromisoformat(moment)
+        return datetime.fromisoformat(text)
     except ValueError:
         return None
+
+
+async def build(visit: Visit) -> None:
+    """Fill the page."""
+    await KeeperPage(visit).build()

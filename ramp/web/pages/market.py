@@ -1,54 +1,153 @@
-"""The first page: the sellers."""
+"""The first page: the state of the market, and its sellers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
 
-from ramp.client.machine_state import MachineState
-from ramp.client.results import Resource
-from ramp.errors import RampError
+from nicegui import ui
+
+from ramp.model.instant import HOUR, Instant
 from ramp.runtime.clock import SystemClock
+from ramp.web.machines.sale_history import Sale, mean_price
+from ramp.web.machines.sellers import Seller, sellers_of
 from ramp.web.pages import frame
+from ramp.web.pages.numbers import credits_named, whole
+from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.row_tables import Column, Kind, table
 from ramp.web.pages.visit import Visit
+
+LOOK_AGAIN_S: Final = 10.0
+"""Seconds between two queries to the machines; sales are shown at once."""
+
+SALES_PAUSE_S: Final = 1.0
+"""Minimum seconds between two drawings after sales."""
+
+PERIOD: Final = 24 * HOUR
+"""Period of the sales that are shown."""
+
+CURVE_POINTS: Final = 16
+"""Points of the line of a seller's prices."""
+
+ALL: Final = "all"
+"""The choice of every architecture."""
+
+
+class MarketPage:
+    """The open page."""
+
+    def __init__(self, visit: Visit) -> None:
+        self._visit = visit
+        self._short = visit.market().short
+
+    async def build(self) -> None:
+        with ui.element("div").classes("row items-baseline full-width").style("gap: .3rem 1rem"):
+            frame.heading("Market")
+            self._as_of = ui.label("Loading the machines…").props('role="status"').classes("ramp-quiet ramp-number")
+        if self._visit.site.notice:
+            ui.label(self._visit.site.notice).classes("ramp-quiet")
+        self._state = ui.element("section").classes("ramp-tiles").props('aria-label="State of the market"')
+        with frame.card():
+            with ui.element("div").classes("row items-end full-width").style("gap: .4rem 1.2rem"):
+                frame.subheading("Sellers")
+                ui.space()
+                search = ui.input("Search").props("dense clearable").style("width: 12rem")
+                self._choice = ui.select([ALL], value=ALL, label="Architecture", on_change=self._draw_sellers)
+                self._choice.props("dense").style("width: 10rem")
+            self._sellers = table(
+                (
+                    Column(
+                        "Seller",
+                        lambda each: each.name,
+                        text=lambda each: each.name + (" (draining)" if each.is_draining else ""),
+                        link="/machines/",
+                    ),
+                    Column("Free cores", lambda each: each.cores_free, Kind.NUMBER),
+                    Column("of", lambda each: each.cores, Kind.NUMBER),
+                    Column("In use", lambda each: each.busy, Kind.SHARE),
+                    Column("Waiting jobs", lambda each: each.waiting, Kind.NUMBER),
+                    Column("Start price (credits/core-hour)", lambda each: each.start_price, Kind.NUMBER),
+                    Column("Last sale (credits/core-hour)", self._last_price, Kind.CREDITS),
+                    Column("Prices over 24 h", lambda each: curve_of(self._sales[each.name]), curve=True),
+                    Column("Architecture", lambda each: each.architecture or each.agent),
+                    Column("New request", lambda each: "Ask here", link="/ask?at="),
+                ),
+                key=lambda each: each.name,
+                empty="No sellers.",
+                name="Sellers",
+            )
+            search.bind_value_to(self._sellers.drawn, "filter", forward=lambda text: text or None)
+        self._sales: dict[str, list[Sale]] = defaultdict(list)
+        self._found: list[Seller] = []
+        refresher = Refresher(self._draw, SALES_PAUSE_S)
+        self._visit.until_gone(self._visit.site.sale_watch.listen(refresher.changed))
+        await self._draw()
+        ui.timer(LOOK_AGAIN_S, refresher.changed)
+
+    async def _draw(self) -> None:
+        levels = await self._visit.site.reader.read()
+        if levels.status is not None:
+            self._visit.site.sale_watch.keep(levels.status.names("user"))
+        now = SystemClock().now()
+        sales = self._visit.site.sales.since(now - PERIOD)
+        self._sales = defaultdict(list)
+        for each in sales:
+            self._sales[self._short(each.resource)].append(each)
+        self._found = sellers_of(levels)
+        self._as_of.set_text(f"as of {datetime.now(self._visit.zone):%H:%M:%S}")
+        self._state.clear()
+        with self._state:
+            self._draw_state(sales, now)
+        architectures = [ALL, *sorted({each.architecture for each in self._found} - {""})]
+        if self._choice.options != architectures:
+            self._choice.set_options(architectures, value=self._choice.value)
+        self._draw_sellers()
+
+    def _draw_state(self, sales: Sequence[Sale], now: Instant) -> None:
+        hour = [each for each in sales if each.at >= now - HOUR]
+        answered = [each for each in self._found if each.machine is not None]
+        free, cores = sum(each.cores_free or 0 for each in answered), sum(each.cores or 0 for each in answered)
+        volume = round(sum(each.core_hours for each in sales))
+        frame.tile("Price paid, last hour", price_text(hour), "credits/core-hour")
+        lowest, highest = (f"{way(each.price for each in sales):.0f}" if sales else "" for way in (min, max))
+        frame.tile(
+            "Price paid, 24 h", price_text(sales), f"from {lowest} to {highest}" if sales else "credits/core-hour"
+        )
+        frame.tile("Sold, 24 h", whole(volume), f"core-hours for {credits_named(sum(each.cost for each in sales))}")
+        frame.tile("Sales, 24 h", whole(len(sales)), f"{whole(len(hour))} in the last hour")
+        frame.tile("Free cores now", whole(free), f"of {whole(cores)} on {len(answered)} machines")
+
+    def _draw_sellers(self) -> None:
+        wanted = self._choice.value
+        self._sellers.show(each for each in self._found if wanted in (ALL, each.architecture))
+
+    def _last_price(self, seller: Seller) -> int | None:
+        sold = self._sales[seller.name]
+        return round(100 * sold[-1].price) if sold else None
+
+
+def price_text(sales: Sequence[Sale]) -> str:
+    """Write the mean price of sales; a dash without any."""
+    return f"{mean_price(sales):.2f}" if sales else "–"
+
+
+def curve_of(sales: Sequence[Sale]) -> str:
+    """Return the mean prices of equal numbers of sales as points of a line within 100 x 24; empty without sales."""
+    if not sales:
+        return ""
+    number = min(max(len(sales), 2), CURVE_POINTS)  # of a single sale, both ends of a level line
+    shares = [
+        sales[place * len(sales) // number : (place + 1) * len(sales) // number] or sales for place in range(number)
+    ]
+    prices = [mean_price(share) for share in shares]
+    low, high = min(prices), max(prices)
+    step = 100 / (len(prices) - 1)
+    heights = (22 - 20 * (each - low) / (high - low) if high > low else 12 for each in prices)
+    return " ".join(f"{step * place:.1f},{height:.1f}" for place, height in enumerate(heights))
 
 
 async def build(visit: Visit) -> None:
     """Fill the page."""
-    frame.heading("Sellers")
-    with frame.card():
-        asking = frame.waiting("Loading the machines…")
-        try:
-            found = await visit.market().resources(machines=True)
-        except RampError as error:
-            frame.problem(error)
-            return
-        finally:
-            asking.delete()
-        machines = {each.name: each.machine for each in found if each.machine is not None}
-        prices = {name: each.start_price for name, each in machines.items() if each.start_price is not None}
-        visit.site.prices.start_prices(prices, SystemClock().now())
-        table(
-            (
-                Column(
-                    "Resource", lambda each: each.name + (" (draining)" if each.draining else ""), link="/machines/"
-                ),
-                Column("Cores", _of(lambda machine: machine.cores), Kind.NUMBER),
-                Column("Free cores", _of(_free_text), Kind.NUMBER),
-                Column("Waiting jobs", _of(lambda machine: machine.queued_total), Kind.NUMBER),
-                Column("Start price (credits/core-hour)", _of(lambda machine: machine.start_price), Kind.NUMBER),
-                Column("Architecture", _of(lambda machine: machine.architecture)),
-            ),
-            found,
-            key=lambda each: each.name,
-            empty="No sellers.",
-        )
-
-
-def _of(value: Callable[[MachineState], object]) -> Callable[[Resource], object]:
-    """Return a value of a seller's machine, None if it has not answered."""
-    return lambda each: None if each.machine is None else value(each.machine)
-
-
-def _free_text(machine: MachineState) -> str:
-    return f"{machine.cores_free} ({100 * machine.cores_free // max(machine.cores, 1)} %)"
+    await MarketPage(visit).build()

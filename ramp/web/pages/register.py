@@ -69,7 +69,7 @@ def _shown(site: Site, page: Page) -> Callable[[Request], Awaitable[None]]:
         client.on_delete(lambda: site.owners.pop(client.id, None))
         visit = Visit(site, session, request, client)
         frame.build_frame(visit, links_for(session.role))
-        with ui.element("main").classes("column full-width").style("gap: 1rem"):
+        with ui.element("div").classes("column full-width").style("gap: 1rem"):  # in NiceGUI's `main`
             if page.role not in (None, session.role):
                 ui.label(f"This page is for the {page.role} only.")
                 return
@@ -77,6 +77,7 @@ def _shown(site: Site, page: Page) -> Callable[[Request], Awaitable[None]]:
                 return
             try:
                 await page.build(visit)
+                ui.label(f"Times: {visit.zone_text}").classes("ramp-quiet text-caption")
             except PageClosed:
                 return
             except Exception as error:

@@ -168,7 +168,8 @@ def table(
     drawn.classes("full-width ramp-number").props("dense")
     for number, each in enumerate(columns):
         if not each.is_plain:
-            drawn.add_slot(f"body-cell-c{number}", each.slot(number))
+            cell = each.slot(number)
+            drawn.add_slot(f"body-cell-c{number}", cell)
     if on_pick is not None:
         drawn.on(PICK, lambda event: on_pick(str(event.args)))
     found = RowTable(columns, key, drawn, note)

@@ -222,11 +222,11 @@ def test_a_start_probability_is_written_and_what_cannot_have_one_is_refused(tmp_
 def test_sites_are_written_once_each_in_lower_case_and_what_is_no_domain_is_refused(tmp_path, capsys):
     path, template = tmp_path / "there.xml", tmp_path / "there.toml"
     terms = ["--cores", "8", "--price", "70", "--walltime", "1h"]
-    named = ["--site", "West.example", "--site", "south.example", "--site", "west.example"]
+    named = ["--site", "West.example", "--site", "south1@south.example", "--site", "west.example"]
     assert main(["rfq", "new", *terms, *named, "-o", str(path)]) == 0
-    assert load_request(path).units[0].sites == ("west.example", "south.example")
+    assert load_request(path).units[0].sites == ("west.example", "south1@south.example")
     assert main(["rfq", "validate", str(path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)[0]["units"][0]["sites"] == ["west.example", "south.example"]
+    assert json.loads(capsys.readouterr().out)[0]["units"][0]["sites"] == ["west.example", "south1@south.example"]
     template.write_text('site = "north.example south.example"')
     assert main(["rfq", "new", *terms, "--template", str(template), "-o", str(path)]) == 0
     assert load_request(path).units[0].sites == ("north.example", "south.example")
@@ -234,8 +234,8 @@ def test_sites_are_written_once_each_in_lower_case_and_what_is_no_domain_is_refu
     assert load_request(path).units[0].sites is None
     capsys.readouterr()
     for command in (["rfq", "new", *terms], ["submit", str(path)], ["quote", str(path)]):
-        assert main([*command, "--site", "west1@west.example"]) == 2
-        assert "--site 'west1@west.example' is not a domain" in capsys.readouterr().err
+        assert main([*command, "--site", "west1@"]) == 2
+        assert "--site 'west1@' is neither a site nor a seller" in capsys.readouterr().err
 
 
 def test_a_written_request_shows_its_window_in_the_zone_of_the_reader(new_york, tmp_path, capsys):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from math import isnan
 from typing import Final
 
 from ramp.client.machine_state import MachineState
+from ramp.model.instant import Instant
 from ramp.web.machines.core_rows import Bar
-from ramp.web.machines.price_history import PricePoint
+from ramp.web.machines.sale_history import Sale, mean_price
 from ramp.web.pages.charts import Options, colours, plain
 
 PALETTE: Final = (
@@ -19,6 +20,9 @@ PALETTE: Final = (
 
 SOLD: Final = "#d6006c"
 """Colour of slots that the market has sold; jobs do not use it. Held slots are half transparent."""
+
+INTERVALS: Final = 48
+"""Intervals of the chart of prices."""
 
 KINDS: Final = {"running": "#4e79a7", "waiting": "#8a97a3", "sold": SOLD, "held": "#e58bb5"}
 """Colours of bars of cores."""
@@ -122,28 +126,61 @@ def core_chart(
     return options
 
 
-def price_series(points: Sequence[PricePoint]) -> dict[str, list[PricePoint]]:
-    """Return the series of the chart of prices by name: offers and start prices of each resource."""
-    found: dict[str, list[PricePoint]] = {}
-    for each in points:
-        name = each.resource if each.request_id else f"{each.resource} (start price)"
-        found.setdefault(name, []).append(each)
-    return dict(sorted(found.items()))
+def price_chart(sales: Sequence[Sale], begin: Instant, until: Instant, dark: bool) -> Options:
+    """Return the chart of prices paid: the mean by interval, the band from lowest to highest, and the volume below.
 
+    Args:
+        sales: of the period.
+        begin: left end of the picture.
+        until: right end of the picture.
+        dark: whether the page is dark.
+    """
+    step = max((until - begin) // INTERVALS, 1)
+    intervals: dict[int, list[Sale]] = {}
+    for each in sales:
+        intervals.setdefault(min((each.at - begin) // step, INTERVALS - 1), []).append(each)
+    middles = {number: (begin + number * step + step // 2) // 1000 for number in sorted(intervals)}
+    spread = {number: (min(prices), max(prices)) for number, sold in intervals.items() if (prices := _prices(sold))}
 
-def price_chart(series: dict[str, list[PricePoint]], dark: bool) -> Options:
-    """Return the chart of prices: offers as points, start prices as dashed steps, a colour for each resource."""
+    def points(value: Callable[[int], float]) -> tuple[tuple[int, float], ...]:
+        return tuple((at, round(value(number), 2)) for number, at in middles.items())
+
     options = _over_time(dark, "credits/core-hour")
-    options["legend"] |= {"type": "scroll"}
-    options["tooltip"] = {"trigger": "item", "confine": True}
-    resources = sorted({points[0].resource for points in series.values()})
-    options["series"] = []
-    for name, points in series.items():
-        colour = PALETTE[resources.index(points[0].resource) % len(PALETTE)]
-        data = tuple((each.at // 1000, each.price) for each in points)
-        if points[0].request_id:
-            drawn: Options = {"type": "scatter", "symbolSize": 9}
-        else:
-            drawn = {"type": "line", "step": "end", "symbolSize": 6, "lineStyle": {"type": "dashed", "width": 2}}
-        options["series"].append({"name": name, "data": data, "color": colour, **drawn})
+    shown = colours(dark)
+    time_axis = {**options["xAxis"], "min": begin // 1000, "max": until // 1000}
+    options["grid"] = [{"left": 72, "right": 24, "top": 64, "bottom": 126}, {"left": 72, "right": 24, "bottom": 30,
+                                                                             "height": 54}]  # fmt: skip
+    options["xAxis"] = [{**time_axis, "axisLabel": {"show": False}}, {**time_axis, "gridIndex": 1}]
+    options["yAxis"] = [options["yAxis"], {**options["yAxis"], "name": "core-hours", "gridIndex": 1, "splitNumber": 2}]
+    options["legend"]["data"] = ["mean price", "core-hours"]
+    band = {"type": "line", "stack": "band", "symbol": "none", "silent": True, "lineStyle": {"opacity": 0}}
+    options["series"] = [
+        {"name": "lowest", **band, "data": points(lambda number: spread[number][0])},
+        {
+            "name": "highest above lowest",
+            **band,
+            "data": points(lambda number: spread[number][1] - spread[number][0]),
+            "areaStyle": {"color": shown["best"], "opacity": 0.2},
+        },
+        {
+            "name": "mean price",
+            "type": "line",
+            "symbolSize": 5,
+            "data": points(lambda number: mean_price(intervals[number])),
+            "color": shown["best"],
+        },
+        {
+            "name": "core-hours",
+            "type": "bar",
+            "xAxisIndex": 1,
+            "yAxisIndex": 1,
+            "data": points(lambda number: sum(each.core_hours for each in intervals[number])),
+            "color": shown["offers"],
+            "barMaxWidth": 12,
+        },
+    ]
     return options
+
+
+def _prices(sales: Sequence[Sale]) -> list[float]:
+    return [each.price for each in sales]

@@ -9,7 +9,6 @@ from nicegui import ui
 
 from ramp.client.machine_state import MachineState
 from ramp.errors import RampError
-from ramp.model.instant import from_datetime
 from ramp.web.machines.core_rows import core_bars
 from ramp.web.machines.torus_map import TorusMap, torus_map
 from ramp.web.pages import frame
@@ -115,8 +114,6 @@ class MachinePage:
     def show(self, state: MachineState) -> None:
         self._state = state
         self._problem.set_visibility(False)
-        if state.start_price is not None:
-            self._visit.site.prices.start_prices({self._name: state.start_price}, from_datetime(state.time))
         self._facts.clear()
         with self._facts:
             frame.draw_facts(self._visit, self._described(state))

@@ -1,108 +1,95 @@
-"""Prices over time: start prices of resources, offers to the user, and their auction rounds."""
+"""Prices paid over time, with their spread and the volume sold."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from nicegui import ui
-from nicegui.events import EChartPointClickEventArguments
 
-from ramp.errors import RampError
-from ramp.model.instant import to_datetime
+from ramp.model.instant import DAY, HOUR, SECOND, to_datetime
 from ramp.runtime.clock import SystemClock
-from ramp.web.machines.price_history import PricePoint
+from ramp.web.machines.sale_history import Sale
+from ramp.web.machines.sellers import sellers_of
 from ramp.web.pages import frame
 from ramp.web.pages.charts import redraw
-from ramp.web.pages.machines.charts import price_chart, price_series
+from ramp.web.pages.machines.charts import price_chart
+from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.row_tables import Column, Kind, table
 from ramp.web.pages.visit import Visit
 
-LOOK_AGAIN_S: Final = 5.0
-"""Seconds between two checks for new prices."""
+PERIODS: Final = {HOUR: "1 hour", DAY: "24 hours", 7 * DAY: "7 days", 30 * DAY: "30 days"}
+
+PAUSE_S: Final = 2.0
+"""Minimum seconds between two drawings."""
 
 LATEST_MAX: Final = 200
-"""Latest prices in the table."""
+"""Latest sales in the table."""
 
-
-async def build(visit: Visit) -> None:
-    """Fill the page."""
-    frame.heading("Prices over time")
-    try:
-        found = await visit.market().resources(machines=True)
-    except RampError as error:
-        frame.problem(error)  # the last known prices stay visible
-    else:
-        first = {
-            each.name: each.machine.start_price
-            for each in found
-            if each.machine is not None and each.machine.start_price is not None
-        }
-        visit.site.prices.start_prices(first, SystemClock().now())
-    visit.feed()  # its record fills gaps
-    PricesPage(visit).build()
+ALL: Final = "all machines"
 
 
 class PricesPage:
-    """The page of prices."""
+    """The open page."""
 
     def __init__(self, visit: Visit) -> None:
         self._visit = visit
         self._short = visit.market().short
-        self._points: tuple[PricePoint, ...] = ()
-        self._series: dict[str, list[PricePoint]] = {}
 
-    def build(self) -> None:
+    async def build(self) -> None:
+        frame.heading("Prices paid")
         with frame.card():
+            with ui.element("div").classes("row items-end full-width").style("gap: .4rem 1.2rem"):
+                self._choice = ui.select([ALL], value=ALL, label="Machines", on_change=self._draw)
+                self._period = ui.select(PERIODS, value=DAY, label="Period", on_change=self._draw)
+                for drawn in (self._choice, self._period):
+                    drawn.props("dense").style("width: 14rem")
+            self._chart = ui.echart(price_chart((), 0, 1, self._visit.dark)).style("height: 24rem")
+            self._chart.props('role="img" aria-label="Prices paid and volume over time, as in the table"')
             ui.label(
-                "Dots: offers in your auctions. Dashed lines: start prices. Click a dot for its auction rounds."
+                "Line: mean price paid, weighted by core-hours. Band: lowest to highest price. Bars: core-hours sold."
             ).classes("ramp-quiet")
-            self._chart = ui.echart(price_chart({}, self._visit.dark), on_point_click=self._clicked)
-            self._chart.style("height: 24rem").props('role="img" aria-label="Prices over time, as in the table"')
-        self._behind = frame.card()
-        self._behind.set_visibility(False)
         with frame.card():
-            frame.subheading(f"The latest {LATEST_MAX} prices")
-            self._latest = table(self._columns(), empty="No prices yet.")
-        self._look()
-        ui.timer(LOOK_AGAIN_S, self._look)
-
-    def _look(self) -> None:
-        kept = self._visit.site.prices.points(self._visit.session.name)
-        points = tuple(replace(each, resource=self._short(each.resource)) for each in kept)
-        if points == self._points:
-            return
-        self._points = points
-        self._series = price_series(points)
-        redraw(self._chart, price_chart(self._series, self._visit.dark))
-        self._latest.show(reversed(points[-LATEST_MAX:]))
-
-    def _columns(self) -> tuple[Column, ...]:
-        short_id = self._visit.short_id
-        return (
-            Column("Time", lambda point: to_datetime(point.at), Kind.TIME),
-            Column("Resource", lambda point: point.resource),
-            Column("Credits/core-hour", lambda point: point.price, Kind.NUMBER),
-            Column("Round", lambda point: point.round_number or "start price", Kind.NUMBER),
-            Column("Unit", lambda point: point.unit or "", Kind.NUMBER),
-            Column("Request", lambda point: short_id(point.request_id) if point.request_id else ""),
-        )
-
-    def _clicked(self, event: EChartPointClickEventArguments) -> None:
-        points = self._series.get(event.series_name, [])
-        if 0 <= event.data_index < len(points) and points[event.data_index].request_id:
-            self._show_rounds(points[event.data_index])
-
-    def _show_rounds(self, point: PricePoint) -> None:
-        behind = [each for each in self._points if each.request_id == point.request_id]
-        behind.sort(key=lambda each: (each.round_number, each.unit, each.price, each.resource))
-        self._behind.clear()
-        self._behind.set_visibility(True)
-        with self._behind:
-            frame.subheading(f"Auction rounds of request {self._visit.short_id(point.request_id)}")
-            ui.label(
-                f"{point.resource} offered {point.price} credits/core-hour in round {point.round_number}"
-                f" for unit {point.unit}, {self._visit.moment(to_datetime(point.at))}."
+            frame.subheading(f"The latest {LATEST_MAX} sales")
+            self._latest = table(
+                (
+                    Column("Time", lambda sale: to_datetime(sale.at), Kind.TIME),
+                    Column("Seller", lambda sale: self._short(sale.resource)),
+                    Column("Cores", lambda sale: sale.cores, Kind.NUMBER),
+                    Column("Duration (min)", lambda sale: round(sale.duration / SECOND / 60), Kind.NUMBER),
+                    Column("Price (credits/core-hour)", lambda sale: round(100 * sale.price), Kind.CREDITS),
+                    Column("Cost (credits)", lambda sale: sale.cost, Kind.CREDITS),
+                ),
+                empty="No sales in this period.",
+                name="Latest sales",
             )
-            table(self._columns()[1:5], behind)
-            ui.link("Full auction", f"/requests/{point.request_id}")
+        refresher = Refresher(self._draw, PAUSE_S)
+        self._visit.until_gone(self._visit.site.sale_watch.listen(refresher.changed))
+        await self._look_at_machines()
+        self._draw()
+        ui.timer(60.0, refresher.changed)
+
+    async def _look_at_machines(self) -> None:
+        levels = await self._visit.site.reader.read()
+        if levels.status is not None:
+            self._visit.site.sale_watch.keep(levels.status.names("user"))
+        found = sellers_of(levels)
+        self._architecture = {each.name: each.architecture for each in found}
+        classes = sorted({each.architecture for each in found} - {""})
+        self._choice.set_options([ALL, *classes, *(each.name for each in found)], value=ALL)
+
+    def _draw(self) -> None:
+        now = SystemClock().now()
+        begin = now - int(self._period.value)
+        chosen = str(self._choice.value)
+        sales = [each for each in self._visit.site.sales.since(begin) if self._is_of(each, chosen)]
+        redraw(self._chart, price_chart(sales, begin, now, self._visit.dark))
+        self._latest.show(reversed(sales[-LATEST_MAX:]))
+
+    def _is_of(self, sale: Sale, chosen: str) -> bool:
+        name = self._short(sale.resource)
+        return chosen in (ALL, name, self._architecture.get(name))
+
+
+async def build(visit: Visit) -> None:
+    """Fill the page."""
+    await PricesPage(visit).build()

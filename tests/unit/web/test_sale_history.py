@@ -1,0 +1,79 @@
+"""Sales over time: what counts as one, how many are kept, a file that fails, and what pages make of them."""
+
+import logging
+
+from ramp.model.instant import HOUR, MINUTE
+from ramp.model.offer import Offer
+from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus
+from ramp.web.machines.sale_history import Sale, SaleHistory, mean_price, sales_of
+from ramp.web.pages.machines.charts import INTERVALS, price_chart
+from ramp.web.pages.market import curve_of
+from tests.unit.web.test_story import NOW
+
+
+def sale(number, at=0, cores=1, cost=100, resource="a"):
+    return Sale(f"agreement-{number}", NOW + at, resource, cores, HOUR, cost)
+
+
+def test_only_what_was_paid_is_a_sale():
+    offer = Offer("o", "r", 1, "a", NOW + HOUR, NOW + 3 * HOUR, 8, 50, "here", HOUR)
+    bought = BoughtUnit(1, offer, 4, agreement_id="agreement-1", paid=70_000)
+    ended = RequestOutcome("r", RequestStatus.COMMITTED, "", (), (bought,), NOW, MINUTE)
+    (found,) = sales_of(ended)
+    assert (found.at, found.cores, found.cost) == (NOW + MINUTE, 8, 70_000)
+    assert found.price == 700 / 16  # credits over 8 cores for 2 hours, at what was paid and not at what was offered
+    quoted = RequestOutcome("r", RequestStatus.QUOTED, "", (), (BoughtUnit(1, offer, 4),), NOW, MINUTE)
+    assert sales_of(quoted) == []
+
+
+def test_a_sale_is_stored_once_and_outlasts_a_restart(tmp_path):
+    history = SaleHistory(tmp_path / "sales.sqlite")
+    assert history.sold([sale(1), sale(2, MINUTE)])
+    assert not history.sold([sale(2, MINUTE)])
+    assert not history.sold([])
+    history.close()
+    again = SaleHistory(tmp_path / "sales.sqlite")
+    assert again.since(NOW) == (sale(1), sale(2, MINUTE))
+    assert again.since(NOW + 1) == (sale(2, MINUTE),)
+    assert (tmp_path / "sales.sqlite").stat().st_mode & 0o077 == 0
+
+
+def test_the_oldest_go(tmp_path):
+    history = SaleHistory(tmp_path / "sales.sqlite", most=100)
+    for number in range(1500):
+        history.sold([sale(number, number)])
+    kept = history.since(NOW)
+    assert kept[-1] == sale(1499, 1499)
+    assert 100 <= len(kept) < 1100
+
+
+def test_a_file_that_fails_costs_the_picture_and_one_line(tmp_path, caplog):
+    history = SaleHistory(tmp_path / "sales.sqlite")
+    history.close()
+    with caplog.at_level(logging.WARNING):
+        assert not history.sold([sale(1)])
+        assert history.since(NOW) == ()
+    assert len(caplog.records) == 1
+
+
+def test_the_mean_is_weighted_by_volume():
+    assert mean_price([sale(1, cores=1, cost=10_000), sale(2, cores=3, cost=3 * 2000)]) == (100 + 3 * 20) / 4
+    assert mean_price([]) == 0
+
+
+def test_the_chart_has_mean_band_and_volume_of_each_interval():
+    sales = [sale(1, 0, 1, 10_000), sale(2, 1, 3, 6000), sale(3, 47 * HOUR, 2, 8000)]
+    lowest, band, mean, volume = price_chart(sales, NOW, NOW + INTERVALS * HOUR, dark=False)["series"]
+    at = [point[0] * 1000 - NOW for point in mean["data"]]
+    assert at == [HOUR // 2, 47 * HOUR + HOUR // 2]
+    values = [[value for _, value in each["data"]] for each in (lowest, band, mean, volume)]
+    assert values == [[20, 40], [80, 0], [40, 40], [4, 2]]
+
+
+def test_the_line_of_a_seller_lies_within_its_picture():
+    assert curve_of([]) == ""
+    assert curve_of([sale(1)]) == "0.0,12.0 100.0,12.0"
+    assert curve_of([sale(1, cost=100), sale(2, cost=300)]) == "0.0,22.0 100.0,2.0"
+    many = [tuple(map(float, point.split(","))) for point in curve_of([sale(n, cost=n) for n in range(999)]).split()]
+    assert len(many) == 16
+    assert all(0 <= x <= 100 and 2 <= y <= 22 for x, y in many)
