@@ -91,8 +91,25 @@ def web(
     serve_pages(state, address, open_it, results)
 
 
-def serve_pages(state: StateFolder, address: ServedAddress, open_it: bool, results: Path | None = None) -> None:
-    """Serve the pages of the market that runs until they are ended, and print the login links."""
+def serve_pages(
+    state: StateFolder,
+    address: ServedAddress,
+    open_it: bool,
+    results: Path | None = None,
+    *,
+    users: Sequence[str] = (),
+    notice: str = "",
+) -> None:
+    """Serve the pages of the market that runs until they are ended, and print the login links.
+
+    Args:
+        state: the market's state folder.
+        address: of the pages.
+        open_it: whether to open the first link in a browser.
+        results: folder of results of experiments.
+        users: those who get a login link; by default all.
+        notice: one line on the first page.
+    """
     from ramp.web.server import serve
 
     found = running(state)
@@ -102,7 +119,7 @@ def serve_pages(state: StateFolder, address: ServedAddress, open_it: bool, resul
     def ready() -> None:
         write_private(state.web_address, address.url)
         served.append(address.url)
-        links = [(who, _link(sessions, address.url, who, Role.USER)) for who in found.names("user")]
+        links = [(who, _link(sessions, address.url, who, Role.USER)) for who in users or found.names("user")]
         links += [(f"{who} (keeper)", _link(sessions, address.url, who, Role.KEEPER)) for who in found.names("keeper")]
         say(f"The market's pages are at {address.url}; Ctrl-C ends them. Login links, each good once, for 15 minutes:")
         for who, printed in links:
@@ -114,7 +131,7 @@ def serve_pages(state: StateFolder, address: ServedAddress, open_it: bool, resul
 
     log_to_stderr(logging.WARNING, "ramp web: %(name)s: %(message)s")
     try:
-        serve(state, sessions, address, ready, results)
+        serve(state, sessions, address, ready, results, notice)
     finally:
         sessions.close()
         if _served_at(state) in served:  # it may be another server's

@@ -16,7 +16,7 @@ from ramp.cli.options import WholeNumber, example
 from ramp.cli.verbs.launch import launch_in_background, up_text
 from ramp.cli.views.output import say, waiting
 from ramp.cli.web import check_installed, serve_pages, web
-from ramp.client.connecting import connect
+from ramp.client.connecting import MarketOperator, connect
 from ramp.client.request import RequestTemplate, request
 from ramp.client.swarm import stop
 from ramp.errors import RampError
@@ -24,8 +24,19 @@ from ramp.runtime.shipped_swarms import DEFAULT_SWARM, find_config
 from ramp.runtime.state_folder import StateFolder
 from ramp.web.security.address import PORT_DEFAULT, served_address
 
-PAUSE_S: Final = 6.0
-"""Seconds between two requests of a buyer: short enough to be lively, long enough to follow."""
+ROBOTS: Final = ("robot1", "robot2", "robot3")
+"""Users that keep buying; the market's own users are the visitor's."""
+
+ROBOT_CREDITS: Final = 1_000_000_000
+"""Credits of a robot: at three hundred purchases of 15 000 credits an hour it lasts for days."""
+
+NOTICE: Final = (
+    "A demonstration: three robots keep buying time on simulated machines. "
+    "Ask for some yourself; no real money is spent."
+)
+
+PAUSE_S: Final = 10.0
+"""Seconds between two requests of a robot: short enough to be lively, long enough to follow."""
 
 BUYER_END_S: Final = 1.0
 """How long a buyer is waited for once the market has ended, in seconds."""
@@ -53,7 +64,8 @@ CANCEL_SHARE: Final = 0.3
 def demo(open_it: bool, port: int, name: str, seed: int) -> None:
     """Launch a market of machines and live tori with random requests, and serve its pages until Ctrl-C.
 
-    Each user submits a request every few seconds, for single machines and tori, and cancels some of the reservations.
+    Robots submit a request every few seconds, for single machines and tori, and cancel some of the reservations. The
+    users of the market are yours: they have money and no requests.
     Ctrl-C stops everything and removes its files.
     """
     from ramp.runtime.configuration.file import load_config
@@ -61,6 +73,8 @@ def demo(open_it: bool, port: int, name: str, seed: int) -> None:
     check_installed()
     address = served_address("127.0.0.1", port)
     config = load_config(find_config(name))
+    visitors = [user.name for user in config.users]
+    robots = [robot for robot in ROBOTS if robot not in config.roles()]
     ended, buyers = threading.Event(), []
     # after a second Ctrl-C ending processes may still use the folder
     folder = tempfile.TemporaryDirectory(prefix="ramp-web-demo-", ignore_cleanup_errors=True)
@@ -69,11 +83,14 @@ def demo(open_it: bool, port: int, name: str, seed: int) -> None:
         try:
             found = launch_in_background(config, state, parent=os.getpid())
             say(up_text(found))
-            for user in found.names("user"):
+            with waiting("adding the robots"):
+                for robot in robots:
+                    MarketOperator(state).add_user(robot, deposit=ROBOT_CREDITS)
+            for user in robots:
                 drawn = random.Random(f"{seed} {user}")
                 buyers.append(threading.Thread(target=_buy, args=(state, user, drawn, ended), daemon=True))
                 buyers[-1].start()
-            serve_pages(state, address, open_it)
+            serve_pages(state, address, open_it, users=visitors, notice=NOTICE)
         finally:
             ended.set()
             with waiting("stopping the market"):

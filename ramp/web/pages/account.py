@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import csv
+import io
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
 from typing import Final
 
 from nicegui import ui
 
-from ramp.client.results import Account
+from ramp.client.results import Account, Posting
+from ramp.errors import RampError
+from ramp.model.contents.accounts import TransferKind
 from ramp.model.instant import from_datetime
+from ramp.model.money import MINOR_UNITS_PER_CREDIT
 from ramp.web.pages import charts, frame
 from ramp.web.pages.numbers import credits_named, signed
 from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.row_tables import Column, Kind, table
 from ramp.web.pages.visit import Visit
 
-SINCE: Final = "-30d"
+SINCE: Final = "-365d"
 """Period of the statement; `ramp balance --statement` has all."""
 
 ASKED_AGAIN_S: Final = 2.0
@@ -47,7 +55,24 @@ def _draw(visit: Visit, found: Account) -> None:
     with frame.card(), ui.element("dl").classes("ramp-facts ramp-number"):
         frame.draw_facts(visit, ((name, f"{credits_named(amount)}") for name, amount in amounts))
     with frame.card():
-        frame.subheading("The last 30 days")
+        with ui.element("div").classes("row items-center full-width"):
+            frame.subheading("Spending by seller and month")
+            ui.space()
+            ui.button("Download statement (CSV)", on_click=lambda: _download(visit)).props("flat no-caps")
+        table(
+            (
+                Column("Month", lambda each: each.month),
+                Column("Seller", lambda each: each.seller),
+                Column("Paid (credits)", lambda each: each.paid, Kind.CREDITS),
+                Column("Refunded (credits)", lambda each: each.refunded, Kind.CREDITS),
+                Column("Spent (credits)", lambda each: each.paid - each.refunded, Kind.CREDITS),
+            ),
+            spending(found.postings, visit),
+            empty="Nothing was bought.",
+            name="Spending by seller and month",
+        )
+    with frame.card():
+        frame.subheading("Transactions")
         if found.postings:
             points = [(from_datetime(each.at), each.balance) for each in found.postings]
             points.append((from_datetime(found.at), found.balance))
@@ -65,3 +90,43 @@ def _draw(visit: Visit, found: Account) -> None:
             reversed(found.postings),
             empty="No transactions.",
         )
+
+
+@dataclass(slots=True)
+class Spending:
+    """What one seller was paid in one month, and refunds of it; minor units."""
+
+    month: str
+    seller: str
+    paid: int = 0
+    refunded: int = 0
+
+
+def spending(postings: Iterable[Posting], visit: Visit) -> list[Spending]:
+    """Return the spending by month in the page's zone and by seller, the latest month first."""
+    found: dict[tuple[str, str], Spending] = {}
+    for each in postings:
+        if each.kind not in (TransferKind.PAYMENT, TransferKind.REFUND):
+            continue
+        month, seller = f"{each.at.astimezone(visit.zone):%Y-%m}", visit.market().short(each.counterparty)
+        line = found.setdefault((month, seller), Spending(month, seller))
+        if each.kind == TransferKind.PAYMENT:
+            line.paid -= each.amount
+        else:
+            line.refunded += each.amount
+    return sorted(found.values(), key=lambda line: (line.month, line.paid), reverse=True)
+
+
+async def _download(visit: Visit) -> None:
+    try:
+        found = await visit.market().statement()
+    except RampError as error:
+        ui.notify(str(error), type="negative", multi_line=True)
+        return
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(("time", "type", "counterparty", "amount_credits", "balance_credits", "agreement_id"))
+    for each in found.postings:
+        amounts = (Decimal(minor) / MINOR_UNITS_PER_CREDIT for minor in (each.amount, each.balance))
+        writer.writerow((each.at.isoformat(), each.kind, each.counterparty, *amounts, each.agreement_id))
+    ui.download.content(text.getvalue(), "statement.csv", "text/csv")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,12 +13,15 @@ from nicegui import run, ui
 
 from ramp.client.results import Reservation
 from ramp.errors import ConfigurationError, RampError
+from ramp.model.contents.jobs import STREAMS
 from ramp.model.instant import to_datetime
 from ramp.rfql.signing.verification import Chain, chains_of, verify_file
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.state_folder import StateFolder
+from ramp.text import visible
 from ramp.web.pages import frame
+from ramp.web.pages.dialogs import confirmed
 from ramp.web.pages.numbers import amount, credits_named
 from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.reservations import standing
@@ -31,8 +35,11 @@ OUTPUT_SHOWN: Final = 20_000
 DOWNLOAD_BYTES_MAX: Final = 16 * 1024 * 1024
 """Largest file that the page downloads; it passes through the page's memory."""
 
-JOBS_S: Final = 5.0
+JOBS_S: Final = 3.0
 """Seconds between two queries for jobs."""
+
+_TERMINAL_CODE: Final = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])")
+"""Colours, movements of the cursor and titles in a job's output (ECMA-48)."""
 
 
 class ReservationPage:
@@ -46,6 +53,7 @@ class ReservationPage:
         each = self._bought
         frame.heading(f"Reservation {each.reservation_id} on {each.resource}")
         with frame.card():
+            self._countdown = ui.label().props('role="timer"').classes("text-weight-medium ramp-number")
             self._facts = ui.element("dl").classes("ramp-facts")
             with ui.element("div").classes("row q-mt-md").style("gap: .6rem"):
                 self._cancel = ui.button("Cancel reservation", on_click=self._ask_cancel).props("outline no-caps")
@@ -55,6 +63,13 @@ class ReservationPage:
                             "flat no-caps"
                         )
         self._draw_facts()
+        ui.timer(1.0, self._count)
+        with frame.card():
+            frame.subheading("In a terminal")
+            self._draw_command("launch", each.agreement_id, "--", "hostname")
+            self._draw_command("jobs")
+            if each.file is not None:
+                self._draw_command("verify", str(each.file))
         with frame.card():
             self._size = SizeCard(self._visit, each, self._look_again)
             self._size.build()
@@ -99,6 +114,23 @@ class ReservationPage:
             frame.draw_facts(self._visit, given, {"Request": f"/requests/{each.request_id}"})
         self._cancel.set_visibility(each.state == "active" and now < each.start)
 
+    def _draw_command(self, *words: str) -> None:
+        command = shlex.join(("ramp", *words))
+        with ui.element("div").classes("row items-center full-width").style("gap: .6rem"):
+            with ui.element("code").style("overflow-wrap: anywhere"):
+                ui.label(command)
+            copy = ui.button(icon="content_copy", on_click=lambda: ui.clipboard.write(command))
+            copy.props('flat round dense size=sm aria-label="Copy the command"')
+
+    def _count(self) -> None:
+        each, now = self._bought, to_datetime(SystemClock().now())
+        text = ""
+        if each.state == "active" and now < each.end:
+            until, what = (each.start, "Starts in") if now < each.start else (each.end, "Ends in")
+            text = f"{what} {str(until - now).partition('.')[0]}"
+        self._countdown.set_text(text)
+        self._countdown.set_visibility(bool(text))
+
     async def _look_again(self) -> None:
         self._bought = await find(self._visit, self._bought.agreement_id)
         self._draw_facts()
@@ -131,18 +163,11 @@ class ReservationPage:
 
     # -- giving it back ------------------------------------------------------------------------------------------
 
-    def _ask_cancel(self) -> None:
+    async def _ask_cancel(self) -> None:
         each = self._bought
-        with ui.dialog(value=True) as dialog, ui.card().classes("ramp-card"):
-            frame.subheading(f"Cancel {each.reservation_id}?")
-            ui.label(f"Full refund before the start: {credits_named(each.cost)}.")
-            ui.label("You keep the other units of the request.").classes("ramp-quiet")
-            with ui.element("div").classes("row").style("gap: .6rem"):
-                ui.button("Cancel reservation", on_click=lambda: self._do_cancel(dialog)).props("no-caps")
-                ui.button("Keep reservation", on_click=dialog.close).props("outline no-caps")
-
-    async def _do_cancel(self, dialog: ui.dialog) -> None:
-        dialog.close()
+        text = f"Full refund before the start: {credits_named(each.cost)}. You keep the other units of the request."
+        if not await confirmed(f"Cancel {each.reservation_id}?", text, "Cancel reservation", "Keep reservation"):
+            return
         try:
             (ended,) = await self._visit.market().cancel(self._bought.agreement_id, "cancelled in the browser")
         except RampError as error:
@@ -174,12 +199,15 @@ class ReservationPage:
                 Column("Started", lambda job: job.started, Kind.TIME),
                 Column("Exit code", lambda job: job.exit_code, Kind.NUMBER),
                 Column("Slot", lambda job: job.delivery.replace("_", " ")),
+                Column("Output", lambda _: "Show", picks=True),
             ),
             key=lambda job: job.job_id,
             empty="No jobs yet.",
+            name="Jobs",
+            on_pick=self._show_output,
         )
-        self._jobs.drawn.on("rowClick", lambda event: self._show_output(str(event.args[1]["id"])))
         self._output = ui.element("div").classes("full-width")
+        self._shown: JobOutput | None = None
         ui.timer(JOBS_S, Refresher(self._look_at_jobs).changed)
 
     async def _launch(self, command: str) -> None:
@@ -197,32 +225,35 @@ class ReservationPage:
         found = await self._visit.market().jobs()
         self._jobs.show(job for job in found if job.agreement_id == self._bought.agreement_id)
 
+        if self._shown is not None:
+            await self._shown.look()
+
     async def _show_output(self, job_id: str) -> None:
+        self._output.clear()
         try:
-            data = await self._visit.market().job_output(job_id)
-            files = await self._visit.market().job_files(job_id)
+            with self._output:
+                self._shown = JobOutput(self._visit, job_id)
+                await self._shown.look()
+                await self._list_files(job_id)
         except RampError as error:
             self._complain(error)
-            return
-        text = data.decode("utf-8", errors="replace")
-        self._output.clear()
-        with self._output:
-            ui.label(f"Output of {self._visit.short_id(job_id)}, {len(data)} bytes").classes("text-weight-medium")
-            with ui.element("pre").classes("ramp-output").props("tabindex=0"):
-                ui.label(text[-OUTPUT_SHOWN:])
-            ui.label("Files of the job; click one to download it").classes("text-weight-medium")
-            sizes = {each.path: each.size for each in files}
-            listed = table(
-                (
-                    Column("File", lambda each: each.path),
-                    Column("Bytes", lambda each: each.size, Kind.NUMBER),
-                    Column("Changed", lambda each: each.changed, Kind.TIME),
-                ),
-                files,
-                key=lambda each: each.path,
-                empty="No files.",
-            )
-            listed.drawn.on("rowClick", lambda event: self._download(job_id, str(event.args[1]["id"]), sizes))
+
+    async def _list_files(self, job_id: str) -> None:
+        files = await self._visit.market().job_files(job_id)
+        sizes = {each.path: each.size for each in files}
+        ui.label("Files of the job").classes("text-weight-medium")
+        table(
+            (
+                Column("Download", lambda each: each.path, picks=True),
+                Column("Bytes", lambda each: each.size, Kind.NUMBER),
+                Column("Changed", lambda each: each.changed, Kind.TIME),
+            ),
+            files,
+            key=lambda each: each.path,
+            empty="No files.",
+            name="Files of the job",
+            on_pick=lambda path: self._download(job_id, path, sizes),
+        )
 
     async def _download(self, job_id: str, path: str, sizes: Mapping[str, int]) -> None:
         try:
@@ -239,6 +270,50 @@ class ReservationPage:
     def _complain(self, error: RampError) -> None:
         with self._output:
             ui.notify(str(error), type="negative", multi_line=True)
+
+
+class JobOutput:
+    """Both output streams of a job, which grow while it runs, and a button that stops it."""
+
+    def __init__(self, visit: Visit, job_id: str) -> None:
+        self._visit = visit
+        self._job_id = job_id
+        self._read = dict.fromkeys(STREAMS, 0)
+        self._texts: dict[str, str] = dict.fromkeys(STREAMS, "")
+        self._shown: dict[str, ui.label] = {}
+        self._over = False
+        with ui.element("div").classes("row items-center").style("gap: .6rem"):
+            ui.label(f"Job {visit.short_id(job_id)}").classes("text-weight-medium")
+            self._stop = ui.button("Stop the job", on_click=self._ask_stop).props("outline no-caps dense")
+        for name, title in zip(STREAMS, ("Standard output", "Standard error"), strict=True):
+            ui.label(title).classes("ramp-quiet")
+            pre = ui.element("pre").classes("ramp-output").props('tabindex=0 role="region"')
+            pre.props["aria-label"] = title
+            with pre:
+                self._shown[name] = ui.label("")
+
+    async def look(self) -> None:
+        """Read what has been added, until the job is over and everything is read."""
+        if self._over:
+            return
+        market = self._visit.market()
+        job = await market.job(self._job_id)
+        for name in STREAMS:
+            added = await market.job_output(self._job_id, name, self._read[name])
+            self._read[name] += len(added)
+            text = self._texts[name] + visible(_TERMINAL_CODE.sub("", added.decode("utf-8", errors="replace")))
+            self._texts[name] = text[-OUTPUT_SHOWN:]
+            self._shown[name].set_text(self._texts[name] or "(empty)")
+        self._over = job.has_ended
+        self._stop.set_visibility(not job.has_ended)
+
+    async def _ask_stop(self) -> None:
+        if await confirmed("Stop the job?", "It ends at once; the reservation stays.", "Stop the job", "Let it run"):
+            try:
+                await self._visit.market().cancel_job(self._job_id)
+                await self.look()
+            except RampError as error:
+                ui.notify(str(error), type="negative", multi_line=True)
 
 
 def _sum(amounts: Iterable[int]) -> str:

@@ -16,7 +16,7 @@ def sale(number, at=0, cores=1, cost=100, resource="a"):
 
 
 def test_only_what_was_paid_is_a_sale():
-    offer = Offer("o", "r", 1, "a", NOW + HOUR, NOW + 3 * HOUR, 8, 50, "here", HOUR)
+    offer = Offer("o", "r", 1, "a", 50, NOW + HOUR, NOW + 3 * HOUR, 8, 0.5, HOUR)
     bought = BoughtUnit(1, offer, 4, agreement_id="agreement-1", paid=70_000)
     ended = RequestOutcome("r", RequestStatus.COMMITTED, "", (), (bought,), NOW, MINUTE)
     (found,) = sales_of(ended)
