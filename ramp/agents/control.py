@@ -95,6 +95,10 @@ class UserControl(ControlChannel):
                 request_id not in self._agent.party.purchases
             ):
                 yield answering.unknown(request_id)
+            case ev.OffersApproved(request_id, True, sellers) if sellers and (
+                not self._agent.party.purchases[request_id].stands(sellers)
+            ):
+                yield answering.quote_over(request_id)
             case ListRequests():
                 yield answering.requests_of(self._agent.party)
             case ListAgreements():

@@ -20,7 +20,7 @@ from ramp.client.jobs.work import work_of
 from ramp.client.line import refused
 from ramp.client.machine_state import MachineState
 from ramp.client.request import Count, Requestable, length_given, moment_given
-from ramp.client.results import Account, Cancelled, Purchase, Reservation, Resized, Resource, purchase_of
+from ramp.client.results import Account, Cancelled, Purchase, Reservation, Resized, Resource, purchase_of, sellers_of
 from ramp.client.submission import (
     ROUND_TIME,
     ROUNDS,
@@ -39,12 +39,13 @@ from ramp.client.submission import (
 )
 from ramp.control.events import Event, Refused, RequestEnded, RequestStanding
 from ramp.control.requests import Watch
-from ramp.errors import MarketRefused, RampError, TransportError
+from ramp.errors import ConfigurationError, MarketRefused, RampError, TransportError
 from ramp.model.contents.jobs import STDOUT
 from ramp.model.instant import HOUR
 from ramp.model.request import NUMBER_MAX
 from ramp.options import Bounds, checked
 from ramp.protocol.events import AgreementResized, AuctionOptions
+from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import ApprovalAsked
 from ramp.runtime.identifiers import RandomIds
 
@@ -140,6 +141,33 @@ class AsyncMarket(MarketUser):
         """
         options = auction_options(rounds=rounds, round_time=round_time, prefer=prefer, quote_only=True, rule=rule)
         return await self._purchase(requests, options, nobody_approves, on_event)
+
+    async def buy_quote(
+        self, request_id: str, numbers: Sequence[int] = (1,), *, on_event: OnEvent | None = None
+    ) -> Purchase:
+        """Buy the offers of a quote while they stand: exactly these, all or none.
+
+        Args:
+            request_id: of the quote.
+            numbers: rank of the offer for each unit, from 1, in the order of the units (`RequestOutcome.ranked`).
+            on_event: called with each event.
+
+        Raises:
+            ConfigurationError: if the quote has no such offers.
+            MarketRefused: `quote_over` if they stand no more.
+            RampError: see the class.
+        """
+        quote = await self.ask(dialogues.outcome(request_id))
+        if quote is None or quote.status is not RequestStatus.QUOTED:
+            raise ConfigurationError(f"{request_id} is not a quote: expected a request of `ramp quote`")
+        await self.ask(dialogues.buy_quote(request_id, sellers_of(quote, numbers)))
+        async with aclosing(self.watch(request_id)) as events:
+            async for event in events:
+                if on_event is not None:
+                    on_event(event)
+                if isinstance(event, RequestEnded) and event.outcome.status is not RequestStatus.QUOTED:
+                    return purchase_of(event.outcome, event.files, self.access.domain)
+        raise TransportError(f"the User Agent ended; see the result with `ramp status {request_id}`")
 
     async def _purchase(
         self, requests: Sequence[Requestable], options: AuctionOptions, approve: Approver, on_event: OnEvent | None

@@ -156,6 +156,11 @@ def approve(request_id: str, approved: bool) -> Dialogue[None]:
     _expected((yield ev.OffersApproved(request_id, approved)), Done)
 
 
+def buy_quote(request_id: str, sellers: Sequence[tuple[int, str]]) -> Dialogue[None]:
+    """Accept the offers of a quote: numbers of units with the addresses of the sellers."""
+    _expected((yield ev.OffersApproved(request_id, approved=True, sellers=tuple(sellers))), Done)
+
+
 def withdraw(request_id: str) -> Dialogue[None]:
     """Withdraw a running request."""
     _expected((yield ev.RequestWithdrawn(request_id)), Done)

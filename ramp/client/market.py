@@ -72,6 +72,7 @@ class Market(MarketUser):
 
     submit = _blocking(AsyncMarket.submit)
     quote = _blocking(AsyncMarket.quote)
+    buy_quote = _blocking(AsyncMarket.buy_quote)
     follow = _blocking(AsyncMarket.follow)
 
     watch = _iterating(AsyncMarket.watch)

@@ -6,7 +6,7 @@ people. Prices are whole credits per core-hour. Every result keeps the model's o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ramp.client.machine_state import MachineState
 from ramp.control.events import AgreementStanding
+from ramp.errors import ConfigurationError
 from ramp.model.contents import AccountStatement, StatementLine
 from ramp.model.instant import to_datetime
 from ramp.model.offer import Offer
@@ -95,6 +96,23 @@ class Purchase:
     def rounds(self) -> tuple[RoundRecord, ...]:
         """The rounds of bidding, with every offer and every refusal."""
         return self.outcome.rounds
+
+
+def sellers_of(quote: RequestOutcome, numbers: Sequence[int]) -> list[tuple[int, str]]:
+    """Return the sellers of a quote's offers, given their rank from 1 for each unit in turn.
+
+    Raises:
+        ConfigurationError: if there are not as many numbers as units, or a unit has no such offer.
+    """
+    if len(numbers) != len(quote.units):
+        raise ConfigurationError(f"expected one number for each of the {len(quote.units)} units, got {len(numbers)}")
+    found = []
+    for unit, number in zip(quote.units, numbers, strict=True):
+        ranked = quote.ranked(unit.unit)
+        if not 1 <= number <= len(ranked):
+            raise ConfigurationError(f"unit {unit.unit} has offers 1 to {len(ranked)}, got {number}")
+        found.append((unit.unit, ranked[number - 1].offer.resource))
+    return found
 
 
 @dataclass(frozen=True, slots=True)

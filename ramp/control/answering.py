@@ -190,6 +190,12 @@ def unknown(request_id: str) -> Refused:
     return Refused(MarketRefusalCode.UNKNOWN_REQUEST, f"unknown request {request_id}")
 
 
+def quote_over(request_id: str) -> Refused:
+    """Return the refusal for a quote that cannot be bought."""
+    reason = f"the quote {request_id} has no such offer any more; ask for a new one with `ramp quote`"
+    return Refused(MarketRefusalCode.QUOTE_OVER, reason)
+
+
 def told(progress: pr.Progress, file_of: FileOf) -> Event | None:
     """Return a party's progress as the event for its owner; None if it does not concern the owner."""
     if isinstance(progress, pr.RequestEnded):

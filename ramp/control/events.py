@@ -53,7 +53,8 @@ class MarketRefusalCode(StrEnum):
     no request has that id. NO_ANSWER: bank, directory or resource did not answer. BANK_REFUSED: the bank answers no.
     MACHINE_FAILED: the resource answers, but its machine does not. JOB_REFUSED: a resource does not run a job, or knows
     of none. AGENT_FAILED: a fault of the agent; it is in its log. UNKNOWN_AGENT: no agent of that kind has that name.
-    NAME_TAKEN: another agent or account uses the name. STILL_OPEN: the party to remove owes or holds something.
+    NAME_TAKEN: another agent or account uses the name. QUOTE_OVER: the
+    offers of a quote stand no more, or a seller made none. STILL_OPEN: the party to remove owes or holds something.
     """
 
     OTHER_VERSION = "other_version"
@@ -68,6 +69,7 @@ class MarketRefusalCode(StrEnum):
     UNKNOWN_AGENT = "unknown_agent"
     NAME_TAKEN = "name_taken"
     STILL_OPEN = "still_open"
+    QUOTE_OVER = "quote_over"
 
 
 CALLERS_OWN: Final = frozenset(
@@ -78,6 +80,7 @@ CALLERS_OWN: Final = frozenset(
         MarketRefusalCode.UNKNOWN_REQUEST,
         MarketRefusalCode.UNKNOWN_AGENT,
         MarketRefusalCode.NAME_TAKEN,
+        MarketRefusalCode.QUOTE_OVER,
     }
 )
 """Refusals of bad input, which a retry does not change: exit code 2; the others are 1."""

@@ -52,7 +52,7 @@ class AuctionOptions:
     Attributes:
         rounds: number of bidding rounds, the paper's N (section 5.1.1); 3 as in its section 10.
         round_time: limit of a round; it closes earlier once every expected answer is in. 15 s as in Table 4.
-        quote_only: stop before accepting; nothing is held.
+        quote_only: stop before accepting; nothing is held, and the offers may be accepted for a while.
         max_cost: maximum total cost in minor units; None without a limit besides the units' prices.
         rule: name of the auction rule; empty for the agent's default, in records for the paper's.
     """
@@ -83,10 +83,15 @@ class RequestSubmitted(Command):
 
 @dataclass(frozen=True, slots=True)
 class OffersApproved(Command):
-    """The owner's answer to the offers shown."""
+    """The owner's answer to the offers shown, or its acceptance of a quote's offers while they stand.
+
+    Attributes:
+        sellers: numbers of units with the resource whose offer is bought; the best offers of other units.
+    """
 
     request_id: str
     approved: bool
+    sellers: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,6 +112,8 @@ class RequestOutcome:
         duration: from submission to the end.
         rule: name of the auction rule; empty for the paper's.
         code: of a failed rule (`ramp.protocol.rules.checked_rule.RuleFault`), or empty.
+        others: of a quote, the offers behind the best of each unit, best first.
+        until: of a quote, when its offers can be bought no more; 0 where they cannot.
     """
 
     request_id: str
@@ -123,6 +125,12 @@ class RequestOutcome:
     duration: Duration
     rule: str = ""
     code: str = ""
+    others: tuple[BoughtUnit, ...] = ()
+    until: Instant = 0
+
+    def ranked(self, number: int) -> tuple[BoughtUnit, ...]:
+        """Return the offers of a quote's unit, best first."""
+        return tuple(each for each in (*self.units, *self.others) if each.unit == number)
 
     @property
     def cost(self) -> int:

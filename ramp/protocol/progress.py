@@ -66,12 +66,14 @@ class ApprovalAsked(Progress):
     Attributes:
         meets: whether each meets the request.
         costs: of each at present, in minor units.
+        until: when the request ends without an answer.
     """
 
     request_id: str
     offers: tuple[Offer, ...]
     meets: tuple[bool, ...]
     costs: tuple[int, ...]
+    until: Instant = 0
 
 
 @dataclass(frozen=True, slots=True)

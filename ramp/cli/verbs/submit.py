@@ -106,23 +106,66 @@ def submit(ctx: click.Context, /, max_cost: int | None, approve: str, **auction:
     ctx.exit(_auction(**auction, approval=Approval(approve), max_cost=max_cost))
 
 
+class Numbers(click.ParamType[Any]):
+    """Numbers from 1, with commas between them."""
+
+    name = "numbers"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        words = str(value).split(",")
+        if not all(word.isascii() and word.isdecimal() and 0 < len(word) < 4 and int(word) for word in words):
+            self.fail(f"got {value!r}, expected the number of one offer for each unit, such as 2 or 1,3", param, ctx)
+        return tuple(int(word) for word in words)
+
+
+class FileOrQuote(click.ParamType[Any]):
+    """A file of RFQL; with --buy the id of a quote."""
+
+    name = "file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        buys = ctx is not None and ctx.params.get("buy") is not None
+        return value if buys else file_type.convert(value, param, ctx)
+
+
 @click.command(
     epilog=example(
         "ramp quote job.xml",
         "ramp quote job.xml --start-probability .95",
-        exits="0 every unit has an offer that meets the request; 1 a unit has no such offer, or no market; 2 bad input",
+        "ramp quote --buy 2 request-1f0c9a5e   # the second offer of an earlier quote",
+        exits="0 every unit has an offer that meets the request, or bought; 1 a unit has no such offer, not bought, or "
+        "no market; 2 bad input, or the offers of the quote stand no more",
     )
 )
-@click.argument("files", nargs=-1, required=True, type=file_type, metavar="RFQ.xml...")
+@click.argument("files", nargs=-1, required=True, type=FileOrQuote(), metavar="RFQ.xml...|REQUEST")
+@click.option("--buy", type=Numbers(), is_eager=True, metavar="N[,N...]",
+              help="Buy these offers of an earlier quote: the number of one for each unit.")  # fmt: skip
 @auction_options
 @market_options
 @click.pass_context
-def quote(ctx: click.Context, /, **auction: Any) -> None:
+def quote(ctx: click.Context, /, buy: tuple[int, ...] | None, **auction: Any) -> None:
     """Auction a request for quotation without buying or holding anything.
 
-    --json prints the object of `ramp submit` with the status `quoted`.
+    The offers are numbered, the best first. While they stand, --buy buys exactly the offers that it names, all or none,
+    by the same two-phase commit as `ramp submit`. --json prints the object of `ramp submit`.
     """
-    ctx.exit(_auction(**auction, quote_only=True))
+    if buy is None:
+        ctx.exit(_auction(**auction, quote_only=True))
+    if len(auction["files"]) != 1:
+        raise click.UsageError("--buy takes the id of one quote", ctx)
+    ctx.exit(_buy(str(auction["files"][0]), buy, auction["user"], auction["state"], as_json=auction["as_json"]))
+
+
+def _buy(quote_id: str, numbers: tuple[int, ...], user: str | None, state: StateFolder, *, as_json: bool) -> int:
+    market = open_market(state, user)
+    found = one_request(market.requests(), quote_id)
+    view = new_view(market.short, as_json)
+    with view:
+        bought = market.buy_quote(found.request_id, numbers, on_event=view.show)
+    files = {agreement_id: str(path) for agreement_id, path in bought.files.items()}
+    with unless_closed():
+        report(market, RequestEnded(bought.outcome, files), as_json)
+    return EXIT_OF.get(bought.status, 1) if bought.status is not RequestStatus.QUOTED else 1
 
 
 def _auction(

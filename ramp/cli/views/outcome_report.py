@@ -14,6 +14,7 @@ from ramp.cli.views.output import (
     amount_text,
     count_text,
     duration_text,
+    moment_text,
     print_line,
     print_rows,
 )
@@ -126,6 +127,8 @@ def outcome_object(
         "rule": outcome.rule or PAPER_RULE,
         "rounds": [round_object(record, short) for record in outcome.rounds],
         "units": [unit_object(unit, short, bought or {}) for unit in outcome.units],
+        "others": [unit_object(unit, short, bought or {}) for unit in outcome.others],
+        "until": iso(outcome.until) if outcome.until else None,
         "agreements": [path for path in files.values() if path is not None],
         "cost": amount_json(charged - returned),
         "charged": amount_json(charged),
@@ -146,6 +149,11 @@ def print_outcome(outcome: RequestOutcome, files: Files, short: ShortName, bough
     print_line(_headline(outcome, bought or {}))
     if outcome.units:
         _print_units(outcome, short, bought or {})
+        if outcome.until:
+            chosen = ",".join("1" for _ in outcome.units)
+            print_line(
+                f"`ramp quote --buy {chosen} {outcome.request_id}` buys these offers until {moment_text(outcome.until)}"
+            )
     if outcome.status is RequestStatus.NO_OFFERS:
         _print_explanation(outcome, short)
     for path in files.values():
@@ -163,7 +171,7 @@ def _headline(outcome: RequestOutcome, bought: Bought) -> str:
     return f"{text} ({outcome.code})" if outcome.code else text
 
 
-TITLES: Final = {RequestStatus.QUOTED: "Best offers", RequestStatus.COMMITTED: "Bought"}
+TITLES: Final = {RequestStatus.QUOTED: "Offers", RequestStatus.COMMITTED: "Bought"}
 
 
 def cost_text(charged: int, returned: int, *, always: bool = False) -> str:
@@ -180,8 +188,12 @@ def _print_units(outcome: RequestOutcome, short: ShortName, bought: Bought) -> N
     def returned(unit: BoughtUnit) -> int:
         return _money_of(unit, bought)[1]
 
+    numbers = {
+        id(each): number for unit in outcome.units for number, each in enumerate(outcome.ranked(unit.unit), 1)
+    }  # as `ramp quote --buy` takes them
     fields: Fields[BoughtUnit] = Fields(
         Field("", "Unit", lambda unit: unit.unit, NUMBER),
+        Field("", "Offer", lambda unit: numbers[id(unit)], NUMBER, shown_if=lambda _: outcome.until > 0),
         Field("", "Resource", lambda unit: unit.offer.resource, address(short)),
         Field("", "Start", lambda unit: unit.offer.start, MOMENT),
         Field("", "End", lambda unit: unit.offer.end, MOMENT),
@@ -198,7 +210,8 @@ def _print_units(outcome: RequestOutcome, short: ShortName, bought: Bought) -> N
         ),
         Field("", "Reservation", lambda unit: unit.reservation_id, shown_if=lambda unit: bool(unit.reservation_id)),
     )
-    fields.print_table(outcome.units, title=f"{title} (price in credits/core-hour, cost in credits)")
+    rows = [each for unit in outcome.units for each in outcome.ranked(unit.unit)]
+    fields.print_table(rows, title=f"{title} (price in credits/core-hour, cost in credits)")
     for unit in outcome.units:
         if probable := probable_start_text(unit.offer):
             print_line(f"Unit {unit.unit}: {short(unit.offer.resource)} starts {probable}")

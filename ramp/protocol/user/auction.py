@@ -393,6 +393,7 @@ class Auction(StateMachine[AuctionState]):
             tuple(offer for _, offer in best),
             tuple(self._made.is_met(number) for number, _ in best),
             tuple(costs),
+            self._limit,
         )
         return [Report(self.asked)]
 
@@ -414,7 +415,8 @@ class Auction(StateMachine[AuctionState]):
         chosen = self._made.chosen or offered
         meets = {number: self._made.is_met(number) for number in chosen}
         self.result = AuctionResult(status, reason, chosen, meets, self._made.prices, code, self._shown)
-        kept = {offer for offers in chosen.values() for offer in offers} if status is None else set()
+        is_open = status is None or (status is RequestStatus.QUOTED and self.rule.pays_offer)
+        kept = {offer for offers in chosen.values() for offer in offers} if is_open else set()
         # the reason is private: it may reveal the owner's limit or another's offer
         text = "the auction rule did not choose this offer" if status is None else REQUEST_ENDED
         return [

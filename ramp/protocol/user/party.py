@@ -55,6 +55,7 @@ from ramp.protocol.party import Party
 from ramp.protocol.progress import ClockCompared, RecordsMissing, RequestEnded
 from ramp.protocol.questions import Questions
 from ramp.protocol.records import (
+    AcceptanceAsked,
     CommitDecided,
     FailureTold,
     FundsAsked,
@@ -203,8 +204,9 @@ class UserParty(Party):
         match event:
             case RequestSubmitted():
                 return self._on_submitted(event, now)
-            case OffersApproved(request_id, approved) if request_id in self._running:
-                return self._running.act(request_id, partial(self._running[request_id].approve, approved, now), now)
+            case OffersApproved(request_id, approved, sellers) if request_id in self._running:
+                answer = partial(self._running[request_id].approve, approved, sellers, now)
+                return self._running.act(request_id, answer, now)
             case RequestWithdrawn(request_id) if request_id in self._running:
                 return self._running.act(request_id, partial(self._running[request_id].withdraw, now), now)
             case AgreementCancelled(agreement_id, reason):
@@ -340,7 +342,7 @@ class UserParty(Party):
             if isinstance(record, FundsAsked):
                 for agreement in record.agreements:
                     self._ended.drew_up(agreement)
-        concluded = next((record for record in records if isinstance(record, RequestConcluded)), None)
+        concluded = _conclusion(records)
         if concluded is not None:
             decided = any(isinstance(record, CommitDecided) for record in records)
             purchase.recall(concluded.outcome, decided=decided)
@@ -380,6 +382,16 @@ class UserParty(Party):
         self.moves.forget(references)
         self._bought.difference_update(references)
         self.changes.forget(references)
+
+
+def _conclusion(records: Sequence[RequestRecord]) -> RequestConcluded | None:
+    """Return the end of a request; None if it runs, or was bought after its quote and runs again."""
+    for record in reversed(records):
+        if isinstance(record, RequestConcluded):
+            return record
+        if isinstance(record, AcceptanceAsked | FundsAsked):
+            break
+    return None
 
 
 def _lacking(records: Sequence[RequestRecord]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from ramp.errors import RuleFailed
@@ -20,10 +20,13 @@ from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus
 from ramp.protocol.progress import ApprovalAsked, RequestEnded
 from ramp.protocol.records import AcceptanceAsked, FundsAsked, OrderClosed, Record, RequestConcluded, RequestStarted
 from ramp.protocol.rules.checked_rule import CheckedRule
-from ramp.protocol.timing import Pace
+from ramp.protocol.timing import Pace, earliest
 from ramp.protocol.user.auction import Auction, AuctionResult
 from ramp.protocol.user.confirmation import Confirmation
 from ramp.protocol.user.voting import REQUEST_ENDED, Voting
+
+OTHERS_MAX = 50
+"""Offers of one unit that a quote shows."""
 
 
 class Purchase:
@@ -69,6 +72,7 @@ class Purchase:
         self._auction = self._new_auction()
         self._voting: Voting | None = None
         self._won: AuctionResult | None = None
+        self._quote: AuctionResult | None = None
         self._recalled = False
         self._recalled_decided = False
 
@@ -131,7 +135,7 @@ class Purchase:
             outcome: without its rounds, which stay on record.
             decided: whether the two-phase commit was decided, so that no hold may be cancelled.
         """
-        self.outcome = replace(outcome, rounds=())
+        self.outcome = replace(outcome, rounds=(), others=(), until=0)
         self.started_at = outcome.started_at
         self._recalled = True
         self._recalled_decided = decided
@@ -160,11 +164,43 @@ class Purchase:
             effects = self._late_proposal(message)
         return self._armed(effects + self._advance(now))
 
-    def approve(self, approved: bool, now: Instant) -> list[Effect]:
+    def stands(self, sellers: Sequence[tuple[int, str]]) -> bool:
+        """Whether this is a quote that can be bought from these sellers."""
+        return self._quote is not None and _offers_of(self._quote, sellers) is not None
+
+    def approve(self, approved: bool, sellers: Sequence[tuple[int, str]], now: Instant) -> list[Effect]:
+        """Answer `ApprovalAsked`, or accept the offers of a quote; ignored unless they stand."""
+        if self._quote is not None:
+            return self._armed(self._buy(self._quote, sellers, now) if approved else self._lapse(self._quote))
         return self._armed(self._auction.approve(approved, now) + self._advance(now))
 
+    def _buy(self, quote: AuctionResult, sellers: Sequence[tuple[int, str]], now: Instant) -> list[Effect]:
+        """Buy exactly these offers: no other is tried in their place."""
+        chosen = _offers_of(quote, sellers)
+        if chosen is None:
+            return []
+        assert self.outcome is not None
+        self._auction.rounds.extend(self.outcome.rounds)
+        self.outcome = None
+        left = self._lapse(quote, kept={offers[0] for offers in chosen.values()})
+        self._won = replace(quote, status=None, candidates=chosen)
+        self._voting = self._vote(self._won, chosen, instead=False)
+        return left + self._voting.start(now)
+
+    def _lapse(self, quote: AuctionResult, kept: Collection[Offer] = ()) -> list[Effect]:
+        """Give up the offers of a quote, but for those kept."""
+        self._quote = None
+        return [
+            reject(self._user, offer.resource, self.request_id, offer.offer_id, REQUEST_ENDED)
+            for offers in quote.candidates.values()
+            for offer in offers
+            if offer not in kept
+        ]
+
     def withdraw(self, now: Instant) -> list[Effect]:
-        """Withdraw the request; ignored once it has ended."""
+        """Withdraw the request; ignored once it has ended. A quote can be bought no more."""
+        if self._quote is not None:
+            return self._armed(self._lapse(self._quote))
         if self.outcome is not None:
             return []
         machine = self.confirmation or self._voting or self._auction
@@ -172,6 +208,8 @@ class Purchase:
 
     def on_timer(self, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
+        if self._quote is not None and self.outcome is not None and now >= self.outcome.until:
+            effects += self._lapse(self._quote)
         for machine in (self._auction, self._voting, self.confirmation):
             if machine is not None and machine.deadline is not None and now >= machine.deadline:
                 effects += machine.tick(now)
@@ -179,6 +217,8 @@ class Purchase:
 
     def clock_set(self, by: Duration) -> None:
         self.started_at += by
+        if self._quote is not None and self.outcome is not None:
+            self.outcome = replace(self.outcome, until=self.outcome.until + by)
         for machine in (self._auction, self._voting, self.confirmation):
             if machine is not None:
                 machine.clock_set(by)
@@ -239,6 +279,8 @@ class Purchase:
             shown = tuple(
                 self._quoted(result, number, offers, now) for number, offers in result.candidates.items() if offers
             )
+            if result.status is RequestStatus.QUOTED and self._rule.pays_offer:
+                self._quote = result
             return self._end(result.status, result.reason, shown, now, result.code)
         self._won = result
         self._voting = self._vote(result, result.candidates)
@@ -254,7 +296,14 @@ class Purchase:
             return quoted
         return replace(quoted, paid=None if priced.price is None else priced.cost)
 
-    def _vote(self, won: AuctionResult, candidates: dict[int, tuple[Offer, ...]]) -> Voting:
+    def _others(self, quote: AuctionResult) -> tuple[BoughtUnit, ...]:
+        return tuple(
+            BoughtUnit(number, offer, as_offered(self.request.unit(number), offer).cores.total)
+            for number, offers in quote.candidates.items()
+            for offer in offers[1:OTHERS_MAX]
+        )
+
+    def _vote(self, won: AuctionResult, candidates: dict[int, tuple[Offer, ...]], *, instead: bool = True) -> Voting:
         return Voting(
             self.request_id,
             candidates,
@@ -263,7 +312,7 @@ class Purchase:
             max_cost=self.options.max_cost,
             prices=won.prices,
             shown=won.shown,
-            units=self.request.units,
+            units=self.request.units if instead else (),
             preference=self.options.preference,
         )
 
@@ -313,6 +362,9 @@ class Purchase:
         self.outcome = RequestOutcome(
             self.request_id, status, reason, rounds, units, self.started_at, duration, self.options.rule, code
         )
+        if self._quote is not None:
+            until = now + self._pace.timing.approval_limit
+            self.outcome = replace(self.outcome, others=self._others(self._quote), until=until)
         lost = "another offer was accepted" if status is RequestStatus.COMMITTED else REQUEST_ENDED
         left = self._voting.losers() if self._voting is not None else ()
         return [
@@ -323,6 +375,16 @@ class Purchase:
 
     def _armed(self, effects: list[Effect]) -> list[Effect]:
         machines = (self._auction, self._voting, self.confirmation)
-        deadlines = (machine.deadline for machine in machines if machine is not None)
-        self.deadline = min((each for each in deadlines if each is not None), default=None)
+        deadlines = [machine.deadline for machine in machines if machine is not None]
+        if self._quote is not None and self.outcome is not None:
+            deadlines.append(self.outcome.until)
+        self.deadline = earliest(*deadlines)
         return effects
+
+
+def _offers_of(quote: AuctionResult, sellers: Sequence[tuple[int, str]]) -> dict[int, tuple[Offer, ...]] | None:
+    """Return the offers of these sellers, and the best of other units; None if a seller has none."""
+    chosen = {number: offers[:1] for number, offers in quote.candidates.items()}
+    for number, seller in sellers:
+        chosen[number] = tuple(offer for offer in quote.candidates.get(number, ()) if offer.resource == seller)
+    return chosen if all(chosen.values()) else None
