@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, TypeVar
 
+from ramp.client import dialogues
 from ramp.client.access import Access
+from ramp.client.dialogues import Dialogue, converse
 from ramp.client.line import refused
 from ramp.client.request import Requestable, document_of, length_given, resolved
-from ramp.client.results import short_name
+from ramp.client.results import Purchase, purchase_of, sellers_of, short_name
 from ramp.control.events import Event, MarketRefusalCode, Refused, RequestEnded
 from ramp.control.requests import Submit, Watch
-from ramp.errors import ConfigurationError, TransportError
+from ramp.errors import ConfigurationError, MarketRefused, TransportError
 from ramp.model.instant import Instant
 from ramp.model.money import credits_of
-from ramp.options import Bounds
+from ramp.options import Bounds, checked
 from ramp.protocol.events import Approval, AuctionOptions, Preference
+from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import ApprovalAsked
 from ramp.protocol.rules.checked_rule import ROUNDS_MAX
+
+T = TypeVar("T")
 
 Approver = Callable[[ApprovalAsked], bool]
 """Asks the owner whether to accept offers, given these, whether each meets the request, and their costs."""
@@ -160,3 +168,185 @@ class MarketUser:
     def short(self, address: str) -> str:
         """An agent's name without the market's own domain; names of other domains stay whole."""
         return short_name(address, self.access.domain)
+
+
+@checked
+class AsyncRequests(MarketUser):
+    """The part of `AsyncMarket` that asks for quotations and buys."""
+
+    async def submit(
+        self,
+        *requests: Requestable,
+        rounds: Rounds = ROUNDS,
+        round_time: str | timedelta = ROUND_TIME,
+        prefer: Prefer = "cheapest",
+        approve: Approve = "auto",
+        max_cost: Credits | None = None,
+        rule: str = "",
+        on_event: OnEvent | None = None,
+    ) -> Purchase:
+        """Auction requests as one, buy the best offers by two-phase commit, pay, and return the result.
+
+        All units are bought or none. If the User Agent restarts, the call waits for it. Cancelling the task, or Ctrl-C
+        in `Market`, withdraws the request and waits for its end; then it is raised, unless everything was bought
+        before. The second one is raised at once.
+
+        Args:
+            *requests: from `ramp.request`, or files of RFQL.
+            rounds: rounds of bidding.
+            round_time: limit of a round; it closes as soon as every answer is in.
+            prefer: how offers are ranked.
+            approve: `"auto"`, `"best-offer"`, or a function that decides whether to buy, given a `ramp.ApprovalAsked`
+                with the offers, whether each meets the request, and their costs.
+            max_cost: maximum total cost in credits.
+            rule: name of the auction rule (`ramp plugins list rule`), or `FILE.py:Name`; the market's own where empty.
+            on_event: called with each event: `ramp.RoundOpened`, `ramp.RoundClosed` and so on.
+
+        Raises:
+            RampError: see the class.
+            asyncio.CancelledError: after a withdrawal; `Market` raises KeyboardInterrupt.
+        """
+        options = auction_options(
+            rounds=rounds, round_time=round_time, prefer=prefer, approve=approve, max_cost=max_cost, rule=rule
+        )
+        asked = approve if callable(approve) else nobody_approves
+        return await self._purchase(requests, options, asked, on_event)
+
+    async def quote(
+        self,
+        *requests: Requestable,
+        rounds: Rounds = ROUNDS,
+        round_time: str | timedelta = ROUND_TIME,
+        prefer: Prefer = "cheapest",
+        rule: str = "",
+        on_event: OnEvent | None = None,
+    ) -> Purchase:
+        """Auction requests, but stop before accepting: nothing is held or bought; the arguments are `submit`'s.
+
+        Raises:
+            RampError: see the class.
+        """
+        options = auction_options(rounds=rounds, round_time=round_time, prefer=prefer, quote_only=True, rule=rule)
+        return await self._purchase(requests, options, nobody_approves, on_event)
+
+    async def buy_quote(
+        self, request_id: str, numbers: Sequence[int] = (1,), *, on_event: OnEvent | None = None
+    ) -> Purchase:
+        """Buy the offers of a quote while they stand: exactly these, all or none.
+
+        Args:
+            request_id: of the quote.
+            numbers: rank of the offer for each unit, from 1, in the order of the units (`RequestOutcome.ranked`).
+            on_event: called with each event.
+
+        Raises:
+            ConfigurationError: if the quote has no such offers.
+            MarketRefused: `quote_over` if they stand no more.
+            RampError: see the class.
+        """
+        quote = await self.ask(dialogues.outcome(request_id))
+        if quote is None or quote.status is not RequestStatus.QUOTED:
+            raise ConfigurationError(f"{request_id} is not a quote: expected a request of `ramp quote`")
+        await self.ask(dialogues.buy_quote(request_id, sellers_of(quote, numbers)))
+        async with aclosing(self.watch(request_id)) as events:
+            async for event in events:
+                if on_event is not None:
+                    on_event(event)
+                if isinstance(event, RequestEnded) and event.outcome.status is not RequestStatus.QUOTED:
+                    return purchase_of(event.outcome, event.files, self.access.domain)
+        raise TransportError(f"the User Agent ended; see the result with `ramp status {request_id}`")
+
+    async def _purchase(
+        self, requests: Sequence[Requestable], options: AuctionOptions, approve: Approver, on_event: OnEvent | None
+    ) -> Purchase:
+        submitted = submission(requests, options, self.access.now(), self.access.new_id("request"))
+        following = Following.begin(submitted)
+        ended = await self.follow(following, approve=approve, on_event=on_event)
+        purchase = purchase_of(ended.outcome, ended.files, self.access.domain)
+        if following.interrupted:
+            if not purchase.committed:
+                raise asyncio.CancelledError
+            task = asyncio.current_task()
+            assert task is not None
+            task.uncancel()  # it returns what was bought
+        return purchase
+
+    async def follow(
+        self,
+        following: Following,
+        *,
+        approve: Approver = nobody_approves,
+        on_event: OnEvent | None = None,
+        on_interrupt: Callable[[], None] = lambda: None,
+        on_lost: Callable[[], None] = lambda: None,
+    ) -> RequestEnded:
+        """Submit a request and follow it to its end, with callbacks.
+
+        Args:
+            following: the request.
+            approve: asked about offers.
+            on_event: called with each event.
+            on_interrupt: called at the first cancellation, before the request is withdrawn.
+            on_lost: called when the User Agent has ended during the request, before the wait for its restart.
+
+        Raises:
+            RampError: see the class.
+            asyncio.CancelledError: for the second cancellation; the first withdraws and waits.
+        """
+        line = await self.access.open()
+        while True:
+            try:
+                async with line, aclosing(line.events(following.request)) as events:
+                    async for event in events:
+                        if on_event is not None:
+                            on_event(event)
+                        asked = following.heard(event)
+                        if asked is not None:
+                            await self._answer(asked, approve)
+            except TransportError as error:
+                following.lost(error)
+                on_lost()
+            except asyncio.CancelledError:
+                if following.interrupted:
+                    raise
+                following.withdrawn()
+                on_interrupt()
+                async with await self.access.reopen() as other:
+                    with contextlib.suppress(MarketRefused):  # it was never submitted, or has ended
+                        await converse(other, dialogues.withdraw(following.submission.request_id))
+            if following.ended is not None:
+                return following.ended
+            line = await self.access.reopen()
+
+    async def _answer(self, asked: ApprovalAsked, approve: Approver) -> None:
+        approved = False
+        try:
+            approved = approve(asked)
+        finally:  # the agent would wait for an answer
+            await self.ask(dialogues.approve(asked.request_id, approved))
+
+    async def watch(self, request_id: str = "") -> AsyncGenerator[Event, None]:
+        """Iterate over events: of one request until it ends, or of all requests of this user, without end.
+
+        Yields:
+            `ramp.Submitted`, `RoundOpened`, `RoundClosed`, `ApprovalAsked`, `UnitAdvanced`, `RequestEnded`, and
+            `UnitMoved` for slots that a resource moves to other nodes; their times are integers of microseconds
+            (`ramp.to_datetime`).
+
+        Raises:
+            RampError: see the class.
+        """
+        async with await self.access.open() as line, aclosing(line.events(Watch(request_id))) as events:
+            async for event in events:
+                if isinstance(event, Refused):
+                    raise refused(event)
+                yield event
+
+    async def ask(self, dialogue: Dialogue[T]) -> T:
+        """Hold a dialogue over a connection of its own.
+
+        Raises:
+            RampError: see the class.
+        """
+        async with await self.access.open() as line:
+            return await converse(line, dialogue)

@@ -13,7 +13,8 @@ The commands of a script:
     market [registrations]               open the market; with the directory's heartbeats in the transcript
     submit USER REQUEST rounds=1 round=15 approval=auto prefer=cheapest quote / cores=16 price=70 start=3600 wall=3600
                                          and with sites=SITE,... a unit for these sites only
-    approve USER REQUEST yes|no          withdraw USER REQUEST        cancel USER AGREEMENT
+    approve USER REQUEST yes|no [UNIT:SELLER...]       with sellers: a quote, while it stands
+    withdraw USER REQUEST                cancel USER AGREEMENT
     resize USER AGREEMENT... [cores=N] [until=S] [price=P] [most=CREDITS] [quote]   several together
     balance USER QUERY                   sellers USER QUERY           leave RESOURCE
     deposit ACCOUNT DEPOSIT credits=100  the keeper orders a deposit        overview QUERY
@@ -366,8 +367,9 @@ class ScriptedMarket:
     do_submit = do_timing  # found by name; `obey` hands the whole line to `_submit`
 
     def do_approve(self, options: _Options) -> None:
-        user, request_id, answer = options.words
-        self.world.command(user, ev.OffersApproved(request_id, answer == "yes"))
+        user, request_id, answer, *chosen = options.words
+        sellers = tuple((int(unit), seller) for unit, _, seller in (each.partition(":") for each in chosen))
+        self.world.command(user, ev.OffersApproved(request_id, answer == "yes", sellers))
 
     def do_withdraw(self, options: _Options) -> None:
         user, request_id = options.words

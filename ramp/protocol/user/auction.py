@@ -415,8 +415,11 @@ class Auction(StateMachine[AuctionState]):
         chosen = self._made.chosen or offered
         meets = {number: self._made.is_met(number) for number in chosen}
         self.result = AuctionResult(status, reason, chosen, meets, self._made.prices, code, self._shown)
-        is_open = status is None or (status is RequestStatus.QUOTED and self.rule.pays_offer)
-        kept = {offer for offers in chosen.values() for offer in offers} if is_open else set()
+        kept = (
+            {offer for offers in chosen.values() for offer in offers}
+            if status is None or (status is RequestStatus.QUOTED and self.rule.pays_offer)
+            else set()
+        )
         # the reason is private: it may reveal the owner's limit or another's offer
         text = "the auction rule did not choose this offer" if status is None else REQUEST_ENDED
         return [

@@ -25,7 +25,7 @@ from ramp.web.pages import frame
 from ramp.web.pages.charts import redraw
 from ramp.web.pages.dialogs import confirmed, mark
 from ramp.web.pages.machines.charts import price_chart
-from ramp.web.pages.market import price_text
+from ramp.web.pages.machines.market import price_text
 from ramp.web.pages.numbers import amount, credits_named, whole
 from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.row_tables import Column, Kind, table

@@ -11,9 +11,9 @@ from nicegui import ui
 from starlette.requests import Request
 
 from ramp.errors import RampError
-from ramp.web.pages import account, ask, auction, frame, keeper, market, requests, reservation, reservations
+from ramp.web.pages import account, ask, auction, frame, keeper, requests, reservation, reservations
 from ramp.web.pages.laboratory import overview, result, trace
-from ramp.web.pages.machines import machine, prices
+from ramp.web.pages.machines import machine, market, prices
 from ramp.web.pages.visit import Builder, PageClosed, Visit
 from ramp.web.security.gate import SESSION_KEY
 from ramp.web.security.sessions import Role

@@ -7,7 +7,7 @@ from ramp.model.offer import Offer
 from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus
 from ramp.web.machines.sale_history import Sale, SaleHistory, mean_price, sales_of
 from ramp.web.pages.machines.charts import INTERVALS, price_chart
-from ramp.web.pages.market import curve_of
+from ramp.web.pages.machines.market import curve_of
 from tests.unit.web.test_story import NOW
 
 
