@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import aclosing
 from typing import Final
 
@@ -130,6 +130,18 @@ class UserFeed:
         story = self._stories.get(request_id)
         if story is not None:
             story.approval = None
+            self._tell(request_id)
+
+    async def buy(self, request_id: str, sellers: Sequence[tuple[int, str]]) -> None:
+        """Accept offers of a quote: numbers of units with the addresses of their sellers.
+
+        Raises:
+            RampError: if they stand no more, or the agent does not answer.
+        """
+        await self._find_market().ask(dialogues.buy_quote(request_id, sellers))
+        story = self._stories.get(request_id)
+        if story is not None:
+            story.resume()
             self._tell(request_id)
 
     # -- following -----------------------------------------------------------------------------------------------

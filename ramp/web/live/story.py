@@ -14,7 +14,7 @@ from ramp.control.events import Event, RequestEnded
 from ramp.model.contents import Bid
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import RefusalCode, ease
-from ramp.protocol.outcome import RequestOutcome, ResourceRefusal, RoundRecord
+from ramp.protocol.outcome import RequestOutcome, RequestStatus, ResourceRefusal, RoundRecord
 from ramp.protocol.progress import ApprovalAsked, RoundClosed, RoundOpened, UnitAdvanced
 
 ROUNDS_MAX: Final = 60
@@ -124,6 +124,7 @@ class AuctionStory:
                     )
                 )
             case UnitAdvanced():
+                self.resume()
                 self.moments.append(Moment(now, event.unit, event.resource, event.stage, event.detail))
                 self.moments_heard += 1
             case ApprovalAsked():
@@ -134,6 +135,11 @@ class AuctionStory:
             case _:
                 return False
         return True
+
+    def resume(self) -> None:
+        """Apply that a quote is being bought."""
+        if self.outcome is not None and self.outcome.status is RequestStatus.QUOTED:
+            self.outcome = None
 
     def end(self, outcome: RequestOutcome) -> None:
         """Apply the outcome; its record fills in missed rounds."""

@@ -11,12 +11,14 @@ from nicegui.elements.mixins.text_element import TextElement
 
 from ramp.client import dialogues
 from ramp.errors import RampError
-from ramp.model.instant import to_datetime, with_local_times
+from ramp.model.instant import SECOND, to_datetime, with_local_times
 from ramp.model.money import price_number
 from ramp.model.offer import Offer
-from ramp.protocol.outcome import RequestStatus
+from ramp.protocol.outcome import RequestOutcome, RequestStatus
+from ramp.runtime.clock import SystemClock
 from ramp.web.live.story import MOMENTS_MAX, STAGES, AuctionStory, Moment, Reason, Round, duration_ms
 from ramp.web.pages import charts, frame
+from ramp.web.pages.dialogs import confirmed
 from ramp.web.pages.numbers import amount, credits_named
 from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.row_tables import Column, Kind, table
@@ -218,7 +220,8 @@ class AuctionPage:
                 ],
                 bought=False,
             )
-            ui.label(f"Total: {credits_named(sum(asked.costs))}.").classes("q-my-sm")
+            until = f" Answer until {self._visit.moment(to_datetime(asked.until))}." if asked.until else ""
+            ui.label(f"Total: {credits_named(sum(asked.costs))}.{until}").classes("q-my-sm")
             with ui.element("div").classes("row").style("gap: .6rem"):
                 ui.button("Approve and buy", on_click=lambda: self._answer(approved=True)).props("no-caps")
                 ui.button("Decline", on_click=lambda: self._answer(approved=False)).props("outline no-caps")
@@ -239,11 +242,13 @@ class AuctionPage:
         if outcome is None:
             return
         with self._ended:
-            titles = {RequestStatus.COMMITTED: "Bought", RequestStatus.QUOTED: "Quote: nothing is reserved or bought"}
+            titles = {RequestStatus.COMMITTED: "Bought", RequestStatus.QUOTED: "Quote"}
             frame.subheading(titles.get(outcome.status, f"Not bought: {outcome.status.replace('_', ' ')}"))
             if outcome.reason:
                 ui.label(outcome.reason)
-            if outcome.units:
+            if outcome.until > SystemClock().now():
+                QuoteOffers(self._visit, outcome).build()
+            elif outcome.units:
                 slots = [
                     _Slot(
                         each.offer,
@@ -283,6 +288,81 @@ class AuctionPage:
             ui.notify("Withdrawn, unless it was already decided.")
         except RampError as error:
             ui.notify(str(error), type="negative")
+
+
+class QuoteOffers:
+    """The offers of a quote, ranked, which can be bought while they stand."""
+
+    def __init__(self, visit: Visit, outcome: RequestOutcome) -> None:
+        self._visit = visit
+        self._outcome = outcome
+        self._chosen = {unit.unit: unit for unit in outcome.units}
+        self._offers = {
+            f"{unit.unit}-{number}": (number, each)
+            for unit in outcome.units
+            for number, each in enumerate(outcome.ranked(unit.unit), 1)
+        }
+
+    def build(self) -> None:
+        single = len(self._chosen) == 1
+        self._left = ui.label().props('role="timer"').classes("ramp-number")
+        short = self._visit.market().short
+        table(
+            (
+                Column("Unit", lambda row: row[1].unit, Kind.NUMBER),
+                Column("Rank", lambda row: row[0], Kind.NUMBER),
+                Column("Seller", lambda row: short(row[1].offer.resource)),
+                Column("Start", lambda row: to_datetime(row[1].offer.start), Kind.TIME),
+                Column("End", lambda row: to_datetime(row[1].offer.end), Kind.TIME),
+                Column("Cores charged", lambda row: row[1].offer.cores, Kind.NUMBER),
+                Column("Price (credits/core-hour)", lambda row: row[1].offer.cpu_hour_cost, Kind.NUMBER),
+                Column("Total (credits)", lambda row: row[1].cost, Kind.CREDITS),
+                Column("Buy", lambda _: "Buy this" if single else "Choose", picks=True),
+            ),
+            self._offers.values(),
+            key=lambda row: f"{row[1].unit}-{row[0]}",
+            name="Offers",
+            on_pick=self._pick,
+        )
+        self._sum = ui.label().props('role="status"').classes("text-weight-medium q-mt-sm")
+        if not single:
+            ui.button("Buy the chosen offers", on_click=self._buy).props("no-caps")
+            self._show_sum()
+        self._count()
+        ui.timer(1.0, self._count)
+
+    def _count(self) -> None:
+        left = (self._outcome.until - SystemClock().now()) // SECOND
+        text = (
+            f"These offers stand for {left // 60}:{left % 60:02d} min." if left > 0 else "These offers stand no more."
+        )
+        self._left.set_text(f"Nothing is reserved or bought. {text}")
+
+    async def _pick(self, key: str) -> None:
+        if key in self._offers:
+            _, chosen = self._offers[key]
+            self._chosen[chosen.unit] = chosen
+            if len(self._chosen) == 1:
+                await self._buy()
+            else:
+                self._show_sum()
+
+    def _show_sum(self) -> None:
+        short = self._visit.market().short
+        named = ", ".join(f"unit {number} of {short(each.offer.resource)}" for number, each in self._chosen.items())
+        self._sum.set_text(f"Chosen: {named}; {credits_named(sum(each.cost for each in self._chosen.values()))}")
+
+    async def _buy(self) -> None:
+        total = credits_named(sum(each.cost for each in self._chosen.values()))
+        short = self._visit.market().short
+        sellers = ", ".join(short(each.offer.resource) for each in self._chosen.values())
+        if not await confirmed(f"Buy for {total}?", f"Exactly these offers of {sellers}, all or none.", "Buy"):
+            return
+        chosen = [(number, each.offer.resource) for number, each in self._chosen.items()]
+        try:
+            await self._visit.feed().buy(self._outcome.request_id, chosen)
+        except RampError as error:
+            ui.notify(str(error), type="negative", multi_line=True)
 
 
 async def build(visit: Visit) -> None:
