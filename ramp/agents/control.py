@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -143,7 +144,8 @@ class UserControl(ControlChannel):
     def _outcome(self, outcome: RequestOutcome) -> RequestOutcome:
         journal = self._agent.host.ports.journal
         written = journal.records_of(outcome.request_id) if journal is not None else ()
-        return next((each.outcome for each in written if isinstance(each, RequestConcluded)), outcome)
+        ends = [each.outcome for each in written if isinstance(each, RequestConcluded)]
+        return replace(ends[-1], until=outcome.until) if ends else outcome  # a bought quote has two ends
 
     async def _follow_request(self, request_id: str, command: ev.Command | None) -> AsyncIterator[Event]:
         """Yield the events of a request until it ends; each connection is asked for approval until one has answered."""

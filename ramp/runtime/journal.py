@@ -45,11 +45,15 @@ _NEWEST_AT: Final = "SELECT json_extract(record, '$.at') FROM journal ORDER BY s
 
 
 _REQUESTS: Final = """
-SELECT ended.reference, json_remove(json_extract(ended.record, '$.outcome'), '$.rounds'), (
+SELECT ended.reference, json_remove(json_extract(ended.record, '$.outcome'), '$.rounds', '$.others'), (
     SELECT json_array_length(started.record, '$.request.units') FROM journal AS started
     WHERE started.archived AND started.kind = 'RequestStarted' AND started.reference = ended.reference
 )
-FROM journal AS ended WHERE ended.archived AND ended.kind = 'RequestConcluded' ORDER BY ended.sequence
+FROM journal AS ended WHERE ended.archived AND ended.kind = 'RequestConcluded' AND NOT EXISTS (
+    SELECT 1 FROM journal AS later
+    WHERE later.archived AND later.kind = 'RequestConcluded' AND later.reference = ended.reference
+    AND later.sequence > ended.sequence
+) ORDER BY ended.sequence
 """
 
 
@@ -162,7 +166,9 @@ class Archive:
         ]
 
     def request_count(self) -> int:
-        counted = self._rows("SELECT count(*) FROM journal WHERE archived AND kind = 'RequestConcluded'")
+        counted = self._rows(
+            "SELECT count(DISTINCT reference) FROM journal WHERE archived AND kind = 'RequestConcluded'"
+        )
         return sum(count for (count,) in counted)
 
     def _rows(self, query: str, *parameters: str) -> Iterator[Any]:

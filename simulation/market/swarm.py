@@ -290,7 +290,11 @@ def _run_world(world: World, seed: int, *, ruled: bool, changes: Random | None) 
     world.approve = lambda _: answers.random() < 0.8
     # faults end, then every conversation has to end by itself
     healing = world.healed_at - world.now
-    world.run(limit=healing // 2)
+    quotes = stream(seed, "quotes")
+    world.run(limit=min(healing // 4, MINUTE))
+    _buy_some(world, quotes)
+    world.run(limit=healing // 2 - min(healing // 4, MINUTE))
+    _buy_some(world, quotes)
     change_some(world, changes)
     grow_some(world, growths)
     _cancel_some(world, random)
@@ -299,6 +303,7 @@ def _run_world(world: World, seed: int, *, ruled: bool, changes: Random | None) 
     change_some(world, changes)
     grow_some(world, growths)
     _cancel_some(world, random)
+    _buy_some(world, quotes)
     world.run(until=lambda: _at_rest(world, submitted), limit=rest)
     if not world.faults.clocks_agree(world.timing.message_age):
         world.finish(at_rest=False)  # what is asked is refused for its age: promised is safety only
@@ -390,6 +395,20 @@ def _cancel_some(world: World, random: Random) -> None:
         for agreement_id in sorted(user.agreements):
             if random.random() < 0.2:
                 world.command(name, ev.AgreementCancelled(agreement_id, "no longer needed"))
+
+
+def _buy_some(world: World, random: Random) -> None:
+    """Let owners buy what was quoted to them, from the best or another seller; some try it twice."""
+    for name, user in world.honest_users.items():
+        for request_id, purchase in user.purchases.items():
+            outcome = purchase.outcome
+            if outcome is None or not purchase.stands(()) or random.random() < 0.2:
+                continue
+            sellers = tuple(
+                (unit.unit, random.choice(outcome.ranked(unit.unit)).offer.resource) for unit in outcome.units
+            )
+            for _ in range(random.choice((1, 1, 2))):
+                world.command(name, ev.OffersApproved(request_id, True, sellers))
 
 
 def _ask_some(world: World, random: Random) -> None:

@@ -39,7 +39,7 @@ class PastRequests:
         found = []
         money = by_request(self.agreements())
         for request in self._archive.requests():
-            outcome = _outcome({"rounds": [], **request["outcome"]})
+            outcome = _outcome({"rounds": [], "others": [], **request["outcome"]})
             found.append(
                 RequestStanding(
                     request["request_id"],

@@ -169,6 +169,9 @@ class UserParty(Party):
         its_records = [each for each in records if isinstance(each, RequestRecord) and each.request_id == reference]
         if its_records:
             effects += self._recover_request(reference, its_records, now)
+            again = self.purchases.get(reference)
+            if purchase is not None and purchase.outcome is None and again is not None and again.outcome is not None:
+                effects.append(Report(RequestEnded(again.outcome)))  # a quote whose purchase is not on record
             claims, self._claims = self._claims, []
             effects += self._claimed(claims, now)
         elif purchase is not None:
