@@ -69,7 +69,9 @@ def load_machine(
             raise ConfigurationError("a flat machine has no allocator to choose", key="allocator")
         return FlatMachine(int(processors))
     path, description, written = _read(text)
-    options = BuildOptions(allocator, allocator_options or {}, cached_link_table, lambda file: _text(path.parent / file))
+    options = BuildOptions(
+        allocator, allocator_options or {}, cached_link_table, lambda file: _text(path.parent / file)
+    )
     return build_machine(description, source=path.name, text=written, options=options)
 
 

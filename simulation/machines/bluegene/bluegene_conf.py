@@ -79,7 +79,7 @@ def listed_blocks(
             continue
         for key, value in values.items():
             if key == "layoutmode":
-                if value.upper() not in LayoutMode:
+                if value.upper() not in list(LayoutMode):
                     raise ConfigurationError(f"{where}: LayoutMode: got {value!r}, expected {', '.join(LayoutMode)}")
                 mode = LayoutMode(value.upper())
             elif key in {"basepartitionnodecnt", "midplanenodecnt"}:
