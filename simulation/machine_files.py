@@ -69,7 +69,9 @@ def load_machine(
             raise ConfigurationError("a flat machine has no allocator to choose", key="allocator")
         return FlatMachine(int(processors))
     path, description, written = _read(text)
-    options = BuildOptions(allocator, allocator_options or {}, cached_link_table)
+    options = BuildOptions(
+        allocator, allocator_options or {}, cached_link_table, lambda file: _text(path.parent / file)
+    )
     return build_machine(description, source=path.name, text=written, options=options)
 
 
@@ -94,6 +96,13 @@ def load_multicluster(name: str | Path) -> MulticlusterDescription:
     except ConfigurationError as error:
         raise wrong_options([(path_of(error.key or ""), error.reason)], source=path.name, text=written) from error
     return read
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(str(error), path=path) from error
 
 
 def _read(text: str) -> tuple[Path, dict[str, Any], str]:

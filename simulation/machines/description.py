@@ -29,6 +29,10 @@ Prefix = Annotated[
 """What units' names begin with; host lists could not be read back with other ones."""
 
 
+def _no_file(name: str) -> str:
+    raise ConfigurationError(f"got the file {name!r}, but this description is read without files")
+
+
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
     """Options for building a machine beside its description.
@@ -37,11 +41,13 @@ class BuildOptions:
         allocator: replaces the description's allocator; None keeps it.
         allocator_options: each option replaces the description's.
         link_table: where link tables come from.
+        read_file: returns the text of a file that the description names.
     """
 
     allocator: str | None = None
     allocator_options: Mapping[str, Any] = field(default_factory=dict)
     link_table: TableSource = build_link_table
+    read_file: Callable[[str], str] = _no_file
 
     def allocator_of(self, stated: str, options: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
         """Return the allocator and its options; a file's options belong to the allocator that the file names."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.machines.bluegene.blocks import BlockTimes
-from simulation.machines.interface import Connection, JobRequest, Machine, has_places
+from simulation.machines.interface import Connection, JobRequest, Machine, has_cables, has_places
 from simulation.queueing.job_table import JobTable
 from simulation.workload.shapes import Shape, check_probability, choose_shapes, choose_tori
 
@@ -75,8 +75,10 @@ def shaped_jobs(
     else:
         shapes = choose_shapes(sizes, machine.extents, fat_probability, random.Random(f"{seed}/shapes"))
     tori = choose_tori(len(jobs), torus_probability, random.Random(f"{seed}/tori"))
+    # a listed block has one connection, which serves jobs that need no torus whatever it is
+    other = Connection.NAV if has_cables(machine) and machine.layout.blocks else Connection.MESH
     requests = tuple(
-        _request(number, size, shape, Connection.TORUS if torus else Connection.MESH)
+        _request(number, size, shape, Connection.TORUS if torus else other)
         for number, size, shape, torus in zip(jobs.job_number.tolist(), sizes, shapes, tori, strict=True)
     )
     return ShapedJobs(jobs.with_size(np.array([request.size for request in requests], dtype=np.int64)), requests)

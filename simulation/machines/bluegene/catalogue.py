@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import permutations, product
 from math import prod
 
 import numpy as np
@@ -51,6 +51,21 @@ class Candidate:
     size: int
 
 
+@dataclass(frozen=True, slots=True)
+class ListedBlock:
+    """A block that an administrator defined.
+
+    Attributes:
+        members: coordinates taken in each dimension.
+        connection: of all dimensions.
+        links: its cables in each dimension.
+    """
+
+    members: tuple[tuple[int, ...], ...]
+    connection: Connection
+    links: tuple[tuple[int, ...], ...]
+
+
 @dataclass(slots=True)
 class _Pools:
     """What the arrays are made of, kept as lists while the catalogue grows."""
@@ -70,9 +85,13 @@ class Catalogue:
         grid: the machine's extents.
         tables: the link table of each dimension.
         policy: which sets are candidates, and what they cost.
+        blocks: the only candidates, the smallest first, then as listed; none = the policy's sets.
     """
 
-    def __init__(self, grid: Grid, tables: Sequence[LinkTable], policy: CablePolicy) -> None:
+    def __init__(
+        self, grid: Grid, tables: Sequence[LinkTable], policy: CablePolicy, blocks: Sequence[ListedBlock] = ()
+    ) -> None:
+        self._blocks = blocks
         self.grid = grid
         self._link_tables = tuple(tables)
         self.policy = policy
@@ -109,7 +128,10 @@ class Catalogue:
         key = request.kind
         kinds = self._kinds.get(key)
         if kinds is None:
-            numbers = [self._add(self._layouts(request, choice)) for choice in self._connections(request)]
+            if self._blocks:
+                numbers = [self._add_found(self._listed(request))]
+            else:
+                numbers = [self._add(self._layouts(request, choice)) for choice in self._connections(request)]
             kinds = np.array(numbers, dtype=np.int64)
             self._kinds[key] = kinds
         return kinds
@@ -217,6 +239,45 @@ class Catalogue:
         found: list[tuple[list[int], Candidate]] = []
         for extents, connection in layouts:
             self._add_rotation(extents, connection, found)
+        return self._add_found(found)
+
+    def _listed(self, request: JobRequest) -> list[tuple[list[int], Candidate]]:
+        """Return the listed blocks that are large enough, also in each dimension of a shape, and joined as asked."""
+        asked = request.connection
+        wanted = {asked} if isinstance(asked, Connection) else set(asked)
+        shape = request.shape or ()
+        shape += (1,) * (len(self.grid.extents) - len(shape))
+        turned = set(permutations(shape)) if request.rotate else {shape}
+        found = []
+        for order, block in enumerate(self._blocks):
+            extents = tuple(map(len, block.members))
+            size = prod(extents)
+            fits = any(all(map(int.__le__, one, extents)) for one in turned if len(one) == len(extents))
+            if size >= request.size and fits and wanted <= {block.connection, Connection.NAV}:
+                columns: list[int] = []
+                for dimension, labels in enumerate(block.links):
+                    columns += self._listed_links(dimension, labels)
+                    columns += self._line_range(dimension, block.members)
+                cost = size << COST_BITS
+                origin = tuple(coordinates[0] for coordinates in block.members)
+                joined = (block.connection,) * len(extents)
+                units = self.grid.bits(block.members)
+                found.append(
+                    ([cost, order, cost, *columns], Candidate(block.members, joined, units, extents, origin, size))
+                )
+        return found
+
+    def _listed_links(self, dimension: int, labels: tuple[int, ...]) -> tuple[int, int]:
+        key = (dimension, labels, Connection.NAV)  # no set of the policy is joined as NAV
+        if key not in self._pools.link_ranges:
+            first = len(self._pools.link_sets)
+            self._pools.link_sets.append(sum(1 << label for label in labels))
+            self._pools.link_costs.append(0)
+            self._pools.link_labels.append(labels)
+            self._pools.link_ranges[key] = (first, first + 1)
+        return self._pools.link_ranges[key]
+
+    def _add_found(self, found: list[tuple[list[int], Candidate]]) -> int:
         found.sort(key=lambda entry: entry[0][:2])
         first = len(self.candidates)
         self.candidates.extend(candidate for _, candidate in found)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ramp.errors import MachineError
 from simulation.machines.bluegene.blocks import BlockTimes
 from simulation.machines.bluegene.cable_policy import CablePolicy
-from simulation.machines.bluegene.catalogue import Catalogue
+from simulation.machines.bluegene.catalogue import Catalogue, ListedBlock
 from simulation.machines.bluegene.link_sets import LinkTable
 from simulation.machines.bluegene.occupancy import Occupancy, StateVector
 from simulation.machines.bluegene.search import first_fit
@@ -35,6 +35,7 @@ class Layout(GridLayout):
         cnodes: compute nodes of a midplane.
         processors: processors of a midplane.
         block_times: times of a block's life; none by default.
+        blocks: the only places of jobs, where an administrator lists them; none = any place.
         slurm_partitions: names and host lists of Slurm's partitions; one of all midplanes by default.
     """
 
@@ -43,6 +44,7 @@ class Layout(GridLayout):
     processors: int = 1024
     block_times: BlockTimes | None = None
     slurm_partitions: tuple[tuple[str, str], ...] = ()
+    blocks: tuple[ListedBlock, ...] = ()
 
     @property
     def extents(self) -> tuple[int, ...]:
@@ -75,13 +77,15 @@ class BlueGene(GridUnits):
             "midplane",
             exclusive_cables=True,
             wraps=False,
+            chooses_shapes=bool(layout.blocks),
             processors=layout.processors,
             compute_nodes=layout.cnodes,
             node_use=True,
         )
         self.grid = Grid(layout.extents)
         self._policy = policy
-        self._catalogue = catalogue if catalogue is not None else Catalogue(self.grid, layout.tables, policy)
+        made = catalogue if catalogue is not None else Catalogue(self.grid, layout.tables, policy, layout.blocks)
+        self._catalogue = made
         words = self._catalogue.state_words
         self._state = (
             state

@@ -116,6 +116,7 @@ class CabledDescription:
         failed_links: cables that have failed.
         boot: boot times of blocks by size; none by default.
         slurm_partitions: Slurm's partitions; one of all midplanes by default.
+        bluegene_conf: file with Slurm's list of blocks, beside this one; blocks are made for each job by default.
         configure_s: seconds before a block boots.
         deallocate_s: seconds from the end of a job until its midplanes are free.
     """
@@ -132,6 +133,7 @@ class CabledDescription:
     failed_links: tuple[FailedCables, ...] = ()
     boot: tuple[BootTime, ...] = ()
     slurm_partitions: tuple[SlurmPartition, ...] = ()
+    bluegene_conf: str = ""
     configure_s: Annotated[int, Bounds(0)] = 0
     deallocate_s: Annotated[int, Bounds(0)] = 0
 
@@ -148,15 +150,26 @@ def build(description: CabledDescription, options: BuildOptions) -> BlueGene:
         ConfigurationError: there is no such allocator, midplane or cable.
     """
     # only here: other machines do without
+    from simulation.machines.bluegene.bluegene_conf import listed_blocks
     from simulation.machines.bluegene.machine import BlueGene, Layout
 
     boot = sorted((one.midplanes, one.seconds) for one in description.boot)
     times = BlockTimes(tuple(boot), description.configure_s, description.deallocate_s)
+    tables = tuple(options.link_table(one.wiring()) for one in description.dimension)
+    listed = description.bluegene_conf
+    blocks = (
+        listed_blocks(options.read_file(listed), listed, description.prefix, tables, description.cnodes_per_midplane)
+        if listed
+        else ()
+    )
+    if blocks and options.allocator is not None:
+        raise ConfigurationError("the layout lists its blocks; remove the allocator", key="allocator")
     layout = Layout(
         name=description.name,
         prefix=description.prefix,
         dimension_names=tuple(one.name for one in description.dimension),
-        tables=tuple(options.link_table(one.wiring()) for one in description.dimension),
+        tables=tables,
+        blocks=blocks,
         cnodes=description.cnodes_per_midplane,
         processors=description.processors_per_midplane,
         slurm_partitions=tuple((one.name, one.nodes) for one in description.slurm_partitions),
