@@ -30,7 +30,8 @@ def test_a_request_of_two_units_from_the_form_to_the_agreement(alice, pages):
     alice.get_by_text("Maximum total cost: 1 120.00 credits.").wait_for()
     alice.get_by_text("Both are bought together or not at all.").wait_for()
     alice.get_by_role("button", name="Quote").click()
-    alice.get_by_role("heading", name="Quote: nothing is reserved or bought").wait_for()
+    alice.get_by_role("heading", name="Quote", exact=True).wait_for()
+    alice.get_by_text("Nothing is reserved or bought.").wait_for()
     assert alice.get_by_role("heading", name="Bought", exact=True).count() == 0
     alice.get_by_role("link", name="Back to the form").click()
     alice.get_by_text("Maximum total cost: 1 120.00 credits.").wait_for()  # as it was left
@@ -75,6 +76,23 @@ def test_offers_are_approved_or_declined_on_the_page(alice, pages):
         alice.get_by_role("heading", name="Your approval is required").wait_for()
         alice.get_by_role("button", name=answer).click()
         alice.get_by_role("heading", name=ended, exact=True).wait_for()
+
+
+def test_a_quoted_offer_that_is_not_the_best_is_bought_by_the_keyboard(alice, pages):
+    alice.get_by_label("Total cores").fill("4")
+    alice.get_by_role("button", name="Quote").click()
+    buttons = alice.get_by_role("button", name="Buy this")
+    buttons.nth(1).wait_for()
+    second = alice.get_by_role("region", name="Offers").get_by_role("row").nth(2).get_by_role("cell")
+    seller, total = second.nth(2).inner_text(), second.nth(7).inner_text()
+    buttons.nth(1).focus()
+    alice.keyboard.press("Enter")
+    alice.get_by_text(f"Exactly these offers of {seller}, all or none.").wait_for()
+    alice.get_by_role("button", name="Buy", exact=True).focus()
+    alice.keyboard.press("Enter")
+    alice.get_by_role("heading", name="Bought", exact=True).wait_for()
+    assert alice.get_by_label("Outcome").get_by_role("cell", name=seller, exact=True).count() == 1
+    assert alice.get_by_label("Outcome").get_by_role("cell", name=total, exact=True).count() == 1
 
 
 @pytest.mark.full
