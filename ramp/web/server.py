@@ -15,7 +15,7 @@ from fastapi import FastAPI
 from nicegui import app as nicegui_app
 from nicegui import core, ui
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from ramp.client.every_user import watch_user
@@ -32,7 +32,7 @@ from ramp.web.pages.register import register_pages
 from ramp.web.security.address import ServedAddress, bound_socket
 from ramp.web.security.gate import SESSION_KEY, Gate, OwnerOf
 from ramp.web.security.sessions import Sessions
-from ramp.web.security.sign_in import routes
+from ramp.web.security.sign_in import plain_page, routes
 from ramp.web.site import Site
 
 RECONNECT_S: Final = 10.0
@@ -102,6 +102,7 @@ def application(
         message_history_length=HISTORY,
         show_welcome_message=False,
     )
+    core.app.exception_handler(404)(_missing)
     keep_to_own_pages(site.owners.get)
     gated = Gate(app, sessions, address, site.owners.get)
     return gated
@@ -161,6 +162,10 @@ def serve(
         asyncio.run(run())
     finally:
         listening.close()
+
+
+async def _missing(_request: Request, _error: Exception) -> Response:
+    return plain_page("Page not found", '<p>There is no such page here. <a href="/">To the market</a></p>', 404)
 
 
 def keep_to_own_pages(owner_of: OwnerOf) -> None:

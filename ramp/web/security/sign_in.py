@@ -50,14 +50,14 @@ def routes(sessions: Sessions, address: ServedAddress, gate: Callable[[], Gate])
         given = request.query_params if request.method == "GET" else await _form(request)
         secret = str(given.get("token", ""))
         if not secret:
-            return _page("Sign in", _how_to() if before is None else _go_on(before), 200 if before else 401)
+            return plain_page("Sign in", _how_to() if before is None else _go_on(before), 200 if before else 401)
         try:
             name, role = sessions.owner_of_link(secret)
             if request.method == "GET":
-                return _page(f"Sign in as {_called(name, role)}", _button(secret, before))
+                return plain_page(f"Sign in as {_called(name, role)}", _button(secret, before))
             token, _ = sessions.redeem(secret)
         except LinkRefused as error:
-            return _page("Invalid login link", f"<p>{escape(str(error))}</p>{_how_to()}", 403)
+            return plain_page("Invalid login link", f"<p>{escape(str(error))}</p>{_how_to()}", 403)
         if before is not None:
             gate().end(before)  # one browser, one session: two users' pages never share a cookie
         response = RedirectResponse("/", status_code=303)
@@ -74,7 +74,7 @@ def routes(sessions: Sessions, address: ServedAddress, gate: Callable[[], Gate])
 
     async def logout(request: Request) -> Response:
         gate().end(request.scope[SESSION_KEY])
-        response = _page("Signed out", "<p>You are signed out on all pages.</p>" + _how_to())
+        response = plain_page("Signed out", "<p>You are signed out on all pages.</p>" + _how_to())
         response.delete_cookie(address.cookie, path="/", secure=address.is_secure, httponly=True, samesite="strict")
         return response
 
@@ -110,7 +110,8 @@ def _go_on(session: Session) -> str:
     return f'<p>{escape(_called(session.name, session.role))} is signed in. <a href="/">To the market</a></p>'
 
 
-def _page(title: str, body: str, status: int = 200) -> HTMLResponse:
+def plain_page(title: str, body: str, status: int = 200) -> HTMLResponse:
+    """Return a page without NiceGUI; `body` is HTML."""
     head = (
         f'<meta charset="utf-8"><title>{escape(title)} - RAMP</title><link rel="icon" href="data:,">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{_STYLE}</style>'

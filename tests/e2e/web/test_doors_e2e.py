@@ -27,12 +27,56 @@ def test_a_link_from_the_terminal_signs_in_once(pages, visitor):
 
 def test_the_keeper_sees_the_bank_and_users_do_not(visitor):
     keeper = visitor("keeper")
-    keeper.get_by_role("heading", name="Accounts").wait_for()
+    keeper.get_by_role("tab", name="Accounts").click()
     keeper.get_by_role("cell", name="alice", exact=True).first.wait_for()
     assert keeper.get_by_role("cell", name="1 000 000.00").count() >= 1
+    keeper.get_by_role("tab", name="Transactions").click()
+    keeper.get_by_role("cell", name="deposit").first.wait_for()
     bob = visitor("bob")
     bob.get_by_role("heading", name="Sellers").wait_for()
-    assert "1 000 000" not in bob.content()
+    assert "1000000" not in "".join(bob.locator("main").inner_text().split())
+
+
+def test_the_keeper_deposits_drains_and_prices_after_a_confirmation(visitor, pages):
+    keeper = visitor("keeper")
+    keeper.get_by_role("tab", name="Accounts").click()
+    keeper.get_by_role("button", name="Deposit").click()
+    keeper.get_by_label("Account", exact=True).fill("bob")
+    keeper.get_by_label("Amount (credits)").fill("many")
+    keeper.get_by_role("button", name="Continue").click()
+    keeper.get_by_text("invalid amount of credits").wait_for()
+    assert keeper.get_by_label("Amount (credits)").get_attribute("aria-invalid") == "true"
+    keeper.get_by_label("Amount (credits)").fill("123.45")
+    keeper.get_by_role("button", name="Continue").click()
+    keeper.get_by_text("The market issues 123.45 credits to bob.").wait_for()
+    keeper.get_by_role("dialog").get_by_role("button", name="Deposit").click()
+    keeper.get_by_text("123.45 credits credited to bob.").wait_for()
+    keeper.get_by_role("cell", name="133.45", exact=True).wait_for()
+    keeper.get_by_role("tab", name="Machines").click()
+    row = keeper.get_by_role("row").filter(has=keeper.get_by_role("link", name="gamma"))
+    row.get_by_role("button", name="Change").click()
+    keeper.get_by_role("button", name="Drain").click()
+    keeper.get_by_role("dialog").filter(has_text="Drain gamma?").get_by_role("button", name="Drain").click()
+    keeper.get_by_text("gamma is draining.").wait_for()
+    row.get_by_role("cell", name="draining").wait_for()
+    row.get_by_role("button", name="Change").click()
+    keeper.get_by_label("Start price (credits/core-hour)").fill("97")
+    keeper.get_by_role("button", name="Set the price").click()
+    keeper.get_by_text("New offers start at 97 credits/core-hour.").wait_for()
+    keeper.get_by_role("dialog").filter(has_text="Existing").get_by_role("button", name="Set the price").click()
+    keeper.get_by_text("The price is set.").wait_for()
+    row.get_by_role("cell", name="97", exact=True).wait_for()
+
+
+def test_a_page_says_that_its_session_has_ended_elsewhere_and_what_is_not_found(visitor, pages):
+    first = visitor("alice")
+    first.get_by_role("heading", name="Market").wait_for()
+    other = first.context.new_page()
+    other.goto(pages.url + "/no/such/page")
+    other.get_by_role("heading", name="Page not found").wait_for()
+    other.goto(pages.url + "/requests")
+    other.get_by_role("button", name="Sign out").click()
+    first.get_by_role("heading", name="Sign in").wait_for()
 
 
 @pytest.mark.full

@@ -115,7 +115,7 @@ def test_the_laboratory_is_looked_at(width, scheme, visitor, pages):
 def test_the_keeper_sees_all_machines_and_may_run(width, scheme, visitor, pages):
     keeper = visitor("keeper", viewport={"width": width, "height": 900}, color_scheme=scheme)
     keeper.get_by_text("3 of 3 machines answered").wait_for()
-    machines = keeper.locator("section", has=keeper.get_by_role("heading", name="Machines"))
+    machines = keeper.get_by_role("region", name="Machines")
     assert machines.locator("tbody tr").count() == 3
     found = look_at(keeper, "keeper", width, scheme)
     machines.get_by_role("link", name="alpha").click()

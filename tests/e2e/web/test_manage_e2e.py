@@ -6,6 +6,7 @@ import pytest
 
 import ramp
 from ramp.cli.main import main
+from ramp.web.pages.numbers import amount
 from tests.e2e.web.conftest import LIMIT_S
 
 pytestmark = pytest.mark.e2e
@@ -49,15 +50,18 @@ def test_the_agreement_is_checked_and_comes_down_as_it_is(alice, pages, bought, 
 
 
 def test_a_job_on_the_slot_its_output_and_its_files(alice, pages, bought, tmp_path):
-    command = "sh -c 'echo from the browser; mkdir out; echo 42 > \"out/a b\"'"
+    command = (
+        'sh -c \'echo from the browser; mkdir out; echo 42 > "out/a b"; printf "and a \\033[31mwarning\\033[0m" >&2\''
+    )
     alice.goto(f"{pages.url}/reservations/{bought[0].agreement_id}")
-    alice.get_by_label("Command").fill(command)
+    alice.get_by_label("Command", exact=True).fill(command)
     alice.get_by_role("button", name="Run job").click()
     alice.get_by_role("cell", name="done", exact=True).wait_for()
-    alice.get_by_role("cell", name=command, exact=True).click()
-    alice.locator(".ramp-output", has_text="from the browser").wait_for()
+    alice.get_by_role("button", name="Show").press("Enter")
+    alice.get_by_role("region", name="Standard output").get_by_text("from the browser").wait_for()
+    alice.get_by_role("region", name="Standard error").get_by_text("and a warning").wait_for()
     with alice.expect_download() as saved:
-        alice.get_by_role("cell", name="out/a b", exact=True).click()
+        alice.get_by_role("button", name="out/a b").press("Enter")
     saved.value.save_as(tmp_path / "saved")
     assert ((tmp_path / "saved").read_text(), saved.value.suggested_filename) == ("42\n", "a b")
 
@@ -67,7 +71,7 @@ def test_giving_back_says_what_comes_back_and_it_does(alice, pages, market):
 
     with ramp.connect(market, user="alice") as buyer:
         (unit,) = buyer.submit(LATER, rounds=1).units
-    refund = ramp.credits_text(unit.cost)
+    refund = amount(unit.cost)
     alice.goto(f"{pages.url}/reservations/{unit.agreement_id}")
     alice.get_by_role("button", name="Cancel reservation").click()
     alice.get_by_text(f"Full refund before the start: {refund} credits.").wait_for()
@@ -85,7 +89,7 @@ def test_a_smaller_slot_is_priced_confirmed_watched_and_stands_in_the_chain(alic
         (unit,) = buyer.submit(ramp.request(cores=16, wall_time="2h", start="+6h", price=70), rounds=1).units
     alice.goto(f"{pages.url}/reservations/{unit.agreement_id}")
     alice.get_by_text("No changes of size.").wait_for()
-    half = ramp.credits_text(unit.cost // 2)
+    half = amount(unit.cost // 2)
     alice.get_by_role("button", name="Preview the change").click()
     alice.get_by_text("no change: enter another").wait_for()
     alice.get_by_label("Cores", exact=True).fill("8")
@@ -98,7 +102,7 @@ def test_a_smaller_slot_is_priced_confirmed_watched_and_stands_in_the_chain(alic
     alice.get_by_text(re.compile("agreed; takes effect in [0-9]+ s")).wait_for()
     alice.get_by_text(re.compile(f"Done: 8 cores until .* refunded {half} credits")).wait_for()
     alice.get_by_role("cell", name="original", exact=True).wait_for()
-    alice.get_by_role("row", name=re.compile(rf"^1 8 \+{re.escape(half)} ")).wait_for()
+    alice.get_by_role("row", name=re.compile(rf"^1 8 \+{re.escape(ramp.credits_text(unit.cost // 2))} ")).wait_for()
     alice.get_by_text(f"The agreement and its amendment form one chain: {half} of").wait_for()
     alice.get_by_text(re.compile(r"Valid: [2-9][0-9] checks passed offline")).wait_for()
     alice.goto(pages.url + "/account")
@@ -111,14 +115,14 @@ def test_a_larger_slot_is_priced_confirmed_and_paid(alice, pages, market):
         (unit,) = buyer.submit(LATER, rounds=1).units
         asked = buyer.resize(unit.agreement_id, cores=24, quote_only=True)
         assert asked.charge > 0, asked.detail
-        cost = ramp.credits_text(asked.charge)
+        cost = amount(asked.charge)
         alice.goto(f"{pages.url}/reservations/{unit.agreement_id}")
         alice.get_by_label("Cores", exact=True).fill("24")
         alice.get_by_role("button", name="Preview the change").click()
         alice.get_by_text(re.compile(rf"24 cores until .* cost: {re.escape(cost)} credits")).wait_for()
         alice.get_by_role("button", name="Apply the change").click()
         alice.get_by_text(re.compile(rf"Done: 24 cores until .*; paid {re.escape(cost)} credits")).wait_for()
-        alice.get_by_role("row", name=re.compile(rf"^1 24 -{re.escape(cost)} ")).wait_for()
+        alice.get_by_role("row", name=re.compile(rf"^1 24 -{re.escape(ramp.credits_text(asked.charge))} ")).wait_for()
         alice.get_by_text("The agreement and its amendment form one chain").wait_for()
         (grown,) = [each for each in buyer.reservations() if each.agreement_id == unit.agreement_id]
         assert (grown.cores, grown.cost) == (24, unit.cost + asked.charge)
