@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
 from ramp.control.events import Event, RequestEnded
 from ramp.model.instant import seconds
@@ -45,6 +45,8 @@ class Counted:
         def histogram(name: str, what: str, buckets: tuple[float, ...]) -> Histogram:
             return Histogram(name, what, buckets=buckets, registry=registry)
 
+        since = Gauge("ramp_counting_since_timestamp_seconds", "When counters were 0, Unix time.", registry=registry)
+        since.set_to_current_time()
         self._opened = counter("ramp_auctions_opened", "Requests whose first round was opened.")
         self._ended = counter("ramp_auctions", "Requests that have ended, by outcome.", "outcome")
         self._rounds = counter("ramp_rounds", "Rounds of bidding that were closed.")

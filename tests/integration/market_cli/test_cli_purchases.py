@@ -66,6 +66,26 @@ def test_the_best_offer_is_bought_only_when_told_so(ramp, request_file):
     assert (unit["meets_request"], unit["cpu_hour_cost"] >= 20) == (False, True)
 
 
+def test_the_second_offer_of_a_quote_is_bought_once_at_the_price_shown(ramp, request_file):
+    before = balance(ramp)
+    code, quoted, _ = ramp("quote", request_file(8), "--json", "--rounds", "1")
+    assert (code, quoted["status"], quoted["until"] is not None) == (0, "quoted", True)
+    best, second = quoted["units"][0], quoted["others"][0]
+    assert {best["resource"], second["resource"]} <= NAMES
+    assert Decimal(best["cost"]) <= Decimal(second["cost"])
+    for numbers, fault in (("3", "unit 1 has offers 1 to 2, got 3"), ("1,1", "one number for each of the 1 units")):
+        code, _, said = ramp("quote", "--buy", numbers, quoted["request_id"])
+        assert (code, fault in said) == (2, True), said
+    code, bought, _ = ramp("quote", "--buy", "2", quoted["request_id"], "--json")
+    assert (code, bought["status"], bought["request_id"]) == (0, "committed", quoted["request_id"])
+    (unit,) = bought["units"]
+    assert (unit["resource"], unit["cost"], unit["start"]) == (second["resource"], second["cost"], second["start"])
+    assert balance(ramp) == before - Decimal(second["cost"])
+    code, _, said = ramp("quote", "--buy", "1", quoted["request_id"])
+    assert (code, "is not a quote" in said) == (2, True), said
+    assert balance(ramp) == before - Decimal(second["cost"])
+
+
 def test_a_quote_buys_nothing(ramp, request_file):
     before, had = balance(ramp), len(ramp("reservations", "--json")[1])
     code, quoted, _ = ramp("quote", request_file(8), "--json")

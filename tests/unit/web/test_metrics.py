@@ -253,6 +253,10 @@ async def test_the_board_asks_for_what_is_exported():
     }
     there = {name for name, *_ in values(await collected(Market()))}
     assert asked <= there, asked - there
+    rules = (shipped_directory("agents_config") / "prometheus" / "ramp-alerts.yml").read_text()
+    warned = set(re.findall(r"\bramp_\w+", "".join(re.findall(r"^ *expr: (.*)$", rules, re.MULTILINE))))
+    assert len(warned) > 5
+    assert warned <= there, warned - there
     places = [tuple(panel["gridPos"].values()) for panel in board["panels"]]
     assert len(set(places)) == len(places)
     assert len({panel["id"] for panel in board["panels"]}) == len(places)
