@@ -14,6 +14,7 @@ from ramp.web.laboratory.runs import Runs
 from ramp.web.live.feed import Feeds
 from ramp.web.live.sale_watch import SaleWatch
 from ramp.web.machines.sale_history import SaleHistory
+from ramp.web.metrics.levels import Levels
 from ramp.web.metrics.reading import MarketReader
 from ramp.web.security.sessions import Role, Session, Sessions
 
@@ -47,6 +48,13 @@ class Site:
     drafts: Drafts
     notice: str = ""
     owners: dict[str, str] = field(default_factory=dict)
+
+    async def levels(self) -> Levels:
+        """Return the state of the market, and follow the sales to its present users."""
+        found = await self.reader.read()
+        if found.status is not None:
+            self.sale_watch.keep(found.status.names("user"))
+        return found
 
     def market_of(self, session: Session) -> AsyncMarket:
         """Return the market for actions of a session's user, signed by that user's agent.

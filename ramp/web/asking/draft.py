@@ -108,8 +108,6 @@ GROUPS: Final[Mapping[str, tuple[Field, ...]]] = {
 }
 """Expert fields by the name of their group."""
 
-TORUS: Final = "Torus"
-
 PRESETS: Final[Mapping[str, Mapping[str, str]]] = {
     "Small": {"cores": "64", "wall_time": "1h"},
     "Node": {"nodes": "1", "node_cores": "8", "wall_time": "1h"},

@@ -42,11 +42,6 @@ class MarketReader:
         self._read_at: float | None = None
         self._levels = Levels()
 
-    @property
-    def latest(self) -> Levels:
-        """The state that was read last."""
-        return self._levels
-
     async def read(self) -> Levels:
         """Return the state of the market, at most `FRESH_S` old; never fails."""
         async with self._one_at_a_time:

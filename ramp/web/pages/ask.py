@@ -21,7 +21,6 @@ from ramp.web.asking.draft import (
     GROUPS,
     MAIN,
     PRESETS,
-    TORUS,
     UNITS_MAX,
     Draft,
     Field,
@@ -139,10 +138,10 @@ class AskPage:
             with ui.expansion("Expert terms", value=opened).classes("full-width"):
                 for title, fields in GROUPS.items():
                     ui.label(title).classes("text-weight-medium q-mt-sm")
-                    with ui.element("div").classes("ramp-fields"):
+                    with ui.element("div").classes("ramp-fields ramp-wide"):
                         for each in fields:
                             self._build_field(number, unit, each)
-                        if title == TORUS:
+                        if title == "Torus":
                             turned = ui.checkbox("Allow rotation", value=unit.rotate)
                             turned.on_value_change(lambda event: self._turned(unit, bool(event.value)))
 

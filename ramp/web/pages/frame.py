@@ -44,8 +44,10 @@ a:focus-visible, button:focus-visible, [tabindex]:focus-visible { outline: 3px s
 h1 { font-size: 1.5rem; font-weight: 650; margin: 0; line-height: 1.3 }
 h2 { font-size: 1.1rem; font-weight: 650; margin: 0 0 .4rem; line-height: 1.3 }
 .q-table__card, .q-table { background: transparent !important; color: var(--ramp-ink) !important; box-shadow: none }
-.q-table th { font-weight: 600; color: var(--ramp-quiet) }
-.ramp-tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(12.5rem, 1fr)); gap: 1rem; width: 100% }
+.q-table th { font-weight: 600; color: var(--ramp-quiet); white-space: normal }
+.ramp-fields.ramp-wide { grid-template-columns: repeat(auto-fill, minmax(min(100%, 17rem), 1fr)) }
+.ramp-tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(9.5rem, 46%), 1fr)); gap: .8rem;
+  width: 100% }
 .ramp-tile { background: var(--ramp-card); border: 1px solid var(--ramp-line); border-radius: 12px;
   padding: .8rem 1.1rem }
 .ramp-tile-value { font-size: 1.45rem; font-weight: 650 }

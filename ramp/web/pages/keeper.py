@@ -145,9 +145,8 @@ class KeeperPage:
 
     async def _look(self) -> None:
         site, now = self._visit.site, SystemClock().now()
-        levels = await site.reader.read()
+        levels = await site.levels()
         if levels.status is not None:
-            site.sale_watch.keep(levels.status.names("user"))
             self._running.show(levels.status.agents)
         async with await self._access.open() as line:
             found = await converse(line, dialogues.overview(now - PERIOD, None))
@@ -244,8 +243,8 @@ class KeeperPage:
             done = f"{name} was added. `ramp web --link --user {name}` prints a login link."
             await self._act(done, act)
 
-    def _change_seller(self, name: str) -> None:
-        seller = next((each for each in sellers_of(self._visit.site.reader.latest) if each.name == name), None)
+    async def _change_seller(self, name: str) -> None:
+        seller = next((each for each in sellers_of(await self._visit.site.levels()) if each.name == name), None)
         if seller is None:
             return
         with ui.dialog(value=True) as dialog, ui.card().classes("ramp-card"):

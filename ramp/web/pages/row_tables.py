@@ -40,6 +40,8 @@ _FORMATS: Final = {
 }
 """How the browser writes a value; `Visit.moment` writes times in the same way."""
 
+PLAIN: Final = '<q-td :props="props">{{ props.value }}</q-td>'
+
 _NATURALLY: Final = "(a, b) => String(a ?? '').localeCompare(String(b ?? ''), 'en', {numeric: true})"
 """Order of texts: torus2 before torus10."""
 
@@ -105,10 +107,6 @@ class Column:
             )
         return f'<q-td :props="props">{line}</q-td>'
 
-    @property
-    def is_plain(self) -> bool:
-        return self.text is None and not (self.link or self.picks or self.curve or self.kind is Kind.TIME)
-
 
 @dataclass(frozen=True, slots=True)
 class RowTable:
@@ -167,8 +165,8 @@ def table(
         )
     drawn.classes("full-width ramp-number").props("dense")
     for number, each in enumerate(columns):
-        if not each.is_plain:
-            cell = each.slot(number)
+        cell = each.slot(number)
+        if cell != PLAIN:
             drawn.add_slot(f"body-cell-c{number}", cell)
     if on_pick is not None:
         drawn.on(PICK, lambda event: on_pick(str(event.args)))

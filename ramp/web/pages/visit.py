@@ -21,7 +21,7 @@ BROWSER_LIMIT_S: Final = 20.0
 
 _ASK_BROWSER: Final = (
     "return [matchMedia('(prefers-color-scheme: dark)').matches, Intl.DateTimeFormat().resolvedOptions().timeZone,"
-    " innerWidth]"
+    " innerWidth, !!document.createElement('canvas').getContext('webgl2')]"
 )
 
 WIDTH_PX: Final = 1280
@@ -44,6 +44,7 @@ class Visit:
         dark: whether the browser shows dark pages.
         zone: the browser's time zone; UTC if this computer does not know it.
         width_px: of the browser's window when the page was opened.
+        webgl: whether the browser draws in three dimensions.
     """
 
     site: Site
@@ -53,6 +54,7 @@ class Visit:
     dark: bool = False
     zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
     width_px: int = WIDTH_PX
+    webgl: bool = True
 
     def market(self) -> AsyncMarket:
         """Return the market for actions of the signed-in user."""
@@ -85,10 +87,11 @@ class Visit:
         except TimeoutError:
             return False
         match answer:
-            case [bool(dark), str(zone), int(width)]:
+            case [bool(dark), str(zone), int(width), bool(webgl)]:
                 self.dark = dark
                 self.zone = _zone_of(zone)
                 self.width_px = width
+                self.webgl = webgl
         return True
 
     def moment(self, moment: datetime) -> str:

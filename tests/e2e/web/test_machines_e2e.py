@@ -3,7 +3,7 @@
 import pytest
 
 import ramp
-from tests.e2e.web.conftest import LAUNCHING, LIMIT_S
+from tests.e2e.web.conftest import CHROMIUM, LAUNCHING, LIMIT_S
 from tests.e2e.web.looks import LOOKS, look_at
 from tests.tiny_market import launched, tiny_market
 
@@ -117,7 +117,7 @@ def test_a_table_sorts_numbers_and_is_searched(visitor, pages):
     rows = page.get_by_role("region", name="Sellers").locator("tbody tr")
     rows.first.wait_for()
     page.get_by_role("columnheader", name="of", exact=True).click()
-    cores = [int("".join(filter(str.isdigit, each))) for each in rows.locator("td:nth-child(3)").all_inner_texts()]
+    cores = [int("".join(filter(str.isdigit, each))) for each in rows.locator("td:nth-child(6)").all_inner_texts()]
     assert len(set(map(len, map(str, cores)))) > 1, "numbers of several lengths, or texts would sort the same"
     assert cores == sorted(cores)
     page.get_by_label("Search").fill("alph")
@@ -126,3 +126,23 @@ def test_a_table_sorts_numbers_and_is_searched(visitor, pages):
     page.get_by_role("link", name="Ask here").click()
     page.get_by_text("Only at these sites or sellers").wait_for()
     assert page.get_by_label("Only at these sites or sellers").input_value().startswith("alpha@")
+
+
+def test_without_webgl_a_torus_is_drawn_as_slices(chromium, pages):
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-3d-apis"]
+    browser = chromium.browser_type.launch(executable_path=CHROMIUM, args=flags)
+    try:
+        page = browser.new_page()
+        page.set_default_timeout(1000 * LIMIT_S)
+        faults = []
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.goto(pages.link("--user", "alice"))
+        page.click("button")
+        page.get_by_role("heading", name="Market").wait_for()
+        page.goto(pages.url + "/machines/blue")
+        layout = page.locator("section", has=page.get_by_role("heading", name="Layout"))
+        layout.locator("canvas").wait_for()
+        assert page.locator("canvas[data-engine]").count() == 0
+        assert faults == []
+    finally:
+        browser.close()

@@ -140,7 +140,7 @@ def price_chart(sales: Sequence[Sale], begin: Instant, until: Instant, dark: boo
     for each in sales:
         intervals.setdefault(min((each.at - begin) // step, INTERVALS - 1), []).append(each)
     middles = {number: (begin + number * step + step // 2) // 1000 for number in sorted(intervals)}
-    spread = {number: (min(prices), max(prices)) for number, sold in intervals.items() if (prices := _prices(sold))}
+    prices = {number: [each.price for each in sold] for number, sold in intervals.items()}
 
     def points(value: Callable[[int], float]) -> tuple[tuple[int, float], ...]:
         return tuple((at, round(value(number), 2)) for number, at in middles.items())
@@ -155,11 +155,11 @@ def price_chart(sales: Sequence[Sale], begin: Instant, until: Instant, dark: boo
     options["legend"]["data"] = ["mean price", "core-hours"]
     band = {"type": "line", "stack": "band", "symbol": "none", "silent": True, "lineStyle": {"opacity": 0}}
     options["series"] = [
-        {"name": "lowest", **band, "data": points(lambda number: spread[number][0])},
+        {"name": "lowest", **band, "data": points(lambda number: min(prices[number]))},
         {
             "name": "highest above lowest",
             **band,
-            "data": points(lambda number: spread[number][1] - spread[number][0]),
+            "data": points(lambda number: max(prices[number]) - min(prices[number])),
             "areaStyle": {"color": shown["best"], "opacity": 0.2},
         },
         {
@@ -180,7 +180,3 @@ def price_chart(sales: Sequence[Sale], begin: Instant, until: Instant, dark: boo
         },
     ]
     return options
-
-
-def _prices(sales: Sequence[Sale]) -> list[float]:
-    return [each.price for each in sales]

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from typing import Final
+from urllib.parse import quote
 
 from nicegui import ui
 
 from ramp.client.machine_state import MachineState
 from ramp.errors import RampError
+from ramp.model.instant import DAY
+from ramp.runtime.clock import SystemClock
 from ramp.web.machines.core_rows import core_bars
 from ramp.web.machines.torus_map import TorusMap, torus_map
 from ramp.web.pages import frame
 from ramp.web.pages.charts import Options, redraw
-from ramp.web.pages.machines.charts import core_chart, load_chart
+from ramp.web.pages.machines.charts import core_chart, load_chart, price_chart
 from ramp.web.pages.machines.places import PlacesView
 from ramp.web.pages.row_tables import Column, Kind, RowTable, table
 from ramp.web.pages.visit import Visit
+from ramp.web.security.sessions import Role
 
 HORIZON: Final = timedelta(hours=24)
 """Period that is shown."""
@@ -41,6 +45,7 @@ async def build(visit: Visit) -> None:
     if name not in {each.name for each in await market.resources()}:
         ui.label(f"Unknown seller {name}.").props('role="alert"').classes("ramp-bad")
         return
+    await visit.site.levels()
     MachinePage(visit, name).build(await market.machine(name, HORIZON))
 
 
@@ -58,8 +63,13 @@ class MachinePage:
             self._problem.set_visibility(False)
             self._facts = ui.element("dl").classes("ramp-facts ramp-number")
         with frame.card():
-            frame.subheading("Projected load over 24 hours")
+            frame.subheading("Projected load over 24 hours, mean of each hour")
             self._load = _chart(load_chart(state, self._visit.dark), "The projected load by hour")
+        with frame.card():
+            frame.subheading("Prices paid here in 24 hours")
+            self._prices = _chart(self._price_chart(), "Prices paid and volume over 24 hours")
+            if self._visit.session.role is Role.USER:
+                ui.link("Ask here", f"/ask?at={quote(self._name)}")
         with frame.card():
             self._places: Places | None = None
             self._cores: ui.echart | None = None
@@ -98,6 +108,12 @@ class MachinePage:
         frame.subheading("Cores over 24 hours")
         self._cores = _chart(self._core_chart(), "Use of cores over time, as in the tables below")
 
+    def _price_chart(self) -> Options:
+        site, now = self._visit.site, SystemClock().now()
+        short = site.looking_market(self._visit.session).short
+        sales = [each for each in site.sales.since(now - DAY) if short(each.resource) == self._name]
+        return price_chart(sales, now - DAY, now, self._visit.dark)
+
     def _core_chart(self) -> Options:
         until = self._state.time + HORIZON
         bars = core_bars(self._state, until)
@@ -117,6 +133,7 @@ class MachinePage:
         self._facts.clear()
         with self._facts:
             frame.draw_facts(self._visit, self._described(state))
+        redraw(self._prices, self._price_chart())
         redraw(self._load, load_chart(state, self._visit.dark))
         if self._cores is not None:
             redraw(self._cores, self._core_chart())

@@ -64,13 +64,13 @@ class MarketPage:
                         text=lambda each: each.name + (" (draining)" if each.is_draining else ""),
                         link="/machines/",
                     ),
+                    Column("Start price (credits/core-hour)", lambda each: each.start_price, Kind.NUMBER),
+                    Column("Last sale (credits/core-hour)", self._last_price, Kind.CREDITS),
+                    Column("Prices over 24 h", lambda each: curve_of(self._sales[each.name]), curve=True),
                     Column("Free cores", lambda each: each.cores_free, Kind.NUMBER),
                     Column("of", lambda each: each.cores, Kind.NUMBER),
                     Column("In use", lambda each: each.busy, Kind.SHARE),
                     Column("Waiting jobs", lambda each: each.waiting, Kind.NUMBER),
-                    Column("Start price (credits/core-hour)", lambda each: each.start_price, Kind.NUMBER),
-                    Column("Last sale (credits/core-hour)", self._last_price, Kind.CREDITS),
-                    Column("Prices over 24 h", lambda each: curve_of(self._sales[each.name]), curve=True),
                     Column("Architecture", lambda each: each.architecture or each.agent),
                     Column("New request", lambda each: "Ask here", link="/ask?at="),
                 ),
@@ -87,9 +87,7 @@ class MarketPage:
         ui.timer(LOOK_AGAIN_S, refresher.changed)
 
     async def _draw(self) -> None:
-        levels = await self._visit.site.reader.read()
-        if levels.status is not None:
-            self._visit.site.sale_watch.keep(levels.status.names("user"))
+        levels = await self._visit.site.levels()
         now = SystemClock().now()
         sales = self._visit.site.sales.since(now - PERIOD)
         self._sales = defaultdict(list)

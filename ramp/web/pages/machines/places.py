@@ -10,6 +10,7 @@ from nicegui import ui
 
 from ramp.web.machines.torus_map import TorusMap
 from ramp.web.pages.machines.scene import KINDS, MachineScene
+from ramp.web.pages.machines.slices import SlicesChart
 from ramp.web.pages.row_tables import Column, Kind, table
 from ramp.web.pages.visit import Visit
 
@@ -32,8 +33,12 @@ class PlacesView:
         self._moment: datetime | None = None
         self._choice = ui.select([NOTHING], value=NOTHING, label="Cables of", on_change=self._draw)
         self._choice.style("width: 14rem; max-width: 100%")
-        self._scene = MachineScene(drawn, visit, self._clicked)
-        ui.label(note).classes("ramp-quiet")
+        self._scene: MachineScene | SlicesChart
+        if visit.webgl:
+            self._scene = MachineScene(drawn, visit, self._clicked)
+            ui.label(note).classes("ramp-quiet")
+        else:
+            self._scene = SlicesChart(visit)
         self._table = table(
             (
                 Column("Job or reservation", lambda each: each.name),

@@ -69,10 +69,7 @@ class PricesPage:
         ui.timer(60.0, refresher.changed)
 
     async def _look_at_machines(self) -> None:
-        levels = await self._visit.site.reader.read()
-        if levels.status is not None:
-            self._visit.site.sale_watch.keep(levels.status.names("user"))
-        found = sellers_of(levels)
+        found = sellers_of(await self._visit.site.levels())
         self._architecture = {each.name: each.architecture for each in found}
         classes = sorted({each.architecture for each in found} - {""})
         self._choice.set_options([ALL, *classes, *(each.name for each in found)], value=ALL)
