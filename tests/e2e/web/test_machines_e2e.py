@@ -71,9 +71,9 @@ def test_machines_are_looked_at(width, scheme, visitor, pages):
     job = rows.first.locator("td").first.inner_text()
     page.get_by_label("Cables of").click()
     page.get_by_role("option", name=job, exact=True).click()
+    page.get_by_role("listbox").wait_for(state="hidden")  # which gives its field the focus back as it closes
     found = look_at(page, "machine-blue", width, scheme)
     # the slider goes by the keyboard: in half an hour what was bought has begun
-    page.get_by_role("listbox").wait_for(state="hidden")  # which gives its field the focus back as it closes
     page.get_by_role("slider").locator("[tabindex]").press("ArrowRight")
     page.get_by_text("in 0.5 h").wait_for()
     rows.filter(has_text="sold by the market").first.wait_for()
