@@ -26,9 +26,15 @@ from ramp.control.market_changes import (
     RestartAgent,
     SetResource,
 )
+from ramp.errors import ConfigurationError
 from ramp.model.contents import ChangePosted, DepositMade
+from ramp.model.seal import Role
 from ramp.options import Bounds, checked
+from ramp.runtime.clock import SystemClock
+from ramp.runtime.joining.invitations import Invitation
+from ramp.runtime.joining.inviting import DAYS_DEFAULT, invite_party
 from ramp.runtime.state_folder import StateFolder, state_folder
+from ramp.xmpp.address import account_problem
 
 T = TypeVar("T")
 KeyKind = Literal["p256", "rsa", "ed25519"]
@@ -114,6 +120,51 @@ class MarketOperator:
     ) -> MarketChanged:
         """Set the prices of a resource for new requests, in whole credits per core-hour."""
         return self.change(SetResource(name, start_price, minimum_price, rounds_expected, pricing))
+
+    def invite(
+        self,
+        name: str,
+        role: Literal["user", "resource"],
+        *,
+        days: Days = DAYS_DEFAULT,
+        deposit: Credits = 0,
+        overdraft: Credits = 0,
+        server: bool | None = None,
+        account_token: bool | None = None,
+    ) -> Invitation:
+        """Invite a party of another site: `text()` of the result is its file, `token()` the same in one line.
+
+        Args:
+            name: full name of the party, `agent@site.example`.
+            role: of the party.
+            days: validity.
+            deposit: opening credit of a user's account.
+            overdraft: how far below 0 a user's balance may go.
+            server: whether the site's XMPP server is certified too; by default for the first party of a domain.
+            account_token: whether the party registers its account itself; by default where the market starts its
+                server.
+
+        Raises:
+            ConfigurationError: if the name is invalid or taken, or this market cannot invite the party.
+        """
+        local, _, domain = name.rpartition("@")
+        problem = account_problem(local, domain) if local and domain else "it has no domain"
+        if problem:
+            raise ConfigurationError(f"invalid address {name!r}: {problem}, expected agent@site.example")
+        found = running(self._state)
+        return invite_party(
+            self._state,
+            Path(found.config),
+            f"{found.server.host}:{found.server.port}",
+            SystemClock().now(),
+            name,
+            Role(role),
+            days=days,
+            deposit=credits_given(deposit, "deposit", zero=True),
+            overdraft=credits_given(overdraft, "overdraft", zero=True),
+            server=server,
+            account_token=account_token,
+        )
 
     def renew_keys(
         self, name: str, *, new_key: bool = False, kind: KeyKind = "p256", days: Days = CERTIFICATE_DAYS

@@ -54,6 +54,11 @@ def credits_text(minor_units: int) -> str:
     return f"{sign}{grouped(whole)}.{fraction:02d}"
 
 
+def exact_credits(minor_units: int) -> Decimal:
+    """Return an amount in credits."""
+    return Decimal(minor_units) / MINOR_UNITS_PER_CREDIT
+
+
 def credits_of(given: int | str | Decimal, *, zero: bool = False) -> int:
     """Read an amount above 0, or from 0 on, that a person or a program gives.
 

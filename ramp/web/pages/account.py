@@ -6,7 +6,6 @@ import csv
 import io
 from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Final
 
 from nicegui import ui
@@ -15,7 +14,7 @@ from ramp.client.results import Account, Posting
 from ramp.errors import RampError
 from ramp.model.contents.accounts import TransferKind
 from ramp.model.instant import from_datetime
-from ramp.model.money import MINOR_UNITS_PER_CREDIT
+from ramp.model.money import exact_credits
 from ramp.web.pages import charts, frame
 from ramp.web.pages.numbers import credits_named, signed
 from ramp.web.pages.refreshing import Refresher
@@ -127,6 +126,6 @@ async def _download(visit: Visit) -> None:
     writer = csv.writer(text)
     writer.writerow(("time", "type", "counterparty", "amount_credits", "balance_credits", "agreement_id"))
     for each in found.postings:
-        amounts = (Decimal(minor) / MINOR_UNITS_PER_CREDIT for minor in (each.amount, each.balance))
+        amounts = (exact_credits(minor) for minor in (each.amount, each.balance))
         writer.writerow((each.at.isoformat(), each.kind, each.counterparty, *amounts, each.agreement_id))
     ui.download.content(text.getvalue(), "statement.csv", "text/csv")

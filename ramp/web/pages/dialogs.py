@@ -2,12 +2,76 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from nicegui import ui
 from nicegui.elements.mixins.validation_element import ValidationElement
 
 from ramp.web.pages import frame
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A field of a dialog.
+
+    Attributes:
+        label: with its unit.
+        read: converts the text of the field; raises `ValueError` that says what is wrong.
+        value: at first.
+        hint: an example.
+        choices: the values to choose from; empty for any text.
+    """
+
+    label: str
+    read: Callable[[str], Any] = str
+    value: str = ""
+    hint: str = ""
+    choices: Sequence[str] = ()
+
+
+async def answers(title: str, action: str, *fields: Asked) -> list[Any] | None:
+    """Ask for values, with each error at its field; returns None if the dialog was closed.
+
+    Args:
+        title: of the dialog.
+        action: the button that takes the values.
+        fields: what is asked.
+    """
+    with ui.dialog() as dialog, ui.card().classes("ramp-card"):
+        frame.subheading(title)
+        drawn: list[ui.select | ui.input] = [
+            ui.select(list(each.choices), label=each.label, value=each.value)
+            if each.choices
+            else ui.input(each.label, value=each.value, placeholder=each.hint)
+            for each in fields
+        ]
+        for field in drawn:
+            field.classes("full-width")
+
+        def check() -> None:
+            found = []
+            for field, each in zip(drawn, fields, strict=True):
+                try:
+                    found.append(each.read(str(field.value or "").strip()))
+                    mark(field, "")
+                except ValueError as error:
+                    mark(field, str(error))
+            if len(found) == len(fields):
+                dialog.submit(found)
+
+        _buttons(dialog, action, check, "Cancel")
+    try:
+        return await dialog  # type: ignore[no-any-return]
+    finally:
+        dialog.delete()
+
+
+def _buttons(dialog: ui.dialog, action: str, act: Callable[[], object], leave: str) -> None:
+    with ui.element("div").classes("row").style("gap: .6rem"):
+        ui.button(action, on_click=act).props("no-caps")
+        ui.button(leave, on_click=dialog.close).props("outline no-caps")
 
 
 async def confirmed(title: str, text: str, action: str, leave: str = "Cancel") -> bool:
@@ -22,9 +86,7 @@ async def confirmed(title: str, text: str, action: str, leave: str = "Cancel") -
     with ui.dialog() as dialog, ui.card().classes("ramp-card"):
         frame.subheading(title)
         ui.label(text)
-        with ui.element("div").classes("row").style("gap: .6rem"):
-            ui.button(action, on_click=lambda: dialog.submit(result=True)).props("no-caps")
-            ui.button(leave, on_click=lambda: dialog.submit(result=False)).props("outline no-caps")
+        _buttons(dialog, action, lambda: dialog.submit(result=True), leave)
     try:
         return bool(await dialog)
     finally:

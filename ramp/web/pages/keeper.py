@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Awaitable, Callable
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from nicegui import run, ui
@@ -17,13 +18,14 @@ from ramp.errors import RampError
 from ramp.model.contents import AccountLine, MarketOverview
 from ramp.model.contents.accounts import TransferKind
 from ramp.model.instant import HOUR, to_datetime
-from ramp.model.money import credits_of
+from ramp.model.money import credits_of, exact_credits
 from ramp.runtime.clock import SystemClock
+from ramp.runtime.joining.inviting import DAYS_DEFAULT
 from ramp.web.machines.sellers import Seller, sellers_of
 from ramp.web.metrics.levels import Levels
 from ramp.web.pages import frame
 from ramp.web.pages.charts import redraw
-from ramp.web.pages.dialogs import confirmed, mark
+from ramp.web.pages.dialogs import Asked, answers, confirmed
 from ramp.web.pages.machines.charts import price_chart
 from ramp.web.pages.machines.market import price_text
 from ramp.web.pages.numbers import amount, credits_named, whole
@@ -33,6 +35,10 @@ from ramp.web.pages.visit import Visit
 
 PERIOD: Final = 24 * HOUR
 """Period of the trading that is shown; `ramp bank overview` has all."""
+
+INVITED: Final = ("user", "resource")
+SELLING: Final = "sells"
+DRAINED: Final = "sells nothing new"
 
 LOOK_AGAIN_S: Final = 10.0
 """Seconds between two queries to the machines and the bank."""
@@ -94,8 +100,9 @@ class KeeperPage:
 
     def _accounts(self) -> None:
         with ui.element("div").classes("row").style("gap: .6rem"):
-            ui.button("Deposit", on_click=self._ask_deposit).props("outline no-caps")
-            ui.button("Add a user", on_click=self._ask_user).props("outline no-caps")
+            ui.button("Deposit", on_click=self._deposit).props("outline no-caps")
+            ui.button("Add a user", on_click=self._add_user).props("outline no-caps")
+            ui.button("Invite", on_click=self._invite).props("outline no-caps")
         self._listed = table(
             (
                 Column("Account", lambda each: self._short(each.account)),
@@ -195,21 +202,12 @@ class KeeperPage:
         ui.notify(done, type="positive")
         await self._look()
 
-    async def _ask_deposit(self) -> None:
-        with ui.dialog(value=True) as dialog, ui.card().classes("ramp-card"):
-            frame.subheading("Deposit")
-            to = ui.input("Account", placeholder="alice").classes("full-width")
-            credits_given = ui.input("Amount (credits)", placeholder="5000").classes("full-width")
-            ui.button("Continue", on_click=lambda: checked()).props("no-caps")  # noqa: PLW0108  # defined below
-
-        async def checked() -> None:
-            account = str(to.value or "").strip()
-            mark(to, "" if account else "missing account, for example alice")
-            if account and (given := _amount_in(credits_given)) is not None:
-                dialog.close()
-                await self._deposit(account, given)
-
-    async def _deposit(self, account: str, given: int) -> None:
+    async def _deposit(self) -> None:
+        asked = (Asked("Account", _named, hint="alice"), Asked("Amount (credits)", credits_of, hint="5000"))
+        found = await answers("Deposit", "Continue", *asked)
+        if found is None:
+            return
+        account, given = found
         deposit_id = f"deposit-{secrets.token_hex(8)}"  # so that a repeated click credits once
 
         async def act() -> None:
@@ -220,56 +218,59 @@ class KeeperPage:
         if await confirmed(f"Deposit to {account}?", text, "Deposit"):
             await self._act(f"{credits_named(given)} credited to {account}.", act)
 
-    async def _ask_user(self) -> None:
-        with ui.dialog(value=True) as dialog, ui.card().classes("ramp-card"):
-            frame.subheading("Add a user")
-            named = ui.input("Name", placeholder="carol").classes("full-width")
-            deposit = ui.input("Deposit (credits)", value="0").classes("full-width")
-            ui.button("Continue", on_click=lambda: checked()).props("no-caps")  # noqa: PLW0108  # defined below
-
-        async def checked() -> None:
-            name = str(named.value or "").strip()
-            mark(named, "" if name else "missing name, for example carol")
-            if name and (given := _amount_in(deposit, zero=True)) is not None:
-                dialog.close()
-                await self._add_user(name, given)
-
-    async def _add_user(self, name: str, given: int) -> None:
-        async def act() -> None:
-            await run.io_bound(self._operator.add_user, name, deposit=amount(given).replace("\u202f", ""))
-
+    async def _add_user(self) -> None:
+        found = await answers("Add a user", "Continue", Asked("Name", _named, hint="carol"), _OPENING)
+        if found is None:
+            return
+        name, given = found
         text = f"{name} gets an agent, keys and an account with {credits_named(given)}."
         if await confirmed(f"Add the user {name}?", text, "Add the user"):
             done = f"{name} was added. `ramp web --link --user {name}` prints a login link."
-            await self._act(done, act)
+            await self._operate(done, self._operator.add_user, name, deposit=exact_credits(given))
+
+    async def _invite(self) -> None:
+        found = await answers(
+            "Invite a party of another site",
+            "Continue",
+            Asked("Full name", _named, hint="ann@north.example"),
+            Asked("Role", choices=INVITED, value=INVITED[0]),
+            _OPENING,
+        )
+        if found is None:
+            return
+        name, role, given = found
+        money = f" Its account opens with {credits_named(given)}." if given else ""
+        text = f"The invitation is valid for {DAYS_DEFAULT} days; the first to use it joins as {name}.{money}"
+        if await confirmed(f"Invite {name} as {role}?", text, "Invite"):
+
+            async def act() -> None:
+                made = await run.io_bound(self._operator.invite, name, role, deposit=exact_credits(given))
+                if made is not None:  # None if the server stops
+                    ui.download.content(made.text(), f"{name}.invitation", "text/plain")
+
+            await self._act(f"{name} is invited. Hand over the downloaded file like a password.", act)
 
     async def _change_seller(self, name: str) -> None:
         seller = next((each for each in sellers_of(await self._visit.site.levels()) if each.name == name), None)
         if seller is None:
             return
-        with ui.dialog(value=True) as dialog, ui.card().classes("ramp-card"):
-            frame.subheading(f"Change {name}")
-            price = ui.number("Start price (credits/core-hour)", value=seller.start_price, min=1, precision=0)
-            price.classes("full-width")
-            with ui.element("div").classes("row").style("gap: .6rem"):
-                ui.button("Set the price", on_click=lambda: priced()).props("no-caps")  # noqa: PLW0108
-                drain = "Resume sales" if seller.is_draining else "Drain"
-                ui.button(drain, on_click=lambda: drained()).props("outline no-caps")  # noqa: PLW0108
-
-        async def priced() -> None:
-            given = int(price.value or 0)
-            mark(price, "" if given > 0 else "expected a whole number of at least 1")
-            if given > 0:
-                dialog.close()
-                text = f"New offers start at {whole(given)} credits/core-hour. Existing offers keep their price."
-                if await confirmed(f"Set the price of {name}?", text, "Set the price"):
-                    await self._operate("The price is set.", self._operator.set_resource, name, start_price=given)
-
-        async def drained() -> None:
-            dialog.close()
-            if seller.is_draining:
-                await self._operate(f"{name} sells again.", self._operator.resume_resource, name)
-                return
+        sales = DRAINED if seller.is_draining else SELLING
+        found = await answers(
+            f"Change {name}",
+            "Continue",
+            Asked("Start price (credits/core-hour)", _price, str(seller.start_price or "")),
+            Asked("Sales", choices=(SELLING, DRAINED), value=sales),
+        )
+        if found is None:
+            return
+        price, wanted = found
+        if price not in (None, seller.start_price):
+            text = f"New offers start at {whole(price)} credits/core-hour. Existing offers keep their price."
+            if await confirmed(f"Set the price of {name}?", text, "Set the price"):
+                await self._operate("The price is set.", self._operator.set_resource, name, start_price=price)
+        if wanted == SELLING != sales:
+            await self._operate(f"{name} sells again.", self._operator.resume_resource, name)
+        elif wanted != sales:
             text = "It sells nothing new, also after a restart. Existing reservations stay."
             if await confirmed(f"Drain {name}?", text, "Drain"):
                 await self._operate(f"{name} is draining.", self._operator.drain_resource, name)
@@ -278,15 +279,19 @@ class KeeperPage:
         await self._act(done, lambda: run.io_bound(change, name, **values))
 
 
-def _amount_in(field: ui.input, *, zero: bool = False) -> int | None:
-    """Read an amount in minor units; if it is invalid, show why at its field and return None."""
-    try:
-        found = credits_of(str(field.value or ""), zero=zero)
-    except ValueError as error:
-        mark(field, str(error))
-        return None
-    mark(field, "")
-    return found
+def _named(text: str) -> str:
+    if not text:
+        raise ValueError("missing name")
+    return text
+
+
+def _price(text: str) -> int | None:
+    if text and not (text.isdecimal() and int(text)):
+        raise ValueError(f"got {text}, expected a whole number of at least 1")
+    return int(text) if text else None
+
+
+_OPENING: Final = Asked("Deposit (credits)", partial(credits_of, zero=True), "0")
 
 
 def _money_first(account: AccountLine) -> tuple[bool, str]:

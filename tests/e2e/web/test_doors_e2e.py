@@ -2,11 +2,15 @@
 
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from ramp.cli.main import main
+from ramp.runtime.joining.invitations import read_invitation
+from ramp.runtime.joining.register import Register
+from ramp.runtime.state_folder import state_folder
 from tests.e2e.waiting import LIMIT_S, until
 
 pytestmark = pytest.mark.e2e
@@ -55,17 +59,38 @@ def test_the_keeper_deposits_drains_and_prices_after_a_confirmation(visitor, pag
     keeper.get_by_role("tab", name="Machines").click()
     row = keeper.get_by_role("row").filter(has=keeper.get_by_role("link", name="gamma"))
     row.get_by_role("button", name="Change").click()
-    keeper.get_by_role("button", name="Drain").click()
+    _choose(keeper, "Sales", "sells nothing new")
+    keeper.get_by_role("button", name="Continue").click()
     keeper.get_by_role("dialog").filter(has_text="Drain gamma?").get_by_role("button", name="Drain").click()
     keeper.get_by_text("gamma is draining.").wait_for()
     row.get_by_role("cell", name="draining").wait_for()
     row.get_by_role("button", name="Change").click()
     keeper.get_by_label("Start price (credits/core-hour)").fill("97")
-    keeper.get_by_role("button", name="Set the price").click()
+    keeper.get_by_role("button", name="Continue").click()
     keeper.get_by_text("New offers start at 97 credits/core-hour.").wait_for()
-    keeper.get_by_role("dialog").filter(has_text="Existing").get_by_role("button", name="Set the price").click()
+    keeper.get_by_role("button", name="Set the price").click()
     keeper.get_by_text("The price is set.").wait_for()
     row.get_by_role("cell", name="97", exact=True).wait_for()
+
+
+def _choose(page, label, choice):
+    page.get_by_label(label).click()
+    page.get_by_role("option", name=choice, exact=True).click()
+
+
+def test_the_keeper_invites_a_resource_and_gets_the_file_of_the_invitation(visitor, pages):
+    keeper = visitor("keeper")
+    keeper.get_by_role("tab", name="Accounts").click()
+    keeper.get_by_role("button", name="Invite").click()
+    keeper.get_by_label("Full name").fill("curie@localhost")
+    _choose(keeper, "Role", "resource")
+    keeper.get_by_role("button", name="Continue").click()
+    keeper.get_by_text("the first to use it joins as curie@localhost").wait_for()
+    with keeper.expect_download() as downloaded:
+        keeper.get_by_role("button", name="Invite", exact=True).last.click()
+    made = read_invitation(Path(downloaded.value.path()).read_text(), "the download")
+    assert (made.name, made.role.value) == ("curie@localhost", "resource")
+    assert Register(state_folder(pages.state).invitations).entries()[made.invitation_id].invitation.name == made.name
 
 
 def test_a_page_says_that_its_session_has_ended_elsewhere_and_what_is_not_found(visitor, pages):

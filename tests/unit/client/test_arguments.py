@@ -29,7 +29,7 @@ HOSTILE = (
 REQUIRED = {
     "price": 70, "any_id": "a1", "any_ids": ("a1",), "resource": "r1", "names": ("r1",), "name": "n", "definition": "x",
     "account": "alice", "amount": 5, "folder": "/nonexistent", "agreement_id": "a1", "request_id": "r1",
-    "reason": "a fault",
+    "reason": "a fault", "role": "user",
 }  # fmt: skip
 NOT_FOR_USERS = {"follow", "ask", "change", "access", "user", "short", "close"}
 """Names that take objects of RAMP only, or nothing."""

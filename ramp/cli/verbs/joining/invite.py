@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Literal
 
 import click
 
@@ -18,26 +17,19 @@ from ramp.cli.options import (
 )
 from ramp.cli.views.fields import AMOUNT, MOMENT, Field, Fields
 from ramp.cli.views.output import print_json, print_pairs, say
-from ramp.client.access import running
-from ramp.control.status import SwarmStatus
-from ramp.errors import ConfigurationError
-from ramp.model.instant import DAY, Instant, iso
-from ramp.model.seal import Role
+from ramp.client.connecting import MarketOperator
+from ramp.model.instant import Instant, iso
+from ramp.model.money import exact_credits
 from ramp.runtime.atomic_writes import write_whole
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.configuration.sites import EnrolmentConfig
-from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.configuration_changes.audit_log import add_line, own_name
-from ramp.runtime.configuration_changes.overlay import running_config
 from ramp.runtime.joining.authority import Authority
 from ramp.runtime.joining.invitations import INVITED_ROLES, Invitation
+from ramp.runtime.joining.inviting import DAYS_DEFAULT
 from ramp.runtime.joining.register import Entry, Register
 from ramp.runtime.joining.requests import issued_text, read_request
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.state_folder import StateFolder
-from ramp.xmpp.address import account_problem
-
-DAYS_DEFAULT: Final = 7
 
 
 def _fields(now: Instant) -> Fields[Entry]:
@@ -109,7 +101,7 @@ def invite() -> None:
 @state_options
 def make(
     name: str,
-    role: str,
+    role: Literal["user", "resource"],
     days: int,
     deposit: int | None,
     overdraft: int | None,
@@ -125,40 +117,19 @@ def make(
     The invitation fixes the name, the role and the end date. It tells where the market is and pins its authority. The
     bank opens the account when the certificate is issued. Only a user has a deposit or an overdraft.
     """
-    found = running(state)
-    config = running_config(Path(found.config), state)
-    register = Register(state.invitations)
-    now = SystemClock().now()
-    drafted = _draft(config, found, state, name, Role(role), now + days * DAY)
-    if server is None:
-        server = drafted.domain != config.domain and not _certified(register, drafted.domain, now)
-    if server and drafted.domain == config.domain:
-        raise ConfigurationError(f"{config.domain} uses the market's own server; leave out --server")
-    drafted = replace(drafted, certifies_server=server)
-    made = Authority(KeyStore(state.keys), register).invite(
-        drafted,
-        now,
-        deposit=deposit or 0,
-        credit_limit=overdraft or 0,
-        account_token=_has_token(config, account_token),
+    made = MarketOperator(state).invite(
+        name,
+        role,
+        days=days,
+        deposit=exact_credits(deposit or 0),
+        overdraft=exact_credits(overdraft or 0),
+        server=server,
+        account_token=account_token,
     )
-    add_line(state, now, own_name(), "invite", name, f"{name} is invited as {role} until {iso(made.ends_at)}")
     path = None if token else output or Path(f"{name}.invitation")
     if path is not None:
         write_whole(path.absolute(), made.text().encode(), private=True)
     _tell_made(made, path, as_json=as_json)
-
-
-def _has_token(config: SwarmConfig, wanted: bool | None) -> bool:
-    """Return whether the invited party makes its account: wherever the market's own server allows it."""
-    external = config.server.kind == "external"
-    if wanted and external:
-        right = "an account invitation of the server's owner, for `ramp join --account-invitation`"
-        raise ConfigurationError(
-            f"only the owner of an external server can issue account tokens; ask for {right}",
-            path=config.path,
-        )
-    return not external if wanted is None else wanted
 
 
 def _tell_made(made: Invitation, path: Path | None, *, as_json: bool) -> None:
@@ -241,65 +212,3 @@ def revoke(invited: str, reason: str, state: StateFolder, as_json: bool) -> None
         click.echo(f"{entry.invitation.name}: {what} revoked")
     if not revoked:
         say(f"{invited}: everything was revoked before")
-
-
-def _draft(
-    config: SwarmConfig, found: SwarmStatus, state: StateFolder, name: str, role: Role, ends_at: Instant
-) -> Invitation:
-    local, _, domain = name.rpartition("@")
-    if config.joining.site is not None:
-        market = config.joining.site.market
-        raise ConfigurationError(f"this site has joined {market}; only that market's keeper can invite")
-    problem = account_problem(local, domain) if local and domain else "it has no domain"
-    if problem:
-        raise ConfigurationError(f"invalid address {name!r}: {problem}, expected agent@site.example")
-    if domain != config.domain and config.joining.federation is None and not config.server.federation:
-        raise ConfigurationError(
-            f"the market's server cannot reach a server of {domain}; add a table [federation] (for an external "
-            "server: federation = true)",
-            path=config.path,
-        )
-    at_home = domain == config.domain
-    if at_home and (local in config.roles() or local in config.server.accounts):
-        raise ConfigurationError(f"{local} already exists in this market; choose another name")
-    return Invitation(
-        invitation_id="",
-        name=name,
-        role=role,
-        ends_at=ends_at,
-        market=config.domain,
-        servers=_servers(config, found),
-        server_ca=_server_ca(config, state),
-        ca="",
-        enrolment=(config.joining.enrolment or EnrolmentConfig()).name,
-        bank=config.bank,
-        directory=config.directory,
-        directories=len(config.directory_names),
-        keeper=config.keeper,
-        account=local if at_home else "",
-        certifies_server=False,
-        signed_offers=config.signed_offers,
-        secret="",
-    )
-
-
-def _servers(config: SwarmConfig, found: SwarmStatus) -> tuple[str, ...]:
-    if config.server.kind == "external":
-        return tuple(f"{host}:{port}" for host, port in config.server.addresses)
-    return (f"{found.server.host}:{found.server.port}",)
-
-
-def _server_ca(config: SwarmConfig, state: StateFolder) -> str:
-    """Return the PEM of the authority of the server's certificate; "" for the system's authorities."""
-    path = config.server.ca_file
-    if config.server.kind != "external":
-        path = state.keys / "ca.pem" if config.joining.federation is not None else state.server / "tls" / "ca.pem"
-    return "" if path is None else path.read_text("ascii")
-
-
-def _certified(register: Register, domain: str, now: Instant) -> bool:
-    return any(
-        entry.invitation.domain == domain and entry.invitation.certifies_server
-        for entry in register.entries().values()
-        if entry.state(now) in ("open", "enrolled")
-    )
