@@ -51,7 +51,7 @@ class Taken(NamedTuple):
 
 def core_bars(state: MachineState, until: datetime) -> tuple[Bar, ...]:
     """Return disjoint bars of a machine's snapshot until a time, running jobs and reservations lowest."""
-    return lowest_bars(_taken(state), state.cores, state.time, until)
+    return lowest_bars(taken_in(state), state.cores, state.time, until)
 
 
 def lowest_bars(taken: Iterable[Taken], cores: int, begin: datetime, until: datetime) -> tuple[Bar, ...]:
@@ -80,7 +80,8 @@ def lowest_bars(taken: Iterable[Taken], cores: int, begin: datetime, until: date
     return tuple(found)
 
 
-def _taken(state: MachineState) -> Iterator[Taken]:
+def taken_in(state: MachineState) -> Iterator[Taken]:
+    """Return the occupations of a machine's snapshot: running jobs, reservations, then waiting jobs."""
     for running in state.running:
         yield Taken(str(running.job), "running", running.cores, running.start, running.end)
     for booked in sorted(state.reservations, key=lambda each: each.start):

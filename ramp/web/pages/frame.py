@@ -55,10 +55,6 @@ h2 { font-size: 1.1rem; font-weight: 650; margin: 0 0 .4rem; line-height: 1.3 }
   align-items: start }
 .ramp-fields { width: 100%; display: grid; grid-template-columns: repeat(auto-fill, minmax(11.5rem, 1fr));
   gap: .2rem .9rem }
-.ramp-calendar { display: grid; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)); gap: .6rem; width: 100% }
-.ramp-day { border: 1px solid var(--ramp-line); border-radius: 8px; padding: .5rem .6rem; min-height: 5rem }
-.ramp-slot { display: block; border-left: 4px solid var(--ramp-mark); padding: .15rem .5rem; margin: .3rem 0;
-  text-decoration: none; background: color-mix(in srgb, var(--ramp-mark) 10%, transparent); border-radius: 4px }
 .ramp-facts { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .25rem 1.4rem; margin: 0 }
 .ramp-facts dt { color: var(--ramp-quiet) } .ramp-facts dd { margin: 0; overflow-wrap: anywhere }
 .ramp-output { overflow: auto; max-height: 24rem; padding: .8rem; border: 1px solid var(--ramp-line); margin: 0;

@@ -11,6 +11,7 @@ from typing import Final
 
 from nicegui import run, ui
 
+from ramp.client.jobs.job import Job
 from ramp.client.results import Reservation
 from ramp.errors import ConfigurationError, RampError
 from ramp.model.contents.jobs import STREAMS
@@ -20,11 +21,14 @@ from ramp.runtime.clock import SystemClock
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.state_folder import StateFolder
 from ramp.text import visible
+from ramp.web.machines.core_rows import Taken
 from ramp.web.pages import frame
+from ramp.web.pages.charts import Options
 from ramp.web.pages.dialogs import confirmed
+from ramp.web.pages.machines.charts import redraw_rows, row_chart
 from ramp.web.pages.numbers import amount, credits_named
 from ramp.web.pages.refreshing import Refresher
-from ramp.web.pages.reservations import standing
+from ramp.web.pages.reservations import LONGEST, standing
 from ramp.web.pages.resizing import SizeCard
 from ramp.web.pages.row_tables import Column, Kind, table
 from ramp.web.pages.visit import Visit
@@ -34,6 +38,17 @@ OUTPUT_SHOWN: Final = 20_000
 
 DOWNLOAD_BYTES_MAX: Final = 16 * 1024 * 1024
 """Largest file that the page downloads; it passes through the page's memory."""
+
+DELIVERIES: Final = {
+    "reservation": "#4e79a7",
+    "pending": "#8a97a3",
+    "on time": "#59a14f",
+    "late": "#b8860b",
+    "undelivered": "#e15759",
+    "unknown": "#9c755f",
+    "cancelled": "#b07aa1",
+}
+"""Colours of the slot and of jobs by their delivery."""
 
 JOBS_S: Final = 3.0
 """Seconds between two queries for jobs."""
@@ -206,6 +221,9 @@ class ReservationPage:
             name="Jobs",
             on_pick=self._show_output,
         )
+        frame.subheading("Delivery")
+        self._delivered = ui.echart({})
+        self._delivered.props('role="img" aria-label="The slot and its jobs over time, as in the table above"')
         self._output = ui.element("div").classes("full-width")
         self._shown: JobOutput | None = None
         ui.timer(JOBS_S, Refresher(self._look_at_jobs).changed)
@@ -222,11 +240,21 @@ class ReservationPage:
         await self._look_at_jobs()
 
     async def _look_at_jobs(self) -> None:
-        found = await self._visit.market().jobs()
-        self._jobs.show(job for job in found if job.agreement_id == self._bought.agreement_id)
-
+        found = [each for each in await self._visit.market().jobs() if each.agreement_id == self._bought.agreement_id]
+        self._jobs.show(found)
+        redraw_rows(self._delivered, self._delivery(found))
         if self._shown is not None:
             await self._shown.look()
+
+    def _delivery(self, jobs: Iterable[Job]) -> Options:
+        each, now = self._bought, to_datetime(SystemClock().now())
+        rows = {"Reservation": [Taken(each.reservation_id, "reservation", each.cores, each.start, each.end)]}
+        for job in jobs:
+            name = self._visit.short_id(job.job_id)
+            kind = job.delivery.replace("_", " ")
+            run = [] if job.started is None else [Taken(name, kind, job.cores, job.started, job.ended or now)]
+            rows[name] = run
+        return row_chart(rows, now, LONGEST, self._visit.dark, DELIVERIES)
 
     async def _show_output(self, job_id: str) -> None:
         self._output.clear()

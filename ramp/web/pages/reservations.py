@@ -11,16 +11,25 @@ from nicegui import ui
 from ramp.client.results import Reservation
 from ramp.model.instant import to_datetime
 from ramp.runtime.clock import SystemClock
+from ramp.web.machines.core_rows import Taken
 from ramp.web.pages import frame
+from ramp.web.pages.charts import Options
+from ramp.web.pages.machines.charts import redraw_rows, row_chart
 from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.row_tables import Column, Kind, table
 from ramp.web.pages.visit import Visit
 
-CALENDAR_DAYS: Final = 7
-"""Days that the calendar shows, today the first."""
+LONGEST: Final = timedelta(days=7)
+"""How far the chart reaches before and after the present at most."""
 
-DAY_SLOTS_MAX: Final = 12
-"""Maximum number of slots of a day in the calendar; the list has all."""
+STATES: Final = {
+    "upcoming": "#4e79a7",
+    "running": "#59a14f",
+    "past": "#8a97a3",
+    "settling": "#b8860b",
+    "cancelling": "#b8860b",
+}
+"""Colours of the states that the chart shows."""
 
 ASKED_AGAIN_S: Final = 2.0
 """Minimum seconds between two queries to the agent."""
@@ -39,8 +48,9 @@ async def build(visit: Visit) -> None:
     """Fill the page."""
     frame.heading("Your reservations")
     with frame.card():
-        frame.subheading(f"The next {CALENDAR_DAYS} days")
-        calendar = ui.element("div").classes("ramp-calendar")
+        frame.subheading("By machine")
+        chart = ui.echart({}, on_point_click=lambda event: open_one(event.name))
+        chart.props('role="img" aria-label="Reservations by machine over time, as in the table below"')
     with frame.card():
         frame.subheading("All reservations")
         drawn = table(
@@ -57,13 +67,18 @@ async def build(visit: Visit) -> None:
             empty="No reservations yet.",
         )
 
+    ids: dict[str, str] = {}
+
+    def open_one(named: str) -> None:
+        if (agreement_id := ids.get(named.partition(" ")[2])) is not None:
+            ui.navigate.to(f"/reservations/{agreement_id}")
+
     async def look() -> None:
         found = await visit.market().reservations(everything=True)
         now = to_datetime(SystemClock().now())
         drawn.show(reversed(found))
-        calendar.clear()
-        with calendar:
-            _draw_calendar(visit, found, now)
+        redraw_rows(chart, _chart_of(found, now, visit.dark))
+        ids.update({each.reservation_id: each.agreement_id for each in found})
 
     refresher = Refresher(look, ASKED_AGAIN_S)
     visit.until_gone(visit.feed().listen_to_ends(refresher.changed))
@@ -71,26 +86,11 @@ async def build(visit: Visit) -> None:
     await look()
 
 
-def _draw_calendar(visit: Visit, found: Sequence[Reservation], now: datetime) -> None:
-    today = now.astimezone(visit.zone).replace(hour=0, minute=0, second=0, microsecond=0)
-    for ahead in range(CALENDAR_DAYS):
-        day = today + timedelta(days=ahead)
-        tomorrow = day + timedelta(days=1)
-        with ui.element("div").classes("ramp-day"):
-            ui.label(f"{day:%a %d %b}").classes("text-weight-medium")
-            meant = [
-                each
-                for each in found
-                if each.start < tomorrow and each.end > day and each.state in ("settling", "active", "cancelling")
-            ]
-            meant.sort(key=lambda each: (each.end <= now, each.start))  # upcoming slots are drawn first
-            for each in meant[:DAY_SLOTS_MAX]:
-                start, end = max(each.start.astimezone(visit.zone), day), min(each.end.astimezone(visit.zone), tomorrow)
-                until = "24:00" if end == tomorrow else f"{end:%H:%M}"
-                with ui.link(target=f"/reservations/{each.agreement_id}").classes("ramp-slot"):
-                    ui.label(f"{start:%H:%M} to {until}").classes("ramp-number")
-                    ui.label(f"{each.resource}, {each.cores} cores")
-            if len(meant) > DAY_SLOTS_MAX:
-                ui.label(f"and {len(meant) - DAY_SLOTS_MAX} more, in the list below").classes("ramp-quiet")
-            if not meant:
-                ui.label("free").classes("ramp-quiet")
+def _chart_of(found: Sequence[Reservation], now: datetime, dark: bool) -> Options:
+    rows: dict[str, list[Taken]] = {}
+    for each in found:
+        state = standing(each, now)
+        if state in STATES:
+            taken = Taken(each.reservation_id, state, each.cores, each.start, each.end)
+            rows.setdefault(each.resource, []).append(taken)
+    return row_chart(dict(sorted(rows.items())), now, LONGEST, dark, STATES)

@@ -127,13 +127,12 @@ class _FlatPlayer(_Player):
     def _options(self, cores: int) -> Options:
         begin, end = traces.moment_of(self.second - HALF_SPAN_S), traces.moment_of(self.second + HALF_SPAN_S)
         bars = traces.bars_around(self.stays, cores, self.second, HALF_SPAN_S)
-        options = core_chart(bars, cores, begin, end, self.visit.dark, STATES, "processors")
+        moment = traces.moment_of(self.second)
+        options = core_chart(bars, cores, begin, end, self.visit.dark, STATES, "processors", moment)
         options["grid"]["top"] = 84  # the legend has two lines on a narrow screen
         options["useUTC"] = True
         now = round(1000 * self.second)
         options["xAxis"]["axisLabel"] = {**options["xAxis"]["axisLabel"], ":formatter": HOURS.replace("NOW", str(now))}
-        line = {"type": "line", "data": ((now, 0), (now, cores)), "color": "#e0902a", "symbol": "none"}
-        options["series"].append(line)
         return options
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from math import isnan
 from typing import Final
 
+from nicegui import ui
+
 from ramp.client.machine_state import MachineState
 from ramp.model.instant import Instant
-from ramp.web.machines.core_rows import Bar
+from ramp.web.machines.core_rows import Bar, Taken
 from ramp.web.machines.sale_history import Sale, mean_price
-from ramp.web.pages.charts import Options, colours, plain
+from ramp.web.pages.charts import Options, colours, plain, redraw
 
 PALETTE: Final = (
     "#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#b07aa1", "#edc948", "#76b7b2", "#9c755f", "#6b7fd7", "#8cd17d",
@@ -21,11 +23,17 @@ PALETTE: Final = (
 SOLD: Final = "#d6006c"
 """Colour of slots that the market has sold; jobs do not use it. Held slots are half transparent."""
 
+MARGIN: Final = timedelta(hours=1)
+"""How far a Gantt chart reaches before and after the present at least."""
+
 INTERVALS: Final = 48
 """Intervals of the chart of prices."""
 
 KINDS: Final = {"running": "#4e79a7", "waiting": "#8a97a3", "sold": SOLD, "held": "#e58bb5"}
 """Colours of bars of cores."""
+
+NOW: Final = "#e0902a"
+"""Colour of the line at the present."""
 
 _DRAW_BAR: Final = """(params, api) => {
   const from = api.coord([api.value(0), api.value(2)]), to = api.coord([api.value(1), api.value(3)]);
@@ -33,6 +41,14 @@ _DRAW_BAR: Final = """(params, api) => {
   return {type: 'rect', shape, style: api.style()};
 }"""
 """The function with which ECharts draws a rectangle from times and cores."""
+
+_DRAW_IN_ROW: Final = """(params, api) => {
+  const from = api.coord([api.value(0), api.value(2)]), to = api.coord([api.value(1), api.value(2)]);
+  const height = 0.7 * api.size([0, 1])[1];
+  const shape = {x: from[0], y: from[1] - height / 2, width: Math.max(to[0] - from[0], 2), height};
+  return {type: 'rect', shape, style: api.style()};
+}"""
+"""The same in a row that has a name."""
 
 
 def _ms(moment: datetime) -> int:
@@ -81,6 +97,7 @@ def core_chart(
     dark: bool,
     kinds: Mapping[str, str] = KINDS,
     units: str = "cores",
+    now: datetime | None = None,
 ) -> Options:
     """Return the chart of a flat machine: occupied cores over time as rectangles.
 
@@ -92,6 +109,7 @@ def core_chart(
         dark: whether the page is dark.
         kinds: colours of bars by their kind.
         units: name of the units of the machine.
+        now: where a line marks the present; None for no line.
     """
     options = _over_time(dark, units)
     options["xAxis"] |= {"min": _ms(begin), "max": _ms(until)}
@@ -123,7 +141,72 @@ def core_chart(
         }
         for kind, colour in kinds.items()
     ]
+    if now is not None:
+        mark = {"silent": True, "symbol": "none", "label": {"show": False}, "data": ({"xAxis": _ms(now)},)}
+        line = {"color": NOW, "width": 2, "type": "solid"}
+        options["series"].append({"type": "line", "data": (), "markLine": {**mark, "lineStyle": line}})
     return options
+
+
+def row_chart(
+    rows: Mapping[str, Iterable[Taken]],
+    now: datetime,
+    longest: timedelta,
+    dark: bool,
+    kinds: Mapping[str, str] = KINDS,
+) -> Options:
+    """Return a Gantt chart: bars over time in a row of each name, or in several where they overlap.
+
+    Args:
+        rows: the bars by name.
+        now: the present, marked by a line.
+        longest: how far the picture reaches before and after it at most.
+        dark: whether the page is dark.
+        kinds: colours of bars by their kind.
+    """
+    shown = {
+        name: sorted(
+            (each for each in bars if each.end > now - longest and each.start < now + longest),
+            key=lambda each: each.start,
+        )
+        for name, bars in rows.items()
+    }
+    every = [each for bars in shown.values() for each in bars]
+    begin = max(min((now - MARGIN, *(each.start for each in every))), now - longest)
+    until = min(max((now + MARGIN, *(each.end for each in every))), now + longest)
+    names: list[str] = []
+    bars = []
+    for name, taken in shown.items():
+        ends: list[datetime] = []
+        for each in taken:
+            lane = next((number for number, end in enumerate(ends) if end <= each.start), len(ends))
+            ends[lane : lane + 1] = [each.end]
+            start, end = max(each.start, begin), min(each.end, until)
+            bars.append(Bar(each.name, each.kind, len(names) + lane, 1, each.cores, start, end))
+        names += [name, *[""] * (len(ends) - 1)]
+    options = core_chart(bars, len(names), begin, until, dark, kinds, now=now)
+    for numeric in ("min", "max", "minInterval", "scale"):
+        del options["yAxis"][numeric]
+    label = {"color": colours(dark)["ink"], "width": 110, "overflow": "truncate"}
+    options["yAxis"] |= {
+        "type": "category",
+        "data": tuple(names),
+        "inverse": True,
+        "name": "",
+        "axisLabel": label,
+    }
+    options["grid"] |= {"left": 124, "top": 40}
+    options["legend"]["data"] = [kind for kind in kinds if any(bar.kind == kind for bar in bars)]
+    for each in options["series"][: len(kinds)]:
+        each[":renderItem"] = _DRAW_IN_ROW
+    return options
+
+
+def redraw_rows(chart: ui.echart, options: Options) -> None:
+    """Replace a Gantt chart, whose number of rows decides its height."""
+    redraw(chart, options)
+    pixels = 90 + min(26 * len(options["yAxis"]["data"]), 400)
+    chart.style(f"height: {pixels}px")
 
 
 def price_chart(sales: Sequence[Sale], begin: Instant, until: Instant, dark: bool) -> Options:

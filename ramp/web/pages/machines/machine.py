@@ -12,11 +12,11 @@ from ramp.client.machine_state import MachineState
 from ramp.errors import RampError
 from ramp.model.instant import DAY
 from ramp.runtime.clock import SystemClock
-from ramp.web.machines.core_rows import core_bars
+from ramp.web.machines.core_rows import core_bars, taken_in
 from ramp.web.machines.torus_map import TorusMap, torus_map
 from ramp.web.pages import frame
 from ramp.web.pages.charts import Options, redraw
-from ramp.web.pages.machines.charts import core_chart, load_chart, price_chart
+from ramp.web.pages.machines.charts import KINDS, core_chart, load_chart, price_chart, redraw_rows, row_chart
 from ramp.web.pages.machines.places import PlacesView
 from ramp.web.pages.row_tables import Column, Kind, RowTable, table
 from ramp.web.pages.visit import Visit
@@ -30,6 +30,9 @@ LOOK_AGAIN_S: Final = 10.0
 
 STEP_H: Final = 0.5
 """Step of the slider in hours."""
+
+SLOTS: Final = {kind: KINDS[kind] for kind in ("sold", "held")}
+"""Colours of the market's slots."""
 
 NOTE: Final = (
     "Drag to turn, scroll to zoom, click a box to show its cables. Framed boxes are sold (solid) or held (pale) by the"
@@ -82,6 +85,7 @@ class MachinePage:
             self._waiting = self._job_table()
         with frame.card():
             frame.subheading("Reservations of the market")
+            self._sold = _chart({}, "Slots sold and held over time, as in the table below")
             self._slots = table(
                 (
                     Column("Reservation", lambda each: each.reservation_id),
@@ -119,6 +123,10 @@ class MachinePage:
         bars = core_bars(self._state, until)
         return core_chart(bars, self._state.cores, self._state.time, until, self._visit.dark)
 
+    def _sold_chart(self) -> Options:
+        rows = {kind: [each for each in taken_in(self._state) if each.kind == kind] for kind in SLOTS}
+        return row_chart(rows, self._state.time, HORIZON, self._visit.dark, SLOTS)
+
     async def _look(self) -> None:
         try:
             market = self._visit.site.looking_market(self._visit.session)
@@ -148,6 +156,7 @@ class MachinePage:
                     self._places.show(drawn, state.time)
         self._running.show(state.running)
         self._waiting.show(state.queued)
+        redraw_rows(self._sold, self._sold_chart())
         self._slots.show(state.reservations)
 
     def _job_table(self) -> RowTable:
