@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pwd
-import select
+import selectors
 import shutil
 import signal
 import subprocess
@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Generic, Protocol, TypeVar
+from typing import IO, Final, Generic, Protocol, TypeVar
 
 from ramp.errors import CommandFailed, ConfigurationError, command_error
 from ramp.text import one_line
@@ -32,8 +32,8 @@ TIME_LIMIT_S: Final = 20.0
 OUTPUT_LIMIT: Final = 64 * 1024 * 1024
 """Bytes that a command may print on either stream; `squeue --json` of 10 000 jobs has some 50 MB."""
 
-_LOOK_S: Final = 0.1
-"""How often the amount of output is looked at."""
+READ_BYTES: Final = 1 << 16
+"""Bytes that are read at once; as many as a pipe has room for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,51 +114,73 @@ class CommandRunner:
 
     def __call__(self, argv: tuple[str, ...], stdin: str = "", time_limit_s: float | None = None) -> Completed:
         limit = self.time_limit_s if time_limit_s is None else time_limit_s
-        with contextlib.ExitStack() as opened:  # files in memory, which unlike pipes nobody waits for
-            names = ("stdin", "stdout", "stderr")
-            given, out, err = (opened.enter_context(os.fdopen(os.memfd_create(name), "w+b")) for name in names)
+        with os.fdopen(os.memfd_create("stdin"), "w+b") as given:  # unlike a pipe, it need not be fed
             given.write(stdin.encode())
             given.seek(0)
             try:
                 process = subprocess.Popen(
                     argv,
                     stdin=given,
-                    stdout=out,
-                    stderr=err,
+                    stdout=subprocess.PIPE,  # whose writer ends if this process is killed
+                    stderr=subprocess.PIPE,
                     env=clean_environment(self.environment),
                     start_new_session=True,
                 )
             except (OSError, ValueError) as error:
                 raise command_error(argv, f"cannot be run: {error}", transient=False) from error
-            if problem := self._over(process, limit, (out.fileno(), err.fileno())):
+        assert process.stdout is not None
+        assert process.stderr is not None
+        with process.stdout as out, process.stderr as err:
+            outputs = {out: bytearray(), err: bytearray()}
+            if problem := self._over(process, limit, outputs):
                 raise command_error(argv, problem)
-            out.seek(0)
-            err.seek(0)
-            printed, said = (file.read().decode(errors="replace") for file in (out, err))
+            printed, said = (outputs[each].decode(errors="replace") for each in (out, err))
         return Completed(tuple(argv), process.returncode, printed, said)
 
-    def _over(self, process: subprocess.Popen[bytes], limit_s: float, outputs: Sequence[int]) -> str:
-        """Wait until a command has ended, or kill it at a limit; return which limit it has reached."""
+    def _over(self, process: subprocess.Popen[bytes], limit_s: float, outputs: Mapping[IO[bytes], bytearray]) -> str:
+        """Read a command's outputs until it has ended, or kill it at a limit; return which limit it has reached.
+
+        A child of the command may keep the outputs open; it is not waited for.
+        """
         until = time.monotonic() + limit_s
         watched = os.pidfd_open(process.pid)
-        waiting = select.poll()
-        waiting.register(watched, select.POLLIN)
         try:
-            while True:
-                left = until - time.monotonic()
-                ended = bool(waiting.poll(max(min(left, _LOOK_S), 0) * 1000))
-                if any(os.fstat(output).st_size > OUTPUT_LIMIT for output in outputs):
-                    return f"it printed more than {OUTPUT_LIMIT} bytes"
-                if ended:
-                    return ""
-                if left <= 0:
-                    return f"it took more than {limit_s:g} s"
+            with selectors.DefaultSelector() as waiting:
+                waiting.register(watched, selectors.EVENT_READ)
+                for output in outputs:
+                    os.set_blocking(output.fileno(), False)
+                    waiting.register(output, selectors.EVENT_READ)
+                while True:
+                    left = until - time.monotonic()
+                    ready = [key.fileobj for key, _ in waiting.select(max(left, 0))]
+                    for output, found in outputs.items():
+                        if _read_available(output.fileno(), found) and output in ready:
+                            waiting.unregister(output)
+                        if len(found) > OUTPUT_LIMIT:
+                            return f"it printed more than {OUTPUT_LIMIT} bytes"
+                    if watched in ready:
+                        return ""
+                    if left <= 0:
+                        return f"it took more than {limit_s:g} s"
         finally:
             os.close(watched)
-            if process.poll() is None:
-                with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError):
+                if process.poll() is None:
                     os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+            process.wait()
+
+
+def _read_available(file: int, found: bytearray) -> bool:
+    """Read what is there, up to just above `OUTPUT_LIMIT`; return whether the output has been closed."""
+    while len(found) <= OUTPUT_LIMIT:
+        try:
+            data = os.read(file, READ_BYTES)
+        except BlockingIOError:
+            return False
+        if not data:
+            return True
+        found += data
+    return False
 
 
 def clean_environment(more: Mapping[str, str]) -> dict[str, str]:

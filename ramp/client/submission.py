@@ -68,6 +68,7 @@ def auction_options(
     max_cost: Credits | None = None,
     quote_only: bool = False,
     rule: str = "",
+    name: str = "",
 ) -> AuctionOptions:
     """Check the options of an auction; raises `ConfigurationError` that names the invalid argument."""
     try:
@@ -80,6 +81,7 @@ def auction_options(
             quote_only=quote_only,
             max_cost=limit,
             rule=fixed_rule(rule),
+            name=name,
         )
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
@@ -183,6 +185,7 @@ class AsyncRequests(MarketUser):
         approve: Approve = "auto",
         max_cost: Credits | None = None,
         rule: str = "",
+        name: str = "",
         on_event: OnEvent | None = None,
     ) -> Purchase:
         """Auction requests as one, buy the best offers by two-phase commit, pay, and return the result.
@@ -200,6 +203,7 @@ class AsyncRequests(MarketUser):
                 with the offers, whether each meets the request, and their costs.
             max_cost: maximum total cost in credits.
             rule: name of the auction rule (`ramp plugins list rule`), or `FILE.py:Name`; the market's own where empty.
+            name: your own name for the request, of at most 80 characters; sellers do not see it.
             on_event: called with each event: `ramp.RoundOpened`, `ramp.RoundClosed` and so on.
 
         Raises:
@@ -207,7 +211,13 @@ class AsyncRequests(MarketUser):
             asyncio.CancelledError: after a withdrawal; `Market` raises KeyboardInterrupt.
         """
         options = auction_options(
-            rounds=rounds, round_time=round_time, prefer=prefer, approve=approve, max_cost=max_cost, rule=rule
+            rounds=rounds,
+            round_time=round_time,
+            prefer=prefer,
+            approve=approve,
+            max_cost=max_cost,
+            rule=rule,
+            name=name,
         )
         asked = approve if callable(approve) else nobody_approves
         return await self._purchase(requests, options, asked, on_event)
@@ -219,6 +229,7 @@ class AsyncRequests(MarketUser):
         round_time: str | timedelta = ROUND_TIME,
         prefer: Prefer = "cheapest",
         rule: str = "",
+        name: str = "",
         on_event: OnEvent | None = None,
     ) -> Purchase:
         """Auction requests, but stop before accepting: nothing is held or bought; the arguments are `submit`'s.
@@ -226,7 +237,9 @@ class AsyncRequests(MarketUser):
         Raises:
             RampError: see the class.
         """
-        options = auction_options(rounds=rounds, round_time=round_time, prefer=prefer, quote_only=True, rule=rule)
+        options = auction_options(
+            rounds=rounds, round_time=round_time, prefer=prefer, quote_only=True, rule=rule, name=name
+        )
         return await self._purchase(requests, options, nobody_approves, on_event)
 
     async def buy_quote(

@@ -46,9 +46,13 @@ from ramp.protocol.user.jobs import ORDER_MARK
 from ramp.protocol.user.party import UserParty
 from ramp.rfql.request_for_quotation import parse_request
 from ramp.runtime.auction_rules import RULES
+from ramp.text import is_printable, one_line
 
 ROUND_TIME_LEAST: Final = 100 * MILLISECOND
 """Shortest limit of a round; below it answers of another machine could not be in."""
+
+NAME_MAX: Final = 80
+"""Maximum number of characters of an owner's name for a request."""
 
 FileOf = Callable[[str], Path | None]
 """The file that belongs to an agreement's id, or None."""
@@ -69,6 +73,9 @@ def submission(request: Submit, request_id: str) -> ev.RequestSubmitted:
         )
     if options.max_cost is not None and options.max_cost <= 0:
         raise ConfigurationError(f"max_cost must be above 0 hundredths of a credit, got {options.max_cost}")
+    if len(options.name) > NAME_MAX or not is_printable(options.name):
+        shown = one_line(options.name, NAME_MAX)
+        raise ConfigurationError(f"name must be at most {NAME_MAX} printable characters, got {shown}")
     if options.rule:
         RULES.find(options.rule)
     asked = parse_request(request.document)
@@ -235,6 +242,7 @@ def requests_of(party: UserParty) -> RequestsListed:
                 rule=purchase.options.rule or PAPER_RULE,
                 charged=money.get(request_id, (0, 0))[0],
                 returned=money.get(request_id, (0, 0))[1],
+                name=purchase.options.name,
             )
             for request_id, purchase in party.purchases.items()
         ),

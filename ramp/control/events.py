@@ -144,6 +144,7 @@ class RequestStanding:
         archived: whether it is in the user's archive only.
         charged: payments for everything that it bought, with additions, in minor units.
         returned: refunds of these, in minor units.
+        name: the owner's name for it; empty without one.
     """
 
     request_id: str
@@ -156,6 +157,7 @@ class RequestStanding:
     rule: str = PAPER_RULE
     charged: int = 0
     returned: int = 0
+    name: str = ""
 
     @property
     def cost(self) -> int:

@@ -55,6 +55,7 @@ class AuctionOptions:
         quote_only: stop before accepting; nothing is held, and the offers may be accepted for a while.
         max_cost: maximum total cost in minor units; None without a limit besides the units' prices.
         rule: name of the auction rule; empty for the agent's default, in records for the paper's.
+        name: the owner's name for the request; sellers do not see it.
     """
 
     rounds: int = 3
@@ -64,6 +65,7 @@ class AuctionOptions:
     quote_only: bool = False
     max_cost: int | None = None
     rule: str = ""
+    name: str = ""
 
 
 class Command:

@@ -114,6 +114,7 @@ class RequestOutcome:
         code: of a failed rule (`ramp.protocol.rules.checked_rule.RuleFault`), or empty.
         others: of a quote, the offers behind the best of each unit, best first.
         until: of a quote, when its offers can be bought no more; 0 where they cannot.
+        name: the owner's name for the request.
     """
 
     request_id: str
@@ -127,6 +128,7 @@ class RequestOutcome:
     code: str = ""
     others: tuple[BoughtUnit, ...] = ()
     until: Instant = 0
+    name: str = ""
 
     def ranked(self, number: int) -> tuple[BoughtUnit, ...]:
         """Return the offers of a quote's unit, best first."""

@@ -62,6 +62,7 @@ def _requests(short: Mapping[str, str]) -> Fields[RequestStanding]:
         Field(
             "status", "Status", _status, text=lambda each: f"running ({each.stage})" if _runs(each) else _status(each)
         ),
+        Field("name", "Name", lambda each: each.name, shown_if=lambda each: bool(each.name)),
         Field("stage", "", lambda each: each.stage),
         Field("units", "Units", lambda each: each.units, NUMBER),
         Field("in_doubt", "", lambda each: bool(each.doubt)),

@@ -67,6 +67,7 @@ auction_options: Final = together(
                  show_default=True, help="Ranking of offers."),
     click.option("--rule", default="", metavar="NAME",
                  help="Auction rule (`ramp plugins list rule`), or FILE.py:NAME  [default: the market's own]."),
+    click.option("--name", default="", metavar="TEXT", help="Your own name for the request; sellers do not see it."),
     start_probability_option,
     site_option,
 )  # fmt: skip
@@ -76,7 +77,7 @@ auction_options: Final = together(
 @click.command(
     epilog=example(
         "ramp submit job.xml --rounds 5 --prefer soonest",
-        "ramp submit job.xml --max-cost 5000",
+        'ramp submit job.xml --max-cost 5000 --name "run 7"',
         "ramp submit job.xml --rule second-price",
         "ramp submit job.xml --start-probability .95",
         "ramp submit job.xml --site west.example",

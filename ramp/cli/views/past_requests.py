@@ -52,6 +52,7 @@ class PastRequests:
                     rule=outcome.rule or PAPER_RULE,
                     charged=money.get(request["request_id"], (0, 0))[0],
                     returned=money.get(request["request_id"], (0, 0))[1],
+                    name=outcome.name,
                 )
             )
         return tuple(found)

@@ -360,7 +360,16 @@ class Purchase:
         self._auction = self._new_auction()  # this request is kept for a while, its bidding is not
         duration = max(0, now - self.started_at)  # the clock may have been set back while this agent was down
         self.outcome = RequestOutcome(
-            self.request_id, status, reason, rounds, units, self.started_at, duration, self.options.rule, code
+            self.request_id,
+            status,
+            reason,
+            rounds,
+            units,
+            self.started_at,
+            duration,
+            self.options.rule,
+            code,
+            name=self.options.name,
         )
         if self._quote is not None:
             until = now + self._pace.timing.approval_limit

@@ -189,11 +189,13 @@ class Wishes:
         rounds: of bidding; None where the field is empty.
         prefer: ranking of offers.
         approval: purchases that need no approval.
+        name: the user's own name for the request.
     """
 
     rounds: float | None = ROUNDS_FIRST
     prefer: Preference = Preference.CHEAPEST
     approval: Approval = Approval.AUTO
+    name: str = ""
 
     def options(self, max_cost: int | None, *, quote_only: bool) -> AuctionOptions:
         return AuctionOptions(
@@ -202,6 +204,7 @@ class Wishes:
             approval=Approval.AUTO if quote_only else self.approval,
             quote_only=quote_only,
             max_cost=max_cost,
+            name=self.name.strip(),
         )
 
 

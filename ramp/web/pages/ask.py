@@ -9,6 +9,7 @@ from nicegui import events, ui
 
 from ramp.client import submission
 from ramp.client.access import market_domain, running
+from ramp.control.answering import NAME_MAX
 from ramp.errors import ConfigurationError, DocumentError, RampError
 from ramp.model.instant import DAY, HOUR, to_datetime
 from ramp.model.request import RequestForQuotation, RequestUnit
@@ -89,6 +90,7 @@ class AskPage:
         )
         self._limit_field.props("clearable").classes("full-width")
         wishes = self._draft.wishes
+        name = ui.input("Your name for it", value=wishes.name, placeholder="optional").props(f"maxlength={NAME_MAX}")
         rounds = ui.number("Bidding rounds", value=wishes.rounds, min=1, max=ROUNDS_MAX, format="%d")
         prefer = ui.select({each.value: each.value for each in Preference}, label="Rank offers by", value=wishes.prefer)
         approval = ui.select(
@@ -100,9 +102,11 @@ class AskPage:
             label="Before buying",
             value=wishes.approval,
         )
-        for drawn in (rounds, prefer, approval):
+        for drawn in (name, rounds, prefer, approval):
             drawn.classes("full-width").on_value_change(
-                lambda _: self._wish(rounds.value, str(prefer.value), str(approval.value))
+                lambda _: self._wish(
+                    rounds.value, Preference(prefer.value), Approval(approval.value), str(name.value or "")
+                )
             )
         with ui.element("div").classes("row q-mt-md").style("gap: .6rem"):
             self._quote = ui.button("Quote", on_click=lambda: self._submit(quote_only=True)).props("outline no-caps")
@@ -187,8 +191,8 @@ class AskPage:
         self._draft.max_cost = text or ""
         self._check()
 
-    def _wish(self, rounds: float | None, prefer: str, approval: str) -> None:
-        self._draft.wishes = Wishes(rounds, Preference(prefer), Approval(approval))
+    def _wish(self, rounds: float | None, prefer: Preference, approval: Approval, name: str) -> None:
+        self._draft.wishes = Wishes(rounds, prefer, approval, name)
         self._check()
 
     async def _upload(self, event: events.UploadEventArguments) -> None:

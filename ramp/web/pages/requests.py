@@ -28,9 +28,11 @@ async def build(visit: Visit) -> None:
     frame.heading("Your requests")
     feed = visit.feed()
     with frame.card():
+        search = ui.input("Search").props("dense clearable").style("width: 14rem")
         drawn = table(
             (
                 Column("Request", lambda each: visit.short_id(each.request_id), link="/requests/"),
+                Column("Name", lambda each: each.name),
                 Column("Submitted", lambda each: to_datetime(each.started_at), Kind.TIME),
                 Column("Units", lambda each: each.units, Kind.NUMBER),
                 Column("Status", lambda each: _stage_text(each, feed.story(each.request_id))),
@@ -39,6 +41,7 @@ async def build(visit: Visit) -> None:
             key=lambda each: each.request_id,
             empty="No requests yet.",
         )
+        search.bind_value_to(drawn.drawn, "filter", forward=lambda text: text or None)
         older = ui.button("Show older requests").props("flat no-caps")
     trouble = ui.label().props('role="alert"').classes("ramp-bad")
     everything = False

@@ -29,6 +29,7 @@ def test_a_request_of_two_units_from_the_form_to_the_agreement(alice, pages):
     # 8 cores x 1 h x 70 and 16 cores x 0.5 h x 70
     alice.get_by_text("Maximum total cost: 1 120.00 credits.").wait_for()
     alice.get_by_text("Both are bought together or not at all.").wait_for()
+    alice.get_by_label("Your name for it").fill("first run")
     alice.get_by_role("button", name="Quote").click()
     alice.get_by_role("heading", name="Quote", exact=True).wait_for()
     alice.get_by_text("Nothing is reserved or bought.").wait_for()
@@ -44,7 +45,10 @@ def test_a_request_of_two_units_from_the_form_to_the_agreement(alice, pages):
     alice.reload()
     alice.get_by_role("heading", name="Bought", exact=True).wait_for()
     alice.goto(pages.url + "/requests")
-    alice.get_by_role("cell", name="committed").first.wait_for()
+    alice.get_by_label("Search").fill("first")
+    alice.get_by_role("row").filter(has_text="first run").filter(has_text="committed").wait_for()
+    alice.get_by_label("Search").fill("second")
+    alice.get_by_role("row").filter(has_text="first run").first.wait_for(state="detached")
 
 
 def test_a_document_up_and_down(alice, tmp_path):

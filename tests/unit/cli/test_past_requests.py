@@ -40,7 +40,7 @@ def records():
 
     def submit(request_id, cores, units):
         wanted = (RequestUnit(n, PRICE, begin + HOUR, TotalCores(cores), begin, HOUR) for n in range(1, units + 1))
-        options = ev.AuctionOptions(rounds=2)
+        options = ev.AuctionOptions(rounds=2, name=f"of {cores}")
         world.command("alice", ev.RequestSubmitted(request_id, RequestForQuotation(tuple(wanted)), options))
         world.run(limit=MINUTE)
 
@@ -109,6 +109,7 @@ def test_status_says_how_much_is_in_the_archive_and_lists_it_when_asked(ramp):
         "request-bought": ("committed", 2),
         "request-large": ("no_offers", 1),
     }
+    assert listed["request-large"]["name"] == "of 65"
     assert all(entry["archived"] for entry in listed.values())
     money = [listed["request-bought"][key] for key in ("charged", "returned", "cost")]
     assert money == [f"{2 * 8 * PRICE}.00", f"{8 * PRICE}.00", f"{8 * PRICE}.00"]  # one of two units was cancelled
