@@ -14,8 +14,9 @@ from ramp.client.results import Account, Posting
 from ramp.errors import RampError
 from ramp.model.contents.accounts import TransferKind
 from ramp.model.instant import from_datetime
-from ramp.model.money import exact_credits
+from ramp.model.money import credits_of, exact_credits
 from ramp.web.pages import charts, frame
+from ramp.web.pages.dialogs import mark
 from ramp.web.pages.numbers import credits_named, signed
 from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.row_tables import Column, Kind, table
@@ -31,28 +32,58 @@ ASKED_AGAIN_S: Final = 2.0
 async def build(visit: Visit) -> None:
     """Fill the page."""
     frame.heading("Your account")
+    with frame.card():
+        warned = ui.label().props('role="status"').classes("ramp-wait text-weight-medium")
+        facts = ui.element("dl").classes("ramp-facts ramp-number")
+        limit = visit.site.sessions.warning_of(visit.session.name)
+        field = ui.input("Warn below (credits)", value=str(exact_credits(limit)) if limit else "", placeholder="100")
+        field.on("change", lambda: set_warning())  # noqa: PLW0108  # defined below
     body = ui.element("div").classes("column full-width").style("gap: 1rem")
 
     async def look() -> None:
         found = await visit.market().statement(since=SINCE)
+        warned.set_text(warning_text(visit, found.available))
+        warned.set_visibility(bool(warned.text))
+        facts.clear()
+        with facts:
+            frame.draw_facts(visit, ((name, credits_named(minor)) for name, minor in _amounts(found)))
         body.clear()
         with body:
             _draw(visit, found)
+
+    def set_warning() -> None:
+        text = str(field.value or "").strip()
+        try:
+            visit.site.sessions.warn_below(visit.session.name, credits_of(text) if text else 0)
+        except ValueError as error:
+            mark(field, str(error))
+        else:
+            mark(field, "")
+            refresher.changed()
 
     refresher = Refresher(look, ASKED_AGAIN_S)
     visit.until_gone(visit.feed().listen_to_ends(refresher.changed))
     await look()
 
 
-def _draw(visit: Visit, found: Account) -> None:
-    amounts = (
+def _amounts(found: Account) -> tuple[tuple[str, int], ...]:
+    return (
         ("Balance", found.balance),
         ("Reserved for purchases", found.reserved),
         ("Overdraft", found.overdraft),
         ("Available", found.available),
     )
-    with frame.card(), ui.element("dl").classes("ramp-facts ramp-number"):
-        frame.draw_facts(visit, ((name, f"{credits_named(amount)}") for name, amount in amounts))
+
+
+def warning_text(visit: Visit, available: int) -> str:
+    """Warn that less is available than the user's limit; empty if it is not."""
+    below = visit.site.sessions.warning_of(visit.session.name)
+    if available >= below:
+        return ""
+    return f"Only {credits_named(available)} left; you asked for a warning below {credits_named(below)}."
+
+
+def _draw(visit: Visit, found: Account) -> None:
     with frame.card():
         with ui.element("div").classes("row items-center full-width"):
             frame.subheading("Spending by seller and month")

@@ -31,6 +31,7 @@ from ramp.web.asking.draft import (
 )
 from ramp.web.machines.sale_history import mean_price
 from ramp.web.pages import frame
+from ramp.web.pages.account import warning_text
 from ramp.web.pages.dialogs import mark
 from ramp.web.pages.numbers import credits_named, whole
 from ramp.web.pages.visit import Visit
@@ -56,8 +57,12 @@ class AskPage:
         self._told: object = None
         self._fields: dict[str, ui.select | ui.input] = {}
 
-    def build(self) -> None:
+    async def build(self) -> None:
         frame.heading("New request")
+        try:
+            available = (await self._visit.market().balance()).available
+        except RampError:
+            available = None  # the form is of use while the bank does not answer
         with ui.element("div").classes("ramp-columns"):
             with ui.element("div").classes("column").style("gap: 1rem; min-width: 0"):
                 self._units = ui.element("div").classes("column full-width").style("gap: 1rem")
@@ -75,6 +80,9 @@ class AskPage:
                     )
             with frame.card():
                 self._build_summary()
+                if available is not None:
+                    ui.label(f"Available: {credits_named(available)}").classes("ramp-quiet ramp-number q-mt-md")
+                    ui.label(warning_text(self._visit, available)).classes("ramp-wait")
         self._draw_units()
         self._check()
         ui.timer(5.0, self._check)  # `+5min` moves on
@@ -317,4 +325,4 @@ async def build(visit: Visit) -> None:
         domain = market_domain(visit.site.state, running(visit.site.state))
         address = seller if "@" in seller else f"{seller}@{domain}"
         visit.site.drafts.replace(visit.session.key, Draft([UnitDraft({**FIRST, "sites": address})]))
-    AskPage(visit).build()
+    await AskPage(visit).build()

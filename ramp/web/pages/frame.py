@@ -62,6 +62,7 @@ h2 { font-size: 1.1rem; font-weight: 650; margin: 0 0 .4rem; line-height: 1.3 }
 .body--dark .q-btn--outline, .body--dark .q-btn--flat { --q-primary: #7fc1ea }
 .ramp-pick { color: var(--ramp-mark); background: none; border: 0; padding: 0; font: inherit; cursor: pointer;
   text-decoration: underline }
+.ramp-marked td { background: color-mix(in srgb, var(--ramp-mark) 18%, transparent) }
 .ramp-scrolled { overflow-x: auto; width: 100% }
 .ramp-scrolled .q-table__container, .ramp-scrolled .q-table__middle { overflow: visible; max-width: none }
 .ramp-compared td:first-child, .ramp-compared td:last-child { min-width: 15rem }

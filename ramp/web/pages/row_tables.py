@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,6 +16,10 @@ ROWS: Final = 25
 
 PICK: Final = "pick"
 """Event of a button in a cell; its argument is the key of the row's item."""
+
+
+POINT: Final = "point"
+"""Event of a pointer that enters a cell; its argument is the same."""
 
 
 class Kind(StrEnum):
@@ -83,8 +88,8 @@ class Column:
         raw = round(value.timestamp() * 1000) if isinstance(value, datetime) else value
         return {f"c{number}": raw} if self.text is None else {f"c{number}": raw, f"t{number}": self.text(item)}
 
-    def slot(self, number: int) -> str:
-        """Return the template of its cells; empty where the formatted value is enough."""
+    def slot(self, number: int, *, points: bool) -> str:
+        """Return the template of its cells; `points` if they send `POINT` when the pointer enters them."""
         line = "{{ props.value }}" if self.text is None else f"{{{{ props.row.t{number} }}}}"
         if self.curve:
             line = (
@@ -105,7 +110,8 @@ class Column:
                 f'<button v-if="props.value" type="button" class="ramp-pick" @click="$parent.$emit(\'{PICK}\','
                 f' props.row.id)">{line}</button>'
             )
-        return f'<q-td :props="props">{line}</q-td>'
+        pointed = f" @mouseenter=\"$parent.$emit('{POINT}', props.row.id)\"" if points else ""
+        return f'<q-td :props="props"{pointed}>{line}</q-td>'
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +122,11 @@ class RowTable:
     key: Callable[[Any], object] | None
     drawn: ui.table
     note: ui.label
+
+    def mark(self, key: str) -> None:
+        """Bring out the row of an item; of none for an unknown key."""
+        self.drawn.props[":table-row-class-fn"] = f"(row) => row.id === {json.dumps(key)} ? 'ramp-marked' : ''"
+        self.drawn.update()
 
     def show(self, items: Iterable[object]) -> None:
         """Show a row for each item."""
@@ -142,6 +153,7 @@ def table(
     empty: str = "None.",
     name: str = "Table",
     on_pick: Callable[[str], object] | None = None,
+    on_point: Callable[[str], object] | None = None,
 ) -> RowTable:
     """Draw a table.
 
@@ -152,6 +164,7 @@ def table(
         empty: note for no rows.
         name: for screen readers.
         on_pick: called with the key of a row whose button was pressed.
+        on_point: called with the key of the row under the pointer, and with "" when the pointer has left the table.
     """
     note = ui.label(empty).classes("ramp-quiet")
     region = ui.element("div").classes("ramp-scrolled").props('tabindex="0" role="region"')
@@ -165,11 +178,14 @@ def table(
         )
     drawn.classes("full-width ramp-number").props("dense")
     for number, each in enumerate(columns):
-        cell = each.slot(number)
+        cell = each.slot(number, points=on_point is not None)
         if cell != PLAIN:
             drawn.add_slot(f"body-cell-c{number}", cell)
     if on_pick is not None:
         drawn.on(PICK, lambda event: on_pick(str(event.args)))
+    if on_point is not None:
+        drawn.on(POINT, lambda event: on_point(str(event.args)))
+        region.on("mouseleave", lambda: on_point(""), [])
     found = RowTable(columns, key, drawn, note)
     found.show(items)
     return found

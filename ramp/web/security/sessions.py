@@ -1,4 +1,4 @@
-"""Login links and sessions in an SQLite file of the state folder, so that they survive restarts.
+"""Login links, sessions and users' warnings in an SQLite file of the state folder, so that they survive restarts.
 
 Only digests of secrets are stored, so a reader of the file cannot sign in. Secrets have 256 random bits and cannot be
 guessed.
@@ -52,6 +52,12 @@ _SCHEMA: Final = (
         role     TEXT NOT NULL,
         begun_at INTEGER NOT NULL,
         seen_at  INTEGER NOT NULL
+    ) STRICT
+    """,
+    """
+    CREATE TABLE warnings (
+        name  TEXT PRIMARY KEY,
+        below INTEGER NOT NULL
     ) STRICT
     """,
 )
@@ -178,6 +184,15 @@ class Sessions:
             with storing(self._path):
                 self._file.execute("UPDATE sessions SET seen_at = ? WHERE digest = ?", (now, digest))
         return Session(digest.hex(), str(name), Role(role), begun_at + SESSION_TIME)
+
+    def warning_of(self, name: str) -> int:
+        """Return below which balance a user is warned, in minor units; 0 for never."""
+        row = self._file.execute("SELECT below FROM warnings WHERE name = ?", (name,)).fetchone()
+        return 0 if row is None else int(row[0])
+
+    def warn_below(self, name: str, below: int) -> None:
+        with storing(self._path):
+            self._file.execute("INSERT OR REPLACE INTO warnings VALUES (?, ?)", (name, below))
 
     def is_open(self, key: str) -> bool:
         row = self._file.execute("SELECT 1 FROM sessions WHERE digest = ?", (bytes.fromhex(key),)).fetchone()

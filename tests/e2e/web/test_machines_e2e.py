@@ -42,6 +42,15 @@ minimum_price = 30
 """
 
 
+WHERE_SOMEBODY_IS = """(canvas) => {
+  const chart = getElement(Number(canvas.closest('[id^=c]').id.slice(1))).chart;
+  const number = chart.getOption().series.findIndex((each) => each.name !== '(free)');
+  const series = chart.getOption().series[number];
+  return [series.name, ...chart.convertToPixel({seriesIndex: number}, series.data[0].value)];
+}"""
+"""Who has the first unit that somebody has, and where it is in the picture of the slices."""
+
+
 @pytest.fixture(scope="module")
 def market():
     """The state folder of a market of a flat machine and two tori, with something bought on each."""
@@ -126,6 +135,26 @@ def test_a_table_sorts_numbers_and_is_searched(visitor, pages):
     page.get_by_role("link", name="Ask here").click()
     page.get_by_text("Only at these sites or sellers").wait_for()
     assert page.get_by_label("Only at these sites or sellers").input_value().startswith("alpha@")
+
+
+def test_the_table_and_the_pictures_of_a_torus_point_to_each_other(visitor, pages):
+    page = visitor("alice")
+    page.goto(pages.url + "/machines/blue")
+    layout = page.locator("section", has=page.get_by_role("heading", name="Layout"))
+    rows = layout.locator("tbody tr")
+    rows.first.hover()
+    name = rows.first.locator("td").first.inner_text()
+    layout.get_by_text(f"Under the pointer: {name}, ").wait_for()
+    assert layout.locator("tr.ramp-marked td").first.inner_text() == name
+    page.get_by_role("heading", name="Machine blue").hover()
+    layout.get_by_text("Point at a unit or a row").wait_for()
+    slices = layout.locator("canvas:not([data-engine])")
+    slices.scroll_into_view_if_needed()
+    name, x, y = slices.evaluate(WHERE_SOMEBODY_IS)
+    box = slices.bounding_box()
+    page.mouse.move(box["x"] + x, box["y"] + y)
+    layout.get_by_text(f"Under the pointer: {name}, ").wait_for()
+    assert layout.locator("tr.ramp-marked td").first.inner_text() == name
 
 
 def test_without_webgl_a_torus_is_drawn_as_slices(chromium, pages):

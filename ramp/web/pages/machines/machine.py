@@ -124,7 +124,8 @@ class MachinePage:
         return core_chart(bars, self._state.cores, self._state.time, until, self._visit.dark)
 
     def _sold_chart(self) -> Options:
-        rows = {kind: [each for each in taken_in(self._state) if each.kind == kind] for kind in SLOTS}
+        taken = [each for each in taken_in(self._state) if each.kind in SLOTS]
+        rows = {kind: [each for each in taken if each.kind == kind] for kind in sorted({each.kind for each in taken})}
         return row_chart(rows, self._state.time, HORIZON, self._visit.dark, SLOTS)
 
     async def _look(self) -> None:
@@ -157,6 +158,7 @@ class MachinePage:
         self._running.show(state.running)
         self._waiting.show(state.queued)
         redraw_rows(self._sold, self._sold_chart())
+        self._sold.set_visibility(bool(state.reservations))
         self._slots.show(state.reservations)
 
     def _job_table(self) -> RowTable:

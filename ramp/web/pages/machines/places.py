@@ -17,6 +17,8 @@ from ramp.web.pages.visit import Visit
 NOTHING: Final = "none"
 """The choice of no cables."""
 
+NOTHING_POINTED: Final = "Point at a unit or a row to see its job and cables."
+
 
 class PlacesView:
     """Draws places at a moment.
@@ -33,12 +35,13 @@ class PlacesView:
         self._moment: datetime | None = None
         self._choice = ui.select([NOTHING], value=NOTHING, label="Cables of", on_change=self._draw)
         self._choice.style("width: 14rem; max-width: 100%")
-        self._scene: MachineScene | SlicesChart
+        self._pointed = ""
+        self._views: list[MachineScene | SlicesChart] = []
         if visit.webgl:
-            self._scene = MachineScene(drawn, visit, self._clicked)
+            self._views.append(MachineScene(drawn, visit, self._clicked, self._point))
             ui.label(note).classes("ramp-quiet")
-        else:
-            self._scene = SlicesChart(visit)
+        self._views.append(SlicesChart(visit, self._clicked, self._point))
+        self._under = ui.label(NOTHING_POINTED).classes("ramp-quiet ramp-number")
         self._table = table(
             (
                 Column("Job or reservation", lambda each: each.name),
@@ -48,7 +51,10 @@ class PlacesView:
                 Column("Cables", lambda each: len(self._drawn.wires(each)), Kind.NUMBER),
                 Column("Expected end", lambda each: "unknown" if each.end is None else end_text(each.end)),
             ),
+            key=lambda each: each.name,
             empty="All units are free.",
+            name="Jobs and reservations",
+            on_point=self._point,
         )
 
     def show(self, drawn: TorusMap, moment: datetime) -> None:
@@ -65,5 +71,22 @@ class PlacesView:
         moment = self._moment
         if moment is None:
             return
-        self._scene.show(self._drawn, moment, "" if self._choice.value == NOTHING else str(self._choice.value))
+        chosen = "" if self._choice.value == NOTHING else str(self._choice.value)
+        for view in self._views:
+            view.show(self._drawn, moment, chosen)
         self._table.show(each for each in self._drawn.occupants if each.has_at(moment))
+
+    def _point(self, name: str) -> None:
+        """Show everywhere what is under the pointer in one of the pictures or in the table."""
+        if name == self._pointed:
+            return
+        self._pointed = name
+        told = NOTHING_POINTED
+        for each in self._drawn.occupants:
+            if each.name == name:
+                units, cables = len(each.places), len(self._drawn.wires(each))
+                told = f"Under the pointer: {name}, {KINDS[each.kind]}, units: {units}, cables: {cables}"
+        self._under.set_text(told)
+        self._table.mark(name)
+        for view in self._views:
+            view.light(name)

@@ -57,9 +57,6 @@ POINTED: Final = f"""(event) => {{
 }}"""
 """Fires once the pointer rests for 120 ms with no button pressed, so not while the scene is turned."""
 
-NOTHING_POINTED: Final = "Point at a box to see its job and cables."
-
-
 KINDS: Final = {Kind.JOB: "job", Kind.SOLD: "sold by the market", Kind.HELD: "held by the market"}
 
 
@@ -142,6 +139,7 @@ class MachineScene:
         drawn: the machine.
         visit: the open page.
         choose: called with the name of an occupant on a click, or an empty string for a free unit.
+        point: called in the same way while the pointer rests on a unit.
     """
 
     def __init__(
@@ -149,10 +147,12 @@ class MachineScene:
         drawn: TorusMap,
         visit: Visit,
         choose: Callable[[str], None],
+        point: Callable[[str], None],
     ) -> None:
         self._dark = dark = visit.dark
         self._aspect = max(visit.width_px - BESIDES_PX, HEIGHT_PX / 2) / HEIGHT_PX
         self._choose = choose
+        self._point = point
         self._boxes: dict[Place, Any] = {}
         self._paints: dict[Place, Paint] = {}
         self._frames: dict[Place, Any] = {}
@@ -175,7 +175,6 @@ class MachineScene:
         self._scene.classes("full-width").style(f"height: {HEIGHT_PX}px").props(
             'role="img" aria-label="The machine in 3D, as in the tables"'
         )
-        self._under = ui.label(NOTHING_POINTED).classes("ramp-quiet ramp-number")
         self._place_all(drawn)
 
     def show(self, drawn: TorusMap, moment: datetime, chosen: str) -> None:
@@ -191,6 +190,11 @@ class MachineScene:
                 box.material(paint.color, paint.opacity)
         self._show_frames(drawn, moment)
         self._drawn, self._moment, self._chosen = drawn, moment, chosen
+        self._show_cables()
+
+    def light(self, name: str) -> None:
+        """Show the cables of an occupant; of the chosen one for an empty name."""
+        self._pointed = name
         self._show_cables()
 
     def _place_all(self, drawn: TorusMap) -> None:
@@ -225,19 +229,12 @@ class MachineScene:
                     self._frames[place] = frame.material(SOLD, 0.9)
 
     def _show_cables(self) -> None:
-        """Show the cables of the occupant under the pointer, else of the chosen one."""
         for wire in self._wires:
             wire.delete()
         self._wires = []
-        told = NOTHING_POINTED
-        here = [each for each in self._drawn.occupants if self._moment is not None and each.has_at(self._moment)]
-        pointed = [each for each in here if each.name == self._pointed]
-        for occupant in pointed or [each for each in here if each.name == self._chosen]:
-            self._show_wires(self._drawn, occupant)
-        for occupant in pointed:
-            units, cables = len(occupant.places), len(self._drawn.wires(occupant))
-            told = f"Under the pointer: {occupant.name}, {KINDS[occupant.kind]}, units: {units}, cables: {cables}"
-        self._under.set_text(told)
+        for each in self._drawn.occupants:
+            if each.name == (self._pointed or self._chosen) and self._moment and each.has_at(self._moment):
+                self._show_wires(self._drawn, each)
 
     def _show_wires(self, drawn: TorusMap, occupant: Occupant) -> None:
         ink = "#ffffff" if self._dark else "#17222d"
@@ -259,8 +256,6 @@ class MachineScene:
         occupant = None if hit is None else self._shown.get(hit)
         name = "" if occupant is None else occupant.name
         if event.click_type == RESTS:
-            if name != self._pointed:
-                self._pointed = name
-                self._show_cables()
+            self._point(name)
         elif hit is not None:
             self._choose(name)
