@@ -6,6 +6,7 @@ Integers make arithmetic exact and runs repeatable; aware datetimes appear only 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 
@@ -61,18 +62,17 @@ def local_iso(instant: Instant, zone: tzinfo | None = None) -> str:
     return to_datetime(instant - instant % SECOND).astimezone(zone).isoformat().replace("+00:00", "Z")
 
 
-def with_local_times(sentence: str, zone: tzinfo | None = None, *, up: bool = False) -> str:
-    """Return a sentence with its times in UTC as `local_iso` writes them; other parties write all times in UTC.
+def with_local_times(sentence: str, write: Callable[[Instant], str] = local_iso) -> str:
+    """Return a sentence with its times rewritten; other parties write all times in UTC.
 
     Args:
         sentence: the text.
-        zone: as for `local_iso`.
-        up: whether to round up to whole seconds, so that a time that would pass still does.
+        write: writes a time.
     """
 
     def local(found: re.Match[str]) -> str:
         try:
-            return local_iso(from_iso(found[0]) + (SECOND - 1 if up else 0), zone)
+            return write(from_iso(found[0]))
         except (ValueError, OverflowError):
             return found[0]
 

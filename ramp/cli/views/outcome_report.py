@@ -20,7 +20,7 @@ from ramp.cli.views.output import (
 )
 from ramp.control.events import AgreementStanding
 from ramp.model import money
-from ramp.model.instant import iso, seconds, with_local_times
+from ramp.model.instant import SECOND, Instant, iso, local_iso, seconds, with_local_times
 from ramp.model.offer import Offer, ease
 from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus, ResourceRefusal, RoundRecord
 from ramp.protocol.rules.auction_rule import PAPER_RULE
@@ -235,6 +235,11 @@ def charged_text(unit: BoughtUnit) -> str:
     return f"{unit.offer.cores} ({unit.cores_asked} asked)" if unit.charges_more else str(unit.offer.cores)
 
 
+def _upwards(at: Instant) -> str:
+    """Write a time in whole seconds, rounded up, so that one that would pass still does."""
+    return local_iso(at + SECOND - 1)
+
+
 def _print_explanation(outcome: RequestOutcome, short: ShortName) -> None:
     """Explain a failed auction: the last refusals by reason, with the nearest acceptable values."""
     if not outcome.rounds:
@@ -247,7 +252,7 @@ def _print_explanation(outcome: RequestOutcome, short: ShortName) -> None:
     for (unit, code), entries in sorted(by_reason.items(), key=lambda item: (item[0][0], -len(item[1]))):
         nearest = [each for each in entries if each.refusal.nearest]
         nearest.sort(key=lambda each: ease(each.refusal.code, each.refusal.nearest))
-        passing = [f"{short(each.resource)}: {with_local_times(each.refusal.passing, up=True)}" for each in nearest]
+        passing = [f"{short(each.resource)}: {with_local_times(each.refusal.passing, _upwards)}" for each in nearest]
         rows.append((str(unit), code, str(len(entries)), _first(passing, "; ") or _details(entries, short)))
     if rows:
         columns = ("Unit", "Refused because", "Resources", "What would pass")

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ramp.errors import ConfigurationError
+from ramp.web.laboratory.results import SUMMARY_FILE
 
 COMMAND: Final = (sys.executable, "-m", "ramp.cli.main")
 """The command line of this installation."""
@@ -119,11 +120,13 @@ class Runs:
         """Start a run with options as for `arguments`.
 
         Raises:
-            ConfigurationError: if a value is not a name, or a run is in progress.
+            ConfigurationError: if a value is not a name, a run is in progress, or there are results to replace.
         """
         if self.latest is not None and not self.latest.is_over:
             raise ConfigurationError(f"{self.latest.experiment} is still running; stop it first")
         options = arguments(values)
+        if (self._folder / experiment / SUMMARY_FILE).exists() and not values.get("replace"):
+            raise ConfigurationError(f"{experiment} has results; choose to replace them", key="--replace")
         self.latest = Run(experiment)
         self._task = asyncio.create_task(self._follow(self.latest, options))
 

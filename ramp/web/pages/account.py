@@ -11,12 +11,11 @@ from typing import Final
 from nicegui import ui
 
 from ramp.client.results import Account, Posting
-from ramp.errors import RampError
 from ramp.model.contents.accounts import TransferKind
 from ramp.model.instant import from_datetime
 from ramp.model.money import credits_of, exact_credits
 from ramp.web.pages import charts, frame
-from ramp.web.pages.dialogs import mark
+from ramp.web.pages.dialogs import complaining, mark
 from ramp.web.pages.numbers import credits_named, signed
 from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.row_tables import Column, Kind, table
@@ -148,15 +147,11 @@ def spending(postings: Iterable[Posting], visit: Visit) -> list[Spending]:
 
 
 async def _download(visit: Visit) -> None:
-    try:
-        found = await visit.market().statement()
-    except RampError as error:
-        ui.notify(str(error), type="negative", multi_line=True)
-        return
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(("time", "type", "counterparty", "amount_credits", "balance_credits", "agreement_id"))
-    for each in found.postings:
-        amounts = (exact_credits(minor) for minor in (each.amount, each.balance))
-        writer.writerow((each.at.isoformat(), each.kind, each.counterparty, *amounts, each.agreement_id))
-    ui.download.content(text.getvalue(), "statement.csv", "text/csv")
+    with complaining(visit):
+        for each in (await visit.market().statement()).postings:
+            amounts = (exact_credits(minor) for minor in (each.amount, each.balance))
+            writer.writerow((each.at.isoformat(), each.kind, each.counterparty, *amounts, each.agreement_id))
+        ui.download.content(text.getvalue(), "statement.csv", "text/csv")

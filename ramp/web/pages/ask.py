@@ -32,7 +32,7 @@ from ramp.web.asking.draft import (
 from ramp.web.machines.sale_history import mean_price
 from ramp.web.pages import frame
 from ramp.web.pages.account import warning_text
-from ramp.web.pages.dialogs import mark
+from ramp.web.pages.dialogs import complaining, mark
 from ramp.web.pages.numbers import credits_named, whole
 from ramp.web.pages.visit import Visit
 
@@ -204,17 +204,14 @@ class AskPage:
         self._check()
 
     async def _upload(self, event: events.UploadEventArguments) -> None:
-        try:
+        with complaining(self._visit):
             found = Draft.of(parse_request(await event.file.read(), event.file.name))
-        except RampError as error:
-            ui.notify(str(error), type="negative", multi_line=True, timeout=0, close_button="Close")
-            return
-        found.wishes = self._draft.wishes
-        self._draft = found
-        self._visit.site.drafts.replace(self._visit.session.key, found)
-        self._limit_field.set_value(found.max_cost)
-        self._draw_units()
-        self._check()
+            found.wishes = self._draft.wishes
+            self._draft = found
+            self._visit.site.drafts.replace(self._visit.session.key, found)
+            self._limit_field.set_value(found.max_cost)
+            self._draw_units()
+            self._check()
 
     # -- what it makes -------------------------------------------------------------------------------------------
 
@@ -295,12 +292,9 @@ class AskPage:
         return f"Unit {unit.number}: {unit.cores.total} cores, {start}, complete by {end}"
 
     def _download(self) -> None:
-        try:
+        with complaining(self._visit):
             text = self._draft.text(self._clock.now(), self._visit.zone)
-        except RampError as error:
-            ui.notify(str(error), type="negative", multi_line=True)
-            return
-        ui.download.content(text, "request.xml", "application/xml")
+            ui.download.content(text, "request.xml", "application/xml")
 
     async def _submit(self, *, quote_only: bool) -> None:
         document = self._document()
@@ -310,13 +304,9 @@ class AskPage:
         most = greatest_cost(document, self._draft.wishes.approval, self._clock.now())
         options = self._draft.wishes.options(document.max_cost if quote_only else most, quote_only=quote_only)
         access = market.access
-        try:
+        with complaining(self._visit):
             asked = submission.submission([document], options, access.now(), access.new_id("request"))
-            request_id = await self._visit.feed().submit(asked)
-        except RampError as error:
-            ui.notify(str(error), type="negative", multi_line=True, timeout=0, close_button="Close")
-            return
-        ui.navigate.to(f"/requests/{request_id}")
+            ui.navigate.to(f"/requests/{await self._visit.feed().submit(asked)}")
 
 
 async def build(visit: Visit) -> None:

@@ -10,15 +10,14 @@ from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from ramp.client import dialogues
-from ramp.errors import RampError
-from ramp.model.instant import SECOND, to_datetime, with_local_times
+from ramp.model.instant import SECOND, to_datetime
 from ramp.model.money import price_number
 from ramp.model.offer import Offer
 from ramp.protocol.outcome import RequestOutcome, RequestStatus
 from ramp.runtime.clock import SystemClock
 from ramp.web.live.story import MOMENTS_MAX, STAGES, AuctionStory, Moment, Reason, Round, duration_ms
 from ramp.web.pages import charts, frame
-from ramp.web.pages.dialogs import confirmed
+from ramp.web.pages.dialogs import complaining, confirmed
 from ramp.web.pages.numbers import amount, credits_named
 from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.row_tables import Column, Kind, table
@@ -155,7 +154,7 @@ class AuctionPage:
 
     def _passing_text(self, reason: Reason) -> str:
         passing = "; ".join(
-            f"{self._short(who)}: {with_local_times(value, self._visit.zone, up=True)}" for who, value in reason.passing
+            f"{self._short(who)}: {self._visit.sentence(value, up=True)}" for who, value in reason.passing
         )
         return passing + (f" and {reason.more} more" if reason.more else "")
 
@@ -194,7 +193,7 @@ class AuctionPage:
 
     def _moment_text(self, moment: Moment) -> str:
         at = to_datetime(moment.at).astimezone(self._visit.zone)
-        detail = f" ({moment.detail})" if moment.detail else ""
+        detail = f" ({self._visit.sentence(moment.detail)})" if moment.detail else ""
         return (
             f"{at:%H:%M:%S}.{at.microsecond // 1000:03d}  unit {moment.unit}, {self._short(moment.resource)}: "
             f"{STAGES.get(moment.stage, moment.stage)}{detail}"
@@ -227,10 +226,8 @@ class AuctionPage:
                 ui.button("Decline", on_click=lambda: self._answer(approved=False)).props("outline no-caps")
 
     async def _answer(self, *, approved: bool) -> None:
-        try:
+        with complaining(self._visit):
             await self._visit.feed().answer(self._story.request_id, approved)
-        except RampError as error:
-            ui.notify(str(error), type="negative")
 
     def _draw_end(self) -> None:
         outcome = self._story.outcome
@@ -245,7 +242,7 @@ class AuctionPage:
             titles = {RequestStatus.COMMITTED: "Bought", RequestStatus.QUOTED: "Quote"}
             frame.subheading(titles.get(outcome.status, f"Not bought: {outcome.status.replace('_', ' ')}"))
             if outcome.reason:
-                ui.label(outcome.reason)
+                ui.label(self._visit.sentence(outcome.reason))
             if outcome.until > SystemClock().now():
                 QuoteOffers(self._visit, outcome).build()
             elif outcome.units:
@@ -283,11 +280,9 @@ class AuctionPage:
         table(columns if bought else columns[:-1], slots, key=lambda slot: slot.agreement_id or slot.offer.unit)
 
     async def _withdraw_it(self) -> None:
-        try:
+        with complaining(self._visit):
             await self._visit.market().ask(dialogues.withdraw(self._story.request_id))
             ui.notify("Withdrawn, unless it was already decided.")
-        except RampError as error:
-            ui.notify(str(error), type="negative")
 
 
 class QuoteOffers:
@@ -359,10 +354,8 @@ class QuoteOffers:
         if not await confirmed(f"Buy for {total}?", f"Exactly these offers of {sellers}, all or none.", "Buy"):
             return
         chosen = [(number, each.offer.resource) for number, each in self._chosen.items()]
-        try:
+        with complaining(self._visit):
             await self._visit.feed().buy(self._outcome.request_id, chosen)
-        except RampError as error:
-            ui.notify(str(error), type="negative", multi_line=True)
 
 
 async def build(visit: Visit) -> None:

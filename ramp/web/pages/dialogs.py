@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from nicegui import ui
 from nicegui.elements.mixins.validation_element import ValidationElement
 
+from ramp.errors import RampError
 from ramp.web.pages import frame
+from ramp.web.pages.visit import Visit
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,20 @@ async def confirmed(title: str, text: str, action: str, leave: str = "Cancel") -
         return bool(await dialog)
     finally:
         dialog.delete()
+
+
+def complain(visit: Visit, text: str) -> None:
+    """Show an error until the reader closes it."""
+    ui.notify(visit.sentence(text), type="negative", multi_line=True, timeout=0, close_button="Close")
+
+
+@contextmanager
+def complaining(visit: Visit, prefix: str = "") -> Iterator[None]:
+    """Show an error of what is done within, after a prefix."""
+    try:
+        yield
+    except RampError as error:
+        complain(visit, f"{prefix}{error}")
 
 
 def mark(field: ValidationElement[Any], problem: str) -> None:

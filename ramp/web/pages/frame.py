@@ -185,6 +185,6 @@ def waiting(text: str) -> ui.label:
     return ui.label(text).props('role="status"').classes("ramp-quiet")
 
 
-def problem(error: Exception) -> None:
+def problem(visit: Visit, error: Exception) -> None:
     """Show an error on the page."""
-    ui.label(str(error)).props('role="alert"').classes("ramp-bad").style("white-space: pre-line")
+    ui.label(visit.sentence(str(error))).props('role="alert"').classes("ramp-bad").style("white-space: pre-line")

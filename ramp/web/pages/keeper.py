@@ -14,7 +14,6 @@ from ramp.client import dialogues
 from ramp.client.connecting import MarketOperator
 from ramp.client.dialogues import converse
 from ramp.control.headline import headline, state_text
-from ramp.errors import RampError
 from ramp.model.contents import AccountLine, MarketOverview
 from ramp.model.contents.accounts import TransferKind
 from ramp.model.instant import HOUR, to_datetime
@@ -25,7 +24,7 @@ from ramp.web.machines.sellers import Seller, sellers_of
 from ramp.web.metrics.levels import Levels
 from ramp.web.pages import frame
 from ramp.web.pages.charts import redraw
-from ramp.web.pages.dialogs import Asked, answers, confirmed
+from ramp.web.pages.dialogs import Asked, answers, complaining, confirmed
 from ramp.web.pages.machines.charts import price_chart
 from ramp.web.pages.machines.market import price_text
 from ramp.web.pages.numbers import amount, credits_named, whole
@@ -194,13 +193,10 @@ class KeeperPage:
     # -- what the keeper does ------------------------------------------------------------------------------------
 
     async def _act(self, done: str, act: Callable[[], Awaitable[object]]) -> None:
-        try:
+        with complaining(self._visit):
             await act()
-        except RampError as error:
-            ui.notify(str(error), type="negative", multi_line=True, timeout=0, close_button="Close")
-            return
-        ui.notify(done, type="positive")
-        await self._look()
+            ui.notify(done, type="positive")
+            await self._look()
 
     async def _deposit(self) -> None:
         asked = (Asked("Account", _named, hint="alice"), Asked("Amount (credits)", credits_of, hint="5000"))

@@ -84,9 +84,9 @@ def _shown(site: Site, page: Page) -> Callable[[Request], Awaitable[None]]:
                 if client.is_deleted:  # a closed page cannot be filled
                     logging.getLogger(__name__).info("the page %s was closed: %s", page.path, error)
                 elif isinstance(error, RampError):
-                    frame.problem(error)
+                    frame.problem(visit, error)
                 else:
                     logging.getLogger(__name__).exception("the page %s", page.path)
-                    frame.problem(RuntimeError("Internal error; see the log of `ramp web`."))
+                    frame.problem(visit, RuntimeError("Internal error; see the log of `ramp web`."))
 
     return show

@@ -35,7 +35,7 @@ async def build(visit: Visit) -> None:
                 Column("Name", lambda each: each.name),
                 Column("Submitted", lambda each: to_datetime(each.started_at), Kind.TIME),
                 Column("Units", lambda each: each.units, Kind.NUMBER),
-                Column("Status", lambda each: _stage_text(each, feed.story(each.request_id))),
+                Column("Status", lambda each: visit.sentence(_stage_text(each, feed.story(each.request_id)))),
                 Column("Paid (credits)", _paid, Kind.CREDITS, _cost_text),
             ),
             key=lambda each: each.request_id,

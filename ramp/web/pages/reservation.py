@@ -24,7 +24,7 @@ from ramp.text import visible
 from ramp.web.machines.core_rows import Taken
 from ramp.web.pages import frame
 from ramp.web.pages.charts import Options
-from ramp.web.pages.dialogs import confirmed
+from ramp.web.pages.dialogs import complain, complaining, confirmed
 from ramp.web.pages.machines.charts import redraw_rows, row_chart
 from ramp.web.pages.numbers import amount, credits_named
 from ramp.web.pages.refreshing import Refresher
@@ -108,7 +108,7 @@ class ReservationPage:
         bought = agreement.offer.cores
         when = "" if each.cores == bought else f" of the original {bought} cores"
         facts = (
-            ("State", standing(each, now) + (f": {each.standing.doubt}" if each.standing.doubt else "")),
+            ("State", self._visit.sentence(": ".join(filter(None, (standing(each, now), each.standing.doubt))))),
             ("Start", each.start),
             ("End", each.end),
             ("Cores", str(each.cores)),
@@ -183,19 +183,16 @@ class ReservationPage:
         text = f"Full refund before the start: {credits_named(each.cost)}. You keep the other units of the request."
         if not await confirmed(f"Cancel {each.reservation_id}?", text, "Cancel reservation", "Keep reservation"):
             return
-        try:
+        with complaining(self._visit):
             (ended,) = await self._visit.market().cancel(self._bought.agreement_id, "cancelled in the browser")
-        except RampError as error:
-            ui.notify(str(error), type="negative", multi_line=True)
-            return
-        if ended.done and ended.code:
-            ui.notify(f"Already cancelled: {ended.detail}", type="info", multi_line=True)
-        elif ended.done:
-            ui.notify(f"Cancelled; {credits_named(ended.refund)} refunded.", type="positive")
-        else:
-            ui.notify(f"Not cancelled: {ended.detail or ended.code}", type="negative", multi_line=True)
-        self._bought = await find(self._visit, self._bought.agreement_id)
-        self._draw_facts()
+            if ended.done and ended.code:
+                ui.notify(f"Already cancelled: {self._visit.sentence(ended.detail)}", type="info", multi_line=True)
+            elif ended.done:
+                ui.notify(f"Cancelled; {credits_named(ended.refund)} refunded.", type="positive")
+            else:
+                complain(self._visit, f"Not cancelled: {ended.detail or ended.code}")
+            self._bought = await find(self._visit, self._bought.agreement_id)
+            self._draw_facts()
 
     # -- jobs ----------------------------------------------------------------------------------------------------
 
@@ -210,7 +207,7 @@ class ReservationPage:
             (
                 Column("Job", lambda job: self._visit.short_id(job.job_id)),
                 Column("Command", lambda job: shlex.join(job.command)),
-                Column("State", lambda job: f"{job.state}: {job.detail}" if job.detail else job.state),
+                Column("State", lambda job: self._visit.sentence(": ".join(filter(None, (job.state, job.detail))))),
                 Column("Started", lambda job: job.started, Kind.TIME),
                 Column("Exit code", lambda job: job.exit_code, Kind.NUMBER),
                 Column("Slot", lambda job: job.delivery.replace("_", " ")),
@@ -229,15 +226,9 @@ class ReservationPage:
         ui.timer(JOBS_S, Refresher(self._look_at_jobs).changed)
 
     async def _launch(self, command: str) -> None:
-        try:
-            words = shlex.split(command)
-            if not words:
-                raise ConfigurationError("missing command, for example hostname")
-            await self._visit.market().launch(self._bought.agreement_id, words)
-        except (RampError, ValueError) as error:
-            ui.notify(f"Job not started: {error}", type="negative", multi_line=True)
-            return
-        await self._look_at_jobs()
+        with complaining(self._visit, "Job not started: "):
+            await self._visit.market().launch(self._bought.agreement_id, _words(command))
+            await self._look_at_jobs()
 
     async def _look_at_jobs(self) -> None:
         found = [each for each in await self._visit.market().jobs() if each.agreement_id == self._bought.agreement_id]
@@ -258,13 +249,10 @@ class ReservationPage:
 
     async def _show_output(self, job_id: str) -> None:
         self._output.clear()
-        try:
-            with self._output:
-                self._shown = JobOutput(self._visit, job_id)
-                await self._shown.look()
-                await self._list_files(job_id)
-        except RampError as error:
-            self._complain(error)
+        with self._output, complaining(self._visit):
+            self._shown = JobOutput(self._visit, job_id)
+            await self._shown.look()
+            await self._list_files(job_id)
 
     async def _list_files(self, job_id: str) -> None:
         files = await self._visit.market().job_files(job_id)
@@ -284,20 +272,12 @@ class ReservationPage:
         )
 
     async def _download(self, job_id: str, path: str, sizes: Mapping[str, int]) -> None:
-        try:
+        with self._output, complaining(self._visit):
             if sizes.get(path, 0) > DOWNLOAD_BYTES_MAX:
                 right = f"at most {DOWNLOAD_BYTES_MAX} bytes here; use `ramp jobs {job_id} --fetch FOLDER`"
                 raise ConfigurationError(f"{path} is too large: expected {right}")
             data = await self._visit.market().job_output(job_id, path)
-        except RampError as error:
-            self._complain(error)
-            return
-        with self._output:
             ui.download.content(data, path.rpartition("/")[2], "application/octet-stream")
-
-    def _complain(self, error: RampError) -> None:
-        with self._output:
-            ui.notify(str(error), type="negative", multi_line=True)
 
 
 class JobOutput:
@@ -337,11 +317,24 @@ class JobOutput:
 
     async def _ask_stop(self) -> None:
         if await confirmed("Stop the job?", "It ends at once; the reservation stays.", "Stop the job", "Let it run"):
-            try:
+            with complaining(self._visit):
                 await self._visit.market().cancel_job(self._job_id)
                 await self.look()
-            except RampError as error:
-                ui.notify(str(error), type="negative", multi_line=True)
+
+
+def _words(command: str) -> list[str]:
+    """Split a command as a shell does.
+
+    Raises:
+        ConfigurationError: if it is empty, or a quotation mark is missing.
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ConfigurationError(f"invalid command: {error}".lower()) from error
+    if not words:
+        raise ConfigurationError("missing command, for example hostname")
+    return words
 
 
 def _sum(amounts: Iterable[int]) -> str:

@@ -104,14 +104,14 @@ class SizeCard:
                 self._bought.agreement_id, cores=cores, until=until, quote_only=True
             )
         except RampError as error:
-            self._say(str(error), "ramp-bad")
+            self._say(self._visit.sentence(str(error)), "ramp-bad")
             return
         finally:
             self._ask.enable()
         if told.quoted:
             self._offer(told)
         else:
-            self._say(f"Not possible: {told.detail or told.code}", "ramp-bad")
+            self._say(f"Not possible: {self._visit.sentence(told.detail) or told.code}", "ramp-bad")
 
     def _offer(self, told: Resized) -> None:
         more = f"cost: {credits_named(told.charge)}" if told.charge else ""
@@ -159,7 +159,7 @@ class SizeCard:
                     moved = f"refunded {credits_named(done.refund)}"
                 ui.label(f"Done: {self._size(done)}; {moved}.").classes("ramp-good")
             elif done is not None:
-                ui.label(f"Not changed: {done.detail or done.code}").classes("ramp-bad")
+                ui.label(f"Not changed: {self._visit.sentence(done.detail) or done.code}").classes("ramp-bad")
         await self._on_changed()
 
     async def _look(self) -> None:

@@ -12,6 +12,7 @@ from nicegui import Client, ui
 from starlette.requests import Request
 
 from ramp.client.asyncio_market import AsyncMarket
+from ramp.model.instant import MINUTE, to_datetime, with_local_times
 from ramp.web.live.feed import UserFeed
 from ramp.web.security.sessions import Session
 from ramp.web.site import Site
@@ -99,6 +100,11 @@ class Visit:
         local = moment.astimezone(self.zone)
         year = "" if local.year == datetime.now(self.zone).year else f" {local.year}"
         return local.strftime(f"%a %d %b{year} %H:%M")
+
+    def sentence(self, text: str, *, up: bool = False) -> str:
+        """Write the times in a text of another party as `moment` does; `up` rounds up to minutes, for limits."""
+        later = MINUTE - 1 if up else 0
+        return with_local_times(text, lambda at: self.moment(to_datetime(at + later)))
 
     @property
     def zone_text(self) -> str:

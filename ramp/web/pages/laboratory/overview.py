@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any, Final
 
 from nicegui import ui
+from nicegui.elements.mixins.validation_element import ValidationElement
 
-from ramp.errors import RampError
+from ramp.errors import ConfigurationError
 from ramp.file_versions import modified_at
 from ramp.web.laboratory.results import SUMMARY_FILE, experiments_in, read_result
 from ramp.web.laboratory.runs import Run
 from ramp.web.laboratory.traces import TRACE_SUFFIX
 from ramp.web.pages import frame
+from ramp.web.pages.dialogs import mark
 from ramp.web.pages.row_tables import Column, Kind, table
 from ramp.web.pages.visit import Visit
 from ramp.web.security.sessions import Role
@@ -137,12 +139,15 @@ class _RunCard:
     def _started(self) -> None:
         values = {name.replace("_", "-"): each.value for name, each in self._fields.items() if each.visible}
         mode = values.pop("mode", "")
+        refusal, at = "", ""
         try:
             self._runs.start(self._choice.value, {**values, mode: bool(mode)})
-        except RampError as error:
-            self._refusal.set_text(str(error))
-        else:
-            self._refusal.set_text("")
+        except ConfigurationError as error:
+            refusal, at = error.reason, (error.key or "").removeprefix("--").replace("-", "_")
+        for name, field in self._fields.items():
+            if isinstance(field, ValidationElement):
+                mark(field, refusal if name == at else "")
+        self._refusal.set_text(refusal)
 
     def _look(self) -> None:
         run = self._runs.latest

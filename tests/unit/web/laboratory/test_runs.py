@@ -70,6 +70,17 @@ async def test_why_a_run_has_failed_is_told_in_its_own_words(runs):
     assert (runs.latest.state, list(runs.latest.said)) == ("failed", ["ramp: a log is missing", "exit code 2"])
 
 
+async def test_results_are_replaced_only_if_that_is_chosen(runs, tmp_path):
+    (tmp_path / "good").mkdir()
+    (tmp_path / "good" / "summary.json").touch()
+    with pytest.raises(ConfigurationError, match="good has results"):
+        runs.start("good", {"replace": False})
+    assert runs.latest is None
+    runs.start("good", {"replace": True})
+    await until(lambda: runs.latest.is_over)
+    assert runs.latest.state == "done"
+
+
 async def test_a_run_that_is_stopped_clears_up_and_then_another_may_begin(runs, tmp_path):
     runs.start("long", {})
     await until((tmp_path / "ready").exists)
