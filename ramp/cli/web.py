@@ -14,7 +14,7 @@ from typing import Final
 
 import click
 
-from ramp.cli.options import WholeNumber, example, folder_type, state_options, user_option
+from ramp.cli.options import WholeNumber, example, file_type, folder_type, state_options, user_option
 from ramp.cli.views.output import print_json, say
 from ramp.client.access import running
 from ramp.control.status import SwarmStatus
@@ -39,6 +39,7 @@ SCREENS: Final = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
         "ramp web --open                # serve, and open the first user's pages",
         "ramp web --link --user bob     # a login link for bob, while it is served",
         "ramp web --results results     # with the experiments whose results are there",
+        "ramp web --openid openid.toml  # with the accounts of a site, by OpenID Connect",
     ),
 )
 @click.option("--open", "open_it", is_flag=True, help="Open the first login link in a browser.")
@@ -51,6 +52,8 @@ SCREENS: Final = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 @click.option("--tls-key", type=click.Path(path_type=Path), help="Private key of the certificate, PEM file.")
 @click.option("--results", type=folder_type, metavar="DIR",
               help="Folder of experiment results and traces [default: results in the state folder].")  # fmt: skip
+@click.option("--openid", type=file_type, metavar="FILE",
+              help="Also sign in by OpenID Connect: TOML file with the provider and its accounts.")  # fmt: skip
 @click.option("--link", is_flag=True, help="Only print a login link to the pages that are served; good once.")
 @user_option
 @click.option("--keeper", is_flag=True, help="With --link: for the market's keeper.")
@@ -65,6 +68,7 @@ def web(
     tls_certificate: Path | None,
     tls_key: Path | None,
     results: Path | None,
+    openid: Path | None,
     link: bool,
     user: str | None,
     keeper: bool,
@@ -88,7 +92,7 @@ def web(
     if user is not None or keeper or as_json:
         raise click.UsageError("--user, --keeper and --json need --link")
     address = served_address(host, port, name=name, certificate=tls_certificate, key=tls_key)
-    serve_pages(state, address, open_it, results)
+    serve_pages(state, address, open_it, results, openid=openid)
 
 
 def serve_pages(
@@ -99,6 +103,7 @@ def serve_pages(
     *,
     users: Sequence[str] = (),
     notice: str = "",
+    openid: Path | None = None,
 ) -> None:
     """Serve the pages of the market that runs until they are ended, and print the login links.
 
@@ -109,11 +114,14 @@ def serve_pages(
         results: folder of results of experiments.
         users: those who get a login link; by default all.
         notice: one line on the first page.
+        openid: file of a provider of OpenID Connect.
     """
+    from ramp.web.security.openid import openid_routes, read_openid
     from ramp.web.server import serve
 
     found = running(state)
     sessions = Sessions(state.web_sessions)
+    provider = None if openid is None else openid_routes(*read_openid(openid), sessions, address)
     served = []
 
     def ready() -> None:
@@ -131,7 +139,7 @@ def serve_pages(
 
     log_to_stderr(logging.WARNING, "ramp web: %(name)s: %(message)s")
     try:
-        serve(state, sessions, address, ready, results, notice)
+        serve(state, sessions, address, ready, results, notice, provider)
     finally:
         sessions.close()
         if _served_at(state) in served:  # it may be another server's
@@ -190,7 +198,7 @@ def _link(sessions: Sessions, url: str, name: str, role: Role) -> str:
 
 def check_installed() -> None:
     """Raise a `ConfigurationError` that says how to install the extra `web`, if it is missing."""
-    for module, package in (("nicegui", "nicegui"), ("prometheus_client", "prometheus-client")):
+    for module, package in (("nicegui", "nicegui"), ("prometheus_client", "prometheus-client"), ("authlib", "authlib")):
         if importlib.util.find_spec(module) is None:
             raise ConfigurationError(
                 f"`ramp web` needs the package {package}; pip install 'ramp-market[web]' brings it"

@@ -255,6 +255,26 @@ def check_private(folder: Path) -> None:
         )
 
 
+def read_private(path: Path, words: str) -> str:
+    """Read a secret, without white space around it, from a file that only its owner can read.
+
+    Args:
+        path: of the file.
+        words: what it holds, for messages.
+
+    Raises:
+        ConfigurationError: if there is none, or others may read it.
+    """
+    try:
+        others = path.stat().st_mode & 0o077
+        found = path.read_text("ascii").strip()
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"cannot read the {words}: {error}", path=path) from error
+    if others:
+        raise ConfigurationError(f"other accounts may read the {words}; run chmod 600", path=path)
+    return found
+
+
 def write_private(path: Path, text: str) -> None:
     """Write a text that only its owner can read, completely or not at all."""
     write_whole(path, text.encode(), private=True)

@@ -16,7 +16,7 @@ from nicegui import app as nicegui_app
 from nicegui import core, ui
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
 
 from ramp.client.every_user import watch_user
 from ramp.runtime.state_folder import StateFolder
@@ -59,6 +59,7 @@ def application(
     address: ServedAddress,
     results: Path | None = None,
     notice: str = "",
+    openid: Mount | None = None,
 ) -> Gate:
     """Return the pages behind their gate as an ASGI application; call it once per process.
 
@@ -68,6 +69,7 @@ def application(
         address: of the pages.
         results: folder of results of experiments; by default that in the state folder.
         notice: one line on the first page.
+        openid: pages that lead to a provider of OpenID Connect and back; None without one.
     """
     sales = SaleHistory(state.web_sales)
     watch = SaleWatch(state, sales)
@@ -83,7 +85,7 @@ def application(
 
     metrics = MetricsEndpoint(metrics_token(state.metrics_token), site.reader.read, watch_user(state))
     plain = [Route("/healthz", healthy, methods=["GET"]), Route("/metrics", metrics.answer, methods=["GET"])]
-    app = FastAPI(openapi_url=None, routes=[*routes(sessions, address, gate), *plain, files_route(folder)])
+    app = FastAPI(openapi_url=None, routes=[*routes(sessions, address, gate, openid), *plain, files_route(folder)])
     register_pages(site)
     nicegui_app.on_shutdown(site.feeds.end)
     nicegui_app.on_shutdown(runs.end)
@@ -115,6 +117,7 @@ def serve(
     ready: Callable[[], None] = lambda: None,
     results: Path | None = None,
     notice: str = "",
+    openid: Mount | None = None,
 ) -> None:
     """Serve the pages until SIGINT, SIGTERM or SIGHUP; see `application`.
 
@@ -125,13 +128,14 @@ def serve(
         ready: called when the server is ready.
         results: folder of results of experiments; by default that in the state folder.
         notice: one line on the first page.
+        openid: as for `application`.
 
     Raises:
         ConfigurationError: if the address cannot be served.
     """
     listening = bound_socket(address)
     config = uvicorn.Config(
-        application(state, sessions, address, results, notice),
+        application(state, sessions, address, results, notice, openid),
         log_config=None,
         access_log=False,  # it would contain login links
         server_header=False,

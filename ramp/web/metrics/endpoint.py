@@ -19,7 +19,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from ramp.client.every_user import EveryUser, WatchUser
 from ramp.errors import ConfigurationError
-from ramp.runtime.state_folder import write_private
+from ramp.runtime.state_folder import read_private, write_private
 from ramp.web.metrics.counted import Counted
 from ramp.web.metrics.levels import Levels, LevelsCollector
 
@@ -85,16 +85,9 @@ def metrics_token(path: Path) -> str:
     Raises:
         ConfigurationError: if others may read the file, or its text is too short for a token.
     """
-    try:
-        found = path.read_text("ascii").strip()
-    except FileNotFoundError:
-        found = secrets.token_urlsafe(TOKEN_BYTES)
-        write_private(path, f"{found}\n")
-        return found
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"cannot read the token of /metrics: {error}", path=path) from error
-    if path.stat().st_mode & 0o077:
-        raise ConfigurationError("other accounts may read the token of /metrics; run chmod 600", path=path)
+    if not path.exists():
+        write_private(path, f"{secrets.token_urlsafe(TOKEN_BYTES)}\n")
+    found = read_private(path, "token of /metrics")
     if len(found) < TOKEN_LEAST:
         raise ConfigurationError(
             f"the token needs {TOKEN_LEAST} characters or more, got {len(found)}; remove the file",

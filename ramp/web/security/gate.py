@@ -25,7 +25,10 @@ from ramp.web.security.sessions import Session, Sessions
 SESSION_KEY: Final = "ramp.session"
 """Key of the session in an ASGI scope."""
 
-OPEN_PATHS: Final = frozenset({"/login", "/healthz", "/metrics"})
+OPENID_PATH: Final = "/login/openid"
+"""Path of the pages that lead to a provider of OpenID Connect and back."""
+
+OPEN_PATHS: Final = frozenset({"/login", f"{OPENID_PATH}/begin", f"{OPENID_PATH}/callback", "/healthz", "/metrics"})
 """Paths that need no session; `/metrics` requires its own token."""
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD"})

@@ -13,11 +13,11 @@ from typing import Final
 from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Mount, Route
 
 from ramp.model.instant import SECOND
 from ramp.web.security.address import ServedAddress
-from ramp.web.security.gate import SESSION_KEY, Gate
+from ramp.web.security.gate import OPENID_PATH, SESSION_KEY, Gate
 from ramp.web.security.sessions import SESSION_TIME, LinkRefused, Role, Session, Sessions
 
 _STYLE: Final = """
@@ -36,28 +36,32 @@ button:focus-visible { outline: 3px solid var(--ink); outline-offset: 2px }
 """
 
 
-def routes(sessions: Sessions, address: ServedAddress, gate: Callable[[], Gate]) -> list[Route]:
-    """Return the routes `/login` and `/logout`.
+def routes(
+    sessions: Sessions, address: ServedAddress, gate: Callable[[], Gate], openid: Mount | None = None
+) -> list[BaseRoute]:
+    """Return the routes `/login` and `/logout`, and those of OpenID Connect.
 
     Args:
         sessions: of signed-in users.
         address: of the pages.
         gate: ends sessions with their sockets.
+        openid: pages that lead to a provider of OpenID Connect and back; None without one.
     """
+    how_to = _HOW_TO if openid is None else _OPENID + _HOW_TO
 
     async def login(request: Request) -> Response:
         before: Session | None = request.scope.get(SESSION_KEY)
         given = request.query_params if request.method == "GET" else await _form(request)
         secret = str(given.get("token", ""))
         if not secret:
-            return plain_page("Sign in", _how_to() if before is None else _go_on(before), 200 if before else 401)
+            return plain_page("Sign in", how_to if before is None else _go_on(before), 200 if before else 401)
         try:
             name, role = sessions.owner_of_link(secret)
             if request.method == "GET":
-                return plain_page(f"Sign in as {_called(name, role)}", _button(secret, before))
+                return sign_in_page(secret, name, role, before)
             token, _ = sessions.redeem(secret)
         except LinkRefused as error:
-            return plain_page("Invalid login link", f"<p>{escape(str(error))}</p>{_how_to()}", 403)
+            return plain_page("Invalid login link", f"<p>{escape(str(error))}</p>{how_to}", 403)
         if before is not None:
             gate().end(before)  # one browser, one session: two users' pages never share a cookie
         response = RedirectResponse("/", status_code=303)
@@ -74,13 +78,14 @@ def routes(sessions: Sessions, address: ServedAddress, gate: Callable[[], Gate])
 
     async def logout(request: Request) -> Response:
         gate().end(request.scope[SESSION_KEY])
-        response = plain_page("Signed out", "<p>You are signed out on all pages.</p>" + _how_to())
+        response = plain_page("Signed out", "<p>You are signed out on all pages.</p>" + how_to)
         response.delete_cookie(address.cookie, path="/", secure=address.is_secure, httponly=True, samesite="strict")
         return response
 
     return [
         Route("/login", login, methods=["GET", "POST"]),
         Route("/logout", logout, methods=["POST"]),
+        *([] if openid is None else [openid]),
     ]
 
 
@@ -92,18 +97,27 @@ def _called(name: str, role: Role) -> str:
     return f"{name}, the market's keeper" if role is Role.KEEPER else name
 
 
-def _button(secret: str, before: Session | None) -> str:
-    note = "<p>This link works once. The session ends after twelve hours without use.</p>"
+def sign_in_page(secret: str, name: str, role: Role, before: Session | None = None) -> Response:
+    """Return the page whose button redeems a login link.
+
+    Args:
+        secret: of the link.
+        name: whose it is.
+        role: theirs.
+        before: the session that this ends; None without one.
+    """
+    note = "<p>This page signs in once. The session ends after twelve hours without use.</p>"
     if before is not None:
         note += f"<p>{escape(_called(before.name, before.role))} is signed in here and will be signed out.</p>"
-    return (
-        f'{note}<form method="post" action="/login"><input type="hidden" name="token" value="{escape(secret)}">'
+    form = (
+        f'<form method="post" action="/login"><input type="hidden" name="token" value="{escape(secret)}">'
         '<button type="submit" autofocus>Sign in</button></form>'
     )
+    return plain_page(f"Sign in as {_called(name, role)}", note + form)
 
 
-def _how_to() -> str:
-    return "<p>The market's owner prints a login link with <code>ramp web --link --user NAME</code>.</p>"
+_HOW_TO: Final = "<p>The market's owner prints a login link with <code>ramp web --link --user NAME</code>.</p>"
+_OPENID: Final = f'<p><a href="{OPENID_PATH}/begin">Sign in with your site\'s account</a></p>'
 
 
 def _go_on(session: Session) -> str:

@@ -12,6 +12,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from ramp.web.security.address import served_address
 from ramp.web.security.gate import SESSION_KEY, Gate
+from ramp.web.security.openid import openid_routes
 from ramp.web.security.sessions import Role, Sessions
 from ramp.web.security.sign_in import routes
 
@@ -23,15 +24,16 @@ OWN = {"origin": HOME}
 class House:
     """Pages that tell who is signed in, and a socket that says everything back."""
 
-    def __init__(self, path):
+    def __init__(self, path, openid=None):
         self.sessions = Sessions(path)
         self.sessions.close()  # Starlette's client runs the pages in threads of its own
         self.sessions._file = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self.address = served_address("127.0.0.1", 8765)
         self.owners = {}
+        provider = openid and openid_routes(openid, "the client's secret", self.sessions, self.address)
         app = Starlette(
             routes=[
-                *routes(self.sessions, self.address, lambda: self.gate),
+                *routes(self.sessions, self.address, lambda: self.gate, provider),
                 Route("/", self.page, methods=["GET", "POST"]),
                 Route("/_nicegui/client/{page}/upload/3", self.page, methods=["POST"]),
                 WebSocketRoute("/socket", self.echo),
