@@ -13,9 +13,9 @@ import click
 from ramp.cli.views.outcome_report import ShortName, reasons_text
 from ramp.cli.views.output import count_text, duration_text, new_table, price_text, say, silence_output
 from ramp.cli.views.visible import console
+from ramp.control.auction_story import AuctionStory, Round, UnitRound
 from ramp.control.events import Event, Refused, RequestEnded, Submitted
 from ramp.protocol.progress import RoundClosed, RoundOpened, UnitAdvanced
-from ramp.web.live.story import AuctionStory, Round
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -43,19 +43,14 @@ class UnitRow:
 
 
 def _row(bidding: Round, unit: int, short: ShortName) -> UnitRow:
-    record, asked = bidding.record, bidding.asked[unit]
-    if record is None:
-        return UnitRow(bidding.name, unit, asked)
-    offers = [bid for bid in record.bids if bid.unit == unit]
-    codes = [each.refusal.code for each in record.refusals if each.refusal.unit == unit]
-    best = ""
-    if record.best_offer and offers:
-        cheapest = min(offers, key=lambda bid: bid.cpu_hour_cost)
-        best = f"{cheapest.cpu_hour_cost} by {short(cheapest.resource)}, not as asked"
-    elif unit in bidding.best:
-        best = f"{bidding.best[unit].cpu_hour_cost} by {short(bidding.best[unit].resource)}"
-    took = duration_text(record.duration)
-    return UnitRow(bidding.name, unit, asked, str(len(offers)), best, reasons_text(codes), str(len(codes)), took)
+    row = UnitRound(bidding, unit, bidding.asked[unit])
+    if bidding.record is None or row.offers is None or row.refusals is None:
+        return UnitRow(bidding.name, unit, row.asked)
+    refusals = reasons_text(row.refusals)
+    took = duration_text(bidding.record.duration)
+    return UnitRow(
+        bidding.name, unit, row.asked, str(len(row.offers)), row.best(short), refusals, str(len(row.refusals)), took
+    )
 
 
 def _stage_text(stage: str, resource: str, detail: str, short: ShortName) -> str:

@@ -15,6 +15,7 @@ from ramp.cli.views.output import bar_text, moment_text
 from ramp.cli.watching.lines import AGENTS, AUCTIONS, KINDS, LOG, MACHINES, Line, lines_of, machine_figures
 from ramp.cli.watching.stream import AgentsSeen, AuctionHeard, EventLogged, MachinesSeen, Seen
 from ramp.client.machine_state import MachineState
+from ramp.control.auction_story import AuctionStory
 from ramp.control.events import request_of
 from ramp.control.headline import Health, headline, state_text
 from ramp.control.status import AgentStatus, SwarmStatus
@@ -22,7 +23,6 @@ from ramp.model.instant import Instant
 from ramp.model.money import credits_text
 from ramp.protocol.outcome import RequestStatus
 from ramp.runtime.clock import SystemClock
-from ramp.web.live.story import AuctionStory
 
 WIDE: Final = 110
 """Minimum columns of a terminal for agents and machines side by side."""

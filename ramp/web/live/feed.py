@@ -18,6 +18,7 @@ from ramp.client import dialogues
 from ramp.client.asyncio_market import AsyncMarket
 from ramp.client.every_user import EveryUser
 from ramp.client.line import refused
+from ramp.control.auction_story import AuctionStory
 from ramp.control.events import Event, Refused, Watching, request_of
 from ramp.control.requests import Submit
 from ramp.errors import RampError, TransportError
@@ -26,7 +27,6 @@ from ramp.protocol.progress import CancellationEnded
 from ramp.protocol.transition_tables import AuctionState
 from ramp.runtime.clock import SystemClock
 from ramp.web.live.size_changes import SizeChanges
-from ramp.web.live.story import AuctionStory
 
 STORIES_MAX: Final = 60
 """Requests in memory; earlier ones are fetched when a page needs them."""

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from ramp.client import dialogues
+from ramp.control.auction_story import MOMENTS_MAX, STAGES, AuctionStory, Moment, Reason, UnitRound
 from ramp.model.instant import SECOND, to_datetime
 from ramp.model.money import price_number
 from ramp.model.offer import Offer
 from ramp.protocol.outcome import RequestOutcome, RequestStatus
 from ramp.runtime.clock import SystemClock
-from ramp.web.live.story import MOMENTS_MAX, STAGES, AuctionStory, Moment, Reason, Round, duration_ms
 from ramp.web.pages import charts, frame
 from ramp.web.pages.dialogs import complaining, confirmed
 from ramp.web.pages.numbers import amount, credits_named
@@ -30,30 +30,8 @@ MOMENT_COLOURS: Final = {"settled": "ramp-good", "failed": "ramp-bad", "voided":
 """Styles of stages of a unit."""
 
 
-class _RoundRow(NamedTuple):
-    """A unit in a round, of which only the asking price is known until the round is closed."""
-
-    round: Round
-    unit: int
-    asked: int
-
-    def offers(self) -> int | None:
-        record = self.round.record
-        return None if record is None else sum(offer.unit == self.unit for offer in record.offers)
-
-    def refused(self) -> int | None:
-        record = self.round.record
-        return None if record is None else sum(entry.refusal.unit == self.unit for entry in record.refusals)
-
-    def took(self) -> int | None:
-        record = self.round.record
-        return None if record is None else duration_ms(record.duration)
-
-    def best(self, short: Callable[[str], str]) -> str:
-        if self.round.record is None:
-            return f"waiting for {self.round.resources} resources"
-        best = self.round.best.get(self.unit)
-        return "none" if best is None else f"{best.cpu_hour_cost} by {short(best.resource)}"
+def _number_of(found: Sequence[object] | None) -> int | None:
+    return None if found is None else len(found)
 
 
 class _Slot(NamedTuple):
@@ -109,10 +87,10 @@ class AuctionPage:
                     Column("Round", lambda row: row.round.name),
                     Column("Unit", lambda row: row.unit, Kind.NUMBER),
                     Column("Asking price (credits/core-hour)", lambda row: row.asked, Kind.NUMBER),
-                    Column("Offers", _RoundRow.offers, Kind.NUMBER),
-                    Column("Best offer", lambda row: row.best(self._short)),
-                    Column("Refused", _RoundRow.refused, Kind.NUMBER),
-                    Column("Duration (ms)", _RoundRow.took, Kind.NUMBER),
+                    Column("Offers", lambda row: _number_of(row.offers), Kind.NUMBER),
+                    Column("Best offer", self._best_text),
+                    Column("Refused", lambda row: _number_of(row.refusals), Kind.NUMBER),
+                    Column("Duration (ms)", lambda row: row.took_ms, Kind.NUMBER),
                 ),
                 empty="No rounds yet.",
             )
@@ -146,7 +124,7 @@ class AuctionPage:
     def _draw_rounds(self) -> None:
         self._draw_charts()
         self._rounds.show(
-            _RoundRow(each, unit, asked)
+            UnitRound(each, unit, asked)
             for _, each in sorted(self._story.rounds.items())
             for unit, asked in sorted(each.asked.items())
         )
@@ -157,6 +135,11 @@ class AuctionPage:
             f"{self._short(who)}: {self._visit.sentence(value, up=True)}" for who, value in reason.passing
         )
         return passing + (f" and {reason.more} more" if reason.more else "")
+
+    def _best_text(self, row: UnitRound) -> str:
+        if row.round.record is None:
+            return f"waiting for {row.round.resources} resources"
+        return row.best(self._short) or "none"
 
     def _draw_charts(self) -> None:
         for unit in self._story.units[:CHARTS_MAX]:

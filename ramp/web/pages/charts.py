@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from nicegui import ui
 
+from ramp.control.auction_story import AuctionStory
 from ramp.model.instant import Instant
-from ramp.web.live.story import AuctionStory
 
 Options = dict[str, Any]
 """A chart's options. Points are tuples: NiceGUI wraps every list and dict to observe changes, which is slow for

@@ -6,10 +6,10 @@ from typing import Final
 
 from nicegui import ui
 
+from ramp.control.auction_story import AuctionStory
 from ramp.control.events import RequestStanding
 from ramp.errors import RampError
 from ramp.model.instant import to_datetime
-from ramp.web.live.story import AuctionStory
 from ramp.web.pages import frame
 from ramp.web.pages.numbers import amount
 from ramp.web.pages.refreshing import Refresher

@@ -13,8 +13,8 @@ from ramp.model.instant import SECOND, from_iso
 from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus
 from ramp.protocol.progress import RoundClosed, RoundOpened, UnitAdvanced
 from ramp.runtime.logs.events import MarketEvent
+from tests.unit.control.test_auction_story import FIRST, offer
 from tests.unit.web.test_metrics import MACHINE
-from tests.unit.web.test_story import FIRST, offer
 
 AT = from_iso("2026-01-01T00:01:00+00:00")
 ID = "request-0123456789abcdef0123456789abcdef"

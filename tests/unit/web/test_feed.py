@@ -13,7 +13,7 @@ from ramp.protocol.events import OffersApproved
 from ramp.protocol.outcome import RequestOutcome, RequestStatus
 from ramp.protocol.progress import ApprovalAsked, RoundOpened
 from ramp.web.live.feed import STORIES_MAX, UserFeed
-from tests.unit.web.test_story import NOW, offer
+from tests.unit.control.test_auction_story import NOW, offer
 
 LIMIT_S = 300
 

@@ -26,7 +26,7 @@ from ramp.web.metrics.levels import Levels
 from ramp.web.security.address import served_address
 from ramp.web.security.gate import Gate
 from ramp.web.security.sessions import Sessions
-from tests.unit.web.test_story import FIRST, NOW, offer
+from tests.unit.control.test_auction_story import FIRST, NOW, offer
 
 TOKEN = "a-token-that-nobody-guesses"
 SHOWN = {"authorization": f"Bearer {TOKEN}"}

@@ -8,7 +8,7 @@ from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus
 from ramp.web.machines.sale_history import Sale, SaleHistory, mean_price, sales_of
 from ramp.web.pages.machines.charts import INTERVALS, price_chart
 from ramp.web.pages.machines.market import curve_of
-from tests.unit.web.test_story import NOW
+from tests.unit.control.test_auction_story import NOW
 
 
 def sale(number, at=0, cores=1, cost=100, resource="a"):

@@ -6,13 +6,13 @@ Pure, and bounded for auctions of any length.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from ramp.control.events import Event, RequestEnded
 from ramp.model.contents import Bid
-from ramp.model.instant import Duration, Instant
+from ramp.model.instant import MILLISECOND, Instant
 from ramp.model.offer import RefusalCode, ease
 from ramp.protocol.outcome import RequestOutcome, RequestStatus, ResourceRefusal, RoundRecord
 from ramp.protocol.progress import ApprovalAsked, RoundClosed, RoundOpened, UnitAdvanced
@@ -64,6 +64,42 @@ class Round:
     def name(self) -> str:
         """Its number, marked in the round for best offers."""
         return f"{self.number} (best offers)" if self.best_offer else str(self.number)
+
+
+class UnitRound(NamedTuple):
+    """A unit in a round, of which only the asking price is known until the round is closed."""
+
+    round: Round
+    unit: int
+    asked: int
+
+    @property
+    def offers(self) -> list[Bid] | None:
+        record = self.round.record
+        return None if record is None else [bid for bid in record.bids if bid.unit == self.unit]
+
+    @property
+    def refusals(self) -> list[str] | None:
+        """Codes of the resources' refusals."""
+        record = self.round.record
+        return (
+            None
+            if record is None
+            else [each.refusal.code.value for each in record.refusals if each.refusal.unit == self.unit]
+        )
+
+    @property
+    def took_ms(self) -> int | None:
+        record = self.round.record
+        return None if record is None else record.duration // MILLISECOND
+
+    def best(self, short: Callable[[str], str]) -> str:
+        """Describe the best offer so far, in the round for best offers that of the round; empty without one."""
+        if self.round.best_offer and self.offers:
+            cheapest = min(self.offers, key=lambda bid: bid.cpu_hour_cost)
+            return f"{cheapest.cpu_hour_cost} by {short(cheapest.resource)}, not as asked"
+        found = self.round.best.get(self.unit)
+        return "" if found is None else f"{found.cpu_hour_cost} by {short(found.resource)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +235,3 @@ class AuctionStory:
         self.rounds_heard += 1
         for number in sorted(self.rounds)[: max(len(self.rounds) - ROUNDS_MAX, 0)]:
             del self.rounds[number]
-
-
-def duration_ms(duration: Duration) -> int:
-    """Return a duration in whole milliseconds."""
-    return duration // 1000
