@@ -117,7 +117,7 @@ def serve_pages(
         openid: file of a provider of OpenID Connect.
     """
     from ramp.web.security.openid import openid_routes, read_openid
-    from ramp.web.server import serve
+    from ramp.web.server import Served, serve
 
     found = running(state)
     sessions = Sessions(state.web_sessions)
@@ -139,7 +139,7 @@ def serve_pages(
 
     log_to_stderr(logging.WARNING, "ramp web: %(name)s: %(message)s")
     try:
-        serve(state, sessions, address, ready, results, notice, provider)
+        serve(Served(state, sessions, address, results, notice, provider), ready)
     finally:
         sessions.close()
         if _served_at(state) in served:  # it may be another server's

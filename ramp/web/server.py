@@ -6,6 +6,7 @@ import asyncio
 import logging
 import signal
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from inspect import isawaitable
 from pathlib import Path
 from typing import Any, Final
@@ -53,17 +54,11 @@ FOR_A_PAGE: Final = ("event", "javascript_response", "ack", "log")
 Handler = Callable[..., Any]
 
 
-def application(
-    state: StateFolder,
-    sessions: Sessions,
-    address: ServedAddress,
-    results: Path | None = None,
-    notice: str = "",
-    openid: Mount | None = None,
-) -> Gate:
-    """Return the pages behind their gate as an ASGI application; call it once per process.
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What is served.
 
-    Args:
+    Attributes:
         state: the market's state folder.
         sessions: of signed-in users.
         address: of the pages.
@@ -71,11 +66,23 @@ def application(
         notice: one line on the first page.
         openid: pages that lead to a provider of OpenID Connect and back; None without one.
     """
+
+    state: StateFolder
+    sessions: Sessions
+    address: ServedAddress
+    results: Path | None = None
+    notice: str = ""
+    openid: Mount | None = None
+
+
+def application(served: Served) -> Gate:
+    """Return the pages behind their gate as an ASGI application; call it once per process."""
+    state, sessions, address = served.state, served.sessions, served.address
     sales = SaleHistory(state.web_sales)
     watch = SaleWatch(state, sales)
-    folder = (results or state.web_results).resolve()
+    folder = (served.results or state.web_results).resolve()
     runs = Runs(folder)
-    site = Site(state, sessions, sales, watch, Feeds(), folder, runs, MarketReader(state), Drafts(), notice)
+    site = Site(state, sessions, sales, watch, Feeds(), folder, runs, MarketReader(state), Drafts(), served.notice)
 
     def gate() -> Gate:
         return gated
@@ -85,7 +92,9 @@ def application(
 
     metrics = MetricsEndpoint(metrics_token(state.metrics_token), site.reader.read, watch_user(state))
     plain = [Route("/healthz", healthy, methods=["GET"]), Route("/metrics", metrics.answer, methods=["GET"])]
-    app = FastAPI(openapi_url=None, routes=[*routes(sessions, address, gate, openid), *plain, files_route(folder)])
+    app = FastAPI(
+        openapi_url=None, routes=[*routes(sessions, address, gate, served.openid), *plain, files_route(folder)]
+    )
     register_pages(site)
     nicegui_app.on_shutdown(site.feeds.end)
     nicegui_app.on_shutdown(runs.end)
@@ -110,32 +119,20 @@ def application(
     return gated
 
 
-def serve(
-    state: StateFolder,
-    sessions: Sessions,
-    address: ServedAddress,
-    ready: Callable[[], None] = lambda: None,
-    results: Path | None = None,
-    notice: str = "",
-    openid: Mount | None = None,
-) -> None:
-    """Serve the pages until SIGINT, SIGTERM or SIGHUP; see `application`.
+def serve(served: Served, ready: Callable[[], None] = lambda: None) -> None:
+    """Serve the pages until SIGINT, SIGTERM or SIGHUP.
 
     Args:
-        state: the market's state folder.
-        sessions: of signed-in users.
-        address: of the pages.
+        served: the pages.
         ready: called when the server is ready.
-        results: folder of results of experiments; by default that in the state folder.
-        notice: one line on the first page.
-        openid: as for `application`.
 
     Raises:
         ConfigurationError: if the address cannot be served.
     """
+    address = served.address
     listening = bound_socket(address)
     config = uvicorn.Config(
-        application(state, sessions, address, results, notice, openid),
+        application(served),
         log_config=None,
         access_log=False,  # it would contain login links
         server_header=False,

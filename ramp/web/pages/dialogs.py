@@ -34,6 +34,13 @@ class Asked:
     choices: Sequence[str] = ()
 
 
+def whole_number(text: str) -> int:
+    """Read a whole number of at least 1, for a field of a dialog."""
+    if not text.isdecimal() or not int(text):
+        raise ValueError(f"got {text or 'nothing'}, expected a whole number of at least 1")
+    return int(text)
+
+
 async def answers(title: str, action: str, *fields: Asked) -> list[Any] | None:
     """Ask for values, with each error at its field; returns None if the dialog was closed.
 

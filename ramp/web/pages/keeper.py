@@ -24,7 +24,7 @@ from ramp.web.machines.sellers import Seller, sellers_of
 from ramp.web.metrics.levels import Levels
 from ramp.web.pages import frame
 from ramp.web.pages.charts import redraw
-from ramp.web.pages.dialogs import Asked, answers, complaining, confirmed
+from ramp.web.pages.dialogs import Asked, answers, complaining, confirmed, whole_number
 from ramp.web.pages.machines.charts import price_chart
 from ramp.web.pages.machines.market import price_text
 from ramp.web.pages.numbers import amount, credits_named, whole
@@ -254,13 +254,17 @@ class KeeperPage:
         found = await answers(
             f"Change {name}",
             "Continue",
-            Asked("Start price (credits/core-hour)", _price, str(seller.start_price or "")),
+            Asked(
+                "Start price (credits/core-hour)",
+                lambda text: text and whole_number(text),
+                str(seller.start_price or ""),
+            ),
             Asked("Sales", choices=(SELLING, DRAINED), value=sales),
         )
         if found is None:
             return
         price, wanted = found
-        if price not in (None, seller.start_price):
+        if price and price != seller.start_price:
             text = f"New offers start at {whole(price)} credits/core-hour. Existing offers keep their price."
             if await confirmed(f"Set the price of {name}?", text, "Set the price"):
                 await self._operate("The price is set.", self._operator.set_resource, name, start_price=price)
@@ -279,12 +283,6 @@ def _named(text: str) -> str:
     if not text:
         raise ValueError("missing name")
     return text
-
-
-def _price(text: str) -> int | None:
-    if text and not (text.isdecimal() and int(text)):
-        raise ValueError(f"got {text}, expected a whole number of at least 1")
-    return int(text) if text else None
 
 
 _OPENING: Final = Asked("Deposit (credits)", partial(credits_of, zero=True), "0")

@@ -15,6 +15,7 @@ from ramp.model.instant import SECOND, Instant, to_datetime
 from ramp.protocol.outcome import ChangeOutcome
 from ramp.runtime.clock import SystemClock
 from ramp.web.pages import frame
+from ramp.web.pages.dialogs import Asked, answers, complain, complaining, confirmed, whole_number
 from ramp.web.pages.numbers import credits_named, signed
 from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.row_tables import Column, Kind, table
@@ -42,17 +43,8 @@ class SizeCard:
 
     def build(self) -> None:
         frame.subheading("Size")
-        self._form = ui.element("div").classes("column full-width").style("gap: .3rem")
-        with self._form:
-            with ui.element("div").classes("row items-end full-width").style("gap: .6rem"):
-                self._cores = ui.number("Cores", min=1, format="%d")
-                self._until = ui.input("New end (optional)", placeholder="+30min, 18:00")
-                self._ask = ui.button("Preview the change", on_click=self._quote).props("outline no-caps")
-            ui.label(
-                "The price paid is refunded for released cores. The seller sets the price of added cores."
-            ).classes("ramp-quiet text-caption")
-        self._answer = ui.element("div").classes("column full-width q-my-sm").style("gap: .6rem")
-        self._answer.props('aria-live="polite"')
+        self._button = ui.button("Resize", on_click=self._ask).props("outline no-caps")
+        self._answer = ui.label().props('aria-live="polite"')
         self._going = ui.label().props('role="status"').classes("ramp-wait text-weight-medium full-width")
         self._chain = table(
             (
@@ -73,94 +65,78 @@ class SizeCard:
     def show(self, bought: Reservation) -> None:
         self._bought = bought
         now = to_datetime(SystemClock().now())
-        self._form.set_visibility(bought.state == "active" and now < bought.end)
-        self._cores.set_value(bought.cores)
-        self._until.set_value("")
+        self._button.set_visibility(bought.state == "active" and now < bought.end)
         self._chain.show(_sizes(bought))
 
     # -- asking --------------------------------------------------------------------------------------------------
 
-    def _wish(self) -> tuple[int | None, datetime | None]:
-        """Return the new cores and end, None if unchanged.
-
-        Raises:
-            ConfigurationError: if they are invalid or nothing changes.
-        """
-        given, until = self._cores.value, str(self._until.value or "").strip()
-        if given is None or given < 1 or given != int(given):
-            raise ConfigurationError(f"expected a whole number of cores, got {given}")
-        cores = None if int(given) == self._bought.cores else int(given)
-        if cores is None and not until:
-            raise ConfigurationError("no change: enter another number of cores or another end")
-        end = moment_given(until, SystemClock().now(), "new end", self._visit.zone) if until else None
-        return cores, None if end is None else to_datetime(end)
-
-    async def _quote(self) -> None:
-        self._answer.clear()
-        try:
-            cores, until = self._wish()
-            self._ask.disable()
-            told = await self._visit.market().resize(
-                self._bought.agreement_id, cores=cores, until=until, quote_only=True
-            )
-        except RampError as error:
-            self._say(self._visit.sentence(str(error)), "ramp-bad")
+    async def _ask(self) -> None:
+        asked = (
+            Asked("Cores", whole_number, str(self._bought.cores)),
+            Asked("New end (optional)", self._end, hint="+30min, 18:00"),
+        )
+        found = await answers("New size", "Preview the change", *asked)
+        if found is None:
             return
-        finally:
-            self._ask.enable()
-        if told.quoted:
-            self._offer(told)
-        else:
-            self._say(f"Not possible: {self._visit.sentence(told.detail) or told.code}", "ramp-bad")
+        cores, until = found
+        if until is None and cores == self._bought.cores:
+            complain(self._visit, "no change: enter another number of cores or another end")
+            return
+        with complaining(self._visit):
+            told = await self._visit.market().resize(
+                self._bought.agreement_id,
+                cores=None if cores == self._bought.cores else cores,
+                until=until,
+                quote_only=True,
+            )
+            if told.quoted:
+                await self._offer(told)
+            else:
+                complain(self._visit, f"Not possible: {told.detail or told.code}")
 
-    def _offer(self, told: Resized) -> None:
-        more = f"cost: {credits_named(told.charge)}" if told.charge else ""
+    def _end(self, text: str) -> datetime | None:
+        try:
+            end = moment_given(text, SystemClock().now(), "new end", self._visit.zone) if text else None
+        except ConfigurationError as error:
+            raise ValueError(error.reason) from error
+        return None if end is None else to_datetime(end)
+
+    async def _offer(self, told: Resized) -> None:
+        would = f"refund: {credits_named(told.refund)}"
         meaning = "Jobs on released cores end, and the seller may sell those cores at once."
-        if more:
+        if told.charge:
+            would = f"cost: {credits_named(told.charge)}"
             meaning = "The change takes effect after the payment. Until then the reservation is unchanged."
-        with self._answer:
-            would = more or f"refund: {credits_named(told.refund)}"
-            ui.label(f"{self._size(told)}, {would}").classes("text-weight-medium")
-            ui.label(meaning).classes("ramp-quiet")
-            with ui.element("div").classes("row").style("gap: .6rem"):
-                ui.button("Apply the change", on_click=lambda: self._change(told)).props("no-caps")
-                ui.button("Keep it", on_click=self._answer.clear).props("outline no-caps")
+        if await confirmed(f"{self._size(told)}, {would}", meaning, "Apply the change", "Keep it"):
+            self._say("", "")
+            self._told = f"{self._size(told)}: asking {self._bought.resource}…"
+            self._show_progress()
+            background_tasks.create(self._change(told))  # also if the page is closed meanwhile
 
     def _size(self, told: Resized) -> str:
         return f"{told.cores} cores until {self._visit.moment(told.end)}"
 
-    def _say(self, text: str, look: str) -> None:
-        self._answer.clear()
-        with self._answer:
-            ui.label(text).classes(look)
-
     # -- changing ------------------------------------------------------------------------------------------------
 
-    def _change(self, told: Resized) -> None:
-        self._answer.clear()
-        self._told = f"{self._size(told)}: asking {self._bought.resource}…"
-        self._show_progress()
-        background_tasks.create(self._do_change(told))
-
-    async def _do_change(self, told: Resized) -> None:
+    async def _change(self, told: Resized) -> None:
         try:
             done = await self._visit.market().resize(
                 self._bought.agreement_id, cores=told.cores, until=told.end, max_cost=told.charge or None
             )
         except RampError as error:
-            done = None
-            with self._answer:
-                ui.label(f"Result unknown: {error}").classes("ramp-bad")
+            self._say(f"Result unknown: {error}", "ramp-bad")
+        else:
+            moved = f"paid {credits_named(done.charge)}" if done.charge else f"refunded {credits_named(done.refund)}"
+            if done.done:
+                self._say(f"Done: {self._size(done)}; {moved}.", "ramp-good")
+            else:
+                self._say(f"Not changed: {done.detail or done.code}", "ramp-bad")
         self._told = ""
-        with self._answer:
-            if done is not None and done.done:
-                moved = f"paid {credits_named(done.charge)}"
-                if not done.charge:
-                    moved = f"refunded {credits_named(done.refund)}"
-                ui.label(f"Done: {self._size(done)}; {moved}.").classes("ramp-good")
-            elif done is not None:
-                ui.label(f"Not changed: {self._visit.sentence(done.detail) or done.code}").classes("ramp-bad")
         await self._on_changed()
+
+    def _say(self, text: str, look: str) -> None:
+        self._answer.set_text(self._visit.sentence(text))
+        self._answer.classes(replace=look)
 
     async def _look(self) -> None:
         self._show_progress()
@@ -179,7 +155,7 @@ class SizeCard:
             text = f"{size}: {self._bought.resource} agreed; takes effect {when}"
         self._going.set_text(text)
         self._going.set_visibility(bool(text))
-        self._ask.set_enabled(not text)
+        self._button.set_enabled(not text)
 
 
 class _Size(NamedTuple):

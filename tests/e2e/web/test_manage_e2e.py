@@ -84,20 +84,27 @@ def test_giving_back_says_what_comes_back_and_it_does(alice, pages, market):
     alice.locator("canvas").wait_for()
 
 
+def ask_for(page, cores=""):
+    """Ask what another number of cores would cost; without one, what the present one would."""
+    page.get_by_role("button", name="Resize").click()
+    if cores:
+        page.get_by_label("Cores", exact=True).fill(cores)
+    page.get_by_role("button", name="Preview the change").click()
+
+
 def test_a_smaller_slot_is_priced_confirmed_watched_and_stands_in_the_chain(alice, pages, market):
     with ramp.connect(market, user="alice") as buyer:
         (unit,) = buyer.submit(ramp.request(cores=16, wall_time="2h", start="+6h", price=70), rounds=1).units
     alice.goto(f"{pages.url}/reservations/{unit.agreement_id}")
     alice.get_by_text("No changes of size.").wait_for()
     half = amount(unit.cost // 2)
-    alice.get_by_role("button", name="Preview the change").click()
+    ask_for(alice)
     alice.get_by_text("no change: enter another").wait_for()
-    alice.get_by_label("Cores", exact=True).fill("8")
-    alice.get_by_role("button", name="Preview the change").click()
+    ask_for(alice, "8")
     alice.get_by_text(re.compile(rf"8 cores until .* refund: {half} credits")).wait_for()
     alice.get_by_role("button", name="Keep it").click()
     alice.get_by_role("button", name="Apply the change").wait_for(state="detached")
-    alice.get_by_role("button", name="Preview the change").click()
+    ask_for(alice, "8")
     alice.get_by_role("button", name="Apply the change").click()
     alice.get_by_text(re.compile("agreed; takes effect in [0-9]+ s")).wait_for()
     alice.get_by_text(re.compile(f"Done: 8 cores until .* refunded {half} credits")).wait_for()
@@ -117,8 +124,7 @@ def test_a_larger_slot_is_priced_confirmed_and_paid(alice, pages, market):
         assert asked.charge > 0, asked.detail
         cost = amount(asked.charge)
         alice.goto(f"{pages.url}/reservations/{unit.agreement_id}")
-        alice.get_by_label("Cores", exact=True).fill("24")
-        alice.get_by_role("button", name="Preview the change").click()
+        ask_for(alice, "24")
         alice.get_by_text(re.compile(rf"24 cores until .* cost: {re.escape(cost)} credits")).wait_for()
         alice.get_by_role("button", name="Apply the change").click()
         alice.get_by_text(re.compile(rf"Done: 24 cores until .*; paid {re.escape(cost)} credits")).wait_for()

@@ -56,6 +56,7 @@ def test_everybody_can_change_a_size(width, scheme, visitor, pages, smaller):
     page = visitor("alice", viewport={"width": width, "height": 900}, color_scheme=scheme)
     page.goto(f"{pages.url}/reservations/{smaller.agreement_id}")
     page.get_by_role("cell", name="original", exact=True).wait_for()
+    page.get_by_role("button", name="Resize").click()
     page.get_by_label("Cores", exact=True).fill("8")
     page.get_by_role("button", name="Preview the change").click()
     page.get_by_role("button", name="Apply the change").wait_for()
