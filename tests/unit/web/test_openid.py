@@ -3,9 +3,11 @@
 import base64
 import hashlib
 import json
+import re
 import secrets
 import threading
 import time
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
@@ -224,6 +226,16 @@ def test_a_provider_that_does_not_answer_ends_in_a_page(tmp_path):
     page = house.browser().get("/login/openid/begin")
     assert (page.status_code, "Sign-in failed" in page.text) == (502, True)
     house.sessions.close()
+
+
+def test_the_example_of_the_documentation_is_read(tmp_path):
+    page = (Path(__file__).parents[3] / "docs" / "operations.md").read_text("utf-8")
+    (example,) = (each for each in re.findall(r"```toml\n(.*?)```", page, re.DOTALL) if "issuer" in each)
+    path = tmp_path / "openid.toml"
+    path.write_text(example)
+    found, secret = read_openid(path)
+    assert found.owner_of({"preferred_username": "ann"}) == ("alice", Role.USER)
+    assert (found.owner_of({"preferred_username": "root"}), secret) == (("keeper", Role.KEEPER), "")
 
 
 def test_its_file_is_checked(tmp_path):
