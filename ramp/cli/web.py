@@ -116,12 +116,15 @@ def serve_pages(
         notice: one line on the first page.
         openid: file of a provider of OpenID Connect.
     """
-    from ramp.web.security.openid import openid_routes, read_openid
     from ramp.web.server import Served, serve
 
     found = running(state)
     sessions = Sessions(state.web_sessions)
-    provider = None if openid is None else openid_routes(*read_openid(openid), sessions, address)
+    provider = None
+    if openid is not None:
+        from ramp.web.security.openid import openid_routes, read_openid
+
+        provider = openid_routes(*read_openid(openid), sessions, address)
     served = []
 
     def ready() -> None:

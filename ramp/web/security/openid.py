@@ -17,7 +17,7 @@ from typing import Annotated, Any, Final
 
 from authlib.common.errors import AuthlibBaseError
 from authlib.integrations.starlette_client import OAuth
-from httpx import HTTPError
+from httpx2 import HTTPError
 from joserfc.errors import JoseError
 from starlette.middleware import Middleware
 from starlette.middleware.sessions import SessionMiddleware

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-import httpx
+import httpx2 as httpx
 import pytest
 import uvicorn
 from joserfc import jwt
