@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Final
+from typing import Final, final
 
 from ramp.control.market_changes import MarketChanged
 from ramp.control.requests import by_wire_name
@@ -112,6 +112,7 @@ class Watching:
     """From now on all events are reported."""
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class RequestEnded:
     """A request has ended; `files` has the path of every signed agreement by its id, None where there is no file."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import final
 
 from ramp.model.agreement import ContractChange
 from ramp.model.contents import (
@@ -103,6 +104,7 @@ class UnitMoved(Progress):
     moved_at: Instant
 
 
+@final  # so that type checkers tell it from the event of the control channel
 @dataclass(frozen=True, slots=True)
 class RequestEnded(Progress):
     """A request has ended."""

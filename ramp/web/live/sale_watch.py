@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterable
 from ramp.client.access import find_market
 from ramp.client.asyncio_market import AsyncMarket
 from ramp.client.every_user import EveryUser, watch_user
-from ramp.control.events import Event, Watching
+from ramp.control.events import Event, RequestEnded, Watching
 from ramp.errors import RampError
 from ramp.model.instant import to_datetime
-from ramp.protocol.progress import RequestEnded
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.state_folder import StateFolder
 from ramp.web.machines.sale_history import SaleHistory, sales_of

@@ -15,14 +15,20 @@ def sale(number, at=0, cores=1, cost=100, resource="a"):
     return Sale(f"agreement-{number}", NOW + at, resource, cores, HOUR, cost)
 
 
+OFFER = Offer("o", "r", 1, "a", 50, NOW + HOUR, NOW + 3 * HOUR, 8, 0.5, HOUR)
+
+
+def bought(agreement_id):
+    """The outcome of a request that bought one unit."""
+    unit = BoughtUnit(1, OFFER, 4, agreement_id=agreement_id, paid=70_000)
+    return RequestOutcome("r", RequestStatus.COMMITTED, "", (), (unit,), NOW, MINUTE)
+
+
 def test_only_what_was_paid_is_a_sale():
-    offer = Offer("o", "r", 1, "a", 50, NOW + HOUR, NOW + 3 * HOUR, 8, 0.5, HOUR)
-    bought = BoughtUnit(1, offer, 4, agreement_id="agreement-1", paid=70_000)
-    ended = RequestOutcome("r", RequestStatus.COMMITTED, "", (), (bought,), NOW, MINUTE)
-    (found,) = sales_of(ended)
+    (found,) = sales_of(bought("agreement-1"))
     assert (found.at, found.cores, found.cost) == (NOW + MINUTE, 8, 70_000)
     assert found.price == 700 / 16  # credits over 8 cores for 2 hours, at what was paid and not at what was offered
-    quoted = RequestOutcome("r", RequestStatus.QUOTED, "", (), (BoughtUnit(1, offer, 4),), NOW, MINUTE)
+    quoted = RequestOutcome("r", RequestStatus.QUOTED, "", (), (BoughtUnit(1, OFFER, 4),), NOW, MINUTE)
     assert sales_of(quoted) == []
 
 
@@ -68,6 +74,13 @@ def test_the_chart_has_mean_band_and_volume_of_each_interval():
     assert at == [HOUR // 2, 47 * HOUR + HOUR // 2]
     values = [[value for _, value in each["data"]] for each in (lowest, band, mean, volume)]
     assert values == [[20, 40], [80, 0], [40, 40], [4, 2]]
+
+
+def test_the_chart_of_a_young_market_begins_shortly_before_its_first_sale():
+    options = price_chart([sale(1, 40 * HOUR), sale(2, 47 * HOUR)], NOW, NOW + 50 * HOUR, dark=False)
+    assert options["xAxis"][0]["min"] * 1000 == NOW + 50 * HOUR - 21 * HOUR // 2
+    latest = price_chart([sale(1, 50 * HOUR - MINUTE)], NOW, NOW + 50 * HOUR, dark=False)
+    assert latest["xAxis"][0]["min"] * 1000 == NOW + 50 * HOUR - 21 * HOUR // 20
 
 
 def test_the_line_of_a_seller_lies_within_its_picture():

@@ -10,7 +10,7 @@ from typing import Final
 from nicegui import ui
 
 from ramp.client.machine_state import MachineState
-from ramp.model.instant import Instant
+from ramp.model.instant import HOUR, Instant
 from ramp.web.machines.core_rows import Bar, Taken
 from ramp.web.machines.sale_history import Sale, mean_price
 from ramp.web.pages.charts import Options, colours, plain, redraw
@@ -212,12 +212,16 @@ def redraw_rows(chart: ui.echart, options: Options) -> None:
 def price_chart(sales: Sequence[Sale], begin: Instant, until: Instant, dark: bool) -> Options:
     """Return the chart of prices paid: the mean by interval, the band from lowest to highest, and the volume below.
 
+    It begins shortly before the first sale.
+
     Args:
         sales: of the period.
         begin: left end of the picture.
         until: right end of the picture.
         dark: whether the page is dark.
     """
+    if sales and (first := min(each.at for each in sales)) > begin:
+        begin = max(begin, until - max(until - first, HOUR) * 21 // 20)
     step = max((until - begin) // INTERVALS, 1)
     intervals: dict[int, list[Sale]] = {}
     for each in sales:
