@@ -26,6 +26,7 @@ from simulation.malleable.speedup import AmdahlLaw
 from tests.unit.koala.invariants import check
 
 S = 1_000_000
+OWN_POLICIES = Path(__file__).parents[3] / "examples" / "studies" / "size_policies.py"
 IDEAL = AmdahlLaw(0, 1)
 
 
@@ -197,18 +198,25 @@ def test_stealing_shrinks_for_all_who_wait_and_gives_out_what_is_released_as_it_
         job(4, 10, 20, Sizes(2, 2, 2)),
     )
     latencies = Latencies(stub=0, release=1 * S)
-    _, stealing = run(*jobs, sizes="stealing", latencies=latencies)
+    _, stealing = run(*jobs, sizes=f"{OWN_POLICIES}:Stealing", latencies=latencies)
     first = [(sent.job, sent.processors) for sent in stealing.sent if sent.processors < 0][:2]
     assert sorted(first) == [(1, -3), (2, -3)]
     assert [record.started / S for record in stealing.records] == [0, 0, 15, 12]
-    _, average = run(*jobs, sizes="average", latencies=latencies)
+    _, average = run(*jobs, sizes=f"{OWN_POLICIES}:Average", latencies=latencies)
     first = [(sent.job, sent.processors) for sent in average.sent if sent.processors < 0][:2]
     assert sorted(first) == [(1, -2), (2, -2)]
     assert average.records[2].started == 15 * S
     assert average.records[3].started > 15 * S
 
 
-@pytest.mark.parametrize("policy", SIZE_POLICIES.names())
+@pytest.mark.parametrize(
+    "policy",
+    [
+        *SIZE_POLICIES.names(),
+        *(f"{OWN_POLICIES}:{name}" for name in ("Equipartition", "Folding", "Preferred", "Stealing")),
+    ],
+    ids=lambda policy: policy.rpartition(":")[2],
+)
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=examples(24), deadline=None)
 def test_any_history(policy: str, seed: int) -> None:
