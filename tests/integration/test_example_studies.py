@@ -25,17 +25,20 @@ from simulation.experiments.trials.simulated import run_simulated
 from simulation.workload.logs import find_log
 
 FOLDER = Path(__file__).parents[2] / "examples" / "studies"
-NAMES = "auction_rules blue_gene co_allocation large_markets malleable_logs malleable_tori queue_bound size_policies"
-RULES, BLUE_GENE, CO_ALLOCATION, LARGE, LOGS, TORI, QUEUES, SIZES, TORUS, TWO_HOSTS = (
-    load_file(FOLDER / f"{name}.py") for name in (*NAMES.split(), "torus_market", "two_hosts")
+MODULES = {path.stem: load_file(path) for path in sorted(FOLDER.glob("*.py"))}
+RULES, BLUE_GENE, LARGE, LOGS = (
+    MODULES[name] for name in ("auction_rules", "blue_gene", "large_markets", "malleable_logs")
+)
+TORI, QUEUES, TORUS, TWO_HOSTS = (
+    MODULES[name] for name in ("malleable_tori", "queue_bound", "torus_market", "two_hosts")
 )
 STUDIES = {
     f"{module.__file__}:{name}": study
-    for module in (RULES, BLUE_GENE, CO_ALLOCATION, LARGE, LOGS, TORI, QUEUES, SIZES, TORUS, TWO_HOSTS)
+    for module in MODULES.values()
     for name, study in vars(module).items()
     if isinstance(study, Study)
 }
-NEED_LOGS = (BLUE_GENE, TORI)
+NEED_LOGS = (BLUE_GENE, MODULES["granularity"], TORI)
 
 
 def skip_where_impossible(module: ModuleType) -> None:
@@ -47,7 +50,7 @@ def skip_where_impossible(module: ModuleType) -> None:
 
 def test_every_file_of_the_folder_is_here() -> None:
     assert {path.name for path in FOLDER.glob("*.py")} == {Path(place.split(":")[0]).name for place in STUDIES}
-    assert len({study.name for study in STUDIES.values()}) == len(STUDIES) == 16
+    assert len({study.name for study in STUDIES.values()}) == len(STUDIES) == 18
 
 
 @pytest.mark.slow
@@ -149,7 +152,7 @@ def test_the_same_jobs_run_with_places_and_without(machine: str) -> None:
         malleable, rigid = (
             TORI.run_case(TORI.Setting(machine, case, flat, share, 0.6, 150, 1)) for share in (1.0, 0.0)
         )
-        assert malleable["jobs"] == rigid["jobs"] == 160
+        assert malleable["jobs"] == rigid["jobs"] == 180
         assert malleable["refused"] == rigid["refused"] == 0
         assert malleable["changed_jobs"] > 0 == rigid["changed_jobs"]
 
