@@ -288,7 +288,7 @@ def _what_is_over_time(found: Found) -> str:
 
 
 def study_on(name: str, where: str, machines: Machines) -> Study:
-    """Return the study on other machines than Table 2's at its base times; `where` is told beside their name."""
+    """Return the study on other machines than Table 2's at its base times; `where` follows their name in its title."""
     return market_study(
         name=name,
         about=f"Table 3's requests on Table 2's machines{where}: prices, winners (RAMP, figures 8 to 10)",
