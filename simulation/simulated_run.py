@@ -23,7 +23,7 @@ from simulation.lab import check_pictures
 from simulation.machine_files import load_machine
 from simulation.machines.interface import Machine, has_cables, has_places
 from simulation.queueing.job_table import jobs_of_log, jobs_to_simulate
-from simulation.queueing.malleable_share import MalleableShare, MalleableSummary, malleable_share_of
+from simulation.queueing.malleable_share import MalleableSummary, malleable_share_of
 from simulation.queueing.outages import Outage, outages_of
 from simulation.queueing.queue_simulation import EndedJob, Overrun
 from simulation.queueing.reservation_text import reservation_of
@@ -231,78 +231,6 @@ class SimulatedRun:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PreparedRun:
-    """All that a run needs, checked.
-
-    Attributes:
-        machine: empty.
-        log: the workload.
-        log_name: of the workload, for titles.
-        jobs: its jobs and what each asks of the machine.
-        options: the scheduler.
-        reservations: to ask for before the first job comes.
-        malleable: who may change its size; None where all jobs are rigid.
-        machine_name: name or file by which the machine is loaded.
-        outages: units that fail or are drained, by begin.
-    """
-
-    machine: Machine
-    log: SwfLog
-    log_name: str
-    jobs: ShapedJobs
-    options: SchedulerOptions
-    reservations: tuple[ReservationRequest, ...] = ()
-    malleable: MalleableShare | None = None
-    machine_name: str = ""
-    outages: Iterable[Outage] = ()
-
-    @property
-    def counts_only(self) -> bool:
-        """Whether a compiled loop runs it at once, without a report of single jobs."""
-        return self.malleable is None and counts_only(self.machine, self.options, self.reservations)
-
-    def run(self, on_end: Callable[[EndedJob], None] | None = None) -> SimulatedRun:
-        """Run the simulation.
-
-        Args:
-            on_end: called with every job that ends, unless the run only counts.
-
-        Raises:
-            MachineError: the scheduler fails, or leaves jobs waiting for ever.
-        """
-        ended: list[EndedJob] | None = None if self.counts_only else []
-
-        def record(one: EndedJob) -> None:
-            assert ended is not None
-            ended.append(one)
-            if on_end is not None:
-                on_end(one)
-
-        warm_up(self.machine, self.options)
-        began = time.perf_counter()
-        result = run_log(
-            self.machine,
-            self.jobs.jobs,
-            self.options,
-            requests=self.jobs.requests,
-            reservations=self.reservations,
-            malleability=None if self.malleable is None else self.malleable.malleability,
-            on_end=None if ended is None else record,
-            outages=self.outages,
-        )
-        wall_s = time.perf_counter() - began
-        scheduler = self.options.name
-        title = f"{self.log_name} on {self.machine.name}, {scheduler}: {len(result.jobs):,} jobs"
-        malleable = None if self.malleable is None else self.malleable.summary(result)
-        if malleable is not None:
-            title += f", {malleable.jobs:,} of them malleable"
-        told = None if ended is None else tuple(ended)
-        return SimulatedRun(
-            self.machine, self.log, scheduler, title, wall_s, result, told, malleable, self.machine_name
-        )
-
-
 def simulate(
     log: str | Path | SwfLog,
     *,
@@ -324,7 +252,7 @@ def simulate(
     resize_cost_s: int = 0,
     failures: str | Iterable[Outage] | None = None,
     seed: int = 1,
-    watch: Callable[[PreparedRun], Callable[[EndedJob], None] | None] | None = None,
+    watch: Callable[[SwfLog, int | None], Callable[[EndedJob], None] | None] | None = None,
 ) -> SimulatedRun:
     """Run a workload through one machine, its allocator and a scheduler.
 
@@ -350,7 +278,8 @@ def simulate(
         failures: units that fail or are drained during the run (`simulation.queueing.outages`): `MTBF:REPAIR`, a file,
             or outages by begin. Their jobs are requeued.
         seed: of the drawn shapes, connections, synthetic jobs, speed-ups and failures.
-        watch: called with the checked run; the function that it returns is called with every job that ends.
+        watch: called with the log and the number of jobs, or None where a compiled loop runs them all at once without
+            a report of single ones; what it returns is called with every job that ends.
 
     Raises:
         ConfigurationError: something of that name does not exist, or an option is wrong.
@@ -394,8 +323,36 @@ def simulate(
     malleable = malleable_share_of(
         jobs.jobs.job_number, sizes, chosen.capacity, malleable_share, resize_cost_s, seed, options.event_order
     )
-    prepared = PreparedRun(chosen, workload, name, jobs, options, asked, malleable, named, outages)
-    return prepared.run(None if watch is None else watch(prepared))
+    ended: list[EndedJob] | None = None
+    if malleable is not None or not counts_only(chosen, options, asked):
+        ended = []
+    on_end = None if watch is None else watch(workload, None if ended is None else len(jobs.jobs))
+
+    def record(one: EndedJob) -> None:
+        assert ended is not None
+        ended.append(one)
+        if on_end is not None:
+            on_end(one)
+
+    warm_up(chosen, options)
+    began = time.perf_counter()
+    result = run_log(
+        chosen,
+        jobs.jobs,
+        options,
+        requests=jobs.requests,
+        reservations=asked,
+        malleability=None if malleable is None else malleable.malleability,
+        on_end=None if ended is None else record,
+        outages=outages,
+    )
+    wall_s = time.perf_counter() - began
+    title = f"{name} on {chosen.name}, {options.name}: {len(result.jobs):,} jobs"
+    summary = None if malleable is None else malleable.summary(result)
+    if summary is not None:
+        title += f", {summary.jobs:,} of them malleable"
+    told = None if ended is None else tuple(ended)
+    return SimulatedRun(chosen, workload, options.name, title, wall_s, result, told, summary, named)
 
 
 def left_out(log: SwfLog) -> int:
