@@ -9,7 +9,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -23,7 +23,7 @@ from simulation.lab import check_pictures
 from simulation.machine_files import load_machine
 from simulation.machines.interface import Machine, has_cables, has_places
 from simulation.queueing.job_table import jobs_of_log, jobs_to_simulate
-from simulation.queueing.malleable_share import MalleableSummary, malleable_share_of
+from simulation.queueing.malleable_share import MalleableShare, MalleableSummary, malleable_share_of
 from simulation.queueing.outages import Outage, outages_of
 from simulation.queueing.queue_simulation import EndedJob, Overrun
 from simulation.queueing.reservation_text import reservation_of
@@ -323,36 +323,47 @@ def simulate(
     malleable = malleable_share_of(
         jobs.jobs.job_number, sizes, chosen.capacity, malleable_share, resize_cost_s, seed, options.event_order
     )
-    ended: list[EndedJob] | None = None
-    if malleable is not None or not counts_only(chosen, options, asked):
-        ended = []
-    on_end = None if watch is None else watch(workload, None if ended is None else len(jobs.jobs))
-
-    def record(one: EndedJob) -> None:
-        assert ended is not None
-        ended.append(one)
-        if on_end is not None:
-            on_end(one)
-
-    warm_up(chosen, options)
-    began = time.perf_counter()
-    result = run_log(
-        chosen,
-        jobs.jobs,
-        options,
-        requests=jobs.requests,
-        reservations=asked,
-        malleability=None if malleable is None else malleable.malleability,
-        on_end=None if ended is None else record,
-        outages=outages,
-    )
-    wall_s = time.perf_counter() - began
+    begun = None if watch is None else partial(watch, workload)
+    result, wall_s, ended = _run(chosen, jobs, options, asked, malleable, outages, begun)
     title = f"{name} on {chosen.name}, {options.name}: {len(result.jobs):,} jobs"
     summary = None if malleable is None else malleable.summary(result)
     if summary is not None:
         title += f", {summary.jobs:,} of them malleable"
-    told = None if ended is None else tuple(ended)
-    return SimulatedRun(chosen, workload, options.name, title, wall_s, result, told, summary, named)
+    return SimulatedRun(chosen, workload, options.name, title, wall_s, result, ended, summary, named)
+
+
+def _run(
+    machine: Machine,
+    jobs: ShapedJobs,
+    options: SchedulerOptions,
+    reservations: tuple[ReservationRequest, ...],
+    malleable: MalleableShare | None,
+    outages: Iterable[Outage],
+    begun: Callable[[int | None], Callable[[EndedJob], None] | None] | None,
+) -> tuple[LogRun, float, tuple[EndedJob, ...] | None]:
+    """Return what came out, the seconds that it took, and all jobs that ended; None where a run only counts."""
+    only_counts = malleable is None and counts_only(machine, options, reservations)
+    on_end = None if begun is None else begun(None if only_counts else len(jobs.jobs))
+    ended: list[EndedJob] = []
+
+    def record(one: EndedJob) -> None:
+        ended.append(one)
+        if on_end is not None:
+            on_end(one)
+
+    warm_up(machine, options)
+    began = time.perf_counter()
+    result = run_log(
+        machine,
+        jobs.jobs,
+        options,
+        requests=jobs.requests,
+        reservations=reservations,
+        malleability=None if malleable is None else malleable.malleability,
+        on_end=None if only_counts else record,
+        outages=outages,
+    )
+    return result, time.perf_counter() - began, None if only_counts else tuple(ended)
 
 
 def left_out(log: SwfLog) -> int:
