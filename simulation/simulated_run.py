@@ -9,7 +9,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -231,78 +231,6 @@ class SimulatedRun:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PreparedRun:
-    """All that a run needs, checked.
-
-    Attributes:
-        machine: empty.
-        log: the workload.
-        log_name: of the workload, for titles.
-        jobs: its jobs and what each asks of the machine.
-        options: the scheduler.
-        reservations: to ask for before the first job comes.
-        malleable: who may change its size; None where all jobs are rigid.
-        machine_name: name or file by which the machine is loaded.
-        outages: units that fail or are drained, by begin.
-    """
-
-    machine: Machine
-    log: SwfLog
-    log_name: str
-    jobs: ShapedJobs
-    options: SchedulerOptions
-    reservations: tuple[ReservationRequest, ...] = ()
-    malleable: MalleableShare | None = None
-    machine_name: str = ""
-    outages: Iterable[Outage] = ()
-
-    @property
-    def counts_only(self) -> bool:
-        """Whether a compiled loop runs it at once, without a report of single jobs."""
-        return self.malleable is None and counts_only(self.machine, self.options, self.reservations)
-
-    def run(self, on_end: Callable[[EndedJob], None] | None = None) -> SimulatedRun:
-        """Run the simulation.
-
-        Args:
-            on_end: called with every job that ends, unless the run only counts.
-
-        Raises:
-            MachineError: the scheduler fails, or leaves jobs waiting for ever.
-        """
-        ended: list[EndedJob] | None = None if self.counts_only else []
-
-        def record(one: EndedJob) -> None:
-            assert ended is not None
-            ended.append(one)
-            if on_end is not None:
-                on_end(one)
-
-        warm_up(self.machine, self.options)
-        began = time.perf_counter()
-        result = run_log(
-            self.machine,
-            self.jobs.jobs,
-            self.options,
-            requests=self.jobs.requests,
-            reservations=self.reservations,
-            malleability=None if self.malleable is None else self.malleable.malleability,
-            on_end=None if ended is None else record,
-            outages=self.outages,
-        )
-        wall_s = time.perf_counter() - began
-        scheduler = self.options.name
-        title = f"{self.log_name} on {self.machine.name}, {scheduler}: {len(result.jobs):,} jobs"
-        malleable = None if self.malleable is None else self.malleable.summary(result)
-        if malleable is not None:
-            title += f", {malleable.jobs:,} of them malleable"
-        told = None if ended is None else tuple(ended)
-        return SimulatedRun(
-            self.machine, self.log, scheduler, title, wall_s, result, told, malleable, self.machine_name
-        )
-
-
 def simulate(
     log: str | Path | SwfLog,
     *,
@@ -324,7 +252,7 @@ def simulate(
     resize_cost_s: int = 0,
     failures: str | Iterable[Outage] | None = None,
     seed: int = 1,
-    watch: Callable[[PreparedRun], Callable[[EndedJob], None] | None] | None = None,
+    watch: Callable[[SwfLog, int | None], Callable[[EndedJob], None] | None] | None = None,
 ) -> SimulatedRun:
     """Run a workload through one machine, its allocator and a scheduler.
 
@@ -350,7 +278,8 @@ def simulate(
         failures: units that fail or are drained during the run (`simulation.queueing.outages`): `MTBF:REPAIR`, a file,
             or outages by begin. Their jobs are requeued.
         seed: of the drawn shapes, connections, synthetic jobs, speed-ups and failures.
-        watch: called with the checked run; the function that it returns is called with every job that ends.
+        watch: called with the log and the number of jobs, or None where a compiled loop runs them all at once without
+            a report of single ones; what it returns is called with every job that ends.
 
     Raises:
         ConfigurationError: something of that name does not exist, or an option is wrong.
@@ -394,8 +323,47 @@ def simulate(
     malleable = malleable_share_of(
         jobs.jobs.job_number, sizes, chosen.capacity, malleable_share, resize_cost_s, seed, options.event_order
     )
-    prepared = PreparedRun(chosen, workload, name, jobs, options, asked, malleable, named, outages)
-    return prepared.run(None if watch is None else watch(prepared))
+    begun = None if watch is None else partial(watch, workload)
+    result, wall_s, ended = _run(chosen, jobs, options, asked, malleable, outages, begun)
+    title = f"{name} on {chosen.name}, {options.name}: {len(result.jobs):,} jobs"
+    summary = None if malleable is None else malleable.summary(result)
+    if summary is not None:
+        title += f", {summary.jobs:,} of them malleable"
+    return SimulatedRun(chosen, workload, options.name, title, wall_s, result, ended, summary, named)
+
+
+def _run(
+    machine: Machine,
+    jobs: ShapedJobs,
+    options: SchedulerOptions,
+    reservations: tuple[ReservationRequest, ...],
+    malleable: MalleableShare | None,
+    outages: Iterable[Outage],
+    begun: Callable[[int | None], Callable[[EndedJob], None] | None] | None,
+) -> tuple[LogRun, float, tuple[EndedJob, ...] | None]:
+    """Return what came out, the seconds that it took, and all jobs that ended; None where a run only counts."""
+    only_counts = malleable is None and counts_only(machine, options, reservations)
+    on_end = None if begun is None else begun(None if only_counts else len(jobs.jobs))
+    ended: list[EndedJob] = []
+
+    def record(one: EndedJob) -> None:
+        ended.append(one)
+        if on_end is not None:
+            on_end(one)
+
+    warm_up(machine, options)
+    began = time.perf_counter()
+    result = run_log(
+        machine,
+        jobs.jobs,
+        options,
+        requests=jobs.requests,
+        reservations=reservations,
+        malleability=None if malleable is None else malleable.malleability,
+        on_end=None if only_counts else record,
+        outages=outages,
+    )
+    return result, time.perf_counter() - began, None if only_counts else tuple(ended)
 
 
 def left_out(log: SwfLog) -> int:

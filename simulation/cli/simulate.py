@@ -236,7 +236,7 @@ def simulate(
                 machine=machine_name,
                 scheduler_options=_options_of(options, "--option"),
                 allocator_options=_options_of(allocator_options, "--allocator-option"),
-                watch=lambda prepared: begun(prepared.log, None if prepared.counts_only else len(prepared.jobs.jobs)),
+                watch=begun,
                 **chosen,
             )
     for path, write in ((trace, run.write_trace), (swf, run.write_swf), (gantt, run.gantt), (timeline, run.timeline)):

@@ -19,10 +19,9 @@ class Kind(enum.IntEnum):
     TAKEN_IN = 5
     STUBS_HELD = 6
     LOCAL_SUBMISSION = 7
-    WISH = 8
-    CLAIM = 9
-    SUBMISSION = 10
-    POLL = 11
+    CLAIM = 8
+    SUBMISSION = 9
+    POLL = 10
 
 
 class Agenda:

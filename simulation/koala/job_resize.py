@@ -3,7 +3,8 @@
 Growing: the manager offers processors; the application says how many it takes; stubs are submitted and held while it
 computes; it is suspended, takes them in, and resumes. Shrinking: the manager asks for processors; the
 application says how many it gives, is suspended while it gives up their work, resumes, and only then are they released
-(sections 5.1 and 5.3 of the paper). An application may give processors back unasked, and may ask for some.
+(sections 5.1 and 5.3 of the paper). An application may give processors back unasked. Every message is a hint
+(voluntary, section 2.3).
 """
 
 from __future__ import annotations
@@ -13,14 +14,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from ramp.errors import InvariantViolated
-from simulation.koala.jobs import Obligation
 
 
 class State(enum.StrEnum):
     """Of a change."""
 
     NEW = "new"
-    WISHED = "wished"
     OFFERED = "offered"
     ALLOCATING = "allocating"
     SUSPENDED = "suspended"
@@ -36,11 +35,9 @@ class State(enum.StrEnum):
 class Stimulus(enum.StrEnum):
     """What moves a change on."""
 
-    WISH = "the application asks for processors"
     OFFER = "the manager offers"
     ACCEPT = "the application accepts"
     DECLINE = "the application declines"
-    REFUSE = "the manager has none"
     STUBS_HELD = "all stubs are held"
     TAKEN_IN = "processes are started and data are redistributed"
     REQUEST = "the manager asks for processors"
@@ -54,13 +51,9 @@ FINAL: Final = frozenset({State.RESUMED, State.RELEASED, State.DECLINED, State.E
 """States of changes that are over."""
 
 TRANSITIONS: Final[dict[tuple[State, Stimulus], State]] = {
-    (State.NEW, Stimulus.WISH): State.WISHED,
     (State.NEW, Stimulus.OFFER): State.OFFERED,
     (State.NEW, Stimulus.REQUEST): State.REQUESTED,
     (State.NEW, Stimulus.GIVE_BACK): State.RECLAIMING,
-    (State.WISHED, Stimulus.OFFER): State.OFFERED,
-    (State.WISHED, Stimulus.REFUSE): State.DECLINED,
-    (State.WISHED, Stimulus.JOB_ENDED): State.ENDED,
     (State.OFFERED, Stimulus.ACCEPT): State.ALLOCATING,
     (State.OFFERED, Stimulus.DECLINE): State.DECLINED,
     (State.ALLOCATING, Stimulus.STUBS_HELD): State.SUSPENDED,
@@ -84,14 +77,12 @@ class Change:
     Attributes:
         job: its number.
         cluster: where processors come or go.
-        obligation: hint or must.
         processors: offered or asked for at first, accepted later.
         state: where it stands.
     """
 
     job: int
     cluster: str
-    obligation: Obligation = Obligation.VOLUNTARY
     processors: int = 0
     state: State = State.NEW
 

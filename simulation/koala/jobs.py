@@ -8,13 +8,6 @@ from dataclasses import dataclass, field
 from simulation.malleable.malleability import Malleability
 
 
-class Obligation(enum.StrEnum):
-    """Whether a change of size is a hint or must be (section 2.3 of the paper)."""
-
-    VOLUNTARY = "voluntary"
-    MANDATORY = "mandatory"
-
-
 @dataclass(frozen=True, slots=True)
 class Component:
     """A part of a job that runs in one cluster.
@@ -29,21 +22,6 @@ class Component:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """Growth that an application asks for itself: the future work of the paper's section 8.
-
-    Attributes:
-        at_share: of its work that is done when it asks, from 0 to 1.
-        processors: how many more it wants, at least 1.
-        obligation: mandatory = it cannot go on without them.
-    """
-
-    at_share: float
-    processors: int
-    obligation: Obligation = Obligation.VOLUNTARY
-
-
-@dataclass(frozen=True, slots=True)
 class KoalaJob:
     """A job as it is submitted.
 
@@ -55,8 +33,6 @@ class KoalaJob:
         reference: the size at which its run time is stated.
         malleability: class, sizes, speed-up and cost of a change; a rigid job's sizes are all the same.
         components: at least one; their processors come to the smallest size that the job starts with.
-        wishes: growth that the application asks for, in order of the work done.
-        declines_voluntary: it gives processors back only where it must.
     """
 
     number: int
@@ -66,8 +42,6 @@ class KoalaJob:
     reference: int
     malleability: Malleability
     components: tuple[Component, ...]
-    wishes: tuple[Wish, ...] = ()
-    declines_voluntary: bool = False
 
     @property
     def malleable(self) -> bool:
@@ -87,8 +61,6 @@ class Fate(enum.StrEnum):
     CRASHED = "crashed"
     SUBMISSION_FAILED = "submission failed"
     """It was tried more often than the threshold allows."""
-    WISH_UNMET = "wish unmet"
-    """It asked for processors without which it cannot go on, and nothing that runs can ever give them."""
 
 
 @dataclass(slots=True, eq=False)

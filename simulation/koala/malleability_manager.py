@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from simulation.koala.clusters import InformationService
-from simulation.koala.job_resize import Change, State
-from simulation.koala.jobs import Obligation
 from simulation.koala.runner import Runner
 from simulation.koala.sizing import Asking, RunningMalleable, SizePolicy
 
@@ -85,10 +83,10 @@ class MalleabilityManager:
             if runner.job.malleable and runner.change is None and runner.held_in(cluster)
         ]
 
-    def can_be_freed(self, cluster: str, obligation: Obligation = Obligation.VOLUNTARY) -> int:
+    def can_be_freed(self, cluster: str) -> int:
         """Return how many processors of a cluster that its malleable jobs would give, down to their minimums."""
         return sum(
-            self._runners[job.number].would_give(cluster, job.can_give, obligation)
+            self._runners[job.number].would_give(cluster, job.can_give)
             for job in self.malleable_in(cluster)
             if job.can_give
         )
@@ -101,7 +99,7 @@ class MalleabilityManager:
         jobs = self.malleable_in(cluster)
         if jobs:
             asking = self._policy.grow(jobs, value)
-            self._carry(cluster, asking, Obligation.VOLUNTARY)
+            self._carry(cluster, asking)
 
     def can_still_grow(self, cluster: str) -> bool:
         """Return whether a running malleable job of a cluster would accept something if the policy were asked again."""
@@ -120,11 +118,11 @@ class MalleabilityManager:
         except StopIteration:
             return False
 
-    def shrink(self, cluster: str, value: int, obligation: Obligation = Obligation.VOLUNTARY) -> None:
+    def shrink(self, cluster: str, value: int) -> None:
         """Ask the running malleable jobs of a cluster for processors; a round is under way until they are released."""
         round_ = self._rounds[cluster] = _Round(None)
         asking = self._policy.shrink(self.malleable_in(cluster), value)
-        self._go_on(cluster, round_, asking, None, obligation)
+        self._go_on(cluster, round_, asking, None)
         self._close(cluster)
 
     def released(self, job: int) -> None:
@@ -134,25 +132,19 @@ class MalleabilityManager:
                 round_.awaited.discard(job)
                 if round_.asking is not None and not round_.awaited:
                     asking, round_.asking = round_.asking, None
-                    self._go_on(cluster, round_, asking, round_.accepted, Obligation.VOLUNTARY)
+                    self._go_on(cluster, round_, asking, round_.accepted)
                 self._close(cluster)
-
-    def offer(self, runner: Runner, change: Change, processors: int) -> int:
-        """Offer processors to an application that has asked for some; how many it accepts."""
-        accepted = runner.offered(change.cluster, processors)
-        self.sent.append(Sent(self._now(), change.cluster, runner.number, processors, accepted))
-        return accepted
 
     def _close(self, cluster: str) -> None:
         round_ = self._rounds[cluster]
         if round_.asking is None and not round_.awaited:
             del self._rounds[cluster]
 
-    def _go_on(self, cluster: str, round_: _Round, asking: Asking, answer: int | None, obligation: Obligation) -> None:
+    def _go_on(self, cluster: str, round_: _Round, asking: Asking, answer: int | None) -> None:
         try:
             message = next(asking) if answer is None else asking.send(answer)
             while True:
-                accepted = self._request(cluster, message.job, -message.processors, obligation)
+                accepted = self._request(cluster, message.job, -message.processors)
                 if accepted:
                     round_.awaited.add(message.job)
                     if self._policy.waits:
@@ -162,7 +154,7 @@ class MalleabilityManager:
         except StopIteration:
             return
 
-    def _carry(self, cluster: str, asking: Asking, obligation: Obligation) -> None:
+    def _carry(self, cluster: str, asking: Asking) -> None:
         try:
             message = next(asking)
             while True:
@@ -170,24 +162,15 @@ class MalleabilityManager:
                     accepted = self._runners[message.job].offered(cluster, message.processors)
                     self.sent.append(Sent(self._now(), cluster, message.job, message.processors, accepted))
                 else:
-                    accepted = self._request(cluster, message.job, -message.processors, obligation)
+                    accepted = self._request(cluster, message.job, -message.processors)
                 message = asking.send(accepted)
         except StopIteration:
             return
 
-    def _request(self, cluster: str, job: int, processors: int, obligation: Obligation) -> int:
+    def _request(self, cluster: str, job: int, processors: int) -> int:
         runner = self._runners.get(job)
         if runner is None or runner.change is not None or processors < 1:
             return 0  # it has ended, or changes already, while another job was waited for
-        accepted = runner.requested(cluster, processors, obligation)
+        accepted = runner.requested(cluster, processors)
         self.sent.append(Sent(self._now(), cluster, job, -processors, accepted))
         return accepted
-
-
-def standing_wishes(runners: Iterable[Runner]) -> list[tuple[Runner, Change]]:
-    """Return the applications whose requests for processors wait for an answer, in the order of their starts."""
-    return [
-        (runner, runner.change)
-        for runner in runners
-        if runner.change is not None and runner.change.state is State.WISHED
-    ]

@@ -20,8 +20,8 @@ from typing import Final
 from ramp.errors import InvariantViolated
 from simulation.koala.agenda import Agenda, Kind
 from simulation.koala.clusters import Cluster
-from simulation.koala.job_resize import Change, State, Stimulus
-from simulation.koala.jobs import Fate, KoalaJob, Obligation, Record, Wish
+from simulation.koala.job_resize import Change, Stimulus
+from simulation.koala.jobs import Fate, KoalaJob, Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,6 @@ class Runner:
         self._left = 0
         self._since: int | None = None
         self._ticket: int | None = None
-        self._wish_ticket: int | None = None
-        self._wishes = list(record.job.wishes)
 
     @property
     def number(self) -> int:
@@ -85,11 +83,6 @@ class Runner:
     def computing(self) -> bool:
         """Whether the job makes progress now."""
         return self._since is not None
-
-    @property
-    def stands_still(self) -> bool:
-        """Whether the job waits for processors without which it cannot go on."""
-        return self._since is None and self.change is not None and self.change.state is State.WISHED
 
     def held_in(self, cluster: str) -> int:
         """Return how many processors of a cluster that it holds, stubs and those in release among them."""
@@ -120,10 +113,8 @@ class Runner:
         larger = self.job.malleability.sizes.most_of(self.size + offered)
         return max(0, larger - self.size) if larger is not None else 0
 
-    def would_give(self, cluster: str, requested: int, obligation: Obligation) -> int:
+    def would_give(self, cluster: str, requested: int) -> int:
         """Decide (DYNACO) how many processors of a cluster it releases if asked for a number; may be more than that."""
-        if self.job.declines_voluntary and obligation is Obligation.VOLUNTARY:
-            return 0
         sizes = self.job.malleability.sizes
         here, elsewhere = self.held_in(cluster), len(self.clusters()) > 1
         for asked in range(requested, 0, -1):
@@ -140,7 +131,6 @@ class Runner:
         usable = self.would_take(processors)
         if not usable:
             change.step(Stimulus.DECLINE)
-            self._closed(change)
             return 0
         # offers are made right after a poll, so nobody can have been quicker
         if usable > (free := self._clusters[cluster].free):
@@ -167,11 +157,11 @@ class Runner:
         self._resize(self.size + change.processors)
         self._closed(change)
 
-    def requested(self, cluster: str, processors: int, obligation: Obligation) -> int:
+    def requested(self, cluster: str, processors: int) -> int:
         """Observe (DYNACO) a request for processors; return how many will be released later."""
-        change = Change(self.number, cluster, obligation)
+        change = Change(self.number, cluster)
         change.step(Stimulus.REQUEST)
-        given = self.would_give(cluster, processors, obligation)
+        given = self.would_give(cluster, processors)
         if not given:
             change.step(Stimulus.DECLINE)
             return 0
@@ -193,31 +183,6 @@ class Runner:
         """Note that the batch system has the processors back."""
         change = self._open(Stimulus.RELEASED)
         self._clusters[change.cluster].give_back(self.number, change.processors)
-        self._closed(change)
-
-    def wishes(self) -> Change | None:
-        """Ask for processors for the application, as many of its wish as its sizes allow.
-
-        None while a change is open, or where it can use no more.
-        """
-        self._wish_ticket = None
-        if self.change is not None:
-            return None
-        wish: Wish = self._wishes.pop(0)
-        wanted = self.would_take(wish.processors)
-        if not wanted:
-            self._await_wish()
-            return None
-        largest = max(self.clusters(), key=self.held_in)
-        self.change = Change(self.number, largest, wish.obligation, wanted)
-        self.change.step(Stimulus.WISH)
-        if wish.obligation is Obligation.MANDATORY:
-            self._synchronise()
-        return self.change
-
-    def refused(self) -> None:
-        """Note that the manager refuses a voluntary wish."""
-        change = self._open(Stimulus.REFUSE)
         self._closed(change)
 
     def end(self, fate: Fate) -> None:
@@ -243,8 +208,6 @@ class Runner:
         self.change = None
         if not self.computing:
             self._go()
-        elif self._wish_ticket is None:
-            self._await_wish()
 
     def _time_at_size(self, length: int, before: int, after: int) -> int:
         return self.job.malleability.time_at(length, before, after)
@@ -259,18 +222,6 @@ class Runner:
         now = self._agenda.now
         self._since = now
         self._ticket = self._agenda.at(now + self._left, Kind.JOB_END, self)
-        self._await_wish()
-
-    def _await_wish(self) -> None:
-        """Put the next wish on the agenda: at once where its share of the work is done already."""
-        if not self._wishes or (self.change is not None and self.change.state is not State.RELEASING):
-            return
-        assert self._since is not None, "wishes come while it computes"
-        now = self._agenda.now
-        left = self._left - (now - self._since)
-        whole = self._time_at_size(self.job.run_time, self.job.reference, self.size)
-        at_left = round(whole * (1 - self._wishes[0].at_share))
-        self._wish_ticket = self._agenda.at(now + max(0, left - at_left), Kind.WISH, self)
 
     def _synchronise(self) -> None:
         """Stop all processes at one point of progress (AFPAC, section 4.2); they are taken to reach it at once."""
@@ -279,5 +230,3 @@ class Runner:
         self._left -= self._agenda.now - self._since
         self._since = None
         self._agenda.cancel(self._ticket)
-        self._agenda.cancel(self._wish_ticket)
-        self._wish_ticket = None

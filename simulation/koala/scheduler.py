@@ -19,9 +19,8 @@ from simulation.koala.agenda import Agenda, Kind
 from simulation.koala.approach import Approach
 from simulation.koala.clusters import Cluster, InformationService, LocalUsers
 from simulation.koala.co_allocator import CoAllocator, PlacementQueue, ProcessorClaimer
-from simulation.koala.job_resize import Change
-from simulation.koala.jobs import Fate, KoalaJob, Obligation, Record
-from simulation.koala.malleability_manager import MalleabilityManager, Sent, standing_wishes
+from simulation.koala.jobs import Fate, KoalaJob, Record
+from simulation.koala.malleability_manager import MalleabilityManager, Sent
 from simulation.koala.placement import Assignment, PlacementPolicy, Replicas
 from simulation.koala.policy import policies, policy_of
 from simulation.koala.runner import NO_LATENCY, Latencies, Runner
@@ -154,7 +153,6 @@ class Koala:
         for cluster in clusters:
             cluster.noted = lambda name, job, processors: self._held.append(Held(self.now, name, job, processors))
         self._stale = True
-        self._local_users = {users.cluster.name: users for users in local_users}
         for record in self._records:
             self._agenda.at(record.job.submit_time, Kind.SUBMISSION, record)
         for users in local_users:
@@ -184,7 +182,6 @@ class Koala:
             Kind.TAKEN_IN: self._taken_in,
             Kind.STUBS_HELD: Runner.stubs_held,
             Kind.LOCAL_SUBMISSION: self._local_submission,
-            Kind.WISH: self._wish,
             Kind.CLAIM: self._claim,
             Kind.SUBMISSION: self._submission,
             Kind.POLL: self._poll,
@@ -288,10 +285,6 @@ class Koala:
     def _shrinks(self) -> bool:
         return any(self.manager.shrinking(name) for name in self.clusters)
 
-    def _wish(self, runner: Runner) -> None:
-        if runner.wishes() is not None:
-            self._stale = True
-
     def _local_submission(self, subject: tuple[LocalUsers, int, int]) -> None:
         users, run_time, processors = subject
         users.submit(run_time, processors)
@@ -309,7 +302,6 @@ class Koala:
     def _poll(self, _: None) -> None:
         if self._information.poll() or self._stale or (self._steals and self.queue.jobs):
             self._stale = False
-            self._answer_wishes()
             self._approach.manage(self)
         else:
             for record in list(self.queue.jobs):
@@ -366,35 +358,3 @@ class Koala:
             if processors > self._information.available(name):
                 self.manager.shrink(name, processors - self._information.available(name))
         return self._shrinks or any(wanted.values())
-
-    def _answer_wishes(self) -> None:
-        """Applications that ask for processors come before policies and queue, those that cannot go on first."""
-        wishes = standing_wishes(self.runners.values())
-        for runner, change in sorted(wishes, key=lambda each: each[1].obligation is Obligation.VOLUNTARY):
-            if runner.change is not change:
-                continue  # it was ended so that another can go on
-            available = self._information.available(change.cluster)
-            if change.obligation is Obligation.VOLUNTARY:
-                if runner.would_take(min(available, change.processors)):
-                    self.manager.offer(runner, change, min(available, change.processors))
-                else:
-                    runner.refused()
-                continue
-            self._meet(runner, change, available)
-
-    def _meet(self, runner: Runner, change: Change, available: int) -> None:
-        """Find processors without which a job cannot continue: idle ones, else from others, whatever the precedence."""
-        if self.manager.shrinking(change.cluster):
-            return
-        if available >= change.processors:
-            self.manager.offer(runner, change, change.processors)
-            return
-        missing = change.processors - available
-        if self.manager.can_be_freed(change.cluster, Obligation.MANDATORY) >= missing:
-            self.manager.shrink(change.cluster, missing, Obligation.MANDATORY)
-            return
-        here = [one for one in self.runners.values() if one.held_in(change.cluster)]
-        stuck = [one for one in here if one.stands_still]
-        local = self._local_users.get(change.cluster)
-        if len(stuck) == len(here) and not (local is not None and local.running):
-            self._end(max(stuck, key=lambda one: one.started), Fate.WISH_UNMET)

@@ -1,6 +1,6 @@
 """Earliest places on machines of cabled lines, compiled: complete in midplanes and in cables.
 
-numba keeps compiled functions until their own file changes: after a change of step_table.py, floors.py or
+numba keeps compiled functions until their own file changes: after a change of step_table.py or
 simulation/machines/bluegene/search.py, touch this file.
 """
 
@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from simulation.compiling import compiled
 from simulation.machines.bluegene.search import Tables, first_fit
-from simulation.planning.floors import FloorArrays, floor_of, note_floor
-from simulation.planning.step_table import Steps, change, next_window, step_at
+from simulation.planning.step_table import Steps, next_window, step_at
 
 
 @compiled
@@ -71,69 +70,3 @@ def earliest_place(
         if step >= count:
             return -1
         time = int(steps.times[step])
-
-
-@compiled
-def mask_of_answer(tables: Tables, unit_words: int, answer: NDArray[np.int64], mask: NDArray[np.uint64]) -> None:
-    """Let `mask` be what the place of an answer holds."""
-    mask.fill(np.uint64(0))
-    row = answer[0]
-    for word in range(unit_words):
-        mask[word] = tables.candidate_units[row, word]
-    dimensions = (tables.candidate_rows.shape[1] - 3) // 4
-    for dimension in range(dimensions):
-        column = 3 + 4 * dimension
-        for line in range(tables.candidate_rows[row, column + 2], tables.candidate_rows[row, column + 3]):
-            mask[tables.lines[line]] |= tables.link_sets[answer[1 + dimension]]
-
-
-@compiled
-def plan_in_order(
-    steps: Steps,
-    count: int,
-    tables: Tables,
-    floors: FloorArrays,
-    groups: NDArray[np.int64],
-    kinds: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    lengths: NDArray[np.int64],
-    union: NDArray[np.uint64],
-    answer: NDArray[np.int64],
-    begins: NDArray[np.int64],
-) -> int:
-    """Plan jobs one after the other, each at its earliest begin, and take their places.
-
-    Args:
-        steps: what is taken when, with room for two steps more a job.
-        count: number of steps.
-        tables: of the machine.
-        floors: of the groups, with room to note one more pair for each job.
-        groups: the group of each job, shape (jobs,).
-        kinds: kinds to try for the jobs of each group, in order; -1 behind the last; shape (groups, most kinds).
-        sizes: units wanted by each job, shape (jobs,).
-        lengths: microseconds, shape (jobs,).
-        union: scratch space.
-        answer: scratch space.
-        begins: out: of each job, -1 where nothing lets it begin.
-
-    Returns:
-        The number of steps afterwards.
-    """
-    now = steps.times[0]
-    mask = np.zeros_like(union)
-    for job in range(groups.shape[0]):
-        group = groups[job]
-        used = 0
-        while used < kinds.shape[1] and kinds[group, used] >= 0:
-            used += 1
-        begin = earliest_place(
-            steps, count, tables, kinds[group, :used], sizes[job], lengths[job],
-            floor_of(floors, group, lengths[job], now), np.iinfo(np.int64).max >> 1, union, answer,
-        )  # fmt: skip
-        begins[job] = begin
-        if begin < 0:
-            continue
-        note_floor(floors, group, lengths[job], begin)
-        mask_of_answer(tables, steps.unit_words[0], answer, mask)
-        count = change(steps, count, begin, begin + lengths[job], mask, True)
-    return count

@@ -5,7 +5,6 @@ A state is a vector of words: the machine's units, one bit each, then whatever e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,8 @@ from numpy.typing import NDArray
 from simulation.machines.bluegene.machine import BlueGene
 from simulation.machines.grid import Grid
 from simulation.machines.interface import JobRequest, Machine, NodeState, Placement, has_cables, units_out
-from simulation.planning.cabled_search import earliest_place, plan_in_order
-from simulation.planning.floors import Floors, floor_of, note_floor
-from simulation.planning.step_table import Steps, change, next_window, step_at
+from simulation.planning.cabled_search import earliest_place
+from simulation.planning.step_table import Steps, next_window, step_at
 
 StateVector = NDArray[np.uint64]
 WORD_BITS = 64
@@ -69,28 +67,6 @@ class CabledPlacer:
         )
         return None if begin < 0 else (begin, catalogue.placement(self._answer, request.job_id))
 
-    def plan(
-        self, steps: Steps, count: int, floors: Floors, requests: Sequence[JobRequest], lengths: NDArray[np.int64]
-    ) -> tuple[int, NDArray[np.int64]]:
-        """Plan requests one after the other, each at its earliest begin; `steps` has room for two more a request.
-
-        Returns:
-            The number of steps afterwards, and the begins in microseconds, -1 where a request cannot begin.
-        """
-        groups = floors.groups_of(requests)
-        catalogue = self._machine.catalogue
-        kinds_of_groups = [catalogue.kinds_of(request) for request in floors.examples]
-        kinds = np.full((len(kinds_of_groups), max(map(len, kinds_of_groups), default=1)), -1, np.int64)
-        for group, numbers in enumerate(kinds_of_groups):
-            kinds[group, : len(numbers)] = numbers
-        sizes = np.array([request.size for request in requests], np.int64)
-        begins = np.empty(len(requests), np.int64)
-        tables = self._machine.catalogue.tables
-        count = plan_in_order(
-            steps, count, tables, floors.arrays, groups, kinds, sizes, lengths, self._union, self._answer, begins
-        )
-        return count, begins
-
 
 class UnitPlacer:
     """As `CabledPlacer`, of a machine whose jobs exclude one another from units only.
@@ -136,22 +112,6 @@ class UnitPlacer:
             if step >= count:
                 return None
             time = int(steps.times[step])
-
-    def plan(
-        self, steps: Steps, count: int, floors: Floors, requests: Sequence[JobRequest], lengths: NDArray[np.int64]
-    ) -> tuple[int, NDArray[np.int64]]:
-        groups = floors.groups_of(requests)
-        now = int(steps.times[0])
-        begins = np.full(len(requests), -1, np.int64)
-        for job, (request, length, group) in enumerate(zip(requests, lengths.tolist(), groups.tolist(), strict=True)):
-            floor = floor_of(floors.arrays, group, length, now)
-            found = self.earliest(steps, count, request, length, floor, ALWAYS)
-            if found is not None:
-                begin, placement = found
-                begins[job] = begin
-                note_floor(floors.arrays, group, length, begin)
-                count = change(steps, count, begin, begin + length, self.mask(placement), True)
-        return count, begins
 
     def _vector(self, units: int) -> StateVector:
         return np.frombuffer(units.to_bytes(self.unit_words * 8, "little"), "<u8").astype(np.uint64)

@@ -86,10 +86,13 @@ class SpaceTime:
         Returns:
             The begins, microseconds; -1 where nothing lets a request begin.
         """
-        if not requests:
-            return np.empty(0, np.int64)
-        self._make_room(len(requests))
-        self._count, begins = self._placer.plan(self._steps, self._count, floors, requests, np.array(lengths, np.int64))
+        begins = np.full(len(requests), -1, np.int64)
+        for job, (request, length) in enumerate(zip(requests, lengths, strict=True)):
+            found = self.earliest(request, length, floors.floor(request.kind, length, self.now))
+            if found is not None:
+                begins[job] = begin = found[0]
+                floors.note(request.kind, length, begin)
+                self.book(begin, begin + length, found[1])
         return begins
 
     def taken_over(self, begin: int, end: int) -> StateVector:

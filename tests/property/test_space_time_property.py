@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from simulation.machine_files import load_machine
 from simulation.machines.interface import Connection, GridMachine, JobRequest, Placement, has_places
-from simulation.planning.floors import Floors, floor_of, note_floor
+from simulation.planning.floors import Floors
 from simulation.planning.placers import placer_of
 from simulation.planning.space_time import SpaceTime
 
@@ -90,7 +90,6 @@ def test_what_is_given_back_is_as_if_it_had_never_been_booked(
 def test_floors_answer_what_a_list_of_all_that_was_noted_does(notes: list[tuple[int, int, int]]) -> None:
     floors = Floors()
     kinds = [JobRequest(number, size) for number, size in enumerate((1, 2, 4))]
-    groups = floors.groups_of(kinds * (1 + len(notes))).tolist()
     known: list[tuple[int, int, int]] = []
 
     def floor(kind: int, length: int) -> int:
@@ -98,8 +97,8 @@ def test_floors_answer_what_a_list_of_all_that_was_noted_does(notes: list[tuple[
 
     for kind, length, begin in notes:
         begin = max(begin, floor(kind, length))  # as a search from the floor on would find it
-        note_floor(floors.arrays, groups[kind], length, begin)
+        floors.note(kinds[kind].kind, length, begin)
         known.append((kind, length, begin))
         for asked in range(14):
             for other in range(3):
-                assert floor_of(floors.arrays, groups[other], asked, -5) == floor(other, asked)
+                assert floors.floor(kinds[other].kind, asked, -5) == floor(other, asked)

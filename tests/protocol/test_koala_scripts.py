@@ -7,9 +7,9 @@ read them against sections 2, 4 and 5 of the paper before they are kept. The com
     cluster NAME PROCESSORS threshold=0 local=0
     koala PRA|PWA POLICY poll=1 stub=0 release=0 placement=WF    seconds; the policy `greedy` is a broken one that
                                          offers 100 processors to every job, whatever is idle
-    job NUMBER at=0 work=100 sizes=2..8 powers pause=0 components=3,3 wish=0.5:4:mandatory declines
+    job NUMBER at=0 work=100 sizes=2..8 powers pause=0 components=3,3
                                          work in processor-seconds, ideal speed-up; it begins with the sum of its
-                                         components, by default its smallest size; `sizes=5`: rigid; `declines`: hints
+                                         components, by default its smallest size; `sizes=5`: rigid
     crash NUMBER at=SECONDS              only where it runs then
 """
 
@@ -26,7 +26,7 @@ from ramp.errors import InvariantViolated
 from simulation.koala.agenda import Kind
 from simulation.koala.clusters import Cluster
 from simulation.koala.job_resize import Change, Stimulus
-from simulation.koala.jobs import Component, KoalaJob, Obligation, Wish
+from simulation.koala.jobs import Component, KoalaJob
 from simulation.koala.runner import Latencies, Runner
 from simulation.koala.scheduler import Koala, KoalaOptions
 from simulation.koala.size_policies.none import NoChange
@@ -86,15 +86,11 @@ def job_of(number: int, given: dict[str, str]) -> KoalaJob:
     parts = tuple(Component(int(part)) for part in given.get("components", least).split(","))
     begins = sum(part.processors for part in parts)
     sizes = Sizes(int(least), begins, int(most or least), allowed)
-    wishes = ()
-    if "wish" in given:
-        share, more, obligation = given["wish"].split(":")
-        wishes = (Wish(float(share), int(more), Obligation(obligation)),)
-    job_class = JobClass.EVOLVING if wishes else JobClass.MALLEABLE if most else JobClass.RIGID
+    job_class = JobClass.MALLEABLE if most else JobClass.RIGID
     how = Malleability(job_class, sizes, AmdahlLaw(0, 1), ResizeCost(int(given.get("pause", 0)) * S))
     run_time = int(given.get("work", 100)) * S // begins
     at = int(given.get("at", 0)) * S
-    return KoalaJob(number, at, "test", run_time, begins, how, parts, wishes, "declines" in given)
+    return KoalaJob(number, at, "test", run_time, begins, how, parts)
 
 
 class Transcript:
@@ -112,9 +108,7 @@ class Transcript:
         def step(change: Change, stimulus: Stimulus) -> None:
             before = change.state
             plain(change, stimulus)
-            self._steps.append(
-                f"  {change.obligation}, job {change.job} in {change.cluster}: {before} -> {change.state}"
-            )
+            self._steps.append(f"  job {change.job} in {change.cluster}: {before} -> {change.state}")
 
         monkeypatch.setattr(Change, "step", step)
 
@@ -179,4 +173,4 @@ def test_transcript(path: Path, request: pytest.FixtureRequest, monkeypatch: pyt
 
 def test_there_are_scripts() -> None:
     """Of every kind of change."""
-    assert len(list(FOLDER.glob("*.txt"))) >= 12
+    assert len(list(FOLDER.glob("*.txt"))) >= 10

@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-from simulation.experiments.bluegene.granularity import COLUMNS, Granularity, granularities
 from simulation.experiments.bluegene.pictures import FIGURES
 from simulation.experiments.bluegene.readings import (
     MAIN_JOBS,
@@ -69,7 +68,7 @@ def _max_jobs(run: Run) -> int:
     return run.either(MAIN_JOBS, QUICK_JOBS)
 
 
-def cases(run: Run) -> Mapping[str, Sequence[Setting | Granularity]]:
+def cases(run: Run) -> Mapping[str, Sequence[Setting]]:
     """The curves of both figures, and the readings at full load."""
     loads, max_jobs = run.either(LOADS, QUICK_LOADS), _max_jobs(run)
     figure7 = [
@@ -90,17 +89,11 @@ def cases(run: Run) -> Mapping[str, Sequence[Setting | Granularity]]:
         "figure7": figure7,
         "figure8": figure8,
         "variants": variants(run.seed, max_jobs),
-        "granularity": granularities(max_jobs),
         **{one.name: settings_of(one, run.seed) for one in readings(max_jobs, whole_logs=run["whole_logs"])},
     }
 
 
-def measure(case: Setting | Granularity) -> dict[str, Any]:
-    """Run one simulation of any part."""
-    return run_setting(case) if isinstance(case, Setting) else case.measure()
-
-
-def longest_first(setting: Setting | Granularity) -> tuple[Any, ...]:
+def longest_first(setting: Setting) -> tuple[Any, ...]:
     """Sort key of a case."""
     return setting.max_jobs is not None, -(setting.max_jobs or 0), -setting.load
 
@@ -142,7 +135,7 @@ EXPERIMENTS: Final = (
         name="bluegene",
         about="utilisation of Blue Gene/L against a 3D torus (Aridor and others 2005, figures 6 to 8)",
         cases=cases,
-        measure=measure,
+        measure=run_setting,
         order=longest_first,
         tables={
             "figure6": _histograms,
@@ -150,12 +143,10 @@ EXPERIMENTS: Final = (
             "figure8": rows_of("figure8"),
             "readings": _readings,
             "variants": lambda found: variant_table(found.pairs("variants")),
-            "granularity": rows_of("granularity"),
         },
         columns={
             **RUN_COLUMNS,
             **READING_COLUMNS,
-            **COLUMNS,
             "size": Column("midplanes", "size of jobs"),
             "jobs_before": Column("jobs", "of that size in the log"),
             "jobs_after": Column("jobs", "of that size after fattening"),
@@ -174,11 +165,6 @@ EXPERIMENTS: Final = (
                 "variants",
                 "log machine paper_percent ours_percent verdict variant",
                 "Smaller things left open (main reading, fat tori, full load)",
-            ),
-            Shown(
-                "granularity",
-                "load unit_nodes asked_percent held_percent wait_s places",
-                "Units smaller than midplanes, ours: CTC, slim meshes, EASY",
             ),
         ),
         parameters=_parameters,

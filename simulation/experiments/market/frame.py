@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from simulation.experiments.market.statistics import market_parameters
 from simulation.experiments.measuring import Progress, in_processes
@@ -12,6 +12,9 @@ from simulation.experiments.study import Found, Run, Study
 from simulation.experiments.trials.own_market import OPTIONS, OwnMarket
 from simulation.experiments.trials.plan import STAND_IN_NOTE, MarketPlan, MarketResult, Mode, stand_ins
 from simulation.experiments.trials.simulated import run_simulated
+
+if TYPE_CHECKING:
+    from simulation.experiments.market.trading import Tally
 
 MARKET_COLUMNS: Final[Columns] = {
     "repetition": Column("", "number of the market; each opens with machines of another age"),
@@ -40,23 +43,33 @@ def perform(
 ) -> Sequence[MarketResult]:
     """Run plans in virtual time, or over XMPP; see `simulation.experiments.measuring.Perform`.
 
-    Over XMPP they run one after another, to have the machine to themselves, in as few launched markets as possible;
-    progress counts requests. There a plan with links gets two hosts.
-
     Raises:
         TransportError: a market over XMPP does not come up, or an agent ends in the middle.
     """
     if mode_of(run) is Mode.SIMULATED:
         return in_processes(study, run, cases, processes, on_progress)
-    # only here, for what they need would slow every other command down
+    from simulation.experiments.trials.xmpp import run_over_xmpp  # which would slow every other command down
+
+    return over_xmpp(cases, on_progress, run_over_xmpp)
+
+
+def over_xmpp(
+    cases: Sequence[MarketPlan],
+    on_progress: Progress | None,
+    run_them: Callable[[Mapping[int, MarketPlan], Tally], None],
+) -> Sequence[MarketResult]:
+    """Run plans one after another, to have the machine to themselves, in as few launched markets as possible.
+
+    Args:
+        cases: the plans.
+        on_progress: told how many of the requests have ended.
+        run_them: runs plans by number in one market, and puts their results into the tally.
+    """
     from simulation.experiments.market.trading import Tally, sharing
-    from simulation.experiments.trials.hosts import run_over_hosts
-    from simulation.experiments.trials.xmpp import run_over_xmpp
 
     tally = Tally(sum(len(plan.submissions) for plan in cases), on_progress)
     tally.begun()
     for numbers in sharing(cases):
-        run_them = run_over_xmpp if cases[numbers[0]].links is None else run_over_hosts
         run_them({number: cases[number] for number in numbers}, tally)
     return [tally.results[number] for number in range(len(cases))]
 

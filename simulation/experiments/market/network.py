@@ -3,9 +3,7 @@
 The paper ran Table 2's first fifteen resources on fifteen hosts: ten in one laboratory in London, five at other sites
 in Europe, and found no significant effect but a greater variance. It tells no latencies; those here are typical of
 such paths. In virtual time messages also travel over links with latency, jitter and loss, which TCP hides as delay.
-Over XMPP there are two hosts, network namespaces with federated servers, the other sites' resources on the second
-(`trials.hosts`). The link between them has latency, jitter and loss by a relay in front of each server. Where the
-machine permits no namespaces, the experiment says why and measures one host only.
+Over XMPP all resources are on one host; `examples/studies/two_hosts.py` has two.
 """
 
 from __future__ import annotations
@@ -15,7 +13,6 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ramp.model.instant import MILLISECOND, Duration
-from ramp.runtime.configuration.sites import PROSODY
 from ramp.runtime.configuration.values import ResourceConfig
 from simulation.experiments.comparison import Comparison
 from simulation.experiments.figures import Curves, Figure
@@ -58,52 +55,29 @@ BAD_FACTOR: Final = 5
 BAD_LOSS: Final = 0.01
 """The bad network: factor on latency and jitter, and share of packets lost."""
 
+ONE_HOST: Final = "one host"
 SPREAD: Final = "fifteen hosts"
 """The paper's deployment."""
-
-SPREAD_OVER_XMPP: Final = "two hosts"
-"""The same over XMPP, where the laboratory is one host and the other sites are another."""
 
 PICTURE: Final = "figure13.png"
 
 
 def cases(run: Run) -> Mapping[str, Sequence[MarketPlan]]:
-    """The markets of each deployment; only one host where there can be no others."""
+    """The markets of each deployment; over XMPP only those on one host.
+
+    In virtual time every Resource Agent has a process of its own, as on a host of its own.
+    """
     mode = mode_of(run)
     resources = table2_resources()[:RESOURCES]
     users, repetitions = run.either(USERS[mode], QUICK_USERS), repetitions_of(run, REPETITIONS)
-    no_others, _ = _line_of(mode)
+    if mode is Mode.XMPP:
+        return {ONE_HOST: plans_of(run.seed, repetitions, users, resources)}
     return {
-        _spread_name(run) if name == SPREAD else name: [
-            _spread(mode, plan, no_others) for plan in plans_of(run.seed, repetitions, users, resources, links)
+        name: [
+            replace(plan, resources_per_process=1) for plan in plans_of(run.seed, repetitions, users, resources, links)
         ]
         for name, links in deployments_of(resources).items()
-        if links is None or not no_others
     }
-
-
-def _spread_name(run: Run) -> str:
-    return SPREAD_OVER_XMPP if mode_of(run) is Mode.XMPP else SPREAD
-
-
-def _line_of(mode: Mode) -> tuple[str, str]:
-    if mode is Mode.SIMULATED:
-        return "", "the simulator's model of links"
-    from simulation.experiments.trials.namespaces import reason_against
-
-    no_hosts = reason_against()
-    return no_hosts, "none" if no_hosts else "a relay in front of each server"
-
-
-def _spread(mode: Mode, plan: MarketPlan, no_others: str) -> MarketPlan:
-    """A plan for a network.
-
-    In virtual time every Resource Agent has a process of its own, as on a host of its own. Over XMPP one host has the
-    same kind of server as two have, where there are two.
-    """
-    if mode is Mode.SIMULATED:
-        return replace(plan, resources_per_process=1)
-    return plan if no_others else replace(plan, server=PROSODY)
 
 
 def deployments_of(resources: Sequence[ResourceConfig]) -> dict[str, Links | None]:
@@ -115,7 +89,7 @@ def deployments_of(resources: Sequence[ResourceConfig]) -> dict[str, Links | Non
     host_of = {each.name: host for each, host in zip(resources, hosts, strict=True)}
     latency = {host: SITES.get(host, LABORATORY_LATENCY) for host in hosts}
     return {
-        "one host": None,
+        ONE_HOST: None,
         SPREAD: Links(host_of, latency, JITTER),
         "bad network": Links(
             host_of, {host: BAD_FACTOR * each for host, each in latency.items()}, BAD_FACTOR * JITTER, BAD_LOSS
@@ -134,9 +108,10 @@ def _tables(found: Found) -> Tables:
 
 def _comparisons(found: Found) -> Sequence[Comparison]:
     tables = {name: rows for (name,), rows in grouped(found["figure13"], "deployment").items()}
-    one, spread, mode = tables["one host"], tables.get(_spread_name(found.run)), mode_of(found.run)
-    if spread is None:
+    one, mode = tables[ONE_HOST], mode_of(found.run)
+    if len(tables) == 1:
         return comparisons_of(one, mode, PICTURE)
+    spread = list(tables.values())[1]
     result = []
     why = "messages travel for milliseconds each way, and on one host a round takes not much longer than that"
     for index in (0, -1):
@@ -191,8 +166,8 @@ EXPERIMENTS: Final = (
             "latency_ms": {name: latency / MILLISECOND for name, latency in SITES.items()},
             "laboratory_latency_ms": LABORATORY_LATENCY / MILLISECOND,
             "jitter_mean_ms": JITTER / MILLISECOND,
-            "line": _line_of(mode_of(found.run))[1],
-            "skipped": _line_of(mode_of(found.run))[0],
+            "line": "the simulator's model of links" if mode_of(found.run) is Mode.SIMULATED else "none",
+            "skipped": "" if mode_of(found.run) is Mode.SIMULATED else "two hosts: examples/studies/two_hosts.py",
             "bad_network": f"{BAD_FACTOR} times latency and jitter, {100 * BAD_LOSS:g} % of packets lost",
         },
     ),

@@ -18,7 +18,6 @@ from ramp.protocol.events import AuctionOptions
 from ramp.runtime.configuration.values import ResourceConfig
 from simulation.experiments.comparison import Comparison
 from simulation.experiments.market.frame import first_plan, market_study, mode_of, repetitions_of
-from simulation.experiments.market.loaded_machines import loaded
 from simulation.experiments.market.paper import REPETITIONS, ROUNDS, TABLE3
 from simulation.experiments.market.pictures import FIGURES
 from simulation.experiments.market.statements import medians, prices_and_sales, statements
@@ -288,7 +287,8 @@ def _what_is_over_time(found: Found) -> str:
     return f"a quotation for exp1 at 70 credits every {every} minutes over {PROBE_HOURS} hours"
 
 
-def _study(name: str, where: str, machines: Machines) -> Study:
+def study_on(name: str, where: str, machines: Machines) -> Study:
+    """Return the study on other machines than Table 2's at its base times; `where` follows their name in its title."""
     return market_study(
         name=name,
         about=f"Table 3's requests on Table 2's machines{where}: prices, winners (RAMP, figures 8 to 10)",
@@ -321,7 +321,4 @@ def _study(name: str, where: str, machines: Machines) -> Study:
     )
 
 
-EXPERIMENTS: Final = (
-    _study("workloads", "", table2_resources),
-    _study("workloads-loaded", ", each loaded", lambda: loaded(table2_resources())),
-)
+EXPERIMENTS: Final = (study_on("workloads", "", table2_resources),)

@@ -12,10 +12,11 @@ since: by a job that ended early, or by a promise that moved forward.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from simulation.machines.interface import Placement, units_out
+from simulation.planning.floors import Floors
 from simulation.planning.plan import Plan
 from simulation.schedulers.declaration import scheduler
 from simulation.schedulers.interface import Job, Site
@@ -37,30 +38,6 @@ class _GivenBack:
 
     def __bool__(self) -> bool:
         return self.begin < self.end
-
-
-@dataclass(slots=True)
-class _VainStarts:
-    """Starts before which jobs of a kind, and at least of a length, have been looked for in vain."""
-
-    known: dict[Hashable, list[tuple[int, int]]] = field(default_factory=dict)
-
-    def floor(self, job: Job, default: int, booked: int | None = None) -> int:
-        """Return the first start that is worth looking at.
-
-        A job with a promise of its own, from `booked` on, may have been what stood in the way of the others from the
-        start on at which they would have met it.
-        """
-        floor = default
-        for length, start in self.known.get(job.kind, ()):
-            if length <= job.planned_length:
-                floor = max(floor, start if booked is None else min(start, booked - length + 1))
-        return floor
-
-    def note(self, job: Job, start: int) -> None:
-        pairs = self.known.setdefault(job.kind, [])
-        pairs[:] = [pair for pair in pairs if pair[0] < job.planned_length or pair[1] > start]
-        pairs.append((job.planned_length, start))
 
 
 class ConservativeBackfill:
@@ -108,14 +85,14 @@ class ConservativeBackfill:
         return min((begin for begin, _ in self._promises.values()), default=None)
 
     def _promise(self, plan: Plan, now: int) -> None:
-        given_back, moved, floors = self._given_back, _GivenBack(), _VainStarts()
+        given_back, moved, floors = self._given_back, _GivenBack(), Floors()
         for number, job in self._queue.items():
             old = self._promises.get(number)
             length = job.planned_length
             if old is None:
-                new = plan.earliest(job.request, length, floors.floor(job, now))
+                new = plan.earliest(job.request, length, floors.floor(job.kind, length, now))
             elif self._compress:
-                not_before = max(floors.floor(job, now, old[0]), given_back.begin - length + 1)
+                not_before = max(floors.floor(job.kind, length, now, old[0]), given_back.begin - length + 1)
                 latest = min(old[0], given_back.end) - 1
                 if not given_back or not_before > latest:
                     continue
@@ -123,17 +100,17 @@ class ConservativeBackfill:
                 new = plan.earliest(job.request, length, not_before, latest)
                 if new is None:
                     plan.book(number, old[0], old[0] + length, old[1])
-                    floors.note(job, latest + 1)
+                    floors.note(job.kind, length, latest + 1)
                     continue
                 for stretch in (given_back, moved):
                     stretch.add(old[0], old[0] + length)
-                floors.known.clear()
+                floors.clear()
             else:
                 continue
             if new is not None:
                 self._promises[number] = new
                 plan.book(number, new[0], new[0] + length, new[1])
-                floors.note(job, new[0])
+                floors.note(job.kind, length, new[0])
         if self._compress:
             self._given_back = moved  # those before a job that moved forward look at what it left the next time
 

@@ -14,14 +14,17 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ramp.declarations import load_file
 from ramp.servers.prosody import prosody_executable
-from simulation.experiments.trials.namespaces import Host, joined_hosts, reason_against
 from tests.documents.command_blocks import read_page, run
 
-PAGE = Path(__file__).parents[3] / "docs" / "two-sites.md"
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs" / "two-sites.md"
+TWO_HOSTS = load_file(ROOT / "examples" / "studies" / "two_hosts.py")
 
 pytestmark = [
     pytest.mark.e2e,
@@ -66,13 +69,13 @@ def page_here(addresses: tuple[str, str] | None = None) -> str:
 
 
 @contextlib.contextmanager
-def two_hosts(folder: Path) -> Iterator[tuple[Host, Host, Path]]:
+def two_hosts(folder: Path) -> Iterator[tuple[Any, Any, Path]]:
     """West's host and everybody else's, and the folder of a `ramp` that runs a command on the host that it is for."""
-    if reason := reason_against():
+    if reason := TWO_HOSTS.reason_against():
         pytest.skip(reason)
     programs = folder / "programs"
     programs.mkdir()
-    with joined_hosts(folder) as (west, others):
+    with TWO_HOSTS.joined_hosts(folder) as (west, others):
         chosen = f'host={others.namespace}; [[ " $* " == *" --state-dir west "* ]] && host={west.namespace}'
         ramp = programs / "ramp"
         ramp.write_text(f'#!/bin/bash\n{chosen}\nexec ip netns exec $host {PROGRAMS / "ramp"} "$@"\n', "utf-8")

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from ramp.declarations import load_file
 from ramp.model.instant import MILLISECOND
 from simulation.experiments.market.network import deployments_of
 from simulation.experiments.market.trading import Tally
 from simulation.experiments.market.users import plans_of
-from simulation.experiments.trials.hosts import run_over_hosts
-from simulation.experiments.trials.namespaces import reason_against
 from simulation.experiments.trials.plan import table2_resources
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
+TWO_HOSTS = load_file(Path(__file__).parents[3] / "examples" / "studies" / "two_hosts.py")
 FAR_LATENCY = 150 * MILLISECOND
 
 
 def test_every_resource_answers_and_the_far_ones_later() -> None:
-    reason = reason_against()
+    reason = TWO_HOSTS.reason_against()
     if reason:
         pytest.skip(reason)
     resources = table2_resources()[:15]
@@ -31,7 +32,7 @@ def test_every_resource_answers_and_the_far_ones_later() -> None:
     (plan,) = plans_of(1, 1, (2,), resources, replace(links, latency=slow, jitter=0))
     told: list[tuple[int, int]] = []
     tally = Tally(2, lambda done, total: told.append((done, total)))
-    run_over_hosts({0: plan}, tally)
+    TWO_HOSTS.run_over_hosts({0: plan}, tally)
     result = tally.results[0]
     assert told == [(1, 2), (2, 2)]
     assert len(far) == 5

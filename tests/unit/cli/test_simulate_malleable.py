@@ -58,12 +58,8 @@ def downey(processors: int, average: float, sigma: float) -> float:
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
 def test_a_lone_job_runs_at_four_times_its_size_as_fast_as_its_law_says(seed: int, lone: Path) -> None:
     """1000 s at 8 units; from its start on it has 32. The law is read off the drawn object, the formula is our own."""
-    seen = []
-    run = simulate_log(
-        lone, machine="flat:64", scheduler="malleable", malleable_share=1.0, seed=seed,
-        watch=lambda prepared: seen.append(prepared.malleable),
-    )  # fmt: skip
-    law = seen[0].malleability[0].law
+    run = simulate_log(lone, machine="flat:64", scheduler="malleable", malleable_share=1.0, seed=seed)
+    law = run.ended[0].job.malleability.law
     assert 8 <= law.average <= 32
     expected = 1000 * downey(8, law.average, law.variance) / downey(32, law.average, law.variance)
     assert run.jobs["end_s"][0] == pytest.approx(expected, abs=2e-6)

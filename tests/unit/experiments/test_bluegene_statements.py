@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from simulation.experiments.bluegene.granularity import UNITS, Granularity
+from ramp.declarations import load_file
 from simulation.experiments.bluegene.readings import MAIN_JOBS, reading_table, readings, settings_of
 from simulation.experiments.bluegene.runs import EASY, FIRST_FIT, LOGS, MULTI_TOROIDAL, PLAIN, SLIM_CASES
 from simulation.experiments.bluegene.statements import statements
 from simulation.queueing.job_table import JobTable
+
+EXAMPLE = load_file(Path(__file__).parents[3] / "examples" / "studies" / "granularity.py")
 
 
 def figure7(slim: dict[float, tuple[float, ...]], fat: tuple[float, float, float], plain: float) -> list[dict]:
@@ -103,7 +106,7 @@ def test_a_job_holds_whole_units() -> None:
     numbers, second = np.arange(1, 513), 1_000_000
     long = np.full(512, 1_000_000 * second)
     jobs = JobTable(numbers, numbers * second, long, long, np.ones(512, np.int64), numbers - 1)
-    found = {unit: Granularity(unit, 1e4, None).measure(jobs) for unit in UNITS}
+    found = {unit: EXAMPLE.Granularity(unit, 1e4, None).measure(jobs) for unit in EXAMPLE.UNITS}
     asked = {unit: row["asked_percent"] for unit, row in found.items()}
     assert asked == pytest.approx({64: 100, 128: 100, 256: 50, 512: 25}, abs=0.1)
     assert all(row["held_percent"] == pytest.approx(100, abs=0.1) for row in found.values())

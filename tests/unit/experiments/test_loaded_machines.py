@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from ramp.declarations import load_file
 from ramp.model.instant import SECOND
-from simulation.experiments.market import loaded_machines
-from simulation.experiments.market.loaded_machines import PRODUCTION, loaded_hour
 from simulation.workload.generators.lublin import synthetic_log
 from simulation.workload.replay import ReplayLog
 
+loaded_machines = load_file(Path(__file__).parents[3] / "examples" / "studies" / "loaded_machines.py")
+PRODUCTION, loaded_hour = loaded_machines.PRODUCTION, loaded_machines.loaded_hour
 CORES, AGE = 16, 3
 
 

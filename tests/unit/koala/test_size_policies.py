@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ramp.declarations import load_file
 from simulation.koala.policy import policy_of
 from simulation.koala.scheduler import SIZE_POLICIES
-from simulation.koala.size_policies.equipartition import equal_sizes
 from simulation.koala.sizing import RunningMalleable
 from simulation.malleable.sizes import Sizes
 
 ANY = Sizes(2, 8, 46)
+EXAMPLES = load_file(Path(__file__).parents[3] / "examples" / "studies" / "size_policies.py")
+POLICIES = {name: policy_of(SIZE_POLICIES, name) for name in SIZE_POLICIES.names()}
+POLICIES |= {name: policy() for name, policy in EXAMPLES.OWN.items()}
 
 
 def jobs(*sizes: int, limits: Sizes = ANY) -> list[RunningMalleable]:
@@ -65,7 +69,7 @@ def test_egs_takes_equal_shares_and_the_malus_from_the_most_recently_started() -
     assert carry(policy_of(SIZE_POLICIES, "EGS").shrink(jobs(9, 9, 9), 7), all_of_it) == [(3, -3), (2, -2), (1, -2)]
 
 
-@pytest.mark.parametrize("name", SIZE_POLICIES.names())
+@pytest.mark.parametrize("name", POLICIES)
 @given(
     sizes=st.lists(st.integers(2, 46), max_size=6),
     value=st.integers(1, 40),
@@ -82,14 +86,14 @@ def test_no_policy_gives_out_more_than_there_is(name: str, sizes: list[int], val
         assert 1 <= message.job <= len(running)
         assert message.processors
         if message.processors < 0:
-            assert policy_of(SIZE_POLICIES, name).rebalances
+            assert POLICIES[name].rebalances
             return 0
         accepted = min(message.processors, answers[message.job])
         given_out += accepted
         assert given_out <= value
         return accepted
 
-    carry(policy_of(SIZE_POLICIES, name).grow(running, value), answer)
+    carry(POLICIES[name].grow(running, value), answer)
 
 
 @given(sizes=st.lists(st.integers(2, 46), min_size=1, max_size=6), spare=st.integers(0, 99))
@@ -98,31 +102,31 @@ def test_equipartition_is_as_equal_as_can_be(sizes: list[int], spare: int) -> No
     """All is given out that can be, and any two jobs that have room differ by at most one."""
     running = jobs(*sizes)
     total = sum(sizes) + spare
-    targets = list(equal_sizes(running, total).values())
+    targets = list(EXAMPLES.equal_sizes(running, total).values())
     assert sum(targets) == min(total, 46 * len(sizes))
     assert max(targets) - min(targets) <= 1
 
 
 def test_equipartition_mixes_growing_and_shrinking() -> None:
     """The paper names this as what tells it from EGS: a job of 2 beside one of 40, nothing idle."""
-    assert carry(policy_of(SIZE_POLICIES, "equipartition").grow(jobs(40, 2), 0), all_of_it) == [(1, -19)]
-    assert carry(policy_of(SIZE_POLICIES, "equipartition").grow(jobs(21, 2), 19), all_of_it) == [(2, 19)]
+    assert carry(POLICIES["equipartition"].grow(jobs(40, 2), 0), all_of_it) == [(1, -19)]
+    assert carry(POLICIES["equipartition"].grow(jobs(21, 2), 19), all_of_it) == [(2, 19)]
 
 
 def test_folding_doubles_the_smallest_and_halves_the_largest() -> None:
     """Sizes stay powers of two times what they were."""
-    assert carry(policy_of(SIZE_POLICIES, "folding").grow(jobs(8, 2, 4), 7), all_of_it) == [(2, 2), (3, 4)]
-    assert carry(policy_of(SIZE_POLICIES, "folding").shrink(jobs(8, 2, 16), 9), all_of_it) == [(3, -8), (1, -4)]
+    assert carry(POLICIES["folding"].grow(jobs(8, 2, 4), 7), all_of_it) == [(2, 2), (3, 4)]
+    assert carry(POLICIES["folding"].shrink(jobs(8, 2, 16), 9), all_of_it) == [(3, -8), (1, -4)]
 
 
 def test_the_strategies_of_2026() -> None:
     """Who has fewest above its minimum; up to the preferred size first; who has the least of its range."""
     narrow = RunningMalleable(9, 5, 4, Sizes(3, 4, 5))
     wide = RunningMalleable(8, 6, 6, Sizes(2, 20, 30))
-    assert carry(policy_of(SIZE_POLICIES, "minimum").grow([narrow, wide], 3), all_of_it) == [(9, 1), (8, 2)]
-    assert carry(policy_of(SIZE_POLICIES, "average").grow([narrow, wide], 3), all_of_it) == [(8, 3)]
-    assert carry(policy_of(SIZE_POLICIES, "preferred").grow([narrow, wide], 15), all_of_it) == [(8, 14), (9, 1)]
-    assert carry(policy_of(SIZE_POLICIES, "average").shrink([narrow, wide], 3), all_of_it) == [(9, -1), (8, -2)]
+    assert carry(POLICIES["minimum"].grow([narrow, wide], 3), all_of_it) == [(9, 1), (8, 2)]
+    assert carry(POLICIES["average"].grow([narrow, wide], 3), all_of_it) == [(8, 3)]
+    assert carry(POLICIES["preferred"].grow([narrow, wide], 15), all_of_it) == [(8, 14), (9, 1)]
+    assert carry(POLICIES["average"].shrink([narrow, wide], 3), all_of_it) == [(9, -1), (8, -2)]
 
 
 LIMITS = (Sizes(1, 1, 3), Sizes(1, 2, 5), Sizes(2, 2, 4))
@@ -152,12 +156,12 @@ def test_levelling_goes_by_who_has_least_and_most(name: str, limits: tuple[Sizes
             ways = {
                 way for way in everything if sum(way) == sum(start) + more and given_to_the_least(start, way, limits)
             }
-            assert after(start, carry(policy_of(SIZE_POLICIES, name).grow(running, value), all_of_it)) in ways
+            assert after(start, carry(POLICIES[name].grow(running, value), all_of_it)) in ways
             fewer = min(value, sum(start) - sum(each.minimum for each in limits))
             ways = {
                 way for way in everything if sum(way) == sum(start) - fewer and taken_from_the_most(start, way, limits)
             }
-            assert after(start, carry(policy_of(SIZE_POLICIES, name).shrink(running, value), all_of_it)) in ways
+            assert after(start, carry(POLICIES[name].shrink(running, value), all_of_it)) in ways
 
 
 def given_to_the_least(start: tuple[int, ...], way: tuple[int, ...], limits: tuple[Sizes, ...]) -> bool:

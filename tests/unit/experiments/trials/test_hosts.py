@@ -1,34 +1,35 @@
-"""Where a market cannot be spread over hosts, the reason is told and one host is measured."""
+"""The study of two hosts, and what it says where a computer cannot be two hosts."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+from pathlib import Path
 
 import pytest
 
+from ramp.declarations import load_file
+from ramp.errors import ConfigurationError
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.shipped_swarms import find_config
 from simulation.experiments.market import network as market_network
 from simulation.experiments.market.trading import Tally
 from simulation.experiments.market.users import plans_of
 from simulation.experiments.study import Found, Run
-from simulation.experiments.trials import hosts as market_hosts
-from simulation.experiments.trials import namespaces as market_namespaces
-from simulation.experiments.trials.hosted_group import federated
-from simulation.experiments.trials.namespaces import Host, joining_commands
 from simulation.experiments.trials.plan import Mode, table2_resources
+
+two_hosts = load_file(Path(__file__).parents[4] / "examples" / "studies" / "two_hosts.py")
 
 
 def test_without_root_there_are_no_namespaces(monkeypatch) -> None:
-    monkeypatch.setattr(market_namespaces.shutil, "which", lambda program: program)
+    monkeypatch.setattr(two_hosts.shutil, "which", lambda program: program)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert market_namespaces.reason_against() == "network namespaces need root"
+    assert two_hosts.reason_against() == "network namespaces need root"
 
 
 def test_a_missing_program_is_named(monkeypatch) -> None:
-    monkeypatch.setattr(market_namespaces.shutil, "which", lambda program: None if program == "prosody" else program)
-    assert market_namespaces.reason_against() == "prosody is not installed"
+    monkeypatch.setattr(two_hosts.shutil, "which", lambda program: None if program == "prosody" else program)
+    assert two_hosts.reason_against() == "prosody is not installed"
 
 
 def test_one_host_alone_is_still_compared() -> None:
@@ -56,20 +57,24 @@ ip -n h2 link set e2 up
 
 
 def test_hosts_are_made_by_these_commands() -> None:
-    commands = joining_commands(("h1", "h2"), ("e1", "e2"))
+    commands = two_hosts.joining_commands(("h1", "h2"), ("e1", "e2"))
     assert [" ".join(command) for command in commands] == GOLDEN.splitlines()
 
 
-@pytest.mark.parametrize(
-    ("hosts", "told"),
-    [
-        ("", ("", "a relay in front of each server")),
-        ("prosody is not installed", ("prosody is not installed", "none")),
-    ],
-)
-def test_the_summary_says_what_makes_the_link_slow(monkeypatch, hosts, told) -> None:
-    monkeypatch.setattr(market_namespaces, "reason_against", lambda: hosts)
-    assert market_network._line_of(Mode.XMPP) == told
+def test_a_computer_that_cannot_be_two_hosts_is_refused_with_the_reason(monkeypatch) -> None:
+    monkeypatch.setattr(two_hosts, "reason_against", lambda: "prosody is not installed")
+    with pytest.raises(ConfigurationError, match="prosody is not installed"):
+        two_hosts.STUDY.cases(Run(True, 1, two_hosts.STUDY.options))
+    with pytest.raises(ConfigurationError, match="--xmpp"):
+        two_hosts.STUDY.cases(Run(True, 1, {**two_hosts.STUDY.options, "mode": Mode.SIMULATED}))
+
+
+def test_one_host_and_two_have_the_same_servers(monkeypatch) -> None:
+    monkeypatch.setattr(two_hosts, "reason_against", lambda: "")
+    cases = two_hosts.STUDY.cases(Run(True, 1, two_hosts.STUDY.options))
+    assert list(cases) == ["one host", "two hosts", "bad network"]
+    assert {plan.server for plans in cases.values() for plan in plans} == {"prosody"}
+    assert {plan.links is None for plan in cases["one host"]} == {True}
 
 
 def names_of(plan) -> list[str]:
@@ -82,25 +87,25 @@ def test_a_relay_stands_in_front_of_each_server(monkeypatch) -> None:
 
     @contextlib.contextmanager
     def hosts(folder):
-        domains = enumerate(market_hosts.DOMAINS, 1)
-        yield tuple(Host(f"h{n}", f"10.0.0.{n}", domain, folder / "ca") for n, domain in domains)
+        domains = enumerate(two_hosts.DOMAINS, 1)
+        yield tuple(two_hosts.Host(f"h{n}", f"10.0.0.{n}", domain, folder / "ca") for n, domain in domains)
 
     @contextlib.contextmanager
     def noted(what, *details):
         made.append((what, *details))
         yield None
 
-    monkeypatch.setattr(market_hosts, "joined_hosts", hosts)
+    monkeypatch.setattr(two_hosts, "joined_hosts", hosts)
     server = lambda host, state, port, accounts: noted("server", port, set(accounts))  # noqa: E731
-    monkeypatch.setattr(market_hosts, "_prosody", server)
-    monkeypatch.setattr(market_hosts, "_relay", lambda host, latency, links, seed: noted("relay", latency, links))
-    monkeypatch.setattr(market_hosts, "_group", lambda command, names, log: noted("agents", len(names)))
-    monkeypatch.setattr(market_hosts, "_prepare_identities", lambda plan, *_: dict.fromkeys(names_of(plan), "x"))
-    monkeypatch.setattr(market_hosts, "trade_in_turn", lambda *_: None)
+    monkeypatch.setattr(two_hosts, "_prosody", server)
+    monkeypatch.setattr(two_hosts, "_relay", lambda host, latency, links, seed: noted("relay", latency, links))
+    monkeypatch.setattr(two_hosts, "_group", lambda command, names, log: noted("agents", len(names)))
+    monkeypatch.setattr(two_hosts, "_prepare_identities", lambda plan, *_: dict.fromkeys(names_of(plan), "x"))
+    monkeypatch.setattr(two_hosts, "trade_in_turn", lambda *_: None)
     resources = table2_resources()[:15]
     links = market_network.deployments_of(resources)["bad network"]
     (plan,) = plans_of(1, 1, (3,), resources, links)
-    market_hosts.run_over_hosts({0: plan}, Tally(3))
+    two_hosts.run_over_hosts({0: plan}, Tally(3))
     mean = 5 * (17_000 + 20_000 + 20_000 + 16_000 + 4_000) // 5
     assert [each for each in made if each[0] == "relay"] == [("relay", mean, links)] * 2
     assert (links.jitter, links.loss) == (5_000, 0.01)
@@ -113,7 +118,7 @@ def test_a_relay_stands_in_front_of_each_server(monkeypatch) -> None:
 
 
 def test_agents_have_the_domain_of_their_host() -> None:
-    config = federated(load_config(find_config("table2")), {"curie1": "far.test"})
+    config = two_hosts.federated(load_config(find_config("table2")), {"curie1": "far.test"})
     assert config.address("curie1") == "curie1@far.test"
     assert config.address("curie2") == "curie2@localhost"
     assert config.address(config.bank) == "bank@localhost"

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import random
+from pathlib import Path
 
 import pytest
 
-from simulation.experiments.trials.relay import RETRANSMISSION_S, Line, pass_on
+from ramp.declarations import load_file
+
+TWO_HOSTS = load_file(Path(__file__).parents[4] / "examples" / "studies" / "two_hosts.py")
+RETRANSMISSION_S, Line, pass_on = TWO_HOSTS.RETRANSMISSION_S, TWO_HOSTS.Line, TWO_HOSTS.pass_on
 
 
 def test_chunks_arrive_in_order_after_their_latency() -> None:

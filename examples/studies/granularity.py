@@ -3,15 +3,18 @@
 All numbers are ours. The same jobs come at the same times to a machine of 65 536 nodes that is given out in midplanes
 of 512 nodes or in smaller boxes of nodes. A processor of the CTC log stands for 128 nodes, as in the study; a job holds
 whole units. All jobs are meshes with the study's slim shapes, because only whole midplanes can be wired as a torus.
-"""
 
-from __future__ import annotations
+ramp experiment run examples/studies/granularity.py:STUDY --out results --quick
+"""
 
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from simulation.experiments.bluegene.readings import MAIN_JOBS
 from simulation.experiments.bluegene.runs import EASY, log_sizes
+from simulation.experiments.bluegene.study import QUICK_JOBS
 from simulation.experiments.result import Column, Columns
+from simulation.experiments.study import Shown, Study
 from simulation.machines.bluegene.machine import BlueGene
 from simulation.machines.description import build_machine
 from simulation.queueing.job_table import JobTable
@@ -83,6 +86,19 @@ class Granularity:
         }
 
 
-def granularities(max_jobs: int) -> list[Granularity]:
-    """All simulations."""
-    return [Granularity(unit, load, max_jobs) for load in LOADS for unit in UNITS]
+def cases(run):
+    """Every unit at every load."""
+    jobs = run.either(MAIN_JOBS, QUICK_JOBS)
+    return [Granularity(unit, load, jobs) for load in LOADS for unit in UNITS]
+
+
+STUDY = Study(
+    name="granularity",
+    about="units smaller than midplanes on Blue Gene/L: utilisation, waits",
+    cases=cases,
+    measure=Granularity.measure,
+    order=lambda case: -case.load,
+    columns={**COLUMNS, "load": Column("", "offered load, by the nodes that the jobs ask for")},
+    shown=(Shown("runs", "load unit_nodes asked_percent held_percent wait_s places"),),
+    parameters={"jobs": "of CTC, slim meshes", "scheduler": "EASY on the requested times"},
+)

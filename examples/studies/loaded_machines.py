@@ -4,9 +4,9 @@ The paper starts every machine at least 50 000 s into its log, "to allow the loa
 level" (caption of Table 2). The archive's cleaned logs begin later than the paper's, so that some machines stand empty
 at its base times. Here a machine begins at the first hour from its base time on after which it is at least half full,
 on average over the ages at which markets open, and at which no other machine of the same log begins.
-"""
 
-from __future__ import annotations
+ramp experiment run examples/studies/loaded_machines.py:STUDY --out results --quick
+"""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -18,6 +18,8 @@ import numpy as np
 from ramp.model.instant import HOUR, SECOND
 from ramp.runtime.configuration.values import ResourceConfig
 from simulation.experiments.market.statistics import OLDEST_HOURS
+from simulation.experiments.market.workloads import study_on
+from simulation.experiments.trials.plan import table2_resources
 from simulation.workload.replay import ReplayLog
 from simulation.workload.replay_source import open_replay
 
@@ -60,3 +62,6 @@ def loaded_hour(replay: ReplayLog, first: int, taken: Sequence[int] = ()) -> int
         use[max(hour - OLDEST_HOURS + 1, 0) : hour + OLDEST_HOURS] = -1
     enough = np.flatnonzero(use >= PRODUCTION)
     return int(enough[0] if enough.size else np.argmax(use))
+
+
+STUDY = study_on("workloads-loaded", ", each loaded", lambda: loaded(table2_resources()))
