@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from functools import partial
+from typing import Final
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
@@ -22,6 +24,7 @@ from ramp.model.contents import (
     HoldCancelled,
     HoldRefused,
     MachineQuery,
+    MachineStatus,
     NotUnderstood,
     PaymentMade,
     PaymentRefused,
@@ -38,7 +41,7 @@ from ramp.model.slot import Slot
 from ramp.protocol.belief import said_by, sealed_by, sealed_lately
 from ramp.protocol.clock_comparison import ClockComparison
 from ramp.protocol.conversations import Retention, guarded
-from ramp.protocol.effects import Archive, Effect, ForgetSlots, Send
+from ramp.protocol.effects import Archive, DescribeMachine, Effect, ForgetSlots, Send, reply
 from ramp.protocol.events import (
     AccountAsked,
     ClockAsked,
@@ -64,7 +67,6 @@ from ramp.protocol.records import HoldIntended, ParticipantRecord, Record, SizeR
 from ramp.protocol.resource.directory_entry import DirectoryEntry
 from ramp.protocol.resource.jobs.job_desk import JobDesk, JobWord
 from ramp.protocol.resource.jobs.launching import LaunchTerms
-from ramp.protocol.resource.machine_queries import MachineQueries
 from ramp.protocol.resource.participant import NEXT, Participant
 from ramp.protocol.resource.quotas import Quotas, Unpaid
 from ramp.protocol.resource.releases import Releases
@@ -74,6 +76,39 @@ from ramp.protocol.resource.slots.kept_participants import KeptParticipants, tol
 from ramp.protocol.resource.slots.size_desk import GrowthWord, SizeDesk
 from ramp.protocol.resource.tending import Tending
 from ramp.protocol.timing import Pace, Timing
+
+DESCRIBING_MAX: Final = 1_000
+"""Maximum waiting questions; the oldest are dropped, and repeated by their sender."""
+
+
+class MachineQueries:
+    """The open questions of one resource, the oldest first."""
+
+    def __init__(self) -> None:
+        self._open: OrderedDict[str, Message] = OrderedDict()
+        self._asked = 0
+
+    def ask(self, message: Message, query: MachineQuery) -> list[Effect]:
+        """Ask the machine under an id of our own, as two buyers may use the same."""
+        for asked in self._open.values():
+            if (asked.sender, asked.content) == (message.sender, query):
+                return []  # a copy; the machine is still at work on the first
+        self._asked += 1
+        call_id = f"describe-{self._asked}"
+        self._open[call_id] = message
+        if len(self._open) > DESCRIBING_MAX:
+            self._open.popitem(last=False)
+        return [DescribeMachine(call_id, query.horizon)]
+
+    def answered(self, call_id: str, snapshot: str) -> list[Effect]:
+        """Send the machine's answer to the buyer; ignored if the question was dropped."""
+        asked = self._open.pop(call_id, None)
+        if asked is None:
+            return []
+        assert isinstance(asked.content, MachineQuery)
+        status = MachineStatus(asked.content.query_id, snapshot)
+        return [reply(asked, Performative.INFORM, status)]
+
 
 BankWord = PaymentMade | PaymentRefused | ChangePosted | ChangeRefused
 """Messages of the bank about what the resource has sold."""

@@ -14,8 +14,7 @@ from ramp.cli.main import main
 from ramp.control.headline import headline
 from ramp.control.status import AgentStatus, ServerStatus, SwarmStatus
 from ramp.doctor import surroundings
-from ramp.doctor.examination import examine, forgotten
-from ramp.doctor.promises import promises_of, read_records
+from ramp.doctor.examination import examine, forgotten, promises_of, read_records
 from ramp.errors import RampError
 from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.contents import FundsReserved, PaymentMade

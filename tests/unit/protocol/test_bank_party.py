@@ -15,7 +15,7 @@ from ramp.model.acl import Message, Performative
 from ramp.model.instant import HOUR, MINUTE
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
-from ramp.protocol.bank.answers import agreement_answer
+from ramp.protocol.bank.party import agreement_answer
 from ramp.protocol.events import MessageReceived, OrderStanding, OrderState
 
 UNTIL = 2 * MINUTE

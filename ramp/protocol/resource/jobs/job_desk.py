@@ -7,9 +7,11 @@ just reported, or by a coded refusal.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Final
 
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import (
@@ -23,7 +25,8 @@ from ramp.model.contents import (
 )
 from ramp.model.contents.jobs import FOLDER, INPUTS, Delivery, limits_problem, path_problem, piece_problem
 from ramp.model.instant import Instant, iso
-from ramp.model.offer import RefusalCode
+from ramp.model.offer import Offer, RefusalCode
+from ramp.model.request import TorusTerms
 from ramp.model.seal import Role
 from ramp.protocol.belief import sealed_lately
 from ramp.protocol.conversations import Conversations, Registry
@@ -33,10 +36,45 @@ from ramp.protocol.records import JobTaken, SlotJobRecord
 from ramp.protocol.resource.jobs.applications import Application, found, titles
 from ramp.protocol.resource.jobs.job import Job
 from ramp.protocol.resource.jobs.launching import LaunchTerms
-from ramp.protocol.resource.jobs.place_variables import place_variables
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.timing import Timing
 from ramp.protocol.transition_tables import ParticipantState
+
+_PLACE: Final = re.compile(
+    r"(?P<nodes>[a-z0-9._-]*(?:[0-9A-Z]|\[[0-9A-Zx,-]+\])) (?P<geometry>\d+(?:x\d+)+)"
+    r"(?: (?P<connection>(?:mesh|torus)(?:,(?:mesh|torus))*))?(?:, cables (?P<cables>[\w ,]+))?"
+)
+"""A placement as torus machines describe it: `bgl[000x011] 1x2x2 mesh, cables y 0, z 3`."""
+
+
+def place_variables(offer: Offer, terms: TorusTerms | None, reservation_id: str, cores: int) -> dict[str, str]:
+    """Return the variables of a job on a slot; none where the machine is no torus.
+
+    Slurm on Blue Gene/L names a job's block in `BGL_PARTITION_ID` (M. Jette and others, 2004) and, from version 1.0 on,
+    in `MPIRUN_PARTITION`, with two variables that keep mpirun from making or freeing blocks itself. The reservation of
+    a slot names its block. The other variables serve every torus.
+
+    Args:
+        offer: the slot as it was sold.
+        terms: what was asked of the torus.
+        reservation_id: the machine's name for the slot.
+        cores: present cores of the slot; after a change the place of the offer is no longer known.
+    """
+    place = _PLACE.fullmatch(offer.placement)
+    if place is None:
+        return {}
+    block = {
+        "BGL_PARTITION_ID": reservation_id,
+        "MPIRUN_PARTITION": reservation_id,
+        "MPIRUN_NOALLOCATE": "1",
+        "MPIRUN_NOFREE": "1",
+        "RAMP_NODE_USE": (terms.node_use if terms is not None else "") or "coprocessor",
+    }
+    if cores != offer.cores:
+        return block
+    known = {"NODES": place["nodes"], "GEOMETRY": place["geometry"], "CONNECTION": place["connection"] or "mesh"}
+    return block | {f"RAMP_{name}": value for name, value in known.items()}
+
 
 JOBS_A_SLOT_MAX = 100
 """Maximum jobs on one slot, including ended ones; each has a folder at the site and records in the journal."""
