@@ -39,17 +39,7 @@ from ramp.control.events import (
 from ramp.control.market_changes import MarketChanged, OwnerRequest
 from ramp.control.requests import ListAgreements, ListJobs, ListRequests, Request, Watch
 from ramp.errors import ConfigurationError, ControlLineError
-from ramp.model.contents import (
-    AccountStatement,
-    ChangePosted,
-    DepositMade,
-    DirectoryListing,
-    JobOrder,
-    JobOutput,
-    JobStatus,
-    MachineStatus,
-    MarketOverview,
-)
+from ramp.model import contents as c
 from ramp.model.contents.directory import DRAINING_SERVICE
 from ramp.model.contents.jobs import FOLDER, OUTPUT_CHUNK_BYTES, STDOUT, STREAMS, path_problem
 from ramp.model.instant import DURATION_END, SECOND, Duration, Instant, local_iso
@@ -94,7 +84,7 @@ def _expected(event: Event, kind: type[E]) -> E:
 
 def account(since: Instant | None = None, until: Instant | None = None) -> Dialogue[Account]:
     """Ask for the balance, and for postings between two instants if one is given."""
-    return results.account_of(_expected((yield ev.AccountAsked("", since, until)), AccountStatement))
+    return results.account_of(_expected((yield ev.AccountAsked("", since, until)), c.AccountStatement))
 
 
 def statement(since: str | datetime | None, until: str | datetime | None, now: Instant) -> Dialogue[Account]:
@@ -108,16 +98,16 @@ def statement(since: str | datetime | None, until: str | datetime | None, now: I
 
 def machine(resource: str, horizon: Duration) -> Dialogue[MachineState]:
     """Ask a resource for the state of its machine."""
-    status = _expected((yield ev.MachineAsked("", resource, horizon)), MachineStatus)
+    status = _expected((yield ev.MachineAsked("", resource, horizon)), c.MachineStatus)
     return parse_snapshot(status.snapshot, resource)
 
 
 def resources(domain: str, *, draining_too: bool = False) -> Dialogue[tuple[Resource, ...]]:
     """Ask the directory for the registered resources, and on request for those that drain."""
-    listing = _expected((yield ev.ResourcesAsked("")), DirectoryListing)
+    listing = _expected((yield ev.ResourcesAsked("")), c.DirectoryListing)
     draining: tuple[str, ...] = ()
     if draining_too:
-        draining = _expected((yield ev.ResourcesAsked("", DRAINING_SERVICE)), DirectoryListing).names
+        draining = _expected((yield ev.ResourcesAsked("", DRAINING_SERVICE)), c.DirectoryListing).names
     return tuple(Resource(results.short_name(name, domain), name, draining=name in draining) for name in listing.names)
 
 
@@ -235,7 +225,7 @@ def jobs() -> Dialogue[tuple[JobStanding, ...]]:
     for job in listed:
         if job.status is not None and not job.has_ended:
             answer = yield ev.JobAsked("", job.order.job_id)
-            found.append(replace(job, status=answer) if isinstance(answer, JobStatus) else job)
+            found.append(replace(job, status=answer) if isinstance(answer, c.JobStatus) else job)
         else:
             found.append(job)
     return tuple(found)
@@ -253,7 +243,7 @@ def job(any_id: str) -> Dialogue[JobStanding]:
     answer = yield ev.JobAsked("", found.order.job_id)
     if isinstance(answer, Refused) and found.slot == "cancelled":
         return found  # its resource has forgotten the slot
-    return replace(found, status=_expected(answer, JobStatus))
+    return replace(found, status=_expected(answer, c.JobStatus))
 
 
 def launch(any_id: str, work: Work, new_id: Callable[[str], str]) -> Dialogue[tuple[JobStanding, ...]]:
@@ -279,20 +269,20 @@ def launch(any_id: str, work: Work, new_id: Callable[[str], str]) -> Dialogue[tu
             for before in orders[:number]:
                 yield ev.JobCancelled("", before.job_id)
             raise refused(answer)
-        _expected(answer, JobStatus)
+        _expected(answer, c.JobStatus)
     names = {order.job_id for order in orders}
     listed = _expected((yield ListJobs()), JobsListed).jobs
     return tuple(each for each in listed if each.order.job_id in names)
 
 
-def _ordered(order: JobOrder, archive: bytes) -> Dialogue[Event]:
+def _ordered(order: c.JobOrder, archive: bytes) -> Dialogue[Event]:
     """Send the archive of inputs in pieces, then the order; returns the last answer."""
     for offset in range(0, len(archive), OUTPUT_CHUNK_BYTES):
         data = base64.b64encode(archive[offset : offset + OUTPUT_CHUNK_BYTES]).decode("ascii")
         answer = yield ev.JobInputSent("", order.job_id, order.agreement_id, offset, data)
         if isinstance(answer, Refused):
             return answer
-        _expected(answer, JobOutput)
+        _expected(answer, c.JobOutput)
     return (yield ev.JobSubmitted(order))
 
 
@@ -301,7 +291,7 @@ def cancel_job(any_id: str) -> Dialogue[JobStanding]:
     found = yield from _one_job(any_id)
     if found.has_ended:
         return found
-    return replace(found, status=_expected((yield ev.JobCancelled("", found.order.job_id)), JobStatus))
+    return replace(found, status=_expected((yield ev.JobCancelled("", found.order.job_id)), c.JobStatus))
 
 
 def job_output(any_id: str, name: str = STDOUT, offset: int = 0) -> Dialogue[bytes]:
@@ -310,7 +300,7 @@ def job_output(any_id: str, name: str = STDOUT, offset: int = 0) -> Dialogue[byt
     job_id = (yield from _one_job(any_id)).order.job_id
     found = bytearray()
     while True:
-        piece = _expected((yield ev.JobOutputAsked("", job_id, name, offset + len(found))), JobOutput)
+        piece = _expected((yield ev.JobOutputAsked("", job_id, name, offset + len(found))), c.JobOutput)
         data = base64.b64decode(piece.data)
         found += data
         if not data or offset + len(found) >= piece.size:
@@ -334,7 +324,7 @@ def job_news(any_id: str, name: str, offset: int) -> Dialogue[tuple[bytes, bool]
     answer = yield ev.JobOutputAsked("", found.order.job_id, name, offset)
     if isinstance(answer, Refused) and found.status.started_at is None:
         return b"", True  # it never started, so it has no output
-    data = base64.b64decode(_expected(answer, JobOutput).data)
+    data = base64.b64decode(_expected(answer, c.JobOutput).data)
     return data, found.has_ended and not data
 
 
@@ -343,7 +333,7 @@ def job_files(any_id: str) -> Dialogue[tuple[JobFile, ...]]:
     job_id = (yield from _one_job(any_id)).order.job_id
     found: list[JobFile] = []
     while True:
-        piece = _expected((yield ev.JobOutputAsked("", job_id, FOLDER, len(found))), JobOutput)
+        piece = _expected((yield ev.JobOutputAsked("", job_id, FOLDER, len(found))), c.JobOutput)
         more = files_of(base64.b64decode(piece.data))
         found += more
         if not more or len(found) >= piece.size:
@@ -379,18 +369,18 @@ def fetched(any_id: str, folder: Path, paths: Sequence[str] = ()) -> Dialogue[tu
     return saved
 
 
-def deposit(account_name: str, amount: int, memo: str, deposit_id: str) -> Dialogue[DepositMade]:
+def deposit(account_name: str, amount: int, memo: str, deposit_id: str) -> Dialogue[c.DepositMade]:
     """Credit an account, as the keeper."""
-    return _expected((yield ev.DepositOrdered(deposit_id, account_name, amount, memo)), DepositMade)
+    return _expected((yield ev.DepositOrdered(deposit_id, account_name, amount, memo)), c.DepositMade)
 
 
-def refund(any_id: str, reason: str) -> Dialogue[ChangePosted]:
+def refund(any_id: str, reason: str) -> Dialogue[c.ChangePosted]:
     """Refund what is left of an agreement's payments, as the keeper; again, it changes nothing."""
     paid = {trade.agreement_id for trade in (yield from overview(None, None)).trades if trade.kind == "payment"}
     found = matching(sorted(paid), any_id, lambda each: each)
     if len(found) > 1:
         raise not_one(f"agreement {any_id!r}", found)
-    return _expected((yield ev.RefundOrdered(found[0] if found else any_id, reason)), ChangePosted)
+    return _expected((yield ev.RefundOrdered(found[0] if found else any_id, reason)), c.ChangePosted)
 
 
 def changed(request: OwnerRequest) -> Dialogue[MarketChanged]:
@@ -398,6 +388,6 @@ def changed(request: OwnerRequest) -> Dialogue[MarketChanged]:
     return _expected((yield request), MarketChanged)
 
 
-def overview(since: Instant | None, until: Instant | None) -> Dialogue[MarketOverview]:
+def overview(since: Instant | None, until: Instant | None) -> Dialogue[c.MarketOverview]:
     """Ask for all accounts and all trading, as the keeper."""
-    return _expected((yield ev.OverviewAsked("", since, until)), MarketOverview)
+    return _expected((yield ev.OverviewAsked("", since, until)), c.MarketOverview)

@@ -28,13 +28,7 @@ from ramp.control.events import (
 )
 from ramp.control.requests import KeeperRequest, Submit, UserCommand
 from ramp.errors import ConfigurationError
-from ramp.model.contents import (
-    EnrolmentGranted,
-    JobRefused,
-    JobStatus,
-    NotUnderstood,
-    RequestRefused,
-)
+from ramp.model import contents as c
 from ramp.model.contents.jobs import limits_problem
 from ramp.model.instant import MILLISECOND, SECOND
 from ramp.protocol import events as ev
@@ -182,13 +176,13 @@ def answer(answered: pr.QueryAnswered) -> Event:
     found = answered.answer
     if found is None:
         return Refused(MarketRefusalCode.NO_ANSWER, "no answer; check with `ramp ps` that the agent is up")
-    if isinstance(found, RequestRefused):
+    if isinstance(found, c.RequestRefused):
         return Refused(MarketRefusalCode.BANK_REFUSED, f"the bank refuses: {found.detail or found.code}")
-    if isinstance(found, JobRefused):
+    if isinstance(found, c.JobRefused):
         return Refused(MarketRefusalCode.JOB_REFUSED, f"{found.code}: {found.detail}")
-    if isinstance(found, NotUnderstood):
+    if isinstance(found, c.NotUnderstood):
         return Refused(MarketRefusalCode.NOT_UNDERSTOOD, found.reason)
-    assert not isinstance(found, EnrolmentGranted), "only the owner of an agent asks this"
+    assert not isinstance(found, c.EnrolmentGranted), "only the owner of an agent asks this"
     return found
 
 
@@ -259,8 +253,8 @@ def jobs_of(party: UserParty) -> JobsListed:
                 job.request_id,
                 job.resource,
                 job.ordered_at,
-                job.word if isinstance(job.word, JobStatus) else None,
-                job.word if isinstance(job.word, JobRefused) else None,
+                job.word if isinstance(job.word, c.JobStatus) else None,
+                job.word if isinstance(job.word, c.JobRefused) else None,
                 party.agreement_state(job.order.agreement_id),
             )
             for job in party.jobs.known

@@ -10,15 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from ramp.control.events import AgreementStanding, RequestStanding, by_request
+from ramp.protocol import records as rc
 from ramp.protocol.outcome import RequestOutcome
-from ramp.protocol.records import (
-    CancellationConcluded,
-    ChangeConcluded,
-    ChangeProposed,
-    FundsAsked,
-    MoveHeard,
-    RequestConcluded,
-)
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.user.changing.history import History
 from ramp.runtime.journal import Archive
@@ -53,20 +46,20 @@ class PastRequests:
     def outcome(self, request_id: str) -> RequestOutcome | None:
         """Return the result of a request with its rounds; None if it is not archived."""
         records = self._archive.of_reference(request_id)
-        return next((each.outcome for each in reversed(records) if isinstance(each, RequestConcluded)), None)
+        return next((each.outcome for each in reversed(records) if isinstance(each, rc.RequestConcluded)), None)
 
     def agreements(self) -> tuple[AgreementStanding, ...]:
         """List all agreements: `past`, `cancelled`, `lost`, or `void` with its order."""
         bought = {unit.agreement_id for outcome, _ in self._archive.requests() for unit in outcome.units}
-        drawn_up = [agreement for asked in self._archive.of_kind(FundsAsked) for agreement in asked.agreements]
+        drawn_up = [agreement for asked in self._archive.of_kind(rc.FundsAsked) for agreement in asked.agreements]
         history = History({agreement.agreement_id: agreement for agreement in drawn_up})
-        for proposed in self._archive.of_kind(ChangeProposed):
+        for proposed in self._archive.of_kind(rc.ChangeProposed):
             history.propose(proposed.change)
-        for changed in self._archive.of_kind(ChangeConcluded):
+        for changed in self._archive.of_kind(rc.ChangeConcluded):
             history.note(changed.outcome)
-        for cancelled in self._archive.of_kind(CancellationConcluded):
+        for cancelled in self._archive.of_kind(rc.CancellationConcluded):
             history.note(cancelled.outcome)
-        moved = {heard.word.agreement_id: heard.word for heard in self._archive.of_kind(MoveHeard)}  # the last
+        moved = {heard.word.agreement_id: heard.word for heard in self._archive.of_kind(rc.MoveHeard)}  # the last
         found = []
         for agreement in drawn_up:
             agreement_id = agreement.agreement_id

@@ -11,16 +11,9 @@ from functools import partial
 from typing import Final
 
 from ramp.errors import RemoteProtocolError
+from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import ContractChange, Signed
-from ramp.model.contents import (
-    ChangeAgreed,
-    ChangeCall,
-    ChangeDone,
-    ChangePosted,
-    ChangeRefused,
-    ChangeWithdrawal,
-)
 from ramp.model.instant import MINUTE, Duration, Instant, iso, seconds
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role, Seal
@@ -48,7 +41,7 @@ from ramp.protocol.transition_tables import ParticipantState, SellerChangeState
 EFFECT_SLACK: Final[Duration] = MINUTE
 """Maximum delay of an addition after its notice, by the seller's clock; until it begins it is reserved without pay."""
 
-GrowthWord = ChangeCall | ChangeAgreed | ChangeWithdrawal
+GrowthWord = c.ChangeCall | c.ChangeAgreed | c.ChangeWithdrawal
 """A buyer's messages about an addition, other than the amendment itself."""
 
 
@@ -66,12 +59,12 @@ class KeptSlot:
     participant: Participant
     state: SlotState
     change: SellerChange | None = None
-    said: dict[int, ChangeDone | ChangeRefused] = field(default_factory=dict)
+    said: dict[int, c.ChangeDone | c.ChangeRefused] = field(default_factory=dict)
 
     @property
-    def posted(self) -> list[ChangePosted]:
+    def posted(self) -> list[c.ChangePosted]:
         """The bank's answers about posted amendments."""
-        return [each.posted for each in self.said.values() if isinstance(each, ChangeDone)]
+        return [each.posted for each in self.said.values() if isinstance(each, c.ChangeDone)]
 
     def amended(self, body: ContractChange) -> None:
         """Apply a posted amendment."""
@@ -141,11 +134,11 @@ class SizeDesk:
         assert change is not None, "it was received first"
         if isinstance(record, ChangeSettled):
             slot.amended(change.body)
-            slot.said[change.body.number] = ChangeDone(change.signed, record.posted, record.seal)
+            slot.said[change.body.number] = c.ChangeDone(change.signed, record.posted, record.seal)
             slot.change = None
         elif isinstance(record, ChangeDropped):
             body = change.body
-            slot.said[body.number] = ChangeRefused(body.agreement_id, body.number, record.code, record.detail)
+            slot.said[body.number] = c.ChangeRefused(body.agreement_id, body.number, record.code, record.detail)
             slot.change = None
         else:
             change.replay(record)
@@ -232,12 +225,12 @@ class SizeDesk:
             RemoteProtocolError: if the seal is missing, old or another's.
         """
         sealed_lately(message, Role.USER, now, self._pace.timing)
-        if isinstance(word, ChangeCall):
+        if isinstance(word, c.ChangeCall):
             return self._on_call(message, word, participant, now)
         return self._on_buyer(message, word, participant, now)
 
     def _on_call(
-        self, message: Message, call: ChangeCall, participant: Participant | None, now: Instant
+        self, message: Message, call: c.ChangeCall, participant: Participant | None, now: Instant
     ) -> list[Effect]:
         if participant is None or participant.agreement is None or participant.user != message.sender:
             return [refused(message, call, "unknown_agreement", "no slot is sold to the sender under this agreement")]
@@ -252,7 +245,7 @@ class SizeDesk:
     def _on_buyer(
         self,
         message: Message,
-        word: ChangeAgreed | ChangeWithdrawal,
+        word: c.ChangeAgreed | c.ChangeWithdrawal,
         participant: Participant | None,
         now: Instant,
     ) -> list[Effect]:
@@ -262,10 +255,10 @@ class SizeDesk:
         slot = self._slot(participant)
         change = slot.change
         if change is not None and change.body.number == word.number and change.body.grows:
-            heard = change.on_funded if isinstance(word, ChangeAgreed) else change.on_withdrawn
+            heard = change.on_funded if isinstance(word, c.ChangeAgreed) else change.on_withdrawn
             return self._act(slot, partial(heard, now), now)
         said = slot.said.get(word.number)
-        return [] if said is None or isinstance(word, ChangeWithdrawal) else [_say(message, said)]
+        return [] if said is None or isinstance(word, c.ChangeWithdrawal) else [_say(message, said)]
 
     def on_resized(self, resized: SlotResized, now: Instant) -> list[Effect]:
         change = self._open.get(resized.key)
@@ -274,7 +267,7 @@ class SizeDesk:
         return self._act(self._slots[resized.key], partial(change.on_resized, resized, now), now)
 
     def on_bank(
-        self, content: ChangePosted | ChangeRefused, seal: Seal, participant: Participant, now: Instant
+        self, content: c.ChangePosted | c.ChangeRefused, seal: Seal, participant: Participant, now: Instant
     ) -> list[Effect]:
         """Take the bank's answer about an amendment.
 
@@ -371,7 +364,7 @@ class SizeDesk:
             self._close(offer_id)
             slot.change = None
             slot.said[change.body.number] = change.last_word
-            if isinstance(change.last_word, ChangeDone):
+            if isinstance(change.last_word, c.ChangeDone):
                 slot.amended(change.body)
             if change.stranded:
                 self._stranded.append((offer_id, change.stranded))
@@ -400,9 +393,9 @@ class SizeDesk:
 
 
 def _refuse(message: Message, body: ContractChange, code: str, detail: str) -> Send:
-    return _say(message, ChangeRefused(body.agreement_id, body.number, code, detail))
+    return _say(message, c.ChangeRefused(body.agreement_id, body.number, code, detail))
 
 
-def _say(message: Message, content: ChangeDone | ChangeRefused) -> Send:
-    performative = Performative.INFORM if isinstance(content, ChangeDone) else Performative.REFUSE
+def _say(message: Message, content: c.ChangeDone | c.ChangeRefused) -> Send:
+    performative = Performative.INFORM if isinstance(content, c.ChangeDone) else Performative.REFUSE
     return reply(message, performative, content)
