@@ -17,14 +17,7 @@ from ramp.model.agreement import ContractChange, Signed
 from ramp.model.instant import MINUTE, Duration, Instant, iso, seconds
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role, Seal
-from ramp.model.sizes.amended import (
-    SlotState,
-    after,
-    change_problem,
-    first_state,
-    notice_problem,
-    number_problem,
-)
+from ramp.model.sizes import amended
 from ramp.protocol.belief import sealed_lately
 from ramp.protocol.conversations import Conversations, Registry
 from ramp.protocol.effects import Effect, Send, reply
@@ -57,7 +50,7 @@ class KeptSlot:
     """
 
     participant: Participant
-    state: SlotState
+    state: amended.SlotState
     change: SellerChange | None = None
     said: dict[int, c.ChangeDone | c.ChangeRefused] = field(default_factory=dict)
 
@@ -68,7 +61,7 @@ class KeptSlot:
 
     def amended(self, body: ContractChange) -> None:
         """Apply a posted amendment."""
-        before, self.state = self.state, after(self.state, body)
+        before, self.state = self.state, amended.after(self.state, body)
         if self.state.cores > before.cores:
             self.participant.not_before += ((self.state.since, before.cores),)
 
@@ -291,10 +284,10 @@ class SizeDesk:
             return "too_old", f"{age}; expected at most {seconds(timing.message_age):g} s apart, check both clocks"
         if now >= body.effective_at:
             return "too_late", f"the effective time {iso(body.effective_at)} is in the past"
-        problem = change_problem(participant.agreed, slot.state, body)
+        problem = amended.change_problem(participant.agreed, slot.state, body)
         if problem is not None:
             return problem
-        if short := notice_problem(body, timing.amendment_notice):
+        if short := amended.notice_problem(body, timing.amendment_notice):
             return "short_notice", short
         if body.grows:
             latest = now + timing.amendment_notice + EFFECT_SLACK
@@ -315,7 +308,7 @@ class SizeDesk:
             return "not_active", f"the slot is {slot.participant.state}, expected sold"
         if slot.change is not None:
             return "another_open", f"amendment {slot.change.body.number} of the slot is still open"
-        return number_problem(len(slot.posted))
+        return amended.number_problem(len(slot.posted))
 
     def _selling_problem(self, slot: KeptSlot, cores: int, until: Instant) -> tuple[str, str] | None:
         if self._seller.draining:
@@ -343,7 +336,7 @@ class SizeDesk:
     def _slot(self, participant: Participant) -> KeptSlot:
         offer_id = participant.offer.offer_id
         if offer_id not in self._slots:
-            self._slots[offer_id] = KeptSlot(participant, first_state(participant.agreed))
+            self._slots[offer_id] = KeptSlot(participant, amended.first_state(participant.agreed))
         return self._slots[offer_id]
 
     def _act(self, slot: KeptSlot, action: Callable[[], list[Effect]], now: Instant) -> list[Effect]:
