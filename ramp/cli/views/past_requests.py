@@ -38,9 +38,10 @@ class PastRequests:
         money = by_request(self.agreements())
         for outcome, units in self._archive.requests():
             charged, returned = money.get(outcome.request_id, (0, 0))
-            told = {"rule": outcome.rule or PAPER_RULE, "charged": charged, "returned": returned, "name": outcome.name}
+            rule = outcome.rule or PAPER_RULE
             standing = RequestStanding(outcome.request_id, outcome.status, "", units, outcome.started_at, outcome)
-            found.append(replace(standing, archived=True, **told))
+            standing = replace(standing, archived=True, rule=rule, name=outcome.name)
+            found.append(replace(standing, charged=charged, returned=returned))
         return tuple(found)
 
     def outcome(self, request_id: str) -> RequestOutcome | None:
