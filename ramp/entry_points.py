@@ -25,6 +25,11 @@ def entry_points(group: str) -> list[metadata.EntryPoint]:
     return list(_installed(group, search_path))
 
 
+def entry_points_by_name(group: str) -> dict[str, metadata.EntryPoint]:
+    """Return the entry points of a group by name; the first of each name."""
+    return {entry.name: entry for entry in reversed(entry_points(group))}
+
+
 def _version(folder: str) -> Version | None:
     try:
         return version_of(Path(folder))

@@ -25,19 +25,8 @@ from ramp.model.agreement import Agreement
 from ramp.model.contents import HoldRefused, Proposal
 from ramp.model.instant import iso
 from ramp.model.money import credits_text
+from ramp.protocol import progress as pr
 from ramp.protocol.directory.party import DirectoryParty, KnownAgent
-from ramp.protocol.progress import (
-    CancellationEnded,
-    ClockCompared,
-    EnrolmentAnswered,
-    GuestFailed,
-    KeeperOrdered,
-    Progress,
-    RecordsMissing,
-    RequestEnded,
-    SlotLost,
-    UnitMoved,
-)
 from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.user.party import UserParty
@@ -70,20 +59,20 @@ class CommandedAgent(PartyAgent):
     """An agent with an owner and a control channel; `watchers` are called with all progress."""
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
-        self.watchers: set[Callable[[Progress], None]] = set()
+        self.watchers: set[Callable[[pr.Progress], None]] = set()
         super().__init__(*args, **keywords)
 
-    def watch(self, progress: Progress) -> None:
-        if isinstance(progress, RecordsMissing):
+    def watch(self, progress: pr.Progress) -> None:
+        if isinstance(progress, pr.RecordsMissing):
             _log.warning("%s: request %s: %s", self.jid, progress.request_id, progress.what)
             return
         for watcher in tuple(self.watchers):
             watcher(progress)
 
 
-def ending_text(ended: RequestEnded | CancellationEnded) -> str:
+def ending_text(ended: pr.RequestEnded | pr.CancellationEnded) -> str:
     """Return the outcome of a request or cancellation as a line for the log."""
-    if isinstance(ended, CancellationEnded):
+    if isinstance(ended, pr.CancellationEnded):
         what = ended.outcome
         cause = f"lost by the seller: {what.cause};" if what.cause else "cancelled,"
         how = f"{cause} {credits_text(what.refund)} credits refunded" if what.done else f"not cancelled: {what.code}"
@@ -113,9 +102,9 @@ def tell_sale(sold: Agreement) -> None:
     )
 
 
-def event_of(ended: RequestEnded | CancellationEnded) -> str:
+def event_of(ended: pr.RequestEnded | pr.CancellationEnded) -> str:
     """Return the kind of event for an outcome."""
-    if isinstance(ended, RequestEnded):
+    if isinstance(ended, pr.RequestEnded):
         return "request"
     return "loss" if ended.outcome.cause else "cancellation"
 
@@ -142,13 +131,13 @@ class UserAgent(ComparingAgent, CommandedAgent):
         assert isinstance(self.host.party, UserParty)
         return self.host.party
 
-    def watch(self, progress: Progress) -> None:
-        if isinstance(progress, RequestEnded | CancellationEnded):
+    def watch(self, progress: pr.Progress) -> None:
+        if isinstance(progress, pr.RequestEnded | pr.CancellationEnded):
             record(str(self.jid), event_of(progress), ending_text(progress))
-        if isinstance(progress, UnitMoved):
+        if isinstance(progress, pr.UnitMoved):
             moved = f"{progress.agreement_id} was moved by {progress.resource} to {progress.placement}"
             record(str(self.jid), "move", moved, agreement_id=progress.agreement_id, request_id=progress.request_id)
-        if not isinstance(progress, ClockCompared) or self.take_comparison(progress):
+        if not isinstance(progress, pr.ClockCompared) or self.take_comparison(progress):
             super().watch(progress)
 
     # -- several machines of a site together ---------------------------------------------------------------------
@@ -250,14 +239,14 @@ class ResourceAgent(ComparingAgent):
             self.site.leave(str(self.jid), self)
             await super().stop()
 
-    def watch(self, progress: Progress) -> None:
-        if isinstance(progress, ClockCompared):
+    def watch(self, progress: pr.Progress) -> None:
+        if isinstance(progress, pr.ClockCompared):
             self.take_comparison(progress)
-        if isinstance(progress, SlotLost):
+        if isinstance(progress, pr.SlotLost):
             lost = f"slot of {progress.user} lost and to be refunded: {progress.reason} ({progress.agreement_id})"
             record(str(self.jid), "loss", lost, agreement_id=progress.agreement_id, buyer=progress.user)
         super().watch(progress)
-        if not isinstance(progress, GuestFailed):
+        if not isinstance(progress, pr.GuestFailed):
             return
         if progress.reason:
             self.complain(progress.guest, "its %s failed: %s", progress.guest, progress.reason)
@@ -383,8 +372,8 @@ class BankingAgent(PartyAgent):
         behaviour("BalanceRequest", Performative.QUERY_REF),
     )
 
-    def watch(self, progress: Progress) -> None:
-        if isinstance(progress, KeeperOrdered):
+    def watch(self, progress: pr.Progress) -> None:
+        if isinstance(progress, pr.KeeperOrdered):
             record(str(self.jid), progress.kind, f"on the order of {progress.keeper}: {progress.what}")
 
 
@@ -487,8 +476,8 @@ class EnrolmentAgent(PartyAgent):
         behaviour("EnrolmentServer", Performative.REQUEST, Performative.QUERY_REF),
     )
 
-    def watch(self, progress: Progress) -> None:
-        if not isinstance(progress, EnrolmentAnswered):
+    def watch(self, progress: pr.Progress) -> None:
+        if not isinstance(progress, pr.EnrolmentAnswered):
             return
         if not progress.code:
             record(str(self.jid), "enrolment", f"granted {progress.invitation_id} to {progress.sender}")

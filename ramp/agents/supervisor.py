@@ -20,11 +20,8 @@ from typing import Final
 
 from ramp.agents.configuration_changes import Changing, SupervisorControl
 from ramp.agents.group_calls import ANSWERED, Act, GroupCall, OpenCalls
-from ramp.agents.joining.keys import prepare_keys
-from ramp.agents.joining.register_watch import RegisterWatch
-from ramp.agents.key_watch import KeyWatch
-from ramp.agents.preparing import grouped, new_server, only_one, read_passwords
-from ramp.agents.server_watch import ServerWatch
+from ramp.agents.preparing import grouped, new_server, only_one, prepare_keys, read_passwords
+from ramp.agents.watches import KeyWatch, RegisterWatch, ServerWatch
 from ramp.control.status import READY_LIMIT_S, STANDBY, STOP_LIMIT_S, UP, AgentStatus, ServerStatus, SwarmStatus
 from ramp.errors import ConfigurationError, TransportError
 from ramp.model.instant import iso

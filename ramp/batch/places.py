@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from ramp.batch.system import Node, Parts
-from ramp.entry_points import entry_points
+from ramp.entry_points import entry_points_by_name
 from ramp.errors import ConfigurationError
 from ramp.model.offer import Refusal
 from ramp.model.request import RequestUnit
@@ -53,7 +53,7 @@ def open_torus(options: Mapping[str, Any], nodes: Sequence[Node], resource: str)
     """
     if not options:
         return None
-    entry = next((each for each in entry_points(PLACES_GROUP) if each.name == TORUS), None)
+    entry = entry_points_by_name(PLACES_GROUP).get(TORUS)
     if entry is None:
         raise ConfigurationError(f"nothing is installed that chooses places of a {TORUS}", key=f"{resource}.torus")
     opener: OpenPlaces = entry.load()

@@ -19,7 +19,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from ramp.cli.views.visible import visible_output
-from ramp.entry_points import entry_points
+from ramp.entry_points import entry_points_by_name
 from ramp.errors import ConfigurationError, RampError
 
 VERB_GROUP: Final = "ramp.commands"
@@ -142,7 +142,7 @@ class LazyGroup(click.Group):
 
 
 def _foreign_verbs() -> dict[str, metadata.EntryPoint]:
-    return {entry.name: entry for entry in entry_points(VERB_GROUP) if entry.name not in VERBS}
+    return {name: entry for name, entry in entry_points_by_name(VERB_GROUP).items() if name not in VERBS}
 
 
 _TOUR: Final = """\b

@@ -22,34 +22,11 @@ from ramp.client.line import Line, refused
 from ramp.client.machine_state import MachineState, parse_snapshot
 from ramp.client.request import moment_given
 from ramp.client.results import Account, Cancelled, Reservation, Resized, Resource
-from ramp.control.events import (
-    AgreementsListed,
-    AgreementStanding,
-    ChangesEnded,
-    Done,
-    Event,
-    JobsListed,
-    JobStanding,
-    MarketRefusalCode,
-    Refused,
-    RequestEnded,
-    RequestsListed,
-    RequestStanding,
-)
+from ramp.control import events
 from ramp.control.market_changes import MarketChanged, OwnerRequest
 from ramp.control.requests import ListAgreements, ListJobs, ListRequests, Request, Watch
 from ramp.errors import ConfigurationError, ControlLineError
-from ramp.model.contents import (
-    AccountStatement,
-    ChangePosted,
-    DepositMade,
-    DirectoryListing,
-    JobOrder,
-    JobOutput,
-    JobStatus,
-    MachineStatus,
-    MarketOverview,
-)
+from ramp.model import contents as c
 from ramp.model.contents.directory import DRAINING_SERVICE
 from ramp.model.contents.jobs import FOLDER, OUTPUT_CHUNK_BYTES, STDOUT, STREAMS, path_problem
 from ramp.model.instant import DURATION_END, SECOND, Duration, Instant, local_iso
@@ -64,7 +41,7 @@ OPEN_STATES = ("settling", "active", "cancelling")
 
 T = TypeVar("T")
 E = TypeVar("E")
-Dialogue = Generator[Request, Event, T]
+Dialogue = Generator[Request, events.Event, T]
 
 
 async def converse(line: Line, dialogue: Dialogue[T]) -> T:
@@ -83,9 +60,9 @@ async def converse(line: Line, dialogue: Dialogue[T]) -> T:
         return result
 
 
-def _expected(event: Event, kind: type[E]) -> E:
+def _expected(event: events.Event, kind: type[E]) -> E:
     """Return the event if it has the expected kind; raise the refusal or a `ControlLineError` otherwise."""
-    if isinstance(event, Refused):
+    if isinstance(event, events.Refused):
         raise refused(event)
     if not isinstance(event, kind):
         raise ControlLineError(f"unexpected answer of the agent: got {type(event).__name__}, expected {kind.__name__}")
@@ -94,7 +71,7 @@ def _expected(event: Event, kind: type[E]) -> E:
 
 def account(since: Instant | None = None, until: Instant | None = None) -> Dialogue[Account]:
     """Ask for the balance, and for postings between two instants if one is given."""
-    return results.account_of(_expected((yield ev.AccountAsked("", since, until)), AccountStatement))
+    return results.account_of(_expected((yield ev.AccountAsked("", since, until)), c.AccountStatement))
 
 
 def statement(since: str | datetime | None, until: str | datetime | None, now: Instant) -> Dialogue[Account]:
@@ -108,25 +85,25 @@ def statement(since: str | datetime | None, until: str | datetime | None, now: I
 
 def machine(resource: str, horizon: Duration) -> Dialogue[MachineState]:
     """Ask a resource for the state of its machine."""
-    status = _expected((yield ev.MachineAsked("", resource, horizon)), MachineStatus)
+    status = _expected((yield ev.MachineAsked("", resource, horizon)), c.MachineStatus)
     return parse_snapshot(status.snapshot, resource)
 
 
 def resources(domain: str, *, draining_too: bool = False) -> Dialogue[tuple[Resource, ...]]:
     """Ask the directory for the registered resources, and on request for those that drain."""
-    listing = _expected((yield ev.ResourcesAsked("")), DirectoryListing)
+    listing = _expected((yield ev.ResourcesAsked("")), c.DirectoryListing)
     draining: tuple[str, ...] = ()
     if draining_too:
-        draining = _expected((yield ev.ResourcesAsked("", DRAINING_SERVICE)), DirectoryListing).names
+        draining = _expected((yield ev.ResourcesAsked("", DRAINING_SERVICE)), c.DirectoryListing).names
     return tuple(Resource(results.short_name(name, domain), name, draining=name in draining) for name in listing.names)
 
 
-def listing() -> Dialogue[RequestsListed]:
+def listing() -> Dialogue[events.RequestsListed]:
     """List all requests of the user and the clock comparison of its agent."""
-    return _expected((yield ListRequests()), RequestsListed)
+    return _expected((yield ListRequests()), events.RequestsListed)
 
 
-def requests() -> Dialogue[tuple[RequestStanding, ...]]:
+def requests() -> Dialogue[tuple[events.RequestStanding, ...]]:
     """List all requests of the user."""
     return (yield from listing()).requests
 
@@ -134,14 +111,14 @@ def requests() -> Dialogue[tuple[RequestStanding, ...]]:
 def outcome(request_id: str) -> Dialogue[RequestOutcome | None]:
     """Return the result of a request that has ended, with its rounds; None if the agent has archived it."""
     ended = yield Watch(request_id)
-    if isinstance(ended, Refused) and ended.code is MarketRefusalCode.UNKNOWN_REQUEST:
+    if isinstance(ended, events.Refused) and ended.code is events.MarketRefusalCode.UNKNOWN_REQUEST:
         return None
-    return _expected(ended, RequestEnded).outcome
+    return _expected(ended, events.RequestEnded).outcome
 
 
-def agreements() -> Dialogue[tuple[AgreementStanding, ...]]:
+def agreements() -> Dialogue[tuple[events.AgreementStanding, ...]]:
     """List everything that the user has bought."""
-    return _expected((yield ListAgreements()), AgreementsListed).agreements
+    return _expected((yield ListAgreements()), events.AgreementsListed).agreements
 
 
 def reservations(domain: str, *, everything: bool) -> Dialogue[tuple[Reservation, ...]]:
@@ -153,17 +130,17 @@ def reservations(domain: str, *, everything: bool) -> Dialogue[tuple[Reservation
 
 def approve(request_id: str, approved: bool) -> Dialogue[None]:
     """Answer `ApprovalAsked`; too late, it changes nothing."""
-    _expected((yield ev.OffersApproved(request_id, approved)), Done)
+    _expected((yield ev.OffersApproved(request_id, approved)), events.Done)
 
 
 def buy_quote(request_id: str, sellers: Sequence[tuple[int, str]]) -> Dialogue[None]:
     """Accept the offers of a quote: numbers of units with the addresses of the sellers."""
-    _expected((yield ev.OffersApproved(request_id, approved=True, sellers=tuple(sellers))), Done)
+    _expected((yield ev.OffersApproved(request_id, approved=True, sellers=tuple(sellers))), events.Done)
 
 
 def withdraw(request_id: str) -> Dialogue[None]:
     """Withdraw a running request."""
-    _expected((yield ev.RequestWithdrawn(request_id)), Done)
+    _expected((yield ev.RequestWithdrawn(request_id)), events.Done)
 
 
 def cancel(any_id: str, reason: str) -> Dialogue[tuple[Cancelled, ...]]:
@@ -187,12 +164,12 @@ def cancel(any_id: str, reason: str) -> Dialogue[tuple[Cancelled, ...]]:
     return (yield from _cancel_all(entries, reason))
 
 
-def _withdrawn(standing: RequestStanding) -> bool:
+def _withdrawn(standing: events.RequestStanding) -> bool:
     outcome = standing.outcome
     return outcome is not None and outcome.status is RequestStatus.REJECTED and not outcome.units
 
 
-def _cancel_all(entries: Sequence[AgreementStanding], reason: str) -> Dialogue[tuple[Cancelled, ...]]:
+def _cancel_all(entries: Sequence[events.AgreementStanding], reason: str) -> Dialogue[tuple[Cancelled, ...]]:
     found = []
     for entry in entries:
         ended = _expected((yield ev.AgreementCancelled(entry.agreement.agreement_id, reason)), CancellationEnded)
@@ -224,39 +201,39 @@ def resize_together(any_ids: Sequence[str], wish: AgreementResized) -> Dialogue[
     first, *others = dict.fromkeys(meant)
     ended = yield replace(wish, agreement_id=first, together=tuple(others))
     if others:
-        return tuple(map(results.resized_of, _expected(ended, ChangesEnded).outcomes))
+        return tuple(map(results.resized_of, _expected(ended, events.ChangesEnded).outcomes))
     return (results.resized_of(_expected(ended, ChangeEnded).outcome),)
 
 
-def jobs() -> Dialogue[tuple[JobStanding, ...]]:
+def jobs() -> Dialogue[tuple[events.JobStanding, ...]]:
     """List all jobs; those that have not ended are looked up at their resources where these answer."""
-    listed = _expected((yield ListJobs()), JobsListed).jobs
+    listed = _expected((yield ListJobs()), events.JobsListed).jobs
     found = []
     for job in listed:
         if job.status is not None and not job.has_ended:
             answer = yield ev.JobAsked("", job.order.job_id)
-            found.append(replace(job, status=answer) if isinstance(answer, JobStatus) else job)
+            found.append(replace(job, status=answer) if isinstance(answer, c.JobStatus) else job)
         else:
             found.append(job)
     return tuple(found)
 
 
-def _one_job(any_id: str) -> Dialogue[JobStanding]:
-    return one_job(_expected((yield ListJobs()), JobsListed).jobs, any_id)
+def _one_job(any_id: str) -> Dialogue[events.JobStanding]:
+    return one_job(_expected((yield ListJobs()), events.JobsListed).jobs, any_id)
 
 
-def job(any_id: str) -> Dialogue[JobStanding]:
+def job(any_id: str) -> Dialogue[events.JobStanding]:
     """Return a job by its id or the beginning of it, as its resource reports it."""
     found = yield from _one_job(any_id)
     if found.has_ended:
         return found
     answer = yield ev.JobAsked("", found.order.job_id)
-    if isinstance(answer, Refused) and found.slot == "cancelled":
+    if isinstance(answer, events.Refused) and found.slot == "cancelled":
         return found  # its resource has forgotten the slot
-    return replace(found, status=_expected(answer, JobStatus))
+    return replace(found, status=_expected(answer, c.JobStatus))
 
 
-def launch(any_id: str, work: Work, new_id: Callable[[str], str]) -> Dialogue[tuple[JobStanding, ...]]:
+def launch(any_id: str, work: Work, new_id: Callable[[str], str]) -> Dialogue[tuple[events.JobStanding, ...]]:
     """Order one job on each slot that an id means: an agreement, a reservation, or all units of a request.
 
     A slot that is a job in a queue may be ordered on before it starts and is paid. If an order is refused, the earlier
@@ -275,33 +252,33 @@ def launch(any_id: str, work: Work, new_id: Callable[[str], str]) -> Dialogue[tu
     orders = orders_of(active, work, new_id)
     for number, order in enumerate(orders):
         answer = yield from _ordered(order, work.archive)
-        if isinstance(answer, Refused):
+        if isinstance(answer, events.Refused):
             for before in orders[:number]:
                 yield ev.JobCancelled("", before.job_id)
             raise refused(answer)
-        _expected(answer, JobStatus)
+        _expected(answer, c.JobStatus)
     names = {order.job_id for order in orders}
-    listed = _expected((yield ListJobs()), JobsListed).jobs
+    listed = _expected((yield ListJobs()), events.JobsListed).jobs
     return tuple(each for each in listed if each.order.job_id in names)
 
 
-def _ordered(order: JobOrder, archive: bytes) -> Dialogue[Event]:
+def _ordered(order: c.JobOrder, archive: bytes) -> Dialogue[events.Event]:
     """Send the archive of inputs in pieces, then the order; returns the last answer."""
     for offset in range(0, len(archive), OUTPUT_CHUNK_BYTES):
         data = base64.b64encode(archive[offset : offset + OUTPUT_CHUNK_BYTES]).decode("ascii")
         answer = yield ev.JobInputSent("", order.job_id, order.agreement_id, offset, data)
-        if isinstance(answer, Refused):
+        if isinstance(answer, events.Refused):
             return answer
-        _expected(answer, JobOutput)
+        _expected(answer, c.JobOutput)
     return (yield ev.JobSubmitted(order))
 
 
-def cancel_job(any_id: str) -> Dialogue[JobStanding]:
+def cancel_job(any_id: str) -> Dialogue[events.JobStanding]:
     """Cancel a job; one that has ended stays as it is."""
     found = yield from _one_job(any_id)
     if found.has_ended:
         return found
-    return replace(found, status=_expected((yield ev.JobCancelled("", found.order.job_id)), JobStatus))
+    return replace(found, status=_expected((yield ev.JobCancelled("", found.order.job_id)), c.JobStatus))
 
 
 def job_output(any_id: str, name: str = STDOUT, offset: int = 0) -> Dialogue[bytes]:
@@ -310,7 +287,7 @@ def job_output(any_id: str, name: str = STDOUT, offset: int = 0) -> Dialogue[byt
     job_id = (yield from _one_job(any_id)).order.job_id
     found = bytearray()
     while True:
-        piece = _expected((yield ev.JobOutputAsked("", job_id, name, offset + len(found))), JobOutput)
+        piece = _expected((yield ev.JobOutputAsked("", job_id, name, offset + len(found))), c.JobOutput)
         data = base64.b64decode(piece.data)
         found += data
         if not data or offset + len(found) >= piece.size:
@@ -332,9 +309,9 @@ def job_news(any_id: str, name: str, offset: int) -> Dialogue[tuple[bytes, bool]
     if found.status is None or (found.status.started_at is None and not found.has_ended):
         return b"", found.has_ended
     answer = yield ev.JobOutputAsked("", found.order.job_id, name, offset)
-    if isinstance(answer, Refused) and found.status.started_at is None:
+    if isinstance(answer, events.Refused) and found.status.started_at is None:
         return b"", True  # it never started, so it has no output
-    data = base64.b64decode(_expected(answer, JobOutput).data)
+    data = base64.b64decode(_expected(answer, c.JobOutput).data)
     return data, found.has_ended and not data
 
 
@@ -343,7 +320,7 @@ def job_files(any_id: str) -> Dialogue[tuple[JobFile, ...]]:
     job_id = (yield from _one_job(any_id)).order.job_id
     found: list[JobFile] = []
     while True:
-        piece = _expected((yield ev.JobOutputAsked("", job_id, FOLDER, len(found))), JobOutput)
+        piece = _expected((yield ev.JobOutputAsked("", job_id, FOLDER, len(found))), c.JobOutput)
         more = files_of(base64.b64decode(piece.data))
         found += more
         if not more or len(found) >= piece.size:
@@ -379,18 +356,18 @@ def fetched(any_id: str, folder: Path, paths: Sequence[str] = ()) -> Dialogue[tu
     return saved
 
 
-def deposit(account_name: str, amount: int, memo: str, deposit_id: str) -> Dialogue[DepositMade]:
+def deposit(account_name: str, amount: int, memo: str, deposit_id: str) -> Dialogue[c.DepositMade]:
     """Credit an account, as the keeper."""
-    return _expected((yield ev.DepositOrdered(deposit_id, account_name, amount, memo)), DepositMade)
+    return _expected((yield ev.DepositOrdered(deposit_id, account_name, amount, memo)), c.DepositMade)
 
 
-def refund(any_id: str, reason: str) -> Dialogue[ChangePosted]:
+def refund(any_id: str, reason: str) -> Dialogue[c.ChangePosted]:
     """Refund what is left of an agreement's payments, as the keeper; again, it changes nothing."""
     paid = {trade.agreement_id for trade in (yield from overview(None, None)).trades if trade.kind == "payment"}
     found = matching(sorted(paid), any_id, lambda each: each)
     if len(found) > 1:
         raise not_one(f"agreement {any_id!r}", found)
-    return _expected((yield ev.RefundOrdered(found[0] if found else any_id, reason)), ChangePosted)
+    return _expected((yield ev.RefundOrdered(found[0] if found else any_id, reason)), c.ChangePosted)
 
 
 def changed(request: OwnerRequest) -> Dialogue[MarketChanged]:
@@ -398,6 +375,6 @@ def changed(request: OwnerRequest) -> Dialogue[MarketChanged]:
     return _expected((yield request), MarketChanged)
 
 
-def overview(since: Instant | None, until: Instant | None) -> Dialogue[MarketOverview]:
+def overview(since: Instant | None, until: Instant | None) -> Dialogue[c.MarketOverview]:
     """Ask for all accounts and all trading, as the keeper."""
-    return _expected((yield ev.OverviewAsked("", since, until)), MarketOverview)
+    return _expected((yield ev.OverviewAsked("", since, until)), c.MarketOverview)

@@ -16,7 +16,7 @@ from ramp.client.access import Access, find_market
 from ramp.client.asyncio_market import AsyncMarket
 from ramp.client.market import Market
 from ramp.client.swarm import OnEvent, start_detached, status, stop
-from ramp.entry_points import entry_points
+from ramp.entry_points import entry_points_by_name
 from ramp.errors import ConfigurationError
 from ramp.options import checked, nearest_name
 from ramp.runtime.configuration.file import load_config
@@ -81,11 +81,10 @@ def launch(
 
 
 def _transport(name: str) -> OpenTransport:
-    entries = {entry.name: entry for entry in entry_points(TRANSPORT_GROUP)}
+    entries = entry_points_by_name(TRANSPORT_GROUP)
     if name not in entries:
-        raise ConfigurationError(
-            f"unknown transport {name!r}{nearest_name(name, [*SERVERS, *sorted(entries)])}", key="transport"
-        )
+        near = nearest_name(name, [*SERVERS, *sorted(entries)])
+        raise ConfigurationError(f"unknown transport {name!r}{near}", key="transport")
     opened: OpenTransport = entries[name].load()
     return opened
 

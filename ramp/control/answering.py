@@ -11,30 +11,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from ramp.control.events import (
-    AgreementsListed,
-    AgreementStanding,
-    ChangesEnded,
-    Done,
-    Event,
-    JobsListed,
-    JobStanding,
-    MarketRefusalCode,
-    Refused,
-    RequestEnded,
-    RequestsListed,
-    RequestStanding,
-    by_request,
-)
+from ramp.control import events
 from ramp.control.requests import KeeperRequest, Submit, UserCommand
 from ramp.errors import ConfigurationError
-from ramp.model.contents import (
-    EnrolmentGranted,
-    JobRefused,
-    JobStatus,
-    NotUnderstood,
-    RequestRefused,
-)
+from ramp.model import contents as c
 from ramp.model.contents.jobs import limits_problem
 from ramp.model.instant import MILLISECOND, SECOND
 from ramp.protocol import events as ev
@@ -115,7 +95,7 @@ class Asked:
         return len(self.ended) == len(self.awaited)
 
     @property
-    def answer(self) -> Event:
+    def answer(self) -> events.Event:
         """The event for the owner, once all has come."""
         found = [self.ended[subject] for _, subject in self.awaited]
         match found:
@@ -124,8 +104,8 @@ class Asked:
             case [pr.CancellationEnded() | pr.ChangeEnded() as ended]:
                 return ended
             case []:
-                return Done()
-        return ChangesEnded(tuple(each.outcome for each in found if isinstance(each, pr.ChangeEnded)))
+                return events.Done()
+        return events.ChangesEnded(tuple(each.outcome for each in found if isinstance(each, pr.ChangeEnded)))
 
 
 def asked(request: UserCommand | KeeperRequest, new_id: Callable[[str], str], domain: str) -> Asked:
@@ -177,37 +157,38 @@ def full_name(name: str, domain: str) -> str:
     return name if "@" in name or not domain else f"{name}@{domain}"
 
 
-def answer(answered: pr.QueryAnswered) -> Event:
+def answer(answered: pr.QueryAnswered) -> events.Event:
     """Return the answer to a question, or the refusal."""
     found = answered.answer
     if found is None:
-        return Refused(MarketRefusalCode.NO_ANSWER, "no answer; check with `ramp ps` that the agent is up")
-    if isinstance(found, RequestRefused):
-        return Refused(MarketRefusalCode.BANK_REFUSED, f"the bank refuses: {found.detail or found.code}")
-    if isinstance(found, JobRefused):
-        return Refused(MarketRefusalCode.JOB_REFUSED, f"{found.code}: {found.detail}")
-    if isinstance(found, NotUnderstood):
-        return Refused(MarketRefusalCode.NOT_UNDERSTOOD, found.reason)
-    assert not isinstance(found, EnrolmentGranted), "only the owner of an agent asks this"
+        hint = "no answer; check with `ramp ps` that the agent is up"
+        return events.Refused(events.MarketRefusalCode.NO_ANSWER, hint)
+    if isinstance(found, c.RequestRefused):
+        return events.Refused(events.MarketRefusalCode.BANK_REFUSED, f"the bank refuses: {found.detail or found.code}")
+    if isinstance(found, c.JobRefused):
+        return events.Refused(events.MarketRefusalCode.JOB_REFUSED, f"{found.code}: {found.detail}")
+    if isinstance(found, c.NotUnderstood):
+        return events.Refused(events.MarketRefusalCode.NOT_UNDERSTOOD, found.reason)
+    assert not isinstance(found, c.EnrolmentGranted), "only the owner of an agent asks this"
     return found
 
 
-def unknown(request_id: str) -> Refused:
+def unknown(request_id: str) -> events.Refused:
     """Return the refusal for an unknown request."""
-    return Refused(MarketRefusalCode.UNKNOWN_REQUEST, f"unknown request {request_id}")
+    return events.Refused(events.MarketRefusalCode.UNKNOWN_REQUEST, f"unknown request {request_id}")
 
 
-def quote_over(request_id: str) -> Refused:
+def quote_over(request_id: str) -> events.Refused:
     """Return the refusal for a quote that cannot be bought."""
     reason = f"the quote {request_id} has no such offer any more; ask for a new one with `ramp quote`"
-    return Refused(MarketRefusalCode.QUOTE_OVER, reason)
+    return events.Refused(events.MarketRefusalCode.QUOTE_OVER, reason)
 
 
-def told(progress: pr.Progress, file_of: FileOf) -> Event | None:
+def told(progress: pr.Progress, file_of: FileOf) -> events.Event | None:
     """Return a party's progress as the event for its owner; None if it does not concern the owner."""
     if isinstance(progress, pr.RequestEnded):
         return ended(progress.outcome, file_of)
-    return progress if isinstance(progress, Event) else None
+    return progress if isinstance(progress, events.Event) else None
 
 
 def request_of(progress: pr.Progress) -> str:
@@ -221,18 +202,18 @@ def request_of(progress: pr.Progress) -> str:
             return ""
 
 
-def ended(outcome: RequestOutcome, file_of: FileOf) -> RequestEnded:
+def ended(outcome: RequestOutcome, file_of: FileOf) -> events.RequestEnded:
     """Return the event for the end of a request, with the files of the agreements."""
     files = {unit.agreement_id: _text(file_of(unit.agreement_id)) for unit in outcome.units if unit.agreement_id}
-    return RequestEnded(outcome, files)
+    return events.RequestEnded(outcome, files)
 
 
-def requests_of(party: UserParty) -> RequestsListed:
+def requests_of(party: UserParty) -> events.RequestsListed:
     """List all requests of a user."""
-    money = by_request(agreements_of(party, no_files, no_files).agreements)
-    return RequestsListed(
+    money = events.by_request(agreements_of(party, no_files, no_files).agreements)
+    return events.RequestsListed(
         tuple(
-            RequestStanding(
+            events.RequestStanding(
                 request_id,
                 purchase.stage,
                 purchase.doubt,
@@ -250,17 +231,17 @@ def requests_of(party: UserParty) -> RequestsListed:
     )
 
 
-def jobs_of(party: UserParty) -> JobsListed:
+def jobs_of(party: UserParty) -> events.JobsListed:
     """List all jobs of a user with their last known state."""
-    return JobsListed(
+    return events.JobsListed(
         tuple(
-            JobStanding(
+            events.JobStanding(
                 job.order,
                 job.request_id,
                 job.resource,
                 job.ordered_at,
-                job.word if isinstance(job.word, JobStatus) else None,
-                job.word if isinstance(job.word, JobRefused) else None,
+                job.word if isinstance(job.word, c.JobStatus) else None,
+                job.word if isinstance(job.word, c.JobRefused) else None,
                 party.agreement_state(job.order.agreement_id),
             )
             for job in party.jobs.known
@@ -268,12 +249,12 @@ def jobs_of(party: UserParty) -> JobsListed:
     )
 
 
-def agreements_of(party: UserParty, file_of: FileOf, payment_file_of: FileOf) -> AgreementsListed:
+def agreements_of(party: UserParty, file_of: FileOf, payment_file_of: FileOf) -> events.AgreementsListed:
     """List all agreements of a user."""
     doubts = party.doubts()
-    return AgreementsListed(
+    return events.AgreementsListed(
         tuple(
-            AgreementStanding(
+            events.AgreementStanding(
                 agreement,
                 party.agreement_state(agreement_id),
                 doubts.get(agreement_id, ""),

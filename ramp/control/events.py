@@ -15,33 +15,11 @@ from ramp.control.market_changes import MarketChanged
 from ramp.control.requests import by_wire_name
 from ramp.control.status import SwarmStatus
 from ramp.errors import ConfigurationError, DocumentError, MarketRefused, RampError
+from ramp.model import contents as c
 from ramp.model.agreement import Agreement, ContractChange
-from ramp.model.contents import (
-    AccountStatement,
-    ChangePosted,
-    DepositMade,
-    DirectoryListing,
-    JobOrder,
-    JobOutput,
-    JobRefused,
-    JobStatus,
-    MachineStatus,
-    MarketOverview,
-    SlotMoved,
-)
 from ramp.model.instant import Instant
+from ramp.protocol import progress as pr
 from ramp.protocol.outcome import ChangeOutcome, RequestOutcome
-from ramp.protocol.progress import (
-    ApprovalAsked,
-    CancellationEnded,
-    ChangeAdvanced,
-    ChangeEnded,
-    ClockCompared,
-    RoundClosed,
-    RoundOpened,
-    UnitAdvanced,
-    UnitMoved,
-)
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 
 
@@ -189,7 +167,7 @@ class AgreementStanding:
     file: str | None = None
     payment_file: str | None = None
     archived: bool = False
-    moved: SlotMoved | None = None
+    moved: c.SlotMoved | None = None
     amendments: tuple[ContractChange, ...] = ()
     refunded: int = 0
     cause: str = ""
@@ -254,7 +232,7 @@ class RequestsListed:
     """Every request, in the order of submission; and how the agent's clock compares with the bank's, where known."""
 
     requests: tuple[RequestStanding, ...]
-    clock: ClockCompared | None = None
+    clock: pr.ClockCompared | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,12 +253,12 @@ class JobStanding:
         slot: state of the agreement of its slot, as in `AgreementStanding`.
     """
 
-    order: JobOrder
+    order: c.JobOrder
     request_id: str
     resource: str
     ordered_at: Instant
-    status: JobStatus | None = None
-    refused: JobRefused | None = None
+    status: c.JobStatus | None = None
+    refused: c.JobRefused | None = None
     slot: str = "active"
 
     @property
@@ -298,33 +276,33 @@ class JobsListed:
 Progress = (
     Watching
     | Submitted
-    | RoundOpened
-    | RoundClosed
-    | ApprovalAsked
-    | UnitAdvanced
-    | UnitMoved
-    | ClockCompared
-    | ChangeAdvanced
+    | pr.RoundOpened
+    | pr.RoundClosed
+    | pr.ApprovalAsked
+    | pr.UnitAdvanced
+    | pr.UnitMoved
+    | pr.ClockCompared
+    | pr.ChangeAdvanced
 )
 """Events of a running request."""
 
 Last = (
     Welcome
     | RequestEnded
-    | CancellationEnded
-    | ChangeEnded
+    | pr.CancellationEnded
+    | pr.ChangeEnded
     | ChangesEnded
     | RequestsListed
     | AgreementsListed
     | JobsListed
-    | JobStatus
-    | JobOutput
-    | AccountStatement
-    | MachineStatus
-    | DirectoryListing
-    | DepositMade
-    | ChangePosted
-    | MarketOverview
+    | c.JobStatus
+    | c.JobOutput
+    | c.AccountStatement
+    | c.MachineStatus
+    | c.DirectoryListing
+    | c.DepositMade
+    | c.ChangePosted
+    | c.MarketOverview
     | MarketChanged
     | SwarmStatus
     | Done
@@ -341,7 +319,7 @@ EVENTS: Final[dict[str, type[Event]]] = by_wire_name(Event)
 def request_of(event: Event) -> str:
     """Return the id of the request that an event belongs to, or ""."""
     match event:
-        case RoundOpened() | RoundClosed() | ApprovalAsked() | UnitAdvanced():
+        case pr.RoundOpened() | pr.RoundClosed() | pr.ApprovalAsked() | pr.UnitAdvanced():
             return event.request_id
         case RequestEnded():
             return event.outcome.request_id

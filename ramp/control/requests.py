@@ -12,24 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, get_args
 
 from ramp.control.market_changes import OwnerRequest, ShowStatus
-from ramp.protocol.events import (
-    AccountAsked,
-    AgreementCancelled,
-    AgreementResized,
-    AuctionOptions,
-    DepositOrdered,
-    JobAsked,
-    JobCancelled,
-    JobInputSent,
-    JobOutputAsked,
-    JobSubmitted,
-    MachineAsked,
-    OffersApproved,
-    OverviewAsked,
-    RefundOrdered,
-    RequestWithdrawn,
-    ResourcesAsked,
-)
+from ramp.protocol import events as ev
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +34,7 @@ class Submit:
 
     document: str
     request_id: str = ""
-    options: AuctionOptions = field(default_factory=AuctionOptions)
+    options: ev.AuctionOptions = field(default_factory=ev.AuctionOptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,23 +64,23 @@ class ListJobs:
 
 
 Question = (
-    AccountAsked
-    | MachineAsked
-    | ResourcesAsked
-    | JobSubmitted
-    | JobAsked
-    | JobCancelled
-    | JobOutputAsked
-    | JobInputSent
+    ev.AccountAsked
+    | ev.MachineAsked
+    | ev.ResourcesAsked
+    | ev.JobSubmitted
+    | ev.JobAsked
+    | ev.JobCancelled
+    | ev.JobOutputAsked
+    | ev.JobInputSent
 )
 """Questions of a user to a party of the market, answered in one message."""
 
-UserCommand = OffersApproved | RequestWithdrawn | AgreementCancelled | AgreementResized | Question
+UserCommand = ev.OffersApproved | ev.RequestWithdrawn | ev.AgreementCancelled | ev.AgreementResized | Question
 
 UserRequest = Submit | Watch | ListRequests | ListAgreements | ListJobs | UserCommand
 """Requests of a user to its User Agent."""
 
-KeeperRequest = DepositOrdered | RefundOrdered | OverviewAsked
+KeeperRequest = ev.DepositOrdered | ev.RefundOrdered | ev.OverviewAsked
 """Requests of the market's keeper to its agent."""
 
 Request = Hello | UserRequest | KeeperRequest | OwnerRequest | ShowStatus

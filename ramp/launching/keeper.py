@@ -27,16 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from ramp.launching import worker
-from ramp.launching.processes import (
-    PR_SET_CHILD_SUBREAPER,
-    ControlGroup,
-    ask_kernel,
-    descendants,
-    end_descendants,
-    kill,
-    stopped,
-)
+from ramp.launching import processes, worker
 
 START_LIMIT_S: Final = 20.0
 """Timeout of the worker's start in seconds; then it is tried again."""
@@ -150,7 +141,7 @@ class Keeper:
     _heard: int = -1
     _worker: subprocess.Popen[bytes] | None = None
     _unsent: bytes = b""
-    _group: ControlGroup | None = None
+    _group: processes.ControlGroup | None = None
 
     @property
     def _record(self) -> Path:
@@ -183,13 +174,13 @@ class Keeper:
 
     def keep(self) -> None:
         """Keep the job until nothing of it is left."""
-        ask_kernel(PR_SET_CHILD_SUBREAPER, 1)
+        processes.ask_kernel(processes.PR_SET_CHILD_SUBREAPER, 1)
         self._heard, hearing = os.pipe()
         for end in (self._heard, hearing):
             os.set_blocking(end, False)
         signal.set_wakeup_fd(hearing, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        self._group = ControlGroup.made(f"ramp-{self._record.parent.name}:{self._record.name}")
+        self._group = processes.ControlGroup.made(f"ramp-{self._record.parent.name}:{self._record.name}")
         try:
             self._lived()
         finally:
@@ -228,7 +219,7 @@ class Keeper:
         detail = ""
         if not self._is_over():
             detail = "" if self._is_cancelled() else "its slot ended"
-            self._kill(descendants(os.getpid()), signal.SIGTERM)
+            self._kill(processes.descendants(os.getpid()), signal.SIGTERM)
             self._wait(self._is_over, limit_s=self.task.patience_s)
         if not self._end_all():
             detail = f"some of its processes did not end within {END_LIMIT_S:g} s"
@@ -270,7 +261,7 @@ class Keeper:
 
     def _is_held_up(self) -> bool:
         """Return whether a signal has ended or stopped the worker, which only its account can have sent."""
-        if self._was_stopped or stopped(descendants(os.getpid())):
+        if self._was_stopped or processes.stopped(processes.descendants(os.getpid())):
             return True
         self._wait(self._is_over, limit_s=RETRY_S)
         return self._status is not None and os.WIFSIGNALED(self._status)
@@ -328,13 +319,13 @@ class Keeper:
             self._group.kill()
         mark = f"RAMP_JOB={self._record.name}"
         if os.geteuid() in (0, self.task.uid):
-            kill(worker.carrying(mark, self.task.uid))
+            processes.kill(worker.carrying(mark, self.task.uid))
         else:
             self._ask_account([], mark, signal.SIGKILL)
-        return end_descendants(self._kill, self._is_over, END_LIMIT_S)
+        return processes.end_descendants(self._kill, self._is_over, END_LIMIT_S)
 
     def _kill(self, pids: list[int], sign: int = signal.SIGKILL) -> None:
-        refused = kill(pids, sign)
+        refused = processes.kill(pids, sign)
         if refused:
             self._ask_account(refused, "", sign)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ramp.entry_points import entry_points
+from ramp.entry_points import entry_points_by_name
 from ramp.errors import ConfigurationError, RampError
 from ramp.options import options_of, read_options
 
@@ -31,7 +31,7 @@ def found_terms(machines: Any) -> dict[str, dict[str, Any]]:
     for name, machine in machines.items() if isinstance(machines, Mapping) else ():
         if not isinstance(machine, Mapping) or "cores" in machine:
             continue
-        entry = next((each for each in entry_points(_GROUP) if each.name == machine.get("plugin")), None)
+        entry = entry_points_by_name(_GROUP).get(str(machine.get("plugin")))
         kind = None if entry is None else options_of(entry.load())
         options = machine.get("options", {})
         if kind is None or not hasattr(kind, "found_terms") or not isinstance(options, Mapping):

@@ -5,17 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ramp.model import contents as c
 from ramp.model.acl import Message
-from ramp.model.contents import (
-    AccountLine,
-    ChangePosted,
-    JobOrder,
-    OrderLine,
-    OrderState,
-    PaymentMade,
-    StatementLine,
-    TradeLine,
-)
 from ramp.model.contents.directory import RESOURCE_SERVICE
 from ramp.model.contents.jobs import JobState
 from ramp.model.instant import SECOND, Duration, Instant
@@ -138,7 +129,7 @@ class AgreementCancelled(Command):
 class JobSubmitted(Command):
     """The owner submits a job on a bought slot; the same job again changes nothing."""
 
-    order: JobOrder
+    order: c.JobOrder
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,14 +411,14 @@ class OrderStanding:
 
     order_id: str
     user: str
-    lines: tuple[OrderLine, ...]
+    lines: tuple[c.OrderLine, ...]
     valid_until: Instant
-    state: OrderState
+    state: c.OrderState
     code: str = ""
     detail: str = ""
-    transfers: tuple[PaymentMade, ...] = ()
-    refunds: tuple[ChangePosted, ...] = ()
-    awaited: tuple[OrderLine, ...] = ()
+    transfers: tuple[c.PaymentMade, ...] = ()
+    refunds: tuple[c.ChangePosted, ...] = ()
+    awaited: tuple[c.OrderLine, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -488,8 +479,8 @@ class OverviewLookedUp:
     """The ledger's answer to `LookUpOverview`."""
 
     call_id: str
-    accounts: tuple[AccountLine, ...]
-    trades: tuple[TradeLine, ...]
+    accounts: tuple[c.AccountLine, ...]
+    trades: tuple[c.TradeLine, ...]
     next_after: int
 
 
@@ -501,7 +492,7 @@ class AccountLookedUp:
     balance: int
     reserved: int
     credit_limit: int
-    lines: tuple[StatementLine, ...]
+    lines: tuple[c.StatementLine, ...]
     code: str = ""
     detail: str = ""
 

@@ -5,22 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
+from ramp.model import contents as c
 from ramp.model.agreement import ContractChange
-from ramp.model.contents import (
-    AccountStatement,
-    Bid,
-    ChangePosted,
-    DepositMade,
-    DirectoryListing,
-    EnrolmentGranted,
-    JobOutput,
-    JobRefused,
-    JobStatus,
-    MachineStatus,
-    MarketOverview,
-    NotUnderstood,
-    RequestRefused,
-)
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer
 from ramp.protocol.outcome import CancellationOutcome, ChangeOutcome, RequestOutcome, RoundRecord
@@ -55,7 +41,7 @@ class RoundClosed(Progress):
 
     request_id: str
     record: RoundRecord
-    best: tuple[tuple[int, Bid], ...]
+    best: tuple[tuple[int, c.Bid], ...]
     answered: tuple[tuple[str, Duration], ...] = ()
     called_again: int = 0
 
@@ -134,18 +120,18 @@ class ChangeEnded(Progress):
 
 
 Answer = (
-    AccountStatement
-    | MachineStatus
-    | DirectoryListing
-    | DepositMade
-    | ChangePosted
-    | MarketOverview
-    | JobStatus
-    | JobRefused
-    | JobOutput
-    | EnrolmentGranted
-    | RequestRefused
-    | NotUnderstood
+    c.AccountStatement
+    | c.MachineStatus
+    | c.DirectoryListing
+    | c.DepositMade
+    | c.ChangePosted
+    | c.MarketOverview
+    | c.JobStatus
+    | c.JobRefused
+    | c.JobOutput
+    | c.EnrolmentGranted
+    | c.RequestRefused
+    | c.NotUnderstood
 )
 """Answers to an owner's questions and the keeper's orders."""
 

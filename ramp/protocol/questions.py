@@ -8,17 +8,8 @@ from functools import partial
 from typing import Any, Protocol
 
 from ramp.errors import RemoteProtocolError
+from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
-from ramp.model.contents import (
-    AccountQuery,
-    AccountStatement,
-    Content,
-    DirectoryListing,
-    MarketOverview,
-    NotUnderstood,
-    RequestRefused,
-    TransferKind,
-)
 from ramp.model.contents.accounts import REPLAYED
 from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role
@@ -70,7 +61,7 @@ class Question:
     def __init__(
         self,
         send: Send,
-        ask: Callable[[int], Content],
+        ask: Callable[[int], c.Content],
         pace: Pace,
         now: Instant,
         *,
@@ -159,7 +150,7 @@ class Questions:
         self,
         query_id: str,
         receiver: str | Directories,
-        ask: Callable[[int], Content],
+        ask: Callable[[int], c.Content],
         now: Instant,
         *,
         role: Role | None = None,
@@ -188,19 +179,19 @@ class Questions:
     def ask_account(self, asked: AccountAsked, bank: str, now: Instant) -> list[Effect]:
         """Ask the bank for the own account."""
 
-        def query(tries: int) -> Content:
+        def query(tries: int) -> c.Content:
             nonce = asked.query_id if tries == 1 else f"{asked.query_id}{NONCE_MARK}{tries}"
-            return AccountQuery(nonce, self._name, asked.since, asked.until)
+            return c.AccountQuery(nonce, self._name, asked.since, asked.until)
 
         return self.ask(asked.query_id, bank, query, now, role=Role.BANK)
 
     def account_answered(
-        self, message: Message, answer: AccountStatement | RequestRefused, now: Instant
+        self, message: Message, answer: c.AccountStatement | c.RequestRefused, now: Instant
     ) -> list[Effect]:
         """Report the bank's answer to `ask_account`; raises as `answered`."""
-        if isinstance(answer, RequestRefused) and answer.code == REPLAYED:
+        if isinstance(answer, c.RequestRefused) and answer.code == REPLAYED:
             return []  # the network copied our query; the real answer follows
-        asked = answer.reference if isinstance(answer, RequestRefused) else answer.nonce
+        asked = answer.reference if isinstance(answer, c.RequestRefused) else answer.nonce
         return self.answered(asked.partition(NONCE_MARK)[0], message, answer, now)
 
     def answered(self, query_id: str, message: Message, answer: Answer, now: Instant) -> list[Effect]:
@@ -214,7 +205,7 @@ class Questions:
             return []
         question.on_message(message, now)
         pages = question.pages
-        if pages is not None and isinstance(answer, DirectoryListing | MarketOverview):
+        if pages is not None and isinstance(answer, c.DirectoryListing | c.MarketOverview):
             if not pages.add(answer):
                 return []
             if not pages.complete:
@@ -224,7 +215,7 @@ class Questions:
         self._open.drop(query_id)
         return [Report(QueryAnswered(query_id, answer))]
 
-    def not_understood(self, message: Message, answer: NotUnderstood) -> list[Effect]:
+    def not_understood(self, message: Message, answer: c.NotUnderstood) -> list[Effect]:
         """Report that the party asked cannot read an open question, or that it cannot be sent."""
         query_id = message.in_reply_to
         question = self._open.get(query_id)
@@ -241,10 +232,10 @@ class Questions:
         return [*effects, *self.drop(question.send.message.conversation_id)] if question.given_up else effects
 
 
-def unknown_agreements(statement: AccountStatement, known: Callable[[str], bool]) -> list[str]:
+def unknown_agreements(statement: c.AccountStatement, known: Callable[[str], bool]) -> list[str]:
     """Return the agreements of a statement that were paid, are not wholly refunded, and are not known."""
     left: dict[str, int] = {}
     for line in statement.lines:
-        if line.kind == TransferKind.PAYMENT or line.agreement_id in left:
+        if line.kind == c.TransferKind.PAYMENT or line.agreement_id in left:
             left[line.agreement_id] = left.get(line.agreement_id, 0) + line.amount
     return [agreement_id for agreement_id, amount in left.items() if amount and not known(agreement_id)]

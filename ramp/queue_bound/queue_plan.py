@@ -5,11 +5,11 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from importlib import metadata
 from typing import Final
 
 import numpy as np
 
+from ramp.entry_points import entry_points_by_name
 from ramp.errors import ConfigurationError
 from ramp.queue_bound.easy_plan import EXTRA, FREE, NEVER, SHADOW, TIME, Int64Array, plan_starts
 
@@ -27,10 +27,8 @@ _ROOM: Final = 64
 
 def fastest_planner() -> Planner:
     """Return `plan_starts`, compiled if a compiler is installed."""
-    for entry in metadata.entry_points(group=PLANNERS_GROUP, name="compiled"):
-        planner: Planner = entry.load()
-        return planner
-    return plan_starts
+    entry = entry_points_by_name(PLANNERS_GROUP).get("compiled")
+    return plan_starts if entry is None else entry.load()
 
 
 @dataclass(frozen=True, slots=True)

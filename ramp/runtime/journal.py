@@ -7,21 +7,24 @@ version is refused.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final, TypeVar, get_args
 
 import cattrs
 
 from ramp.errors import ConfigurationError, StateDamaged
 from ramp.model.instant import Instant
+from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.records import Record, reference_of
 from ramp.runtime.model_json import TYPE_TAG, model_converter
 from ramp.runtime.sqlite_file import FROM_BACKUP, damage_named, open_file, reading
 from ramp.runtime.storage_errors import storing
 
 JOURNAL_VERSION: Final = 1
+
+_R = TypeVar("_R", bound=Record)
 
 _SCHEMA: Final = (
     """
@@ -45,7 +48,7 @@ _NEWEST_AT: Final = "SELECT json_extract(record, '$.at') FROM journal ORDER BY s
 
 
 _REQUESTS: Final = """
-SELECT ended.reference, json_remove(json_extract(ended.record, '$.outcome'), '$.rounds', '$.others'), (
+SELECT json_set(json_extract(ended.record, '$.outcome'), '$.rounds', json('[]'), '$.others', json('[]')), (
     SELECT json_array_length(started.record, '$.request.units') FROM journal AS started
     WHERE started.archived AND started.kind = 'RequestStarted' AND started.reference = ended.reference
 )
@@ -125,18 +128,8 @@ class SqliteJournal:
         self._connection.close()
 
     def _read(self, query: str, *parameters: str) -> Sequence[Record]:
-        found: list[Record] = []
         with storing(self.path), damage_named(self.path, "the journal is broken"):
-            for row, text in self._connection.execute(query, parameters):
-                try:
-                    found.append(record_from_json(text))
-                except ConfigurationError as error:
-                    raise self._unreadable(row, error.reason) from error.__cause__
-        return tuple(found)
-
-    def _unreadable(self, row: int, reason: str) -> StateDamaged:
-        without = "to go on without that record, forgetting what it promised, delete that row of the table journal"
-        return StateDamaged(self.path, f"row {row} of the journal: {reason}", f"{FROM_BACKUP}; {without}")
+            return tuple(_parsed(self.path, self._connection.execute(query, parameters)))
 
 
 class Archive:
@@ -148,22 +141,20 @@ class Archive:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def of_reference(self, reference: str) -> Iterator[dict[str, Any]]:
-        """Yield the records of a reference in the order of writing, as JSON objects."""
-        query = "SELECT record FROM journal WHERE archived AND reference = ? ORDER BY sequence"
-        yield from (json.loads(text) for (text,) in self._rows(query, reference))
+    def of_reference(self, reference: str) -> list[Record]:
+        """Return the records of a reference in the order of writing."""
+        query = "SELECT sequence, record FROM journal WHERE archived AND reference = ? ORDER BY sequence"
+        return list(_parsed(self.path, self._rows(query, reference)))
 
-    def of_kind(self, kind: str) -> Iterator[dict[str, Any]]:
-        """Yield the records of a class in the order of writing, as JSON objects."""
-        query = "SELECT record FROM journal WHERE archived AND kind = ? ORDER BY sequence"
-        yield from (json.loads(text) for (text,) in self._rows(query, kind))
+    def of_kind(self, kind: type[_R]) -> Iterator[_R]:
+        """Yield the records of a class in the order of writing."""
+        query = "SELECT sequence, record FROM journal WHERE archived AND kind = ? ORDER BY sequence"
+        yield from _parsed(self.path, self._rows(query, kind.__name__))  # type: ignore[misc]
 
-    def requests(self) -> list[dict[str, Any]]:
-        """Return every request of a user, oldest first: `request_id`, `units`, and `outcome` without rounds."""
-        return [
-            {"request_id": request_id, "units": units or 0, "outcome": json.loads(outcome)}
-            for request_id, outcome, units in self._rows(_REQUESTS)
-        ]
+    def requests(self) -> list[tuple[RequestOutcome, int]]:
+        """Return how every request of a user ended, oldest first, without rounds; with its number of units."""
+        rows = self._rows(_REQUESTS)
+        return [(_converter().structure(json.loads(text), RequestOutcome), units or 0) for text, units in rows]
 
     def request_count(self) -> int:
         counted = self._rows(
@@ -217,6 +208,16 @@ _KINDS = frozenset(each.__name__ for each in get_args(Record))
 
 # Created at the first use: that takes as long as many imports, and most processes read no record.
 _converter = cache(model_converter)
+
+
+def _parsed(path: Path, rows: Iterable[tuple[int, str]]) -> Iterator[Record]:
+    without = "to go on without that record, forgetting what it promised, delete that row of the table journal"
+    for row, text in rows:
+        try:
+            yield record_from_json(text)
+        except ConfigurationError as error:
+            finding = f"row {row} of the journal: {error.reason}"
+            raise StateDamaged(path, finding, f"{FROM_BACKUP}; {without}") from error.__cause__
 
 
 def record_to_json(record: Record) -> str:

@@ -17,6 +17,8 @@ import logging
 import time
 import uuid
 import xml.etree.ElementTree as ElementTree
+from collections import deque
+from collections.abc import Iterable
 from typing import Any
 
 from ramp.errors import ConfigurationError, DocumentError, TransportError
@@ -25,10 +27,55 @@ from ramp.xmpp import spade_patches, wire
 from ramp.xmpp.address import sender_of
 from ramp.xmpp.behaviour import Agent, Courier, PresenceManager, TraceStore, UnmatchedMessages
 from ramp.xmpp.link import Link
-from ramp.xmpp.outbox import Outbox
 from ramp.xmpp.quotas import Complaints, SenderQuota
 from ramp.xmpp.settings import TransportSettings
 from ramp.xmpp.stream import MarketStream, tls_context
+
+OUTBOX_MESSAGES_MAX = 2_000
+"""Maximum number of messages kept while disconnected; a ten-round auction with 100 resources needs about 1 000."""
+
+OUTBOX_BYTES_MAX = 16_000_000
+"""Maximum length of all messages kept while disconnected, in characters; about 16 MB."""
+
+
+class Outbox:
+    """Stanzas in sending order."""
+
+    def __init__(self) -> None:
+        self._stanzas: deque[str] = deque()
+        self._size = 0
+
+    def __len__(self) -> int:
+        return len(self._stanzas)
+
+    def put(self, stanza: str) -> int:
+        """Append a stanza and return the number of dropped stanzas."""
+        self._stanzas.append(stanza)
+        self._size += len(stanza)
+        return self._shrink()
+
+    def put_first(self, stanzas: Iterable[str]) -> int:
+        """Put stanzas in front of all others, in their order, and return the number of dropped stanzas."""
+        for stanza in reversed(list(stanzas)):
+            self._stanzas.appendleft(stanza)
+            self._size += len(stanza)
+        return self._shrink()
+
+    def take(self) -> str | None:
+        """Remove and return the oldest stanza; None if the outbox is empty."""
+        if not self._stanzas:
+            return None
+        stanza = self._stanzas.popleft()
+        self._size -= len(stanza)
+        return stanza
+
+    def _shrink(self) -> int:
+        gone = 0
+        while len(self._stanzas) > OUTBOX_MESSAGES_MAX or (self._size > OUTBOX_BYTES_MAX and len(self._stanzas) > 1):
+            self.take()
+            gone += 1
+        return gone
+
 
 EARLY_MESSAGES_MAX = 1_000
 """Maximum number of messages kept until the behaviours run; a server delivers stored messages at the log-in."""

@@ -20,7 +20,7 @@ from ramp.rfql.encoded_message import EncodedMessage
 from ramp.servers import process as server_process
 from ramp.servers.embedded import EmbeddedServer
 from ramp.servers.process import free_port, probe_problem
-from ramp.xmpp import outbox
+from ramp.xmpp import transport as outbox
 from ramp.xmpp.link import LinkPolicy
 from tests.integration.transport.transport_party import CFP, LIMIT_S, parties, until
 

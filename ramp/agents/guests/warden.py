@@ -16,15 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NoReturn
 
-from ramp.launching.processes import (
-    PR_SET_CHILD_SUBREAPER,
-    PR_SET_PDEATHSIG,
-    ask_kernel,
-    descendants,
-    end_descendants,
-    kill,
-    memory_of,
-)
+from ramp.launching import processes
 
 WEIGH_EVERY_S: Final = 1.0
 """Pause in seconds between two sums of the memory of all processes of the guest."""
@@ -54,8 +46,8 @@ def divide(parent: int, channel: int, memory_mb: int) -> int | None:
         SystemExit: the agent's process has already ended.
     """
     signal.signal(signal.SIGTERM, _told_to_end)
-    ask_kernel(PR_SET_PDEATHSIG, signal.SIGTERM)
-    ask_kernel(PR_SET_CHILD_SUBREAPER, 1)
+    processes.ask_kernel(processes.PR_SET_PDEATHSIG, signal.SIGTERM)
+    processes.ask_kernel(processes.PR_SET_CHILD_SUBREAPER, 1)
     if os.getppid() != parent:
         raise SystemExit("the process that started this one has ended")
     warden = os.getpid()
@@ -75,7 +67,7 @@ def divide(parent: int, channel: int, memory_mb: int) -> int | None:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        end_descendants(kill, _bury, END_LIMIT_S)
+        processes.end_descendants(processes.kill, _bury, END_LIMIT_S)
 
 
 class _ToldToEnd(BaseException):
@@ -91,13 +83,13 @@ class _TooMuchMemory(BaseException):
 
 
 def _weigh(limit: int, *_: object) -> None:
-    if memory_of(descendants(os.getpid())) > limit:
+    if processes.memory_of(processes.descendants(os.getpid())) > limit:
         raise _TooMuchMemory
 
 
 def _become_guest(warden: int, memory_mb: int) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    ask_kernel(PR_SET_PDEATHSIG, signal.SIGKILL)
+    processes.ask_kernel(processes.PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != warden:
         os._exit(1)
     os.setsid()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -12,6 +11,7 @@ from ramp.batch.machine import SNAPSHOT_AGE_S
 from ramp.batch.waiting.job_queue import JobQueue
 from ramp.batch.waiting.learning import QueueLearning
 from ramp.batch.waiting.machine import KEEPING, QueueBoundMachine
+from ramp.entry_points import entry_points_by_name
 from ramp.errors import BatchSystemError, ConfigurationError, PluginError, StorageFailed
 from ramp.launching.acting import Acting
 from ramp.options import Bounds, read_options, takes
@@ -23,8 +23,6 @@ NAME: Final = QUEUE_BOUND
 
 QUEUES_GROUP: Final = "ramp.job_queues"
 """Entry points: callables `(PluginSettings) -> JobQueue`, whose options are those of the table `queue`."""
-
-OpenQueue = Callable[[PluginSettings], JobQueue]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +91,12 @@ def open_queue(settings: PluginSettings, options: QueueBoundOptions) -> JobQueue
         BatchSystemError: it cannot be asked now.
     """
     own = replace(settings, resource=f"{settings.resource}.queue", options=options.queue)
-    return _opened(options.system, f"{settings.resource}.system")(own)
-
-
-def _opened(name: str, key: str) -> OpenQueue:
-    found = {entry.name: entry for entry in metadata.entry_points(group=QUEUES_GROUP)}
-    if name not in found:
-        raise ConfigurationError(f"got {name!r}, expected one of {', '.join(sorted(found))}", key=key)
-    opened: OpenQueue = found[name].load()
-    return opened
+    found = entry_points_by_name(QUEUES_GROUP)
+    if options.system not in found:
+        wrong = f"got {options.system!r}, expected one of {', '.join(sorted(found))}"
+        raise ConfigurationError(wrong, key=f"{settings.resource}.system")
+    queue: JobQueue = found[options.system].load()(own)
+    return queue
 
 
 def _script(path: str, resource: str) -> str:

@@ -5,18 +5,16 @@ The archive is read from the journal's file, because the User Agent does not loa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from ramp.control.events import AgreementStanding, RequestStanding, by_request
-from ramp.model.agreement import Agreement, ContractChange
-from ramp.model.contents import SlotMoved
-from ramp.protocol.outcome import CancellationOutcome, RequestOutcome
+from ramp.protocol import records as rc
+from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.rules.auction_rule import PAPER_RULE
+from ramp.protocol.user.changing.history import History
 from ramp.runtime.journal import Archive
-from ramp.runtime.model_json import model_converter
 from ramp.runtime.state_folder import StateFolder
 
 PAST: Final = "past"
@@ -38,90 +36,52 @@ class PastRequests:
         """List all requests, oldest first, without rounds; raises `StateDamaged` for a damaged archive."""
         found = []
         money = by_request(self.agreements())
-        for request in self._archive.requests():
-            outcome = _outcome({"rounds": [], "others": [], **request["outcome"]})
-            found.append(
-                RequestStanding(
-                    request["request_id"],
-                    outcome.status,
-                    "",
-                    request["units"],
-                    outcome.started_at,
-                    outcome,
-                    archived=True,
-                    rule=outcome.rule or PAPER_RULE,
-                    charged=money.get(request["request_id"], (0, 0))[0],
-                    returned=money.get(request["request_id"], (0, 0))[1],
-                    name=outcome.name,
-                )
-            )
+        for outcome, units in self._archive.requests():
+            charged, returned = money.get(outcome.request_id, (0, 0))
+            rule = outcome.rule or PAPER_RULE
+            standing = RequestStanding(outcome.request_id, outcome.status, "", units, outcome.started_at, outcome)
+            standing = replace(standing, archived=True, rule=rule, name=outcome.name)
+            found.append(replace(standing, charged=charged, returned=returned))
         return tuple(found)
 
     def outcome(self, request_id: str) -> RequestOutcome | None:
         """Return the result of a request with its rounds; None if it is not archived."""
         records = self._archive.of_reference(request_id)
-        found = [record["outcome"] for record in records if record["type"] == "RequestConcluded"]
-        return _outcome(found[-1]) if found else None
+        return next((each.outcome for each in reversed(records) if isinstance(each, rc.RequestConcluded)), None)
 
     def agreements(self) -> tuple[AgreementStanding, ...]:
         """List all agreements: `past`, `cancelled`, `lost`, or `void` with its order."""
-        bought = {
-            unit["agreement_id"]
-            for concluded in self._archive.of_kind("RequestConcluded")
-            for unit in concluded["outcome"]["units"]
-        }
-        given_back = {
-            outcome.agreement_id: outcome
-            for concluded in self._archive.of_kind("CancellationConcluded")
-            if (outcome := _converter().structure(concluded["outcome"], CancellationOutcome)).done
-        }
-        amended = self._amended()
-        moved = {each["word"]["agreement_id"]: each["word"] for each in self._archive.of_kind("MoveHeard")}  # the last
+        bought = {unit.agreement_id for outcome, _ in self._archive.requests() for unit in outcome.units}
+        drawn_up = [agreement for asked in self._archive.of_kind(rc.FundsAsked) for agreement in asked.agreements]
+        history = History({agreement.agreement_id: agreement for agreement in drawn_up})
+        for proposed in self._archive.of_kind(rc.ChangeProposed):
+            history.propose(proposed.change)
+        for changed in self._archive.of_kind(rc.ChangeConcluded):
+            history.note(changed.outcome)
+        for cancelled in self._archive.of_kind(rc.CancellationConcluded):
+            history.note(cancelled.outcome)
+        moved = {heard.word.agreement_id: heard.word for heard in self._archive.of_kind(rc.MoveHeard)}  # the last
         found = []
-        for asked in self._archive.of_kind("FundsAsked"):
-            for plain in asked["agreements"]:
-                agreement = _converter().structure(plain, Agreement)
-                agreement_id = agreement.agreement_id
-                back = given_back.get(agreement_id)
-                state = PAST if agreement_id in bought else "void"
-                if back is not None:
-                    state = "lost" if back.cause else "cancelled"
-                word = moved.get(agreement_id)
-                found.append(
-                    AgreementStanding(
-                        agreement,
-                        state,
-                        file=_existing(self._state.agreement(self._user, agreement_id)),
-                        payment_file=_existing(self._state.payment(self._user, agreement_id)),
-                        archived=True,
-                        moved=_converter().structure(word, SlotMoved) if word else None,
-                        amendments=amended.get(agreement_id, ()),
-                        refunded=0 if back is None else back.refund,
-                        cause="" if back is None else back.cause,
-                    )
+        for agreement in drawn_up:
+            agreement_id = agreement.agreement_id
+            back = history.ended.get(agreement_id)
+            state = PAST if agreement_id in bought else "void"
+            if back is not None:
+                state = "lost" if back.cause else "cancelled"
+            found.append(
+                AgreementStanding(
+                    agreement,
+                    state,
+                    file=_existing(self._state.agreement(self._user, agreement_id)),
+                    payment_file=_existing(self._state.payment(self._user, agreement_id)),
+                    archived=True,
+                    moved=moved.get(agreement_id),
+                    amendments=history.posted(agreement_id),
+                    refunded=0 if back is None else back.refund,
+                    cause="" if back is None else back.cause,
                 )
+            )
         return tuple(found)
-
-    def _amended(self) -> dict[str, tuple[ContractChange, ...]]:
-        posted = {
-            (concluded["outcome"]["agreement_id"], concluded["outcome"]["number"])
-            for concluded in self._archive.of_kind("ChangeConcluded")
-            if concluded["outcome"]["done"]
-        }
-        found: dict[str, tuple[ContractChange, ...]] = {}
-        for proposed in self._archive.of_kind("ChangeProposed"):
-            amendment = _converter().structure(proposed["amendment"], ContractChange)
-            key = amendment.agreement_id
-            if (key, amendment.number) in posted and amendment not in found.get(key, ()):
-                found[key] = (*found.get(key, ()), amendment)
-        return found
-
-
-_converter = cache(model_converter)
-
-
-def _outcome(plain: Mapping[str, Any]) -> RequestOutcome:
-    return _converter().structure(plain, RequestOutcome)
 
 
 def _existing(path: Path) -> str | None:

@@ -14,16 +14,8 @@ from ramp.control.events import Event, RequestEnded, Submitted
 from ramp.control.headline import state_text
 from ramp.control.status import AgentStatus
 from ramp.model.instant import SECOND, Instant, iso
+from ramp.protocol import progress as pr
 from ramp.protocol.outcome import RequestOutcome
-from ramp.protocol.progress import (
-    ApprovalAsked,
-    CancellationEnded,
-    ChangeEnded,
-    RoundClosed,
-    RoundOpened,
-    UnitAdvanced,
-    UnitMoved,
-)
 
 AUCTIONS, AGENTS, MACHINES, LOG = KINDS = ("auctions", "agents", "machines", "log")
 """Kinds of events for `--only`."""
@@ -146,7 +138,7 @@ def _auction(event: Event) -> tuple[str, str, dict[str, Any]] | None:
     match event:
         case Submitted(request_id=request_id):
             return "submitted", request_id, {"request_id": request_id}
-        case RoundOpened():
+        case pr.RoundOpened():
             asked = dict(event.asked)
             fields: dict[str, Any] = {
                 "request_id": event.request_id,
@@ -157,24 +149,24 @@ def _auction(event: Event) -> tuple[str, str, dict[str, Any]] | None:
             called = count_text(event.resources, "resource")
             text = f"{event.request_id} round {event.round_number}: {_prices(asked)} to {called}"
             return "round_opened", text, fields
-        case RoundClosed():
+        case pr.RoundClosed():
             return "round_closed", *_round(event)
-        case ApprovalAsked():
+        case pr.ApprovalAsked():
             costs = sum(event.costs)
             text = f"{event.request_id} waits for its owner's approval of {amount_text(costs)}"
             return "approval_asked", text, {"request_id": event.request_id, "cost": amount_json(costs)}
-        case UnitAdvanced():
+        case pr.UnitAdvanced():
             fields = {"request_id": event.request_id, "unit": event.unit, "resource": event.resource}
             fields |= {"stage": event.stage, "detail": event.detail}
             detail = f": {event.detail}" if event.detail else ""
             return "unit", f"{event.request_id} unit {event.unit} at {event.resource} {event.stage}{detail}", fields
-        case UnitMoved():
+        case pr.UnitMoved():
             fields = {"request_id": event.request_id, "agreement_id": event.agreement_id, "resource": event.resource}
             fields |= {"placement": event.placement, "moved_at": iso(event.moved_at)}
             return "moved", f"{event.agreement_id} was moved by {event.resource} to {event.placement}", fields
         case RequestEnded(outcome=outcome):
             return "ended", *_outcome(outcome)
-        case CancellationEnded(outcome=cancelled):
+        case pr.CancellationEnded(outcome=cancelled):
             fields = {"agreement_id": cancelled.agreement_id, "done": cancelled.done}
             fields |= {"refund": amount_json(cancelled.refund), "code": cancelled.code}
             back = f"{amount_text(cancelled.refund)} refunded"
@@ -184,7 +176,7 @@ def _auction(event: Event) -> tuple[str, str, dict[str, Any]] | None:
                 f"{cancelled.detail or 'cancelled'}, {back}" if cancelled.done else f"not cancelled: {cancelled.detail}"
             )
             return "cancellation", f"{cancelled.agreement_id} {how}", fields
-        case ChangeEnded(outcome=changed):
+        case pr.ChangeEnded(outcome=changed):
             fields = {"agreement_id": changed.agreement_id, "amendment": changed.number, "done": changed.done}
             fields |= {"cores": changed.cores, "refund": amount_json(changed.refund), "code": changed.code}
             fields |= {"charge": amount_json(changed.charge)}
@@ -199,7 +191,7 @@ def _auction(event: Event) -> tuple[str, str, dict[str, Any]] | None:
             return None
 
 
-def _round(event: RoundClosed) -> tuple[str, dict[str, Any]]:
+def _round(event: pr.RoundClosed) -> tuple[str, dict[str, Any]]:
     record = event.record
     reasons = Counter(each.refusal.code.value for each in record.refusals)
     leaders: dict[str, dict[str, Any]] = {

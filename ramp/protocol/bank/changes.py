@@ -11,32 +11,15 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from ramp.errors import RemoteProtocolError
+from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import TERMINAL, ContractChange, Signed
-from ramp.model.contents import (
-    ChangePosted,
-    ChangeRefused,
-    ChangeWithdrawal,
-    RefundOrder,
-    RequestRefused,
-    Unverified,
-)
 from ramp.model.instant import Instant
 from ramp.model.money import credits_text
 from ramp.model.seal import Role
 from ramp.model.sizes.amended import order_line
+from ramp.protocol import effects as fx
 from ramp.protocol.belief import sealed_lately
-from ramp.protocol.effects import (
-    CountersignLine,
-    Effect,
-    LookUpAgreement,
-    PostChange,
-    Report,
-    Send,
-    VoidChange,
-    VoidOrder,
-    reply,
-)
 from ramp.protocol.events import ChangeDecided, OrderStanding
 from ramp.protocol.progress import KeeperOrdered
 from ramp.protocol.timing import Timing
@@ -54,9 +37,9 @@ BAD_SIGNATURE: Final = "bad_signature"
 def is_about(message: Message) -> bool:
     """Return whether a message asks for a change."""
     content = message.content
-    if isinstance(content, Unverified):
+    if isinstance(content, c.Unverified):
         return content.kind != "agreement"
-    return isinstance(content, ChangeWithdrawal | RefundOrder) or (
+    return isinstance(content, c.ChangeWithdrawal | c.RefundOrder) or (
         isinstance(content, Signed) and isinstance(content.body, ContractChange)
     )
 
@@ -68,7 +51,7 @@ def asked(
     timing: Timing,
     wait: Callable[[Message], str],
     orders: Mapping[str, OrderStanding],
-) -> Effect:
+) -> fx.Effect:
     """Return the question to the ledger about a change, or the answer if none is needed.
 
     A change of size from another sender, or without a signature, is answered NOT_UNDERSTOOD and decides nothing; its
@@ -87,13 +70,13 @@ def asked(
             withdrawal has no recent seal of its sender, or the keeper's order none of the keeper.
     """
     content = message.content
-    if isinstance(content, RefundOrder):
+    if isinstance(content, c.RefundOrder):
         seal = sealed_lately(message, Role.KEEPER, now, timing)
-        return PostChange(wait(message), content.agreement_id, None, False, seal.text)
-    if isinstance(content, ChangeWithdrawal):
+        return fx.PostChange(wait(message), content.agreement_id, None, False, seal.text)
+    if isinstance(content, c.ChangeWithdrawal):
         seal = sealed_lately(message, Role.USER, now, timing)
-        return VoidChange(wait(message), content.agreement_id, content.number, message.sender, seal.text)
-    if isinstance(content, Unverified):
+        return fx.VoidChange(wait(message), content.agreement_id, content.number, message.sender, seal.text)
+    if isinstance(content, c.Unverified):
         if content.kind == "cancellation":
             return _refuse(message, content.reference, TERMINAL, content.code, content.detail)
         raise RemoteProtocolError(f"invalid {content.kind}: {content.code}: {content.detail}")
@@ -115,7 +98,7 @@ def asked(
         raise RemoteProtocolError(f"the change names another bank: {body.bank}")
     if body.grows:
         return _paid_by_order(message, content, body, wait, orders.get(body.order_id))
-    return PostChange(wait(message), body.agreement_id, body, by_buyer, content.document)
+    return fx.PostChange(wait(message), body.agreement_id, body, by_buyer, content.document)
 
 
 def _paid_by_order(
@@ -124,38 +107,40 @@ def _paid_by_order(
     body: ContractChange,
     wait: Callable[[Message], str],
     order: OrderStanding | None,
-) -> Effect:
+) -> fx.Effect:
     if order is None:
-        return LookUpAgreement(wait(message), body.key)
+        return fx.LookUpAgreement(wait(message), body.key)
     if (body.key, message.sender) not in {(line.agreement_id, line.resource) for line in order.lines}:
         detail = "the amendment is not in its order"
         return _refuse(message, body.agreement_id, body.number, UNKNOWN_ORDER, detail)
     if (order.user, order.valid_until) != (body.user, body.valid_until) or order_line(body) not in order.lines:
         detail = "the amendment differs from its order"
         call_id = wait(message)
-        return VoidOrder(call_id, order.order_id, order.user, order.valid_until, BAD_TERMS, detail, signed.document)
-    return CountersignLine(wait(message), body.key, body.effective_at, signed.document)
+        return fx.VoidOrder(call_id, order.order_id, order.user, order.valid_until, BAD_TERMS, detail, signed.document)
+    return fx.CountersignLine(wait(message), body.key, body.effective_at, signed.document)
 
 
-def decided(found: ChangeDecided, message: Message, bank: str) -> list[Effect]:
+def decided(found: ChangeDecided, message: Message, bank: str) -> list[fx.Effect]:
     """Return the answers about a decided change: to the party that asked, and about an end also to the others."""
-    order = message.content if isinstance(message.content, RefundOrder) else None
+    order = message.content if isinstance(message.content, c.RefundOrder) else None
     if found.code and order is not None:
-        return [reply(message, Performative.REFUSE, RequestRefused(found.agreement_id, found.code, found.detail))]
+        return [fx.reply(message, Performative.REFUSE, c.RequestRefused(found.agreement_id, found.code, found.detail))]
     if found.code:
         return [_refuse(message, found.agreement_id, found.number, found.code, found.detail)]
     ordered_for = "" if order is None else order.reason
-    posted = ChangePosted(found.agreement_id, found.number, found.transfer_id, found.amount, ordered_for)
-    withdrawn = isinstance(message.content, ChangeWithdrawal)
-    effects: list[Effect] = [reply(message, Performative.INFORM if withdrawn else Performative.AGREE, posted)]
+    posted = c.ChangePosted(found.agreement_id, found.number, found.transfer_id, found.amount, ordered_for)
+    withdrawn = isinstance(message.content, c.ChangeWithdrawal)
+    effects: list[fx.Effect] = [fx.reply(message, Performative.INFORM if withdrawn else Performative.AGREE, posted)]
     if posted.is_terminal:
         others = [name for name in (found.user, found.resource) if name != message.sender]
-        effects += [Send(Message(Performative.INFORM, bank, name, message.conversation_id, posted)) for name in others]
+        effects += [
+            fx.Send(Message(Performative.INFORM, bank, name, message.conversation_id, posted)) for name in others
+        ]
     if order is not None:
         what = f"{credits_text(posted.refund)} credits of {order.agreement_id} to {found.user} ({order.reason})"
-        effects.append(Report(KeeperOrdered(message.sender, "refund", what)))
+        effects.append(fx.Report(KeeperOrdered(message.sender, "refund", what)))
     return effects
 
 
-def _refuse(message: Message, agreement_id: str, number: int, code: str, detail: str) -> Send:
-    return reply(message, Performative.REFUSE, ChangeRefused(agreement_id, number, code, detail))
+def _refuse(message: Message, agreement_id: str, number: int, code: str, detail: str) -> fx.Send:
+    return fx.reply(message, Performative.REFUSE, c.ChangeRefused(agreement_id, number, code, detail))

@@ -3,19 +3,8 @@
 from __future__ import annotations
 
 from ramp.errors import RemoteProtocolError
+from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
-from ramp.model.contents import (
-    AccountLine,
-    ChangePosted,
-    DepositMade,
-    DepositOrder,
-    MarketOverview,
-    NotUnderstood,
-    OverviewQuery,
-    RefundOrder,
-    RequestRefused,
-    TradeLine,
-)
 from ramp.model.instant import Instant
 from ramp.model.seal import Role
 from ramp.protocol.effects import Effect
@@ -41,19 +30,19 @@ class KeeperParty(Party):
         """
         match event:
             case DepositOrdered(deposit_id, account, amount, memo):
-                return self._order(deposit_id, DepositOrder(deposit_id, account, amount, memo), now)
+                return self._order(deposit_id, c.DepositOrder(deposit_id, account, amount, memo), now)
             case RefundOrdered(agreement_id, reason):
-                return self._order(agreement_id, RefundOrder(agreement_id, reason), now)
+                return self._order(agreement_id, c.RefundOrder(agreement_id, reason), now)
             case OverviewAsked(query_id, since, until):
                 pages = OverviewPages()
-                query = lambda _: OverviewQuery(query_id, since, until, pages.after)  # noqa: E731
+                query = lambda _: c.OverviewQuery(query_id, since, until, pages.after)  # noqa: E731
                 return self._questions.ask(query_id, self._bank, query, now, role=Role.BANK, pages=pages)
             case MessageReceived(message):
                 return self._on_message(message, now)
             case _:
                 return []
 
-    def _order(self, reference: str, order: DepositOrder | RefundOrder, now: Instant) -> list[Effect]:
+    def _order(self, reference: str, order: c.DepositOrder | c.RefundOrder, now: Instant) -> list[Effect]:
         role, performative = Role.BANK, Performative.REQUEST
         return self._questions.ask(reference, self._bank, lambda _: order, now, role=role, performative=performative)
 
@@ -61,13 +50,13 @@ class KeeperParty(Party):
         content = message.content
         match content:
             case (
-                DepositMade(deposit_id=reference)
-                | ChangePosted(agreement_id=reference)
-                | RequestRefused(reference=reference)
-                | MarketOverview(query_id=reference)
+                c.DepositMade(deposit_id=reference)
+                | c.ChangePosted(agreement_id=reference)
+                | c.RequestRefused(reference=reference)
+                | c.MarketOverview(query_id=reference)
             ):
                 return self._questions.answered(reference, message, content, now)
-            case NotUnderstood():
+            case c.NotUnderstood():
                 return self._questions.not_understood(message, content)
         raise RemoteProtocolError(f"{type(content).__name__} is not a message for a keeper")
 
@@ -77,10 +66,10 @@ class OverviewPages:
 
     def __init__(self) -> None:
         self.after = 0
-        self._accounts: list[AccountLine] = []
-        self._trades: list[TradeLine] = []
+        self._accounts: list[c.AccountLine] = []
+        self._trades: list[c.TradeLine] = []
 
-    def add(self, page: MarketOverview) -> bool:
+    def add(self, page: c.MarketOverview) -> bool:
         """Take the next page; return False for a copy."""
         first = page.trades[0].transfer_id if page.trades else ""
         if any(trade.transfer_id == first for trade in self._trades) or (
@@ -97,6 +86,6 @@ class OverviewPages:
         """Whether the page that was taken last is the last one."""
         return not self.after
 
-    def whole(self, last: MarketOverview) -> MarketOverview:
+    def whole(self, last: c.MarketOverview) -> c.MarketOverview:
         """Return the whole overview as one page."""
-        return MarketOverview(last.query_id, last.bank_time, tuple(self._accounts), tuple(self._trades))
+        return c.MarketOverview(last.query_id, last.bank_time, tuple(self._accounts), tuple(self._trades))

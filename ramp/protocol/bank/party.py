@@ -11,28 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ramp.errors import RemoteProtocolError
+from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import ORDER_VALIDITY_MAX, Agreement, ContractChange, Signed
-from ramp.model.contents import (
-    AccountQuery,
-    AccountStatement,
-    ChangeRefused,
-    ClockQuery,
-    ClockReading,
-    DepositMade,
-    DepositOrder,
-    MarketOverview,
-    NotUnderstood,
-    OrderRefused,
-    OrderState,
-    OrderWithdrawal,
-    OverviewQuery,
-    PaymentOrder,
-    PaymentQuery,
-    PaymentRefused,
-    RequestRefused,
-    Unverified,
-)
 from ramp.model.instant import HOUR, MINUTE, Instant
 from ramp.model.money import credits_text
 from ramp.model.price_paid import price_problem
@@ -42,7 +23,6 @@ from ramp.protocol import effects as fx
 from ramp.protocol import events as said
 from ramp.protocol.agreement_terms import order_lines
 from ramp.protocol.bank import changes
-from ramp.protocol.bank.answers import agreement_answer, agreement_of, announcements, order_answer
 from ramp.protocol.bank.changes import BAD_SIGNATURE, BAD_TERMS
 from ramp.protocol.belief import sealed_lately
 from ramp.protocol.conversations import Alarm, guarded
@@ -52,6 +32,74 @@ from ramp.protocol.party import Party
 from ramp.protocol.progress import KeeperOrdered
 from ramp.protocol.records import Record
 from ramp.protocol.timing import Timing, earliest
+
+
+def order_answer(order: OrderStanding, now: Instant) -> tuple[Performative, c.Content]:
+    """Return the answer to the buyer about an order."""
+    if order.state is c.OrderState.RESERVED:
+        left = order.valid_until - now
+        vote = c.FundsReserved(order.order_id, order.user, order.lines, left, order.valid_until, now)
+        return Performative.AGREE, vote
+    if order.state is c.OrderState.POSTED:
+        return Performative.INFORM, c.OrderPosted(order.order_id, order.transfers)
+    if order.state is c.OrderState.REFUSED:
+        return Performative.REFUSE, c.OrderRefused(order.order_id, order.code, order.detail)
+    return Performative.INFORM, c.OrderVoided(order.order_id, order.code, order.detail, order.awaited)
+
+
+def agreement_answer(order: OrderStanding, agreement_id: str) -> tuple[Performative, c.Content] | None:
+    """Return the answer about one agreement of an order; None while other agreements are awaited."""
+    refund = next((each for each in order.refunds if each.agreement_id == agreement_id), None)
+    if refund is not None:
+        return Performative.AGREE, refund
+    line = next((each for each in order.lines if each.agreement_id == agreement_id), None)
+    if order.state is c.OrderState.POSTED:
+        made = next(each for each in order.transfers if each.agreement_id == agreement_id)
+        return Performative.AGREE, _paid(line, made)
+    if order.state is c.OrderState.RESERVED:
+        return None
+    return Performative.REFUSE, _unpaid(line, c.PaymentRefused(agreement_id, order.code, order.detail))
+
+
+def _paid(line: c.OrderLine | None, made: c.PaymentMade) -> c.PaymentMade | c.ChangePosted:
+    named = None if line is None else line.amended
+    return made if named is None else c.ChangePosted(*named, made.transfer_id, made.amount)
+
+
+def _unpaid(line: c.OrderLine | None, refused: c.PaymentRefused) -> c.PaymentRefused | c.ChangeRefused:
+    named = None if line is None else line.amended
+    return refused if named is None else c.ChangeRefused(*named, refused.code, refused.detail)
+
+
+def announcements(order: OrderStanding) -> list[tuple[str, Performative, c.Content]]:
+    """Return the unrequested messages after an order was posted or voided."""
+    told: list[tuple[str, Performative, c.Content]] = []
+    if order.state is c.OrderState.VOIDED:
+        told.append(
+            (order.user, Performative.INFORM, c.OrderVoided(order.order_id, order.code, order.detail, order.awaited))
+        )
+        for line in order.lines:
+            refused = _unpaid(line, c.PaymentRefused(line.agreement_id, order.code, order.detail))
+            how = Performative.INFORM if isinstance(refused, c.PaymentRefused) else Performative.REFUSE
+            told.append((line.resource, how, refused))
+    for line, made in zip(order.lines, order.transfers, strict=False):
+        told.append((line.resource, Performative.AGREE, _paid(line, made)))
+    return told
+
+
+def agreement_of(content: c.Content) -> str:
+    """Return the agreement id that a resource or user asks about."""
+    match content:
+        case Signed(body=ContractChange() as change):
+            return change.key
+        case Signed(body=body):
+            return body.agreement_id
+        case c.PaymentQuery(agreement_id):
+            return agreement_id
+        case c.Unverified(reference=reference):
+            return reference
+    raise AssertionError(f"{type(content).__name__} does not ask about an agreement")
+
 
 BAD_PRICE = "bad_price"
 UNKNOWN = "unknown_agreement"
@@ -115,29 +163,29 @@ class BankParty(Party):
     def _on_message(self, message: Message, now: Instant) -> list[Effect]:
         content = message.content
         match content:
-            case PaymentOrder():
+            case c.PaymentOrder():
                 return self._on_order(message, content, now)
-            case OrderWithdrawal():
+            case c.OrderWithdrawal():
                 return self._on_withdrawal(message, content, now)
             case Signed(body=Agreement() as agreement):
                 return self._on_agreement(message, content, agreement, now)
-            case PaymentQuery(agreement_id):
+            case c.PaymentQuery(agreement_id):
                 return [fx.LookUpAgreement(self._wait(message), agreement_id)]
-            case ClockQuery(query_id):
-                return [reply(message, Performative.INFORM, ClockReading(query_id, now))]
-            case AccountQuery():
+            case c.ClockQuery(query_id):
+                return [reply(message, Performative.INFORM, c.ClockReading(query_id, now))]
+            case c.AccountQuery():
                 return self._on_account_query(message, content, now)
-            case DepositOrder() | OverviewQuery():
+            case c.DepositOrder() | c.OverviewQuery():
                 seal = sealed_lately(message, Role.KEEPER, now, self._timing)
                 return [_ordered(self._wait(message), content, seal.text)]
-            case Unverified():
+            case c.Unverified():
                 return self._on_unverified(message, content)
-            case NotUnderstood():
+            case c.NotUnderstood():
                 return []
             case _:
                 raise RemoteProtocolError(f"{type(content).__name__} is not a message for a bank")
 
-    def _on_order(self, message: Message, order: PaymentOrder, now: Instant) -> list[Effect]:
+    def _on_order(self, message: Message, order: c.PaymentOrder, now: Instant) -> list[Effect]:
         seal = sealed_lately(message, Role.USER, now, self._timing)
         # its agreement shows later whether it is for a queued job
         longest = QUEUE_WAIT_MAX if len(order.lines) == 1 else ORDER_VALIDITY_MAX
@@ -147,7 +195,7 @@ class BankParty(Party):
         reserve = fx.ReserveFunds(call_id, order.order_id, message.sender, order.lines, order.valid_until, seal.text)
         return [*self.tick(now), reserve]
 
-    def _on_withdrawal(self, message: Message, wish: OrderWithdrawal, now: Instant) -> list[Effect]:
+    def _on_withdrawal(self, message: Message, wish: c.OrderWithdrawal, now: Instant) -> list[Effect]:
         seal = sealed_lately(message, Role.USER, now, self._timing)
         if wish.valid_until > now + QUEUE_WAIT_MAX:
             return [self._too_long(message, wish.order_id)]
@@ -157,7 +205,7 @@ class BankParty(Party):
 
     def _too_long(self, message: Message, order_id: str) -> Send:
         most = f"{ORDER_VALIDITY_MAX // MINUTE} minutes, or for one queued job {QUEUE_WAIT_MAX // HOUR} hours"
-        refused = OrderRefused(order_id, BAD_TERMS, f"the bank reserves money for at most {most}")
+        refused = c.OrderRefused(order_id, BAD_TERMS, f"the bank reserves money for at most {most}")
         return reply(message, Performative.REFUSE, refused)
 
     def _on_agreement(self, message: Message, signed: Signed, agreement: Agreement, now: Instant) -> list[Effect]:
@@ -197,17 +245,17 @@ class BankParty(Party):
         call_id = self._wait(message)
         return [fx.VoidOrder(call_id, order.order_id, order.user, order.valid_until, code, detail, evidence)]
 
-    def _on_account_query(self, message: Message, query: AccountQuery, now: Instant) -> list[Effect]:
+    def _on_account_query(self, message: Message, query: c.AccountQuery, now: Instant) -> list[Effect]:
         """BalanceRequest: check that the owner sealed it recently."""
         role = message.seal.role if message.seal is not None else Role.USER
         seal = sealed_lately(message, Role.RESOURCE if role is Role.RESOURCE else Role.USER, now, self._timing)
         if query.account != message.sender:
-            refused = RequestRefused(query.nonce, NOT_OWN, "only the owner may see an account")
+            refused = c.RequestRefused(query.nonce, NOT_OWN, "only the owner may see an account")
             return [reply(message, Performative.REFUSE, refused)]
         call_id = self._wait(message)
         return [fx.LookUpAccount(call_id, query.nonce, query.account, seal.signed_at, query.since, query.until)]
 
-    def _on_unverified(self, message: Message, content: Unverified) -> list[Effect]:
+    def _on_unverified(self, message: Message, content: c.Unverified) -> list[Effect]:
         """Void the order of a document with invalid signatures, as its resource releases the slot."""
         for order in self._open.values():
             for line in order.lines:
@@ -225,7 +273,7 @@ class BankParty(Party):
         effects = self._changed(order, message)
         content = message.content
         match content:
-            case PaymentOrder() | OrderWithdrawal():
+            case c.PaymentOrder() | c.OrderWithdrawal():
                 performative, answer = order_answer(order, now)
                 return [*effects, reply(message, performative, answer)]
         answered = self._fate_of(message, order)
@@ -234,13 +282,13 @@ class BankParty(Party):
 
     def _changed(self, order: OrderStanding, message: Message | None) -> list[Effect]:
         """Keep open orders; tell all parties of an order that was just posted or voided."""
-        if order.state is OrderState.RESERVED:
+        if order.state is c.OrderState.RESERVED:
             self._keep(order)
             return []
         return self._announce(order, message) if self._close(order.order_id) else []
 
     def _announce(self, order: OrderStanding, message: Message | None) -> list[Effect]:
-        user_knows = message is not None and isinstance(message.content, OrderWithdrawal)
+        user_knows = message is not None and isinstance(message.content, c.OrderWithdrawal)
         return [
             Send(Message(performative, self.name, receiver, order.order_id, content))
             for receiver, performative, content in announcements(order)
@@ -261,11 +309,11 @@ class BankParty(Party):
     def _unknown(self, message: Message, stands: said.OrderStands) -> Send:
         content = message.content
         code, detail = stands.code or UNKNOWN, stands.detail or "no order contains it"
-        if isinstance(content, PaymentOrder | OrderWithdrawal):
-            return reply(message, Performative.REFUSE, OrderRefused(content.order_id, code, detail))
+        if isinstance(content, c.PaymentOrder | c.OrderWithdrawal):
+            return reply(message, Performative.REFUSE, c.OrderRefused(content.order_id, code, detail))
         if isinstance(content, Signed) and isinstance(content.body, ContractChange):
             body = content.body
-            unpaid = ChangeRefused(body.agreement_id, body.number, changes.UNKNOWN_ORDER, detail)
+            unpaid = c.ChangeRefused(body.agreement_id, body.number, changes.UNKNOWN_ORDER, detail)
             return reply(message, Performative.REFUSE, unpaid)
         return self._refuse(message, agreement_of(content), UNKNOWN, detail)
 
@@ -280,21 +328,21 @@ class BankParty(Party):
     def _on_deposit_posted(self, posted: said.DepositPosted) -> list[Effect]:
         message = self._asked.pop(posted.call_id)
         if posted.code:
-            refused = RequestRefused(posted.deposit_id, posted.code, posted.detail)
+            refused = c.RequestRefused(posted.deposit_id, posted.code, posted.detail)
             return [reply(message, Performative.REFUSE, refused)]
-        made = DepositMade(posted.deposit_id, posted.transfer_id, posted.amount)
-        assert isinstance(message.content, DepositOrder)
+        made = c.DepositMade(posted.deposit_id, posted.transfer_id, posted.amount)
+        assert isinstance(message.content, c.DepositOrder)
         what = f"{credits_text(posted.amount)} credits to {message.content.account} ({posted.deposit_id})"
         return [fx.Report(KeeperOrdered(message.sender, "deposit", what)), reply(message, Performative.AGREE, made)]
 
     def _on_account_looked_up(self, found: said.AccountLookedUp, now: Instant) -> list[Effect]:
         message = self._asked.pop(found.call_id)
         query = message.content
-        assert isinstance(query, AccountQuery)
+        assert isinstance(query, c.AccountQuery)
         if found.code:
-            refused = RequestRefused(query.nonce, found.code, found.detail)
+            refused = c.RequestRefused(query.nonce, found.code, found.detail)
             return [reply(message, Performative.REFUSE, refused)]
-        statement = AccountStatement(
+        statement = c.AccountStatement(
             query.nonce, query.account, found.balance, found.reserved, found.credit_limit, now, found.lines
         )
         return [reply(message, Performative.INFORM, statement)]
@@ -302,8 +350,8 @@ class BankParty(Party):
     def _on_overview_looked_up(self, found: said.OverviewLookedUp, now: Instant) -> list[Effect]:
         message = self._asked.pop(found.call_id)
         query = message.content
-        assert isinstance(query, OverviewQuery)
-        overview = MarketOverview(query.query_id, now, found.accounts, found.trades, found.next_after)
+        assert isinstance(query, c.OverviewQuery)
+        overview = c.MarketOverview(query.query_id, now, found.accounts, found.trades, found.next_after)
         return [reply(message, Performative.INFORM, overview)]
 
     # -- common --------------------------------------------------------------------------------------------------
@@ -327,13 +375,13 @@ class BankParty(Party):
         return call_id
 
     def _refuse(self, message: Message, agreement_id: str, code: str, detail: str) -> Send:
-        return reply(message, Performative.REFUSE, PaymentRefused(agreement_id, code, detail))
+        return reply(message, Performative.REFUSE, c.PaymentRefused(agreement_id, code, detail))
 
 
-def _ordered(call_id: str, order: DepositOrder | OverviewQuery, evidence: str) -> Effect:
+def _ordered(call_id: str, order: c.DepositOrder | c.OverviewQuery, evidence: str) -> Effect:
     """Return the question to the ledger for an order of the keeper."""
     match order:
-        case DepositOrder(deposit_id, account, amount, memo):
+        case c.DepositOrder(deposit_id, account, amount, memo):
             return fx.PostDeposit(call_id, deposit_id, account, amount, memo, evidence)
-        case OverviewQuery(_, since, until, after):
+        case c.OverviewQuery(_, since, until, after):
             return fx.LookUpOverview(call_id, since, until, after)

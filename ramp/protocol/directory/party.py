@@ -10,15 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ramp.errors import RemoteProtocolError
+from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
-from ramp.model.contents import (
-    Deregistration,
-    DirectoryListing,
-    DirectoryQuery,
-    NotUnderstood,
-    Registered,
-    Registration,
-)
 from ramp.model.contents.directory import ROLE_OF_SERVICE
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.machine_terms import StaticNeeds
@@ -126,24 +119,24 @@ class DirectoryParty(Party):
             return []
         message = event.message
         match message.content:
-            case Registration(service, lease, number, terms):
+            case c.Registration(service, lease, number, terms):
                 self._check(message, service, now)
                 changes = self.changes
                 highest = self._list(service, message.sender, number, lease, terms[0] if terms else None, now)
                 if highest == number and self.changes == changes:
                     return []  # a heartbeat; answer only new agents and too low numbers
-                return [reply(message, Performative.INFORM, Registered(service, highest))]
-            case Deregistration(service, number):
+                return [reply(message, Performative.INFORM, c.Registered(service, highest))]
+            case c.Deregistration(service, number):
                 self._check(message, service, now)
                 entry = self._entries.get(_key(service, message.sender))
                 if entry is not None and number > entry.number:
                     entry.number = number
                     self._strike_out(entry)
                 return []
-            case DirectoryQuery(query_id, service, after, needs):
+            case c.DirectoryQuery(query_id, service, after, needs):
                 self.tick(now)
                 return [reply(message, Performative.INFORM, self._page(query_id, service, after, needs))]
-            case NotUnderstood():
+            case c.NotUnderstood():
                 return []
             case _:
                 raise RemoteProtocolError(f"{type(message.content).__name__} is not a message for a directory")
@@ -185,13 +178,13 @@ class DirectoryParty(Party):
             self._listed[entry.service].remove(entry.name)
             self.changes += 1
 
-    def _page(self, query_id: str, service: str, after: str, needs: tuple[StaticNeeds, ...]) -> DirectoryListing:
+    def _page(self, query_id: str, service: str, after: str, needs: tuple[StaticNeeds, ...]) -> c.DirectoryListing:
         listed = self._listed.get(service)
         if listed is None:
-            return DirectoryListing(query_id, service, ())
+            return c.DirectoryListing(query_id, service, ())
         if needs:
-            return DirectoryListing(query_id, service, *listed.page_by_need(needs, after, PAGE_NAMES_MAX, UNFIT_MAX))
-        return DirectoryListing(query_id, service, *listed.page(after, PAGE_NAMES_MAX))
+            return c.DirectoryListing(query_id, service, *listed.page_by_need(needs, after, PAGE_NAMES_MAX, UNFIT_MAX))
+        return c.DirectoryListing(query_id, service, *listed.page(after, PAGE_NAMES_MAX))
 
 
 def _key(service: str, name: str) -> str:

@@ -9,15 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from ramp.errors import RemoteProtocolError
+from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
-from ramp.model.contents import (
-    Content,
-    EnrolmentRequest,
-    NotUnderstood,
-    RequestRefused,
-    RevocationNotice,
-    RevocationQuery,
-)
 from ramp.model.instant import MINUTE, SECOND, Duration, Instant
 from ramp.protocol.conversations import Alarm
 from ramp.protocol.effects import Effect, Report, Send, reply
@@ -112,26 +105,26 @@ class EnrolmentOffice(Party):
 
     def _on_message(self, message: Message, now: Instant) -> list[Effect]:
         match message.content:
-            case EnrolmentRequest() as request:
+            case c.EnrolmentRequest() as request:
                 if not self._attempts.allowed(message.sender, now):
                     return []  # a sealed answer costs more than the question, which is repeated
                 self._calls += 1
                 call_id = f"call-{self._calls}"
                 self._asked[call_id] = message
                 return [JudgeRequest(call_id, request)]
-            case RevocationQuery(query_id, number):
+            case c.RevocationQuery(query_id, number):
                 if self._list is None or not self._list.number or not self._queries.allowed(message.sender, now):
                     return []
                 return [reply(message, Performative.INFORM, self._notice(query_id, message.sender, number))]
-            case NotUnderstood():
+            case c.NotUnderstood():
                 return []
         raise RemoteProtocolError(f"{type(message.content).__name__} is not a message for an enrolment office")
 
-    def _on_judged(self, message: Message, answer: Content) -> list[Effect]:
+    def _on_judged(self, message: Message, answer: c.Content) -> list[Effect]:
         code, performative = "", Performative.INFORM
-        if isinstance(answer, RequestRefused):
+        if isinstance(answer, c.RequestRefused):
             code, performative = answer.code, Performative.REFUSE
-        assert isinstance(message.content, EnrolmentRequest), "only these are judged"
+        assert isinstance(message.content, c.EnrolmentRequest), "only these are judged"
         told = EnrolmentAnswered(message.sender, message.content.invitation_id, code)
         return [Report(told), reply(message, performative, answer)]
 
@@ -152,7 +145,7 @@ class EnrolmentOffice(Party):
             for member in read.members
         ]
 
-    def _notice(self, query_id: str, receiver: str, known: int) -> RevocationNotice:
+    def _notice(self, query_id: str, receiver: str, known: int) -> c.RevocationNotice:
         assert self._list is not None, "there is a list"
         pem = self._list.revocations if known < self._list.number else ""
-        return RevocationNotice(query_id, self._list.number, pem, self._list.reasons.get(receiver, ""))
+        return c.RevocationNotice(query_id, self._list.number, pem, self._list.reasons.get(receiver, ""))

@@ -9,46 +9,18 @@ void or refunded. A repeated message gets the same answer.
 from __future__ import annotations
 
 from ramp.errors import RemoteProtocolError
+from ramp.model import contents as c
 from ramp.model.agreement import Agreement, ContractChange, Signed
-from ramp.model.contents import (
-    ChangePosted,
-    ChangeRefused,
-    Commitment,
-    Content,
-    PaymentMade,
-    PaymentQuery,
-    PaymentRefused,
-)
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.price_paid import agreed_price_problem
 from ramp.model.seal import Seal
 from ramp.model.slot import Reservation
+from ramp.protocol import effects as fx
+from ramp.protocol import records as rc
 from ramp.protocol.agreement_terms import commitment_problem
-from ramp.protocol.effects import (
-    ConfirmSlot,
-    Effect,
-    LookUpSlot,
-    Persist,
-    QuoteSlots,
-    ReleaseSlot,
-    Report,
-    SaveAgreement,
-    Send,
-)
 from ramp.protocol.events import MachineInDoubt
 from ramp.protocol.progress import SlotLost
-from ramp.protocol.records import (
-    AgreementPaid,
-    AgreementReceived,
-    CancellationDropped,
-    CancellationReceived,
-    HoldIntended,
-    HoldMade,
-    Record,
-    SlotFailed,
-    SlotReleased,
-)
 from ramp.protocol.resource.participant_answers import ParticipantAnswers
 from ramp.protocol.timing import Pace, Retry, earliest, moved
 from ramp.protocol.transition_tables import ParticipantState
@@ -76,7 +48,7 @@ class Participant(ParticipantAnswers):
         account: the buyer's local account, or empty.
     """
 
-    def __init__(self, intended: HoldIntended, *, resource: str, bank: str, pace: Pace, account: str) -> None:
+    def __init__(self, intended: rc.HoldIntended, *, resource: str, bank: str, pace: Pace, account: str) -> None:
         super().__init__(intended, resource=resource, account=account)
         self._intended = intended
         self._bank = bank
@@ -92,37 +64,37 @@ class Participant(ParticipantAnswers):
 
     # -- entries -------------------------------------------------------------------------------------------------
 
-    def start(self, now: Instant, taken: str) -> list[Effect]:
+    def start(self, now: Instant, taken: str) -> list[fx.Effect]:
         """Record the intention and ask the plug-in for the slot, unless the resource has sold its cores (`taken`)."""
         self._enter(S.HOLDING, "Acceptance")
         self.deadline = self.until
         if taken:
-            return [Persist(self._intended), *self._not_held(RefusalCode.SLOT_TAKEN, taken, now)]
-        return [Persist(self._intended), self._hold()]
+            return [fx.Persist(self._intended), *self._not_held(RefusalCode.SLOT_TAKEN, taken, now)]
+        return [fx.Persist(self._intended), self._hold()]
 
-    def replay(self, record: Record) -> None:
-        if isinstance(record, HoldMade):
+    def replay(self, record: rc.Record) -> None:
+        if isinstance(record, rc.HoldMade):
             self.reservation_id, self.until = record.reservation_id, record.until
-        elif isinstance(record, AgreementReceived):
+        elif isinstance(record, rc.AgreementReceived):
             self.agreement = record.agreement
-        elif isinstance(record, AgreementPaid):
+        elif isinstance(record, rc.AgreementPaid):
             self._paid = record.payment, record.payment_seal
-        elif isinstance(record, CancellationReceived):
+        elif isinstance(record, rc.CancellationReceived):
             self._cancellation = record.cancellation
-        elif isinstance(record, CancellationDropped):
+        elif isinstance(record, rc.CancellationDropped):
             self._cancellation = None
-        elif isinstance(record, SlotFailed):
+        elif isinstance(record, rc.SlotFailed):
             self.failed = record
-        elif isinstance(record, SlotReleased):
+        elif isinstance(record, rc.SlotReleased):
             self.released = record
 
-    def recover(self, now: Instant) -> list[Effect]:
+    def recover(self, now: Instant) -> list[fx.Effect]:
         """Resume after a restart; every call to plug-in and bank may be repeated."""
         if self.released is not None:
             self._resume(S.RELEASED)
             # an earlier request may still reach the machine, unless the slot is over
             over = self.until if self.agreement is None else max(self.offer.end, self.size[1])
-            return [ReleaseSlot(self.offer.offer_id)] if now < over else []
+            return [fx.ReleaseSlot(self.offer.offer_id)] if now < over else []
         if self.failed is not None or (self._paid is not None and self._cancellation is not None):
             self._resume(S.ENDING)
             return [self._request(now)]
@@ -132,7 +104,7 @@ class Participant(ParticipantAnswers):
             return [self._request(now)] if now < max(self.offer.end, self.size[1]) else []
         if self.agreement is not None:
             self._resume(S.CONFIRMING)
-            return [ConfirmSlot(self.offer.offer_id)]
+            return [fx.ConfirmSlot(self.offer.offer_id)]
         # the clock may have been set back meanwhile
         self.until = self._time_promised = min(self.until, now + self._hold_time)
         if self.reservation_id:
@@ -143,7 +115,7 @@ class Participant(ParticipantAnswers):
         self.deadline = self.until
         return [self._hold()]
 
-    def on_timer(self, now: Instant) -> list[Effect]:
+    def on_timer(self, now: Instant) -> list[fx.Effect]:
         """End a hold (step 10), or ask machine or bank again."""
         if self.state in (S.HOLDING, S.HELD) and now >= self.until:
             reason = "no CONFIRM came while the slot was held"
@@ -174,7 +146,7 @@ class Participant(ParticipantAnswers):
 
     # -- the plug-in's answers -----------------------------------------------------------------------------------
 
-    def on_held(self, answer: Reservation | Refusal | MachineInDoubt, now: Instant) -> list[Effect]:
+    def on_held(self, answer: Reservation | Refusal | MachineInDoubt, now: Instant) -> list[fx.Effect]:
         """Vote after the plug-in's answer, or look the slot up."""
         if self.state is not S.HOLDING:
             return self._late(answer)
@@ -184,7 +156,7 @@ class Participant(ParticipantAnswers):
             return self._not_held(answer.code, answer.detail, now)
         return self._held(answer, now)
 
-    def on_confirmed(self, answer: Reservation | Refusal | MachineInDoubt, now: Instant) -> list[Effect]:
+    def on_confirmed(self, answer: Reservation | Refusal | MachineInDoubt, now: Instant) -> list[fx.Effect]:
         """Turn to the bank after the plug-in's answer, give up, or look the slot up."""
         if self.state is not S.CONFIRMING:
             return self._late(answer)
@@ -194,7 +166,7 @@ class Participant(ParticipantAnswers):
             return self._not_firm(answer.code, answer.detail, now)
         return self._firm(answer, now)
 
-    def _late(self, answer: Reservation | Refusal | MachineInDoubt) -> list[Effect]:
+    def _late(self, answer: Reservation | Refusal | MachineInDoubt) -> list[fx.Effect]:
         """Handle a late answer: after a release, release the slot again.
 
         The release may have overtaken the request that it undoes. In every other state the slot was found on the
@@ -202,9 +174,9 @@ class Participant(ParticipantAnswers):
         """
         if self.state is not S.RELEASED or isinstance(answer, Refusal):
             return []
-        return [ReleaseSlot(self.offer.offer_id)]
+        return [fx.ReleaseSlot(self.offer.offer_id)]
 
-    def on_looked_up(self, answer: Reservation | MachineInDoubt | None, now: Instant) -> list[Effect]:
+    def on_looked_up(self, answer: Reservation | MachineInDoubt | None, now: Instant) -> list[fx.Effect]:
         """Take the machine's answer about a slot in doubt; ask again while it cannot say."""
         asked_in, self._looked_up_in = self._looked_up_in, None
         if self.state is S.QUEUED:
@@ -226,32 +198,32 @@ class Participant(ParticipantAnswers):
             return self._firm(answer, now)
         if self._transient or (self._transient is None and not self._repeated):
             self._repeated = self._transient is None
-            return [ConfirmSlot(self.offer.offer_id)]
+            return [fx.ConfirmSlot(self.offer.offer_id)]
         detail = "the machine failed and has not confirmed the slot"
         return self._not_firm(RefusalCode.PLUGIN_FAILED, detail, now)
 
-    def _held(self, reservation: Reservation, now: Instant) -> list[Effect]:
+    def _held(self, reservation: Reservation, now: Instant) -> list[fx.Effect]:
         self._enter(S.HELD, SEEN)
         self._doubted = False
         self._retry.stop()
         self.reservation_id = reservation.reservation_id
         self.deadline = self.until
-        return [Persist(HoldMade(self.offer.offer_id, self.reservation_id, self.until, now)), self._agree(now)]
+        return [fx.Persist(rc.HoldMade(self.offer.offer_id, self.reservation_id, self.until, now)), self._agree(now)]
 
-    def _not_held(self, code: RefusalCode, detail: str, now: Instant) -> list[Effect]:
+    def _not_held(self, code: RefusalCode, detail: str, now: Instant) -> list[fx.Effect]:
         """Vote no; if the slot was taken, ask the machine for its next one first."""
         effects = self._release(code, detail, SEEN, now)
         if code is not RefusalCode.SLOT_TAKEN or self._intended.rule or self.offer.in_queue:
             return [*effects, self._refuse()]
         self._asks_for_next = True
-        return [*effects, QuoteSlots(NEXT + self.offer.offer_id, (self._quoted,))]
+        return [*effects, fx.QuoteSlots(NEXT + self.offer.offer_id, (self._quoted,))]
 
-    def on_next(self, instead: tuple[Offer, ...]) -> list[Effect]:
+    def on_next(self, instead: tuple[Offer, ...]) -> list[fx.Effect]:
         """Vote no with the offer of the machine's next slot, if there is one."""
         self._asks_for_next = False
         return [self._refuse(instead)]
 
-    def _firm(self, reservation: Reservation, now: Instant) -> list[Effect]:
+    def _firm(self, reservation: Reservation, now: Instant) -> list[fx.Effect]:
         if self.offer.in_queue and reservation.started_at is None:
             self._enter(S.QUEUED, SEEN)
             self._retry.begin(now)
@@ -260,7 +232,7 @@ class Participant(ParticipantAnswers):
         self._enter(S.SETTLING, SEEN)
         return [self._acknowledge(), self._request(now)]
 
-    def _on_queue_seen(self, answer: Reservation | MachineInDoubt | None, now: Instant) -> list[Effect]:
+    def _on_queue_seen(self, answer: Reservation | MachineInDoubt | None, now: Instant) -> list[fx.Effect]:
         """Request payment when the queued job has started; ask the bank after its deadline."""
         if answer is None:
             return self._not_firm(RefusalCode.NOT_DELIVERED, "the job ended without starting", now)
@@ -271,11 +243,11 @@ class Participant(ParticipantAnswers):
         self._await()
         return [self._to_bank()] if now >= self.agreed.valid_until else []
 
-    def _not_firm(self, code: RefusalCode, detail: str, now: Instant) -> list[Effect]:
+    def _not_firm(self, code: RefusalCode, detail: str, now: Instant) -> list[fx.Effect]:
         effects = self._release(code, detail, SEEN, now)
         return [*effects, self._failure(), self._failure_to_bank()]
 
-    def _in_doubt(self, doubt: MachineInDoubt, now: Instant) -> list[Effect]:
+    def _in_doubt(self, doubt: MachineInDoubt, now: Instant) -> list[fx.Effect]:
         """Look the slot up until the machine answers: at once after a permanent failure, else after a pause.
 
         If the request turns out undone, it is repeated after a transient failure and given up after a permanent one.
@@ -286,7 +258,7 @@ class Participant(ParticipantAnswers):
         later = self._look_up_later(now)
         return self._look_up() if doubt.transient is False else later
 
-    def _look_up_later(self, now: Instant) -> list[Effect]:
+    def _look_up_later(self, now: Instant) -> list[fx.Effect]:
         """Look the slot up after a pause that grows with every doubtful answer."""
         if self._retry.due is None:
             if self._doubted:
@@ -297,14 +269,14 @@ class Participant(ParticipantAnswers):
         self._await()
         return []
 
-    def _look_up(self) -> list[Effect]:
+    def _look_up(self) -> list[fx.Effect]:
         """Look the slot up now; one question at a time, as machines may be slow."""
         self._retry.stop()
         self._await()
         if self._looked_up_in is not None:
             return []  # an older question is open; the look-up is repeated after its answer
         self._looked_up_in = self.state
-        return [LookUpSlot(self.offer.offer_id)]
+        return [fx.LookUpSlot(self.offer.offer_id)]
 
     def _await(self) -> None:
         """Wait for the next try; a hold ends at its deadline whatever the machine says."""
@@ -312,13 +284,13 @@ class Participant(ParticipantAnswers):
 
     # -- the user's messages -------------------------------------------------------------------------------------
 
-    def on_acceptance(self, now: Instant) -> list[Effect]:
+    def on_acceptance(self, now: Instant) -> list[fx.Effect]:
         """Repeat the vote after a repeated acceptance."""
         if self.state is S.HELD:
             return [self._agree(now)]
         return [self._refuse()] if self.state is S.RELEASED and not self._asks_for_next else []
 
-    def on_hold_cancelled(self, seal: Seal, now: Instant) -> list[Effect]:
+    def on_hold_cancelled(self, seal: Seal, now: Instant) -> list[fx.Effect]:
         """Release a cancelled hold (step 9); ask the bank at once about a firm slot."""
         if self.state in (S.HOLDING, S.HELD):
             detail = "the user cancelled the hold"
@@ -330,7 +302,7 @@ class Participant(ParticipantAnswers):
             return [self._to_bank()]
         return [self._request(now)] if self.state is S.SETTLING else []
 
-    def on_commitment(self, commitment: Commitment, now: Instant) -> list[Effect]:
+    def on_commitment(self, commitment: c.Commitment, now: Instant) -> list[fx.Effect]:
         """Take the user's signed agreement with the bank's vote (step 8), for the first time or again.
 
         Raises:
@@ -352,13 +324,13 @@ class Participant(ParticipantAnswers):
             self._enter(S.CONFIRMING, "Commitment")
             self.agreement = signed
             self.deadline = None
-            record = AgreementReceived(self.offer.offer_id, signed, commitment.vote, commitment.vote_seal, now)
-            return [Persist(record), ConfirmSlot(self.offer.offer_id)]
+            record = rc.AgreementReceived(self.offer.offer_id, signed, commitment.vote, commitment.vote_seal, now)
+            return [fx.Persist(record), fx.ConfirmSlot(self.offer.offer_id)]
         if self.state in (S.QUEUED, S.SETTLING):
             return [self._acknowledge()]
         return [self._settled()] if self.state is S.SOLD else []
 
-    def on_cancellation(self, signed: Signed, now: Instant) -> list[Effect]:
+    def on_cancellation(self, signed: Signed, now: Instant) -> list[fx.Effect]:
         """Take the user's signed cancellation: the bank refunds, then the slot is released.
 
         Raises:
@@ -374,60 +346,60 @@ class Participant(ParticipantAnswers):
             return [self._refuse_end(body.agreement_id, "unknown_agreement", detail)]
         if self.state is S.SETTLING and self._cancellation is None:
             self._cancellation = signed
-            return [Persist(CancellationReceived(self.offer.offer_id, signed, now))]
+            return [fx.Persist(rc.CancellationReceived(self.offer.offer_id, signed, now))]
         if self.state is not S.SOLD:
             return []
         if now >= self.offer.start or self.offer.in_queue:
             return [self._refuse_end(body.agreement_id, "started", "the slot has already begun")]
         self._enter(S.ENDING, "ContractChange")
         self._cancellation = signed
-        return [Persist(CancellationReceived(self.offer.offer_id, signed, now)), self._request(now)]
+        return [fx.Persist(rc.CancellationReceived(self.offer.offer_id, signed, now)), self._request(now)]
 
-    def on_lost(self, code: RefusalCode, detail: str, now: Instant) -> list[Effect]:
+    def on_lost(self, code: RefusalCode, detail: str, now: Instant) -> list[fx.Effect]:
         """Report a sold slot as failed; the resource's signature makes the bank refund it."""
         if self.state is not S.SOLD:
             return []
         self._enter(S.ENDING, "SlotLost")
-        self.failed = SlotFailed(self.offer.offer_id, code, detail, now)
-        lost = Report(SlotLost(self.agreed.agreement_id, self.user, detail or code))
-        return [Persist(self.failed), self._failure(), self._request(now), lost]
+        self.failed = rc.SlotFailed(self.offer.offer_id, code, detail, now)
+        lost = fx.Report(SlotLost(self.agreed.agreement_id, self.user, detail or code))
+        return [fx.Persist(self.failed), self._failure(), self._request(now), lost]
 
     # -- the bank's answers --------------------------------------------------------------------------------------
 
-    def on_bank(self, content: Content, seal: Seal, now: Instant) -> list[Effect]:
+    def on_bank(self, content: c.Content, seal: Seal, now: Instant) -> list[fx.Effect]:
         """Take the bank's answer about payment or refund; repeated ones are ignored."""
-        if isinstance(content, PaymentMade) and self.state is S.SETTLING:
+        if isinstance(content, c.PaymentMade) and self.state is S.SETTLING:
             return self._on_paid(content, seal, now)
-        if isinstance(content, PaymentMade) and self.state is S.SOLD:
+        if isinstance(content, c.PaymentMade) and self.state is S.SOLD:
             self._still_sold(seal, now)
             return []
-        if isinstance(content, PaymentRefused) and self.state in (S.CONFIRMING, S.QUEUED, S.SETTLING):
+        if isinstance(content, c.PaymentRefused) and self.state in (S.CONFIRMING, S.QUEUED, S.SETTLING):
             detail = f"the bank refuses payment: {content.detail or content.code}"
             effects = self._release(RefusalCode.PAYMENT_REFUSED, detail, "PaymentRefused", now, seal=seal)
             if self._cancellation is None:
                 return [*effects, self._failure()]
             return [*effects, self._refuse_end(content.agreement_id, "not_active", detail)]
-        if isinstance(content, ChangePosted) and self.state is S.ENDING and self.failed is not None:
+        if isinstance(content, c.ChangePosted) and self.state is S.ENDING and self.failed is not None:
             return self._release(self.failed.code, self.failed.detail, "ChangePosted", now, content.refund, seal)
-        if isinstance(content, ChangePosted) and self.state in (S.ENDING, S.SOLD, S.SETTLING):
+        if isinstance(content, c.ChangePosted) and self.state in (S.ENDING, S.SOLD, S.SETTLING):
             # SOLD, SETTLING: the bank has refunded on the buyer's word alone, or on a copy of an earlier request
             detail = content.ordered_for or "cancelled by the user"
             return self._release(RefusalCode.CANCELLED, detail, "ChangePosted", now, content.refund, seal)
-        if isinstance(content, ChangeRefused) and self.state is S.ENDING and self.failed is None:
+        if isinstance(content, c.ChangeRefused) and self.state is S.ENDING and self.failed is None:
             self._enter(S.SOLD, "ChangeRefused")
             self._still_sold(seal, now)
             refused = self._refuse_end(content.agreement_id, content.code, content.detail)
             self._cancellation = None
-            return [Persist(CancellationDropped(self.offer.offer_id, seal, now)), refused]
+            return [fx.Persist(rc.CancellationDropped(self.offer.offer_id, seal, now)), refused]
         return []
 
-    def _on_paid(self, paid: PaymentMade, seal: Seal, now: Instant) -> list[Effect]:
+    def _on_paid(self, paid: c.PaymentMade, seal: Seal, now: Instant) -> list[fx.Effect]:
         self._retry.answered(now)
         self._paid = paid, seal
         assert self.agreement is not None
-        record = AgreementPaid(self.offer.offer_id, paid, seal, now)
+        record = rc.AgreementPaid(self.offer.offer_id, paid, seal, now)
         # The agreement first: after a crash between the two the bank is asked again, and both are written.
-        effects: list[Effect] = [SaveAgreement(paid.agreement_id, self.agreement, seal.text), Persist(record)]
+        effects: list[fx.Effect] = [fx.SaveAgreement(paid.agreement_id, self.agreement, seal.text), fx.Persist(record)]
         if self._cancellation is not None:
             self._enter(S.ENDING, "PaymentMade")
             return [*effects, self._request(now)]
@@ -452,22 +424,22 @@ class Participant(ParticipantAnswers):
         if signed.signers != (self.user,) or named != self.user:
             raise RemoteProtocolError("the document must be signed by the buyer only")
 
-    def _problem(self, commitment: Commitment) -> str:
+    def _problem(self, commitment: c.Commitment) -> str:
         if self.agreement is not None and commitment.agreement.body.agreement_id != self.agreed.agreement_id:
             return "the slot is already sold under another agreement"
         held, parties = (self.offer, self.unit, self.reservation_id), (self.user, self._resource, self._bank)
         return commitment_problem(commitment, held, parties)
 
-    def _request(self, now: Instant) -> Send:
+    def _request(self, now: Instant) -> fx.Send:
         self._retry.begin(now)
         self.deadline = self._retry.due
         return self._to_bank()
 
-    def _to_bank(self) -> Send:
+    def _to_bank(self) -> fx.Send:
         """Return the present question to the bank: payment, refund, or state of the sale."""
         if self.state is S.ENDING and self.failed is not None:
             return self._failure_to_bank()
-        asked: Signed | PaymentQuery = PaymentQuery(self.agreed.agreement_id)
+        asked: Signed | c.PaymentQuery = c.PaymentQuery(self.agreed.agreement_id)
         if self.state is S.SETTLING:
             assert self.agreement is not None
             asked = self.agreement
@@ -488,9 +460,9 @@ class Participant(ParticipantAnswers):
         now: Instant,
         refund: int = 0,
         seal: Seal | None = None,
-    ) -> list[Effect]:
+    ) -> list[fx.Effect]:
         self._enter(S.RELEASED, stimulus)
         self._stop_waiting()
         agreement_id = self.agreed.agreement_id if self.agreement is not None else ""
-        self.released = SlotReleased(self.offer.offer_id, agreement_id, code, detail, refund, seal, now)
-        return [Persist(self.released), ReleaseSlot(self.offer.offer_id)]
+        self.released = rc.SlotReleased(self.offer.offer_id, agreement_id, code, detail, refund, seal, now)
+        return [fx.Persist(self.released), fx.ReleaseSlot(self.offer.offer_id)]

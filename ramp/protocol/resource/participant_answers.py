@@ -4,19 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import TERMINAL, Agreement, Signed, end_of
-from ramp.model.contents import (
-    ChangeRefused,
-    Confirmed,
-    Content,
-    HoldCancelled,
-    HoldGranted,
-    HoldRefused,
-    PaymentMade,
-    PaymentQuery,
-    Settled,
-)
 from ramp.model.instant import Instant
 from ramp.model.offer import Offer, RefusalCode
 from ramp.model.request import Nodes
@@ -66,7 +56,7 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
         if intended.unit.gpus_per_node is not None and isinstance(intended.unit.cores, Nodes):
             nodes = intended.unit.cores.count
             self._quoted = replace(self._quoted, cores=Nodes(nodes, intended.offer.cores // nodes))
-        self._paid: tuple[PaymentMade, Seal] | None = None
+        self._paid: tuple[c.PaymentMade, Seal] | None = None
 
     @property
     def paid_at(self) -> Instant | None:
@@ -83,7 +73,7 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
     def _hold(self) -> HoldSlot:
         return HoldSlot(self.offer.offer_id, self._quoted, self._slot, self.until, self._account)
 
-    def _to_user(self, performative: Performative, content: Content) -> Send:
+    def _to_user(self, performative: Performative, content: c.Content) -> Send:
         return Send(
             Message(
                 performative,
@@ -96,7 +86,9 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
         )
 
     def _agree(self, now: Instant) -> Send:
-        granted = HoldGranted(self.conversation_id, self.offer.offer_id, self.reservation_id, max(0, self.until - now))
+        granted = c.HoldGranted(
+            self.conversation_id, self.offer.offer_id, self.reservation_id, max(0, self.until - now)
+        )
         return self._to_user(Performative.AGREE, granted)
 
     def _refuse(self, instead: tuple[Offer, ...] = ()) -> Send:
@@ -104,16 +96,16 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
         return self._refuse_for(self.released.code, self.released.detail, instead)
 
     def _refuse_for(self, code: RefusalCode, detail: str, instead: tuple[Offer, ...] = ()) -> Send:
-        refused = HoldRefused(self.conversation_id, self.offer.offer_id, code, detail, instead)
+        refused = c.HoldRefused(self.conversation_id, self.offer.offer_id, code, detail, instead)
         return self._to_user(Performative.REFUSE, refused)
 
     def _acknowledge(self) -> Send:
-        return self._to_user(Performative.CONFIRM, Confirmed(self.agreed.agreement_id, self.offer.offer_id))
+        return self._to_user(Performative.CONFIRM, c.Confirmed(self.agreed.agreement_id, self.offer.offer_id))
 
     def _settled(self) -> Send:
         assert self.agreement is not None
         assert self._paid is not None
-        proof = Settled(self.agreed.agreement_id, self.offer.offer_id, self.agreement, *self._paid)
+        proof = c.Settled(self.agreed.agreement_id, self.offer.offer_id, self.agreement, *self._paid)
         return self._to_user(Performative.INFORM, proof)
 
     def _failure(self) -> Send:
@@ -128,14 +120,14 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
         failure = self._failure().message
         return Send(replace(failure, receiver=self.agreed.bank, in_reply_to=""))
 
-    def _ask_bank(self, asked: Signed | PaymentQuery) -> Send:
-        performative = Performative.QUERY_REF if isinstance(asked, PaymentQuery) else Performative.REQUEST
+    def _ask_bank(self, asked: Signed | c.PaymentQuery) -> Send:
+        performative = Performative.QUERY_REF if isinstance(asked, c.PaymentQuery) else Performative.REQUEST
         to, name = self.agreed.bank, self.agreed.agreement_id
         return Send(Message(performative, self._resource, to, self.conversation_id, asked, reply_with=name))
 
     def _hold_cancelled(self) -> Send:
-        return self._to_user(Performative.INFORM, HoldCancelled(self.conversation_id, self.offer.offer_id))
+        return self._to_user(Performative.INFORM, c.HoldCancelled(self.conversation_id, self.offer.offer_id))
 
     def _refuse_end(self, agreement_id: str, code: str, detail: str) -> Send:
         """Refuse to end an agreement; the buyer asks the bank next."""
-        return self._to_user(Performative.REFUSE, ChangeRefused(agreement_id, TERMINAL, code, detail))
+        return self._to_user(Performative.REFUSE, c.ChangeRefused(agreement_id, TERMINAL, code, detail))

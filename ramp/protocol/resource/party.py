@@ -2,61 +2,24 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from functools import partial
+from typing import Final
 
 from ramp.errors import RemoteProtocolError
+from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import TERMINAL, Agreement, ContractChange, Signed
-from ramp.model.contents import (
-    Acceptance,
-    AccountStatement,
-    CallForProposals,
-    ChangeAgreed,
-    ChangeCall,
-    ChangePosted,
-    ChangeRefused,
-    ChangeWithdrawal,
-    ClockReading,
-    Commitment,
-    HoldCancelled,
-    HoldRefused,
-    MachineQuery,
-    NotUnderstood,
-    PaymentMade,
-    PaymentRefused,
-    Registered,
-    Rejection,
-    RequestRefused,
-    SlotMoveHeard,
-    Unverified,
-)
 from ramp.model.instant import Instant
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.seal import Role
 from ramp.model.slot import Slot
+from ramp.protocol import events as ev
 from ramp.protocol.belief import said_by, sealed_by, sealed_lately
 from ramp.protocol.clock_comparison import ClockComparison
 from ramp.protocol.conversations import Retention, guarded
-from ramp.protocol.effects import Archive, Effect, ForgetSlots, Send
-from ramp.protocol.events import (
-    AccountAsked,
-    ClockAsked,
-    Event,
-    JobFileRead,
-    JobSeen,
-    MachineDescribed,
-    MachineOpened,
-    MessageReceived,
-    SlotConfirmed,
-    SlotFreed,
-    SlotHeld,
-    SlotLookedUp,
-    SlotResized,
-    SlotsPriced,
-    SlotsQuoted,
-    SlotsTended,
-)
+from ramp.protocol.effects import Archive, DescribeMachine, Effect, ForgetSlots, Send, reply
 from ramp.protocol.party import Party
 from ramp.protocol.progress import ClockCompared
 from ramp.protocol.questions import Questions
@@ -64,7 +27,6 @@ from ramp.protocol.records import HoldIntended, ParticipantRecord, Record, SizeR
 from ramp.protocol.resource.directory_entry import DirectoryEntry
 from ramp.protocol.resource.jobs.job_desk import JobDesk, JobWord
 from ramp.protocol.resource.jobs.launching import LaunchTerms
-from ramp.protocol.resource.machine_queries import MachineQueries
 from ramp.protocol.resource.participant import NEXT, Participant
 from ramp.protocol.resource.quotas import Quotas, Unpaid
 from ramp.protocol.resource.releases import Releases
@@ -75,7 +37,40 @@ from ramp.protocol.resource.slots.size_desk import GrowthWord, SizeDesk
 from ramp.protocol.resource.tending import Tending
 from ramp.protocol.timing import Pace, Timing
 
-BankWord = PaymentMade | PaymentRefused | ChangePosted | ChangeRefused
+DESCRIBING_MAX: Final = 1_000
+"""Maximum waiting questions; the oldest are dropped, and repeated by their sender."""
+
+
+class MachineQueries:
+    """The open questions of one resource, the oldest first."""
+
+    def __init__(self) -> None:
+        self._open: OrderedDict[str, Message] = OrderedDict()
+        self._asked = 0
+
+    def ask(self, message: Message, query: c.MachineQuery) -> list[Effect]:
+        """Ask the machine under an id of our own, as two buyers may use the same."""
+        for asked in self._open.values():
+            if (asked.sender, asked.content) == (message.sender, query):
+                return []  # a copy; the machine is still at work on the first
+        self._asked += 1
+        call_id = f"describe-{self._asked}"
+        self._open[call_id] = message
+        if len(self._open) > DESCRIBING_MAX:
+            self._open.popitem(last=False)
+        return [DescribeMachine(call_id, query.horizon)]
+
+    def answered(self, call_id: str, snapshot: str) -> list[Effect]:
+        """Send the machine's answer to the buyer; ignored if the question was dropped."""
+        asked = self._open.pop(call_id, None)
+        if asked is None:
+            return []
+        assert isinstance(asked.content, c.MachineQuery)
+        status = c.MachineStatus(asked.content.query_id, snapshot)
+        return [reply(asked, Performative.INFORM, status)]
+
+
+BankWord = c.PaymentMade | c.PaymentRefused | c.ChangePosted | c.ChangeRefused
 """Messages of the bank about what the resource has sold."""
 
 
@@ -193,61 +188,63 @@ class ResourceParty(Party):
             elif isinstance(record, SizeRecord):
                 self.sizes.replay(record, self.participants[record.offer_id])
 
-    def handle(self, event: Event, now: Instant) -> list[Effect]:
+    def handle(self, event: ev.Event, now: Instant) -> list[Effect]:
         """Take a message or the plug-in's answer.
 
         Raises:
             RemoteProtocolError: if a message is not for a resource.
         """
-        if isinstance(event, MessageReceived):
+        if isinstance(event, ev.MessageReceived):
             message = event.message
-            if isinstance(message.content, CallForProposals):
+            if isinstance(message.content, c.CallForProposals):
                 return self._seller.on_call(message, message.content, now)
             return self._on_message(message, now)
-        if isinstance(event, SlotsQuoted | SlotsPriced):
+        if isinstance(event, ev.SlotsQuoted | ev.SlotsPriced):
             return guarded(event.call_id, partial(self._on_quotes, event, now))
         return self._on_event(event, now)
 
-    def _on_event(self, event: Event, now: Instant) -> list[Effect]:
+    def _on_event(self, event: ev.Event, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
         match event:
-            case MachineDescribed(call_id, snapshot):
+            case ev.MachineDescribed(call_id, snapshot):
                 effects = self._queries.answered(call_id, self._seller.described(snapshot))
-            case SlotHeld(key) | SlotConfirmed(key) | SlotLookedUp(key) if participant := self.participants.get(key):
+            case ev.SlotHeld(key) | ev.SlotConfirmed(key) | ev.SlotLookedUp(key) if (
+                participant := self.participants.get(key)
+            ):
                 effects = self._kept.act(participant, partial(told_of_slot, participant, event, now), now)
-                if isinstance(event, SlotLookedUp):
+                if isinstance(event, ev.SlotLookedUp):
                     effects += self.jobs.follow(participant, now)
-            case SlotFreed(key, answer):
+            case ev.SlotFreed(key, answer):
                 effects = self._releases.answered(key, now, in_doubt=answer is not None)
-            case JobSeen():
+            case ev.JobSeen():
                 effects = self.jobs.on_seen(event, now)
-            case JobFileRead():
+            case ev.JobFileRead():
                 effects = self.jobs.on_read(event)
-            case SlotResized():
+            case ev.SlotResized():
                 effects = self._kept.with_stranded(self.sizes.on_resized(event, now), now)
-            case SlotsTended(moved=moved):
+            case ev.SlotsTended(moved=moved):
                 effects = self._kept.tended(event, now) + self._tending.moved(moved, now)
-            case MachineOpened(source, tended):
+            case ev.MachineOpened(source, tended):
                 self._seller.source = source
                 self._tending.opened(tended=tended)
-            case AccountAsked():
+            case ev.AccountAsked():
                 effects = self._questions.ask_account(event, self._bank, now)
-            case ClockAsked(query_id):
+            case ev.ClockAsked(query_id):
                 effects = self._clock.ask(query_id, now)
         return effects
 
     def _on_heartbeat(self, now: Instant) -> list[Effect]:
         return self._entry.renew(now) + self._tending.look(now)
 
-    def _on_quotes(self, event: SlotsQuoted | SlotsPriced, now: Instant) -> list[Effect]:
+    def _on_quotes(self, event: ev.SlotsQuoted | ev.SlotsPriced, now: Instant) -> list[Effect]:
         """Hand an answer to the auction's seller, to the prices of additions, or to an offer whose slot was taken."""
         if event.call_id.startswith(NEXT):
             participant = self.participants.get(event.call_id.removeprefix(NEXT))
-            if participant is None or not isinstance(event, SlotsQuoted):
+            if participant is None or not isinstance(event, ev.SlotsQuoted):
                 return []
             return participant.on_next(self._next_offer(participant, event.answers[0], now))
         asked = self.sizes.prices if event.call_id.startswith(CALLS) else self._seller
-        if isinstance(event, SlotsQuoted):
+        if isinstance(event, ev.SlotsQuoted):
             return asked.on_quoted(event.call_id, event.answers, now)
         return asked.on_priced(event.call_id, event.prices, now)
 
@@ -289,28 +286,28 @@ class ResourceParty(Party):
         if isinstance(content, JobWord):
             return self._on_job(message, content, now)
         match content:
-            case Rejection(offer_id=offer_id):
+            case c.Rejection(offer_id=offer_id):
                 self._seller.rejected(offer_id, message.sender)
                 return []
-            case Acceptance():
+            case c.Acceptance():
                 return self._on_acceptance(message, content, now)
-            case HoldCancelled(offer_id=offer_id):
+            case c.HoldCancelled(offer_id=offer_id):
                 return self._on_hold_cancelled(message, offer_id, now)
-            case Commitment():
+            case c.Commitment():
                 return self._on_commitment(message, content, now)
-            case Signed(body=ContractChange()) | ChangeCall() | ChangeAgreed() | ChangeWithdrawal():
+            case Signed(body=ContractChange()) | c.ChangeCall() | c.ChangeAgreed() | c.ChangeWithdrawal():
                 return self._on_sold(message, content, now)
-            case MachineQuery():
+            case c.MachineQuery():
                 return self._queries.ask(message, content)
-            case AccountStatement() | RequestRefused() | ClockReading():
+            case c.AccountStatement() | c.RequestRefused() | c.ClockReading():
                 return self._on_reading(message, content, now)
-            case Registered(number=number):
+            case c.Registered(number=number):
                 self._entry.entered(message, number)
                 return []
-            case SlotMoveHeard() | NotUnderstood():
+            case c.SlotMoveHeard() | c.NotUnderstood():
                 self._tending.answered(message, content, now)
                 return []
-            case Unverified():
+            case c.Unverified():
                 raise RemoteProtocolError(
                     f"invalid {content.kind} {content.reference}: {content.code}: {content.detail}"
                 )
@@ -318,13 +315,13 @@ class ResourceParty(Party):
                 raise RemoteProtocolError(f"{type(content).__name__} is not a message for a resource")
 
     def _on_reading(
-        self, message: Message, content: AccountStatement | RequestRefused | ClockReading, now: Instant
+        self, message: Message, content: c.AccountStatement | c.RequestRefused | c.ClockReading, now: Instant
     ) -> list[Effect]:
-        if isinstance(content, ClockReading):
+        if isinstance(content, c.ClockReading):
             return self._clock.answered(message, content, now)
         return self._questions.account_answered(message, content, now)
 
-    def _on_acceptance(self, message: Message, acceptance: Acceptance, now: Instant) -> list[Effect]:
+    def _on_acceptance(self, message: Message, acceptance: c.Acceptance, now: Instant) -> list[Effect]:
         seal = sealed_lately(message, Role.USER, now, self._timing)
         participant = self.participants.get(acceptance.offer_id)
         if participant is not None:
@@ -347,8 +344,8 @@ class ResourceParty(Party):
         full = "" if offer.in_queue else self.sizes.booked.problem(offer.start, offer.end, offer.cores)
         return self._kept.act(participant, partial(participant.start, now, full), now)
 
-    def _hold_refused(self, message: Message, of: Acceptance | Offer, code: RefusalCode, detail: str = "") -> Send:
-        return self._reply(message, Performative.REFUSE, HoldRefused(of.request_id, of.offer_id, code, detail))
+    def _hold_refused(self, message: Message, of: c.Acceptance | Offer, code: RefusalCode, detail: str = "") -> Send:
+        return self._reply(message, Performative.REFUSE, c.HoldRefused(of.request_id, of.offer_id, code, detail))
 
     def _on_hold_cancelled(self, message: Message, offer_id: str, now: Instant) -> list[Effect]:
         seal = sealed_lately(message, Role.USER, now, self._timing)
@@ -357,9 +354,9 @@ class ResourceParty(Party):
             self._check_user(participant, message)
             return self._kept.act(participant, partial(participant.on_hold_cancelled, seal, now), now)
         self._seller.rejected(offer_id, message.sender)
-        return [self._reply(message, Performative.INFORM, HoldCancelled(message.conversation_id, offer_id))]
+        return [self._reply(message, Performative.INFORM, c.HoldCancelled(message.conversation_id, offer_id))]
 
-    def _on_commitment(self, message: Message, commitment: Commitment, now: Instant) -> list[Effect]:
+    def _on_commitment(self, message: Message, commitment: c.Commitment, now: Instant) -> list[Effect]:
         sealed_by(message, Role.USER)
         body = commitment.agreement.body
         assert isinstance(body, Agreement)
@@ -387,7 +384,7 @@ class ResourceParty(Party):
         if participant is not None:
             return self._kept.act(participant, partial(participant.on_cancellation, content, now), now)
         detail = "no slot is sold under this agreement"
-        unknown = ChangeRefused(body.agreement_id, TERMINAL, "unknown_agreement", detail)
+        unknown = c.ChangeRefused(body.agreement_id, TERMINAL, "unknown_agreement", detail)
         return [self._reply(message, Performative.REFUSE, unknown)]
 
     def _on_bank(self, message: Message, content: BankWord, now: Instant) -> list[Effect]:
@@ -395,7 +392,7 @@ class ResourceParty(Party):
         participant = self._kept.by_agreement.get(content.agreement_id)
         if participant is None:
             return []
-        if isinstance(content, ChangePosted | ChangeRefused) and content.number != TERMINAL:
+        if isinstance(content, c.ChangePosted | c.ChangeRefused) and content.number != TERMINAL:
             return self.sizes.on_bank(content, seal, participant, now)
         act = partial(participant.on_bank, content, seal, now)
         return self._kept.act(participant, act, now) + self.jobs.follow(participant, now)
@@ -412,7 +409,7 @@ class ResourceParty(Party):
             raise RemoteProtocolError("the offer was made to another user")
 
     def _reply(
-        self, message: Message, performative: Performative, content: HoldRefused | HoldCancelled | ChangeRefused
+        self, message: Message, performative: Performative, content: c.HoldRefused | c.HoldCancelled | c.ChangeRefused
     ) -> Send:
         to, about, reference = message.sender, message.conversation_id, message.reply_with
         return Send(Message(performative, self.name, to, about, content, in_reply_to=reference))

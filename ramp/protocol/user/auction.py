@@ -12,15 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ramp.errors import RemoteProtocolError, RuleFailed
+from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.called_terms import called_otherwise
-from ramp.model.contents import (
-    Bid,
-    CallForProposals,
-    DirectoryListing,
-    NotUnderstood,
-    Proposal,
-)
 from ramp.model.contents.directory import RESOURCE_SERVICE
 from ramp.model.instant import Duration, Instant
 from ramp.model.machine_terms import needs_of
@@ -122,7 +116,7 @@ class Auction(StateMachine[AuctionState]):
         self._named: set[tuple[str, str]] = set()
         self._shown: dict[Offer, int] = {}
         self._decided: frozenset[int] = frozenset()
-        self._last_bids: tuple[Bid, ...] = ()
+        self._last_bids: tuple[c.Bid, ...] = ()
 
     # -- entries -------------------------------------------------------------------------------------------------
 
@@ -140,22 +134,22 @@ class Auction(StateMachine[AuctionState]):
             RemoteProtocolError: if an auction does not expect the sender or the content.
         """
         content = message.content
-        if isinstance(content, DirectoryListing):
+        if isinstance(content, c.DirectoryListing):
             self._directories.said(message)
             return self._on_listing(content, now)
-        if isinstance(content, Proposal):
+        if isinstance(content, c.Proposal):
             # required if the rule shows the winner another's offer
             seal = message.seal if self.rule.pays_offer else sealed_by(message, Role.RESOURCE)
             return self._on_proposal(message, content, seal, now)
-        if isinstance(content, NotUnderstood):
+        if isinstance(content, c.NotUnderstood):
             if message.sender not in self._resources:
                 return []
             refusals = self._refused_all(RefusalCode.PLUGIN_FAILED, content.reason)
-            proposal = Proposal(self.conversation_id, self._round_number, refusals=refusals)
+            proposal = c.Proposal(self.conversation_id, self._round_number, refusals=refusals)
             return self._on_proposal(message, proposal, None, now)
         raise RemoteProtocolError(f"{type(content).__name__} is not a message of an auction")
 
-    def _on_listing(self, listing: DirectoryListing, now: Instant) -> list[Effect]:
+    def _on_listing(self, listing: c.DirectoryListing, now: Instant) -> list[Effect]:
         if self.state is not AuctionState.DISCOVERING:
             return []
         effects = self._discovery.on_listing(listing, now)
@@ -208,7 +202,7 @@ class Auction(StateMachine[AuctionState]):
         called = self._may_bid(state)  # the others have refused for good
         if self._silent.issuperset(called):
             self._silent.clear()  # the user's own line was down: the first answer must not end the round
-        call = CallForProposals(
+        call = c.CallForProposals(
             self.conversation_id,
             self._round_number,
             RequestForQuotation(tuple(self._asked.values())),
@@ -241,7 +235,7 @@ class Auction(StateMachine[AuctionState]):
             for resource in resources
         ]
 
-    def _on_proposal(self, message: Message, proposal: Proposal, seal: Seal | None, now: Instant) -> list[Effect]:
+    def _on_proposal(self, message: Message, proposal: c.Proposal, seal: Seal | None, now: Instant) -> list[Effect]:
         sender, bidding = message.sender, self._round
         if bidding is None or self.state not in (AuctionState.BIDDING, AuctionState.BEST_OFFERS):
             return []
@@ -275,7 +269,7 @@ class Auction(StateMachine[AuctionState]):
     def _refused_all(self, code: RefusalCode, detail: str) -> tuple[Refusal, ...]:
         return tuple(Refusal(number, code, detail=detail) for number in self._asked)
 
-    def _unusable(self, sender: str, proposal: Proposal, seal: Seal | None) -> str:
+    def _unusable(self, sender: str, proposal: c.Proposal, seal: Seal | None) -> str:
         """Return why a proposal cannot be passed on to a winner, or the empty string; record its offer ids.
 
         If one id named two offers, the winner could be shown the wrong one.

@@ -13,37 +13,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from ramp.errors import RemoteProtocolError
+from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, ContractChange, Signed
-from ramp.model.contents import (
-    Confirmed,
-    FundsReserved,
-    HoldRefused,
-    NotUnderstood,
-    OrderPosted,
-    OrderRefused,
-    OrderVoided,
-    OrderWithdrawal,
-    PaymentMade,
-    PaymentOrder,
-    Settled,
-)
 from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role, Seal
+from ramp.protocol import records as rc
 from ramp.protocol.agreement_terms import HeldUnit, order_lines
 from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Persist, SaveAgreement, Send, cancel_hold
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.outcome import BoughtUnit
-from ramp.protocol.records import (
-    CommitDecided,
-    FailureTold,
-    FundsAsked,
-    OrderClosed,
-    Record,
-    UnitSettled,
-    VoidAsked,
-)
 from ramp.protocol.timing import Pace, Retry, earliest, moved
 from ramp.protocol.transition_tables import CONFIRMATION, ConfirmationState
 from ramp.protocol.user.confirmed_unit import ConfirmedUnit, UnitStage, checked_failure
@@ -99,7 +79,7 @@ class Confirmation(StateMachine[ConfirmationState]):
         self._held_until = min((unit.held_until for unit in held), default=0)
         self._vote_seals = tuple(unit.seal for unit in held)
         self._units = {agreement.agreement_id: ConfirmedUnit(agreement, Retry(pace)) for agreement in agreements}
-        self._vote: tuple[FundsReserved, Seal] | None = None
+        self._vote: tuple[c.FundsReserved, Seal] | None = None
         self._to_bank = Retry(pace)
         self._asked_at: Instant = 0
         self._limit: Instant | None = None
@@ -127,24 +107,24 @@ class Confirmation(StateMachine[ConfirmationState]):
         margin = self._pace.timing.decision_margin
         self._limit = self._held_until - margin  # there is only one bank, so it may take as long as the holds last
         self._to_bank.begin(now)
-        asked = FundsAsked(self.conversation_id, self.order_id, self.agreements, self._vote_seals, now)
+        asked = rc.FundsAsked(self.conversation_id, self.order_id, self.agreements, self._vote_seals, now)
         return self._armed([Persist(asked), self._order(), *(unit.advanced() for unit in self._units.values())])
 
-    def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
+    def recover(self, records: Sequence[rc.Record], now: Instant) -> list[Effect]:
         """Resume an order from its records; without a decision it is voided."""
-        void: VoidAsked | None = None
+        void: rc.VoidAsked | None = None
         for record in records:
-            if isinstance(record, UnitSettled) and record.agreement_id in self._units:
+            if isinstance(record, rc.UnitSettled) and record.agreement_id in self._units:
                 unit = self._units[record.agreement_id]
                 unit.stage, unit.transfer_id = UnitStage.SETTLED, record.transfer_id
-            elif isinstance(record, FailureTold) and record.failure.body.agreement_id in self._units:
+            elif isinstance(record, rc.FailureTold) and record.failure.body.agreement_id in self._units:
                 unit = self._units[record.failure.body.agreement_id]
                 unit.stage, unit.failed = UnitStage.FAILED, record.failure
-            elif isinstance(record, CommitDecided) and record.order_id == self.order_id:
+            elif isinstance(record, rc.CommitDecided) and record.order_id == self.order_id:
                 self._vote = record.vote, record.vote_seal
-            elif isinstance(record, VoidAsked) and record.order_id == self.order_id:
+            elif isinstance(record, rc.VoidAsked) and record.order_id == self.order_id:
                 void = record
-            elif isinstance(record, OrderClosed) and record.order_id == self.order_id:
+            elif isinstance(record, rc.OrderClosed) and record.order_id == self.order_id:
                 return self._recover_posted(record.transfers)
         if self._all_settled:
             return self._recover_posted(())
@@ -167,11 +147,11 @@ class Confirmation(StateMachine[ConfirmationState]):
         """
         content = message.content
         match content:
-            case FundsReserved() | OrderRefused() | OrderPosted() | OrderVoided():
+            case c.FundsReserved() | c.OrderRefused() | c.OrderPosted() | c.OrderVoided():
                 if content.order_id != self.order_id:
                     return []  # an earlier attempt, which has ended
                 effects = self._on_bank(content, said_by(message, self._bank, Role.BANK), now)
-            case Confirmed() | Settled():
+            case c.Confirmed() | c.Settled():
                 unit = self._units.get(content.agreement_id)
                 if unit is None:
                     return []
@@ -180,9 +160,9 @@ class Confirmation(StateMachine[ConfirmationState]):
             case Signed(body=ContractChange(agreement_id=agreement_id)):
                 unit = self._units.get(agreement_id)
                 effects = [] if unit is None else self._on_failure(unit, content, now)
-            case HoldRefused():
+            case c.HoldRefused():
                 effects = self._on_hold_refused(message, content, now)
-            case NotUnderstood():
+            case c.NotUnderstood():
                 return []
             case _:
                 raise RemoteProtocolError(f"{type(content).__name__} is not a message of a commitment")
@@ -244,13 +224,13 @@ class Confirmation(StateMachine[ConfirmationState]):
     # -- the bank ------------------------------------------------------------------------------------------------
 
     def _order(self) -> Send:
-        order = PaymentOrder(self.order_id, order_lines(self.agreements), self.valid_until)
+        order = c.PaymentOrder(self.order_id, order_lines(self.agreements), self.valid_until)
         return self._request(order)
 
     def _withdrawal(self) -> Send:
-        return self._request(OrderWithdrawal(self.order_id, self.valid_until, self._reason))
+        return self._request(c.OrderWithdrawal(self.order_id, self.valid_until, self._reason))
 
-    def _request(self, content: PaymentOrder | OrderWithdrawal) -> Send:
+    def _request(self, content: c.PaymentOrder | c.OrderWithdrawal) -> Send:
         return Send(
             Message(
                 Performative.REQUEST,
@@ -263,27 +243,27 @@ class Confirmation(StateMachine[ConfirmationState]):
         )
 
     def _on_bank(
-        self, content: FundsReserved | OrderRefused | OrderPosted | OrderVoided, seal: Seal, now: Instant
+        self, content: c.FundsReserved | c.OrderRefused | c.OrderPosted | c.OrderVoided, seal: Seal, now: Instant
     ) -> list[Effect]:
         if self.state is S.ENDED:
             return []
-        if isinstance(content, FundsReserved):
+        if isinstance(content, c.FundsReserved):
             return self._on_reserved(content, seal, now) if self.state is S.RESERVING else []
-        if isinstance(content, OrderPosted):
+        if isinstance(content, c.OrderPosted):
             return self._on_posted(content, seal, now) if self.state is S.VOIDING else []
-        if isinstance(content, OrderRefused) and self.state is S.CONFIRMING:
+        if isinstance(content, c.OrderRefused) and self.state is S.CONFIRMING:
             return []  # a late copy: a reserved order cannot be refused
         self._to_bank.answered(now)
         detail = content.detail or content.code
         reason = self._reason or f"the bank refuses the order: {detail}"
         late = self._waits and content.code == ORDER_EXPIRED
-        if isinstance(content, OrderVoided) and not self._reason:
+        if isinstance(content, c.OrderVoided) and not self._reason:
             reason = f"the bank has voided the order: {detail}"
             reason += "; the job has not started by then, so you pay nothing" if late else ""
-        closed = OrderClosed(self.conversation_id, self.order_id, (), reason, seal, now)
+        closed = rc.OrderClosed(self.conversation_id, self.order_id, (), reason, seal, now)
         let_go = self.state is S.VOIDING and not self.decided  # voiding has cancelled the holds
         self._enter(S.ENDED, type(content).__name__)
-        if isinstance(content, OrderVoided) and self.decided and not late:
+        if isinstance(content, c.OrderVoided) and self.decided and not late:
             awaited = frozenset(line.resource for line in content.awaited)
             self._blamed = self._failed or awaited & self._blamed or awaited or self._blamed
         self.result = ConfirmationResult(False, reason, blamed=self._blamed, expired=content.code == ORDER_EXPIRED)
@@ -294,7 +274,7 @@ class Confirmation(StateMachine[ConfirmationState]):
                 effects.append(unit.advanced())
         return effects
 
-    def _on_reserved(self, vote: FundsReserved, seal: Seal, now: Instant) -> list[Effect]:
+    def _on_reserved(self, vote: c.FundsReserved, seal: Seal, now: Instant) -> list[Effect]:
         if (vote.user, vote.lines, vote.valid_until) != (self._user, order_lines(self.agreements), self.valid_until):
             raise RemoteProtocolError("the bank's vote is for another order")
         self._to_bank.answered(now)
@@ -305,17 +285,17 @@ class Confirmation(StateMachine[ConfirmationState]):
         self._enter(S.CONFIRMING, "FundsReserved")
         self._vote = vote, seal
         return [
-            Persist(CommitDecided(self.conversation_id, self.order_id, vote, seal, now)),
+            Persist(rc.CommitDecided(self.conversation_id, self.order_id, vote, seal, now)),
             *self._confirm_all(now),
         ]
 
-    def _on_posted(self, posted: OrderPosted, seal: Seal, now: Instant) -> list[Effect]:
+    def _on_posted(self, posted: c.OrderPosted, seal: Seal, now: Instant) -> list[Effect]:
         self._to_bank.answered(now)
         paid = {payment.agreement_id: payment.transfer_id for payment in posted.transfers}
         if paid.keys() != self._units.keys():
             raise RemoteProtocolError("the bank has posted another order")
         effects: list[Effect] = [
-            Persist(OrderClosed(self.conversation_id, self.order_id, posted.transfers, "", seal, now))
+            Persist(rc.OrderClosed(self.conversation_id, self.order_id, posted.transfers, "", seal, now))
         ]
         self._enter(S.ENDED, "OrderPosted")
         for agreement_id, unit in self._units.items():
@@ -326,7 +306,7 @@ class Confirmation(StateMachine[ConfirmationState]):
         self._conclude_posted()
         return effects
 
-    def _recover_posted(self, transfers: Sequence[PaymentMade]) -> list[Effect]:
+    def _recover_posted(self, transfers: Sequence[c.PaymentMade]) -> list[Effect]:
         """Resume a posted order; a void one is never resumed."""
         self._resume(S.ENDED)
         for payment in transfers:
@@ -346,7 +326,7 @@ class Confirmation(StateMachine[ConfirmationState]):
         for unit in self._units.values():
             unit.retry.stop()
         self._to_bank.begin(now)
-        return [Persist(VoidAsked(self.conversation_id, self.order_id, reason, now)), self._withdrawal()]
+        return [Persist(rc.VoidAsked(self.conversation_id, self.order_id, reason, now)), self._withdrawal()]
 
     @property
     def _failed(self) -> frozenset[str]:
@@ -378,8 +358,8 @@ class Confirmation(StateMachine[ConfirmationState]):
                 effects += [unit.confirm(*self._vote), unit.advanced()]
         return effects
 
-    def _on_resource(self, unit: ConfirmedUnit, content: Confirmed | Settled, now: Instant) -> list[Effect]:
-        if isinstance(content, Settled):
+    def _on_resource(self, unit: ConfirmedUnit, content: c.Confirmed | c.Settled, now: Instant) -> list[Effect]:
+        if isinstance(content, c.Settled):
             return self._settle(unit, content, now)
         if self.state is not S.CONFIRMING or unit.stage is not UnitStage.CONFIRMING:
             return []
@@ -395,11 +375,11 @@ class Confirmation(StateMachine[ConfirmationState]):
         body = checked_failure(failure, unit.agreement)
         unit.failed = failure
         return [
-            Persist(FailureTold(self.conversation_id, failure, now)),
+            Persist(rc.FailureTold(self.conversation_id, failure, now)),
             *self._fail(unit, body.reason or str(body.code), "ContractChange", now),
         ]
 
-    def _on_hold_refused(self, message: Message, refused: HoldRefused, now: Instant) -> list[Effect]:
+    def _on_hold_refused(self, message: Message, refused: c.HoldRefused, now: Instant) -> list[Effect]:
         """Take a refused CONFIRM: the resource has not accepted the agreement, so it can never claim the money."""
         unit = next(each for each in self._units.values() if each.agreement.offer.offer_id == refused.offer_id)
         said_by(message, unit.resource, Role.RESOURCE)
@@ -416,7 +396,7 @@ class Confirmation(StateMachine[ConfirmationState]):
             effects += self._void(reason, stimulus, now)
         return effects
 
-    def _settle(self, unit: ConfirmedUnit, settled: Settled, now: Instant) -> list[Effect]:
+    def _settle(self, unit: ConfirmedUnit, settled: c.Settled, now: Instant) -> list[Effect]:
         """Take the resource's proof of payment; after the end it is only saved."""
         if self.state is S.RESERVING:
             raise RemoteProtocolError("settling needs an agreement")
@@ -427,7 +407,7 @@ class Confirmation(StateMachine[ConfirmationState]):
             return kept if self.state is S.ENDED else []
         unit.stage, unit.transfer_id = UnitStage.SETTLED, payment.transfer_id
         unit.retry.answered(now)
-        record = UnitSettled(
+        record = rc.UnitSettled(
             self.conversation_id, agreement.agreement_id, payment.transfer_id, settled.agreement, seal, now
         )
         effects: list[Effect] = [*kept, Persist(record), unit.advanced()]

@@ -9,19 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement
-from ramp.model.contents import (
-    Content,
-    JobCancellation,
-    JobInputPiece,
-    JobOrder,
-    JobOutput,
-    JobOutputQuery,
-    JobQuery,
-    JobRefused,
-    JobStatus,
-)
 from ramp.model.instant import Instant
 from ramp.model.seal import Role
 from ramp.protocol.effects import Effect, Persist, Report
@@ -40,7 +30,7 @@ ORDER_MARK = "order/"
 """Prefix of an order's query id, before the job id."""
 
 JobCommand = JobSubmitted | JobAsked | JobCancelled | JobOutputAsked | JobInputSent
-JobAnswer = JobStatus | JobRefused | JobOutput
+JobAnswer = c.JobStatus | c.JobRefused | c.JobOutput
 
 
 @dataclass(slots=True)
@@ -54,9 +44,9 @@ class OwnJob:
 
     request_id: str
     resource: str
-    order: JobOrder
+    order: c.JobOrder
     ordered_at: Instant
-    word: JobStatus | JobRefused | None = None
+    word: c.JobStatus | c.JobRefused | None = None
 
 
 class OwnJobs:
@@ -115,17 +105,17 @@ class OwnJobs:
             return self._send_input(command, now)
         job = self._jobs.get(command.job_id)
         if job is None:
-            refused = JobRefused(command.job_id, "", UNKNOWN_JOB, "no job of this name has been ordered")
+            refused = c.JobRefused(command.job_id, "", UNKNOWN_JOB, "no job of this name has been ordered")
             return [Report(QueryAnswered(command.query_id, refused))]
         agreement_id = job.order.agreement_id
-        content: Content
+        content: c.Content
         match command:
             case JobAsked():
-                content, performative = JobQuery(command.job_id, agreement_id), Performative.QUERY_REF
+                content, performative = c.JobQuery(command.job_id, agreement_id), Performative.QUERY_REF
             case JobCancelled():
-                content, performative = JobCancellation(command.job_id, agreement_id), Performative.CANCEL
+                content, performative = c.JobCancellation(command.job_id, agreement_id), Performative.CANCEL
             case JobOutputAsked(_, _, name, offset):
-                content = JobOutputQuery(command.job_id, agreement_id, name, offset)
+                content = c.JobOutputQuery(command.job_id, agreement_id, name, offset)
                 performative = Performative.QUERY_REF
         return self._questions.ask(
             command.query_id, job.resource, lambda _: content, now, role=Role.RESOURCE, performative=performative
@@ -135,16 +125,16 @@ class OwnJobs:
         agreement = self._agreements.get(sent.agreement_id)
         if agreement is None:
             return [Report(QueryAnswered(sent.query_id, self._not_bought(sent.job_id, sent.agreement_id)))]
-        piece = JobInputPiece(sent.job_id, sent.agreement_id, sent.offset, sent.data)
+        piece = c.JobInputPiece(sent.job_id, sent.agreement_id, sent.offset, sent.data)
         role, performative = Role.RESOURCE, Performative.REQUEST
         return self._questions.ask(
             sent.query_id, agreement.resource, lambda _: piece, now, role=role, performative=performative
         )
 
-    def _not_bought(self, job_id: str, agreement_id: str) -> JobRefused:
-        return JobRefused(job_id, agreement_id, NOT_BOUGHT, f"{agreement_id} is not an active agreement")
+    def _not_bought(self, job_id: str, agreement_id: str) -> c.JobRefused:
+        return c.JobRefused(job_id, agreement_id, NOT_BOUGHT, f"{agreement_id} is not an active agreement")
 
-    def _submit(self, order: JobOrder, now: Instant) -> list[Effect]:
+    def _submit(self, order: c.JobOrder, now: Instant) -> list[Effect]:
         known = self._jobs.get(order.job_id)
         if known is not None and known.word is not None:
             return [Report(QueryAnswered(ORDER_MARK + order.job_id, known.word))]
@@ -181,20 +171,22 @@ class OwnJobs:
             return []
         effects = self._questions.answered(query_id, message, answer, now)
         job = self._jobs.get(answer.job_id)
-        if job is None or isinstance(answer, JobOutput):
+        if job is None or isinstance(answer, c.JobOutput):
             return effects
         ordering = query_id.startswith(ORDER_MARK)
-        if not _is_news(answer, job.word) or (isinstance(answer, JobRefused) and not ordering and job.word is not None):
+        if not _is_news(answer, job.word) or (
+            isinstance(answer, c.JobRefused) and not ordering and job.word is not None
+        ):
             return effects
         job.word = answer
-        is_final = isinstance(answer, JobRefused) or answer.state.is_final
+        is_final = isinstance(answer, c.JobRefused) or answer.state.is_final
         return [Persist(JobHeard(job.request_id, answer, now)), *effects] if is_final or ordering else effects
 
 
-def _is_news(answer: JobStatus | JobRefused, known: JobStatus | JobRefused | None) -> bool:
+def _is_news(answer: c.JobStatus | c.JobRefused, known: c.JobStatus | c.JobRefused | None) -> bool:
     """Return whether an answer replaces the known one: after a job's end only the delivery of its slot may follow."""
-    if known is None or isinstance(known, JobRefused):
+    if known is None or isinstance(known, c.JobRefused):
         return known is None
     if not known.state.is_final:
         return True
-    return isinstance(answer, JobStatus) and answer == replace(known, delivery=answer.delivery) != known
+    return isinstance(answer, c.JobStatus) and answer == replace(known, delivery=answer.delivery) != known

@@ -7,66 +7,24 @@ from dataclasses import replace
 from functools import partial
 
 from ramp.errors import RemoteProtocolError, RuleFailed
+from ramp.model import contents as c
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, ContractChange, Signed
-from ramp.model.contents import (
-    AccountStatement,
-    ChangePosted,
-    ClockReading,
-    DirectoryListing,
-    DirectoryQuery,
-    FundsReserved,
-    HoldCancelled,
-    HoldGranted,
-    MachineQuery,
-    MachineStatus,
-    NotUnderstood,
-    OrderPosted,
-    OrderRefused,
-    OrderVoided,
-    Proposal,
-    RequestRefused,
-    SlotMoved,
-)
 from ramp.model.instant import Instant
 from ramp.model.ports import IdSource
 from ramp.model.probable_start import request_problem
 from ramp.model.seal import Role
+from ramp.protocol import events as ev
+from ramp.protocol import records as rc
 from ramp.protocol.belief import sealed_by
 from ramp.protocol.clock_comparison import ClockComparison
 from ramp.protocol.conversations import Conversations, guarded
 from ramp.protocol.directory.discovery import Directories, ListingPages
 from ramp.protocol.effects import Effect, Report, cancel_hold
-from ramp.protocol.events import (
-    AccountAsked,
-    AgreementCancelled,
-    AgreementResized,
-    ClockAsked,
-    Event,
-    MachineAsked,
-    MessageReceived,
-    OffersApproved,
-    RequestSubmitted,
-    RequestWithdrawn,
-    ResourcesAsked,
-)
 from ramp.protocol.outcome import RequestOutcome, RequestStatus
 from ramp.protocol.party import Party
 from ramp.protocol.progress import ClockCompared, RecordsMissing, RequestEnded
 from ramp.protocol.questions import Questions
-from ramp.protocol.records import (
-    AcceptanceAsked,
-    CommitDecided,
-    FailureTold,
-    FundsAsked,
-    OrderClosed,
-    Record,
-    RequestConcluded,
-    RequestRecord,
-    RequestStarted,
-    UnitSettled,
-    VoidAsked,
-)
 from ramp.protocol.rules.auction_rule import PAPER_RULE, AuctionRule
 from ramp.protocol.rules.checked_rule import CheckedRule, RuleBook
 from ramp.protocol.timing import Pace, Timing
@@ -142,11 +100,11 @@ class UserParty(Party):
 
     # -- entries -------------------------------------------------------------------------------------------------
 
-    def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
+    def recover(self, records: Sequence[rc.Record], now: Instant) -> list[Effect]:
         """Resume every unfinished request and cancellation from the journal."""
-        by_request: dict[str, list[RequestRecord]] = {}
+        by_request: dict[str, list[rc.RequestRecord]] = {}
         for record in records:
-            if isinstance(record, RequestRecord):
+            if isinstance(record, rc.RequestRecord):
                 by_request.setdefault(record.request_id, []).append(record)
         effects: list[Effect] = []
         for request_id, its_records in by_request.items():
@@ -159,14 +117,14 @@ class UserParty(Party):
         self.moves.recover(records)
         return effects + self.jobs.recover(records, now)
 
-    def resume(self, reference: str, records: Sequence[Record], now: Instant) -> list[Effect]:
+    def resume(self, reference: str, records: Sequence[rc.Record], now: Instant) -> list[Effect]:
         """Resume one request, cancellation or query after a bug in it."""
         effects = self._questions.drop(reference)
         if reference in self.agreements:
             return effects + self.changes.resume(reference, records, now)
         purchase = self.purchases.get(reference)
         self.forget(reference)
-        its_records = [each for each in records if isinstance(each, RequestRecord) and each.request_id == reference]
+        its_records = [each for each in records if isinstance(each, rc.RequestRecord) and each.request_id == reference]
         if its_records:
             effects += self._recover_request(reference, its_records, now)
             again = self.purchases.get(reference)
@@ -185,51 +143,51 @@ class UserParty(Party):
         self._running.drop(reference)
         self.changes.rest(reference)
 
-    def handle(self, event: Event, now: Instant) -> list[Effect]:
+    def handle(self, event: ev.Event, now: Instant) -> list[Effect]:
         """Take a command of the owner or a message.
 
         Raises:
             RemoteProtocolError: if a message belongs to no conversation of this user.
         """
-        if not isinstance(event, MessageReceived):
+        if not isinstance(event, ev.MessageReceived):
             return self._on_command(event, now)
         message = event.message
-        if isinstance(message.content, Proposal | DirectoryListing) and message.conversation_id in self._running:
+        if isinstance(message.content, c.Proposal | c.DirectoryListing) and message.conversation_id in self._running:
             purchase = self._running[message.conversation_id]
             return self._running.act(message.conversation_id, partial(purchase.on_message, message, now), now)
         return self._on_message(message, now)
 
     # -- commands ------------------------------------------------------------------------------------------------
 
-    def _on_command(self, event: Event, now: Instant) -> list[Effect]:
+    def _on_command(self, event: ev.Event, now: Instant) -> list[Effect]:
         if isinstance(event, JobCommand):
             return self.jobs.command(event, now)
         match event:
-            case RequestSubmitted():
+            case ev.RequestSubmitted():
                 return self._on_submitted(event, now)
-            case OffersApproved(request_id, approved, sellers) if request_id in self._running:
+            case ev.OffersApproved(request_id, approved, sellers) if request_id in self._running:
                 answer = partial(self._running[request_id].approve, approved, sellers, now)
                 return self._running.act(request_id, answer, now)
-            case RequestWithdrawn(request_id) if request_id in self._running:
+            case ev.RequestWithdrawn(request_id) if request_id in self._running:
                 return self._running.act(request_id, partial(self._running[request_id].withdraw, now), now)
-            case AgreementCancelled(agreement_id, reason):
+            case ev.AgreementCancelled(agreement_id, reason):
                 return self.changes.cancel(agreement_id, reason, now)
-            case AgreementResized():
+            case ev.AgreementResized():
                 return self.changes.resize(event, now)
-            case AccountAsked():
+            case ev.AccountAsked():
                 return self._questions.ask_account(event, self._bank, now)
-            case MachineAsked(query_id, resource, horizon):
-                return self._questions.ask(query_id, resource, lambda _: MachineQuery(query_id, horizon), now)
-            case ResourcesAsked(query_id, service):
+            case ev.MachineAsked(query_id, resource, horizon):
+                return self._questions.ask(query_id, resource, lambda _: c.MachineQuery(query_id, horizon), now)
+            case ev.ResourcesAsked(query_id, service):
                 pages = ListingPages()
-                query = lambda _: DirectoryQuery(query_id, service, pages.after)  # noqa: E731
+                query = lambda _: c.DirectoryQuery(query_id, service, pages.after)  # noqa: E731
                 return self._questions.ask(query_id, self._directories, query, now, pages=pages)
-            case ClockAsked(query_id):
+            case ev.ClockAsked(query_id):
                 return self._clock.ask(query_id, now)
             case _:
                 return []
 
-    def _on_submitted(self, submitted: RequestSubmitted, now: Instant) -> list[Effect]:
+    def _on_submitted(self, submitted: ev.RequestSubmitted, now: Instant) -> list[Effect]:
         if submitted.request_id in self.purchases:
             return []
         submitted = replace(submitted, options=self._rules.settled(submitted.options))
@@ -247,7 +205,7 @@ class UserParty(Party):
         purchase = self._new_purchase(submitted, rule)
         return self._running.act(submitted.request_id, partial(purchase.start, now), now)
 
-    def _new_purchase(self, submitted: RequestSubmitted, rule: CheckedRule) -> Purchase:
+    def _new_purchase(self, submitted: ev.RequestSubmitted, rule: CheckedRule) -> Purchase:
         purchase = Purchase(
             submitted,
             user=self.name,
@@ -269,19 +227,21 @@ class UserParty(Party):
             return self.jobs.answered(message, content, now)
         if self.changes.concern(content):
             effects = self.changes.handle(message, content, now)
-            if isinstance(content, ChangePosted):
+            if isinstance(content, c.ChangePosted):
                 self._note_refund(content.agreement_id)
             return effects
         match content:
-            case AccountStatement() | RequestRefused():
+            case c.AccountStatement() | c.RequestRefused():
                 return self._questions.account_answered(message, content, now)
-            case ClockReading():
+            case c.ClockReading():
                 return self._clock.answered(message, content, now)
-            case MachineStatus(query_id=query_id) | DirectoryListing(query_id=query_id) if query_id in self._questions:
+            case c.MachineStatus(query_id=query_id) | c.DirectoryListing(query_id=query_id) if (
+                query_id in self._questions
+            ):
                 return self._questions.answered(query_id, message, content, now)
-            case SlotMoved():
+            case c.SlotMoved():
                 return self.moves.told(message, content, now)
-            case NotUnderstood() if effects := self._on_not_understood(message, content, now):
+            case c.NotUnderstood() if effects := self._on_not_understood(message, content, now):
                 return effects
             case Signed(body=ContractChange(agreement_id=agreement_id)) if agreement_id in self._bought:
                 return self.changes.claim(content, now)
@@ -294,30 +254,30 @@ class UserParty(Party):
             return self._running.act(purchase.request_id, partial(purchase.on_message, message, now), now)
         if purchase is not None:
             return guarded(purchase.request_id, partial(purchase.on_message, message, now))
-        if isinstance(content, HoldGranted):
+        if isinstance(content, c.HoldGranted):
             sealed_by(message, Role.RESOURCE)
             return [cancel_hold(self.name, message.sender, message.conversation_id, content.offer_id)]
         if isinstance(
             content,
-            HoldCancelled
-            | NotUnderstood
-            | MachineStatus
-            | DirectoryListing
-            | FundsReserved
-            | OrderRefused
-            | OrderVoided
-            | OrderPosted,
+            c.HoldCancelled
+            | c.NotUnderstood
+            | c.MachineStatus
+            | c.DirectoryListing
+            | c.FundsReserved
+            | c.OrderRefused
+            | c.OrderVoided
+            | c.OrderPosted,
         ):
             return []
         raise RemoteProtocolError(f"{type(content).__name__} does not belong to any conversation here")
 
-    def _on_not_understood(self, message: Message, content: NotUnderstood, now: Instant) -> list[Effect]:
+    def _on_not_understood(self, message: Message, content: c.NotUnderstood, now: Instant) -> list[Effect]:
         return self._questions.not_understood(message, content) or self.changes.not_understood(message, now)
 
     def _purchase_of(self, message: Message) -> Purchase | None:
         """Return the purchase of a message; the bank's announcements name only the order."""
         content = message.content
-        if not isinstance(content, FundsReserved | OrderRefused | OrderPosted | OrderVoided):
+        if not isinstance(content, c.FundsReserved | c.OrderRefused | c.OrderPosted | c.OrderVoided):
             return self.purchases.get(message.conversation_id)
         for purchase in self._running.values():
             if purchase.confirmation is not None and purchase.confirmation.order_id == content.order_id:
@@ -333,21 +293,21 @@ class UserParty(Party):
 
     # -- bookkeeping ---------------------------------------------------------------------------------------------
 
-    def _recover_request(self, request_id: str, records: Sequence[RequestRecord], now: Instant) -> list[Effect]:
+    def _recover_request(self, request_id: str, records: Sequence[rc.RequestRecord], now: Instant) -> list[Effect]:
         if lacking := _lacking(records):
             what = f"the journal has no {' and no '.join(lacking)} of it, so it is not resumed; restore a backup"
             return [Report(RecordsMissing(request_id, what))]
-        started = next(record for record in records if isinstance(record, RequestStarted))
+        started = next(record for record in records if isinstance(record, rc.RequestStarted))
         # a recorded purchase needs no rule: the auction is over, and agreed prices stay
-        again = RequestSubmitted(request_id, started.request, started.options)
+        again = ev.RequestSubmitted(request_id, started.request, started.options)
         purchase = self._new_purchase(again, CheckedRule(PAPER_RULE, AuctionRule()))
         for record in records:
-            if isinstance(record, FundsAsked):
+            if isinstance(record, rc.FundsAsked):
                 for agreement in record.agreements:
                     self._ended.drew_up(agreement)
         concluded = _conclusion(records)
         if concluded is not None:
-            decided = any(isinstance(record, CommitDecided) for record in records)
+            decided = any(isinstance(record, rc.CommitDecided) for record in records)
             purchase.recall(concluded.outcome, decided=decided)
             self._bought.update(unit.agreement_id for unit in concluded.outcome.units if unit.agreement_id)
             self._running.drop(request_id)
@@ -355,7 +315,7 @@ class UserParty(Party):
             self._claims += [
                 record.failure
                 for record in records
-                if isinstance(record, FailureTold) and record.failure.body.agreement_id in self._bought
+                if isinstance(record, rc.FailureTold) and record.failure.body.agreement_id in self._bought
             ]
             return []
         return self._running.act(request_id, partial(purchase.recover, records, now), now)
@@ -387,20 +347,20 @@ class UserParty(Party):
         self.changes.forget(references)
 
 
-def _conclusion(records: Sequence[RequestRecord]) -> RequestConcluded | None:
+def _conclusion(records: Sequence[rc.RequestRecord]) -> rc.RequestConcluded | None:
     """Return the end of a request; None if it runs, or was bought after its quote and runs again."""
     for record in reversed(records):
-        if isinstance(record, RequestConcluded):
+        if isinstance(record, rc.RequestConcluded):
             return record
-        if isinstance(record, AcceptanceAsked | FundsAsked):
+        if isinstance(record, rc.AcceptanceAsked | rc.FundsAsked):
             break
     return None
 
 
-def _lacking(records: Sequence[RequestRecord]) -> list[str]:
+def _lacking(records: Sequence[rc.RequestRecord]) -> list[str]:
     """Return the record types that a request needs and its journal lacks."""
     found = {type(each) for each in records}
-    needed: list[type] = [RequestStarted]
-    if not found.isdisjoint({CommitDecided, UnitSettled, VoidAsked, OrderClosed}):
-        needed.append(FundsAsked)
+    needed: list[type] = [rc.RequestStarted]
+    if not found.isdisjoint({rc.CommitDecided, rc.UnitSettled, rc.VoidAsked, rc.OrderClosed}):
+        needed.append(rc.FundsAsked)
     return [kind.__name__ for kind in needed if kind not in found]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from ramp.entry_points import entry_points
+from ramp.entry_points import entry_points_by_name
 from ramp.errors import ConfigurationError, check_version
 from ramp.launching.configuration import (
     Executor,
@@ -315,7 +315,7 @@ def _wrong_resources(file: MarketFile) -> Iterator[_Finding]:
             (values.PLUGIN_GROUP, plugin, "plugin"),
             (values.PRICING_GROUP, table.pricing, "pricing"),
         ):
-            known = sorted({entry.name for entry in entry_points(group)})
+            known = sorted(entry_points_by_name(group))
             if name not in known:
                 yield (*where, key), f"unknown {key} {name!r}{nearest_name(name, known)}"
         try:

@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
 
-from ramp.entry_points import entry_points
+from ramp.entry_points import entry_points_by_name
 from ramp.errors import ConfigurationError
 from ramp.launching.acting import Acting
 from ramp.launching.configuration import LaunchingConfig
@@ -300,12 +300,11 @@ class SwarmConfig(MarketTable):
 
 def entry_point(group: str, name: str) -> metadata.EntryPoint:
     """Return an entry point by group and name; `ConfigurationError` if it is unknown."""
-    installed = entry_points(group)
-    found = next((entry for entry in installed if entry.name == name), None)
-    if found is None:
-        known = sorted({entry.name for entry in installed})
-        raise ConfigurationError(f"unknown name {name!r} in the entry point group {group}{nearest_name(name, known)}")
-    return found
+    installed = entry_points_by_name(group)
+    if name not in installed:
+        near = nearest_name(name, sorted(installed))
+        raise ConfigurationError(f"unknown name {name!r} in the entry point group {group}{near}")
+    return installed[name]
 
 
 def has_own_process(entry: metadata.EntryPoint, isolation: Isolation) -> bool:

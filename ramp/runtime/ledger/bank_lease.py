@@ -12,22 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Connection,
-    Engine,
-    Integer,
-    MetaData,
-    Row,
-    Table,
-    Text,
-    event,
-    insert,
-    select,
-    text,
-    update,
-)
+import sqlalchemy as sa
 
 from ramp.errors import LedgerUnavailable
 from ramp.model.instant import MILLISECOND, SECOND, Duration, Instant
@@ -51,24 +36,24 @@ _KEY: Final = 0x52414D51
 _ONLY: Final = 1
 """Key of the only row of each table."""
 
-_METADATA: Final = MetaData()
-_EPOCH: Final = Table(
+_METADATA: Final = sa.MetaData()
+_EPOCH: Final = sa.Table(
     "bank_epoch",
     _METADATA,
-    Column("only", Integer, primary_key=True),
-    Column("epoch", BigInteger, nullable=False),
-    Column("holder", Text, nullable=False),
+    sa.Column("only", sa.Integer, primary_key=True),
+    sa.Column("epoch", sa.BigInteger, nullable=False),
+    sa.Column("holder", sa.Text, nullable=False),
 )
-_LEASE: Final = Table(
+_LEASE: Final = sa.Table(
     "bank_lease",
     _METADATA,
-    Column("only", Integer, primary_key=True),
-    Column("epoch", BigInteger, nullable=False),
-    Column("until", BigInteger, nullable=False),
+    sa.Column("only", sa.Integer, primary_key=True),
+    sa.Column("epoch", sa.BigInteger, nullable=False),
+    sa.Column("until", sa.BigInteger, nullable=False),
 )
-_NOW: Final = text("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
-_HELD: Final = select(_EPOCH.c.epoch, _EPOCH.c.holder).with_for_update(read=True)
-_TAKEN: Final = select(_EPOCH.c.epoch, _EPOCH.c.holder).with_for_update()
+_NOW: Final = sa.text("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
+_HELD: Final = sa.select(_EPOCH.c.epoch, _EPOCH.c.holder).with_for_update(read=True)
+_TAKEN: Final = sa.select(_EPOCH.c.epoch, _EPOCH.c.holder).with_for_update()
 
 
 def _steady_time() -> Instant:
@@ -144,10 +129,10 @@ class BankLease:
 
     def give_up(self) -> None:
         """End the lease at once, so that the other bank need not wait; do nothing without a lease."""
-        ended = update(_LEASE).where(_LEASE.c.epoch == self.epoch).values(until=0)
+        ended = sa.update(_LEASE).where(_LEASE.c.epoch == self.epoch).values(until=0)
         self._work(lambda connection: connection.execute(ended).rowcount)
 
-    def check(self, connection: Connection) -> None:
+    def check(self, connection: sa.Connection) -> None:
         """Check in a transaction that this agent is the active bank, and prevent a takeover until the end of it.
 
         Raises:
@@ -166,34 +151,34 @@ class BankLease:
 
     # -- units of work -------------------------------------------------------------------------------------------
 
-    def _work(self, work: Callable[[Connection], Answer], **options: str) -> Answer:
+    def _work(self, work: Callable[[sa.Connection], Answer], **options: str) -> Answer:
         return attempted(self._engine.execution_options(**options), work)
 
-    def _take(self, connection: Connection) -> bool:
-        connection.execute(text(f"SET LOCAL lock_timeout = {LOCK_LIMIT_MS}"))
+    def _take(self, connection: sa.Connection) -> bool:
+        connection.execute(sa.text(f"SET LOCAL lock_timeout = {LOCK_LIMIT_MS}"))
         held = connection.execute(_TAKEN).one()
         now = self._compare(connection)
-        until = connection.execute(select(_LEASE.c.until)).scalar_one()
+        until = connection.execute(sa.select(_LEASE.c.until)).scalar_one()
         self.active = held.holder
         if held.holder != self._holder and now < until:
             return False
         epoch = held.epoch + 1
-        connection.execute(update(_EPOCH).values(epoch=epoch, holder=self._holder))
-        connection.execute(update(_LEASE).values(epoch=epoch, until=now + self.duration))
+        connection.execute(sa.update(_EPOCH).values(epoch=epoch, holder=self._holder))
+        connection.execute(sa.update(_LEASE).values(epoch=epoch, until=now + self.duration))
         self.epoch, self.active = epoch, self._holder
         return True
 
-    def _renew(self, connection: Connection) -> None:
+    def _renew(self, connection: sa.Connection) -> None:
         now = self._compare(connection)
-        renewed = update(_LEASE).where(_LEASE.c.epoch == self.epoch).values(until=now + self.duration)
+        renewed = sa.update(_LEASE).where(_LEASE.c.epoch == self.epoch).values(until=now + self.duration)
         if connection.execute(renewed).rowcount == 0:
-            raise self._superseded(connection.execute(select(_EPOCH)).one())
+            raise self._superseded(connection.execute(sa.select(_EPOCH)).one())
 
-    def _superseded(self, held: Row[Any]) -> LedgerUnavailable:
+    def _superseded(self, held: sa.Row[Any]) -> LedgerUnavailable:
         self.active = held.holder
         return LedgerUnavailable(f"{held.holder} has taken over (epoch {held.epoch}, this one had {self.epoch})")
 
-    def _compare(self, connection: Connection) -> Instant:
+    def _compare(self, connection: sa.Connection) -> Instant:
         """Return the database's time; correct the kept offset if it has changed by more than the error of reading."""
         before = self._steady()
         now = int(connection.execute(_NOW).scalar_one())
@@ -204,7 +189,7 @@ class BankLease:
         return now
 
 
-def fenced_engine(location: str, duration: Duration) -> Engine:
+def fenced_engine(location: str, duration: Duration) -> sa.Engine:
     """Return an engine whose transactions the database ends after a lease without activity of the client."""
     engine = open_engine(location)
     limit_ms = duration // MILLISECOND
@@ -214,22 +199,22 @@ def fenced_engine(location: str, duration: Duration) -> Engine:
             cursor.execute(f"SET SESSION idle_in_transaction_session_timeout = {limit_ms}")
         dbapi_connection.commit()
 
-    event.listen(engine, "connect", set_up)
+    sa.event.listen(engine, "connect", set_up)
     return engine
 
 
-def _make(connection: Connection) -> None:
-    connection.execute(text(f"SELECT pg_advisory_xact_lock({_KEY})"))
+def _make(connection: sa.Connection) -> None:
+    connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_KEY})"))
     _METADATA.create_all(connection)
-    if connection.execute(select(_EPOCH.c.epoch)).one_or_none() is None:
-        connection.execute(insert(_EPOCH).values(only=_ONLY, epoch=0, holder=""))
-        connection.execute(insert(_LEASE).values(only=_ONLY, epoch=0, until=0))
+    if connection.execute(sa.select(_EPOCH.c.epoch)).one_or_none() is None:
+        connection.execute(sa.insert(_EPOCH).values(only=_ONLY, epoch=0, holder=""))
+        connection.execute(sa.insert(_LEASE).values(only=_ONLY, epoch=0, until=0))
 
 
 class FencedLedger(LedgerStore):
     """The ledger on PostgreSQL under a lease; its transactions fail once another bank has the lease."""
 
-    def __init__(self, engine: Engine, lease: BankLease) -> None:
+    def __init__(self, engine: sa.Engine, lease: BankLease) -> None:
         super().__init__(engine)
         self._lease = lease
 
@@ -239,8 +224,8 @@ class FencedLedger(LedgerStore):
         LedgerStore.open(location).close()  # creates missing tables
         return cls(fenced_engine(location, lease.duration), lease)
 
-    def _attempt(self, engine: Engine, work: Callable[[Connection], Any]) -> Any:
-        def fenced(connection: Connection) -> Any:
+    def _attempt(self, engine: sa.Engine, work: Callable[[sa.Connection], Any]) -> Any:
+        def fenced(connection: sa.Connection) -> Any:
             self._lease.check(connection)
             return work(connection)
 

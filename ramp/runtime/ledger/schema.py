@@ -11,30 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import (
-    BigInteger,
-    CheckConstraint,
-    Column,
-    Connection,
-    Dialect,
-    Engine,
-    ForeignKey,
-    Index,
-    Integer,
-    MetaData,
-    Table,
-    Text,
-    TypeDecorator,
-    UniqueConstraint,
-    create_engine,
-    event,
-    exc,
-    func,
-    insert,
-    inspect,
-    literal_column,
-    select,
-)
+import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
 
 from ramp.errors import ConfigurationError, check_version
@@ -58,131 +35,130 @@ _SCHEMA_LOCK: Final = 0x52414D50
 """Key of the PostgreSQL advisory lock for the creation of tables (RAMP in ASCII)."""
 
 
-class _Word(TypeDecorator[StrEnum]):
+class _Word(sa.TypeDecorator[StrEnum]):
     """A word of an enumeration as text."""
 
-    impl = Text
+    impl = sa.Text
     cache_ok = True
 
     def __init__(self, words: type[StrEnum]) -> None:
         super().__init__()
         self.words = words
 
-    def process_bind_param(self, value: StrEnum | None, dialect: Dialect) -> str | None:
+    def process_bind_param(self, value: StrEnum | None, dialect: sa.Dialect) -> str | None:
         return None if value is None else str(value)
 
-    def process_result_value(self, value: str | None, dialect: Dialect) -> StrEnum | None:
+    def process_result_value(self, value: str | None, dialect: sa.Dialect) -> StrEnum | None:
         return None if value is None else self.words(value)
 
 
-class _Reference(TypeDecorator[str]):
+class _Reference(sa.TypeDecorator[str]):
     """The key of another row; NULL is read as an empty text."""
 
-    impl = Text
+    impl = sa.Text
     cache_ok = True
 
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+    def process_bind_param(self, value: str | None, dialect: sa.Dialect) -> str | None:
         return value or None
 
-    def process_result_value(self, value: str | None, dialect: Dialect) -> str:
+    def process_result_value(self, value: str | None, dialect: sa.Dialect) -> str:
         return value or ""
 
 
-_METADATA = MetaData()
-_BIG = BigInteger().with_variant(
-    Integer, "sqlite"
-)  # SQLite increments only INTEGER keys; its integers have 64 bits anyway
+_METADATA = sa.MetaData()
+# SQLite increments only INTEGER keys; its integers have 64 bits anyway
+_BIG = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 
-VERSIONS = Table("ledger_version", _METADATA, Column("version", Integer, primary_key=True))
+VERSIONS = sa.Table("ledger_version", _METADATA, sa.Column("version", sa.Integer, primary_key=True))
 
-ACCOUNTS = Table(
+ACCOUNTS = sa.Table(
     "accounts",
     _METADATA,
-    Column("account_id", Text, primary_key=True),
-    Column("kind", _Word(AccountKind), nullable=False),
-    Column("credit_limit", _BIG, CheckConstraint("credit_limit >= 0"), nullable=False),
-    Column("opened_at", _BIG, nullable=False),
-    Column("posted", _BIG, nullable=False, server_default="0"),
-    Column("reserved", _BIG, CheckConstraint("reserved >= 0"), nullable=False, server_default="0"),
-    CheckConstraint("posted - reserved + credit_limit >= 0", name="within_overdraft"),
+    sa.Column("account_id", sa.Text, primary_key=True),
+    sa.Column("kind", _Word(AccountKind), nullable=False),
+    sa.Column("credit_limit", _BIG, sa.CheckConstraint("credit_limit >= 0"), nullable=False),
+    sa.Column("opened_at", _BIG, nullable=False),
+    sa.Column("posted", _BIG, nullable=False, server_default="0"),
+    sa.Column("reserved", _BIG, sa.CheckConstraint("reserved >= 0"), nullable=False, server_default="0"),
+    sa.CheckConstraint("posted - reserved + credit_limit >= 0", name="within_overdraft"),
     # A resource only returns what it was paid, so it needs no overdraft.
-    CheckConstraint("kind <> 'resource' OR credit_limit = 0", name="sellers_owe_nothing"),
+    sa.CheckConstraint("kind <> 'resource' OR credit_limit = 0", name="sellers_owe_nothing"),
 )
 
-ORDERS = Table(
+ORDERS = sa.Table(
     "orders",
     _METADATA,
-    Column("order_id", Text, primary_key=True),
-    Column("user_account", Text, key="user", nullable=False),  # a refused order may name an unknown account
-    Column("valid_until", _BIG, nullable=False),
-    Column("entered_at", _BIG, nullable=False),
-    Column(
+    sa.Column("order_id", sa.Text, primary_key=True),
+    sa.Column("user_account", sa.Text, key="user", nullable=False),  # a refused order may name an unknown account
+    sa.Column("valid_until", _BIG, nullable=False),
+    sa.Column("entered_at", _BIG, nullable=False),
+    sa.Column(
         "state",
         _Word(OrderState),
-        CheckConstraint("state IN ('reserved', 'posted', 'voided', 'refused')"),
+        sa.CheckConstraint("state IN ('reserved', 'posted', 'voided', 'refused')"),
         nullable=False,
     ),
-    Column("settled_at", _BIG),
-    Column("code", Text, nullable=False),
-    Column("reason", Text, nullable=False),
-    CheckConstraint("(state = 'reserved') = (settled_at IS NULL)", name="settled_unless_reserved"),
-    CheckConstraint("state <> 'posted' OR settled_at < valid_until", name="posted_in_time"),
+    sa.Column("settled_at", _BIG),
+    sa.Column("code", sa.Text, nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.CheckConstraint("(state = 'reserved') = (settled_at IS NULL)", name="settled_unless_reserved"),
+    sa.CheckConstraint("state <> 'posted' OR settled_at < valid_until", name="posted_in_time"),
 )
-IS_RESERVED: Final = ORDERS.c.state == literal_column("'reserved'")  # a literal: the index needs one
-Index("orders_reserved", ORDERS.c.valid_until, sqlite_where=IS_RESERVED, postgresql_where=IS_RESERVED)
+IS_RESERVED: Final = ORDERS.c.state == sa.literal_column("'reserved'")  # a literal: the index needs one
+sa.Index("orders_reserved", ORDERS.c.valid_until, sqlite_where=IS_RESERVED, postgresql_where=IS_RESERVED)
 
-ORDER_LINES = Table(
+ORDER_LINES = sa.Table(
     "order_lines",
     _METADATA,
-    Column("order_id", Text, ForeignKey("orders.order_id"), primary_key=True),
-    Column("line_number", Integer, primary_key=True, autoincrement=False),
-    Column("agreement_id", Text, nullable=False),
-    Column("resource", Text, nullable=False),
-    Column("cost", _BIG, CheckConstraint("cost > 0"), nullable=False),
-    Column("offer_id", Text, nullable=False),
-    Column("countersigned_at", _BIG),
-    Column("starts_at", _BIG),
-    Column("amends", Text, nullable=False, server_default=""),  # of a line that pays for an addition
-    Column("becomes", Text, nullable=False, server_default=""),
-    CheckConstraint("(countersigned_at IS NULL) = (starts_at IS NULL)", name="countersigned_with_start"),
+    sa.Column("order_id", sa.Text, sa.ForeignKey("orders.order_id"), primary_key=True),
+    sa.Column("line_number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("agreement_id", sa.Text, nullable=False),
+    sa.Column("resource", sa.Text, nullable=False),
+    sa.Column("cost", _BIG, sa.CheckConstraint("cost > 0"), nullable=False),
+    sa.Column("offer_id", sa.Text, nullable=False),
+    sa.Column("countersigned_at", _BIG),
+    sa.Column("starts_at", _BIG),
+    sa.Column("amends", sa.Text, nullable=False, server_default=""),  # of a line that pays for an addition
+    sa.Column("becomes", sa.Text, nullable=False, server_default=""),
+    sa.CheckConstraint("(countersigned_at IS NULL) = (starts_at IS NULL)", name="countersigned_with_start"),
 )
 
-TRANSFERS = Table(
+TRANSFERS = sa.Table(
     "transfers",
     _METADATA,
-    Column("transfer_id", Text, primary_key=True),
-    Column("debit_account", Text, ForeignKey("accounts.account_id"), nullable=False),
-    Column("credit_account", Text, ForeignKey("accounts.account_id"), nullable=False),
-    Column("amount", _BIG, CheckConstraint("amount > 0"), nullable=False),
-    Column("agreement_id", Text, nullable=False),
-    Column("kind", _Word(TransferKind), nullable=False),
-    Column("entered_at", _BIG, nullable=False),
-    Column("posted_at", _BIG),
-    Column("voided_at", _BIG),
-    Column("memo", Text, nullable=False),
-    Column("order_id", _Reference, ForeignKey("orders.order_id")),
-    UniqueConstraint("agreement_id", "kind", name="one_transfer_for_a_key"),
-    CheckConstraint("debit_account <> credit_account", name="two_accounts"),
-    CheckConstraint("posted_at IS NULL OR voided_at IS NULL", name="posted_or_voided"),
-    CheckConstraint("kind <> 'refund' OR posted_at IS NOT NULL", name="refunds_are_posted_at_once"),
+    sa.Column("transfer_id", sa.Text, primary_key=True),
+    sa.Column("debit_account", sa.Text, sa.ForeignKey("accounts.account_id"), nullable=False),
+    sa.Column("credit_account", sa.Text, sa.ForeignKey("accounts.account_id"), nullable=False),
+    sa.Column("amount", _BIG, sa.CheckConstraint("amount > 0"), nullable=False),
+    sa.Column("agreement_id", sa.Text, nullable=False),
+    sa.Column("kind", _Word(TransferKind), nullable=False),
+    sa.Column("entered_at", _BIG, nullable=False),
+    sa.Column("posted_at", _BIG),
+    sa.Column("voided_at", _BIG),
+    sa.Column("memo", sa.Text, nullable=False),
+    sa.Column("order_id", _Reference, sa.ForeignKey("orders.order_id")),
+    sa.UniqueConstraint("agreement_id", "kind", name="one_transfer_for_a_key"),
+    sa.CheckConstraint("debit_account <> credit_account", name="two_accounts"),
+    sa.CheckConstraint("posted_at IS NULL OR voided_at IS NULL", name="posted_or_voided"),
+    sa.CheckConstraint("kind <> 'refund' OR posted_at IS NOT NULL", name="refunds_are_posted_at_once"),
 )
-Index("transfers_by_debit_account", TRANSFERS.c.debit_account, TRANSFERS.c.posted_at)
-Index("transfers_by_credit_account", TRANSFERS.c.credit_account, TRANSFERS.c.posted_at)
+sa.Index("transfers_by_debit_account", TRANSFERS.c.debit_account, TRANSFERS.c.posted_at)
+sa.Index("transfers_by_credit_account", TRANSFERS.c.credit_account, TRANSFERS.c.posted_at)
 
-ENTRIES = Table(
+ENTRIES = sa.Table(
     "entries",
     _METADATA,
-    Column("entry_number", _BIG, primary_key=True, autoincrement=True),
-    Column("action", _Word(Action), nullable=False),
-    Column("account_id", Text, ForeignKey("accounts.account_id")),
-    Column("transfer_id", Text, ForeignKey("transfers.transfer_id")),
-    Column("order_id", Text, ForeignKey("orders.order_id")),
-    UniqueConstraint("account_id", "action", name="once_for_an_account"),
-    UniqueConstraint("transfer_id", "action", name="once_for_a_transfer"),
+    sa.Column("entry_number", _BIG, primary_key=True, autoincrement=True),
+    sa.Column("action", _Word(Action), nullable=False),
+    sa.Column("account_id", sa.Text, sa.ForeignKey("accounts.account_id")),
+    sa.Column("transfer_id", sa.Text, sa.ForeignKey("transfers.transfer_id")),
+    sa.Column("order_id", sa.Text, sa.ForeignKey("orders.order_id")),
+    sa.UniqueConstraint("account_id", "action", name="once_for_an_account"),
+    sa.UniqueConstraint("transfer_id", "action", name="once_for_a_transfer"),
 )
 
 _OF_AN_ORDER = ENTRIES.c.order_id.is_not(None)
-Index(
+sa.Index(
     "once_for_an_order",
     ENTRIES.c.order_id,
     ENTRIES.c.action,
@@ -191,61 +167,63 @@ Index(
     postgresql_where=_OF_AN_ORDER,
 )
 
-EVIDENCE = Table(
+EVIDENCE = sa.Table(
     "evidence",
     _METADATA,
-    Column("evidence_number", _BIG, primary_key=True, autoincrement=True),
-    Column("reference", Text, nullable=False, index=True),
-    Column("kind", _Word(EvidenceKind), nullable=False),
-    Column("text", Text, nullable=False),
-    Column("at", _BIG, nullable=False),
+    sa.Column("evidence_number", _BIG, primary_key=True, autoincrement=True),
+    sa.Column("reference", sa.Text, nullable=False, index=True),
+    sa.Column("kind", _Word(EvidenceKind), nullable=False),
+    sa.Column("text", sa.Text, nullable=False),
+    sa.Column("at", _BIG, nullable=False),
 )
 
-CHANGES = Table(
+CHANGES = sa.Table(
     "changes",
     _METADATA,
-    Column("agreement_id", Text, primary_key=True),
-    Column("number", Integer, CheckConstraint("number >= 0"), primary_key=True, autoincrement=False),  # 0: its end
-    Column("grounds", _Word(Grounds), nullable=False),
-    Column("digest", Text, nullable=False),
-    Column("amount", _BIG, nullable=False),
-    Column("decided_at", _BIG, nullable=False),
-    Column("code", Text, nullable=False),
-    Column("reason", Text, nullable=False),
-    CheckConstraint("(code = '') = (amount <> 0)", name="posted_or_void"),
-    CheckConstraint("number > 0 OR amount < 0", name="ends_are_posted"),
-    CheckConstraint("(digest <> '') = (code = '' AND number > 0)", name="posted_with_state"),
+    sa.Column("agreement_id", sa.Text, primary_key=True),
+    sa.Column(
+        "number", sa.Integer, sa.CheckConstraint("number >= 0"), primary_key=True, autoincrement=False
+    ),  # 0: its end
+    sa.Column("grounds", _Word(Grounds), nullable=False),
+    sa.Column("digest", sa.Text, nullable=False),
+    sa.Column("amount", _BIG, nullable=False),
+    sa.Column("decided_at", _BIG, nullable=False),
+    sa.Column("code", sa.Text, nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.CheckConstraint("(code = '') = (amount <> 0)", name="posted_or_void"),
+    sa.CheckConstraint("number > 0 OR amount < 0", name="ends_are_posted"),
+    sa.CheckConstraint("(digest <> '') = (code = '' AND number > 0)", name="posted_with_state"),
 )
 
-REMEMBERED_VOIDS = Table(
+REMEMBERED_VOIDS = sa.Table(
     "remembered_voids",
     _METADATA,
-    Column("order_id", Text, primary_key=True),
-    Column("user_account", Text, ForeignKey("accounts.account_id"), key="user", primary_key=True),
-    Column("valid_until", _BIG, nullable=False, index=True),
-    Column("voided_at", _BIG, nullable=False),
-    Column("code", Text, nullable=False),
-    Column("reason", Text, nullable=False),
-    Column("evidence", Text, nullable=False),
+    sa.Column("order_id", sa.Text, primary_key=True),
+    sa.Column("user_account", sa.Text, sa.ForeignKey("accounts.account_id"), key="user", primary_key=True),
+    sa.Column("valid_until", _BIG, nullable=False, index=True),
+    sa.Column("voided_at", _BIG, nullable=False),
+    sa.Column("code", sa.Text, nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("evidence", sa.Text, nullable=False),
 )
 
-NONCES = Table(
+NONCES = sa.Table(
     "nonces",
     _METADATA,
-    Column("signer", Text, primary_key=True),
-    Column("nonce", Text, primary_key=True),
-    Column("expires_at", _BIG, nullable=False, index=True),
+    sa.Column("signer", sa.Text, primary_key=True),
+    sa.Column("nonce", sa.Text, primary_key=True),
+    sa.Column("expires_at", _BIG, nullable=False, index=True),
 )
 
-CERTIFICATES = Table(
+CERTIFICATES = sa.Table(
     "certificates",
     _METADATA,
-    Column("account_id", Text, ForeignKey("accounts.account_id"), primary_key=True),
-    Column("pem", Text, nullable=False),
+    sa.Column("account_id", sa.Text, sa.ForeignKey("accounts.account_id"), primary_key=True),
+    sa.Column("pem", sa.Text, nullable=False),
 )
 
 
-def open_engine(location: str | Path) -> Engine:
+def open_engine(location: str | Path) -> sa.Engine:
     """Create the engine for a ledger; it opens no connection yet.
 
     Its transactions read one consistent state; those of its `writing_engine` are serialisable.
@@ -262,7 +240,7 @@ def open_engine(location: str | Path) -> Engine:
         return _sqlite_engine(url, shown)
     try:
         limit = {} if "connect_timeout" in url.query else {"connect_timeout": CONNECT_LIMIT_S}
-        return create_engine(url, isolation_level="REPEATABLE READ", connect_args=limit)
+        return sa.create_engine(url, isolation_level="REPEATABLE READ", connect_args=limit)
     except ModuleNotFoundError as error:
         reason = (
             f"PostgreSQL needs the package psycopg ({error}); install it with: pip install 'ramp-market[postgresql]'"
@@ -270,14 +248,14 @@ def open_engine(location: str | Path) -> Engine:
         raise ConfigurationError(reason, key=shown) from error
 
 
-def writing_engine(engine: Engine) -> Engine:
+def writing_engine(engine: sa.Engine) -> sa.Engine:
     """Return the engine for writing transactions: serialisable, on SQLite with the write lock from the start."""
     if engine.dialect.name == "sqlite":
         return engine.execution_options(ramp_writing=True)
     return engine.execution_options(isolation_level="SERIALIZABLE")
 
 
-def create_tables(engine: Engine) -> None:
+def create_tables(engine: sa.Engine) -> None:
     """Create missing tables in one transaction; several processes may do so at once.
 
     Raises:
@@ -291,18 +269,18 @@ def create_tables(engine: Engine) -> None:
         connecting = engine.execution_options(**options).connect()
         with connecting as connection, connection.begin():
             _make_or_check(connection, shown)
-    except exc.DBAPIError as error:
+    except sa.exc.DBAPIError as error:
         raise ConfigurationError(f"the ledger's database cannot be opened: {error.orig}", key=shown) from error
 
 
-def _make_or_check(connection: Connection, shown: str) -> None:
+def _make_or_check(connection: sa.Connection, shown: str) -> None:
     if connection.dialect.name == "postgresql":
-        connection.execute(select(func.pg_advisory_xact_lock(_SCHEMA_LOCK)))
-    if not inspect(connection).has_table(VERSIONS.name):
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_SCHEMA_LOCK)))
+    if not sa.inspect(connection).has_table(VERSIONS.name):
         _METADATA.create_all(connection)
-        connection.execute(insert(VERSIONS).values(version=SCHEMA_VERSION))
+        connection.execute(sa.insert(VERSIONS).values(version=SCHEMA_VERSION))
         return
-    version = connection.execute(select(VERSIONS.c.version)).scalar_one_or_none()
+    version = connection.execute(sa.select(VERSIONS.c.version)).scalar_one_or_none()
     check_version(shown, "ledger", version, SCHEMA_VERSION)
 
 
@@ -311,7 +289,7 @@ def _url(location: str | Path) -> URL:
         return URL.create("sqlite", database=str(location))
     try:
         url = make_url(location)
-    except (exc.ArgumentError, ValueError) as error:
+    except (sa.exc.ArgumentError, ValueError) as error:
         raise ConfigurationError("invalid database URL; expected postgresql://user@host/name", key=location) from error
     if url.drivername in {"postgres", "postgresql"}:
         url = url.set(drivername="postgresql+psycopg")
@@ -323,14 +301,14 @@ def _url(location: str | Path) -> URL:
     return url
 
 
-def _sqlite_engine(url: URL, shown: str) -> Engine:
+def _sqlite_engine(url: URL, shown: str) -> sa.Engine:
     if not url.database or url.database == ":memory:":
         raise ConfigurationError("a ledger in memory is lost at exit; give the name of a file", key=shown)
     directory = Path(url.database).absolute().parent
     if not directory.is_dir():
         raise ConfigurationError(f"the directory {directory} does not exist", key=shown)
     # isolation_level None: the driver begins no transactions; _begin does, also before the first read.
-    engine = create_engine(url, connect_args={"isolation_level": None, "timeout": LOCK_WAIT_S})
+    engine = sa.create_engine(url, connect_args={"isolation_level": None, "timeout": LOCK_WAIT_S})
 
     def set_up(dbapi_connection: Any, _record: object) -> None:
         # synchronous=FULL: answered operations survive a power cut, not only a kill.
@@ -338,12 +316,12 @@ def _sqlite_engine(url: URL, shown: str) -> Engine:
         for pragma in ("synchronous=FULL", "foreign_keys=ON"):
             dbapi_connection.execute(f"PRAGMA {pragma}")
 
-    def begin(connection: Connection) -> None:
+    def begin(connection: sa.Connection) -> None:
         writing = connection.get_execution_options().get("ramp_writing", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
-    event.listen(engine, "connect", set_up)
-    event.listen(engine, "begin", begin)
+    sa.event.listen(engine, "connect", set_up)
+    sa.event.listen(engine, "begin", begin)
     return engine
 
 

@@ -7,26 +7,7 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import Any, Final
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Row,
-    Select,
-    Table,
-    Text,
-    TypeDecorator,
-    Update,
-    and_,
-    bindparam,
-    exists,
-    func,
-    insert,
-    not_,
-    or_,
-    select,
-    type_coerce,
-    update,
-)
+import sqlalchemy as sa
 
 from ramp.errors import LedgerCorrupt
 from ramp.ledger.account import Account, Balance
@@ -66,59 +47,61 @@ _ORDER_END: Final = ("state", "settled_at", "code", "reason")
 
 # The statements of every order are built once: building them takes longer than SQLite takes to run them.
 _ACCOUNTS_OF: Final = (
-    select(ACCOUNTS)
-    .where(ACCOUNTS.c.account_id.in_(bindparam("account_ids", expanding=True)))
+    sa.select(ACCOUNTS)
+    .where(ACCOUNTS.c.account_id.in_(sa.bindparam("account_ids", expanding=True)))
     .order_by(ACCOUNTS.c.account_id)
 )
 _ACCOUNTS_LOCKED: Final = _ACCOUNTS_OF.with_for_update()  # SQLite holds its write lock already and renders nothing here
-_TRANSFER_OF: Final = select(TRANSFERS).where(TRANSFERS.c.transfer_id == bindparam("wanted_id"))
-_ENTER_TRANSFER: Final = insert(TRANSFERS)
-_ENTER_ORDER: Final = insert(ORDERS)
-_ENTER_LINE: Final = insert(ORDER_LINES)
-_ENTER_ENTRY: Final = insert(ENTRIES)
-_ENTER_EVIDENCE: Final = insert(EVIDENCE)
+_TRANSFER_OF: Final = sa.select(TRANSFERS).where(TRANSFERS.c.transfer_id == sa.bindparam("wanted_id"))
+_ENTER_TRANSFER: Final = sa.insert(TRANSFERS)
+_ENTER_ORDER: Final = sa.insert(ORDERS)
+_ENTER_LINE: Final = sa.insert(ORDER_LINES)
+_ENTER_ENTRY: Final = sa.insert(ENTRIES)
+_ENTER_EVIDENCE: Final = sa.insert(EVIDENCE)
 _SETTLE_TRANSFER: Final = (
-    update(TRANSFERS)
-    .where(TRANSFERS.c.transfer_id == bindparam("wanted_id"))
+    sa.update(TRANSFERS)
+    .where(TRANSFERS.c.transfer_id == sa.bindparam("wanted_id"))
     .where(TRANSFERS.c.posted_at.is_(None), TRANSFERS.c.voided_at.is_(None))
-    .values({name: bindparam(f"{name}_then") for name in _TRANSFER_END})
+    .values({name: sa.bindparam(f"{name}_then") for name in _TRANSFER_END})
 )
 _SETTLE_ORDER: Final = (
-    update(ORDERS)
-    .where(ORDERS.c.order_id == bindparam("wanted_id"), IS_RESERVED)
-    .values({name: bindparam(f"{name}_then") for name in _ORDER_END})
+    sa.update(ORDERS)
+    .where(ORDERS.c.order_id == sa.bindparam("wanted_id"), IS_RESERVED)
+    .values({name: sa.bindparam(f"{name}_then") for name in _ORDER_END})
 )
-_ORDER_ID_OF: Final = select(TRANSFERS.c.order_id).where(TRANSFERS.c.transfer_id == bindparam("wanted_id"))
-_LINE_OF: Final = and_(
+_ORDER_ID_OF: Final = sa.select(TRANSFERS.c.order_id).where(TRANSFERS.c.transfer_id == sa.bindparam("wanted_id"))
+_LINE_OF: Final = sa.and_(
     ORDER_LINES.c.order_id == _ORDER_ID_OF.scalar_subquery(),
-    ORDER_LINES.c.agreement_id == bindparam("wanted_agreement"),
+    ORDER_LINES.c.agreement_id == sa.bindparam("wanted_agreement"),
 )
 _COUNTERSIGN: Final = (
-    update(ORDER_LINES)
+    sa.update(ORDER_LINES)
     .where(_LINE_OF, ORDER_LINES.c.countersigned_at.is_(None))
-    .values(countersigned_at=bindparam("countersigned_then"), starts_at=bindparam("starts_then"))
+    .values(countersigned_at=sa.bindparam("countersigned_then"), starts_at=sa.bindparam("starts_then"))
 )
-_STARTS_AT: Final = select(ORDER_LINES.c.starts_at).where(_LINE_OF)
+_STARTS_AT: Final = sa.select(ORDER_LINES.c.starts_at).where(_LINE_OF)
 # An order with its lines, one row for each; one row for an order without.
-_ORDERS: Final = select(ORDERS, *(column for column in ORDER_LINES.c if column.name != "order_id")).outerjoin_from(
+_ORDERS: Final = sa.select(ORDERS, *(column for column in ORDER_LINES.c if column.name != "order_id")).outerjoin_from(
     ORDERS, ORDER_LINES, ORDER_LINES.c.order_id == ORDERS.c.order_id
 )
-_ORDER: Final = _ORDERS.where(ORDERS.c.order_id == bindparam("wanted_id")).order_by(ORDER_LINES.c.line_number)
+_ORDER: Final = _ORDERS.where(ORDERS.c.order_id == sa.bindparam("wanted_id")).order_by(ORDER_LINES.c.line_number)
 _ORDER_OF: Final = _ORDERS.where(ORDERS.c.order_id == _ORDER_ID_OF.scalar_subquery()).order_by(
     ORDER_LINES.c.line_number
 )
 _VOIDS_OF: Final = (
-    select(REMEMBERED_VOIDS)
-    .where(REMEMBERED_VOIDS.c.order_id == bindparam("wanted_id"))
+    sa.select(REMEMBERED_VOIDS)
+    .where(REMEMBERED_VOIDS.c.order_id == sa.bindparam("wanted_id"))
     .order_by(REMEMBERED_VOIDS.c.user)
 )
-_CHANGES_OF: Final = select(CHANGES).where(CHANGES.c.agreement_id == bindparam("wanted_id")).order_by(CHANGES.c.number)
+_CHANGES_OF: Final = (
+    sa.select(CHANGES).where(CHANGES.c.agreement_id == sa.bindparam("wanted_id")).order_by(CHANGES.c.number)
+)
 _CHANGE_BALANCE: Final = (
-    update(ACCOUNTS)
-    .where(ACCOUNTS.c.account_id == bindparam("wanted_id"))
+    sa.update(ACCOUNTS)
+    .where(ACCOUNTS.c.account_id == sa.bindparam("wanted_id"))
     .values(
-        posted=ACCOUNTS.c.posted + bindparam("posted_change"),
-        reserved=ACCOUNTS.c.reserved + bindparam("reserved_change"),
+        posted=ACCOUNTS.c.posted + sa.bindparam("posted_change"),
+        reserved=ACCOUNTS.c.reserved + sa.bindparam("reserved_change"),
     )
 )
 
@@ -126,13 +109,13 @@ _CHANGE_BALANCE: Final = (
 class Tables:
     """The tables as one transaction sees them; implements `Records`, which documents the methods."""
 
-    def __init__(self, connection: Connection, *, writing: bool) -> None:
+    def __init__(self, connection: sa.Connection, *, writing: bool) -> None:
         self._connection = connection
         self._writing = writing
 
     def balances(self, account_ids: Iterable[str] | None = None) -> dict[str, Balance]:
         if account_ids is None:
-            rows = self._connection.execute(select(ACCOUNTS))
+            rows = self._connection.execute(sa.select(ACCOUNTS))
         else:
             query = _ACCOUNTS_LOCKED if self._writing else _ACCOUNTS_OF
             rows = self._connection.execute(query, {"account_ids": sorted(set(account_ids))})
@@ -144,10 +127,10 @@ class Tables:
 
     def posted(self, account_id: str, since: Instant | None, until: Instant | None) -> Sequence[Transfer]:
         # The last entry of a posted transfer is its posting.
-        posting = select(func.max(ENTRIES.c.entry_number)).where(ENTRIES.c.transfer_id == TRANSFERS.c.transfer_id)
+        posting = sa.select(sa.func.max(ENTRIES.c.entry_number)).where(ENTRIES.c.transfer_id == TRANSFERS.c.transfer_id)
         query = (
-            select(TRANSFERS)
-            .where(or_(TRANSFERS.c.debit_account == account_id, TRANSFERS.c.credit_account == account_id))
+            sa.select(TRANSFERS)
+            .where(sa.or_(TRANSFERS.c.debit_account == account_id, TRANSFERS.c.credit_account == account_id))
             .where(*_posted_within(since, until))
             .order_by(TRANSFERS.c.posted_at, posting.scalar_subquery())
         )
@@ -156,7 +139,7 @@ class Tables:
     def posted_before(self, account_id: str, since: Instant) -> int:
         total = 0
         for side, sign in ((TRANSFERS.c.credit_account, 1), (TRANSFERS.c.debit_account, -1)):
-            query = select(func.sum(TRANSFERS.c.amount)).where(side == account_id, TRANSFERS.c.posted_at < since)
+            query = sa.select(sa.func.sum(TRANSFERS.c.amount)).where(side == account_id, TRANSFERS.c.posted_at < since)
             total += sign * int(self._connection.execute(query).scalar_one() or 0)
         return total
 
@@ -165,10 +148,14 @@ class Tables:
     ) -> Sequence[tuple[int, Transfer]]:
         # A transfer that was pending first has a second entry, which posted it.
         settled = ENTRIES.alias()
-        was_pending = exists().where(settled.c.transfer_id == ENTRIES.c.transfer_id, settled.c.action == Action.SETTLED)
-        posting = or_(ENTRIES.c.action == Action.SETTLED, and_(ENTRIES.c.action == Action.ENTERED, not_(was_pending)))
+        was_pending = sa.exists().where(
+            settled.c.transfer_id == ENTRIES.c.transfer_id, settled.c.action == Action.SETTLED
+        )
+        posting = sa.or_(
+            ENTRIES.c.action == Action.SETTLED, sa.and_(ENTRIES.c.action == Action.ENTERED, sa.not_(was_pending))
+        )
         query = (
-            select(ENTRIES.c.entry_number, TRANSFERS)
+            sa.select(ENTRIES.c.entry_number, TRANSFERS)
             .join(TRANSFERS, ENTRIES.c.transfer_id == TRANSFERS.c.transfer_id)
             .where(posting, *_posted_within(since, until), ENTRIES.c.entry_number > after)
             .order_by(ENTRIES.c.entry_number)
@@ -202,7 +189,7 @@ class Tables:
         return [RememberedVoid(*row) for row in self._connection.execute(_VOIDS_OF, {"wanted_id": order_id})]
 
     def remember_void(self, void: RememberedVoid) -> None:
-        self._connection.execute(insert(REMEMBERED_VOIDS), asdict(void))
+        self._connection.execute(sa.insert(REMEMBERED_VOIDS), asdict(void))
 
     def forget_void(self, order_id: str, user: str) -> None:
         of_user = (REMEMBERED_VOIDS.c.order_id == order_id, REMEMBERED_VOIDS.c.user == user)
@@ -212,7 +199,7 @@ class Tables:
         self._connection.execute(REMEMBERED_VOIDS.delete().where(REMEMBERED_VOIDS.c.valid_until <= now))
 
     def evidence(self, reference: str, after: int) -> Sequence[Evidence]:
-        query = select(EVIDENCE).where(EVIDENCE.c.reference == reference).order_by(EVIDENCE.c.evidence_number)
+        query = sa.select(EVIDENCE).where(EVIDENCE.c.reference == reference).order_by(EVIDENCE.c.evidence_number)
         query = query.offset(after) if after else query
         return [Evidence(*row[1:]) for row in self._connection.execute(query)]
 
@@ -224,7 +211,7 @@ class Tables:
         return tuple(DecidedChange(*row) for row in rows)
 
     def add_change(self, decided: DecidedChange) -> None:
-        self._connection.execute(insert(CHANGES), asdict(decided))
+        self._connection.execute(sa.insert(CHANGES), asdict(decided))
 
     def snapshot(self) -> Snapshot:
         execute = self._connection.execute
@@ -255,7 +242,7 @@ class Tables:
         execute = self._connection.execute
         match action:
             case Action.OPENED:
-                execute(insert(ACCOUNTS), [asdict(account) for account in subjects])
+                execute(sa.insert(ACCOUNTS), [asdict(account) for account in subjects])
             case Action.ENTERED if kind is Order:
                 execute(_ENTER_ORDER, [_values(ORDERS, order) for order in subjects])
                 if lines := [row for order in subjects for row in _line_values(order)]:
@@ -274,25 +261,25 @@ class Tables:
                 self._update(_COUNTERSIGN, signed)
 
     def certificate(self, account_id: str) -> str | None:
-        query = select(CERTIFICATES.c.pem).where(CERTIFICATES.c.account_id == account_id)
+        query = sa.select(CERTIFICATES.c.pem).where(CERTIFICATES.c.account_id == account_id)
         return self._connection.execute(query).scalar_one_or_none()
 
     def put_certificate(self, account_id: str, pem: str) -> None:
-        replaced = update(CERTIFICATES).where(CERTIFICATES.c.account_id == account_id).values(pem=pem)
+        replaced = sa.update(CERTIFICATES).where(CERTIFICATES.c.account_id == account_id).values(pem=pem)
         if self._connection.execute(replaced).rowcount == 0:
-            self._connection.execute(insert(CERTIFICATES).values(account_id=account_id, pem=pem))
+            self._connection.execute(sa.insert(CERTIFICATES).values(account_id=account_id, pem=pem))
 
     def add_nonce(self, signer: str, nonce: str, expires_at: Instant) -> bool:
         key = {"signer": signer, "nonce": nonce}
-        if self._connection.execute(select(NONCES).filter_by(**key)).one_or_none() is not None:
+        if self._connection.execute(sa.select(NONCES).filter_by(**key)).one_or_none() is not None:
             return False
-        self._connection.execute(insert(NONCES).values(expires_at=expires_at, **key))
+        self._connection.execute(sa.insert(NONCES).values(expires_at=expires_at, **key))
         return True
 
     def forget_nonces(self, now: Instant) -> None:
         self._connection.execute(NONCES.delete().where(NONCES.c.expires_at <= now))
 
-    def _update(self, statement: Update, rows: list[dict[str, Any]]) -> None:
+    def _update(self, statement: sa.Update, rows: list[dict[str, Any]]) -> None:
         """Update exactly one row for each of these; another number means that the ledger has changed."""
         if not rows:
             return
@@ -301,8 +288,8 @@ class Tables:
             raise LedgerCorrupt(f"{updated} rows instead of {len(rows)} matched {statement}")
 
 
-def _posted_within(since: Instant | None, until: Instant | None) -> list[ColumnElement[bool]]:
-    within: list[ColumnElement[bool]] = [TRANSFERS.c.posted_at.is_not(None)]
+def _posted_within(since: Instant | None, until: Instant | None) -> list[sa.ColumnElement[bool]]:
+    within: list[sa.ColumnElement[bool]] = [TRANSFERS.c.posted_at.is_not(None)]
     if since is not None:
         within.append(TRANSFERS.c.posted_at >= since)
     if until is not None:
@@ -310,12 +297,12 @@ def _posted_within(since: Instant | None, until: Instant | None) -> list[ColumnE
     return within
 
 
-def orders_of(rows: Iterable[Row[Any]]) -> list[Order]:
+def orders_of(rows: Iterable[sa.Row[Any]]) -> list[Order]:
     """Return the orders of rows of `_ORDERS`, sorted by order and line number."""
     return [_order_of(list(of_order)) for _, of_order in groupby(rows, key=lambda row: row.order_id)]
 
 
-def _order_of(rows: list[Row[Any]]) -> Order:
+def _order_of(rows: list[sa.Row[Any]]) -> Order:
     first = rows[0]
     lines = [row for row in rows if row.line_number is not None]
     return Order(
@@ -334,7 +321,7 @@ def _order_of(rows: list[Row[Any]]) -> Order:
     )
 
 
-def _values(table: Table, record: object) -> dict[str, Any]:
+def _values(table: sa.Table, record: object) -> dict[str, Any]:
     return {column.key: getattr(record, column.key) for column in table.c}
 
 
@@ -361,7 +348,9 @@ def _entry_values(entry: Entry) -> dict[str, Any]:
     return values
 
 
-def _columns(table: Table, row: Any) -> Select[Any]:
+def _columns(table: sa.Table, row: Any) -> sa.Select[Any]:
     """Select the columns of a row as the database stores them: an audit reads whatever is there."""
     columns = (table.c[name] for name in row._fields)
-    return select(*(type_coerce(each, Text) if isinstance(each.type, TypeDecorator) else each for each in columns))
+    return sa.select(
+        *(sa.type_coerce(each, sa.Text) if isinstance(each.type, sa.TypeDecorator) else each for each in columns)
+    )

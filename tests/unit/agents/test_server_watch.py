@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from ramp.agents.server_watch import ServerWatch
+from ramp.agents.watches import ServerWatch
 from ramp.servers.process import SILENCE, free_port, probe_problem
 
 
@@ -40,7 +40,7 @@ def test_what_hangs_up_or_says_nothing_is_no_server() -> None:
 
 def test_one_of_several_servers_is_enough(told: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     answers = {5222: "cannot be reached: Connection refused", 5223: ""}
-    monkeypatch.setattr("ramp.agents.server_watch.probe_problem", lambda host, port, domain, limit_s: answers[port])
+    monkeypatch.setattr("ramp.agents.watches.probe_problem", lambda host, port, domain, limit_s: answers[port])
     watch = ServerWatch(lambda: (("a.example", 5222), ("b.example", 5223)), "localhost", told.append)
     assert watch._look() == ""
     answers[5223] = "cannot be reached: Connection refused"

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from ramp.batch.book import book_path, read_book
 from ramp.batch.for_sale import ForSale
-from ramp.batch.gridengine.machine import GridEngineMachine
-from ramp.batch.resizable_machine import ResizableBatchMachine
-from ramp.batch.smaller_slots import smaller_slot
+from ramp.batch.gridengine.plugin import GridEngineMachine
+from ramp.batch.resizable_machine import ResizableBatchMachine, smaller_slot
 from ramp.batch.system import Limits, Node, Parts, RunningJob, WaitingJob
 from ramp.errors import PluginError
 from ramp.model.instant import HOUR, MINUTE, Instant, from_iso

@@ -22,8 +22,9 @@ def foreign(monkeypatch):
     """Lets a test bring verbs of its own by entry point."""
 
     def bring(**places):
-        entries = [metadata.EntryPoint(name, place, command.VERB_GROUP) for name, place in places.items()]
-        monkeypatch.setattr(command, "entry_points", lambda group: entries if group == command.VERB_GROUP else [])
+        group = command.VERB_GROUP
+        found = {group: {name: metadata.EntryPoint(name, place, group) for name, place in places.items()}}
+        monkeypatch.setattr(command, "entry_points_by_name", lambda group: found.get(group, {}))
 
     return bring
 

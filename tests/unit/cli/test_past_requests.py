@@ -13,13 +13,21 @@ from ramp.client.access import RunningMarket
 from ramp.client.market import Market
 from ramp.control.events import AgreementsListed, RequestsListed
 from ramp.control.requests import ListRequests
+from ramp.model.agreement import ContractChange
 from ramp.model.contents import SlotMoved
 from ramp.model.instant import DAY, HOUR, MINUTE, iso
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
-from ramp.protocol.outcome import CancellationOutcome
-from ramp.protocol.records import CancellationConcluded, FundsAsked, MoveHeard, reference_of
+from ramp.protocol.outcome import CancellationOutcome, ChangeOutcome
+from ramp.protocol.records import (
+    CancellationConcluded,
+    ChangeConcluded,
+    ChangeProposed,
+    FundsAsked,
+    MoveHeard,
+    reference_of,
+)
 from ramp.protocol.resource.seller import PriceRange
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.state_folder import StateFolder
@@ -179,3 +187,21 @@ def test_where_a_slot_was_moved_last_is_told_of_what_is_over_too(ramp):
     assert (code, shown["moved_to"], shown["moved_at"]) == (0, "n4", iso(START + 2 * MINUTE))
     assert "n4 (at " in ramp("show", "agreement-alice-1")[1]
     assert ramp("show", "agreement-alice-2", "--json")[1]["moved_to"] is None
+
+
+def test_the_accepted_changes_of_a_slot_that_is_over_are_shown(ramp, records, tmp_path):
+    (asked,) = [each for each in records if isinstance(each, FundsAsked)]
+    (concluded,) = [each for each in records if isinstance(each, CancellationConcluded)]
+    kept = asked.agreements[0]
+    parties = (kept.offer.offer_id, kept.user, kept.resource, kept.bank, START)
+    sizes = ("", 4, kept.offer.end, kept.offer.start, -400 * PRICE)
+    reduced, refused = (ContractChange(kept.agreement_id, number, *parties, *sizes) for number in (1, 2))
+    journal = SqliteJournal(StateFolder(tmp_path).journal("alice"))
+    for body in (reduced, refused):
+        journal.append(ChangeProposed(body, START))
+        outcome = ChangeOutcome(kept.agreement_id, body.number, body is reduced, 4, kept.offer.end)
+        journal.append(ChangeConcluded(outcome, concluded.seal, START))
+    journal.archive([kept.agreement_id])
+    shown = ramp("show", kept.agreement_id, "--json")[1]
+    assert [each["number"] for each in shown["amendments"]] == [1]
+    assert ramp("reservations", "--all")[0] == 0

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from ramp.cli.main import main
-from ramp.cli.request_templates import shipped_templates
-from ramp.cli.verbs.rfq import indented
+from ramp.cli.verbs.rfq import indented, shipped_templates
 from ramp.model.instant import HOUR, MINUTE, from_iso
 from ramp.model.request import NodeDiskSpace, Nodes, TorusTerms, TotalCores, TotalDiskSpace
 from ramp.rfql.request_for_quotation import load_request, parse_request, write_request

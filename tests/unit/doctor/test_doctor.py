@@ -14,8 +14,7 @@ from ramp.cli.main import main
 from ramp.control.headline import headline
 from ramp.control.status import AgentStatus, ServerStatus, SwarmStatus
 from ramp.doctor import surroundings
-from ramp.doctor.examination import examine, forgotten
-from ramp.doctor.promises import promises_of, read_records
+from ramp.doctor.examination import examine, forgotten, promises_of, read_records
 from ramp.errors import RampError
 from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.contents import FundsReserved, PaymentMade
@@ -24,17 +23,7 @@ from ramp.model.offer import Offer, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
 from ramp.model.slot import Slot
-from ramp.protocol.records import (
-    AgreementPaid,
-    AgreementReceived,
-    CapacityTaken,
-    ChangeDropped,
-    ChangeReceived,
-    HoldIntended,
-    HoldMade,
-    Record,
-    SlotReleased,
-)
+from ramp.protocol import records as rc
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.keys.store import KeyStore
@@ -49,12 +38,12 @@ SEAL = Seal("bank", Role.BANK, "big1", "r1", 6, "sealed")
 UNIT = RequestUnit(1, 70, 2 * HOUR, TotalCores(16))
 OFFER = Offer("o", "r1", 1, "big1", 60, HOUR, 2 * HOUR, 16, 0.25, HOUR)
 AGREEMENT = Agreement("a1", "r1", 1, "alice", "big1", "bank", UNIT, OFFER, "R1", OFFER.cost, 0, "order-1", 10**12)
-SALE: tuple[Record, ...] = (
-    HoldIntended(OFFER, UNIT, Slot(HOUR, 2 * HOUR, 16, 0.25), "alice", MINUTE, SEAL, 1, ""),
-    HoldMade("o", "R1", MINUTE, 2),
-    AgreementReceived("o", Signed(AGREEMENT, ("alice",)), FundsReserved("order-1", "alice", (), 9, 10, 2), SEAL, 3),
-    AgreementPaid("o", PaymentMade("a1", "t1", OFFER.cost), SEAL, 4),
-    SlotReleased("o", "a1", RefusalCode.CANCELLED, "given back", OFFER.cost, SEAL, 5),
+SALE: tuple[rc.Record, ...] = (
+    rc.HoldIntended(OFFER, UNIT, Slot(HOUR, 2 * HOUR, 16, 0.25), "alice", MINUTE, SEAL, 1, ""),
+    rc.HoldMade("o", "R1", MINUTE, 2),
+    rc.AgreementReceived("o", Signed(AGREEMENT, ("alice",)), FundsReserved("order-1", "alice", (), 9, 10, 2), SEAL, 3),
+    rc.AgreementPaid("o", PaymentMade("a1", "t1", OFFER.cost), SEAL, 4),
+    rc.SlotReleased("o", "a1", RefusalCode.CANCELLED, "given back", OFFER.cost, SEAL, 5),
 )
 """All that a resource notes of an offer that is sold and cancelled."""
 
@@ -188,11 +177,11 @@ def test_promises_are_what_was_accepted_and_not_released(tmp_path: Path) -> None
     assert promises_of(SALE) == ()
     half_past = HOUR + 30 * MINUTE
     shorter = ContractChange("a1", 1, "o", "alice", "big1", "bank", 0, "-", 16, half_past, MINUTE, -48_000, HOUR)
-    told = (*SALE[:4], ChangeReceived("o", Signed(shorter, ("alice",)), 0))
+    told = (*SALE[:4], rc.ChangeReceived("o", Signed(shorter, ("alice",)), 0))
     assert promises_of(told) == (replace(agreed, paid=True),)  # the machine has it as it was
-    taken = (*told, CapacityTaken("o", 1, 0))
+    taken = (*told, rc.CapacityTaken("o", 1, 0))
     assert promises_of(taken) == (replace(agreed, paid=True, end=half_past),)
-    assert promises_of((*taken, ChangeDropped("o", 1, "expired", "", 0))) == (replace(agreed, paid=True),)
+    assert promises_of((*taken, rc.ChangeDropped("o", 1, "expired", "", 0))) == (replace(agreed, paid=True),)
 
 
 def test_a_paid_slot_that_the_machine_does_not_show_is_a_finding() -> None:

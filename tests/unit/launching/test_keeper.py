@@ -116,7 +116,7 @@ def test_the_control_groups_of_two_jobs_have_different_names(tmp_path: Path, mon
     names: list[str] = []
     monkeypatch.setattr(ControlGroup, "made", lambda name: names.append(name))
     monkeypatch.setattr(Keeper, "_lived", lambda _: None)
-    monkeypatch.setattr(keeper, "ask_kernel", lambda *_: None)
+    monkeypatch.setattr(keeper.processes, "ask_kernel", lambda *_: None)
     monkeypatch.setattr(signal, "set_wakeup_fd", lambda *_, **__: -1)
     usual = signal.getsignal(signal.SIGCHLD)
     for resource, name in (("big", "one-job"), ("big-one", "job")):

@@ -15,8 +15,8 @@ from ramp.model.acl import Message, Performative
 from ramp.model.instant import HOUR, MINUTE
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
-from ramp.protocol.bank.answers import agreement_answer
-from ramp.protocol.events import MessageReceived, OrderStanding, OrderState
+from ramp.protocol.bank.party import agreement_answer
+from ramp.protocol.events import MessageReceived, OrderStanding
 
 UNTIL = 2 * MINUTE
 COST = 96_000  # 60 credits for each of 16 core hours
@@ -365,14 +365,14 @@ def test_the_banks_clock_is_told_to_who_asks(bank: Any) -> None:
 
 
 def test_of_an_order_that_was_void_before_it_came_nobody_knows_the_lines() -> None:
-    void = OrderStanding("o1", "alice", (), HOUR, OrderState.VOIDED, "withdrawn", "no longer")
+    void = OrderStanding("o1", "alice", (), HOUR, c.OrderState.VOIDED, "withdrawn", "no longer")
     refused = c.PaymentRefused("a1", "withdrawn", "no longer")
     assert agreement_answer(void, "a1") == (Performative.REFUSE, refused)
 
 
 def test_of_a_void_order_an_addition_is_refused_as_a_change() -> None:
     addition = c.OrderLine("a1#2", "res1", 5, becomes="digest")
-    void = OrderStanding("o1", "alice", (addition,), HOUR, OrderState.VOIDED, "withdrawn", "why")
+    void = OrderStanding("o1", "alice", (addition,), HOUR, c.OrderState.VOIDED, "withdrawn", "why")
     assert agreement_answer(void, "a1#2") == (Performative.REFUSE, c.ChangeRefused("a1", 2, "withdrawn", "why"))
 
 

@@ -57,7 +57,7 @@ def test_a_bought_quote_is_archived_once(tmp_path: Path) -> None:
     assert sum(isinstance(record, RequestConcluded) for record in journal.records()) == 2
     journal.archive(["r"])
     archive = Archive(tmp_path / "alice.journal")
-    assert [each["outcome"]["status"] for each in archive.requests()] == ["committed"]
+    assert [outcome.status for outcome, _ in archive.requests()] == ["committed"]
     assert archive.request_count() == 1
 
 

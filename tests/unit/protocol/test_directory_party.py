@@ -22,9 +22,8 @@ from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.directory import party
 from ramp.protocol.directory.discovery import PAGES_MAX, Directories, Discovery, ListingPages
-from ramp.protocol.directory.listed import Listed
+from ramp.protocol.directory.listed import Listed, TermsIndex
 from ramp.protocol.directory.party import KnownAgent
-from ramp.protocol.directory.terms_index import TermsIndex
 from ramp.protocol.progress import QueryAnswered
 from ramp.protocol.resource.directory_entry import DirectoryEntry
 from ramp.protocol.rules.checked_rule import RuleBook

@@ -21,9 +21,8 @@ from ramp.model.request import TorusTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.records import JobCancelAsked, SlotFailed
-from ramp.protocol.resource.jobs.job_desk import READS_MAX, WAITING_MAX
+from ramp.protocol.resource.jobs.job_desk import READS_MAX, WAITING_MAX, place_variables
 from ramp.protocol.resource.jobs.launching import LaunchTerms
-from ramp.protocol.resource.jobs.place_variables import place_variables
 from simulation.machine_files import load_machine
 from simulation.machines.interface import Connection, JobRequest, has_places
 from simulation.resource.placement_text import describe_placement

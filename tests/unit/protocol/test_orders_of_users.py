@@ -11,15 +11,6 @@ from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Signed
-from ramp.model.contents import (
-    Acceptance,
-    DirectoryListing,
-    HoldCancelled,
-    HoldGranted,
-    HoldRefused,
-    PaymentOrder,
-    Proposal,
-)
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Offer, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
@@ -72,14 +63,14 @@ def test_all_units_together_must_not_cost_more(offers: list[Offer], limit: int |
 @pytest.mark.parametrize("limit", [40_000, 39_999, None])
 def test_a_next_best_offer_that_is_too_dear_is_let_go(limit: int | None) -> None:
     voting = Voting("r1", {1: (CHEAP, DEAR)}, user="alice", pace=Pace(Timing()), max_cost=limit)
-    assert sent(voting.start(0)) == [("res1", Acceptance)]
-    refused = said("res1", HoldRefused("r1", CHEAP.offer_id, RefusalCode.SLOT_TAKEN, "gone"))
-    assert sent(voting.handle(refused, 1)) == [("res2", Acceptance)]
-    effects = voting.handle(said("res2", HoldGranted("r1", DEAR.offer_id, "res2.1", 10 * MINUTE)), 2)
+    assert sent(voting.start(0)) == [("res1", c.Acceptance)]
+    refused = said("res1", c.HoldRefused("r1", CHEAP.offer_id, RefusalCode.SLOT_TAKEN, "gone"))
+    assert sent(voting.handle(refused, 1)) == [("res2", c.Acceptance)]
+    effects = voting.handle(said("res2", c.HoldGranted("r1", DEAR.offer_id, "res2.1", 10 * MINUTE)), 2)
     if limit == 39_999:
-        assert sent(effects) == [("res2", HoldCancelled)]
+        assert sent(effects) == [("res2", c.HoldCancelled)]
         assert voting.result is None, "it waits until the hold is let go"
-        voting.handle(said("res2", HoldCancelled("r1", DEAR.offer_id)), 3)
+        voting.handle(said("res2", c.HoldCancelled("r1", DEAR.offer_id)), 3)
         assert voting.result.status is RequestStatus.REJECTED
         assert "400.00 credits together, more than the limit of 399.99" in voting.result.reason
     else:
@@ -93,13 +84,13 @@ def test_a_purchase_hands_its_owners_limit_on_to_the_vote(alice: Any, limit: int
     unit = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
     wanted = RequestSubmitted("r1", RequestForQuotation((unit,)), AuctionOptions(rounds=1, max_cost=limit))
     alice.command(wanted)
-    alice.hear("directory", DirectoryListing("r1", "resource-trader", ("res1", "res2")))
+    alice.hear("directory", c.DirectoryListing("r1", "resource-trader", ("res1", "res2")))
     for resource, price in (("res1", 50), ("res2", 60)):
-        proposal = Proposal("r1", 1, (alice.offer(resource, price),))
+        proposal = c.Proposal("r1", 1, (alice.offer(resource, price),))
         alice.hear(resource, proposal, performative=Performative.PROPOSE)
-    alice.hear("res1", HoldRefused("r1", "offer-res1-1", RefusalCode.SLOT_TAKEN, "gone"))
+    alice.hear("res1", c.HoldRefused("r1", "offer-res1-1", RefusalCode.SLOT_TAKEN, "gone"))
     said_next = [type(each.message.content) for each in alice.grant("res2") if isinstance(each, Send)]
-    assert said_next == ([PaymentOrder] if bought else [HoldCancelled])
+    assert said_next == ([c.PaymentOrder] if bought else [c.HoldCancelled])
 
 
 # -- many at once ----------------------------------------------------------------------------------------------------

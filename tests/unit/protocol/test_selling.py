@@ -20,7 +20,7 @@ from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot, StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.resource import machine_queries, seller
+from ramp.protocol.resource import party, seller
 from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.resource.quotas import Booked
 from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange, Seller
@@ -175,7 +175,7 @@ def test_buyers_are_told_whether_it_is_draining(resource: Any, draining: bool) -
 
 
 def test_of_too_many_questions_the_oldest_is_given_up(resource: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine_queries, "DESCRIBING_MAX", 2)
+    monkeypatch.setattr(party, "DESCRIBING_MAX", 2)
     asked = [ask(resource, "alice", f"q{number}") for number in range(3)]
     assert [answer(resource, each, 0.5) for each in asked] == [[], [("alice", "q1", 0.5)], [("alice", "q2", 0.5)]]
 

@@ -12,19 +12,9 @@ import pytest
 from ramp.errors import EffectFailed, LedgerUnavailable, PluginError, RemoteProtocolError, SealInvalid, StorageFailed
 from ramp.ledger.account import AccountKind
 from ramp.ledger.book import Book
+from ramp.model import contents as c
 from ramp.model.acl import OFFERS, SEALED, Message, Performative
 from ramp.model.agreement import Agreement, ContractChange, Signed
-from ramp.model.contents import (
-    Acceptance,
-    Commitment,
-    DirectoryQuery,
-    FundsReserved,
-    NotUnderstood,
-    OrderLine,
-    PaymentMade,
-    Rejection,
-    Settled,
-)
 from ramp.model.contents import HoldCancelled as Cancelled
 from ramp.model.instant import HOUR
 from ramp.model.offer import Offer, Refusal, RefusalCode
@@ -83,7 +73,7 @@ def message(content: Any, performative: Performative = Performative.QUERY_REF, s
     return Message(performative, sender, "me", "conversation", content, reply_with="w1")
 
 
-QUERY = message(DirectoryQuery("q", "resource-trader"))
+QUERY = message(c.DirectoryQuery("q", "resource-trader"))
 
 
 def test_effects_are_carried_out_in_order() -> None:
@@ -150,14 +140,14 @@ def test_a_message_that_has_no_place_is_answered_not_understood() -> None:
         "peer",
         "conversation",
         "w1",
-        NotUnderstood("no such thing"),
+        c.NotUnderstood("no such thing"),
     )
 
 
 def test_not_understood_is_never_answered_with_not_understood() -> None:
     sent: list[Message] = []
     host = Host(Scripted(RemoteProtocolError("no such thing")), Ports(send=sent.append))
-    host.deliver(message(NotUnderstood("what?"), Performative.NOT_UNDERSTOOD), 1)
+    host.deliver(message(c.NotUnderstood("what?"), Performative.NOT_UNDERSTOOD), 1)
     assert sent == []
 
 
@@ -175,13 +165,13 @@ def test_what_leaves_is_signed_once_by_the_sender() -> None:
     assert [each.seal for each in sent] == [None, None]  # the document is what counts
 
 
-VOTE = FundsReserved("order-1", "alice", (OrderLine("a1", "res", 96_000),), 5, 5, 0)
-PAID = PaymentMade("a1", "t1", 96_000)
+VOTE = c.FundsReserved("order-1", "alice", (c.OrderLine("a1", "res", 96_000),), 5, 5, 0)
+PAID = c.PaymentMade("a1", "t1", 96_000)
 SEAL = Seal("bank", Role.BANK, "me", "r1", 0, "text")
 
 
 @pytest.mark.parametrize(
-    "content", [Commitment(Signed(AGREEMENT), VOTE, SEAL), Settled("a1", "o1", Signed(AGREEMENT), PAID, SEAL)]
+    "content", [c.Commitment(Signed(AGREEMENT), VOTE, SEAL), c.Settled("a1", "o1", Signed(AGREEMENT), PAID, SEAL)]
 )
 def test_an_agreement_within_a_message_is_signed_and_the_whole_is_sealed(content: Any) -> None:
     sent: list[Message] = []
@@ -201,7 +191,11 @@ def test_what_binds_leaves_sealed_and_offers_where_the_market_wants_it(
     sent: list[Message] = []
     sends = [
         fx.Send(message(content, sender="me"))
-        for content in (Acceptance("r1", "o1"), Rejection("r1", "o1", "lost"), DirectoryQuery("q", "resource-trader"))
+        for content in (
+            c.Acceptance("r1", "o1"),
+            c.Rejection("r1", "o1", "lost"),
+            c.DirectoryQuery("q", "resource-trader"),
+        )
     ]
     Host(Scripted(sends), Ports(send=sent.append, notary=NOTARY, sealed=sealed)).deliver(QUERY, 1)
     assert [each.seal is not None for each in sent] == [True, offers_sealed, False]
@@ -227,7 +221,7 @@ class Accounts:
         self.books = BankLedger(self.ledger)
 
     def reserve(self, order_id: str = "o1", now: int = 10) -> said.OrderStands:
-        lines = (OrderLine(f"a-{order_id}", "res", 1_000),)
+        lines = (c.OrderLine(f"a-{order_id}", "res", 1_000),)
         answer = self.books.answer(fx.ReserveFunds("c", order_id, "alice", lines, 100, "sealed order"), now)
         assert isinstance(answer, said.OrderStands)
         return answer
@@ -235,12 +229,12 @@ class Accounts:
 
 def test_the_ledger_answers_the_bank_at_its_place_in_the_order() -> None:
     accounts = Accounts()
-    party = Scripted([fx.ReserveFunds("c", "o1", "alice", (OrderLine("a1", "res", 5),), 100, "")])
+    party = Scripted([fx.ReserveFunds("c", "o1", "alice", (c.OrderLine("a1", "res", 5),), 100, "")])
     Host(party, Ports(send=lambda _: None, ledger=accounts.books)).deliver(QUERY, 10)
     (_, stands) = party.events
     assert isinstance(stands, said.OrderStands)
     assert stands.order is not None
-    assert (stands.order.state, stands.order.awaited) == (said.OrderState.RESERVED, (OrderLine("a1", "res", 5),))
+    assert (stands.order.state, stands.order.awaited) == (c.OrderState.RESERVED, (c.OrderLine("a1", "res", 5),))
 
 
 @pytest.mark.parametrize("swept", [True, False])
@@ -250,12 +244,12 @@ def test_what_has_run_out_is_void_to_whoever_asks(swept: bool) -> None:
     if swept:
         answer = accounts.books.answer(fx.SweepOrders(), 100)
         assert isinstance(answer, said.OrdersSwept)
-        assert [each.state for each in answer.voided] == [said.OrderState.VOIDED]
+        assert [each.state for each in answer.voided] == [c.OrderState.VOIDED]
         assert answer.reserved == ()
     found = accounts.books.answer(fx.LookUpAgreement("c", "a-o1"), 100)
     assert isinstance(found, said.OrderStands)
     assert found.order is not None
-    assert (found.order.state, found.order.code) == (said.OrderState.VOIDED, "expired")
+    assert (found.order.state, found.order.code) == (c.OrderState.VOIDED, "expired")
 
 
 def test_a_resources_failure_counts_for_its_own_buyer_only() -> None:
@@ -270,7 +264,7 @@ def test_a_resources_failure_counts_for_its_own_buyer_only() -> None:
         answer = accounts.books.answer(fx.PostChange("c", "a-o1", replace(failure, user="alice"), False, ""), 20)
         assert isinstance(answer, said.ChangeDecided)
         assert answer.voided is not None
-        assert (answer.voided.state, answer.code) == (said.OrderState.VOIDED, "resource_failed")
+        assert (answer.voided.state, answer.code) == (c.OrderState.VOIDED, "resource_failed")
 
 
 def test_the_word_on_which_a_change_rests_is_kept_with_it() -> None:
@@ -339,7 +333,7 @@ def test_a_plug_in_that_fails_refuses_quotes_and_leaves_the_rest_in_doubt() -> N
 def test_an_order_of_somebody_without_an_account_leaves_no_trace() -> None:
     accounts = Accounts()
     entries = accounts.ledger.snapshot()
-    refused = accounts.books.answer(fx.ReserveFunds("c", "o9", "mallory", (OrderLine("a9", "res", 5),), 100, "x"), 10)
+    refused = accounts.books.answer(fx.ReserveFunds("c", "o9", "mallory", (c.OrderLine("a9", "res", 5),), 100, "x"), 10)
     assert isinstance(refused, said.OrderStands)
     assert (refused.order, refused.code) == (None, "unknown_account")
     assert accounts.ledger.snapshot() == entries
@@ -482,7 +476,7 @@ def test_a_bug_takes_one_conversation_up_again_at_its_place_in_the_order() -> No
     """What others of the same moment have to do is done; what was durable before is what it is taken up from."""
     sent: list[Message] = []
     faults: list[tuple[str, Exception]] = []
-    one, two, three = (message(DirectoryQuery(name, "resource-trader")) for name in ("one", "two", "three"))
+    one, two, three = (message(c.DirectoryQuery(name, "resource-trader")) for name in ("one", "two", "three"))
     party = Forgetful(
         [fx.Send(one), fx.Persist(RECORD), fx.TakeUpAgain("r1", BUG), fx.Send(three)], resumed=[fx.Send(two)]
     )
@@ -564,4 +558,4 @@ def test_a_message_that_cannot_be_sealed_is_answered_at_once_and_ends_nobody() -
     returned = party.events[-1]
     assert isinstance(returned, ev.MessageReceived)
     assert (returned.message.sender, returned.message.conversation_id) == ("me", "bad")
-    assert returned.message.content == NotUnderstood("conversation-id contains a line break")
+    assert returned.message.content == c.NotUnderstood("conversation-id contains a line break")

@@ -166,7 +166,7 @@ def references(journal: SqliteJournal) -> list[str]:
 
 def kinds(path: Path, reference: str) -> list[str]:
     """The kinds of the archived records of a reference."""
-    return [record["type"] for record in Archive(path).of_reference(reference)]
+    return [type(record).__name__ for record in Archive(path).of_reference(reference)]
 
 
 def test_records_are_archived_by_reference_and_keep_their_order(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_records_are_archived_by_reference_and_keep_their_order(tmp_path: Path) 
     journal.archive(["o2", "o0", "never heard of"])
     assert journal.records() == tuple(made(1))
     assert (kinds(path, "o0"), kinds(path, "o1"), kinds(path, "o2")) == (BOTH, [], BOTH)
-    assert [record["offer_id"] for record in Archive(path).of_kind("HoldMade")] == ["o0", "o2"]
+    assert [record.offer_id for record in Archive(path).of_kind(HoldMade)] == ["o0", "o2"]
     journal.append(made(4)[0])
     journal.close()
     again = SqliteJournal(path)

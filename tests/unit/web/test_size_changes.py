@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ramp.control.events import RoundOpened
 from ramp.model.agreement import ContractChange
 from ramp.model.instant import HOUR, MINUTE, from_iso
 from ramp.protocol.outcome import QUOTED, ChangeOutcome
-from ramp.protocol.progress import ChangeAdvanced, ChangeEnded
+from ramp.protocol.progress import ChangeAdvanced, ChangeEnded, RoundOpened
 from ramp.web.live.size_changes import SLOTS_MAX, SizeChanges
 
 NOW = from_iso("2026-11-21T08:00:00Z")

@@ -9,11 +9,11 @@ import pytest
 
 from ramp.errors import ConfigurationError
 from ramp.servers import certificate
-from ramp.xmpp import outbox as outboxes
 from ramp.xmpp import stream
+from ramp.xmpp import transport as outboxes
 from ramp.xmpp.link import LinkPolicy
-from ramp.xmpp.outbox import Outbox
 from ramp.xmpp.settings import TransportSettings
+from ramp.xmpp.transport import Outbox
 
 
 def drained(outbox):

@@ -7,23 +7,18 @@ just reported, or by a coded refusal.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Final
 
+from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
-from ramp.model.contents import (
-    JobCancellation,
-    JobInputPiece,
-    JobOrder,
-    JobOutput,
-    JobOutputQuery,
-    JobQuery,
-    JobRefused,
-)
 from ramp.model.contents.jobs import FOLDER, INPUTS, Delivery, limits_problem, path_problem, piece_problem
 from ramp.model.instant import Instant, iso
-from ramp.model.offer import RefusalCode
+from ramp.model.offer import Offer, RefusalCode
+from ramp.model.request import TorusTerms
 from ramp.model.seal import Role
 from ramp.protocol.belief import sealed_lately
 from ramp.protocol.conversations import Conversations, Registry
@@ -33,10 +28,45 @@ from ramp.protocol.records import JobTaken, SlotJobRecord
 from ramp.protocol.resource.jobs.applications import Application, found, titles
 from ramp.protocol.resource.jobs.job import Job
 from ramp.protocol.resource.jobs.launching import LaunchTerms
-from ramp.protocol.resource.jobs.place_variables import place_variables
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.timing import Timing
 from ramp.protocol.transition_tables import ParticipantState
+
+_PLACE: Final = re.compile(
+    r"(?P<nodes>[a-z0-9._-]*(?:[0-9A-Z]|\[[0-9A-Zx,-]+\])) (?P<geometry>\d+(?:x\d+)+)"
+    r"(?: (?P<connection>(?:mesh|torus)(?:,(?:mesh|torus))*))?(?:, cables (?P<cables>[\w ,]+))?"
+)
+"""A placement as torus machines describe it: `bgl[000x011] 1x2x2 mesh, cables y 0, z 3`."""
+
+
+def place_variables(offer: Offer, terms: TorusTerms | None, reservation_id: str, cores: int) -> dict[str, str]:
+    """Return the variables of a job on a slot; none where the machine is no torus.
+
+    Slurm on Blue Gene/L names a job's block in `BGL_PARTITION_ID` (M. Jette and others, 2004) and, from version 1.0 on,
+    in `MPIRUN_PARTITION`, with two variables that keep mpirun from making or freeing blocks itself. The reservation of
+    a slot names its block. The other variables serve every torus.
+
+    Args:
+        offer: the slot as it was sold.
+        terms: what was asked of the torus.
+        reservation_id: the machine's name for the slot.
+        cores: present cores of the slot; after a change the place of the offer is no longer known.
+    """
+    place = _PLACE.fullmatch(offer.placement)
+    if place is None:
+        return {}
+    block = {
+        "BGL_PARTITION_ID": reservation_id,
+        "MPIRUN_PARTITION": reservation_id,
+        "MPIRUN_NOALLOCATE": "1",
+        "MPIRUN_NOFREE": "1",
+        "RAMP_NODE_USE": (terms.node_use if terms is not None else "") or "coprocessor",
+    }
+    if cores != offer.cores:
+        return block
+    known = {"NODES": place["nodes"], "GEOMETRY": place["geometry"], "CONNECTION": place["connection"] or "mesh"}
+    return block | {f"RAMP_{name}": value for name, value in known.items()}
+
 
 JOBS_A_SLOT_MAX = 100
 """Maximum jobs on one slot, including ended ones; each has a folder at the site and records in the journal."""
@@ -50,7 +80,7 @@ READS_MAX = 100
 AWAITED = (ParticipantState.QUEUED, ParticipantState.SETTLING)
 """States of a bought job in a queue, which is paid when it has started."""
 
-JobWord = JobOrder | JobInputPiece | JobQuery | JobCancellation | JobOutputQuery
+JobWord = c.JobOrder | c.JobInputPiece | c.JobQuery | c.JobCancellation | c.JobOutputQuery
 
 
 class JobDesk:
@@ -125,7 +155,7 @@ class JobDesk:
             ]
         if job is not None and job.taken.offer_id != participant.offer.offer_id:
             return [self._refuse(message, word, "other_job", "another slot has a job of this name")]
-        if isinstance(word, JobOrder) and job is None:
+        if isinstance(word, c.JobOrder) and job is None:
             refusal = self._problem(word, participant, now)
             if refusal is not None:
                 return [self._refuse(message, word, *refusal)]
@@ -140,25 +170,25 @@ class JobDesk:
                 return [*self.act(job, partial(job.start, now), now), self._tell(message, job)]
             self._wait(message, job)
             return self.act(job, partial(job.start, now), now)
-        if isinstance(word, JobInputPiece):
+        if isinstance(word, c.JobInputPiece):
             return self._stage(message, word, participant, now)
         if job is None:
             return [self._refuse(message, word, "unknown_job", "this slot has no job of this name")]
-        if isinstance(word, JobOrder):
+        if isinstance(word, c.JobOrder):
             if word != job.order:
                 return [self._refuse(message, word, "other_job", "this slot has another job of this name")]
             return [self._tell(message, job)]
-        if isinstance(word, JobOutputQuery):
+        if isinstance(word, c.JobOutputQuery):
             return self._read(message, word, job)
         if job.state.is_final:
             return [self._tell(message, job)]
         if job.waits_for_start:
-            effects = self.act(job, partial(job.cancel, now), now) if isinstance(word, JobCancellation) else []
+            effects = self.act(job, partial(job.cancel, now), now) if isinstance(word, c.JobCancellation) else []
             return [*effects, self._tell(message, job)]
         self._wait(message, job)
-        return self.act(job, partial(job.cancel if isinstance(word, JobCancellation) else job.look, now), now)
+        return self.act(job, partial(job.cancel if isinstance(word, c.JobCancellation) else job.look, now), now)
 
-    def _stage(self, message: Message, piece: JobInputPiece, participant: Participant, now: Instant) -> list[Effect]:
+    def _stage(self, message: Message, piece: c.JobInputPiece, participant: Participant, now: Instant) -> list[Effect]:
         """Keep a piece of the inputs of a job that has not been ordered yet."""
         offer = participant.offer
         staged = self._staged.setdefault(offer.offer_id, set())
@@ -206,7 +236,7 @@ class JobDesk:
             return "too_many_jobs", f"a slot takes at most {JOBS_A_SLOT_MAX} jobs"
         return None
 
-    def _problem(self, order: JobOrder, participant: Participant, now: Instant) -> tuple[str, str] | None:
+    def _problem(self, order: c.JobOrder, participant: Participant, now: Instant) -> tuple[str, str] | None:
         closed = self._closed(participant, now, order.job_id)
         if closed is not None:
             return closed
@@ -226,7 +256,7 @@ class JobDesk:
         problem = limits_problem(order)
         return ("beyond_limits", problem) if problem else None
 
-    def _application(self, order: JobOrder, participant: Participant) -> Application | None:
+    def _application(self, order: c.JobOrder, participant: Participant) -> Application | None:
         """Return the application of an order: of the version that the order names, or the request."""
         assert self._terms is not None
         unit, version = participant.unit, order.application_version
@@ -234,7 +264,7 @@ class JobDesk:
             version = unit.application_version or ""
         return found(self._terms.applications, order.application, version)
 
-    def _command(self, order: JobOrder, participant: Participant) -> tuple[str, ...]:
+    def _command(self, order: c.JobOrder, participant: Participant) -> tuple[str, ...]:
         application = self._application(order, participant) if order.application else None
         return (
             () if application is None else application.command_for(order.arguments, order.cores, participant.unit.gpus)
@@ -261,11 +291,11 @@ class JobDesk:
         if message is None:
             return []
         query = message.content
-        assert isinstance(query, JobOutputQuery | JobInputPiece)
+        assert isinstance(query, c.JobOutputQuery | c.JobInputPiece)
         if read.data is None:
             return [self._refuse(message, query, read.code, read.detail)]
-        name = query.name if isinstance(query, JobOutputQuery) else INPUTS
-        piece = JobOutput(query.job_id, query.agreement_id, name, query.offset, read.size, read.complete, read.data)
+        name = query.name if isinstance(query, c.JobOutputQuery) else INPUTS
+        piece = c.JobOutput(query.job_id, query.agreement_id, name, query.offset, read.size, read.complete, read.data)
         return [reply(message, Performative.INFORM, piece)]
 
     def undelivered(self, job_id: str) -> tuple[str, str] | None:
@@ -338,7 +368,7 @@ class JobDesk:
         self._by_offer.setdefault(taken.offer_id, []).append(taken.order.job_id)
         return job
 
-    def _due_at(self, order: JobOrder, participant: Participant, now: Instant) -> Instant:
+    def _due_at(self, order: c.JobOrder, participant: Participant, now: Instant) -> Instant:
         others = [job.taken for job in self.jobs_of(participant.offer.offer_id) if not job.state.is_final]
         return due_at(order, participant, now, beside=others)
 
@@ -347,7 +377,7 @@ class JobDesk:
         if len(waiting) < WAITING_MAX:
             waiting.append(message)
 
-    def _read(self, message: Message, query: JobOutputQuery, job: Job) -> list[Effect]:
+    def _read(self, message: Message, query: c.JobOutputQuery, job: Job) -> list[Effect]:
         problem = "" if query.name == FOLDER else path_problem(query.name)
         if job.waits_for_start:
             problem = "the job has not started"
@@ -364,14 +394,14 @@ class JobDesk:
         return [ask(call_id)]
 
     def _tell(self, message: Message, job: Job) -> Send:
-        agreed = isinstance(message.content, JobOrder)
+        agreed = isinstance(message.content, c.JobOrder)
         return reply(message, Performative.AGREE if agreed else Performative.INFORM, job.status())
 
     def _refuse(self, message: Message, word: JobWord, code: str, detail: str) -> Send:
-        return reply(message, Performative.REFUSE, JobRefused(word.job_id, word.agreement_id, code, detail))
+        return reply(message, Performative.REFUSE, c.JobRefused(word.job_id, word.agreement_id, code, detail))
 
 
-def due_at(order: JobOrder, participant: Participant, now: Instant, *, beside: Sequence[JobTaken] = ()) -> Instant:
+def due_at(order: c.JobOrder, participant: Participant, now: Instant, *, beside: Sequence[JobTaken] = ()) -> Instant:
     """Return when a job should have started.
 
     In a queue that is the latest promised start of its slot, unless the buyer wants it later. A job that needs added

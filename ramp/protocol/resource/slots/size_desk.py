@@ -11,27 +11,13 @@ from functools import partial
 from typing import Final
 
 from ramp.errors import RemoteProtocolError
+from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import ContractChange, Signed
-from ramp.model.contents import (
-    ChangeAgreed,
-    ChangeCall,
-    ChangeDone,
-    ChangePosted,
-    ChangeRefused,
-    ChangeWithdrawal,
-)
 from ramp.model.instant import MINUTE, Duration, Instant, iso, seconds
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role, Seal
-from ramp.model.sizes.amended import (
-    SlotState,
-    after,
-    change_problem,
-    first_state,
-    notice_problem,
-    number_problem,
-)
+from ramp.model.sizes import amended
 from ramp.protocol.belief import sealed_lately
 from ramp.protocol.conversations import Conversations, Registry
 from ramp.protocol.effects import Effect, Send, reply
@@ -48,7 +34,7 @@ from ramp.protocol.transition_tables import ParticipantState, SellerChangeState
 EFFECT_SLACK: Final[Duration] = MINUTE
 """Maximum delay of an addition after its notice, by the seller's clock; until it begins it is reserved without pay."""
 
-GrowthWord = ChangeCall | ChangeAgreed | ChangeWithdrawal
+GrowthWord = c.ChangeCall | c.ChangeAgreed | c.ChangeWithdrawal
 """A buyer's messages about an addition, other than the amendment itself."""
 
 
@@ -64,18 +50,18 @@ class KeptSlot:
     """
 
     participant: Participant
-    state: SlotState
+    state: amended.SlotState
     change: SellerChange | None = None
-    said: dict[int, ChangeDone | ChangeRefused] = field(default_factory=dict)
+    said: dict[int, c.ChangeDone | c.ChangeRefused] = field(default_factory=dict)
 
     @property
-    def posted(self) -> list[ChangePosted]:
+    def posted(self) -> list[c.ChangePosted]:
         """The bank's answers about posted amendments."""
-        return [each.posted for each in self.said.values() if isinstance(each, ChangeDone)]
+        return [each.posted for each in self.said.values() if isinstance(each, c.ChangeDone)]
 
     def amended(self, body: ContractChange) -> None:
         """Apply a posted amendment."""
-        before, self.state = self.state, after(self.state, body)
+        before, self.state = self.state, amended.after(self.state, body)
         if self.state.cores > before.cores:
             self.participant.not_before += ((self.state.since, before.cores),)
 
@@ -141,11 +127,11 @@ class SizeDesk:
         assert change is not None, "it was received first"
         if isinstance(record, ChangeSettled):
             slot.amended(change.body)
-            slot.said[change.body.number] = ChangeDone(change.signed, record.posted, record.seal)
+            slot.said[change.body.number] = c.ChangeDone(change.signed, record.posted, record.seal)
             slot.change = None
         elif isinstance(record, ChangeDropped):
             body = change.body
-            slot.said[body.number] = ChangeRefused(body.agreement_id, body.number, record.code, record.detail)
+            slot.said[body.number] = c.ChangeRefused(body.agreement_id, body.number, record.code, record.detail)
             slot.change = None
         else:
             change.replay(record)
@@ -232,12 +218,12 @@ class SizeDesk:
             RemoteProtocolError: if the seal is missing, old or another's.
         """
         sealed_lately(message, Role.USER, now, self._pace.timing)
-        if isinstance(word, ChangeCall):
+        if isinstance(word, c.ChangeCall):
             return self._on_call(message, word, participant, now)
         return self._on_buyer(message, word, participant, now)
 
     def _on_call(
-        self, message: Message, call: ChangeCall, participant: Participant | None, now: Instant
+        self, message: Message, call: c.ChangeCall, participant: Participant | None, now: Instant
     ) -> list[Effect]:
         if participant is None or participant.agreement is None or participant.user != message.sender:
             return [refused(message, call, "unknown_agreement", "no slot is sold to the sender under this agreement")]
@@ -252,7 +238,7 @@ class SizeDesk:
     def _on_buyer(
         self,
         message: Message,
-        word: ChangeAgreed | ChangeWithdrawal,
+        word: c.ChangeAgreed | c.ChangeWithdrawal,
         participant: Participant | None,
         now: Instant,
     ) -> list[Effect]:
@@ -262,10 +248,10 @@ class SizeDesk:
         slot = self._slot(participant)
         change = slot.change
         if change is not None and change.body.number == word.number and change.body.grows:
-            heard = change.on_funded if isinstance(word, ChangeAgreed) else change.on_withdrawn
+            heard = change.on_funded if isinstance(word, c.ChangeAgreed) else change.on_withdrawn
             return self._act(slot, partial(heard, now), now)
         said = slot.said.get(word.number)
-        return [] if said is None or isinstance(word, ChangeWithdrawal) else [_say(message, said)]
+        return [] if said is None or isinstance(word, c.ChangeWithdrawal) else [_say(message, said)]
 
     def on_resized(self, resized: SlotResized, now: Instant) -> list[Effect]:
         change = self._open.get(resized.key)
@@ -274,7 +260,7 @@ class SizeDesk:
         return self._act(self._slots[resized.key], partial(change.on_resized, resized, now), now)
 
     def on_bank(
-        self, content: ChangePosted | ChangeRefused, seal: Seal, participant: Participant, now: Instant
+        self, content: c.ChangePosted | c.ChangeRefused, seal: Seal, participant: Participant, now: Instant
     ) -> list[Effect]:
         """Take the bank's answer about an amendment.
 
@@ -298,10 +284,10 @@ class SizeDesk:
             return "too_old", f"{age}; expected at most {seconds(timing.message_age):g} s apart, check both clocks"
         if now >= body.effective_at:
             return "too_late", f"the effective time {iso(body.effective_at)} is in the past"
-        problem = change_problem(participant.agreed, slot.state, body)
+        problem = amended.change_problem(participant.agreed, slot.state, body)
         if problem is not None:
             return problem
-        if short := notice_problem(body, timing.amendment_notice):
+        if short := amended.notice_problem(body, timing.amendment_notice):
             return "short_notice", short
         if body.grows:
             latest = now + timing.amendment_notice + EFFECT_SLACK
@@ -322,7 +308,7 @@ class SizeDesk:
             return "not_active", f"the slot is {slot.participant.state}, expected sold"
         if slot.change is not None:
             return "another_open", f"amendment {slot.change.body.number} of the slot is still open"
-        return number_problem(len(slot.posted))
+        return amended.number_problem(len(slot.posted))
 
     def _selling_problem(self, slot: KeptSlot, cores: int, until: Instant) -> tuple[str, str] | None:
         if self._seller.draining:
@@ -350,7 +336,7 @@ class SizeDesk:
     def _slot(self, participant: Participant) -> KeptSlot:
         offer_id = participant.offer.offer_id
         if offer_id not in self._slots:
-            self._slots[offer_id] = KeptSlot(participant, first_state(participant.agreed))
+            self._slots[offer_id] = KeptSlot(participant, amended.first_state(participant.agreed))
         return self._slots[offer_id]
 
     def _act(self, slot: KeptSlot, action: Callable[[], list[Effect]], now: Instant) -> list[Effect]:
@@ -371,7 +357,7 @@ class SizeDesk:
             self._close(offer_id)
             slot.change = None
             slot.said[change.body.number] = change.last_word
-            if isinstance(change.last_word, ChangeDone):
+            if isinstance(change.last_word, c.ChangeDone):
                 slot.amended(change.body)
             if change.stranded:
                 self._stranded.append((offer_id, change.stranded))
@@ -400,9 +386,9 @@ class SizeDesk:
 
 
 def _refuse(message: Message, body: ContractChange, code: str, detail: str) -> Send:
-    return _say(message, ChangeRefused(body.agreement_id, body.number, code, detail))
+    return _say(message, c.ChangeRefused(body.agreement_id, body.number, code, detail))
 
 
-def _say(message: Message, content: ChangeDone | ChangeRefused) -> Send:
-    performative = Performative.INFORM if isinstance(content, ChangeDone) else Performative.REFUSE
+def _say(message: Message, content: c.ChangeDone | c.ChangeRefused) -> Send:
+    performative = Performative.INFORM if isinstance(content, c.ChangeDone) else Performative.REFUSE
     return reply(message, performative, content)

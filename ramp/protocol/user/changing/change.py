@@ -16,23 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ramp.errors import RemoteProtocolError
+from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, ContractChange, Signed, document_name
-from ramp.model.contents import (
-    ChangeAgreed,
-    ChangeDone,
-    ChangePosted,
-    ChangeRefused,
-    ChangeWithdrawal,
-    Content,
-    FundsReserved,
-    OrderLine,
-    OrderPosted,
-    OrderRefused,
-    OrderVoided,
-    OrderWithdrawal,
-    PaymentOrder,
-)
 from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import order_line
@@ -45,8 +31,8 @@ from ramp.protocol.timing import Pace, Retry, earliest, moved
 from ramp.protocol.transition_tables import BUYER_CHANGE, BuyerChangeState
 
 S = BuyerChangeState
-OrderWord = FundsReserved | OrderRefused | OrderPosted | OrderVoided
-ChangeWord = ChangeAgreed | ChangeRefused | ChangePosted | ChangeDone
+OrderWord = c.FundsReserved | c.OrderRefused | c.OrderPosted | c.OrderVoided
+ChangeWord = c.ChangeAgreed | c.ChangeRefused | c.ChangePosted | c.ChangeDone
 Outcome = ChangeOutcome | CancellationOutcome
 
 POSTED, VOID = "posted", "void"
@@ -68,7 +54,7 @@ class _Line:
     proved: bool = False
 
 
-def check_proof(body: ContractChange, proof: ChangeDone) -> None:
+def check_proof(body: ContractChange, proof: c.ChangeDone) -> None:
     """Check both signatures of a change, and the bank's posting message to the resource.
 
     Raises:
@@ -188,10 +174,10 @@ class BuyerChange(StateMachine[BuyerChangeState]):
             return []
         line = self._lines[agreement_id]
         said_by(message, line.body.resource, Role.RESOURCE)
-        if isinstance(content, ChangeDone):
+        if isinstance(content, c.ChangeDone):
             check_proof(line.body, content)
             return self._on_proved(line, content, now)
-        if isinstance(content, ChangeRefused):
+        if isinstance(content, c.ChangeRefused):
             if self.state is S.DECIDING:
                 return []
             return self._turn_to_bank(content.code, content.detail, "ChangeRefused", now)
@@ -199,7 +185,7 @@ class BuyerChange(StateMachine[BuyerChangeState]):
             return []
         return self._on_agreed(line, now)
 
-    def on_bank(self, message: Message, content: ChangePosted | ChangeRefused, now: Instant) -> list[Effect]:
+    def on_bank(self, message: Message, content: c.ChangePosted | c.ChangeRefused, now: Instant) -> list[Effect]:
         """Take the bank's answer about a change that no order pays for; ignored after the end.
 
         Raises:
@@ -209,10 +195,10 @@ class BuyerChange(StateMachine[BuyerChangeState]):
         if self.state is S.ENDED:
             return []
         seal = said_by(message, body.bank, Role.BANK)
-        is_posted = isinstance(content, ChangePosted)
+        is_posted = isinstance(content, c.ChangePosted)
         if self.state is not S.DECIDING and not (is_posted and body.is_terminal):
             return []
-        if isinstance(content, ChangeRefused):
+        if isinstance(content, c.ChangeRefused):
             return self._void(content.code, content.detail, seal, now)
         self._end(POSTED, seal, now, refund=content.refund)
         # ask the seller again for the copy with both signatures
@@ -227,9 +213,9 @@ class BuyerChange(StateMachine[BuyerChangeState]):
         if self.state is S.ENDED:
             return []
         seal = said_by(message, self._first.bank, Role.BANK)
-        if isinstance(content, FundsReserved):
+        if isinstance(content, c.FundsReserved):
             return self._on_reserved(content, now)
-        if isinstance(content, OrderPosted):
+        if isinstance(content, c.OrderPosted):
             keys = {payment.agreement_id for payment in content.transfers}
             if not keys >= {line.body.key for line in self._lines.values()}:  # other lines may have ended
                 raise RemoteProtocolError("the bank has posted another order")
@@ -237,7 +223,7 @@ class BuyerChange(StateMachine[BuyerChangeState]):
             self._end(POSTED, seal, now)
             # ask the sellers again for the copies with both signatures
             return [self._to_seller(line, _agreed(line)) for line in missing]
-        if isinstance(content, OrderRefused) and self.state not in (S.RESERVING, S.DECIDING):
+        if isinstance(content, c.OrderRefused) and self.state not in (S.RESERVING, S.DECIDING):
             return []  # a late answer to an earlier question
         self._void(content.code, content.detail, seal, now)
         return [self._to_seller(line, _withdrawal(line.body)) for line in self._lines.values()]
@@ -264,7 +250,7 @@ class BuyerChange(StateMachine[BuyerChangeState]):
         self._arm()
         return effects
 
-    def _on_reserved(self, vote: FundsReserved, now: Instant) -> list[Effect]:
+    def _on_reserved(self, vote: c.FundsReserved, now: Instant) -> list[Effect]:
         if self.state is not S.RESERVING:
             return []
         body = self._first
@@ -278,7 +264,7 @@ class BuyerChange(StateMachine[BuyerChangeState]):
         """Return how long an answer may take after the change has expired."""
         return self._pace.patience(self._pace.timing.cancellation_limit)
 
-    def _on_proved(self, line: _Line, proof: ChangeDone, now: Instant) -> list[Effect]:
+    def _on_proved(self, line: _Line, proof: c.ChangeDone, now: Instant) -> list[Effect]:
         body = line.body
         line.proved = True
         name = document_name(body.agreement_id, body.number)
@@ -352,10 +338,10 @@ class BuyerChange(StateMachine[BuyerChangeState]):
         if self.state is S.AGREED:
             return [self._to_seller(line, _agreed(line)) for line in lines if not line.proved]
         if self.state is S.RESERVING:
-            return [self._to_bank(PaymentOrder(self.order_id, self._order_lines(), self._first.valid_until))]
+            return [self._to_bank(c.PaymentOrder(self.order_id, self._order_lines(), self._first.valid_until))]
         return [self._to_bank(self._decision())]
 
-    def _decision(self) -> Content:
+    def _decision(self) -> c.Content:
         """Return the question on which the bank decides."""
         body = self._first
         if body.is_terminal:
@@ -363,26 +349,26 @@ class BuyerChange(StateMachine[BuyerChangeState]):
         if not body.grows:
             return _withdrawal(body)
         reason = self._why[1] or "the buyer does not know how the amendment ended"
-        return OrderWithdrawal(body.order_id, body.valid_until, reason)
+        return c.OrderWithdrawal(body.order_id, body.valid_until, reason)
 
-    def _order_lines(self) -> tuple[OrderLine, ...]:
+    def _order_lines(self) -> tuple[c.OrderLine, ...]:
         return tuple(order_line(body) for body in self.changes)
 
-    def _to_seller(self, line: _Line, content: Signed | ChangeAgreed | ChangeWithdrawal) -> Send:
+    def _to_seller(self, line: _Line, content: Signed | c.ChangeAgreed | c.ChangeWithdrawal) -> Send:
         body, about = line.body, line.agreement.request_id
         performative = Performative.CANCEL if body.is_terminal else Performative.REQUEST
-        if isinstance(content, ChangeAgreed):
+        if isinstance(content, c.ChangeAgreed):
             performative = Performative.CONFIRM
         return Send(Message(performative, body.user, body.resource, about, content, reply_with=body.key))
 
-    def _to_bank(self, content: Content) -> Send:
+    def _to_bank(self, content: c.Content) -> Send:
         body, about = self._first, self.conversation_id
         return Send(Message(Performative.REQUEST, body.user, body.bank, about, content, reply_with=body.key))
 
 
-def _agreed(line: _Line) -> ChangeAgreed:
-    return ChangeAgreed(line.body.agreement_id, line.body.number)
+def _agreed(line: _Line) -> c.ChangeAgreed:
+    return c.ChangeAgreed(line.body.agreement_id, line.body.number)
 
 
-def _withdrawal(body: ContractChange) -> ChangeWithdrawal:
-    return ChangeWithdrawal(body.agreement_id, body.number)
+def _withdrawal(body: ContractChange) -> c.ChangeWithdrawal:
+    return c.ChangeWithdrawal(body.agreement_id, body.number)

@@ -20,19 +20,13 @@ from ramp.model.money import credits_text
 from ramp.model.offer import RefusalCode
 from ramp.model.ports import IdSource
 from ramp.model.seal import Role, Seal
+from ramp.protocol import records as rc
 from ramp.protocol.belief import said_by
 from ramp.protocol.conversations import Conversations, Registry
 from ramp.protocol.effects import Effect, Persist, Report, SaveAgreement
 from ramp.protocol.events import AgreementResized
 from ramp.protocol.outcome import ALREADY_CANCELLED, REFUND_ORDERED, CancellationOutcome
 from ramp.protocol.progress import CancellationEnded, ChangeEnded
-from ramp.protocol.records import (
-    CancellationConcluded,
-    CancellationStarted,
-    ChangeConcluded,
-    ChangeProposed,
-    Record,
-)
 from ramp.protocol.timing import Pace
 from ramp.protocol.user.changing.change import BuyerChange, ChangeWord, OrderWord, Outcome, check_proof
 from ramp.protocol.user.changing.history import History
@@ -136,7 +130,7 @@ class Changes:
 
     # -- the journal ---------------------------------------------------------------------------------------------
 
-    def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
+    def recover(self, records: Sequence[rc.Record], now: Instant) -> list[Effect]:
         """Resume open changes after a restart; the agreements must be known."""
         effects: list[Effect] = []
         orders: dict[str, list[_OnRecord]] = {}
@@ -159,7 +153,7 @@ class Changes:
                 effects += self._resumed(lines, now)
         return effects
 
-    def resume(self, agreement_id: str, records: Sequence[Record], now: Instant) -> list[Effect]:
+    def resume(self, agreement_id: str, records: Sequence[rc.Record], now: Instant) -> list[Effect]:
         """Resume the changes of one agreement after a bug in them."""
         lost = self._changes_of(agreement_id)
         asked = self._resizes.drop(agreement_id)
@@ -198,21 +192,21 @@ class Changes:
             self.rest(agreement_id)
             self.history.forget(agreement_id)
 
-    def _replayed(self, records: Sequence[Record]) -> dict[str, _OnRecord]:
+    def _replayed(self, records: Sequence[rc.Record]) -> dict[str, _OnRecord]:
         """Replay all records; return the open changes by key."""
         waiting: dict[str, _OnRecord] = {}
         for record in records:
             match record:
-                case ChangeProposed(body, together=together):
+                case rc.ChangeProposed(body, together=together):
                     self.history.propose(body)
                     waiting[body.key] = _OnRecord(body, together=together)
-                case ChangeConcluded(outcome):
+                case rc.ChangeConcluded(outcome):
                     waiting.pop(change_key(outcome.agreement_id, outcome.number), None)
                     self.history.note(outcome)
-                case CancellationStarted(signed):
+                case rc.CancellationStarted(signed):
                     assert isinstance(signed.body, ContractChange)
                     waiting[signed.body.key] = _OnRecord(signed.body, signed if signed.body.is_failure else None)
-                case CancellationConcluded(outcome=ended):
+                case rc.CancellationConcluded(outcome=ended):
                     waiting.pop(change_key(ended.agreement_id, TERMINAL), None)
                     self.history.note(ended)
         return {key: each for key, each in waiting.items() if each.body.agreement_id in self._agreements}
@@ -233,7 +227,7 @@ class Changes:
         if agreement is None or standing != "active":
             return self._not_cancelled(agreement_id, standing)
         body = end_of(agreement, reason, now)
-        return self._begin([(body, agreement)], now, records=[CancellationStarted(Signed(body), now)])
+        return self._begin([(body, agreement)], now, records=[rc.CancellationStarted(Signed(body), now)])
 
     def _not_cancelled(self, agreement_id: str, standing: str | None) -> list[Effect]:
         """Report that an agreement is not cancelled now: its state (None if it is unknown), or its end before."""
@@ -257,7 +251,7 @@ class Changes:
         body = checked_failure(failure, agreement)
         if self.is_ending(body.agreement_id) or body.agreement_id in self.history.ended:
             return []
-        return self._begin([(body, agreement)], now, failure, records=[CancellationStarted(failure, now)])
+        return self._begin([(body, agreement)], now, failure, records=[rc.CancellationStarted(failure, now)])
 
     def resize(self, wish: AgreementResized, now: Instant) -> list[Effect]:
         """Resize active slots, or quote the refund or cost."""
@@ -268,7 +262,7 @@ class Changes:
         together = tuple(body.agreement_id for body, _ in lines if body.grows)
         for body, _ in lines:
             self.history.propose(body)
-        return self._begin(lines, now, records=[ChangeProposed(body, now, together) for body, _ in lines])
+        return self._begin(lines, now, records=[rc.ChangeProposed(body, now, together) for body, _ in lines])
 
     # -- messages ------------------------------------------------------------------------------------------------
 
@@ -354,7 +348,7 @@ class Changes:
         now: Instant,
         failure: Signed | None = None,
         *,
-        records: Sequence[Record] = (),
+        records: Sequence[rc.Record] = (),
         whole: bool = True,
     ) -> list[Effect]:
         """Start changes.
@@ -387,8 +381,8 @@ class Changes:
     def _concluded(self, outcome: Outcome, seal: Seal, now: Instant) -> list[Effect]:
         self.history.note(outcome)
         if isinstance(outcome, CancellationOutcome):
-            return [Persist(CancellationConcluded(outcome, seal, now)), Report(CancellationEnded(outcome))]
-        return [Persist(ChangeConcluded(outcome, seal, now)), Report(ChangeEnded(outcome))]
+            return [Persist(rc.CancellationConcluded(outcome, seal, now)), Report(CancellationEnded(outcome))]
+        return [Persist(rc.ChangeConcluded(outcome, seal, now)), Report(ChangeEnded(outcome))]
 
 
 def _reference(change: BuyerChange) -> str:

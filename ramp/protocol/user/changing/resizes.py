@@ -16,15 +16,7 @@ from ramp.model.contents import ChangePriced, ChangeRefused, Content
 from ramp.model.instant import Instant
 from ramp.model.ports import IdSource
 from ramp.model.seal import Role
-from ramp.model.sizes.amended import (
-    AMENDMENT_NUMBER_MAX,
-    SlotState,
-    change_problem,
-    is_growth,
-    mixed_problem,
-    number_problem,
-    refund_owed,
-)
+from ramp.model.sizes import amended
 from ramp.model.sizes.moldable import price_with
 from ramp.protocol.belief import said_by
 from ramp.protocol.conversations import Conversations, Registry
@@ -106,11 +98,11 @@ class Resizes:
         """Resize active slots, or quote the refund or cost."""
         ids = tuple(dict.fromkeys((wish.agreement_id, *wish.together)))
         for each in ids:
-            problem = self._standing_problem(each) or number_problem(len(self._history.posted(each)))
+            problem = self._standing_problem(each) or amended.number_problem(len(self._history.posted(each)))
             if problem is not None:
                 return self.none_done(ids, *problem)
         wanted = [self._wanted(each, wish) for each in ids]
-        grows = all(is_growth(each.state, each.cores, each.until) for each in wanted)
+        grows = all(amended.is_growth(each.state, each.cores, each.until) for each in wanted)
         banks = {each.agreement.bank for each in wanted}
         if len(ids) > 1 and (not grows or len(banks) > 1):
             detail = "changes can be paid together only if each one adds and all use one bank"
@@ -138,13 +130,13 @@ class Resizes:
         """Propose a smaller size, effective as soon as the notice allows."""
         agreement, state = wanted.agreement, wanted.state
         if wanted.cores > state.cores or wanted.until > state.until:
-            return self.none_done([wanted.agreement_id], *mixed_problem(state))
+            return self.none_done([wanted.agreement_id], *amended.mixed_problem(state))
         timing = self._pace.timing
         effective_at = now + timing.amendment_notice
         valid_until = min(effective_at + timing.amendment_window, wanted.until)
-        owed = refund_owed(agreement, state, wanted.cores, wanted.until, effective_at)
+        owed = amended.refund_owed(agreement, state, wanted.cores, wanted.until, effective_at)
         body = replace(proposal(wanted, now, effective_at, valid_until), amount=-owed)
-        problem = change_problem(agreement, state, body)
+        problem = amended.change_problem(agreement, state, body)
         if problem is not None:
             return self.none_done([wanted.agreement_id], *problem)
         if quote_only:
@@ -157,8 +149,8 @@ class Resizes:
         for each in wanted:
             if each.agreement.offer.start_probability is not None:
                 return self.none_done(ids, "not_reserved", "the agreement is a submitted job, whose size is fixed")
-            if each.number > AMENDMENT_NUMBER_MAX:
-                detail = f"{each.agreement_id} has had {AMENDMENT_NUMBER_MAX} amendments, which is the limit"
+            if each.number > amended.AMENDMENT_NUMBER_MAX:
+                detail = f"{each.agreement_id} has had {amended.AMENDMENT_NUMBER_MAX} amendments, which is the limit"
                 return self.none_done(ids, "old_number", detail)
         inquiry = PriceInquiry(wanted, max_cost, self._pace, quote_only=quote_only)
         self._inquiries.add(inquiry.key, inquiry)
@@ -220,7 +212,7 @@ class Resizes:
         states = {each: self._history.state(each) for each in known}
         return [self._not_done(each, states.get(each), code, detail) for each in agreement_ids]
 
-    def _not_done(self, agreement_id: str, state: SlotState | None, code: str, detail: str) -> Report:
+    def _not_done(self, agreement_id: str, state: amended.SlotState | None, code: str, detail: str) -> Report:
         cores, until = (0, 0) if state is None else (state.cores, state.until)
         outcome = ChangeOutcome(agreement_id, 0, False, cores, until, code=code, detail=detail)
         return Report(ChangeEnded(outcome))
