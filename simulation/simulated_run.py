@@ -22,6 +22,7 @@ from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.lab import check_pictures
 from simulation.machine_files import load_machine
 from simulation.machines.interface import Machine, has_cables, has_places
+from simulation.queueing.booting import booting_of
 from simulation.queueing.job_table import jobs_of_log, jobs_to_simulate
 from simulation.queueing.malleable_share import MalleableShare, MalleableSummary, malleable_share_of
 from simulation.queueing.outages import Outage, outages_of
@@ -290,6 +291,7 @@ class PreparedRun:
             malleability=None if self.malleable is None else self.malleable.malleability,
             on_end=None if ended is None else record,
             outages=self.outages,
+            booting=booting_of(self.machine),
         )
         wall_s = time.perf_counter() - began
         scheduler = self.options.name
@@ -385,7 +387,7 @@ def simulate(
     if has_cables(chosen) and chosen.layout.block_times:
         if malleable_share:
             raise ConfigurationError("jobs of a machine whose blocks boot keep their size", key="malleable-share")
-        jobs = jobs.in_blocks(chosen.layout.block_times)
+        jobs = jobs.in_blocks(chosen.layout)
     first = int(jobs.jobs.submit_time[0])
     outages = outages_of(failures, chosen, first=first, seed=seed) if isinstance(failures, str) else failures or ()
     if failures is not None and asked:

@@ -159,6 +159,7 @@ class Traits:
         exclusive_cables: jobs hold cables as well as units: it is a `BlueGene` or derived from it.
         wraps: free boxes may run over the seam of a ring.
         chooses_shapes: its allocators choose the shape, so that jobs need only a size.
+        connection: of jobs that need no torus; a mesh takes the fewest cables.
         processors: of a unit; 0 where the market's configuration says how many.
         compute_nodes: of a unit.
         node_use: the processors of a compute node may be given another use (Slurm's --node-use).
@@ -170,6 +171,7 @@ class Traits:
     exclusive_cables: bool = False
     wraps: bool = True
     chooses_shapes: bool = False
+    connection: Connection = Connection.MESH
     processors: int = 0
     compute_nodes: int = 1
     node_use: bool = False

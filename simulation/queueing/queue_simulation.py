@@ -23,6 +23,7 @@ from ramp.errors import MachineError, RampError
 from simulation.kernel import MICROSECONDS_PER_SECOND, EventQueue
 from simulation.machines.interface import JobRequest, Machine, NodeState, Placement, Reallocation
 from simulation.planning.plan import Plan
+from simulation.queueing.booting import Booting
 from simulation.queueing.outages import Outage, Service
 from simulation.schedulers.interface import (
     AdvanceReservation,
@@ -68,6 +69,7 @@ class EndedJob:
         reason: why it ended.
         earlier: the segments of its run before the last one; none where it had one size only.
         resized: whether its size was changed, if only at the instant of its start.
+        startup: until its listed block was booted, microseconds; None where blocks are made for each job.
     """
 
     job: Job
@@ -77,6 +79,7 @@ class EndedJob:
     reason: EndReason
     earlier: tuple[Segment, ...] = ()
     resized: bool = False
+    startup: int | None = None
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -105,6 +108,7 @@ class QueueSimulation:
         overrun: what happens to jobs that outrun their request.
         on_end: called with every job that ends, in order of the ends.
         outages: by begin, no more than asked for: while jobs are left.
+        booting: of listed blocks that take time to boot.
 
     Attributes:
         service: the outages and what they take.
@@ -120,8 +124,10 @@ class QueueSimulation:
         overrun: Overrun = Overrun.CUT,
         on_end: Callable[[EndedJob], None] | None = None,
         outages: Iterable[Outage] = (),
+        booting: Booting | None = None,
     ) -> None:
         self._machine = machine
+        self._booting = booting
         self._scheduler = scheduler
         self._keeps_overruns = overrun is Overrun.KEEP
         self._on_end = on_end
@@ -314,6 +320,8 @@ class QueueSimulation:
             raise self._wrong(f"starts job {number}, which is not waiting")
         self._machine.allocate(placement)
         self._submitted.discard(number)
+        if self._booting is not None:
+            job = self._booting.started(job, placement)
         self._running[number] = RunningJob(job, placement, self._now)
         length = job.run_time
         if length > job.requested_time and not self._keeps_overruns:
@@ -385,8 +393,10 @@ class QueueSimulation:
             self._wake_ticket = None
         return True
 
-    def _end(self, number: int, reason: EndReason) -> None:
+    def _end(self, number: int, reason: EndReason) -> Job:
+        """End a job's run; return the job as it was submitted."""
         running = self._running.pop(number)
+        job, startup = (running.job, None) if self._booting is None else self._booting.ended(number)
         del self._end_tickets[number]
         self._machine.release(number)
         self._scheduler.released()
@@ -395,9 +405,17 @@ class QueueSimulation:
             changes = running.changes
             earlier = () if changes is None else changes.segments
             ended = EndedJob(
-                running.job, running.placement, running.start_time, self._now, reason, earlier, changes is not None
+                running.job,
+                running.placement,
+                running.start_time,
+                self._now,
+                reason,
+                earlier,
+                changes is not None,
+                startup,
             )
             self._on_end(ended)
+        return job
 
     def _change_service(self, outage: Outage) -> None:
         """Take units out of service, or put them back where their outage has begun before."""
@@ -408,6 +426,8 @@ class QueueSimulation:
             self._schedule_outage(self.service.following, begins=True)
             self._schedule_outage(outage, begins=False)
             if outage.state is NodeState.DOWN:
+                if self._booting is not None:
+                    self._booting.blocks.fail(outage.units)
                 self._requeue([each for each in self._running.values() if each.placement.nodes & outage.units])
         self.service.bring_up_to_date(outage.units)
         self._scheduler.released()
@@ -421,9 +441,9 @@ class QueueSimulation:
         for running in lost:
             number = running.job.job_number
             self._events.cancel(self._end_tickets[number])
-            self._end(number, EndReason.UNIT_FAILED)
+            job = self._end(number, EndReason.UNIT_FAILED)
             self._submitted.add(number)
-            self._scheduler.submit(replace(running.job, submit_time=self._now))
+            self._scheduler.submit(replace(job, submit_time=self._now))
 
     def _begin_reservation(self, reservation: AdvanceReservation) -> None:
         """Give the reservation its units; jobs beyond their request that stand in the way are ended."""
@@ -437,6 +457,8 @@ class QueueSimulation:
                 self._events.cancel(self._end_tickets[running.job.job_number])
                 self._end(running.job.job_number, EndReason.RESERVATION_BEGAN)
         self._machine.allocate(replace(placement, job_id=reservation.number))
+        if self._booting is not None:
+            self._booting.boot(placement)
 
     def _end_reservation(self, number: int) -> None:
         reservation = self._reservations.pop(number)

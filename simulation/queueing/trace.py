@@ -57,10 +57,14 @@ def job_line(ended: EndedJob, machine: Machine) -> dict[str, Any]:
     if ended.reason is EndReason.UNIT_FAILED:
         line["ended"] = str(ended.reason)
     if has_cables(machine) and (times := machine.layout.block_times):
-        begin = ended.start_time + times.configure_s * MICROSECONDS_PER_SECOND
-        ready = begin + times.boot_s(ended.job.request.size) * MICROSECONDS_PER_SECOND
-        failed = ended.reason is EndReason.UNIT_FAILED
-        done = ended.end_time - (0 if failed else times.deallocate_s * MICROSECONDS_PER_SECOND)
+        boot = times.boot_s(ended.placement.size) * MICROSECONDS_PER_SECOND
+        startup, freeing = ended.startup, 0
+        if startup is None:  # the block is made for this job, and freed after it
+            startup = times.configure_s * MICROSECONDS_PER_SECOND + boot
+            failed = ended.reason is EndReason.UNIT_FAILED
+            freeing = 0 if failed else times.deallocate_s * MICROSECONDS_PER_SECOND
+        ready, done = ended.start_time + startup, ended.end_time - freeing
+        begin = max(ended.start_time, ready - boot)
         for key, time in (("boot_time", begin), ("ready_time", ready), ("done_time", done)):
             line[key] = _seconds(min(time, ended.end_time))
     if ended.earlier:

@@ -56,11 +56,13 @@ class ListedBlock:
     """A block that an administrator defined.
 
     Attributes:
+        name: of the block.
         members: coordinates taken in each dimension.
         connection: of all dimensions.
         links: its cables in each dimension.
     """
 
+    name: str
     members: tuple[tuple[int, ...], ...]
     connection: Connection
     links: tuple[tuple[int, ...], ...]
@@ -128,10 +130,11 @@ class Catalogue:
         key = request.kind
         kinds = self._kinds.get(key)
         if kinds is None:
+            shape, choices = self._shape(request), self._connections(request)
             if self._blocks:
-                numbers = [self._add_found(self._listed(request))]
+                numbers = [self._add_found(self._listed(request, shape, choices))]
             else:
-                numbers = [self._add(self._layouts(request, choice)) for choice in self._connections(request)]
+                numbers = [self._add(self._layouts(request, shape, choice)) for choice in choices]
             kinds = np.array(numbers, dtype=np.int64)
             self._kinds[key] = kinds
         return kinds
@@ -203,20 +206,27 @@ class Catalogue:
             offsets.append(offsets[-1] + self.grid.line_count(dimension))
         return tuple(offsets)
 
-    def _layouts(self, request: JobRequest, connection: tuple[Connection, ...]) -> Iterator[_Layout]:
+    def _shape(self, request: JobRequest) -> tuple[int, ...] | None:
         dimensions = len(self.grid.extents)
         if request.shape is None:
-            # the connections are the machine's dimensions' here: there is no extent that they could go along with
-            for shape in shapes_of_size(request.size, self.grid.extents):
-                for order in rotations(shape):
-                    yield tuple(shape[index] for index in order), connection
-            return
+            return None
         if len(request.shape) > dimensions:
             raise MachineError(
                 f"job {request.job_id}: shape {'x'.join(map(str, request.shape))} has {len(request.shape)} extents, "
                 f"the machine {dimensions}"
             )
-        shape = request.shape + (1,) * (dimensions - len(request.shape))
+        return request.shape + (1,) * (dimensions - len(request.shape))
+
+    def _layouts(
+        self, request: JobRequest, shape: tuple[int, ...] | None, connection: tuple[Connection, ...]
+    ) -> Iterator[_Layout]:
+        dimensions = len(self.grid.extents)
+        if shape is None:
+            # the connections are the machine's dimensions' here: there is no extent that they could go along with
+            for each in shapes_of_size(request.size, self.grid.extents):
+                for order in rotations(each):
+                    yield tuple(each[index] for index in order), connection
+            return
         pairs = tuple(zip(shape, connection, strict=True))
         for order in rotations(pairs) if request.rotate else [tuple(range(dimensions))]:
             yield tuple(shape[index] for index in order), tuple(connection[index] for index in order)
@@ -241,26 +251,25 @@ class Catalogue:
             self._add_rotation(extents, connection, found)
         return self._add_found(found)
 
-    def _listed(self, request: JobRequest) -> list[tuple[list[int], Candidate]]:
+    def _listed(
+        self, request: JobRequest, shape: tuple[int, ...] | None, choices: list[tuple[Connection, ...]]
+    ) -> list[tuple[list[int], Candidate]]:
         """Return the listed blocks that are large enough, also in each dimension of a shape, and joined as asked."""
-        asked = request.connection
-        wanted = {asked} if isinstance(asked, Connection) else set(asked)
-        shape = request.shape or ()
-        shape += (1,) * (len(self.grid.extents) - len(shape))
+        shape = shape or (1,) * len(self.grid.extents)
         turned = set(permutations(shape)) if request.rotate else {shape}
         found = []
         for order, block in enumerate(self._blocks):
             extents = tuple(map(len, block.members))
             size = prod(extents)
-            fits = any(all(map(int.__le__, one, extents)) for one in turned if len(one) == len(extents))
-            if size >= request.size and fits and wanted <= {block.connection, Connection.NAV}:
+            joined = (block.connection,) * len(extents)
+            fits = any(all(map(int.__le__, one, extents)) for one in turned)
+            if size >= request.size and fits and joined in choices:
                 columns: list[int] = []
                 for dimension, labels in enumerate(block.links):
                     columns += self._listed_links(dimension, labels)
                     columns += self._line_range(dimension, block.members)
                 cost = size << COST_BITS
                 origin = tuple(coordinates[0] for coordinates in block.members)
-                joined = (block.connection,) * len(extents)
                 units = self.grid.bits(block.members)
                 found.append(
                     ([cost, order, cost, *columns], Candidate(block.members, joined, units, extents, origin, size))

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +24,7 @@ from simulation.machines.bluegene.search import first_fit
 from simulation.machines.bluegene.wiring import LineWiring
 from simulation.machines.grid import Grid, bits_of
 from simulation.machines.grid_units import GridLayout, GridUnits
-from simulation.machines.interface import JobRequest, Placement, Reallocation, Traits
+from simulation.machines.interface import Connection, JobRequest, Placement, Reallocation, Traits
 from simulation.machines.reallocation import reallocate
 
 
@@ -51,6 +53,17 @@ class Layout(GridLayout):
         """Midplanes in each dimension."""
         return tuple(table.wiring.width for table in self.tables)
 
+    def around_s(self, size: int) -> int:
+        """Return the longest time for which the block of a job of that size holds its midplanes besides the run."""
+        times = self.block_times or BlockTimes()
+        sizes = [prod(map(len, each.members)) for each in self.blocks] or [size]
+        return max(map(times.around_s, sizes))
+
+    def block_of(self, placement: Placement) -> ListedBlock | None:
+        """Return the listed block that a placement is; None where a block is made for each job."""
+        place = placement.members, placement.links, set(placement.connection)
+        return next((each for each in self.blocks if (each.members, each.links, {each.connection}) == place), None)
+
 
 class BlueGene(GridUnits):
     """A machine of cabled lines with running jobs.
@@ -78,6 +91,8 @@ class BlueGene(GridUnits):
             exclusive_cables=True,
             wraps=False,
             chooses_shapes=bool(layout.blocks),
+            # a listed block has one connection, which serves jobs that need no torus whatever it is
+            connection=Connection.NAV if layout.blocks else Connection.MESH,
             processors=layout.processors,
             compute_nodes=layout.cnodes,
             node_use=True,
@@ -158,6 +173,10 @@ class BlueGene(GridUnits):
 
     def reallocate(self, request: JobRequest) -> Reallocation | None:
         return reallocate(self, request)
+
+    def describe(self, placement: Placement) -> dict[str, Any]:
+        block = self.layout.block_of(placement)
+        return super().describe(placement) | ({"block": block.name} if block else {})
 
     def cables(self, placement: Placement) -> dict[str, dict[tuple[int, ...], tuple[int, ...]]]:
         """Return which cables of which line a placement holds.

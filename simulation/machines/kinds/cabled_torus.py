@@ -162,8 +162,12 @@ def build(description: CabledDescription, options: BuildOptions) -> BlueGene:
         if listed
         else ()
     )
-    if blocks and options.allocator is not None:
-        raise ConfigurationError("the layout lists its blocks; remove the allocator", key="allocator")
+    for key, given in (
+        ("allocator", options.allocator),
+        ("allocator_options", options.allocator_options or description.allocator_options),
+    ):
+        if blocks and given:
+            raise ConfigurationError(f"{listed} lists the blocks of jobs; remove this key", key=key)
     layout = Layout(
         name=description.name,
         prefix=description.prefix,
