@@ -5,13 +5,13 @@ Made from a machine state (a JSON document), from a simulation's trace at any se
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 from ramp.errors import DocumentError, MachineError
-from simulation.machines.bluegene.blocks import BLOCK_PREFIX, BlockState, BootedBlocks
+from simulation.machines.bluegene.blocks import BLOCK_PREFIX, BlockState, BlockTimes, BootedBlocks
 from simulation.machines.grid import Grid
 from simulation.machines.hostlist import expand_coordinates
 from simulation.machines.interface import GridMachine, Machine, NodeState, Placement, has_cables, has_places
@@ -226,21 +226,30 @@ def with_block(
     return replace(job, block=block.name), (block,)
 
 
-def with_listed_blocks(machine: Machine, view: MachineView, booted: Collection[str] = ()) -> MachineView:
+def with_listed_blocks(machine: Machine, view: MachineView, booted: BootedBlocks | None = None) -> MachineView:
     """Add the listed blocks of a machine that the view does not have.
 
     Args:
         machine: may list its blocks.
         view: what is known already.
-        booted: names of blocks that are booted.
+        booted: the booted blocks; none by default.
     """
     if not has_cables(machine):
         return view
+    booted = booted or BootedBlocks(machine)
+    times = machine.layout.block_times or BlockTimes()
     of_jobs, listed = {job.block for job in view.jobs}, {}
     for each in machine.layout.blocks:
         units = machine.grid.bits(each.members)
-        state = BlockState.READY if each.name in booted else BlockState.FREE
-        state = BlockState.BUSY if each.name in of_jobs else BlockState.ERROR if units & view.down else state
+        state = BlockState.FREE
+        if each.name in of_jobs:
+            state = BlockState.BUSY
+        elif units & view.down:
+            state = BlockState.ERROR
+        elif each.name in booted.names:
+            state = BlockState.READY
+        elif view.now_s < booted.freed.get(each.name, -inf) + times.deallocate_s:
+            state = BlockState.DEALLOCATING
         shown = (units.bit_count(), machine.hostlist(units))
         listed[each.name] = ViewBlock(each.name, str(state), "", str(each.connection), "", *shown)
     return replace(view, blocks=tuple((listed | {block.name: block for block in view.blocks}).values()))
@@ -333,9 +342,9 @@ def out_of_service(machine: Machine, header: Mapping[str, Any], source: str) -> 
         raise DocumentError(f"line 1: {error}", source=source) from error
 
 
-def _booted(machine: Machine, past: Iterable[tuple[float, int | str]], at_s: float) -> set[str]:
+def _booted(machine: Machine, past: Iterable[tuple[float, int | str]], at_s: float) -> BootedBlocks | None:
     if not has_cables(machine):
-        return set()
+        return None
     booted = BootedBlocks(machine)
     # at one moment midplanes fail before jobs start
     for start, what in sorted(past, key=lambda each: (each[0], isinstance(each[1], str))):
@@ -344,8 +353,8 @@ def _booted(machine: Machine, past: Iterable[tuple[float, int | str]], at_s: flo
         if isinstance(what, int):
             booted.fail(what)
         else:
-            booted.boot(what)
-    return booted.names
+            booted.boot(what, start)
+    return booted
 
 
 def _life(row: Mapping[str, Any], at_s: float) -> tuple[str, BlockState]:

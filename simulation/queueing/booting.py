@@ -31,17 +31,18 @@ class Booting:
         self.blocks = BootedBlocks(machine)
         self._begun: dict[int, tuple[Job, int]] = {}
 
-    def boot(self, placement: Placement) -> int:
-        """Boot the block of a placement; return how long that takes, microseconds."""
+    def boot(self, placement: Placement, now: int) -> int:
+        """Boot the block of a placement now; return how long that takes, microseconds."""
         block, times = self._layout.block_of(placement), self._layout.block_times
         if block is None or times is None or block.name in self.blocks.names:
             return 0
-        freeing = times.deallocate_s if self.blocks.boot(block.name) else 0
-        return (freeing + times.configure_s + times.boot_s(placement.size)) * MICROSECONDS_PER_SECOND
+        freed = self.blocks.boot(block.name, now)
+        left = 0 if freed is None else max(int(freed) + times.deallocate_s * MICROSECONDS_PER_SECOND - now, 0)
+        return left + (times.configure_s + times.boot_s(placement.size)) * MICROSECONDS_PER_SECOND
 
-    def started(self, job: Job, placement: Placement) -> Job:
-        """Return a job that starts with the times that its block takes, not the longest ones."""
-        startup = self.boot(placement)
+    def started(self, job: Job, placement: Placement, now: int) -> Job:
+        """Return a job that starts now with the times that its block takes, not the longest ones."""
+        startup = self.boot(placement, now)
         self._begun[job.job_number] = job, startup
         spare = self._layout.around_s(job.request.size) * MICROSECONDS_PER_SECOND - startup
         return replace(job, run_time=job.run_time - spare, requested_time=job.requested_time - spare)

@@ -321,7 +321,7 @@ class QueueSimulation:
         self._machine.allocate(placement)
         self._submitted.discard(number)
         if self._booting is not None:
-            job = self._booting.started(job, placement)
+            job = self._booting.started(job, placement, self._now)
         self._running[number] = RunningJob(job, placement, self._now)
         length = job.run_time
         if length > job.requested_time and not self._keeps_overruns:
@@ -458,7 +458,7 @@ class QueueSimulation:
                 self._end(running.job.job_number, EndReason.RESERVATION_BEGAN)
         self._machine.allocate(replace(placement, job_id=reservation.number))
         if self._booting is not None:
-            self._booting.boot(placement)
+            self._booting.boot(placement, self._now)
 
     def _end_reservation(self, number: int) -> None:
         reservation = self._reservations.pop(number)

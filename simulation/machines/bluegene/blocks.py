@@ -60,6 +60,7 @@ class BootedBlocks:
 
     Attributes:
         names: of the booted blocks.
+        freed: when other blocks began to be freed, by their names.
     """
 
     def __init__(self, machine: BlueGene) -> None:
@@ -70,13 +71,14 @@ class BootedBlocks:
             for name, mask in masks.items()
         }
         self.names: set[str] = set()
+        self.freed: dict[str, float] = {}
 
-    def boot(self, name: str) -> bool:
-        """Boot a block; return whether others had to be freed for it."""
-        freed = self.names & self._rivals.get(name, set())
-        self.names -= freed
-        self.names.add(name)
-        return bool(freed)
+    def boot(self, name: str, now: float) -> float | None:
+        """Boot a block now; return when the last of the blocks in its way began to be freed."""
+        rivals = self._rivals.get(name, set())
+        self.freed |= dict.fromkeys(self.names & rivals, now)
+        self.names = self.names - rivals | {name}
+        return max((self.freed[each] for each in rivals & self.freed.keys()), default=None)
 
     def fail(self, units: int) -> None:
         """Note that the midplanes of a bit set fail."""
