@@ -280,9 +280,9 @@ class ModelledMachine(BookedMachine):
         sizes, noun = sizes_of_planes(place.shape, self.machine.extents), f"whole planes of {kind.name}"
         if has_cables(self.machine) and self.machine.layout.blocks:
             sizes = [size for size in sizes if any(places_of_a_box(self.machine, place, size, asked))]
-            noun = "a listed block within or around it" if sizes else "no change, as no listed block is within it"
-        shown = ", ".join([noun, *(str(size * kind.cores) for size in sizes)])
-        return f"cannot resize {where} to {cores} cores: expected cores of {shown}"
+            noun = "a listed block within or around it"
+        shown = ", ".join(str(size * kind.cores) for size in sizes) or "none fits"
+        return f"cannot resize {where} to {cores} cores: expected cores of {noun}, {shown}"
 
     def _places(self, place: Placement, earlier: Sequence[Slot], units: int, asked: Connection) -> Iterator[Placement]:
         """Return boxes of that many units without a move: as it once was, else as the allocator prefers."""
