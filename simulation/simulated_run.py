@@ -22,7 +22,6 @@ from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.lab import check_pictures
 from simulation.machine_files import load_machine
 from simulation.machines.interface import Machine, has_cables, has_places
-from simulation.queueing.booting import booting_of
 from simulation.queueing.job_table import jobs_of_log, jobs_to_simulate
 from simulation.queueing.malleable_share import MalleableShare, MalleableSummary, malleable_share_of
 from simulation.queueing.outages import Outage, outages_of
@@ -291,7 +290,7 @@ class PreparedRun:
             malleability=None if self.malleable is None else self.malleable.malleability,
             on_end=None if ended is None else record,
             outages=self.outages,
-            booting=booting_of(self.machine),
+            boots=has_cables(self.machine) and bool(self.machine.layout.blocks),
         )
         wall_s = time.perf_counter() - began
         scheduler = self.options.name

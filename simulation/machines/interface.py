@@ -95,6 +95,7 @@ class Placement:
         connection: how each dimension is joined, never NAV; () where the machine has no such choice.
         members: coordinates taken in each dimension; the job holds their Cartesian product.
         links: cable labels in each dimension, held on every line of that dimension that crosses the job.
+        block: name of the listed block that it is; empty on machines without a list.
     """
 
     job_id: int
@@ -105,6 +106,7 @@ class Placement:
     connection: tuple[Connection, ...] = ()
     members: tuple[tuple[int, ...], ...] = ()
     links: tuple[tuple[int, ...], ...] = ()
+    block: str = ""
 
     @property
     def link_count(self) -> int:

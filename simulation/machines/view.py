@@ -226,17 +226,27 @@ def with_block(
     return replace(job, block=block.name), (block,)
 
 
-def with_listed_blocks(machine: Machine, view: MachineView, booted: BootedBlocks | None = None) -> MachineView:
+def with_listed_blocks(
+    machine: Machine, view: MachineView, past: Iterable[tuple[float, int | str]] = ()
+) -> MachineView:
     """Add the listed blocks of a machine that the view does not have.
 
     Args:
         machine: may list its blocks.
         view: what is known already.
-        booted: the booted blocks; none by default.
+        past: seconds at which midplanes failed (bit sets) and blocks began to boot (names).
     """
     if not has_cables(machine):
         return view
-    booted = booted or BootedBlocks(machine)
+    booted = BootedBlocks(machine)
+    # at one moment midplanes fail before blocks boot
+    for second, what in sorted(past, key=lambda each: (each[0], isinstance(each[1], str))):
+        if second > view.now_s:
+            break
+        if isinstance(what, int):
+            booted.fail(what)
+        else:
+            booted.boot(what, second)
     times = machine.layout.block_times or BlockTimes()
     of_jobs, listed = {job.block for job in view.jobs}, {}
     for each in machine.layout.blocks:
@@ -316,7 +326,7 @@ def view_of_trace(
     view = replace(
         view, jobs=tuple(ordered), blocks=blocks, reservations=tuple(reservations), drained=drained & ~down, down=down
     )
-    return with_listed_blocks(machine, view, _booted(machine, past, at_s))
+    return with_listed_blocks(machine, view, past)
 
 
 def out_of_service(machine: Machine, header: Mapping[str, Any], source: str) -> None:
@@ -340,21 +350,6 @@ def out_of_service(machine: Machine, header: Mapping[str, Any], source: str) -> 
                 machine.set_node_state(units_named(machine, str(header.get(key) or "")), state)
     except MachineError as error:
         raise DocumentError(f"line 1: {error}", source=source) from error
-
-
-def _booted(machine: Machine, past: Iterable[tuple[float, int | str]], at_s: float) -> BootedBlocks | None:
-    if not has_cables(machine):
-        return None
-    booted = BootedBlocks(machine)
-    # at one moment midplanes fail before jobs start
-    for start, what in sorted(past, key=lambda each: (each[0], isinstance(each[1], str))):
-        if start > at_s:
-            break
-        if isinstance(what, int):
-            booted.fail(what)
-        else:
-            booted.boot(what, start)
-    return booted
 
 
 def _life(row: Mapping[str, Any], at_s: float) -> tuple[str, BlockState]:

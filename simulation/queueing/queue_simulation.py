@@ -23,7 +23,6 @@ from ramp.errors import MachineError, RampError
 from simulation.kernel import MICROSECONDS_PER_SECOND, EventQueue
 from simulation.machines.interface import JobRequest, Machine, NodeState, Placement, Reallocation
 from simulation.planning.plan import Plan
-from simulation.queueing.booting import Booting
 from simulation.queueing.outages import Outage, Service
 from simulation.schedulers.interface import (
     AdvanceReservation,
@@ -69,7 +68,7 @@ class EndedJob:
         reason: why it ended.
         earlier: the segments of its run before the last one; none where it had one size only.
         resized: whether its size was changed, if only at the instant of its start.
-        startup: until its listed block was booted, microseconds; None where blocks are made for each job.
+        spared: as of `RunningJob`.
     """
 
     job: Job
@@ -79,7 +78,7 @@ class EndedJob:
     reason: EndReason
     earlier: tuple[Segment, ...] = ()
     resized: bool = False
-    startup: int | None = None
+    spared: int = 0
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -108,7 +107,7 @@ class QueueSimulation:
         overrun: what happens to jobs that outrun their request.
         on_end: called with every job that ends, in order of the ends.
         outages: by begin, no more than asked for: while jobs are left.
-        booting: of listed blocks that take time to boot.
+        boots: jobs are as long as with the longest boot of the machine's listed blocks (`ShapedJobs.in_blocks`).
 
     Attributes:
         service: the outages and what they take.
@@ -124,10 +123,9 @@ class QueueSimulation:
         overrun: Overrun = Overrun.CUT,
         on_end: Callable[[EndedJob], None] | None = None,
         outages: Iterable[Outage] = (),
-        booting: Booting | None = None,
+        boots: bool = False,
     ) -> None:
         self._machine = machine
-        self._booting = booting
         self._scheduler = scheduler
         self._keeps_overruns = overrun is Overrun.KEEP
         self._on_end = on_end
@@ -143,7 +141,7 @@ class QueueSimulation:
         self._plan: Plan | None = None
         self._now = 0
         self._asked = 0
-        self.service = Service(machine, outages)
+        self.service = Service(machine, outages, boots=boots)
         self.refused: list[Job] = []
         self.ended_count = 0
         self._schedule_outage(self.service.following, begins=True)
@@ -320,13 +318,13 @@ class QueueSimulation:
             raise self._wrong(f"starts job {number}, which is not waiting")
         self._machine.allocate(placement)
         self._submitted.discard(number)
-        if self._booting is not None:
-            job = self._booting.started(job, placement, self._now)
-        self._running[number] = RunningJob(job, placement, self._now)
+        spared = self.service.spared(placement, self._now)
+        self._running[number] = RunningJob(job, placement, self._now, spared=spared)
         length = job.run_time
         if length > job.requested_time and not self._keeps_overruns:
             length = job.requested_time
-        self._end_tickets[number] = self._events.schedule(self._now + length, (_Kind.JOB_END, number), _Kind.JOB_END)
+        end = self._now + length - spared
+        self._end_tickets[number] = self._events.schedule(end, (_Kind.JOB_END, number), _Kind.JOB_END)
         self._plan = None
 
     def resize(self, request: JobRequest) -> Reallocation | None:
@@ -393,10 +391,8 @@ class QueueSimulation:
             self._wake_ticket = None
         return True
 
-    def _end(self, number: int, reason: EndReason) -> Job:
-        """End a job's run; return the job as it was submitted."""
+    def _end(self, number: int, reason: EndReason) -> None:
         running = self._running.pop(number)
-        job, startup = (running.job, None) if self._booting is None else self._booting.ended(number)
         del self._end_tickets[number]
         self._machine.release(number)
         self._scheduler.released()
@@ -404,18 +400,10 @@ class QueueSimulation:
         if self._on_end is not None:
             changes = running.changes
             earlier = () if changes is None else changes.segments
-            ended = EndedJob(
-                running.job,
-                running.placement,
-                running.start_time,
-                self._now,
-                reason,
-                earlier,
-                changes is not None,
-                startup,
+            began, resized = running.start_time, changes is not None
+            self._on_end(
+                EndedJob(running.job, running.placement, began, self._now, reason, earlier, resized, running.spared)
             )
-            self._on_end(ended)
-        return job
 
     def _change_service(self, outage: Outage) -> None:
         """Take units out of service, or put them back where their outage has begun before."""
@@ -426,8 +414,6 @@ class QueueSimulation:
             self._schedule_outage(self.service.following, begins=True)
             self._schedule_outage(outage, begins=False)
             if outage.state is NodeState.DOWN:
-                if self._booting is not None:
-                    self._booting.blocks.fail(outage.units)
                 self._requeue([each for each in self._running.values() if each.placement.nodes & outage.units])
         self.service.bring_up_to_date(outage.units)
         self._scheduler.released()
@@ -441,9 +427,9 @@ class QueueSimulation:
         for running in lost:
             number = running.job.job_number
             self._events.cancel(self._end_tickets[number])
-            job = self._end(number, EndReason.UNIT_FAILED)
+            self._end(number, EndReason.UNIT_FAILED)
             self._submitted.add(number)
-            self._scheduler.submit(replace(job, submit_time=self._now))
+            self._scheduler.submit(replace(running.job, submit_time=self._now))
 
     def _begin_reservation(self, reservation: AdvanceReservation) -> None:
         """Give the reservation its units; jobs beyond their request that stand in the way are ended."""
@@ -457,8 +443,7 @@ class QueueSimulation:
                 self._events.cancel(self._end_tickets[running.job.job_number])
                 self._end(running.job.job_number, EndReason.RESERVATION_BEGAN)
         self._machine.allocate(replace(placement, job_id=reservation.number))
-        if self._booting is not None:
-            self._booting.boot(placement, self._now)
+        self.service.spared(placement, self._now)
 
     def _end_reservation(self, number: int) -> None:
         reservation = self._reservations.pop(number)

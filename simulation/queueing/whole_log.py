@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from ramp.errors import ConfigurationError, MachineError
 from simulation.machines.interface import JobRequest, Machine, Placement, has_places
 from simulation.malleable.malleability import Malleability
-from simulation.queueing.booting import Booting
 from simulation.queueing.job_table import JobTable
 from simulation.queueing.outages import Outage
 from simulation.queueing.queue_simulation import EndedJob, EndReason, Overrun, QueueSimulation
@@ -118,7 +117,7 @@ def run_log(
     malleability: Sequence[Malleability | None] | None = None,
     on_end: Callable[[EndedJob], None] | None = None,
     outages: Iterable[Outage] = (),
-    booting: Booting | None = None,
+    boots: bool = False,
 ) -> LogRun:
     """Run jobs through a machine that has no other users.
 
@@ -133,7 +132,7 @@ def run_log(
             loops, which change no size, are not for such jobs.
         on_end: called for every job that ends, in order of ends.
         outages: of units, by begin; a machine whose units are interchangeable has none.
-        booting: of listed blocks, which the jobs' times count at its longest.
+        boots: as of `QueueSimulation`.
 
     Raises:
         ConfigurationError: there is no such scheduler, its options are wrong, or its order of events is not known for
@@ -160,12 +159,7 @@ def run_log(
             on_end(one)
 
     simulation = QueueSimulation(
-        machine,
-        declaration.new(its_options),
-        overrun=options.overrun,
-        on_end=record,
-        outages=outages,
-        booting=booting,
+        machine, declaration.new(its_options), overrun=options.overrun, on_end=record, outages=outages, boots=boots
     )
     granted = tuple(simulation.reserve(one.request, one.begin_time, one.length) for one in reservations)
     for job in _jobs(jobs, requests, malleability):
@@ -186,7 +180,7 @@ class EndedJobs:
         self._end = np.zeros(len(jobs), dtype=np.int64)
         self._held = np.zeros(len(jobs), dtype=np.int64)
         self._cut = np.zeros(len(jobs), dtype=np.bool_)
-        self._times = np.array([jobs.run_time, jobs.requested_time])
+        self._spared = np.zeros(len(jobs), dtype=np.int64)
         self._pieces: list[tuple[int, int, int, int]] = []
         self.requeued = 0
 
@@ -200,8 +194,7 @@ class EndedJobs:
         self._end[index] = ended.end_time
         self._held[index] = ended.placement.size
         self._cut[index] = ended.reason is not EndReason.COMPLETED
-        if ended.startup is not None:
-            self._times[:, index] = ended.job.run_time, ended.job.requested_time
+        self._spared[index] = ended.spared
         if ended.resized:
             self._pieces.extend((index, each.begin, each.end, each.placement.size) for each in ended.segments)
 
@@ -220,9 +213,9 @@ class EndedJobs:
             refused: jobs that would not fit the empty machine.
             reservations: those granted, None for one that was not.
         """
-        run_time, requested_time = self._times
-        jobs = replace(self._jobs, run_time=run_time, requested_time=requested_time)
-        start, end, held = self._start, self._end, self._held
+        jobs, start, end, held = self._jobs, self._start, self._end, self._held
+        run_time, requested_time = jobs.run_time - self._spared, jobs.requested_time - self._spared
+        jobs = replace(jobs, run_time=run_time, requested_time=requested_time)
         ran = start >= 0
         size = np.array(sizes, dtype=np.int64)
         resized = _pieces(self._pieces, ran)

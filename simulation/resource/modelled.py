@@ -277,12 +277,10 @@ class ModelledMachine(BookedMachine):
         where = describe_placement(self.machine, place)
         if why:
             return f"cannot resize {where} to {cores} cores until {iso(until)}: {why}"
-        sizes, noun = sizes_of_planes(place.shape, self.machine.extents), f"whole planes of {kind.name}"
-        if has_cables(self.machine) and self.machine.layout.blocks:
-            sizes = [size for size in sizes if any(places_of_a_box(self.machine, place, size, asked))]
-            noun = "a listed block within or around it"
-        shown = ", ".join(str(size * kind.cores) for size in sizes) or "none fits"
-        return f"cannot resize {where} to {cores} cores: expected cores of {noun}, {shown}"
+        sizes = sizes_of_planes(place.shape, self.machine.extents)
+        sizes = [size for size in sizes if any(places_of_a_box(self.machine, place, size, asked))]
+        shown = ", ".join(str(size * kind.cores) for size in sizes) or "but there are none"
+        return f"cannot resize {where} to {cores} cores: expected cores of whole planes of {kind.name}, {shown}"
 
     def _places(self, place: Placement, earlier: Sequence[Slot], units: int, asked: Connection) -> Iterator[Placement]:
         """Return boxes of that many units without a move: as it once was, else as the allocator prefers."""

@@ -22,6 +22,7 @@ def write_token(placement: Placement, asked: Connection = Connection.MESH) -> st
         "members": placement.members,
         "links": placement.links,
         "asked": str(asked),
+        **({"block": placement.block} if placement.block else {}),
     }
     return json.dumps(fields, separators=(",", ":"))
 
@@ -46,6 +47,7 @@ def read_token(token: str, machine: GridMachine) -> Placement:
             tuple(Connection(connection) for connection in fields["connection"]),
             tuple(tuple(axis) for axis in fields["members"]),
             tuple(tuple(labels) for labels in fields["links"]),
+            str(fields.get("block", "")),
         )
     except (KeyError, TypeError) as error:
         raise ValueError(f"invalid place {token!r}; expected one from an offer") from error

@@ -41,6 +41,7 @@ class Candidate:
         shape: number of coordinates in each dimension.
         origin: lowest coordinate in each dimension.
         size: number of units.
+        block: name of the listed block that it is.
     """
 
     members: tuple[tuple[int, ...], ...]
@@ -49,6 +50,7 @@ class Candidate:
     shape: tuple[int, ...]
     origin: tuple[int, ...]
     size: int
+    block: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +132,11 @@ class Catalogue:
         key = request.kind
         kinds = self._kinds.get(key)
         if kinds is None:
-            shape, choices = self._shape(request), self._connections(request)
+            choices = self._connections(request)
             if self._blocks:
-                numbers = [self._add_found(self._listed(request, shape, choices))]
+                numbers = [self._add_found(self._listed(request, choices))]
             else:
-                numbers = [self._add(self._layouts(request, shape, choice)) for choice in choices]
+                numbers = [self._add(self._layouts(request, choice)) for choice in choices]
             kinds = np.array(numbers, dtype=np.int64)
             self._kinds[key] = kinds
         return kinds
@@ -160,6 +162,7 @@ class Catalogue:
             candidate.connection,
             candidate.members,
             tuple([self._pools.link_labels[link_set] for link_set in link_sets]),
+            candidate.block,
         )
 
     def mask(self, members: tuple[tuple[int, ...], ...], links: tuple[tuple[int, ...], ...]) -> NDArray[np.uint64]:
@@ -206,33 +209,26 @@ class Catalogue:
             offsets.append(offsets[-1] + self.grid.line_count(dimension))
         return tuple(offsets)
 
-    def _shape(self, request: JobRequest) -> tuple[int, ...] | None:
+    def _layouts(self, request: JobRequest, connection: tuple[Connection, ...]) -> Iterator[_Layout]:
         dimensions = len(self.grid.extents)
         if request.shape is None:
-            return None
-        if len(request.shape) > dimensions:
-            raise MachineError(
-                f"job {request.job_id}: shape {'x'.join(map(str, request.shape))} has {len(request.shape)} extents, "
-                f"the machine {dimensions}"
-            )
-        return request.shape + (1,) * (dimensions - len(request.shape))
-
-    def _layouts(
-        self, request: JobRequest, shape: tuple[int, ...] | None, connection: tuple[Connection, ...]
-    ) -> Iterator[_Layout]:
-        dimensions = len(self.grid.extents)
-        if shape is None:
             # the connections are the machine's dimensions' here: there is no extent that they could go along with
-            for each in shapes_of_size(request.size, self.grid.extents):
-                for order in rotations(each):
-                    yield tuple(each[index] for index in order), connection
+            for shape in shapes_of_size(request.size, self.grid.extents):
+                for order in rotations(shape):
+                    yield tuple(shape[index] for index in order), connection
             return
+        shape = request.shape + (1,) * (dimensions - len(request.shape))
         pairs = tuple(zip(shape, connection, strict=True))
         for order in rotations(pairs) if request.rotate else [tuple(range(dimensions))]:
             yield tuple(shape[index] for index in order), tuple(connection[index] for index in order)
 
     def _connections(self, request: JobRequest) -> list[tuple[Connection, ...]]:
-        dimensions = len(self.grid.extents)
+        dimensions, shape = len(self.grid.extents), request.shape or ()
+        if len(shape) > dimensions:
+            raise MachineError(
+                f"job {request.job_id}: shape {'x'.join(map(str, shape))} has {len(shape)} extents, the machine "
+                f"{dimensions}"
+            )
         asked = request.connection
         if isinstance(asked, Connection):
             asked = (asked,) * dimensions
@@ -251,11 +247,10 @@ class Catalogue:
             self._add_rotation(extents, connection, found)
         return self._add_found(found)
 
-    def _listed(
-        self, request: JobRequest, shape: tuple[int, ...] | None, choices: list[tuple[Connection, ...]]
-    ) -> list[tuple[list[int], Candidate]]:
+    def _listed(self, request: JobRequest, choices: list[tuple[Connection, ...]]) -> list[tuple[list[int], Candidate]]:
         """Return the listed blocks that are large enough, also in each dimension of a shape, and joined as asked."""
-        shape = shape or (1,) * len(self.grid.extents)
+        shape = request.shape or ()
+        shape += (1,) * (len(self.grid.extents) - len(shape))
         turned = set(permutations(shape)) if request.rotate else {shape}
         found = []
         for order, block in enumerate(self._blocks):
@@ -271,9 +266,8 @@ class Catalogue:
                 cost = size << COST_BITS
                 origin = tuple(coordinates[0] for coordinates in block.members)
                 units = self.grid.bits(block.members)
-                found.append(
-                    ([cost, order, cost, *columns], Candidate(block.members, joined, units, extents, origin, size))
-                )
+                candidate = Candidate(block.members, joined, units, extents, origin, size, block.name)
+                found.append(([cost, order, cost, *columns], candidate))
         return found
 
     def _listed_links(self, dimension: int, labels: tuple[int, ...]) -> tuple[int, int]:

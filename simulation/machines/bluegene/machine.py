@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,13 +55,7 @@ class Layout(GridLayout):
     def around_s(self, size: int) -> int:
         """Return the longest time for which the block of a job of that size holds its midplanes besides the run."""
         times = self.block_times or BlockTimes()
-        sizes = [prod(map(len, each.members)) for each in self.blocks] or [size]
-        return max(map(times.around_s, sizes))
-
-    def block_of(self, placement: Placement) -> ListedBlock | None:
-        """Return the listed block that a placement is; None where a block is made for each job."""
-        place = placement.members, placement.links, set(placement.connection)
-        return next((each for each in self.blocks if (each.members, each.links, {each.connection}) == place), None)
+        return max(map(times.around_s, [prod(map(len, each.members)) for each in self.blocks] or [size]))
 
 
 class BlueGene(GridUnits):
@@ -173,10 +166,6 @@ class BlueGene(GridUnits):
 
     def reallocate(self, request: JobRequest) -> Reallocation | None:
         return reallocate(self, request)
-
-    def describe(self, placement: Placement) -> dict[str, Any]:
-        block = self.layout.block_of(placement)
-        return super().describe(placement) | ({"block": block.name} if block else {})
 
     def cables(self, placement: Placement) -> dict[str, dict[tuple[int, ...], tuple[int, ...]]]:
         """Return which cables of which line a placement holds.

@@ -121,7 +121,7 @@ def test_a_sold_block_becomes_only_another_listed_one(machine_file: str) -> None
     slot = sold(machine, "k", unit(4 * MIDPLANE, connection="mesh"))
     refused = machine.resize("k", 1, MIDPLANE, slot.end, NOW)
     assert isinstance(refused, Refusal)
-    assert refused.detail.endswith("expected cores of a listed block within or around it, 2048")
+    assert refused.detail.endswith("expected cores of whole planes of midplanes, 2048")
     smaller = machine.resize("k", 1, 2 * MIDPLANE, slot.end, NOW)
     assert isinstance(smaller, Reservation), smaller
     assert smaller.slot.placement == "b[02x12] 2x1 mesh, cables x 0, block RMP004"
@@ -131,7 +131,7 @@ def test_a_sold_block_becomes_only_another_listed_one(machine_file: str) -> None
     sold(machine, "other", unit(MIDPLANE))
     alone = machine.resize("other", 1, 2 * MIDPLANE, slot.end, NOW)
     assert isinstance(alone, Refusal)
-    assert alone.detail.endswith("expected cores of a listed block within or around it, none fits")
+    assert alone.detail.endswith("expected cores of whole planes of midplanes, but there are none")
 
 
 def test_a_restart_sees_that_the_list_has_changed(
