@@ -320,9 +320,7 @@ class QueueSimulation:
         self._submitted.discard(number)
         spared = self.service.spared(placement, self._now)
         self._running[number] = RunningJob(job, placement, self._now, spared=spared)
-        length = job.run_time
-        if length > job.requested_time and not self._keeps_overruns:
-            length = job.requested_time
+        length = job.run_time if self._keeps_overruns else min(job.run_time, job.requested_time)
         end = self._now + length - spared
         self._end_tickets[number] = self._events.schedule(end, (_Kind.JOB_END, number), _Kind.JOB_END)
         self._plan = None
@@ -400,9 +398,17 @@ class QueueSimulation:
         if self._on_end is not None:
             changes = running.changes
             earlier = () if changes is None else changes.segments
-            began, resized = running.start_time, changes is not None
             self._on_end(
-                EndedJob(running.job, running.placement, began, self._now, reason, earlier, resized, running.spared)
+                EndedJob(
+                    running.job,
+                    running.placement,
+                    running.start_time,
+                    self._now,
+                    reason,
+                    earlier,
+                    changes is not None,
+                    running.spared,
+                )
             )
 
     def _change_service(self, outage: Outage) -> None:

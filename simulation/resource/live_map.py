@@ -12,7 +12,7 @@ from typing import Any, Final
 from ramp.errors import DocumentError, MachineError
 from ramp.model.instant import SECOND, from_iso, iso
 from ramp.model.slot import Reservation
-from simulation.machines.interface import GridMachine, Placement, has_cables
+from simulation.machines.interface import GridMachine, has_cables
 from simulation.machines.view import (
     HELD,
     PENDING,
@@ -61,7 +61,7 @@ def map_of(
         jobs.append(
             {
                 "job_number": number,
-                **_described(machine, running.placement),
+                **_without_box(machine.describe(running.placement)),
                 "elapsed_s": (live.now - running.start_time) / SECOND,
                 "user": _owner(live.users.get(number)),
             }
@@ -77,7 +77,7 @@ def map_of(
                 "firm": reservation.firm,
                 "start_s": grant.begin_time / SECOND,
                 "end_s": grant.end_time / SECOND,
-                **_described(machine, grant.placement),
+                **_without_box(machine.describe(grant.placement)),
             }
         )
     wiring: dict[str, list[list[int]]] = {}
@@ -159,9 +159,8 @@ def _booked(machine: GridMachine, shown: Mapping[str, Any], source: str) -> list
     return found
 
 
-def _described(machine: GridMachine, placement: Placement) -> dict[str, Any]:
-    fields = machine.describe(placement)
-    return {key: fields[key] for key in ("nodes", "connection", "links", "block") if key in fields}
+def _without_box(described: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in described.items() if key not in {"shape", "origin"}}
 
 
 def _owner(user: int | None) -> str:

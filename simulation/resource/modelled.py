@@ -279,7 +279,7 @@ class ModelledMachine(BookedMachine):
             return f"cannot resize {where} to {cores} cores until {iso(until)}: {why}"
         sizes = sizes_of_planes(place.shape, self.machine.extents)
         sizes = [size for size in sizes if any(places_of_a_box(self.machine, place, size, asked))]
-        shown = ", ".join(str(size * kind.cores) for size in sizes) or "but there are none"
+        shown = ", ".join(str(size * kind.cores) for size in sizes) or "but no size fits"
         return f"cannot resize {where} to {cores} cores: expected cores of whole planes of {kind.name}, {shown}"
 
     def _places(self, place: Placement, earlier: Sequence[Slot], units: int, asked: Connection) -> Iterator[Placement]:

@@ -131,7 +131,7 @@ def test_a_sold_block_becomes_only_another_listed_one(machine_file: str) -> None
     sold(machine, "other", unit(MIDPLANE))
     alone = machine.resize("other", 1, 2 * MIDPLANE, slot.end, NOW)
     assert isinstance(alone, Refusal)
-    assert alone.detail.endswith("expected cores of whole planes of midplanes, but there are none")
+    assert alone.detail.endswith("expected cores of whole planes of midplanes, but no size fits")
 
 
 def test_a_restart_sees_that_the_list_has_changed(
