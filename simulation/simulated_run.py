@@ -386,7 +386,7 @@ def simulate(
     if has_cables(chosen) and chosen.layout.block_times:
         if malleable_share:
             raise ConfigurationError("jobs of a machine whose blocks boot keep their size", key="malleable-share")
-        jobs = jobs.in_blocks(chosen.layout)
+        jobs = jobs.in_blocks(chosen.layout.around_s)
     first = int(jobs.jobs.submit_time[0])
     outages = outages_of(failures, chosen, first=first, seed=seed) if isinstance(failures, str) else failures or ()
     if failures is not None and asked:

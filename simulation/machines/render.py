@@ -34,9 +34,6 @@ FLAT_ROW = 64
 UNITS_MAX = 65_536
 """Units a map may have; a larger one could not be read, and would fill memory."""
 
-_IDLE = (BlockState.FREE, BlockState.READY, BlockState.ERROR)
-"""States of blocks without a job."""
-
 Display = Literal["jobs", "slurm_partitions", "blocks", "reservations"]
 
 
@@ -226,8 +223,9 @@ def _slurm_partition_table(view: MachineView, style: Style) -> _Table:
 def _block_table(view: MachineView, style: Style) -> _Table:
     given = letters_of(view, style.letters)
     letters = {job.block: given[job.job_id] for job in view.jobs if job.block}  # as on the map
+    idle = (BlockState.FREE, BlockState.READY, BlockState.ERROR, BlockState.DEALLOCATING)
     rows = [
-        [letters.get(block.name, "-" if block.state in _IDLE else style.letters[index % len(style.letters)]),
+        [letters.get(block.name, "-" if block.state in idle else style.letters[index % len(style.letters)]),
          view.machine, block.name, block.state, block.user or "-", block.connection.upper(),
          block.node_use.upper() or "-", str(block.size), block.hostlist]
         for index, block in enumerate(view.blocks)

@@ -168,7 +168,7 @@ def view_of(machine: Machine, now_s: float = 0.0) -> MachineView:
     """Return the view of a machine in memory with its drained and down units and running jobs."""
     view = empty_view(machine, now_s)
     jobs = tuple(job_of_placement(machine, placement) for placement in machine.running.values())
-    return with_listed_blocks(machine, replace(view, jobs=jobs))
+    return with_listed(machine, replace(view, jobs=jobs))
 
 
 def job_of_placement(machine: Machine, placement: Placement) -> ViewJob:
@@ -226,9 +226,7 @@ def with_block(
     return replace(job, block=block.name), (block,)
 
 
-def with_listed_blocks(
-    machine: Machine, view: MachineView, past: Iterable[tuple[float, int | str]] = ()
-) -> MachineView:
+def with_listed(machine: Machine, view: MachineView, past: Iterable[tuple[float, int | str]] = ()) -> MachineView:
     """Add the listed blocks of a machine that the view does not have.
 
     Args:
@@ -260,8 +258,8 @@ def with_listed_blocks(
             state = BlockState.READY
         elif view.now_s < booted.freed.get(each.name, -inf) + times.deallocate_s:
             state = BlockState.DEALLOCATING
-        shown = (units.bit_count(), machine.hostlist(units))
-        listed[each.name] = ViewBlock(each.name, str(state), "", str(each.connection), "", *shown)
+        named = (each.name, str(state), "", str(each.connection), "")
+        listed[each.name] = ViewBlock(*named, units.bit_count(), machine.hostlist(units))
     return replace(view, blocks=tuple((listed | {block.name: block for block in view.blocks}).values()))
 
 
@@ -326,7 +324,7 @@ def view_of_trace(
     view = replace(
         view, jobs=tuple(ordered), blocks=blocks, reservations=tuple(reservations), drained=drained & ~down, down=down
     )
-    return with_listed_blocks(machine, view, past)
+    return with_listed(machine, view, past)
 
 
 def out_of_service(machine: Machine, header: Mapping[str, Any], source: str) -> None:
@@ -419,7 +417,7 @@ def view_of_state(machine: Machine, state: Mapping[str, Any], source: str) -> Ma
         reservations=tuple(lists["reservations"]),
         slurm_partitions=tuple(lists["slurm_partitions"]) or view.slurm_partitions,
     )
-    return with_listed_blocks(machine, view)
+    return with_listed(machine, view)
 
 
 def units_named(machine: GridMachine, text: str) -> int:

@@ -17,15 +17,7 @@ from ramp.client.times import duration_of
 from ramp.errors import ConfigurationError, DocumentError, MachineError
 from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.machines.bluegene.blocks import BootedBlocks
-from simulation.machines.interface import (
-    GridMachine,
-    Machine,
-    NodeState,
-    Placement,
-    has_cables,
-    has_places,
-    units_out,
-)
+from simulation.machines.interface import GridMachine, Machine, NodeState, Placement, has_cables, has_places, units_out
 from simulation.machines.view import units_named
 
 FAILURES_FORM: Final = "MTBF:REPAIR (mean times of a unit, as in 30d:4h), or a file with the trace's lines of outages"

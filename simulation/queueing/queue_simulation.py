@@ -396,20 +396,9 @@ class QueueSimulation:
         self._scheduler.released()
         self.ended_count += reason is not EndReason.UNIT_FAILED
         if self._on_end is not None:
-            changes = running.changes
-            earlier = () if changes is None else changes.segments
-            self._on_end(
-                EndedJob(
-                    running.job,
-                    running.placement,
-                    running.start_time,
-                    self._now,
-                    reason,
-                    earlier,
-                    changes is not None,
-                    running.spared,
-                )
-            )
+            changes, began, spared = running.changes, running.start_time, running.spared
+            earlier, resized = ((), False) if changes is None else (changes.segments, True)
+            self._on_end(EndedJob(running.job, running.placement, began, self._now, reason, earlier, resized, spared))
 
     def _change_service(self, outage: Outage) -> None:
         """Take units out of service, or put them back where their outage has begun before."""

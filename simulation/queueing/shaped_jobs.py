@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.machines.interface import Connection, JobRequest, Machine, has_places
 from simulation.queueing.job_table import JobTable
 from simulation.workload.shapes import Shape, check_probability, choose_shapes, choose_tori
-
-if TYPE_CHECKING:
-    from simulation.machines.bluegene.machine import Layout
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,11 +31,9 @@ class ShapedJobs:
         """Return the same jobs arriving so that their shapes offer a machine a load (`JobTable.with_load`)."""
         return ShapedJobs(self.jobs.with_load(capacity, load), self.requests)
 
-    def in_blocks(self, layout: Layout) -> ShapedJobs:
+    def in_blocks(self, around_s: Callable[[int], int]) -> ShapedJobs:
         """Return the same jobs, each as long as its block: configuring, booting and deallocating count as run time."""
-        around = (
-            np.array([layout.around_s(request.size) for request in self.requests], np.int64) * MICROSECONDS_PER_SECOND
-        )
+        around = np.array([around_s(request.size) for request in self.requests], np.int64) * MICROSECONDS_PER_SECOND
         jobs = replace(
             self.jobs, run_time=self.jobs.run_time + around, requested_time=self.jobs.requested_time + around
         )

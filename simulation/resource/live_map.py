@@ -22,7 +22,7 @@ from simulation.machines.view import (
     ViewReservation,
     view_of_state,
     with_block,
-    with_listed_blocks,
+    with_listed,
 )
 from simulation.resource.live_machine import LiveMachine
 
@@ -61,7 +61,7 @@ def map_of(
         jobs.append(
             {
                 "job_number": number,
-                **_without_box(machine.describe(running.placement)),
+                **_place(machine.describe(running.placement)),
                 "elapsed_s": (live.now - running.start_time) / SECOND,
                 "user": _owner(live.users.get(number)),
             }
@@ -77,7 +77,7 @@ def map_of(
                 "firm": reservation.firm,
                 "start_s": grant.begin_time / SECOND,
                 "end_s": grant.end_time / SECOND,
-                **_without_box(machine.describe(grant.placement)),
+                **_place(machine.describe(grant.placement)),
             }
         )
     wiring: dict[str, list[list[int]]] = {}
@@ -142,7 +142,7 @@ def view_of_snapshot(machine: GridMachine, snapshot: Mapping[str, Any]) -> Machi
     )
     running = (job for job, _ in blocked)
     view = replace(view, jobs=(*running, *jobs, *waiting), blocks=blocks, reservations=reservations)
-    return with_listed_blocks(machine, view)
+    return with_listed(machine, view)
 
 
 def _booked(machine: GridMachine, shown: Mapping[str, Any], source: str) -> list[ViewJob]:
@@ -159,8 +159,8 @@ def _booked(machine: GridMachine, shown: Mapping[str, Any], source: str) -> list
     return found
 
 
-def _without_box(described: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in described.items() if key not in {"shape", "origin"}}
+def _place(described: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: described[key] for key in ("nodes", "connection", "links", "block") if key in described}
 
 
 def _owner(user: int | None) -> str:

@@ -109,7 +109,7 @@ class RunningJob:
     @property
     def planned_length(self) -> int:
         """Time to plan for, at the present size, in microseconds."""
-        return self.job.planned_length - self.spared if self.changes is None else self.changes.planned_left
+        return max(self.job.planned_length - self.spared, 1) if self.changes is None else self.changes.planned_left
 
     @property
     def planned_end(self) -> int:

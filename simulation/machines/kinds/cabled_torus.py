@@ -162,12 +162,8 @@ def build(description: CabledDescription, options: BuildOptions) -> BlueGene:
         if listed
         else ()
     )
-    for key, given in (
-        ("allocator", options.allocator),
-        ("allocator_options", options.allocator_options or description.allocator_options),
-    ):
-        if blocks and given:
-            raise ConfigurationError(f"{listed} lists the blocks of jobs; remove this key", key=key)
+    if blocks and (options.allocator or options.allocator_options or description.allocator_options):
+        raise ConfigurationError(f"{listed} lists the blocks of jobs; remove the allocator's options", key="allocator")
     layout = Layout(
         name=description.name,
         prefix=description.prefix,

@@ -47,9 +47,9 @@ def test_a_line_that_cannot_be_used_is_refused(tmp_path: Path, conf: str, match:
 
 def test_no_allocator_chooses_among_listed_blocks(tmp_path: Path) -> None:
     for options in ({"allocator": "two-phase"}, {"allocator_options": {"merit": "fragmentation"}}):
-        with pytest.raises(ConfigurationError, match=r"b\.conf lists the blocks of jobs; remove this key"):
+        with pytest.raises(ConfigurationError, match=r"b\.conf lists the blocks of jobs; remove the allocator"):
             machine_of(tmp_path, "BPs=00", **options)
-    with pytest.raises(ConfigurationError, match=r"allocator_options: b\.conf lists"):
+    with pytest.raises(ConfigurationError, match=r"allocator: b\.conf lists"):
         machine_of(tmp_path, "BPs=00", 'allocator_options = { merit = "corner" }\n')
     assert machine_of(tmp_path, "LayoutMode=DYNAMIC", allocator="two-phase").place(JobRequest(1, 2))
 

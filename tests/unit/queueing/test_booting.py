@@ -55,7 +55,7 @@ def lives(trace: Iterable[dict[str, Any]]) -> list[tuple[Any, ...]]:
 def test_a_block_boots_once_until_another_one_takes_its_midplanes(tmp_path: Path) -> None:
     """Midplanes 22 fail at 4000 s, while nobody is on their block, which boots anew for the last job."""
     jobs = [(0, 50, 1, 60), (1000, 50, 1, 60), (2000, 50, 16, 60), (3000, 50, 1, 60), (3500, 50, 1, 60),
-            (5000, 50, 1, 60)]  # fmt: skip
+            (5000, 50, 1, 60), (6000, 0, 1, 0)]  # fmt: skip
     machine = small(tmp_path, STATIC)
     out = tmp_path / "out.jsonl"
     out.write_text('{"out": "down", "nodes": "b22", "start_time": 4000, "end_time": 4500}\n')
@@ -69,9 +69,10 @@ def test_a_block_boots_once_until_another_one_takes_its_midplanes(tmp_path: Path
         (4, "RMP001", 3000, 3040, 3140, 3190, 3190),
         (5, "RMP001", 3500, 3500, 3500, 3550, 3550),
         (6, "RMP001", 5000, 5010, 5110, 5160, 5160),
+        (7, "RMP001", 6000, 6000, 6000, 6000, 6000),
     ]
-    assert run.jobs["run_time_s"].tolist() == [160, 50, 490, 190, 50, 160]
-    assert run.jobs["requested_time_s"].tolist() == [170, 60, 500, 200, 60, 170]
+    assert run.jobs["run_time_s"].tolist() == [160, 50, 490, 190, 50, 160, 0]
+    assert run.jobs["requested_time_s"].tolist() == [170, 60, 500, 200, 60, 170, 0]
     assert run.metrics.ended_at_request == 0
     rows = [(number, line) for number, line in enumerate(run.trace, 1) if number > 1]
 
