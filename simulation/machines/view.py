@@ -237,8 +237,7 @@ def with_listed(machine: Machine, view: MachineView, past: Iterable[tuple[float,
     if not has_cables(machine):
         return view
     booted = BootedBlocks(machine)
-    # at one moment midplanes fail before blocks boot
-    for second, what in sorted(past, key=lambda each: (each[0], isinstance(each[1], str))):
+    for second, what in sorted(past, key=lambda each: each[0]):
         if second > view.now_s:
             break
         if isinstance(what, int):

@@ -163,7 +163,9 @@ def build(description: CabledDescription, options: BuildOptions) -> BlueGene:
         else ()
     )
     if blocks and (options.allocator or options.allocator_options or description.allocator_options):
-        raise ConfigurationError(f"{listed} lists the blocks of jobs; remove the allocator's options", key="allocator")
+        raise ConfigurationError(
+            f"{listed} lists the blocks of jobs; remove the allocator and its options", key="allocator"
+        )
     layout = Layout(
         name=description.name,
         prefix=description.prefix,

@@ -1,6 +1,5 @@
 """Durations and moments as people type them."""
 
-
 import pytest
 
 from ramp.client.times import parse_duration, parse_moment, whole_seconds_up

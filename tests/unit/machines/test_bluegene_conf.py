@@ -90,6 +90,12 @@ def test_a_job_gets_the_smallest_free_block_that_fits(tmp_path: Path) -> None:
     shaped = machine.place(JobRequest(4, 2, (1, 2), connection=Connection.MESH))
     assert shaped is not None
     assert shaped.size == 4
+    # 3x1 midplanes are no part of 2x2, turned or not
+    assert machine.place(JobRequest(4, 3, (3, 1), connection=Connection.MESH)) is None
+    assert machine_of(tmp_path, "BPs=[00x30] Type=MESH").place(JobRequest(4, 3, (1, 3), connection=Connection.MESH))
+    assert not machine_of(tmp_path, "BPs=[00x30] Type=MESH").place(
+        JobRequest(4, 3, (1, 3), rotate=False, connection=Connection.MESH)
+    )
     whole = machine.place(JobRequest(5, 2, connection=Connection.TORUS))
     assert whole is not None
     assert whole.size == 16

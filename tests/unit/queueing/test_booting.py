@@ -55,7 +55,7 @@ def lives(trace: Iterable[dict[str, Any]]) -> list[tuple[Any, ...]]:
 def test_a_block_boots_once_until_another_one_takes_its_midplanes(tmp_path: Path) -> None:
     """Midplanes 22 fail at 4000 s, while nobody is on their block, which boots anew for the last job."""
     jobs = [(0, 50, 1, 60), (1000, 50, 1, 60), (2000, 50, 16, 60), (3000, 50, 1, 60), (3500, 50, 1, 60),
-            (5000, 50, 1, 60), (6000, 0, 1, 0)]  # fmt: skip
+            (5000, 50, 1, 60), (6000, 0, 1, 0), (6000, 10, 16, 20)]  # fmt: skip
     machine = small(tmp_path, STATIC)
     out = tmp_path / "out.jsonl"
     out.write_text('{"out": "down", "nodes": "b22", "start_time": 4000, "end_time": 4500}\n')
@@ -70,9 +70,10 @@ def test_a_block_boots_once_until_another_one_takes_its_midplanes(tmp_path: Path
         (5, "RMP001", 3500, 3500, 3500, 3550, 3550),
         (6, "RMP001", 5000, 5010, 5110, 5160, 5160),
         (7, "RMP001", 6000, 6000, 6000, 6000, 6000),
+        (8, "RMP003", 6000, 6040, 6440, 6450, 6450),
     ]
-    assert run.jobs["run_time_s"].tolist() == [160, 50, 490, 190, 50, 160, 0]
-    assert run.jobs["requested_time_s"].tolist() == [170, 60, 500, 200, 60, 170, 0]
+    assert run.jobs["run_time_s"].tolist() == [160, 50, 490, 190, 50, 160, 0, 450]
+    assert run.jobs["requested_time_s"].tolist() == [170, 60, 500, 200, 60, 170, 0, 460]
     assert run.metrics.ended_at_request == 0
     rows = [(number, line) for number, line in enumerate(run.trace, 1) if number > 1]
 
@@ -90,6 +91,35 @@ def test_a_block_boots_once_until_another_one_takes_its_midplanes(tmp_path: Path
     assert states(3600) == ["FREE", "READY", "FREE", "FREE"]
     assert states(4100) == ["FREE", "ERROR", "FREE", "ERROR"]
     assert states(4600) == ["FREE", "FREE", "FREE", "FREE"]
+
+
+def test_easy_counts_on_the_booted_block_of_a_running_job_and_on_the_longest_boot_of_those_that_wait(
+    tmp_path: Path,
+) -> None:
+    """Job 2 ends at 1500 s at the latest, so job 3 is promised that; job 4 may need until 1541 s and has to wait."""
+    jobs = [(0, 50, 1, 60), (1000, 500, 1, 500), (1000, 10, 16, 10), (1001, 100, 1, 100)]
+    log = write_log(tmp_path / "log.swf", jobs)
+    run = simulation.simulate(log, machine=small(tmp_path, STATIC), scheduler="easy")
+    assert [life[:3] for life in lives(run.trace)] == [
+        (1, "RMP001", 0), (2, "RMP001", 1000), (3, "RMP003", 1500), (4, "RMP001", 1950),
+    ]  # fmt: skip
+    log = write_log(tmp_path / "log.swf", [*jobs[:3], (1001, 50, 1, 59)])
+    run = simulation.simulate(log, machine=small(tmp_path, STATIC), scheduler="easy")
+    assert [life[:3] for life in lives(run.trace)] == [
+        (1, "RMP001", 0), (4, "RMP002", 1001), (2, "RMP001", 1000), (3, "RMP003", 1500),
+    ]  # fmt: skip
+
+
+def test_a_reservation_boots_its_block(tmp_path: Path) -> None:
+    """The whole machine is reserved between two jobs of one block, which is freed for it."""
+    log = write_log(tmp_path / "log.swf", [(0, 50, 1, 60), (2000, 50, 1, 60)])
+    machine = small(tmp_path, STATIC)
+    run = simulation.simulate(log, machine=machine, scheduler="easy", reservations=["1000:1100:16"])
+    assert lives(run.trace) == [(1, "RMP001", 0, 10, 110, 160, 160), (2, "RMP001", 2000, 2040, 2140, 2190, 2190)]
+    rows = [(number, line) for number, line in enumerate(run.trace, 1) if number > 1]
+    assert [view_of_trace(machine, rows, second, "t").blocks[3].state for second in (999, 1200, 2100)] == [
+        "FREE", "READY", "FREE",
+    ]  # fmt: skip
 
 
 def test_a_job_that_fails_while_its_block_boots_is_requeued_whole(tmp_path: Path) -> None:

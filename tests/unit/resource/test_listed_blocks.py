@@ -106,6 +106,7 @@ def test_own_users_jobs_run_on_listed_blocks_of_either_connection(machine_file: 
         names |= {job["block"] for job in shown["map"]["jobs"]}
     assert {"RMP002", "RMP005"} < names, "tori, and jobs of more midplanes than the largest mesh"
     assert not machine.live.queue.refused
+    assert all(each.job.request.shape is None for each in machine.live.queue.running.values())
     grid = load_machine(machine_file)
     assert has_places(grid)
     view = view_of_snapshot(grid, shown)
