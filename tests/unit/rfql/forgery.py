@@ -1,7 +1,5 @@
 """Forging signed documents: any algorithm, any option, any certificate; and a verifier that would be taken in."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from cryptography import x509
@@ -23,7 +21,6 @@ from ramp.runtime.keys.store import KeyStore
 USER = "alice@localhost"
 RESOURCE = "thunder1@localhost"
 MALLORY = "mallory@localhost"
-DS = "http://www.w3.org/2000/09/xmldsig#"
 EXCLUSIVE = "http://www.w3.org/2001/10/xml-exc-c14n#"
 
 
