@@ -1,7 +1,5 @@
 """Databases for the ledger's contract suite: SQLite, and PostgreSQL from RAMP_TEST_POSTGRESQL or a private cluster."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

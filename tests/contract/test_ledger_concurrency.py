@@ -1,7 +1,5 @@
 """Several processes at one ledger, processes killed at any statement, and writes against the invariants."""
 
-from __future__ import annotations
-
 import json
 import random
 import signal

@@ -4,8 +4,6 @@ Half of those that are sealed are sealed anew after the damage, by the key of wh
 certified liar can send, and it reaches the machines.
 """
 
-from __future__ import annotations
-
 import base64
 import random
 import re

@@ -6,8 +6,6 @@ next writes of all agents failing too, as on a full disk. The agent that meets i
 resources and machines must agree on every unit, to the end.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

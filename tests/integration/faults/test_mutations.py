@@ -3,8 +3,6 @@
 Genuine stanzas are recorded, damaged and handed to any agent as coming from any other.
 """
 
-from __future__ import annotations
-
 import logging
 import random
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A party whose journal was restored from an old copy stays out and says why; every other restart goes on."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import sqlite3

@@ -1,7 +1,5 @@
 """A state folder or a configuration of another version is refused as a whole, before anything is started."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Bugs stay in their conversation, and journals that lack their first records are taken up all the same."""
 
-from __future__ import annotations
-
 import contextlib
 import sqlite3
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A guest package of a test's own; the module beside this one is found by its name."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Every question is answered, a process that has failed is gone with all that it has started, and a mended guest is back.
 """
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import os

@@ -1,7 +1,5 @@
 """`import ramp` against a market that runs: the blocking market, its asyncio twin, and who speaks another version."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

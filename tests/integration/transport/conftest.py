@@ -1,7 +1,5 @@
 """Agents on the embedded XMPP server; the module beside this one is found by its name."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Behaviours of an agent on a real server: which gets a message, and what happens when one dies."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Log-ins that fail, and the next server of the list."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 

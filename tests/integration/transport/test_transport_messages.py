@@ -1,7 +1,5 @@
 """Messages over a real server: what arrives, what is refused, what a session survives."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import random

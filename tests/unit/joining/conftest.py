@@ -1,7 +1,5 @@
 """A market that invites, and the folder of a site; the module beside this one is found by its name."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tokens with which those invited make their accounts: in the invitation, by digest everywhere else."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The authority: one invitation, one key; the same request again gets the same certificate; whoever else is refused."""
 
-from __future__ import annotations
-
 import base64
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Invitations: read again as they were written, and void when anything in them was changed."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

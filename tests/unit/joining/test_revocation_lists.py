@@ -1,7 +1,5 @@
 """Signed revocation lists: believed for the authority's signature, newest number only, checked against OpenSSL."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Configurations of several sites: what they say, and what is wrong in them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

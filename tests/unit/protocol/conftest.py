@@ -1,7 +1,5 @@
 """Parts of a market for tests of single machines: each party alone, and everything that it hears said by the test."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rules in use: what their calls say, who wins, what is paid, and what becomes of a rule that misbehaves."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace

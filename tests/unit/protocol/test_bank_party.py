@@ -1,7 +1,5 @@
 """The bank: votes, orders, refunds, and what it says to whom, over a ledger in memory."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 from typing import Any

@@ -5,8 +5,6 @@ another receiver, in every wrong role, too old and from the future. As a control
 does change something in some state, where that kind is for that party at all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What the bank makes of amendments: whose word posts one, whose word voids one, and what is told to whom."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

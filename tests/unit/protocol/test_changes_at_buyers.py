@@ -3,8 +3,6 @@
 The slot has 16 cores from the second hour to the fifth and cost 16 * 4 * 60 = 3 840 credits; clocks begin at 0.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -4,8 +4,6 @@ Two equal parties; the clock of one is set by an hour forward or back. From then
 that are an hour apart. Whole markets under such steps: tests/simulation/test_clock_steps.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A bug in one conversation: it is taken up again from the journal as after a restart; what has ended leaves memory."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Directories: leases, captured messages, restarts, pages, whom they name for which need, and several of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Cancellations and claims one by one: whom they are sent to, when, and what a repeated or late answer changes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

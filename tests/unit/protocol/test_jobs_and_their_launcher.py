@@ -3,8 +3,6 @@
 The slot begins after an hour and lasts one; `test_jobs_of_resources.py` tells whose orders are taken.
 """
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Jobs on a sold slot: whose orders are taken, what is launched once, and what shows that a slot was not delivered."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable
 from dataclasses import replace

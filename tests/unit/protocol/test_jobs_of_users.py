@@ -1,7 +1,5 @@
 """A user's jobs: ordered once, ordered again until answered, and known again after a restart."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

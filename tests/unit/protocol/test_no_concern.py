@@ -1,7 +1,5 @@
 """What concerns a party: no message of another kind, no other signature than the one demanded."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Orders of one user: the limit on the total cost, what the bank's last word settles, and what outlives a restart."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

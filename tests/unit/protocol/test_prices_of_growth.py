@@ -4,8 +4,6 @@ Two slots of 16 cores, from the first hour to the fifth, were bought at 60 credi
 for these four hours cost 8 * 4 * 60 = 1 920 credits at that price.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Questions of owners to bank, machine and directory, and the keeper's deposits and overview."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The Resource Agent against copies, strangers, lies, and buyers who pay nothing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

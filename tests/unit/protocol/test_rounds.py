@@ -1,7 +1,5 @@
 """Rounds of bidding as their owner sees them: who is called, who answers what and when, and how the bidding ends."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

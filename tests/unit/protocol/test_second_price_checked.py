@@ -1,7 +1,5 @@
 """What winner and bank take for the price of a second-price auction, and every way in which a buyer may cheat."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a resource does beside selling: its own book, slots that end by themselves, draining, late answers."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Sold slots on a machine that is tended: whose they are, what becomes of those that it loses or moves."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

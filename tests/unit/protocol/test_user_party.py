@@ -1,7 +1,5 @@
 """The User Agent: whom it believes, when it decides, how it goes on, and what it still knows after a restart."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The vote on the slots: who is asked when, what is told of it, how long a hold counts, and slots offered instead."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

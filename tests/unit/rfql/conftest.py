@@ -3,8 +3,6 @@
 The module beside this one is found by its name.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Metadata and bodies of messages, and what the codec refuses (FIPA SC00061 names the slots)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

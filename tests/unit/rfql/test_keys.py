@@ -1,7 +1,5 @@
 """Keys and certificates on disk: modes, reuse, renewal, revocation, and what happens to damaged files."""
 
-from __future__ import annotations
-
 import stat
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Agreements whose price another offer sets, as signed documents: what survives the wire, and what a forger can do."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

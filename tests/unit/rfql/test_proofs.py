@@ -1,7 +1,5 @@
 """What is passed on: the bank's vote in a commitment, its payment in a settlement, a resource's failure in a claim."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

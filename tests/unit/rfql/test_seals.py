@@ -1,7 +1,5 @@
 """Sealed messages: what is sealed arrives and can be kept; whatever else is made of a seal is refused."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable
 from dataclasses import replace

@@ -4,8 +4,6 @@ Where practical it also shows that a naive verifier (signxml with its defaults, 
 would have been taken in. Sources: McIntosh and Austel 2005 (signature wrapping), the W3C's XML Signature Best
 Practices 2013, and the project's measurements of signxml."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Signed documents whose content was changed, or is not what it says; first genuine ones, which must pass."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Offline check of agreement files: what it lists, what it refuses, what it only warns about."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

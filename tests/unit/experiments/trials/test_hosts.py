@@ -1,7 +1,5 @@
 """Where a market cannot be spread over hosts, the reason is told and one host is measured."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 
