@@ -7,7 +7,7 @@ import pytest
 
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
-from ramp.model.instant import HOUR, SECOND
+from ramp.model.instant import HOUR
 from ramp.model.machine_terms import check_static_terms
 from ramp.model.offer import RefusalCode
 from ramp.model.probable_start import QUEUE_WAIT_MAX
