@@ -113,10 +113,6 @@ def test_what_is_about_an_amendment(content: Any, about: bool) -> None:
     assert changes.is_about(Message(Performative.REQUEST, "res1", "bank", "r1", content)) is about
 
 
-def contents(effects: list[fx.Effect]) -> list[Any]:
-    return [each.message.content for each in effects if isinstance(each, fx.Send)]
-
-
 GROWN = replace(
     BODY,
     previous="",

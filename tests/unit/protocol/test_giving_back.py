@@ -16,7 +16,7 @@ from ramp.protocol.progress import UnitAdvanced
 from ramp.protocol.records import CancellationStarted, FailureTold, OrderClosed, VoidAsked
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.changing.change import BuyerChange
-from tests.unit.protocol.conftest import reports
+from tests.unit.protocol.conftest import records, reports
 
 
 def asked(effects: list[Any]) -> list[tuple[str, str]]:
@@ -91,14 +91,12 @@ def test_a_unit_that_fails_without_a_word_is_quoted_with_its_code(alice: Any, ho
     if how == "failure":
         answer = replace(failed, body=replace(failed.body, reason=""))
     effects = alice.hear("res1", answer)
-    (void,) = [each.record for each in effects if isinstance(each, fx.Persist) and isinstance(each.record, VoidAsked)]
+    (void,) = [each for each in records(effects) if isinstance(each, VoidAsked)]
     assert void.reason == "unit 1 failed at res1: slot_taken"
     assert [each.detail for each in reports(effects, UnitAdvanced)] == ["slot_taken"]
     order, paid = alice.confirmation.order_id, alice.proof().payment
     effects = alice.hear("bank", c.OrderPosted(order, (paid,)))  # it was posted before the bank heard of the void
-    (closed,) = [
-        each.record for each in effects if isinstance(each, fx.Persist) and isinstance(each.record, OrderClosed)
-    ]
+    (closed,) = [each for each in records(effects) if isinstance(each, OrderClosed)]
     assert closed.detail == ""
 
 

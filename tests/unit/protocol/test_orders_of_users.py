@@ -34,6 +34,7 @@ from ramp.protocol.user.confirmation import ORDER_EXPIRED
 from ramp.protocol.user.evaluator import over_limit
 from ramp.protocol.user.voting import Voting
 from simulation.market.virtual_notary import VirtualNotary
+from tests.unit.protocol.conftest import messages, reports
 
 
 def offer(resource: str, price: int, unit: int = 1) -> Offer:
@@ -126,18 +127,13 @@ def up_to_the_closing(alice: Any) -> list[Any]:
     return list(alice.journal[: last + 1])
 
 
-def steps(effects: list[Any]) -> list[tuple[int, str]]:
-    told = [each.progress for each in effects if isinstance(each, fx.Report)]
-    return [(each.unit, each.stage) for each in told if isinstance(each, UnitAdvanced)]
-
-
 def test_posted_after_all_settles_every_unit_that_has_not_failed(alice_with_two_units: Any) -> None:
     alice = alice_with_two_units
     alice.committed(same_resource=False)
     failed = alice.failed(0)
     alice.hear("res1", failed)
     effects = alice.hear("bank", posted(alice))
-    assert [step for step in steps(effects) if step[1] == "settled"] == [(2, "settled")]
+    assert [step for step in stages(effects) if step[1] == "settled"] == [(2, "settled")]
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -175,8 +171,7 @@ def test_a_posting_of_somebody_elses_agreements_closes_nothing(alice: Any, refus
 
 
 def stages(effects: list[Any]) -> list[tuple[int, str]]:
-    told = [each.progress for each in effects if isinstance(each, fx.Report)]
-    return [(each.unit, each.stage) for each in told if isinstance(each, UnitAdvanced)]
+    return [(each.unit, each.stage) for each in reports(effects, UnitAdvanced)]
 
 
 def compare_clocks(one: Any, offset: int) -> None:
@@ -237,11 +232,7 @@ def line(agreement: Any) -> c.OrderLine:
 
 
 def accepted(effects: list[Any]) -> list[str]:
-    return [
-        each.message.receiver
-        for each in effects
-        if isinstance(each, fx.Send) and isinstance(each.message.content, c.Acceptance)
-    ]
+    return [each.receiver for each in messages(effects, c.Acceptance)]
 
 
 def test_what_is_paid_before_a_void_is_asked_for_is_proved_by_the_resources(alice: Any) -> None:

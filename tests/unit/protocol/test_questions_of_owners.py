@@ -13,11 +13,7 @@ from ramp.protocol import events as ev
 from ramp.protocol.progress import QueryAnswered
 from ramp.protocol.questions import unknown_agreements
 from ramp.protocol.timing import Timing
-
-
-def answers(effects: list[Any]) -> list[QueryAnswered]:
-    found = [each.progress for each in effects if isinstance(each, fx.Report)]
-    return [each for each in found if isinstance(each, QueryAnswered)]
+from tests.unit.protocol.conftest import reports
 
 
 def test_a_resource_asks_for_its_statement_until_the_bank_answers(resource: Any, said: Any) -> None:
@@ -30,7 +26,7 @@ def test_a_resource_asks_for_its_statement_until_the_bank_answers(resource: Any,
     told = c.AccountStatement("q#2", "res", 5, 0, 0, 0)
     with pytest.raises(RemoteProtocolError):
         resource.hear("alice", told)
-    assert answers(resource.hear("bank", told)) == [QueryAnswered("q", told)]
+    assert reports(resource.hear("bank", told), QueryAnswered) == [QueryAnswered("q", told)]
 
 
 def line(agreement_id: str, kind: str, amount: int) -> c.StatementLine:
@@ -62,7 +58,7 @@ def test_bank_and_directory_answer_in_their_own_roles(alice: Any) -> None:
     ):
         with pytest.raises(RemoteProtocolError, match="certified as resource"):
             alice.hear(sender, answer, role=Role.RESOURCE)
-        (told,) = answers(alice.hear(sender, answer))
+        (told,) = reports(alice.hear(sender, answer), QueryAnswered)
         assert told.answer == answer
 
 
@@ -137,6 +133,6 @@ def test_a_machine_is_asked_until_its_resource_answers(alice: Any, said: Any) ->
     status = c.MachineStatus("q", "{}")
     with pytest.raises(RemoteProtocolError, match="res2 may not speak for res1"):
         alice.hear("res2", status)
-    assert answers(alice.hear("res1", status)) == [QueryAnswered("q", status)]
+    assert reports(alice.hear("res1", status), QueryAnswered) == [QueryAnswered("q", status)]
     assert alice.hear("res1", status) == []  # a copy
     assert alice.party.deadline is None

@@ -252,8 +252,7 @@ def test_after_a_restart_the_bank_is_asked_at_once(resource: Any, said: Any, res
 
 def journal_of_a_sale(resource: Any) -> list[Any]:
     offer, held = resource.hold()
-    effects = held + resource.commit(offer) + resource.hear("bank", c.PaymentMade("a1", "t1", offer.cost))
-    return [effect.record for effect in effects if isinstance(effect, fx.Persist)]
+    return records(held + resource.commit(offer) + resource.hear("bank", c.PaymentMade("a1", "t1", offer.cost)))
 
 
 # -- cancellation ----------------------------------------------------------------------------------------------------
