@@ -16,7 +16,7 @@ from ramp.protocol.progress import UnitAdvanced
 from ramp.protocol.records import CancellationStarted, FailureTold, OrderClosed, VoidAsked
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.changing.change import BuyerChange
-from tests.unit.protocol.conftest import records, reports
+from tests.unit.protocol.conftest import records, reports, restarted_user
 
 
 def asked(effects: list[Any]) -> list[tuple[str, str]]:
@@ -46,7 +46,7 @@ def test_a_silent_resource_is_passed_over_at_the_limit(limit: int, alice: Any) -
     assert asked(request.on_timer(limit)) == [("bank", agreement.agreement_id)]
 
 
-def test_what_came_back_late_is_known_to_be_back_after_a_restart(alice: Any, restarted_user: Any) -> None:
+def test_what_came_back_late_is_known_to_be_back_after_a_restart(alice: Any) -> None:
     """First the bank refuses, then the money is back after all: two ends of one cancellation are on record."""
     agreement_id = alice.bought()
     alice.command(ev.AgreementCancelled(agreement_id, "no"), 2)

@@ -25,7 +25,7 @@ from ramp.protocol.resource.jobs.place_variables import place_variables
 from simulation.machine_files import load_machine
 from simulation.machines.interface import Connection, JobRequest, has_places
 from simulation.resource.placement_text import describe_placement
-from tests.unit.protocol.conftest import contents
+from tests.unit.protocol.conftest import contents, launching_resource
 
 TERMS = LaunchTerms("local", {"alice": "alice1"}, grace=10 * SECOND, delivery_limit=5 * MINUTE)
 ORDER = c.JobOrder("job-1", "a1", 16, 1, HOUR, ("./run",))
@@ -78,12 +78,12 @@ class Seller:
 
 
 @pytest.fixture
-def seller(launching_resource: Any) -> Seller:
+def seller() -> Seller:
     return Seller(lambda: launching_resource(TERMS))
 
 
 @pytest.fixture
-def in_batch_system(launching_resource: Any) -> Seller:
+def in_batch_system() -> Seller:
     """One whose site says what it sees of the reservation, with a job ordered."""
     found = Seller(lambda: launching_resource(replace(TERMS, executor="slurm")))
     found.hears(ORDER)
@@ -127,7 +127,7 @@ def test_a_job_finds_its_slot_in_its_environment(seller: Seller) -> None:
         ("angara-4x4x4", JobRequest(1, 8), ("ang[000x013]", "1x2x4", "mesh,torus")),
     ],
 )
-def test_a_job_on_a_torus_finds_its_block(launching_resource: Any, machine: str, request_: Any, expected: Any) -> None:
+def test_a_job_on_a_torus_finds_its_block(machine: str, request_: Any, expected: Any) -> None:
     """The variables of Jette and others 2004 and Slurm 1.0; with them the printed mpirun script runs."""
     torus = load_machine(machine)
     assert has_places(torus)

@@ -8,8 +8,8 @@ import pytest
 from ramp.model import contents as c
 from ramp.model.agreement import ContractChange, Signed
 from ramp.protocol import events as ev
+from tests.unit.protocol.conftest import PARTIES, contents
 
-PARTIES = ("alice", "res", "bank", "keeper", "directory")
 FOREIGN = {
     "alice": ev.MachineOpened("live"),
     "res": ev.ResourcesAsked("q"),
@@ -27,20 +27,20 @@ NONSENSE = {
 
 
 @pytest.mark.parametrize("name", PARTIES)
-def test_who_was_not_understood_answers_nothing(name: str, parties: Any) -> None:
+def test_who_was_not_understood_answers_nothing(name: str) -> None:
     """Else two parties that do not understand each other would go on for ever."""
-    assert parties[name]().hear("mallory", c.NotUnderstood("what?")) == []
+    assert PARTIES[name]().hear("mallory", c.NotUnderstood("what?")) == []
 
 
 @pytest.mark.parametrize("name", PARTIES)
-def test_an_event_of_another_party_changes_nothing(name: str, parties: Any) -> None:
-    assert parties[name]().party.handle(FOREIGN[name], 0) == []
+def test_an_event_of_another_party_changes_nothing(name: str) -> None:
+    assert PARTIES[name]().party.handle(FOREIGN[name], 0) == []
 
 
 @pytest.mark.parametrize("name", PARTIES)
-def test_what_has_no_place_is_not_understood_and_says_what_it_was(name: str, parties: Any, refused: Any) -> None:
+def test_what_has_no_place_is_not_understood_and_says_what_it_was(name: str, refused: Any) -> None:
     with refused as caught:
-        parties[name]().hear("mallory", NONSENSE[name])
+        PARTIES[name]().hear("mallory", NONSENSE[name])
     assert type(NONSENSE[name]).__name__ in caught.value.reason
 
 
@@ -50,10 +50,10 @@ BOTH = ("alice", "res1")
 
 
 @pytest.mark.parametrize("signers", [each for each in SIGNERS if each != BOTH])
-def test_the_bank_pays_for_no_other_signatures_than_both(signers: tuple[str, ...], bank: Any, said: Any) -> None:
+def test_the_bank_pays_for_no_other_signatures_than_both(signers: tuple[str, ...], bank: Any) -> None:
     """What the named resource brings in a wrong form ends the order: the buyer has its money back at once."""
     bank.order()
-    answers = said(bank.countersign(bank.line(), signers=signers))
+    answers = contents(bank.countersign(bank.line(), signers=signers))
     assert {type(each) for each in answers} == {c.PaymentRefused, c.OrderVoided}
     assert {each.code for each in answers} == {"bad_signature"}
     assert (bank.posted("res1"), bank.posted("alice"), bank.reserved()) == (0, 200_000, 0)
@@ -64,11 +64,11 @@ def test_the_bank_pays_for_no_other_signatures_than_both(signers: tuple[str, ...
 @pytest.mark.parametrize("sender", ["alice", "res1"])
 @pytest.mark.parametrize("signers", SIGNERS)
 def test_the_bank_refunds_on_both_signatures_or_the_buyers_own(
-    signers: tuple[str, ...], sender: str, bank: Any, said: Any
+    signers: tuple[str, ...], sender: str, bank: Any
 ) -> None:
     bank.order()
     bank.countersign(bank.line())
-    answers = said(bank.cancellation(bank.line(), signers, sender, 30))
+    answers = contents(bank.cancellation(bank.line(), signers, sender, 30))
     right = (signers, sender) in ((BOTH, "res1"), (("alice",), "alice"))
     assert bank.posted("alice") == (200_000 if right else 104_000)
     assert type(answers[0]) is (c.ChangePosted if right else c.ChangeRefused)

@@ -34,7 +34,7 @@ from ramp.protocol.user.confirmation import ORDER_EXPIRED
 from ramp.protocol.user.evaluator import over_limit
 from ramp.protocol.user.voting import Voting
 from simulation.market.virtual_notary import VirtualNotary
-from tests.unit.protocol.conftest import messages, reports
+from tests.unit.protocol.conftest import contents, messages, reports, restarted_user
 
 
 def offer(resource: str, price: int, unit: int = 1) -> Offer:
@@ -137,9 +137,7 @@ def test_posted_after_all_settles_every_unit_that_has_not_failed(alice_with_two_
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_a_posted_order_is_the_same_after_a_restart(
-    alice_with_two_units: Any, restarted_user: Any, fails: bool
-) -> None:
+def test_a_posted_order_is_the_same_after_a_restart(alice_with_two_units: Any, fails: bool) -> None:
     alice = alice_with_two_units
     alice.committed(same_resource=False)
     if fails:
@@ -154,7 +152,7 @@ def test_a_posted_order_is_the_same_after_a_restart(
     assert [again.party.agreement_state(each.agreement_id) for each in before.units] == states
 
 
-def test_a_voided_order_is_void_after_a_restart(alice: Any, restarted_user: Any) -> None:
+def test_a_voided_order_is_void_after_a_restart(alice: Any) -> None:
     alice.committed()
     alice.hear("res1", alice.failed())
     alice.hear("bank", c.OrderVoided(alice.confirmation.order_id, "withdrawn", "it burns"))
@@ -201,25 +199,25 @@ def test_whose_order_has_run_out_too_early_reads_that_the_clock_is_wrong(alice: 
     assert warning.startswith("the clock here is 3.000 s ahead of the bank's" if warning else "")
 
 
-def test_a_claim_that_the_bank_has_refused_is_not_made_again_when_the_request_hears_more(alice: Any, said: Any) -> None:
+def test_a_claim_that_the_bank_has_refused_is_not_made_again_when_the_request_hears_more(alice: Any) -> None:
     alice.committed()
     (agreement,) = alice.confirmation.agreements
     alice.hear("res1", alice.failed())
     paid = (c.PaymentMade(agreement.agreement_id, "t1", agreement.cost),)
     effects = alice.hear("bank", c.OrderPosted(agreement.order_id, paid))
-    assert [type(each) for each in said(effects) if isinstance(each, Signed)] == [Signed]
+    assert [type(each) for each in contents(effects) if isinstance(each, Signed)] == [Signed]
     alice.hear("bank", c.ChangeRefused(agreement.agreement_id, 0, "no_funds"))
     late = c.Proposal("r1", 2, (replace(alice.offer("res2", 40), offer_id="late"),))
     effects = alice.hear("res2", late, performative=Performative.PROPOSE)
-    assert [type(each) for each in said(effects)] == [c.Rejection]
+    assert [type(each) for each in contents(effects)] == [c.Rejection]
     assert alice.party.agreement_state(agreement.agreement_id) == "active"
 
 
-def test_an_owner_who_changes_their_mind_before_the_bank_has_voted_lets_everything_go(alice: Any, said: Any) -> None:
+def test_an_owner_who_changes_their_mind_before_the_bank_has_voted_lets_everything_go(alice: Any) -> None:
     alice.auction()
     alice.grant()
     order_id = alice.confirmation.order_id
-    sent = [type(each) for each in said(alice.command(ev.RequestWithdrawn("r1"), SECOND))]
+    sent = [type(each) for each in contents(alice.command(ev.RequestWithdrawn("r1"), SECOND))]
     assert sorted(kind.__name__ for kind in sent) == ["HoldCancelled", "OrderWithdrawal"]
     assert alice.vote(now=SECOND) == []  # a late yes decides nothing any more
     alice.hear("bank", c.OrderVoided(order_id, "withdrawn"), 2 * SECOND)
