@@ -17,10 +17,8 @@ from ramp.rfql.signing.notary import XmlNotary
 from ramp.rfql.signing.seals import SealedText
 from ramp.runtime.keys import issuing
 from ramp.runtime.keys.store import KeyStore
+from tests.unit.rfql.conftest import USER
 
-USER = "alice@localhost"
-RESOURCE = "thunder1@localhost"
-MALLORY = "mallory@localhost"
 EXCLUSIVE = "http://www.w3.org/2001/10/xml-exc-c14n#"
 
 
