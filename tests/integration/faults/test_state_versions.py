@@ -5,12 +5,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from one_process import CONFIG
 
 from ramp.cli.main import main
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.ledger.store import LedgerStore
 from ramp.runtime.state_folder import StateFolder
+from tests.integration.faults.one_process import CONFIG
 
 
 @pytest.fixture

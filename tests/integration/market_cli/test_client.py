@@ -8,7 +8,6 @@ import threading
 from pathlib import Path
 
 import pytest
-from tiny_market import CONFIG, NAMES
 
 import ramp
 from ramp.client import dialogues
@@ -23,6 +22,7 @@ from ramp.rfql.request_for_quotation import write_request
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.identifiers import RandomIds
 from ramp.runtime.state_folder import StateFolder
+from tests.integration.market_cli.tiny_market import CONFIG, NAMES
 
 pytestmark = pytest.mark.slow  # a market of five processes
 

@@ -1,17 +1,12 @@
-"""Agents on the embedded XMPP server; the module beside this one is found by its name."""
+"""Agents on the embedded XMPP server."""
 
 import asyncio
-import sys
-from pathlib import Path
 
 import pytest
 
 from ramp.servers.embedded import EmbeddedServer
 from ramp.xmpp.settings import TransportSettings
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from transport_party import PATIENT, Party
+from tests.integration.transport.transport_party import PATIENT, Party
 
 
 @pytest.fixture(scope="package")

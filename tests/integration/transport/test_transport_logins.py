@@ -4,12 +4,12 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from transport_party import LIMIT_S, PATIENT, Party
 
 from ramp.errors import ConfigurationError, TransportError
 from ramp.xmpp.link import LinkPolicy
 from ramp.xmpp.settings import TransportSettings
 from ramp.xmpp.transport import MarketAgent
+from tests.integration.transport.transport_party import LIMIT_S, PATIENT, Party
 
 
 async def test_wrong_password_is_said_and_soon(crowd, settings):
