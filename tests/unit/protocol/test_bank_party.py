@@ -122,9 +122,6 @@ def test_an_agreement_that_no_order_names_leaves_no_trace(bank: Any) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"signers": ("alice",)},
-        {"signers": ("res1", "alice")},
-        {"signers": ("mallory", "res1")},
         {"bank": "another-bank"},
         {"user": "mallory"},
         {"valid_until": UNTIL + 1},
@@ -225,25 +222,6 @@ def test_the_buyer_alone_is_refunded_while_the_slot_has_not_begun(bank: Any, now
     else:
         assert [(type(each), each.code) for each in contents(effects)] == [(c.ChangeRefused, "started")]
     assert bank.posted("res1") == (0 if refunds else COST)
-
-
-@pytest.mark.parametrize(
-    ("signers", "sender"),
-    [
-        (BUYER, "res1"),
-        (BUYER, "mallory"),
-        (BOTH, "alice"),
-        (BOTH, "res2"),
-        (("mallory",), "mallory"),
-        (("res1",), "res1"),
-        ((), "alice"),
-        (("res1", "alice"), "res1"),
-    ],
-)
-def test_a_cancellation_is_its_bearers_own(bank: Any, signers: tuple[str, ...], sender: str) -> None:
-    (refused,) = contents(bank.cancellation(paid(bank), signers, sender, 30))
-    assert (type(refused), refused.code) == (c.ChangeRefused, "bad_signature")
-    assert bank.posted("res1") == COST
 
 
 @pytest.mark.parametrize(

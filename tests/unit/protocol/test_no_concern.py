@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.agreement import ContractChange, Signed
 from ramp.protocol import events as ev
@@ -61,7 +62,7 @@ def test_the_bank_pays_for_no_other_signatures_than_both(signers: tuple[str, ...
     assert (bank.posted("res1"), bank.posted("alice"), bank.reserved()) == (0, 200_000, 0)
 
 
-@pytest.mark.parametrize("sender", ["alice", "res1"])
+@pytest.mark.parametrize("sender", ["alice", "res1", "res2", "mallory"])
 @pytest.mark.parametrize("signers", SIGNERS)
 def test_the_bank_refunds_on_both_signatures_or_the_buyers_own(
     signers: tuple[str, ...], sender: str, bank: Any
@@ -72,27 +73,28 @@ def test_the_bank_refunds_on_both_signatures_or_the_buyers_own(
     right = (signers, sender) in ((BOTH, "res1"), (("alice",), "alice"))
     assert bank.posted("alice") == (200_000 if right else 104_000)
     assert type(answers[0]) is (c.ChangePosted if right else c.ChangeRefused)
+    assert right or [each.code for each in answers] == ["bad_signature"]
 
 
-@pytest.mark.parametrize("signers", [*product(("alice", "res", "mallory"), repeat=2), (), ("res",)])
+@pytest.mark.parametrize("signers", [*product(("alice", "res", "mallory"), repeat=2), (), ("res",), ("mallory",)])
 def test_a_resource_makes_nothing_firm_but_for_its_buyers_signature_alone(
-    signers: tuple[str, ...], resource: Any, refused: Any
+    signers: tuple[str, ...], resource: Any
 ) -> None:
     offer, _ = resource.hold()
     rightly = resource.commitment(resource.agreement(offer))
-    with refused:
+    with pytest.raises(RemoteProtocolError, match="signed by the buyer"):
         resource.hear("alice", c.Commitment(Signed(rightly.agreement.body, signers), rightly.vote, rightly.vote_seal))
     assert resource.state(offer) == "held"
 
 
 @pytest.mark.parametrize("signers", [(), ("res",), ("mallory",), ("alice", "res"), ("alice", "mallory")])
 def test_a_resource_gives_nothing_back_but_for_its_buyers_signature_alone(
-    signers: tuple[str, ...], resource: Any, refused: Any
+    signers: tuple[str, ...], resource: Any
 ) -> None:
     offer = resource.sell()
     before = resource.state(offer)
     body = ContractChange("a1", 0, offer.offer_id, "alice", "res", "bank", 1, reason="no")
-    with refused:
+    with pytest.raises(RemoteProtocolError, match="signed by the buyer"):
         resource.hear("alice", Signed(body, signers, "text"))
     assert resource.state(offer) == before
 

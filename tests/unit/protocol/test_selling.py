@@ -40,13 +40,6 @@ def test_a_slot_fits_where_it_fits_at_every_instant(slots: Any, start: int, leng
     assert bool(booked.problem(start, start + length, cores)) == (max(taken) + cores > 12)
 
 
-def test_a_release_under_an_agreement_names_it(resource: Any) -> None:
-    offer, _ = resource.hold()
-    resource.commit(offer)
-    (released,) = records(resource.hear("bank", c.PaymentRefused("a1", "withdrawn", "no longer")))
-    assert released.agreement_id == "a1"
-
-
 def test_a_hold_that_is_let_go_when_it_is_paid_for_stays_sold(resource: Any) -> None:
     """It ends by a cancellation, which is signed."""
     offer = resource.sell()

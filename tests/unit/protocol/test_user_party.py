@@ -103,8 +103,6 @@ def broken_proofs(alice: Any) -> list[c.Settled]:
     right = alice.proof()
     agreement, paid = right.agreement.body, right.payment
     return [
-        replace(right, agreement=Signed(agreement, ("alice",))),
-        replace(right, agreement=Signed(agreement, ("res1", "alice"))),
         replace(right, agreement=Signed(replace(agreement, cost=1), ("alice", "res1"))),
         replace(right, payment=replace(paid, amount=paid.amount - 1)),
         replace(right, payment=replace(paid, agreement_id="another")),
@@ -115,7 +113,7 @@ def broken_proofs(alice: Any) -> list[c.Settled]:
     ]
 
 
-@pytest.mark.parametrize("index", range(9))
+@pytest.mark.parametrize("index", range(7))
 def test_a_proof_that_lacks_anything_settles_nothing(alice: Any, index: int) -> None:
     alice.committed()
     with pytest.raises(RemoteProtocolError, match="the proof"):
