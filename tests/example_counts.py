@@ -1,7 +1,5 @@
 """How many examples hypothesis tries for a property: all of them, or a part (RAMP_EXAMPLES=12: a twelfth)."""
 
-from __future__ import annotations
-
 import os
 
 PART = int(os.environ.get("RAMP_EXAMPLES", "12"))

@@ -1,7 +1,5 @@
 """What the ledger's contract suites ask of any ledger."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """The configuration of a market of a few small machines, for tests that need one and not a certain one."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,30 +11,36 @@ TWO_SELLERS = {"alpha": (40, 20), "beta": (60, 30)}
 """First and least price of each resource, credits per core-hour."""
 
 
+STEADY = """cores_per_node = 8
+operating_system = "LINUX"
+architecture = "x86_64"
+plugin = "steady"
+options = { load = 0.25 }
+"""
+"""A machine of which others take a quarter."""
+
+
 def tiny_market(
-    deposits: Mapping[str, int], *, prices: Mapping[str, tuple[int, int]] = TWO_SELLERS, cores: int = 64
+    deposits: Mapping[str, int],
+    *,
+    prices: Mapping[str, tuple[int, int]] = TWO_SELLERS,
+    cores: int = 64,
+    machine: str = STEADY,
 ) -> str:
     """The text of a configuration.
 
     Args:
         deposits: of each user, in credits.
         prices: first and least price of each resource.
-        cores: of each machine; a quarter is taken by others.
+        cores: of each machine.
+        machine: what the file says of each machine besides its cores.
     """
     users = [f'[[users]]\nname = "{name}"\ndeposit = {amount}\n' for name, amount in deposits.items()]
-    machine = f"""[machines.small]
-cores = {cores}
-cores_per_node = 8
-operating_system = "LINUX"
-architecture = "x86_64"
-plugin = "steady"
-options = {{ load = 0.25 }}
-"""
     resources = [
         f'[[resources]]\nname = "{name}"\nmachine = "small"\nstart_price = {start}\nminimum_price = {least}\n'
         for name, (start, least) in prices.items()
     ]
-    return "\n".join([*users, machine, *resources])
+    return "\n".join([*users, f"[machines.small]\ncores = {cores}\n{machine}", *resources])
 
 
 @contextmanager

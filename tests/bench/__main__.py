@@ -5,8 +5,6 @@ Every topic prints rows of name, value and unit, the ratio to a naive or peer re
 Machines are shared and noisy: compare ratios, and numbers of one run only.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import json

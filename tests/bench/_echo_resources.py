@@ -3,8 +3,6 @@
 python _echo_resources.py HOST:PORT CA_FILE ANSWER.json NAME...
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

@@ -1,7 +1,5 @@
 """Allocation decisions on a torus of 144 nodes a second, against plain loops over the study's definitions."""
 
-from __future__ import annotations
-
 import random
 from itertools import count
 from time import process_time as cpu

@@ -4,8 +4,6 @@ Reference for listings by need: one that looks at one machine after the other un
 before the machine sees a message; `signatures` tells what that costs.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from pathlib import Path

@@ -3,8 +3,6 @@
 The reference is one Python process that imports the agents' modules and ends, in the same run.
 """
 
-from __future__ import annotations
-
 import statistics
 import subprocess
 import sys

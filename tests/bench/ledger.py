@@ -1,7 +1,5 @@
 """The bank's ledger: orders per second, and a statement over 10 000 transfers."""
 
-from __future__ import annotations
-
 import sqlite3
 import tempfile
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The market in the simulator: auctions a second, one round, ten rounds, against the least that could be done."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from time import perf_counter
 from unittest.mock import patch

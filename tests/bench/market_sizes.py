@@ -8,8 +8,6 @@ The reference is the floor of the same run: as many plain messages with the byte
 the bytes of a proposal, through the same client and as many processes, of a sample of the calls.
 """
 
-from __future__ import annotations
-
 import asyncio
 import statistics
 import sys

@@ -8,8 +8,6 @@ twenty answers with the bytes of a proposal, through the same client, the asker 
 agents in two, as in the market.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import statistics

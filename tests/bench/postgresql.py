@@ -5,8 +5,6 @@ bare transaction of one insertion and two updates on the same server. An order o
 ledger, one that reserves and one that posts, under locks and with all checks.
 """
 
-from __future__ import annotations
-
 import sqlalchemy
 
 from ramp.runtime.ledger.store import LedgerStore

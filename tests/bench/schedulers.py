@@ -1,7 +1,5 @@
 """Jobs a second through the simulator, against a plain loop that walks its lists."""
 
-from __future__ import annotations
-
 import random
 from bisect import insort
 from time import perf_counter

@@ -3,8 +3,6 @@
 The curve's signature and verification of a seal's text are measured in the same run.
 """
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections.abc import Callable

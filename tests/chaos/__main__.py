@@ -1,7 +1,5 @@
 """`python -m tests.chaos`: a real market whose processes are killed and stopped by turns; nothing may be lost."""
 
-from __future__ import annotations
-
 import json
 import sys
 import tempfile

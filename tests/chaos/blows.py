@@ -1,7 +1,5 @@
 """What strikes a market: each of its processes by turns is killed, or stands still for a while."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

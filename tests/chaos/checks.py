@@ -1,7 +1,5 @@
 """What must be true of a market at rest after a chaos run, read from its files and asked of its users."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Final

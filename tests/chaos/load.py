@@ -1,7 +1,5 @@
 """Steady load on a market: each user buys one request after another, whatever becomes of the market meanwhile."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter

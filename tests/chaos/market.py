@@ -1,7 +1,5 @@
 """The market of a chaos run: two sites of machines, two directories, some users, everything on loopback."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

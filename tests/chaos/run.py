@@ -1,7 +1,5 @@
 """A chaos run: load, blows by turns, rest, and what is found then."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace

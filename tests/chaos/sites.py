@@ -1,7 +1,5 @@
 """Two sites of one market on this computer, each with agents and a Prosody of its own; the servers are federated."""
 
-from __future__ import annotations
-
 import ipaddress
 import os
 import subprocess

@@ -1,11 +1,8 @@
 """Databases for the ledger's contract suite: SQLite, and PostgreSQL from RAMP_TEST_POSTGRESQL or a private cluster."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
@@ -20,9 +17,6 @@ from ramp.ledger.book import Book
 from ramp.ledger.interface import Ledger
 from ramp.model.contents import OrderLine
 from ramp.runtime.ledger.store import LedgerStore
-
-sys.path.insert(0, str(Path(__file__).parent))  # for the module beside this one
-
 
 POSTGRESQL = (pytest.mark.postgresql, pytest.mark.slow)
 """A server of its own takes its time; what it shares with SQLite is tested with that all the time."""

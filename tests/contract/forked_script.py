@@ -3,8 +3,6 @@
 A process that begins from nothing spends most of a second on imports, and the contract suites need scores of them.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import sys

@@ -1,7 +1,5 @@
 """What every allocator must do that is declared, here or by an installed package, on the machines that it is for."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

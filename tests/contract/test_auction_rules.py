@@ -1,7 +1,5 @@
 """What every auction rule must do that is declared, here or by an installed package; nothing is listed here."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

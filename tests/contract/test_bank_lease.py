@@ -1,7 +1,5 @@
 """Two Banking Agents at one ledger on PostgreSQL: one epoch holds at a time, and what is of an older one fails."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator

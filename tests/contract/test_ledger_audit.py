@@ -1,7 +1,5 @@
 """The audit on databases: every storage gives it the same rows, and whatever stands in a table is found and named."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import sqlite3

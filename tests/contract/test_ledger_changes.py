@@ -1,7 +1,5 @@
 """The contract of changes: a part of a payment goes back once, in order, or never; the rest goes back once."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Several processes at one ledger, processes killed at any statement, and writes against the invariants."""
 
-from __future__ import annotations
-
 import json
 import random
 import signal
@@ -10,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from forked_script import ForkedScript
 from sqlalchemy import create_engine, event, exc, text
 
 from ramp.errors import ConfigurationError, LedgerCorrupt, WrongVersion
@@ -20,6 +17,7 @@ from ramp.ledger.transfer import TransferState
 from ramp.model.contents import OrderLine, OrderState
 from ramp.runtime.ledger import schema as ledger_schema
 from ramp.runtime.ledger.store import LedgerStore
+from tests.contract.forked_script import ForkedScript
 
 PROLOGUE = """
 import json, os, signal, sys

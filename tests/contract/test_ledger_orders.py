@@ -1,7 +1,5 @@
 """The contract of orders: money set aside for several agreements, posted whole or not at all."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The contract of `Ledger`, the same on memory, SQLite and PostgreSQL."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 A plug-in joins by an entry in `MACHINES`: what opens it, with options that leave some cores free at `NOW`.
 """
 
-from __future__ import annotations
-
 import runpy
 import time
 from collections.abc import Callable, Iterator, Mapping

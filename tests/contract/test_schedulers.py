@@ -3,8 +3,6 @@
 A scheduler joins by its declaration; nothing is listed here.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess

@@ -6,8 +6,6 @@ behind the line `*Not run by the tests: REASON.*`, which readers see too, is lef
 stands for any lines; of the others the words must appear, numbers and names with digits may differ.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The runner of pages' commands finds what is wrong with a page."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

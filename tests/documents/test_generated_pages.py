@@ -1,7 +1,5 @@
 """The generated pages say all that the program declares, and cannot be made where a sentence is missing."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import fields
 from pathlib import Path

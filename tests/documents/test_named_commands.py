@@ -1,7 +1,5 @@
 """Every command that a text or a message of the product names in `backquotes` is one that the command line has."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -5,8 +5,6 @@ about real batch systems are run where one is: `tests/e2e/gridengine/test_page.p
 and is run by `tests/e2e/joining`.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """The paper pages show every row that an experiment compares, as `docs/_tools/paper_results.py` writes them."""
 
-from __future__ import annotations
-
 import csv
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every host list of the fact sheet on Slurm's Blue Gene support, as later Slurm reads and prints it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

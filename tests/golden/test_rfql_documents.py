@@ -5,8 +5,6 @@ examples are not only our own output. A signature is checked by an independent r
 canonicalisation, hashlib, and the bare curve.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

@@ -1,7 +1,5 @@
 """`ramp slurm` against outputs of Slurm 22.05 (sinfo, squeue) and the columns of Slurm on Blue Gene."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`ramp smap` against the sample of Slurm's documentation, and its other ways out."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from pathlib import Path

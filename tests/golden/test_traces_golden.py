@@ -1,7 +1,5 @@
 """Traces of small logs, written by hand from the rules and from the machine's cable list."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

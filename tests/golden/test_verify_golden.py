@@ -1,7 +1,5 @@
 """What `ramp verify` prints of the examples, whole; serial numbers alone change when the examples are signed anew."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -6,8 +6,6 @@ Each run makes a new authority, whose key it forgets, so all signed examples cha
 hand. What the examples say is fixed here, and the tests beside this file check the signatures by other means.
 """
 
-from __future__ import annotations
-
 import tempfile
 from dataclasses import replace
 from pathlib import Path

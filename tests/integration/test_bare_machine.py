@@ -1,7 +1,5 @@
 """`.ci/bare` hides all but the base, Python and make; `.ci/progress` hides output, but no failure."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """`.ci/run` goes on after a step that fails, tells every failure at its end, and is then no success."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The studies of `examples/studies`: each runs as it stands, and what it counts adds up."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The examples run as they say, and are as short as they should be."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

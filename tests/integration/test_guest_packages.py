@@ -1,7 +1,5 @@
 """Schedulers, allocators, kinds of machines and experiments of other packages, good ones and broken ones."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`ramp logs` against a local HTTP server: ranges, broken transfers, wrong files."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """A live machine is opened on a computer that has never compiled its loops; then it answers without compiling."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

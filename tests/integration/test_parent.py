@@ -1,7 +1,5 @@
 """Processes that are tied to the one that started them end with it, even of kill -9."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

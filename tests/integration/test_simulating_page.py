@@ -1,7 +1,5 @@
 """`docs/simulating-and-extending.md`: its files are written and its commands run, in order, as a reader would."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

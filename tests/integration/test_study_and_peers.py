@@ -1,7 +1,5 @@
 """Whole logs: other people's numbers for the same schedulers, and the 2005 study's numbers."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,7 +1,5 @@
 """The embedded server as a process, and agents that outlive it: kill -9, restart, cut lines, full outbox."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

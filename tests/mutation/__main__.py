@@ -14,8 +14,6 @@ Verdicts stay in the folder `mutants`. What was caught is not tried again until 
 is tried every time. `make clean` forgets all, as one has to after tests were taken away.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import os

@@ -7,8 +7,6 @@ line index of the mutants that mutmut writes instead of parsing them again, the 
 verdicts, which is made now and then.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

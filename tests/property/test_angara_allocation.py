@@ -1,7 +1,5 @@
 """The compiled allocators of boxes against plain loops over the study's definitions, over random histories."""
 
-from __future__ import annotations
-
 import importlib.util
 from functools import cache
 from math import prod

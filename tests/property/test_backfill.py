@@ -4,8 +4,6 @@ The references keep a list of running jobs and count processors in every single 
 with the schedulers: no heap, no profile, no plan.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -3,8 +3,6 @@
 The checks are made on what was handed out, by coordinates and cables, not by asking the machine or the plan.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 from dataclasses import dataclass

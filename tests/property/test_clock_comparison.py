@@ -1,7 +1,5 @@
 """Comparing a clock with the bank's: whatever the way takes, and whoever repeats answers, the bounds are true."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

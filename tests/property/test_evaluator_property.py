@@ -1,7 +1,5 @@
 """The ranking against the plainest one: keep everything, take each resource's best, sort."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Replay, plan and quotes against a second-by-second reference that is written from the definitions alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import count

@@ -1,7 +1,5 @@
 """Host lists of random sets: exact, disjoint, in order."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

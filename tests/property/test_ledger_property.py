@@ -3,8 +3,6 @@
 The model knows nothing of entries, transfers, indexes or incremental balances: it keeps the orders and adds up.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Who is not called, by a directory's or its own word: who would refuse every unit; the auction ends the same."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Markets that hypothesis makes up, under faults that it makes up: no invariant breaks."""
 
-from __future__ import annotations
-
 from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st

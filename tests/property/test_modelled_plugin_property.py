@@ -4,8 +4,6 @@
 wall, every scheduler, and restarts in the middle.
 """
 
-from __future__ import annotations
-
 import tempfile
 from dataclasses import dataclass, field
 from itertools import combinations

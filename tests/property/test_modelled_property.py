@@ -1,7 +1,5 @@
 """Histories of a live machine: nothing is ever held twice, and what is sold is kept."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass, field
 from functools import cache

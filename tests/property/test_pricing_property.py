@@ -1,7 +1,5 @@
 """What holds of every price, whatever the machine, load and price asked."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal
 

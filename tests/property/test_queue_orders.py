@@ -4,8 +4,6 @@ The reference sorts the whole queue at every moment, and adds up each account's 
 code with the schedulers: no lines by kind, no memory of failures, no running sums.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

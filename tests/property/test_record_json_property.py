@@ -1,7 +1,5 @@
 """Every record of the journal comes back from its text as it was."""
 
-from __future__ import annotations
-
 import typing
 
 from example_counts import examples

@@ -5,8 +5,6 @@ the authority's signature no longer holds, and to a certificate's inside with th
 reaches what is read of issued certificates only.
 """
 
-from __future__ import annotations
-
 import base64
 import random
 from collections.abc import Callable

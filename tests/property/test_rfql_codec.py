@@ -1,7 +1,5 @@
 """Every message round-trips: decode(encode(m)) == m, for generated contents of every kind."""
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Damaged documents: whatever is done to a valid one, the reader accepts it or raises a DocumentError, nothing else."""
 
-from __future__ import annotations
-
 import random
 import re
 from pathlib import Path

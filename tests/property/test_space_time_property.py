@@ -1,7 +1,5 @@
 """Tables of what is taken when: planning many jobs at once, and giving bookings back."""
 
-from __future__ import annotations
-
 import pytest
 from example_counts import examples
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Any log survives writing and reading, and bytes at random are read or refused, never worse."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

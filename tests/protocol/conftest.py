@@ -44,8 +44,6 @@ The commands of a script:
     show                                 balances, reservations, requests
 """
 
-from __future__ import annotations
-
 import fnmatch
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -58,7 +56,7 @@ from ramp.errors import PluginError
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, Signed, end_of
 from ramp.model.contents import Commitment, JobOrder, PaymentMade, Unverified
-from ramp.model.instant import DAY, SECOND, Duration, Instant
+from ramp.model.instant import DAY, SECOND, Duration
 from ramp.model.money import credits_text
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
@@ -84,7 +82,6 @@ from simulation.resource.steady import SteadyMachine
 from simulation.resource.waiting.drawn_starts import DrawnStarts
 from tests.swarm.transcript import Transcript
 
-SCRIPTS = Path(__file__).parent / "scripts"
 LATENCY: Duration = 1000
 STRATEGIES = {"ramp": paper_price, "ramp-2014": original_price}
 REST = 30 * 60 * SECOND
@@ -123,6 +120,18 @@ CALLS = {
     "price": fx.PriceSlots,
     "resize": ResizeSlot,
 }
+
+
+COMMANDS: dict[str, Callable[..., ev.Command]] = {
+    "job": lambda job_id, query_id: ev.JobAsked(query_id, job_id),
+    "endjob": lambda job_id, query_id: ev.JobCancelled(query_id, job_id),
+    "output": lambda job_id, query_id, name: ev.JobOutputAsked(query_id, job_id, name, 0),
+    "withdraw": ev.RequestWithdrawn,
+    "cancel": lambda agreement_id: ev.AgreementCancelled(agreement_id, "no longer needed"),
+    "balance": lambda query_id: ev.AccountAsked(query_id, None, None),
+    "sellers": ev.ResourcesAsked,
+}
+"""What a user is told by a verb, its name and the words after it."""
 
 
 @dataclass
@@ -214,13 +223,19 @@ class ScriptedMarket:
 
     def obey(self, line: str) -> list[str]:
         verb, *words = line.split()
-        command: Callable[[_Options], list[str] | None] = getattr(self, f"do_{verb}")
         options = _options(words)
-        if verb != "submit":
-            shown = command(options)
-            options.done()
+        shown = None
+        if verb == "submit":
+            self._submit(line)
+        elif verb in COMMANDS:
+            user, *about = words
+            self.world.command(user, COMMANDS[verb](*about))
         else:
-            shown = self._submit(line)
+            if verb in ("drop", "double", "delay", "corrupt"):
+                self._add_rule(verb, options)
+            else:
+                shown = getattr(self, f"do_{verb}")(options)
+            options.done()
         if verb in ("timing", "resource", "user"):
             return []
         self._settle()
@@ -278,18 +293,6 @@ class ScriptedMarket:
         begin = START + options.duration("start", 3600)
         order = JobOrder(job_id, agreement_id, options.whole("cores", 16), 1, begin, ("run",))
         self.world.command(user, ev.JobSubmitted(order))
-
-    def do_job(self, options: _Options) -> None:
-        user, job_id, query_id = options.words
-        self.world.command(user, ev.JobAsked(query_id, job_id))
-
-    def do_endjob(self, options: _Options) -> None:
-        user, job_id, query_id = options.words
-        self.world.command(user, ev.JobCancelled(query_id, job_id))
-
-    def do_output(self, options: _Options) -> None:
-        user, job_id, query_id, name = options.words
-        self.world.command(user, ev.JobOutputAsked(query_id, job_id, name, 0))
 
     def do_becomes(self, options: _Options) -> None:
         starts = options.text("starts", "1")
@@ -364,28 +367,10 @@ class ScriptedMarket:
         options.done()
         return unit
 
-    do_submit = do_timing  # found by name; `obey` hands the whole line to `_submit`
-
     def do_approve(self, options: _Options) -> None:
         user, request_id, answer, *chosen = options.words
         sellers = tuple((int(unit), seller) for unit, _, seller in (each.partition(":") for each in chosen))
         self.world.command(user, ev.OffersApproved(request_id, answer == "yes", sellers))
-
-    def do_withdraw(self, options: _Options) -> None:
-        user, request_id = options.words
-        self.world.command(user, ev.RequestWithdrawn(request_id))
-
-    def do_cancel(self, options: _Options) -> None:
-        user, agreement_id = options.words
-        self.world.command(user, ev.AgreementCancelled(agreement_id, "no longer needed"))
-
-    def do_balance(self, options: _Options) -> None:
-        user, query_id = options.words
-        self.world.command(user, ev.AccountAsked(query_id, None, None))
-
-    def do_sellers(self, options: _Options) -> None:
-        user, query_id = options.words
-        self.world.command(user, ev.ResourcesAsked(query_id))
 
     def do_resize(self, options: _Options) -> None:
         quote = options.flag("quote")
@@ -419,21 +404,9 @@ class ScriptedMarket:
         (query_id,) = options.words
         self.world.command(KEEPER, ev.OverviewAsked(query_id, None, None))
 
-    def _do_rule(self, verb: str, options: _Options) -> None:
+    def _add_rule(self, verb: str, options: _Options) -> None:
         by = options.duration("by", 0)
         self.rules.append(_Rule(verb, " ".join(options.words), options.whole("count", 1), by))
-
-    def do_drop(self, options: _Options) -> None:
-        self._do_rule("drop", options)
-
-    def do_double(self, options: _Options) -> None:
-        self._do_rule("double", options)
-
-    def do_delay(self, options: _Options) -> None:
-        self._do_rule("delay", options)
-
-    def do_corrupt(self, options: _Options) -> None:
-        self._do_rule("corrupt", options)
 
     def do_replay(self, options: _Options) -> None:
         sender = options.text("as", "")
@@ -595,28 +568,3 @@ def play(blocks: Sequence[_Block]) -> list[_Block]:
                 lines += market.obey(command)
         played.append(_Block(block.commands, lines))
     return played
-
-
-@dataclass(frozen=True)
-class ScriptRunner:
-    """What the tests get: read, play, write."""
-
-    folder: Path = SCRIPTS
-
-    def expected(self, path: Path) -> list[_Block]:
-        return read_script(path)
-
-    def play(self, path: Path) -> list[_Block]:
-        return play(read_script(path))
-
-    def write(self, path: Path, blocks: Sequence[_Block]) -> None:
-        write_script(path, blocks)
-
-
-@pytest.fixture(scope="session")
-def scripts() -> ScriptRunner:
-    return ScriptRunner()
-
-
-def at(seconds: float) -> Instant:
-    return START + round(seconds * SECOND)

@@ -13,8 +13,6 @@ read them against sections 2, 4 and 5 of the paper before they are kept. The com
     crash NUMBER at=SECONDS              only where it runs then
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

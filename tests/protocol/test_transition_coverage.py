@@ -1,13 +1,12 @@
 """Every transition of every table, and every resumed state, happens in the scripts or in the swarm."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.transition_tables import TABLES, Transition
+from tests.protocol.conftest import play, read_script
 from tests.protocol.test_growth_out_of_turn import SCENARIOS
 from tests.swarm.markets import run
 
@@ -24,7 +23,7 @@ RESUMED = {
 """The states in which a restart begins each machine."""
 
 
-def test_all_transitions_happen(scripts: Any) -> None:
+def test_all_transitions_happen() -> None:
     seen: set[Transition] = set()
     resumed: dict[str, set[str]] = {}
     original, resume = StateMachine._enter, StateMachine._resume
@@ -39,7 +38,7 @@ def test_all_transitions_happen(scripts: Any) -> None:
 
     with patch.object(StateMachine, "_enter", enter), patch.object(StateMachine, "_resume", take_up):
         for path in sorted(FOLDER.glob("*.txt")):
-            scripts.play(path)
+            play(read_script(path))
         for out_of_turn in SCENARIOS:
             out_of_turn()
         for seed in (*RICH, *range(200)):

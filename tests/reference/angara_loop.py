@@ -4,8 +4,6 @@ Serves the property tests (every decision must agree) and the benchmark (what th
 Nodes are tuples of coordinates, boxes are (shape, origin, frozenset of nodes).
 """
 
-from __future__ import annotations
-
 from functools import cache
 from itertools import product
 from math import prod

@@ -3,8 +3,6 @@
 Serves the property tests: every start and place must agree.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from simulation.machines.bluegene.machine import BlueGene

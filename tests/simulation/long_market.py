@@ -1,7 +1,5 @@
 """A market that goes on for days of virtual time, with one purchase after another whose slots end on the way."""
 
-from __future__ import annotations
-
 import gc
 import sys
 from collections import Counter, deque

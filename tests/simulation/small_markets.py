@@ -1,7 +1,5 @@
 """What small markets of these tests share: sellers of steady machines, a request, and how requests end."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ramp.model.instant import HOUR

@@ -1,7 +1,5 @@
 """The command `ramp swarm`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Simulations on a dask cluster of two workers: the same results, and what is wrong is said."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

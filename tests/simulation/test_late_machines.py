@@ -1,7 +1,5 @@
 """Machines that need time: rounds grow by no more than their answers take, and one slow machine delays nobody else."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The experiments with malleable jobs: capacities, what decides verdicts, and the files of the small versions."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The paper's experiments in virtual time: files, the paper's numbers beside ours, repeatability."""
 
-from __future__ import annotations
-
 import json
 import re
 

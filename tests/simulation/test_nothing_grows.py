@@ -4,8 +4,6 @@ What leaves is no longer known to anybody but the bank: old messages are said ag
 that crashes or cannot write around its archiving loses nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Strategy `ramp-2014` goes down the price paths that the original system was seen to go (ten rounds, asking 70)."""
 
-from __future__ import annotations
-
 import pytest
 
 from ramp.model.instant import HOUR, MINUTE

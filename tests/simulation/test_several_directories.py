@@ -1,7 +1,5 @@
 """A market with two directories: one is lost for good in mid-auction, or lies; the auction ends as without."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Messages that take long or overtake one another: no purchase depends on their order, and nobody gives up wrongly."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

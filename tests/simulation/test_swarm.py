@@ -1,7 +1,5 @@
 """Simulated markets under faults: no invariant breaks, every planted bug does."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from functools import cache

@@ -1,7 +1,5 @@
 """The protocol on live torus machines, with every checker and faults."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

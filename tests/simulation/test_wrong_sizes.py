@@ -1,7 +1,5 @@
 """Sellers that offer sizes, times and costs which no unit allows: honest buyers refuse them with a code."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

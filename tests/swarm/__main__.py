@@ -7,8 +7,6 @@
 Exit status 0: no invariant broken; 1: an invariant is broken, as it should be where a bug is planted.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import click

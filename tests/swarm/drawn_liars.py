@@ -1,7 +1,5 @@
 """Liars in the markets of the swarm, as a seed draws them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

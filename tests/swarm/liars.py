@@ -5,8 +5,6 @@ change or add messages. So it comes far enough into every conversation for a lie
 keeps to the protocol, for a market in which liars never tire does not come to rest.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

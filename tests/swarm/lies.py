@@ -3,8 +3,6 @@
 All of it under the liar's own key. What others have signed or sealed is passed on as it was, for nobody can do more.
 """
 
-from __future__ import annotations
-
 from dataclasses import fields, is_dataclass, replace
 from random import Random
 from typing import Any, Final

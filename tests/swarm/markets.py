@@ -1,7 +1,5 @@
 """The markets of the swarm with liars and planted bugs in them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import nullcontext
 

@@ -3,8 +3,6 @@
 Each stands in for a method or rule of the protocol, the ledger or the host while its context lasts.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What happened in a simulated market: a line for each message, record, call to machine or ledger, and crash."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ramp.model import contents as c

@@ -1,7 +1,5 @@
 """What a bought slot comes to by its amendments; amounts worked out by hand and by counting core-minutes."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Compiled loops: once for constants and variables, and by one process at a time."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import subprocess

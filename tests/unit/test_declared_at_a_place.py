@@ -1,7 +1,5 @@
 """What a message about a place offers: what the file itself defines, of the sort that was asked for."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A file's version changes with the file, even between two ticks of the file system's clock."""
 
-from __future__ import annotations
-
 import os
 import re
 import time

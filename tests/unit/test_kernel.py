@@ -1,7 +1,5 @@
 """The event queue: order, ties, cancelling."""
 
-from __future__ import annotations
-
 import pytest
 
 from simulation.kernel import EventQueue

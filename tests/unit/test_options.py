@@ -1,7 +1,5 @@
 """Options read into dataclasses: every finding with its path, its line and the nearest right name."""
 
-from __future__ import annotations
-
 import enum
 import math
 import tomllib

@@ -1,7 +1,5 @@
 """`simulation.simulate`: what it takes and what it gives."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -4,8 +4,6 @@ Half of those that are sealed are sealed anew after the damage, by the key of wh
 certified liar can send, and it reaches the machines.
 """
 
-from __future__ import annotations
-
 import base64
 import random
 import re
@@ -15,13 +13,13 @@ from dataclasses import replace
 from typing import Any
 
 from cryptography.hazmat.primitives.serialization import Encoding
-from one_process import OneProcess, Stanza
 
 from ramp.model.instant import MINUTE, Instant
 from ramp.protocol import events as ev
 from ramp.rfql.signing import seals
 from ramp.rfql.xml.parser import root_name
 from ramp.runtime.keys.store import KeyStore
+from tests.integration.faults.one_process import OneProcess, Stanza
 
 VALUES = (
     "",

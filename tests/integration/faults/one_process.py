@@ -3,8 +3,6 @@ reservation books and keys on disk. Stanzas go from hand to hand as text, and ti
 do, so a run is the same every time and takes no longer than its work.
 """
 
-from __future__ import annotations
-
 import asyncio
 import traceback
 import xml.etree.ElementTree as ElementTree

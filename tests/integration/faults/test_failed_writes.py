@@ -6,8 +6,6 @@ next writes of all agents failing too, as on a full disk. The agent that meets i
 resources and machines must agree on every unit, to the end.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil
@@ -18,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from one_process import OneProcess, in_one_process
 
 from ramp.agents import building
 from ramp.errors import EffectFailed, LedgerUnavailable, StorageFailed
@@ -29,6 +26,7 @@ from ramp.runtime.guests.guarded import GuardedGuest
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.ledger.store import LedgerStore
 from simulation.resource import reservation_book
+from tests.integration.faults.one_process import OneProcess, in_one_process
 
 ROW_OF_FAILURES = 9
 """Writes of all agents that fail in a row on a disk that is full for a while."""

@@ -3,8 +3,6 @@
 Genuine stanzas are recorded, damaged and handed to any agent as coming from any other.
 """
 
-from __future__ import annotations
-
 import logging
 import random
 from collections.abc import Callable
@@ -13,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mutants import as_element, genuine_traffic, mutant
-from one_process import NAMES, OneProcess, in_one_process
 
 from ramp.model.instant import MINUTE
 from ramp.rfql.xml.parser import root_name
+from tests.integration.faults.mutants import as_element, genuine_traffic, mutant
+from tests.integration.faults.one_process import NAMES, OneProcess, in_one_process
 
 pytestmark = pytest.mark.filterwarnings("ignore:Parsed a serial number", "ignore:Attribute's length must be")
 

@@ -1,7 +1,5 @@
 """A party whose journal was restored from an old copy stays out and says why; every other restart goes on."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import sqlite3
@@ -10,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from one_process import OneProcess, in_one_process
 
 from ramp.agents.group import end_agent
 from ramp.errors import StateDamaged
 from ramp.model.instant import MINUTE
 from ramp.protocol.records import CommitDecided
+from tests.integration.faults.one_process import OneProcess, in_one_process
 
 
 async def bought(market: OneProcess, request_id: str) -> str:

@@ -1,7 +1,5 @@
 """A site answers for all its machines in one stanza, and each machine still stands for itself alone."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace

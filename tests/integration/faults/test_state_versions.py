@@ -1,18 +1,16 @@
 """A state folder or a configuration of another version is refused as a whole, before anything is started."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from one_process import CONFIG
 
 from ramp.cli.main import main
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.ledger.store import LedgerStore
 from ramp.runtime.state_folder import StateFolder
+from tests.integration.faults.one_process import CONFIG
 
 
 @pytest.fixture

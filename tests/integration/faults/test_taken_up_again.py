@@ -1,14 +1,11 @@
 """Bugs stay in their conversation, and journals that lack their first records are taken up all the same."""
 
-from __future__ import annotations
-
 import contextlib
 import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
-from one_process import OneProcess, in_one_process
 
 from ramp.agents.group import end_agent
 from ramp.model.instant import MINUTE
@@ -16,6 +13,7 @@ from ramp.protocol.records import CommitDecided, FundsAsked, RequestStarted
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.user.confirmation import Confirmation
 from ramp.runtime.host import Host
+from tests.integration.faults.one_process import OneProcess, in_one_process
 
 BUGS: dict[str, tuple[type, str]] = {
     "user, a vote of the bank or proof of a resource": (Confirmation, "handle"),

@@ -1,15 +1,8 @@
-"""A guest package of a test's own; the module beside this one is found by its name."""
-
-from __future__ import annotations
-
-import sys
-from pathlib import Path
+"""A guest package of a test's own."""
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from guest_package import MoodyPackage
+from tests.integration.guests.guest_package import MoodyPackage
 
 
 @pytest.fixture

@@ -3,8 +3,6 @@
 What they shall do is read from a file before every call, so a test can break and mend them while they run.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

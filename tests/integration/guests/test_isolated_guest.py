@@ -3,8 +3,6 @@
 Every question is answered, a process that has failed is gone with all that it has started, and a mended guest is back.
 """
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import os
@@ -17,7 +15,6 @@ from typing import Any, Self
 
 import psutil
 import pytest
-from guest_package import MODULE, MoodyPackage
 
 from ramp.agents.guests.isolated import IsolatedGuest
 from ramp.agents.guests.messages import Opening
@@ -36,6 +33,7 @@ from ramp.runtime.configuration.values import PLUGIN_GROUP, PRICING_GROUP, Guest
 from ramp.runtime.guests import health
 from ramp.runtime.guests.health import GuestHealth
 from ramp.runtime.guests.questions import OUT_OF_MEMORY
+from tests.integration.guests.guest_package import MODULE, MoodyPackage
 
 BEGIN = SystemClock().now() + HOUR
 UNIT = RequestUnit(1, 70, BEGIN + HOUR, TotalCores(16), not_before=BEGIN, wall_time=HOUR)

@@ -1,19 +1,11 @@
-"""The command line against a real, tiny market: three steady machines on the embedded XMPP server.
-
-The module beside this one is found by its name.
-"""
+"""The command line against a real, tiny market: three steady machines on the embedded XMPP server."""
 
 import json
-import sys
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from tiny_market import CONFIG
-
 from ramp.cli.main import main
+from tests.integration.market_cli.tiny_market import CONFIG
 from tests.tiny_market import launched
 
 

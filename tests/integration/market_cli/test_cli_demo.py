@@ -6,9 +6,9 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from tiny_market import CONFIG, NAMES, Terminal
 
 from ramp.cli.main import main
+from tests.integration.market_cli.tiny_market import CONFIG, NAMES, Terminal
 
 pytestmark = pytest.mark.slow  # a market of five processes
 

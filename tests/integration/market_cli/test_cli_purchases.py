@@ -4,7 +4,8 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from tiny_market import NAMES, balance
+
+from tests.integration.market_cli.tiny_market import NAMES, balance
 
 pytestmark = pytest.mark.slow  # a market of five processes
 

@@ -6,13 +6,13 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from tiny_market import LIMIT_S, NAMES, balance
 
 from ramp import connect
 from ramp.client.portal import connected
 from ramp.control.events import MarketRefusalCode
 from ramp.model.instant import HOUR
 from ramp.protocol.events import MachineAsked
+from tests.integration.market_cli.tiny_market import LIMIT_S, NAMES, balance
 
 pytestmark = pytest.mark.slow  # a market of five processes
 

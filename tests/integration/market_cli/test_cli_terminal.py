@@ -5,7 +5,8 @@ import signal
 import subprocess
 
 import pytest
-from tiny_market import RAMP, Terminal, balance, wait_ready
+
+from tests.integration.market_cli.tiny_market import RAMP, Terminal, balance, wait_ready
 
 pytestmark = pytest.mark.slow  # a market of five processes
 

@@ -1,7 +1,5 @@
 """`import ramp` against a market that runs: the blocking market, its asyncio twin, and who speaks another version."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket
@@ -10,7 +8,6 @@ import threading
 from pathlib import Path
 
 import pytest
-from tiny_market import CONFIG, NAMES
 
 import ramp
 from ramp.client import dialogues
@@ -25,6 +22,7 @@ from ramp.rfql.request_for_quotation import write_request
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.identifiers import RandomIds
 from ramp.runtime.state_folder import StateFolder
+from tests.integration.market_cli.tiny_market import CONFIG, NAMES
 
 pytestmark = pytest.mark.slow  # a market of five processes
 

@@ -1,19 +1,12 @@
-"""Agents on the embedded XMPP server; the module beside this one is found by its name."""
-
-from __future__ import annotations
+"""Agents on the embedded XMPP server."""
 
 import asyncio
-import sys
-from pathlib import Path
 
 import pytest
 
 from ramp.servers.embedded import EmbeddedServer
 from ramp.xmpp.settings import TransportSettings
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from transport_party import PATIENT, Party
+from tests.integration.transport.transport_party import PATIENT, Party
 
 
 @pytest.fixture(scope="package")

@@ -1,16 +1,14 @@
 """Behaviours of an agent on a real server: which gets a message, and what happens when one dies."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import ClassVar
 
 import pytest
-from transport_party import CFP, LIMIT_S, Party
 
 from ramp.errors import TransportError
 from ramp.rfql.encoded_message import EncodedMessage
 from ramp.xmpp.behaviour import Courier, CyclicBehaviour
+from tests.integration.transport.transport_party import CFP, LIMIT_S, Party
 
 
 class RequestAQuote(Courier):

@@ -1,17 +1,15 @@
 """Log-ins that fail, and the next server of the list."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 
 import pytest
-from transport_party import LIMIT_S, PATIENT, Party
 
 from ramp.errors import ConfigurationError, TransportError
 from ramp.xmpp.link import LinkPolicy
 from ramp.xmpp.settings import TransportSettings
 from ramp.xmpp.transport import MarketAgent
+from tests.integration.transport.transport_party import LIMIT_S, PATIENT, Party
 
 
 async def test_wrong_password_is_said_and_soon(crowd, settings):

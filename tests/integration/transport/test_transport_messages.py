@@ -1,7 +1,5 @@
 """Messages over a real server: what arrives, what is refused, what a session survives."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import random
@@ -9,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 from slixmpp.exceptions import IqError
-from transport_party import CFP, LIMIT_S, Party, until
 
 from ramp.errors import DocumentError, TransportError
 from ramp.rfql.encoded_message import EncodedMessage
 from ramp.runtime.configuration.values import QuotaConfig
 from ramp.xmpp import wire
+from tests.integration.transport.transport_party import CFP, LIMIT_S, Party, until
 
 
 async def test_25_agents_start_together_and_talk(crowd):

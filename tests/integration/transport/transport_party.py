@@ -1,7 +1,5 @@
 """An agent that tests talk to."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from dataclasses import replace

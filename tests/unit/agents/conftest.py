@@ -1,25 +1,12 @@
 """A market of one buyer and one seller, of which nothing runs."""
 
-from __future__ import annotations
-
 import pytest
 
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.state_folder import StateFolder
+from tests.tiny_market import tiny_market
 
-MARKET = """
-[[users]]
-name = "alice"
-deposit = 1000
-[machines.m]
-plugin = "steady"
-cores = 64
-[[resources]]
-name = "m1"
-machine = "m"
-start_price = 20
-minimum_price = 10
-"""
+MARKET = tiny_market({"alice": 1_000}, prices={"m1": (20, 10)})
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """What the market's owner is told when a user is added whom some resource will refuse."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What the supervisor asks a process of agents, where the process ends instead of answering."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import sys

@@ -1,7 +1,5 @@
 """How often an agent compares its clock with the bank's: less and less often while nobody answers."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 

@@ -1,7 +1,5 @@
 """Each process of a market imports only what it needs: imports are most of the time and memory of a launch."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """A launch is given up when no agent comes up for its limit, not when all of them take longer than that together."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

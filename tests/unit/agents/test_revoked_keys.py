@@ -1,7 +1,5 @@
 """A market that shows an agent as broken as soon as its certificate is revoked, and as before once it has a new one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

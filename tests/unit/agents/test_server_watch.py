@@ -1,7 +1,5 @@
 """A server that nobody reaches is told: at once where it refuses, after two silences where it is only silent."""
 
-from __future__ import annotations
-
 import socket
 
 import pytest

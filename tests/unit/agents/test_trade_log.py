@@ -1,7 +1,5 @@
 """What the log says of requests and cancellations that have ended, and of a market that is up."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

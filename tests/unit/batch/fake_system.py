@@ -1,7 +1,5 @@
 """A batch system of a few lines, with the faults of real ones, for tests of what all plug-ins have in common."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 

@@ -1,7 +1,5 @@
 """Hours and shares for sale, and the earliest fit and load, against brute force over every second and node."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

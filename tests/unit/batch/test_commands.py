@@ -1,7 +1,5 @@
 """Commands as they are run: what they get, what they may take, and what is believed of them."""
 
-from __future__ import annotations
-
 import json
 import os
 import pwd

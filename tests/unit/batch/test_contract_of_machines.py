@@ -1,7 +1,5 @@
 """Both kinds of batch machine, over a system in memory, keep the contract of plug-ins."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Static terms that nobody wrote down: asked of the cluster once, kept, and never put over what the file says."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What `ramp doctor` finds on a batch system: journal, book and system compared; wrappers that are not safe."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What `ramp doctor` finds where starts in a queue are sold: journal, book and queue compared."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

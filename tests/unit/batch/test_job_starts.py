@@ -1,7 +1,5 @@
 """Everything that decides whether a job in a sold slot will start: read, kept out of sales, watched and reported."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

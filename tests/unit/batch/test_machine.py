@@ -1,7 +1,5 @@
 """Holds on a batch system that fails, forgets and lies: what is answered is there, what is not held is gone."""
 
-from __future__ import annotations
-
 import contextlib
 import sqlite3
 from dataclasses import replace

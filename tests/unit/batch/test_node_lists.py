@@ -1,7 +1,5 @@
 """Node lists as Slurm writes them; the pairs are what `scontrol show hostnames` and `hostlist` of 22.05 print."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

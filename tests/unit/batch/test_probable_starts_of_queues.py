@@ -1,7 +1,5 @@
 """The plug-in `queue-bound`: held jobs that are let go when they are bought, and what a queue teaches of its waits."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any

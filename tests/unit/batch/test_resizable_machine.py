@@ -1,7 +1,5 @@
 """Sold slots on a batch system that change their size: in place where it can be, else anew, else not at all."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

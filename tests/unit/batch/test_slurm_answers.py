@@ -1,7 +1,5 @@
 """What Slurm prints, as it is read: recorded from 22.05.8 (`slurm_22_05/`), or quoted from others' test data."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The conditions on which a Slurm cluster is sold: a right to reserve, and a wrapper that reaches the same cluster."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What Slurm is told so that a reservation can be changed later, and is: a guard first, in the form that is checked."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Slurm's own topology as places of nodes, from what versions of it print; the source of each text stands with it."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """The wrapper that sudo lets the agent run: what gets through, and that what bypasses a sudoers wildcard does not."""
 
-from __future__ import annotations
-
 import getpass
 import importlib.machinery
 import importlib.util

@@ -1,7 +1,5 @@
 """The parts of a chaos run: whom blows strike, what a market's books must say, and that each check bites."""
 
-from __future__ import annotations
-
 import re
 from itertools import islice
 from pathlib import Path

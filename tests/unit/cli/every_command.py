@@ -1,7 +1,5 @@
 """Every command of the command line with its parameters, from the parser itself."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import click

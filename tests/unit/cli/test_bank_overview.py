@@ -1,7 +1,5 @@
 """`ramp bank overview` and `ramp bank audit`: limits and postings as people read them, and wrong balances."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`ramp experiment`: what is listed, what is refused before a study begins, what tells its progress."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

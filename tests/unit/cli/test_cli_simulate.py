@@ -1,7 +1,5 @@
 """`ramp simulate` on small logs."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Completion of ids and names, and what the verbs that only list names may import."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

@@ -11,23 +11,13 @@ from ramp.model.request import RequestUnit, TotalCores
 from ramp.plugins.interface import PluginSettings
 from ramp.runtime import clock
 from simulation.resource.fake_qstat import FakeQstat
+from tests.tiny_market import tiny_market
 
 START = from_iso("2026-11-21T08:00:00Z")
-CONFIG = """
-[[users]]
-name = "alice"
-deposit = 100
-[machines.cluster]
-plugin = "fake_qstat"
-cores = 512
-cores_per_node = 8
-options = { log = "synthetic", base_time_s = 400000 }
-[[resources]]
-name = "small"
-machine = "cluster"
-start_price = 70
-minimum_price = 40
-"""
+OPTIONS = '{ log = "synthetic", base_time_s = 400000 }'
+CONFIG = tiny_market(
+    {"alice": 100}, prices={"small": (70, 40)}, cores=512, machine=f'plugin = "fake_qstat"\noptions = {OPTIONS}\n'
+)
 LOG = "".join(
     f"{number} 0 0 7200 {size} -1 -1 {size} 7200 -1 1 1 1 -1 -1 -1 -1 -1\n" for number, size in ((1, 48), (2, 8))
 )

@@ -1,7 +1,5 @@
 """One declaration of fields gives JSON, CSV, tables and pairs."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A full disk and an output that cannot be written are named as such, and leave nothing half-written."""
 
-from __future__ import annotations
-
 import errno
 import os
 import sys

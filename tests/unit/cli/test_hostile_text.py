@@ -1,7 +1,5 @@
 """Texts of other parties in every answer: no verb passes a control character on, no generated script runs one."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import io

@@ -1,7 +1,5 @@
 """Every option and argument of every verb is tried with one table of hostile values; a new one is covered by itself."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

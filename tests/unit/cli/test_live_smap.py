@@ -1,7 +1,5 @@
 """`ramp smap` on a running market: the map in a snapshot that a live machine's plug-in made."""
 
-from __future__ import annotations
-
 import json
 import re
 

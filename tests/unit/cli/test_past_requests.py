@@ -1,7 +1,5 @@
 """What is over is told from the archive: listed when asked for, and shown by any of its ids."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`ramp plugins check` on the plug-ins that come with RAMP, and on what is none."""
 
-from __future__ import annotations
-
 import json
 import threading
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """What is installed, in whole sentences, each thing with its own, in lines that fit the terminal."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`ramp simulate --malleable-share` on small logs: what is worked, told, written and drawn."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

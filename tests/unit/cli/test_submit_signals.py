@@ -1,7 +1,5 @@
 """SIGTERM to `ramp submit` is a withdrawal, as Ctrl-C is."""
 
-from __future__ import annotations
-
 import json
 import signal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The laboratory's commands where the extra `lab`, numba and matplotlib, is not installed."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

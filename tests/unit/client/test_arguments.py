@@ -1,7 +1,5 @@
 """Every argument of the Python interface is checked at its edge, with one table of hostile values for all."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta

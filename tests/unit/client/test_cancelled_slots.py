@@ -1,7 +1,5 @@
 """The job of a slot that was cancelled has an end, though its resource may have forgotten it."""
 
-from __future__ import annotations
-
 import pytest
 
 from ramp.client.jobs.job import deliveries, job_of

@@ -1,7 +1,5 @@
 """A client refuses an agent of another version of the control channel."""
 
-from __future__ import annotations
-
 import pytest
 
 from ramp.client.line import check_welcome

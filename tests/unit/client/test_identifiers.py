@@ -1,7 +1,5 @@
 """Identifiers cut short: shown as short as they can be told apart, understood wherever they are unique."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

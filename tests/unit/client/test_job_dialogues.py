@@ -1,7 +1,5 @@
 """The dialogues about jobs: what is asked of the agent, piece by piece, and what needs no question."""
 
-from __future__ import annotations
-
 import base64
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files that go to a job and come back: what is packed, what a site may say, and where files are saved."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """A launch in the background says what it waits for when nobody comes up."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any

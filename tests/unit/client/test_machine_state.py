@@ -1,7 +1,5 @@
 """A machine's snapshot read into types; what is none is the machine's failure, and is told so."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """`import ramp`: what it offers, and what it does not load."""
 
-from __future__ import annotations
-
 import inspect
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`ramp.request`: terms by keyword, times as people write them."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

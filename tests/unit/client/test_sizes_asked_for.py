@@ -1,7 +1,5 @@
 """Sizes that no slot can have are refused before anybody is asked: the limits are those of requests."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

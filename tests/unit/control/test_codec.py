@@ -1,7 +1,5 @@
 """The control channel's table: every request, answer and event goes over the wire and comes back; nothing else does."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

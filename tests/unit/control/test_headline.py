@@ -1,7 +1,5 @@
 """One word and one sentence about a market, and they are true."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

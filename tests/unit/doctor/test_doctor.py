@@ -1,7 +1,5 @@
 """`ramp doctor` without a batch system: what it says of a state folder, certificates, journals and the disk."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

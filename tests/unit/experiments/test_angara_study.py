@@ -1,7 +1,5 @@
 """The Angara study: its tables, its files, and the fact sheet's numbers under the sheet's options."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A paper's numbers beside ours: every row has a verdict, and no tolerance hides the effect that it judges."""
 
-from __future__ import annotations
-
 import pytest
 
 from simulation.experiments.comparison import Comparison, Verdict, count_verdicts, tell_comparison

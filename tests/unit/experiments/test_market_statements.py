@@ -1,7 +1,5 @@
 """The paper's sentences about its workloads, counted in a small world where the answers are plain."""
 
-from __future__ import annotations
-
 import pytest
 
 from simulation.experiments.market.statements import LAST_OFFERS, medians, prices_and_sales, statements

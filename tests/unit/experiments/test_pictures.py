@@ -1,7 +1,5 @@
 """What all pictures promise: a title that says what they are, nothing that covers another thing, no impossible bars."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Scores of bounds on waits by hand, and both predictors on logs beside figures that others reached."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

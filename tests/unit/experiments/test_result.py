@@ -1,7 +1,5 @@
 """What experiments leave behind: tables, a data dictionary, a summary; and whole folders or none."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

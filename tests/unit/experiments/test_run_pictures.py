@@ -1,7 +1,5 @@
 """The pictures of one run."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import matplotlib.image

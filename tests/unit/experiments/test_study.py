@@ -1,7 +1,5 @@
 """The engine of declared studies: cases, tables, means, pictures, what is printed, and who measures."""
 
-from __future__ import annotations
-
 import csv
 import json
 from dataclasses import dataclass

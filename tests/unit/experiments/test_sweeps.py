@@ -1,7 +1,5 @@
 """Sweeps: their file, the points that it comes to, and what is on disk when one is resumed."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Simulations in several processes: answers in order, and no process left behind by whatever ends the experiment."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import multiprocessing

@@ -1,17 +1,11 @@
-"""A market that invites, and the folder of a site; the module beside this one is found by its name."""
+"""A market that invites, and the folder of a site."""
 
-from __future__ import annotations
-
-import sys
 from pathlib import Path
 
 import pytest
 
 from ramp.runtime.state_folder import StateFolder
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from inviting_market import Market, market_in
+from tests.unit.joining.inviting_market import Market, market_in
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """A market with an authority that invites; times are fixed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

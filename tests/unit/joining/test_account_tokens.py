@@ -1,13 +1,10 @@
 """Tokens with which those invited make their accounts: in the invitation, by digest everywhere else."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import replace
 
 import pytest
-from inviting_market import NOW, Market, draft
 
 from ramp.errors import ConfigurationError
 from ramp.model.instant import DAY
@@ -25,6 +22,7 @@ from ramp.runtime.joining.invitations import Invitation, read_invitation
 from ramp.runtime.joining.membership import install, invited_account, market_account, own_password, request_of
 from ramp.runtime.joining.register import Register
 from ramp.runtime.state_folder import StateFolder
+from tests.unit.joining.inviting_market import NOW, Market, draft
 
 NAME = "curie@south.example"
 GUEST = "dora@west.example"

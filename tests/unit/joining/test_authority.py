@@ -1,7 +1,5 @@
 """The authority: one invitation, one key; the same request again gets the same certificate; whoever else is refused."""
 
-from __future__ import annotations
-
 import base64
 import json
 import subprocess
@@ -12,7 +10,6 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.hazmat.primitives.serialization import Encoding
-from inviting_market import NAME, NOW, Market, market_in
 
 from ramp.errors import ConfigurationError, EnrolmentRefused, SignerUnknown, WrongVersion
 from ramp.ledger.account import AccountKind
@@ -29,6 +26,7 @@ from ramp.runtime.joining.register import Register
 from ramp.runtime.joining.requests import read_issued, read_request
 from ramp.runtime.keys.store import CERTIFICATE_LIFETIME, KeyStore
 from ramp.runtime.state_folder import StateFolder
+from tests.unit.joining.inviting_market import NAME, NOW, Market, market_in
 
 
 def refusal(market: Market, asked: EnrolmentRequest, after: Duration = 0) -> str:

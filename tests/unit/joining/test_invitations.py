@@ -1,7 +1,5 @@
 """Invitations: read again as they were written, and void when anything in them was changed."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json
@@ -9,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from inviting_market import NOW, Market, draft, market_in
 
 from ramp.errors import ConfigurationError
 from ramp.runtime.joining.invitations import TOKEN_PREFIX, account_password, proof, read_invitation
+from tests.unit.joining.inviting_market import NOW, Market, draft, market_in
 
 
 def test_is_read_again_as_file_and_as_one_line(market: Market) -> None:

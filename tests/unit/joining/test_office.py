@@ -1,7 +1,5 @@
 """The enrolment office and those who speak with it, as machines: limits, lost answers, forged words, pushed lists."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

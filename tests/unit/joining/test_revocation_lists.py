@@ -1,12 +1,9 @@
 """Signed revocation lists: believed for the authority's signature, newest number only, checked against OpenSSL."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 
 import pytest
-from inviting_market import NAME, NOW, Market, market_in
 
 from ramp.errors import ConfigurationError, SignatureInvalid
 from ramp.model.instant import DAY
@@ -16,6 +13,7 @@ from ramp.runtime.joining.membership import install, request_of
 from ramp.runtime.keys.revocations import read_list, sign_list
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.state_folder import StateFolder
+from tests.unit.joining.inviting_market import NAME, NOW, Market, market_in
 
 WEEK = 7 * DAY
 

@@ -1,11 +1,8 @@
 """Configurations of several sites: what they say, and what is wrong in them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
-from inviting_market import NOW, Market
 
 from ramp.agents.preparing import grouped
 from ramp.cli.main import main
@@ -15,6 +12,7 @@ from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.joining.membership import check_configuration, install, not_enrolled, request_of, site_text
 from ramp.runtime.state_folder import StateFolder
+from tests.unit.joining.inviting_market import NOW, Market
 
 SITE = """
 [market]

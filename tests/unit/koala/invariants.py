@@ -1,7 +1,5 @@
 """What must always hold of a KOALA simulation; looked at after every event in tests."""
 
-from __future__ import annotations
-
 from ramp.errors import InvariantViolated
 from simulation.koala.job_resize import Change, State
 from simulation.koala.scheduler import Koala

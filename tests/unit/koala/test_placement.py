@@ -1,7 +1,5 @@
 """Placement policies against their definitions, by enumeration of all assignments on small systems."""
 
-from __future__ import annotations
-
 from itertools import product
 
 from example_counts import examples

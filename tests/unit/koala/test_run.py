@@ -1,7 +1,5 @@
 """`simulation.koala`: a log's jobs on the clusters of a file, judged by what the trace says and by brute force."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

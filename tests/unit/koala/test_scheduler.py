@@ -1,7 +1,5 @@
 """KOALA as a whole: what every history keeps, and what the paper says of approaches, polls, claims and changes."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

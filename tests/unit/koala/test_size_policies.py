@@ -1,7 +1,5 @@
 """FPSMA and EGS as the paper's text and mended pseudo-code have them, and the references by their definitions."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 from pathlib import Path

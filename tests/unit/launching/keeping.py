@@ -1,7 +1,5 @@
 """A keeper as the agent starts it, with a job of this account."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

@@ -1,7 +1,5 @@
 """A seller's catalogue: whose words start what, and who is refused."""
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Jobs on batch systems, without one: what their commands print, what the worker makes of PSI/J's answers, settings."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

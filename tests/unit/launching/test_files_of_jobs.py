@@ -1,7 +1,5 @@
 """Files in the folder of a job, which the job itself may have made: nothing there leads elsewhere, blocks or floods."""
 
-from __future__ import annotations
-
 import os
 import socket
 from pathlib import Path

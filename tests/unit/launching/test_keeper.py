@@ -3,8 +3,6 @@
 The jobs here have the account of their keeper; `tests/e2e/launching` tries the same with another one.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """What a worker answers is checked before it is believed."""
 
-from __future__ import annotations
-
 import base64
 import json
 from dataclasses import replace

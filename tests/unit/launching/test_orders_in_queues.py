@@ -1,7 +1,5 @@
 """A job in a queue that runs what its buyer orders: its script and the worker are real, the queue is not."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

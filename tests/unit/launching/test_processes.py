@@ -1,7 +1,5 @@
 """Processes below another one: found in whatever session they are, weighed together, and ended."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

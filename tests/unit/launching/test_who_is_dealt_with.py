@@ -1,7 +1,5 @@
 """Which users resources that launch jobs deal with: `[accounts]`, its line for everybody, and who has no line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

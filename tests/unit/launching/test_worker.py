@@ -1,7 +1,5 @@
 """The worker as its agent runs it: one process a question, as the account that owns the job."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import io

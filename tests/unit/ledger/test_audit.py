@@ -1,7 +1,5 @@
 """Every rule of the audit is broken once in a sound ledger, by rows that were changed past all other rules."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

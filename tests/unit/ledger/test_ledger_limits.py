@@ -1,7 +1,5 @@
 """What the ledger takes and what it refuses, at the very edge of each limit."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from unittest.mock import patch
 

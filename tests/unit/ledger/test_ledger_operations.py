@@ -1,7 +1,5 @@
 """What every operation of the ledger leaves behind and leaves out, on a book in memory."""
 
-from __future__ import annotations
-
 import pytest
 from ledger_answers import end, fail
 

@@ -1,7 +1,5 @@
 """The Angara torus as a machine: states, names, failed nodes and links, and its description files."""
 
-from __future__ import annotations
-
 import tomllib
 from itertools import product
 

@@ -1,7 +1,5 @@
 """The routability check against plain walks over the rules, on whole small tori and drawn sets."""
 
-from __future__ import annotations
-
 import importlib.util
 import random
 from itertools import pairwise, product

@@ -1,7 +1,5 @@
 """The flat machine and what every request must satisfy."""
 
-from __future__ import annotations
-
 import pytest
 
 from ramp.errors import MachineError

@@ -1,7 +1,5 @@
 """Numbering of units and lines, rotations, shapes of a size."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

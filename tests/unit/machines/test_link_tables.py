@@ -1,7 +1,5 @@
 """Link-set tables against the numbers of Aridor et al. 2005 and of the wirings that Slurm had over time."""
 
-from __future__ import annotations
-
 from itertools import combinations, pairwise, permutations, product
 
 import pytest

@@ -1,7 +1,5 @@
 """Machines from TOML, and link tables kept on disk."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 

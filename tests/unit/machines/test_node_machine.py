@@ -1,7 +1,5 @@
 """A machine of one's own that only chooses nodes: its answers are checked, and its file is named when it fails."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A running job's new size: what it keeps, where it goes when it must, and that nobody else is touched."""
 
-from __future__ import annotations
-
 import pytest
 from example_counts import examples
 from hypothesis import given, settings

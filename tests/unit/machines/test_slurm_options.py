@@ -1,7 +1,5 @@
 """Slurm's Blue Gene options and the request they make."""
 
-from __future__ import annotations
-
 import shlex
 
 import pytest

@@ -1,7 +1,5 @@
 """Cables and their ports."""
 
-from __future__ import annotations
-
 import pytest
 
 from ramp.errors import MachineError

@@ -1,7 +1,5 @@
 """Which jobs are made malleable, with which sizes and laws."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

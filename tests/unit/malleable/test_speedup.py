@@ -1,7 +1,5 @@
 """Speed-up laws against their published definitions, sizes against enumeration, and what a change costs."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """The configuration of a market of two machines, for what is launched in virtual time."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A question with a value that an agent cannot read is refused at once, with the reason: every verb, every field."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import Any

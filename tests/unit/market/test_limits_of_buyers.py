@@ -1,7 +1,5 @@
 """What a buyer asks bounds what it pays, in a market whose largest machine sells whole midplanes only."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

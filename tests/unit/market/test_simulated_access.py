@@ -1,7 +1,5 @@
 """`ramp.launch(..., transport="simulated")`: the same door, in virtual time."""
 
-from __future__ import annotations
-
 import asyncio
 from decimal import Decimal
 from pathlib import Path
@@ -14,6 +12,7 @@ from ramp.control.events import Done, MarketRefusalCode, RequestEnded, Watching
 from ramp.model.instant import DAY, to_datetime
 from ramp.protocol.events import DepositOrdered
 from ramp.protocol.progress import RoundClosed
+from tests.tiny_market import tiny_market
 from tests.unit.market.conftest import wanted
 
 
@@ -198,22 +197,11 @@ def test_a_change_without_a_size_is_bad_input(config: Path) -> None:
             market.resize(unit.agreement_id)
 
 
-QUEUE = """
-[[users]]
-name = "alice"
-deposit = 10_000
-
-[machines.queue]
-cores = 64
-plugin = "queue-bound"
-options = { system = "log", queue = { log = "synthetic", load = 0.3 } }
-
-[[resources]]
-name = "queue"
-machine = "queue"
-start_price = 40
-minimum_price = 20
-"""
+QUEUE = tiny_market(
+    {"alice": 10_000},
+    prices={"queue": (40, 20)},
+    machine='plugin = "queue-bound"\noptions = { system = "log", queue = { log = "synthetic", load = 0.3 } }\n',
+)
 
 
 def test_a_job_in_the_queue_of_a_log_is_bought_when_it_has_started(tmp_path: Path) -> None:

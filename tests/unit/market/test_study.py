@@ -1,7 +1,5 @@
 """`simulation.market(...)`: what an auction study takes and what it gives."""
 
-from __future__ import annotations
-
 import itertools
 import subprocess
 import sys
@@ -174,26 +172,15 @@ def test_nothing_to_submit_is_an_error(config: Path) -> None:
         simulation.market(swarm=config)
 
 
-TORUS = """
-[[users]]
-name = "alice"
-deposit = 1000000
-
-[machines.rack]
-cores = 131072
-cores_per_node = 4
-operating_system = "LINUX"
-architecture = "powerpc"
-torus = true
-plugin = "modelled"
-options = { machine = "bgl", log = "synthetic", load = 0 }
-
-[[resources]]
-name = "rack1"
-machine = "rack"
-start_price = 40
-minimum_price = 20
-"""
+TORUS = tiny_market(
+    {"alice": 1_000_000},
+    prices={"rack1": (40, 20)},
+    cores=131_072,
+    machine=(
+        'cores_per_node = 4\ntorus = true\nplugin = "modelled"\n'
+        'options = { machine = "bgl", log = "synthetic", load = 0 }\n'
+    ),
+)
 
 
 def test_cores_that_are_charged_beyond_what_was_asked_are_told(tmp_path: Path) -> None:

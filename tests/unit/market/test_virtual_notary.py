@@ -1,7 +1,5 @@
 """The simulator's notary finds out what a real one would: seals moved, stripped, and foreign."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 from typing import Any
 

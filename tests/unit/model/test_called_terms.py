@@ -1,7 +1,5 @@
 """The digest that binds an offer to what it was called for."""
 
-from __future__ import annotations
-
 import hashlib
 from base64 import urlsafe_b64encode
 from dataclasses import replace

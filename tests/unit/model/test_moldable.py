@@ -1,7 +1,5 @@
 """Sizes of a moldable unit in time and money, against the published laws worked out by hand and by brute force."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

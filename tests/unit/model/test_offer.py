@@ -1,7 +1,5 @@
 """The order of values that would pass: the one that is easiest to meet comes first."""
 
-from __future__ import annotations
-
 import pytest
 
 from ramp.model.offer import RefusalCode, ease

@@ -1,7 +1,5 @@
 """Parts of a market for tests of single machines: each party alone, and everything that it hears said by the test."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -449,23 +447,17 @@ def resource() -> OneResource:
     return OneResource()
 
 
-@pytest.fixture
-def resource_with() -> Any:
-    return lambda **quotas: OneResource(new_resource(Quotas(**quotas)))
+def resource_with(**quotas: Any) -> OneResource:
+    return OneResource(new_resource(Quotas(**quotas)))
 
 
-@pytest.fixture
-def launching_resource() -> Any:
-    return lambda terms: OneResource(new_resource(Quotas(), terms))
+def launching_resource(terms: LaunchTerms) -> OneResource:
+    return OneResource(new_resource(Quotas(), terms))
 
 
-@pytest.fixture
-def restarted_resource() -> Any:
-    def restart(journal: list[Record], now: int) -> tuple[OneResource, list[fx.Effect]]:
-        again = OneResource()
-        return again, again.answered(again.party.recover(journal, now), now)
-
-    return restart
+def restarted_resource(journal: list[Record], now: int) -> tuple[OneResource, list[fx.Effect]]:
+    again = OneResource()
+    return again, again.answered(again.party.recover(journal, now), now)
 
 
 @pytest.fixture
@@ -478,13 +470,9 @@ def alice_with_two_units() -> OneUser:
     return OneUser(units=2)
 
 
-@pytest.fixture
-def restarted_user() -> Any:
-    def restart(journal: list[Record], now: int) -> tuple[OneUser, list[fx.Effect]]:
-        again = OneUser(journal=list(journal))
-        return again, again.answered(again.party.recover(tuple(journal), now), now)
-
-    return restart
+def restarted_user(journal: list[Record], now: int) -> tuple[OneUser, list[fx.Effect]]:
+    again = OneUser(journal=list(journal))
+    return again, again.answered(again.party.recover(tuple(journal), now), now)
 
 
 @pytest.fixture
@@ -497,9 +485,8 @@ def directory() -> OneDirectory:
     return OneDirectory()
 
 
-@pytest.fixture
-def directory_with() -> Any:
-    return lambda known: OneDirectory(DirectoryParty("directory", timing=Timing(), known=known))
+def directory_with(known: Any) -> OneDirectory:
+    return OneDirectory(DirectoryParty("directory", timing=Timing(), known=known))
 
 
 @pytest.fixture
@@ -507,31 +494,13 @@ def keeper() -> OneKeeper:
     return OneKeeper()
 
 
-@pytest.fixture(scope="session")
-def parties() -> Any:
-    return {"res": OneResource, "alice": OneUser, "bank": OneBank, "directory": OneDirectory, "keeper": OneKeeper}
-
-
-@pytest.fixture
-def seal_for() -> Any:
-    return seal_of
-
-
-@pytest.fixture
-def seal_message() -> Any:
-    return sealed
-
-
-@pytest.fixture
-def said() -> Any:
-    """The contents of what is sent."""
-    return contents
-
-
-@pytest.fixture
-def written() -> Any:
-    """The records among effects."""
-    return records
+PARTIES: dict[str, Any] = {
+    "res": OneResource,
+    "alice": OneUser,
+    "bank": OneBank,
+    "directory": OneDirectory,
+    "keeper": OneKeeper,
+}
 
 
 @pytest.fixture

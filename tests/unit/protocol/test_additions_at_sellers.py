@@ -3,8 +3,6 @@
 alice has 16 cores from the first hour to the second, for what a resource of 64 cores asks.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

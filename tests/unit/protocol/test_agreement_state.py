@@ -1,7 +1,5 @@
 """Agreements: their state in one word, and what is wrong with one that says something else than was agreed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

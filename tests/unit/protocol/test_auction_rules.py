@@ -1,7 +1,5 @@
 """Rules in use: what their calls say, who wins, what is paid, and what becomes of a rule that misbehaves."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -31,7 +29,7 @@ from ramp.protocol.user.voting import REQUEST_ENDED
 from ramp.runtime.auction_rules import RULES
 from simulation.market.actors import CountedIds
 from simulation.market.virtual_notary import VirtualNotary
-from tests.unit.protocol.conftest import UNIT
+from tests.unit.protocol.conftest import UNIT, contents
 
 SELLERS = ("res1", "res2", "res3")
 
@@ -58,7 +56,7 @@ class Buyer:
         message = Message(Performative.INFORM, sender, "alice", "r1", content)
         message = VirtualNotary(sender, role).seal(message, now) if seal else message
         self.effects = self.party.handle(ev.MessageReceived(message), now)
-        self.call = next(iter(sent(self.effects, c.CallForProposals)), self.call)
+        self.call = next(iter(contents(self.effects, c.CallForProposals)), self.call)
         return self.effects
 
     def answering(self, offer: Offer) -> Offer:
@@ -69,7 +67,7 @@ class Buyer:
 
     def called(self) -> list[c.CallForProposals]:
         listing = c.DirectoryListing("r1", "resource-trader", SELLERS)
-        return sent(self.hear("directory", listing, Role.DIRECTORY), c.CallForProposals)
+        return contents(self.hear("directory", listing, Role.DIRECTORY), c.CallForProposals)
 
     def offer(self, resource: str, price: int | None, **options: Any) -> list[Any]:
         """A proposal, or a refusal for the price's sake."""
@@ -106,11 +104,6 @@ def offer_of(resource: str, price: int, **changes: Any) -> Offer:
     return replace(offer, **changes)
 
 
-def sent(effects: list[Any], kind: type) -> list[Any]:
-    messages = [effect.message.content for effect in effects if isinstance(effect, fx.Send)]
-    return [content for content in messages if isinstance(content, kind)]
-
-
 # -- what is called for --------------------------------------------------------------------------------------------
 
 
@@ -122,7 +115,7 @@ def test_no_bid_of_the_extra_round_undercuts_a_sealed_one() -> None:
     buyer.offer("res3", None)
     late = offer_of("res3", 40)
     effects = buyer.hear("res3", c.Proposal("r1", 2, (late, replace(late, offer_id="o2", unit=2))))
-    assert [each.offer_id for each in sent(effects, c.Rejection)] == [late.offer_id]
+    assert [each.offer_id for each in contents(effects, c.Rejection)] == [late.offer_id]
 
 
 def test_unsigned_offers_are_not_taken_where_the_winner_is_shown_them() -> None:
@@ -149,7 +142,7 @@ def test_second_price_is_that_of_the_next_offer_which_the_agreement_shows() -> N
 
 def refused_by_buyer(effects: list[Any]) -> str:
     """What a seller is told whose proposal is none."""
-    (told,) = sent(effects, c.NotUnderstood)
+    (told,) = contents(effects, c.NotUnderstood)
     return str(told.reason)
 
 
@@ -186,7 +179,7 @@ def test_a_proposal_that_is_too_long_to_be_shown_to_the_winner_is_not_taken(padd
     other = Buyer(SECOND_PRICE)
     other.called()
     effects = other.party.handle(ev.MessageReceived(replace(padded, seal=replace(message.seal, text=padding[1:]))), 0)
-    assert sent(effects, c.NotUnderstood) == []
+    assert contents(effects, c.NotUnderstood) == []
 
 
 @pytest.mark.parametrize(
@@ -204,7 +197,7 @@ def test_an_offer_that_answers_another_call_is_not_taken(called: dict[str, Any])
     buyer = Buyer(SECOND_PRICE)
     buyer.called()
     other = bound(offer_of("res1", 40), replace(UNIT, **called), SECOND_PRICE)
-    (told,) = sent(buyer.hear("res1", c.Proposal("r1", 1, (other,))), c.Rejection)
+    (told,) = contents(buyer.hear("res1", c.Proposal("r1", 1, (other,))), c.Rejection)
     assert "its call" in told.reason or "answers a call" in told.reason
     buyer.offer("res2", 50)
     buyer.offer("res3", 55)
@@ -215,7 +208,7 @@ def test_an_offer_that_answers_another_call_is_not_taken(called: dict[str, Any])
 def test_a_paper_auctions_offers_say_nothing_new(resource: Any) -> None:
     for rule, says in (("", False), (SECOND_PRICE, True)):
         call = c.CallForProposals(f"r-{rule}", 1, RequestForQuotation((UNIT,)), rule=rule)
-        (proposal,) = sent(resource.hear("alice", call), c.Proposal)
+        (proposal,) = contents(resource.hear("alice", call), c.Proposal)
         assert [(bool(offer.asked), bool(offer.terms)) for offer in proposal.offers] == [(says, says)]
 
 
@@ -224,7 +217,7 @@ def test_the_limit_is_on_what_is_paid_not_on_what_is_offered() -> None:
     buyer.bids(60, 50, 55)
     assert buyer.outcome.status is RequestStatus.REJECTED
     assert "880.00 credits together" in buyer.outcome.reason
-    told = sent(buyer.effects, c.Rejection)
+    told = contents(buyer.effects, c.Rejection)
     assert {each.reason for each in told} == {REQUEST_ENDED}, "sellers learn neither the limit nor a price"
 
 
@@ -236,7 +229,7 @@ def test_an_offer_is_not_bought_for_more_than_the_owner_was_shown() -> None:
     buyer.offer("res1", None)
     buyer.offer("res2", 50)
     buyer.party.handle(ev.OffersApproved("r1", True), 2 * MINUTE)
-    assert [each.offer_id for each in sent(buyer.grant("res2", 2 * MINUTE), c.HoldCancelled)] == ["offer-res2"]
+    assert [each.offer_id for each in contents(buyer.grant("res2", 2 * MINUTE), c.HoldCancelled)] == ["offer-res2"]
     buyer.hear("res2", c.HoldCancelled("r1", "offer-res2"), now=2 * MINUTE)
     assert buyer.outcome.status is RequestStatus.REJECTED
     assert buyer.outcome.reason == "the price has risen since approval"
@@ -391,11 +384,11 @@ def test_a_rule_that_fails_ends_its_auction_with_a_code_and_nothing_else(
     assert code is not RuleFault.RAISED or f": {method}: " in buyer.outcome.reason
     assert len(buyer.outcome.reason) < 400
     assert buyer.outcome.reason.isprintable()
-    told = sent(buyer.effects, c.Rejection)
+    told = contents(buyer.effects, c.Rejection)
     assert {(each.offer_id, each.reason) for each in told} == {(f"offer-{name}", REQUEST_ENDED) for name in SELLERS}
     # the agent goes on
     again = ev.RequestSubmitted("r2", RequestForQuotation((UNIT,)), ev.AuctionOptions())
-    assert sent(buyer.party.handle(again, 1), c.DirectoryQuery)
+    assert contents(buyer.party.handle(again, 1), c.DirectoryQuery)
 
 
 @pytest.mark.parametrize(("named", "shown"), [(offer_of("res9", 10), "'offer-res9'"), (17, "17")])
@@ -466,7 +459,7 @@ def test_a_bid_that_was_sealed_is_shown_in_no_later_call() -> None:
     buyer.called()
     for seller in SELLERS:
         buyer.offer(seller, 60)
-    assert [call.bids for call in sent(buyer.effects, c.CallForProposals)] == [()] * len(SELLERS)
+    assert [call.bids for call in contents(buyer.effects, c.CallForProposals)] == [()] * len(SELLERS)
 
 
 def test_a_rule_may_ask_for_nothing_and_pay_what_is_offered_or_the_cap() -> None:
@@ -491,7 +484,7 @@ def test_a_rule_that_fails_when_slots_are_held_lets_them_go() -> None:
     answers = iter((Price(90_000), Price(1)))  # the first for the owner's limit, the second for the agreement
     buyer = Buyer("bad", rules=lambda _: Misbehaving("price", lambda _: next(answers)))
     buyer.bids(60, 50, 55)
-    assert [each.offer_id for each in sent(buyer.grant("res2"), c.HoldCancelled)] == ["offer-res2"]
+    assert [each.offer_id for each in contents(buyer.grant("res2"), c.HoldCancelled)] == ["offer-res2"]
     buyer.hear("res2", c.HoldCancelled("r1", "offer-res2"))
     assert (buyer.outcome.status, buyer.outcome.code) == (RequestStatus.FAILED, RuleFault.WRONG_PRICE)
 
@@ -506,14 +499,14 @@ def test_the_papers_calls_say_nothing_new() -> None:
     assert {call.rule for call in buyer.called()} == {""}
     buyer.offer("res1", 60, seal=False)
     buyer.offer("res2", 50, seal=False)
-    (again, *_) = sent(buyer.offer("res3", None, seal=False), c.CallForProposals)
+    (again, *_) = contents(buyer.offer("res3", None, seal=False), c.CallForProposals)
     assert (again.round_number, again.request.units[0].cpu_hour_cost) == (2, 50)
     assert [(bid.resource, bid.cpu_hour_cost) for bid in again.bids] == [("res1", 60), ("res2", 50)]
 
 
 def test_who_is_passed_over_is_not_told_that_the_request_has_ended() -> None:
     buyer = Buyer("first", rules=lambda _: TheFirst())
-    told = sent(buyer.bids(60, 50, 55), c.Rejection)
+    told = contents(buyer.bids(60, 50, 55), c.Rejection)
     assert {(each.offer_id, each.reason == REQUEST_ENDED) for each in told} == {
         ("offer-res1", False),
         ("offer-res3", False),

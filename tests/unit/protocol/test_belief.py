@@ -5,8 +5,6 @@ another receiver, in every wrong role, too old and from the future. As a control
 does change something in some state, where that kind is for that party at all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -29,6 +27,7 @@ from ramp.protocol.belief import said_by, sealed_by, sealed_lately
 from ramp.protocol.effects import PostChange, ResizeSlot, VoidChange
 from ramp.protocol.events import AgreementResized
 from ramp.protocol.timing import Timing
+from tests.unit.protocol.conftest import PARTIES, seal_of, sealed
 
 AGE = Timing().message_age
 NOW = 1 * SECOND
@@ -252,7 +251,7 @@ OFFER = "offer-res-1"
 # -- what is said ----------------------------------------------------------------------------------------------------
 
 
-def samples(name: str, one: Any, seal_for: Any) -> dict[type, Any]:
+def samples(name: str, one: Any) -> dict[type, Any]:
     """Of each sealed kind one content that a party may be waiting for."""
     mine = name == "alice"
     agreement_id = "agreement-alice-1" if mine else "a1"
@@ -316,18 +315,18 @@ def samples(name: str, one: Any, seal_for: Any) -> dict[type, Any]:
             amended = Signed(proposed, ("alice", "res1"))
             posted = c.ChangePosted(agreement_id, 1, "t3", proposed.amount)
             found[c.ChangePosted] = posted
-            found[c.ChangeDone] = c.ChangeDone(amended, posted, seal_for(posted, "bank", "res1"))
+            found[c.ChangeDone] = c.ChangeDone(amended, posted, seal_of(posted, "bank", "res1"))
     if name == "res":
         if one.party.sizes.open:
             found[c.ChangePosted] = c.ChangePosted(agreement_id, 1, "t3", -_amendment(one).refund)
         offer = one.party.participants.get(OFFER)
         found[c.Commitment] = one.commitment(one.agreement((offer or one.party._seller.offer(OFFER, 0)).offer))
     elsewhere = Signed(ContractChange("a1", 0, "o", "alice", "res1", "bank", 0, reason=""), ("alice",))
-    found.setdefault(c.Settled, c.Settled("a1", "o", elsewhere, paid, seal_for(paid, "bank", "res1")))
-    found.setdefault(c.Commitment, c.Commitment(elsewhere, vote, seal_for(vote, "bank", "alice")))
+    found.setdefault(c.Settled, c.Settled("a1", "o", elsewhere, paid, seal_of(paid, "bank", "res1")))
+    found.setdefault(c.Commitment, c.Commitment(elsewhere, vote, seal_of(vote, "bank", "alice")))
     posted = c.ChangePosted(agreement_id, 1, "t3", -5)
     found.setdefault(c.ChangePosted, posted)
-    found.setdefault(c.ChangeDone, c.ChangeDone(elsewhere, posted, seal_for(posted, "bank", "res1")))
+    found.setdefault(c.ChangeDone, c.ChangeDone(elsewhere, posted, seal_of(posted, "bank", "res1")))
     assert found.keys() == SEALED
     ends = (c.ChangePosted(agreement_id, 0, "t2", -5), c.ChangeRefused(agreement_id, 0, "started"))
     return {kind: (each, *(end for end in ends if type(end) is kind)) for kind, each in found.items()}
@@ -350,15 +349,15 @@ def message_to(name: str, kind: type, content: Any) -> Message:
     return Message(Performative.INFORM, SPEAKER[role], name, conversation, content, reply_with="w")
 
 
-def forgeries(name: str, message: Message, seal_message: Any) -> Iterator[tuple[str, Message]]:
+def forgeries(name: str, message: Message) -> Iterator[tuple[str, Message]]:
     role = role_at(name, type(message.content))
-    right = seal_message(message, role, NOW)
+    right = sealed(message, role, NOW)
     assert right.seal is not None
     yield "unsealed", message
     yield "another's", replace(message, seal=replace(right.seal, signer="mallory"))
     yield "for another", replace(message, seal=replace(right.seal, receiver="mallory"))
     for wrong in set(Role) - ROLES_OF[type(message.content)]:
-        yield f"as {wrong.value}", seal_message(message, wrong, NOW)
+        yield f"as {wrong.value}", sealed(message, wrong, NOW)
 
 
 BEGINNINGS = {
@@ -423,16 +422,16 @@ def changed(one: Any, message: Message) -> bool:
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow if name in COSTLY else []) for name in sorted(STATES)]
 )
-def test_nothing_changes_without_the_right_seal(name: str, parties: Any, seal_for: Any, seal_message: Any) -> None:
+def test_nothing_changes_without_the_right_seal(name: str) -> None:
     matters = set()
     for build in STATES[name]:
         for kind in sorted(SEALED, key=lambda each: each.__name__):
-            for index in range(len(samples(name, build(parties[name]), seal_for)[kind])):
-                one = build(parties[name])
-                message = message_to(name, kind, samples(name, one, seal_for)[kind][index])
-                for told, forged in forgeries(name, message, seal_message):
+            for index in range(len(samples(name, build(PARTIES[name]))[kind])):
+                one = build(PARTIES[name])
+                message = message_to(name, kind, samples(name, one)[kind][index])
+                for told, forged in forgeries(name, message):
                     assert not changed(one, forged), (kind.__name__, told)
-                if changed(one, seal_message(message, role_at(name, kind), NOW)):
+                if changed(one, sealed(message, role_at(name, kind), NOW)):
                     matters.add(kind)
     assert matters == MATTERS[name]
 
@@ -440,17 +439,15 @@ def test_nothing_changes_without_the_right_seal(name: str, parties: Any, seal_fo
 @pytest.mark.parametrize(
     ("name", "kind"), [(name, kind) for name, kinds in BEGINNINGS.items() for kind in sorted(kinds, key=str)]
 )
-def test_what_begins_something_is_believed_while_it_is_fresh(
-    name: str, kind: type, parties: Any, seal_for: Any, seal_message: Any
-) -> None:
+def test_what_begins_something_is_believed_while_it_is_fresh(name: str, kind: type) -> None:
     """Right is at most `message_age` apart in either direction, so that clocks may differ that much."""
     fresh = []
     for at in (NOW - AGE - 1, NOW - AGE, NOW + AGE, NOW + AGE + 1):
         acted = False
         for build in STATES[name]:
-            one = build(parties[name])
-            message = message_to(name, kind, samples(name, one, seal_for)[kind][0])
-            acted = acted or changed(one, seal_message(message, role_at(name, kind), at))
+            one = build(PARTIES[name])
+            message = message_to(name, kind, samples(name, one)[kind][0])
+            acted = acted or changed(one, sealed(message, role_at(name, kind), at))
         fresh.append(acted)
     assert fresh == [False, True, True, False]
 
@@ -463,8 +460,8 @@ def test_everything_sealed_has_its_roles() -> None:
 QUERY = Message(Performative.QUERY_REF, "alice", "bank", "r1", c.AccountQuery("n", "alice"))
 
 
-def test_the_reasons_name_what_is_wrong(seal_message: Any) -> None:
-    right = seal_message(QUERY)
+def test_the_reasons_name_what_is_wrong() -> None:
+    right = sealed(QUERY)
     with pytest.raises(RemoteProtocolError, match="AccountQuery is not sealed"):
         sealed_by(QUERY, Role.USER)
     with pytest.raises(RemoteProtocolError, match="is sealed by another party"):

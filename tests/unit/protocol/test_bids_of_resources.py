@@ -1,7 +1,5 @@
 """Bids of resources: prices, sizes, what is refused, and whose accounts are served."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +7,7 @@ import pytest
 
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
-from ramp.model.instant import HOUR, SECOND
+from ramp.model.instant import HOUR
 from ramp.model.machine_terms import check_static_terms
 from ramp.model.offer import RefusalCode
 from ramp.model.probable_start import QUEUE_WAIT_MAX
@@ -28,8 +26,6 @@ from tests.unit.protocol.conftest import UNIT
 
 TIMING = Timing()
 SLOT = Slot(HOUR, 2 * HOUR, 16, 0.25, "R00-M0", "t", fragmentation=0.125, links_taken=0.5)
-ON_32 = 3495 * SECOND
-"""What takes an hour on 16 cores takes 33/34 of it on 32, rounded up to seconds: 31.07 core hours."""
 
 
 def new_seller(**changes: Any) -> Seller:

@@ -1,7 +1,5 @@
 """A bought quote has two ends on record; readers take the last one, and no run buys a quote twice."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ramp.model.instant import HOUR, MINUTE, SECOND

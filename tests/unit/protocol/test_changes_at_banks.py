@@ -1,7 +1,5 @@
 """What the bank makes of amendments: whose word posts one, whose word voids one, and what is told to whom."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -113,10 +111,6 @@ def test_what_the_ledger_refuses_is_told_with_its_code(paid: Any, changes: dict[
 )
 def test_what_is_about_an_amendment(content: Any, about: bool) -> None:
     assert changes.is_about(Message(Performative.REQUEST, "res1", "bank", "r1", content)) is about
-
-
-def contents(effects: list[fx.Effect]) -> list[Any]:
-    return [each.message.content for each in effects if isinstance(each, fx.Send)]
 
 
 GROWN = replace(

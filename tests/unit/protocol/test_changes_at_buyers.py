@@ -3,8 +3,6 @@
 The slot has 16 cores from the second hour to the fifth and cost 16 * 4 * 60 = 3 840 credits; clocks begin at 0.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +15,7 @@ from ramp.model.agreement import Agreement, ContractChange, Signed, end_of
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Offer, RefusalCode
 from ramp.model.request import MoldableTerms, RequestUnit, TotalCores
-from ramp.model.seal import Role, Seal
+from ramp.model.seal import Role
 from ramp.model.sizes.amended import SLOT_CHANGES_MAX, after, first_state, refund_owed, state_digest
 from ramp.protocol.conversations import Registry
 from ramp.protocol.effects import Effect, Persist, Report, SaveAgreement, Send, TakeUpAgain
@@ -31,6 +29,7 @@ from ramp.protocol.user.changing.change import BuyerChange
 from ramp.protocol.user.changing.desk import Changes
 from simulation.market.actors import CountedIds
 from simulation.market.virtual_notary import VirtualNotary
+from tests.unit.protocol.conftest import messages, seal_of
 
 NOTICE = 10 * SECOND
 WINDOW = 2 * MINUTE
@@ -59,13 +58,6 @@ FIRST = ContractChange(
 BOTH = Signed(FIRST, ("alice", "res"), "text")
 POSTED = c.ChangePosted("a1", 1, "t1", -HALF)
 REFERENCE = "a1#1"
-
-
-def seal_of(content: Any, sender: str, receiver: str, role: Role) -> Seal:
-    message = Message(Performative.INFORM, sender, receiver, "r1", content)
-    seal = VirtualNotary(sender, role).seal(message, 0).seal
-    assert seal is not None
-    return seal
 
 
 TO_SELLER = seal_of(POSTED, "bank", "res", Role.BANK)
@@ -115,10 +107,6 @@ def outcome_of(effects: list[Effect]) -> ChangeOutcome:
     (ended,) = [each.progress for each in effects if isinstance(each, Report)]
     assert isinstance(ended, ChangeEnded)
     return ended.outcome
-
-
-def messages(effects: list[Effect]) -> list[Message]:
-    return [each.message for each in effects if isinstance(each, Send)]
 
 
 # -- what is proposed ------------------------------------------------------------------------------------------------

@@ -4,8 +4,6 @@ Two equal parties; the clock of one is set by an hour forward or back. From then
 that are an hour apart. Whole markets under such steps: tests/simulation/test_clock_steps.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +15,7 @@ from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.progress import RequestEnded
 from ramp.protocol.timing import Timing
+from tests.unit.protocol.conftest import PARTIES, contents
 
 TICKS = 12
 
@@ -117,8 +116,8 @@ USER = [
 
 @pytest.mark.parametrize("by", [-HOUR, HOUR])
 @pytest.mark.parametrize("story", USER)
-def test_a_user_does_the_same_an_hour_apart(story: Any, by: int, parties: Any) -> None:
-    one, other = parties["alice"](), parties["alice"]()
+def test_a_user_does_the_same_an_hour_apart(story: Any, by: int) -> None:
+    one, other = PARTIES["alice"](), PARTIES["alice"]()
     story(one)
     story(other)
     other.party.clock_set(by)
@@ -126,10 +125,10 @@ def test_a_user_does_the_same_an_hour_apart(story: Any, by: int, parties: Any) -
 
 
 @pytest.mark.parametrize("by", [-HOUR, HOUR])
-def test_money_is_set_aside_from_when_the_bank_was_asked(by: int, parties: Any) -> None:
+def test_money_is_set_aside_from_when_the_bank_was_asked(by: int) -> None:
     """Asked at 7 s for two minutes; 4 s before these are over is too late to decide, 6 s before is not."""
     for left, decides in ((6 * SECOND, True), (4 * SECOND, False)):
-        one = parties["alice"]()
+        one = PARTIES["alice"]()
         one.auction()
         one.grant(now=7 * SECOND, hold_for=HOUR)
         one.party.clock_set(by)
@@ -138,8 +137,8 @@ def test_money_is_set_aside_from_when_the_bank_was_asked(by: int, parties: Any) 
 
 
 @pytest.mark.parametrize("by", [-HOUR, HOUR])
-def test_a_request_has_taken_as_long_as_it_took(by: int, parties: Any) -> None:
-    one = parties["alice"]()
+def test_a_request_has_taken_as_long_as_it_took(by: int) -> None:
+    one = PARTIES["alice"]()
     one.submit(now=2 * HOUR)
     one.party.clock_set(by)
     one.command(ev.RequestWithdrawn("r1"), 2 * HOUR + SECOND + by)
@@ -155,8 +154,8 @@ def held(one: Any) -> None:
 
 
 @pytest.mark.parametrize("by", [-HOUR, HOUR])
-def test_a_release_in_doubt_is_tried_again_as_soon_as_before(by: int, parties: Any) -> None:
-    one, other = parties["res"](), parties["res"]()
+def test_a_release_in_doubt_is_tried_again_as_soon_as_before(by: int) -> None:
+    one, other = PARTIES["res"](), PARTIES["res"]()
     for each in (one, other):
         each.party.start(0)
         offer, _ = each.hold()
@@ -182,18 +181,18 @@ def test_a_hold_ends_at_its_date_or_after_the_time_promised_whichever_comes_firs
 
 
 @pytest.mark.parametrize("by", [-20 * MINUTE, 20 * MINUTE])
-def test_a_bank_is_asked_about_a_sale_when_the_slot_begins_by_its_own_clock(by: int, resource: Any, said: Any) -> None:
+def test_a_bank_is_asked_about_a_sale_when_the_slot_begins_by_its_own_clock(by: int, resource: Any) -> None:
     offer = resource.sell()
     resource.party.clock_set(by)
     asked = [c.PaymentQuery("a1")]
-    assert [each for each in said(resource.party.tick(offer.start + by - 1)) if each in asked] == []
-    assert [each for each in said(resource.party.tick(offer.start + by)) if each in asked] == asked
+    assert [each for each in contents(resource.party.tick(offer.start + by - 1)) if each in asked] == []
+    assert [each for each in contents(resource.party.tick(offer.start + by)) if each in asked] == asked
 
 
 @pytest.mark.parametrize("by", [-HOUR, HOUR])
-def test_a_hold_that_was_granted_lasts_as_long_as_it_was_promised(by: int, parties: Any, said: Any) -> None:
+def test_a_hold_that_was_granted_lasts_as_long_as_it_was_promised(by: int) -> None:
     """One of two units is held when the clock is set; the money is asked for, and spent, before that hold ends."""
-    one, other = parties["alice"](units=2), parties["alice"](units=2)
+    one, other = PARTIES["alice"](units=2), PARTIES["alice"](units=2)
     for each in (one, other):
         each.auction()
         each.grant(unit=1, hold_for=MINUTE)

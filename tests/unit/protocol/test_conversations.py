@@ -1,7 +1,5 @@
 """The registry of conversations: deadlines, retention, and the machines' tables."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from random import Random

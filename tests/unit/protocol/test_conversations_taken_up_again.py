@@ -1,7 +1,5 @@
 """A bug in one conversation: it is taken up again from the journal as after a restart; what has ended leaves memory."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -18,7 +16,7 @@ from ramp.protocol.resource.slots import kept_participants as party
 from ramp.protocol.timing import Timing
 from ramp.protocol.user.changing.desk import AGENT_FAILED
 from ramp.protocol.user.ended_requests import EndedRequests
-from tests.unit.protocol.conftest import reports
+from tests.unit.protocol.conftest import contents, records, reports, resource_with, restarted_resource, restarted_user
 
 BUG = ZeroDivisionError("a bug")
 
@@ -58,7 +56,7 @@ def claiming(one: Any) -> None:
 
 
 @pytest.mark.parametrize("story", [bidding, held, decided, voiding, settled])
-def test_a_request_goes_on_as_after_a_restart(story: Any, alice: Any, restarted_user: Any) -> None:
+def test_a_request_goes_on_as_after_a_restart(story: Any, alice: Any) -> None:
     story(alice)
     restarted, expected = restarted_user(alice.journal, SECOND)
     effects = alice.party.resume("r1", tuple(alice.journal), SECOND)
@@ -92,7 +90,7 @@ def test_a_request_of_which_nothing_is_on_record_has_failed(alice: Any) -> None:
     assert alice.party.resume("r1", (), 5) == []  # it is told once
 
 
-def test_a_cancellation_goes_on_as_after_a_restart(alice: Any, restarted_user: Any) -> None:
+def test_a_cancellation_goes_on_as_after_a_restart(alice: Any) -> None:
     agreement_id = alice.bought()
     alice.command(ev.AgreementCancelled(agreement_id, "no"), 1)
     purchase = alice.party.purchases["r1"]
@@ -106,7 +104,7 @@ def test_a_cancellation_goes_on_as_after_a_restart(alice: Any, restarted_user: A
         assert one.party.agreement_state(agreement_id) == "cancelled"
 
 
-def test_a_request_of_which_too_little_is_on_record_is_reported_and_left(alice: Any, restarted_user: Any) -> None:
+def test_a_request_of_which_too_little_is_on_record_is_reported_and_left(alice: Any) -> None:
     held(alice)
     rest = [each for each in alice.journal if isinstance(each, AcceptanceAsked)]
     again, effects = restarted_user(rest, SECOND)
@@ -153,10 +151,8 @@ class Journalled:
 
 
 @pytest.mark.parametrize("story", [promised, committed, sold, let_go])
-def test_an_accepted_offer_goes_on_as_after_a_restart(
-    story: Any, resource: Any, written: Any, restarted_resource: Any
-) -> None:
-    kept = Journalled(resource, written)
+def test_an_accepted_offer_goes_on_as_after_a_restart(story: Any, resource: Any) -> None:
+    kept = Journalled(resource, records)
     offer = story(resource)
     other, _ = resource.hold("r2")
     untouched = resource.party.participants[other.offer_id]
@@ -194,9 +190,9 @@ def test_the_last_of_what_was_released_is_remembered(resource: Any, monkeypatch:
 
 
 def test_a_sale_that_could_not_be_taken_up_at_the_start_is_taken_up_after_it(
-    resource: Any, written: Any, restarted_resource: Any, monkeypatch: pytest.MonkeyPatch
+    resource: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept = Journalled(resource, written)
+    kept = Journalled(resource, records)
     offer = committed(resource)
     with monkeypatch.context() as broken:
         broken.setattr(Participant, "recover", raise_bug)
@@ -207,11 +203,9 @@ def test_a_sale_that_could_not_be_taken_up_at_the_start_is_taken_up_after_it(
     assert again.state(offer) == "settling"
 
 
-def test_what_is_forgotten_takes_no_other_sale_with_it(
-    resource: Any, written: Any, restarted_resource: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_forgotten_takes_no_other_sale_with_it(resource: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two slots under one agreement id, the second since the first had gone; after a restart both are there again."""
-    kept = Journalled(resource, written)
+    kept = Journalled(resource, records)
     first = committed(resource)
     with monkeypatch.context() as small:
         small.setattr(party, "RELEASED_MAX", 0)
@@ -232,7 +226,7 @@ def test_a_sale_that_rests_is_out_of_memory(resource: Any) -> None:
     resource.party.forget(offer.offer_id)  # which is not there any more
 
 
-def test_a_cancellation_that_rests_is_out_of_memory(alice: Any, said: Any) -> None:
+def test_a_cancellation_that_rests_is_out_of_memory(alice: Any) -> None:
     agreement_id = alice.bought()
     alice.command(ev.AgreementCancelled(agreement_id, "no"), 1)
     alice.party.forget(agreement_id)
@@ -253,14 +247,14 @@ def test_a_cancellation_of_which_nothing_is_on_record_has_failed(alice: Any) -> 
     assert alice.party.resume(agreement_id, journal, SECOND) == []  # it is told once
 
 
-def test_an_accepted_offer_of_which_nothing_is_on_record_binds_nobody(resource_with: Any, said: Any) -> None:
+def test_an_accepted_offer_of_which_nothing_is_on_record_binds_nobody() -> None:
     one = resource_with(holds_max=1)
     offer, _ = one.hold()
     assert one.party.resume(offer.offer_id, (), SECOND) == []
     assert not one.party.has_open_participants
     assert one.party.participants == {}
     _, effects = one.hold("r2")  # the buyer's only slot is free again
-    assert isinstance(said(effects)[-1], c.HoldGranted)
+    assert isinstance(contents(effects)[-1], c.HoldGranted)
 
 
 @pytest.mark.parametrize(
@@ -272,7 +266,7 @@ def test_an_accepted_offer_of_which_nothing_is_on_record_binds_nobody(resource_w
         ((RequestStarted, FundsAsked), "no RequestStarted and no FundsAsked of it"),
     ],
 )
-def test_it_is_told_and_not_taken_up(lost: tuple[type, ...], names: str, alice: Any, restarted_user: Any) -> None:
+def test_it_is_told_and_not_taken_up(lost: tuple[type, ...], names: str, alice: Any) -> None:
     alice.bought()
     again, effects = restarted_user([each for each in alice.journal if not isinstance(each, lost)], SECOND)
     (told,) = reports(effects, RecordsMissing)

@@ -1,7 +1,5 @@
 """Directories: leases, captured messages, restarts, pages, whom they name for which need, and several of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -31,6 +29,7 @@ from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.party import UserParty
 from ramp.runtime.auction_rules import RULES
 from simulation.market.actors import CountedIds
+from tests.unit.protocol.conftest import PARTIES, directory_with, sealed
 
 LEASE = 15 * SECOND
 SERVICE = "resource-trader"
@@ -76,7 +75,7 @@ def test_services_are_a_fixed_list(directory: Any) -> None:
     assert listing.names == ()
 
 
-def test_a_directory_that_comes_back_from_its_journal_begins_with_those_it_knew(directory_with: Any) -> None:
+def test_a_directory_that_comes_back_from_its_journal_begins_with_those_it_knew() -> None:
     again = directory_with([KnownAgent(SERVICE, "a", 9)])
     assert again.party.recover((), MINUTE) == []
     assert again.names(MINUTE + Timing().lease - 1).names == ("a",)
@@ -186,9 +185,9 @@ def test_no_more_are_listed_than_memory_is_meant_for(directory: Any, monkeypatch
 
 @settings(max_examples=examples(600))
 @given(steps=STEPS)
-def test_any_history_agrees_with_the_rules_read_out_of_a_table(parties: Any, steps: Any) -> None:
+def test_any_history_agrees_with_the_rules_read_out_of_a_table(steps: Any) -> None:
     """The model keeps of each agent the highest number and the end of its lease, and looks at all of them each time."""
-    directory = parties["directory"]()
+    directory = PARTIES["directory"]()
     highest: dict[str, int] = {}
     until: dict[str, int] = {}
     now = 0
@@ -256,9 +255,9 @@ def test_there_is_always_one() -> None:
 
 
 @pytest.fixture
-def seal(seal_message: Any) -> Any:
+def seal() -> Any:
     def make(sender: str, receiver: str, content: Any, role: Role) -> Message:
-        message: Message = seal_message(Message(Performative.INFORM, sender, receiver, "r1", content), role)
+        message: Message = sealed(Message(Performative.INFORM, sender, receiver, "r1", content), role)
         return message
 
     return make

@@ -1,7 +1,5 @@
 """Cancellations and claims one by one: whom they are sent to, when, and what a repeated or late answer changes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +16,7 @@ from ramp.protocol.progress import UnitAdvanced
 from ramp.protocol.records import CancellationStarted, FailureTold, OrderClosed, VoidAsked
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.changing.change import BuyerChange
-from tests.unit.protocol.conftest import reports
+from tests.unit.protocol.conftest import records, reports, restarted_user
 
 
 def asked(effects: list[Any]) -> list[tuple[str, str]]:
@@ -48,7 +46,7 @@ def test_a_silent_resource_is_passed_over_at_the_limit(limit: int, alice: Any) -
     assert asked(request.on_timer(limit)) == [("bank", agreement.agreement_id)]
 
 
-def test_what_came_back_late_is_known_to_be_back_after_a_restart(alice: Any, restarted_user: Any) -> None:
+def test_what_came_back_late_is_known_to_be_back_after_a_restart(alice: Any) -> None:
     """First the bank refuses, then the money is back after all: two ends of one cancellation are on record."""
     agreement_id = alice.bought()
     alice.command(ev.AgreementCancelled(agreement_id, "no"), 2)
@@ -93,14 +91,12 @@ def test_a_unit_that_fails_without_a_word_is_quoted_with_its_code(alice: Any, ho
     if how == "failure":
         answer = replace(failed, body=replace(failed.body, reason=""))
     effects = alice.hear("res1", answer)
-    (void,) = [each.record for each in effects if isinstance(each, fx.Persist) and isinstance(each.record, VoidAsked)]
+    (void,) = [each for each in records(effects) if isinstance(each, VoidAsked)]
     assert void.reason == "unit 1 failed at res1: slot_taken"
     assert [each.detail for each in reports(effects, UnitAdvanced)] == ["slot_taken"]
     order, paid = alice.confirmation.order_id, alice.proof().payment
     effects = alice.hear("bank", c.OrderPosted(order, (paid,)))  # it was posted before the bank heard of the void
-    (closed,) = [
-        each.record for each in effects if isinstance(each, fx.Persist) and isinstance(each.record, OrderClosed)
-    ]
+    (closed,) = [each for each in records(effects) if isinstance(each, OrderClosed)]
     assert closed.detail == ""
 
 

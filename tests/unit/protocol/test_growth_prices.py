@@ -3,8 +3,6 @@
 The slot has 16 cores from the first hour to the second and is asked about at 0; the notice is 10 s (`Timing`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from typing import Any
 

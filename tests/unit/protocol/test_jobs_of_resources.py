@@ -1,7 +1,5 @@
 """Jobs on a sold slot: whose orders are taken, what is launched once, and what shows that a slot was not delivered."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,7 +23,7 @@ from ramp.protocol import events as ev
 from ramp.protocol.records import JobEnded, JobTaken, SlotFailed, SlotReleased
 from ramp.protocol.resource.jobs.applications import Application
 from ramp.protocol.resource.jobs.launching import LaunchTerms
-from tests.unit.protocol.conftest import contents, records
+from tests.unit.protocol.conftest import contents, launching_resource, records
 
 TERMS = LaunchTerms("local", {"alice": "alice1"}, grace=10 * SECOND, delivery_limit=5 * MINUTE)
 ORDER = c.JobOrder("job-1", "a1", 16, 1, HOUR, ("./run",))
@@ -33,7 +31,7 @@ ORDER = c.JobOrder("job-1", "a1", 16, 1, HOUR, ("./run",))
 
 
 @pytest.fixture
-def seller(launching_resource: Any) -> Any:
+def seller() -> Any:
     one = launching_resource(TERMS)
     one.sell()
     return one
@@ -74,7 +72,7 @@ def test_the_same_order_again_launches_nothing_again(seller: Any) -> None:
     assert refused(other).code == "other_job"
 
 
-def test_an_application_is_started_by_the_sellers_words(launching_resource: Any) -> None:
+def test_an_application_is_started_by_the_sellers_words() -> None:
     """Also after a restart with another catalogue: what was taken is on record."""
     catalogue = (Application("NAMD", ("namd2", "+p{cores}"), "2.12"), Application("NAMD", ("namd3",), "3.0"))
     one = launching_resource(replace(TERMS, applications=catalogue))
@@ -100,7 +98,7 @@ def test_an_application_is_started_by_the_sellers_words(launching_resource: Any)
     assert submitted.job.arguments == ("namd3", "a b", "{cores}")
 
 
-def test_orders_of_others_and_of_what_is_not_sold_are_refused(seller: Any, launching_resource: Any) -> None:
+def test_orders_of_others_and_of_what_is_not_sold_are_refused(seller: Any) -> None:
     assert refused(ordered(seller, user="mallory")).code == "unknown_agreement"
     assert refused(ordered(seller, replace(ORDER, agreement_id="a7"))).code == "unknown_agreement"
     held = launching_resource(TERMS)
@@ -142,7 +140,7 @@ def test_a_resource_that_does_not_launch_says_so(resource: Any) -> None:
 
 
 @pytest.fixture
-def restarted(launching_resource: Any) -> Any:
+def restarted() -> Any:
     def restart(written: list[Any], now: int) -> tuple[Any, list[fx.Effect]]:
         again = launching_resource(TERMS)
         return again, list(again.party.recover(written, now))
@@ -197,7 +195,7 @@ def test_a_question_is_answered_with_what_the_launcher_has_just_seen(seller: Any
     assert contents(seller.hear("alice", c.JobQuery("job-1", "a1"), HOUR + 2 * MINUTE)) == [answer]
 
 
-def test_a_job_belongs_to_one_slot(launching_resource: Any) -> None:
+def test_a_job_belongs_to_one_slot() -> None:
     one = launching_resource(TERMS)
     one.sell()
     one.sell("r2", "a2")
@@ -205,7 +203,7 @@ def test_a_job_belongs_to_one_slot(launching_resource: Any) -> None:
     assert refused(ordered(one, replace(ORDER, agreement_id="a2"))).code == "other_job"
 
 
-def test_a_buyer_whose_account_was_taken_away_launches_nothing_more(launching_resource: Any) -> None:
+def test_a_buyer_whose_account_was_taken_away_launches_nothing_more() -> None:
     written = life(launching_resource(TERMS), submitted=True)
     again = launching_resource(replace(TERMS, accounts={}))
     again.party.recover(written, MINUTE)
@@ -213,7 +211,7 @@ def test_a_buyer_whose_account_was_taken_away_launches_nothing_more(launching_re
     assert (refusal.code, "alice" in refusal.detail) == ("no_account", True)
 
 
-def test_a_cancelled_job_ends_also_after_a_restart(launching_resource: Any, restarted: Any) -> None:
+def test_a_cancelled_job_ends_also_after_a_restart(restarted: Any) -> None:
     one = launching_resource(TERMS)
     written = life(one, submitted=True)
     effects = one.hear("alice", c.JobCancellation("job-1", "a1"), 2)
@@ -248,9 +246,7 @@ def test_any_file_inside_is_asked_for(seller: Any, name: str) -> None:
 
 
 @pytest.mark.parametrize(("due", "lost"), [(HOUR + HOUR // 2, True), (HOUR + HOUR // 2 + 1, False)])
-def test_in_a_short_slot_a_job_of_its_first_half_shows_that_nothing_was_delivered(
-    launching_resource: Any, due: int, lost: bool
-) -> None:
+def test_in_a_short_slot_a_job_of_its_first_half_shows_that_nothing_was_delivered(due: int, lost: bool) -> None:
     one = launching_resource(replace(TERMS, delivery_limit=2 * HOUR))
     one.sell()
     ordered(one, replace(ORDER, begin_at=due))
@@ -305,9 +301,7 @@ def test_a_slot_on_which_a_job_has_run_was_delivered(seller: Any) -> None:
     assert seller.party.participants["offer-res-1"].state == "sold"
 
 
-def test_a_failed_slot_is_claimed_back_after_a_restart_however_far_it_had_come(
-    launching_resource: Any, restarted: Any
-) -> None:
+def test_a_failed_slot_is_claimed_back_after_a_restart_however_far_it_had_come(restarted: Any) -> None:
     one = launching_resource(TERMS)
     written = life(one, submitted=True)
     effects = seen(one, NEVER_STARTED, HOUR + 5 * MINUTE)

@@ -1,7 +1,5 @@
 """A user's jobs: ordered once, ordered again until answered, and known again after a restart."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -14,7 +12,7 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.records import JobHeard, JobOrdered
-from tests.unit.protocol.conftest import messages
+from tests.unit.protocol.conftest import messages, restarted_user, sealed
 
 
 def order(agreement_id: str, job_id: str = "job-1") -> c.JobOrder:
@@ -26,14 +24,14 @@ def status(agreement_id: str, state: JobState, job_id: str = "job-1") -> c.JobSt
 
 
 @pytest.fixture
-def answer(seal_message: Any) -> Any:
+def answer() -> Any:
     """What a resource says to a message of alice's."""
 
     def say(alice: Any, asked: Message, content: Any, *, by: str = "res1") -> list[fx.Effect]:
         message = Message(
             Performative.INFORM, by, "alice", asked.conversation_id, content, in_reply_to=asked.reply_with
         )
-        return list(alice.take(seal_message(message)))
+        return list(alice.take(sealed(message)))
 
     return say
 
@@ -81,7 +79,7 @@ def test_a_question_that_is_refused_says_nothing_about_a_job_that_runs(alice: An
 
 @pytest.mark.parametrize("answered", [False, True])
 def test_after_a_restart_jobs_are_known_and_unanswered_orders_leave_again(
-    alice: Any, answer: Any, restarted_user: Any, answered: bool
+    alice: Any, answer: Any, answered: bool
 ) -> None:
     bought = alice.bought()
     (message,) = messages(alice.command(ev.JobSubmitted(order(bought))))

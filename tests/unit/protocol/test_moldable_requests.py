@@ -1,7 +1,5 @@
 """A range of cores on the market: the seller chooses the size, the buyer looks at law and cost."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Orders of one user: the limit on the total cost, what the bank's last word settles, and what outlives a restart."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -27,6 +25,7 @@ from ramp.protocol.user.confirmation import ORDER_EXPIRED
 from ramp.protocol.user.evaluator import over_limit
 from ramp.protocol.user.voting import Voting
 from simulation.market.virtual_notary import VirtualNotary
+from tests.unit.protocol.conftest import contents, messages, reports, restarted_user
 
 
 def offer(resource: str, price: int, unit: int = 1) -> Offer:
@@ -119,24 +118,17 @@ def up_to_the_closing(alice: Any) -> list[Any]:
     return list(alice.journal[: last + 1])
 
 
-def steps(effects: list[Any]) -> list[tuple[int, str]]:
-    told = [each.progress for each in effects if isinstance(each, fx.Report)]
-    return [(each.unit, each.stage) for each in told if isinstance(each, UnitAdvanced)]
-
-
 def test_posted_after_all_settles_every_unit_that_has_not_failed(alice_with_two_units: Any) -> None:
     alice = alice_with_two_units
     alice.committed(same_resource=False)
     failed = alice.failed(0)
     alice.hear("res1", failed)
     effects = alice.hear("bank", posted(alice))
-    assert [step for step in steps(effects) if step[1] == "settled"] == [(2, "settled")]
+    assert [step for step in stages(effects) if step[1] == "settled"] == [(2, "settled")]
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_a_posted_order_is_the_same_after_a_restart(
-    alice_with_two_units: Any, restarted_user: Any, fails: bool
-) -> None:
+def test_a_posted_order_is_the_same_after_a_restart(alice_with_two_units: Any, fails: bool) -> None:
     alice = alice_with_two_units
     alice.committed(same_resource=False)
     if fails:
@@ -151,7 +143,7 @@ def test_a_posted_order_is_the_same_after_a_restart(
     assert [again.party.agreement_state(each.agreement_id) for each in before.units] == states
 
 
-def test_a_voided_order_is_void_after_a_restart(alice: Any, restarted_user: Any) -> None:
+def test_a_voided_order_is_void_after_a_restart(alice: Any) -> None:
     alice.committed()
     alice.hear("res1", alice.failed())
     alice.hear("bank", c.OrderVoided(alice.confirmation.order_id, "withdrawn", "it burns"))
@@ -168,8 +160,7 @@ def test_a_posting_of_somebody_elses_agreements_closes_nothing(alice: Any, refus
 
 
 def stages(effects: list[Any]) -> list[tuple[int, str]]:
-    told = [each.progress for each in effects if isinstance(each, fx.Report)]
-    return [(each.unit, each.stage) for each in told if isinstance(each, UnitAdvanced)]
+    return [(each.unit, each.stage) for each in reports(effects, UnitAdvanced)]
 
 
 def compare_clocks(one: Any, offset: int) -> None:
@@ -199,25 +190,25 @@ def test_whose_order_has_run_out_too_early_reads_that_the_clock_is_wrong(alice: 
     assert warning.startswith("the clock here is 3.000 s ahead of the bank's" if warning else "")
 
 
-def test_a_claim_that_the_bank_has_refused_is_not_made_again_when_the_request_hears_more(alice: Any, said: Any) -> None:
+def test_a_claim_that_the_bank_has_refused_is_not_made_again_when_the_request_hears_more(alice: Any) -> None:
     alice.committed()
     (agreement,) = alice.confirmation.agreements
     alice.hear("res1", alice.failed())
     paid = (c.PaymentMade(agreement.agreement_id, "t1", agreement.cost),)
     effects = alice.hear("bank", c.OrderPosted(agreement.order_id, paid))
-    assert [type(each) for each in said(effects) if isinstance(each, Signed)] == [Signed]
+    assert [type(each) for each in contents(effects) if isinstance(each, Signed)] == [Signed]
     alice.hear("bank", c.ChangeRefused(agreement.agreement_id, 0, "no_funds"))
     late = c.Proposal("r1", 2, (replace(alice.offer("res2", 40), offer_id="late"),))
     effects = alice.hear("res2", late, performative=Performative.PROPOSE)
-    assert [type(each) for each in said(effects)] == [c.Rejection]
+    assert [type(each) for each in contents(effects)] == [c.Rejection]
     assert alice.party.agreement_state(agreement.agreement_id) == "active"
 
 
-def test_an_owner_who_changes_their_mind_before_the_bank_has_voted_lets_everything_go(alice: Any, said: Any) -> None:
+def test_an_owner_who_changes_their_mind_before_the_bank_has_voted_lets_everything_go(alice: Any) -> None:
     alice.auction()
     alice.grant()
     order_id = alice.confirmation.order_id
-    sent = [type(each) for each in said(alice.command(ev.RequestWithdrawn("r1"), SECOND))]
+    sent = [type(each) for each in contents(alice.command(ev.RequestWithdrawn("r1"), SECOND))]
     assert sorted(kind.__name__ for kind in sent) == ["HoldCancelled", "OrderWithdrawal"]
     assert alice.vote(now=SECOND) == []  # a late yes decides nothing any more
     alice.hear("bank", c.OrderVoided(order_id, "withdrawn"), 2 * SECOND)
@@ -230,11 +221,7 @@ def line(agreement: Any) -> c.OrderLine:
 
 
 def accepted(effects: list[Any]) -> list[str]:
-    return [
-        each.message.receiver
-        for each in effects
-        if isinstance(each, fx.Send) and isinstance(each.message.content, c.Acceptance)
-    ]
+    return [each.receiver for each in messages(effects, c.Acceptance)]
 
 
 def test_what_is_paid_before_a_void_is_asked_for_is_proved_by_the_resources(alice: Any) -> None:

@@ -4,8 +4,6 @@ Two slots of 16 cores, from the first hour to the fifth, were bought at 60 credi
 for these four hours cost 8 * 4 * 60 = 1 920 credits at that price.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +19,7 @@ from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role
 from ramp.model.sizes.amended import first_state
 from ramp.protocol.conversations import Registry
-from ramp.protocol.effects import Effect, Persist, Report, Send
+from ramp.protocol.effects import Effect, Report
 from ramp.protocol.events import AgreementResized
 from ramp.protocol.outcome import ChangeOutcome
 from ramp.protocol.progress import ChangeEnded
@@ -29,6 +27,7 @@ from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.changing.desk import Changes
 from simulation.market.actors import CountedIds
 from simulation.market.virtual_notary import VirtualNotary
+from tests.unit.protocol.conftest import messages, records
 
 NOTICE = Timing().amendment_notice
 OFFER = Offer("o1", "r1", 1, "res1", 60, HOUR, 5 * HOUR, 16, 0.0, HOUR)
@@ -94,10 +93,6 @@ class Buyer:
 @pytest.fixture
 def buyer() -> Buyer:
     return Buyer()
-
-
-def messages(effects: list[Effect]) -> list[Message]:
-    return [each.message for each in effects if isinstance(each, Send)]
 
 
 def calls(effects: list[Effect]) -> list[tuple[str, c.ChangeCall]]:
@@ -283,7 +278,3 @@ def test_a_price_for_another_state_of_the_slot_is_not_taken(buyer: Buyer) -> Non
     ended = failed(buyer.priced(60, state="another"))
     assert [(each[0], each[1], each[4]) for each in ended] == [("a1", False, "other_state")]
     assert buyer.changes.open == ()
-
-
-def records(effects: list[Effect]) -> list[Any]:
-    return [each.record for each in effects if isinstance(each, Persist)]

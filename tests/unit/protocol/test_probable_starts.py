@@ -1,7 +1,5 @@
 """Jobs whose start is only probable: who may buy them, what the bank makes of their start, and jobs ordered on them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Questions of owners to bank, machine and directory, and the keeper's deposits and overview."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -15,24 +13,20 @@ from ramp.protocol import events as ev
 from ramp.protocol.progress import QueryAnswered
 from ramp.protocol.questions import unknown_agreements
 from ramp.protocol.timing import Timing
+from tests.unit.protocol.conftest import contents, reports
 
 
-def answers(effects: list[Any]) -> list[QueryAnswered]:
-    found = [each.progress for each in effects if isinstance(each, fx.Report)]
-    return [each for each in found if isinstance(each, QueryAnswered)]
-
-
-def test_a_resource_asks_for_its_statement_until_the_bank_answers(resource: Any, said: Any) -> None:
-    (query,) = said(resource.party.handle(ev.AccountAsked("q", HOUR, None), 0))
+def test_a_resource_asks_for_its_statement_until_the_bank_answers(resource: Any) -> None:
+    (query,) = contents(resource.party.handle(ev.AccountAsked("q", HOUR, None), 0))
     assert query == c.AccountQuery("q", "res", HOUR, None)
     asked: list[Any] = []
     while c.AccountQuery("q#2", "res", HOUR, None) not in asked:
         assert resource.party.deadline < Timing().query_limit
-        asked += said(resource.party.tick(resource.party.deadline))
+        asked += contents(resource.party.tick(resource.party.deadline))
     told = c.AccountStatement("q#2", "res", 5, 0, 0, 0)
     with pytest.raises(RemoteProtocolError):
         resource.hear("alice", told)
-    assert answers(resource.hear("bank", told)) == [QueryAnswered("q", told)]
+    assert reports(resource.hear("bank", told), QueryAnswered) == [QueryAnswered("q", told)]
 
 
 def line(agreement_id: str, kind: str, amount: int) -> c.StatementLine:
@@ -64,7 +58,7 @@ def test_bank_and_directory_answer_in_their_own_roles(alice: Any) -> None:
     ):
         with pytest.raises(RemoteProtocolError, match="certified as resource"):
             alice.hear(sender, answer, role=Role.RESOURCE)
-        (told,) = answers(alice.hear(sender, answer))
+        (told,) = reports(alice.hear(sender, answer), QueryAnswered)
         assert told.answer == answer
 
 
@@ -92,14 +86,14 @@ def answer(effects: list[Any]) -> Any:
     return reports[0] if reports else None
 
 
-def test_the_overview_is_put_together_from_its_pages(keeper: Any, said: Any) -> None:
+def test_the_overview_is_put_together_from_its_pages(keeper: Any) -> None:
     """Doubled pages, pages of before, and a lost one."""
-    assert said(ask(keeper)) == [c.OverviewQuery("v1", 3, 7, 0)]
-    assert said(keeper.hear("bank", FIRST)) == [c.OverviewQuery("v1", 3, 7, 2)]
+    assert contents(ask(keeper)) == [c.OverviewQuery("v1", 3, 7, 0)]
+    assert contents(keeper.hear("bank", FIRST)) == [c.OverviewQuery("v1", 3, 7, 2)]
     assert keeper.hear("bank", FIRST) == []
     assert keeper.hear("bank", page(following=2)) == []
-    assert said(keeper.party.tick(keeper.party.deadline)) == [c.OverviewQuery("v1", 3, 7, 2)]
-    assert said(keeper.hear("bank", SECOND)) == [c.OverviewQuery("v1", 3, 7, 4)]
+    assert contents(keeper.party.tick(keeper.party.deadline)) == [c.OverviewQuery("v1", 3, 7, 2)]
+    assert contents(keeper.hear("bank", SECOND)) == [c.OverviewQuery("v1", 3, 7, 4)]
     assert keeper.hear("bank", FIRST) == []
     assert keeper.hear("bank", SECOND) == []
     whole = answer(keeper.hear("bank", LAST))
@@ -117,9 +111,9 @@ def test_an_older_answer_to_the_first_question_is_not_taken_for_the_last_page(ke
     assert len(answer(keeper.hear("bank", LAST)).trades) == 5
 
 
-def test_a_deposit_is_ordered_with_its_memo(keeper: Any, said: Any) -> None:
+def test_a_deposit_is_ordered_with_its_memo(keeper: Any) -> None:
     order = c.DepositOrder("d1", "alice", 5, "for tests")
-    assert said(keeper.party.handle(ev.DepositOrdered("d1", "alice", 5, "for tests"), 0)) == [order]
+    assert contents(keeper.party.handle(ev.DepositOrdered("d1", "alice", 5, "for tests"), 0)) == [order]
 
 
 def test_a_page_is_the_banks(keeper: Any) -> None:
@@ -130,15 +124,15 @@ def test_a_page_is_the_banks(keeper: Any) -> None:
         keeper.hear("bank", LAST, role=Role.KEEPER)
 
 
-def test_a_machine_is_asked_until_its_resource_answers(alice: Any, said: Any) -> None:
+def test_a_machine_is_asked_until_its_resource_answers(alice: Any) -> None:
     asked = [c.MachineQuery("q", 2 * HOUR)]
     effects = alice.command(ev.MachineAsked("q", "res1", 2 * HOUR))
-    assert said(effects) == asked
+    assert contents(effects) == asked
     assert effects[0].message.receiver == "res1"
-    assert said(alice.tick(alice.party.deadline)) == asked
+    assert contents(alice.tick(alice.party.deadline)) == asked
     status = c.MachineStatus("q", "{}")
     with pytest.raises(RemoteProtocolError, match="res2 may not speak for res1"):
         alice.hear("res2", status)
-    assert answers(alice.hear("res1", status)) == [QueryAnswered("q", status)]
+    assert reports(alice.hear("res1", status), QueryAnswered) == [QueryAnswered("q", status)]
     assert alice.hear("res1", status) == []  # a copy
     assert alice.party.deadline is None

@@ -1,7 +1,5 @@
 """Rounds of bidding as their owner sees them: who is called, who answers what and when, and how the bidding ends."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -99,11 +97,11 @@ def test_who_was_silent_in_a_round_in_which_all_were_is_waited_for_again(alice: 
     ],
 )
 def test_offers_that_are_not_approved_are_rejected_and_only_the_owner_reads_why(
-    act: str, reason: str, alice: Any, said: Any
+    act: str, reason: str, alice: Any
 ) -> None:
     open_round(alice, "res1", rounds=1, approval=ev.Approval.ASK)
     alice.command(ev.OffersApproved("r1", True), NOW)  # of nothing yet
-    assert said(propose(alice, "res1", 60, NOW)) == []
+    assert contents(propose(alice, "res1", 60, NOW)) == []
     assert alice.party.deadline == NOW + Timing().approval_limit
     if act == "late":
         effects = alice.tick(NOW + Timing().approval_limit)
@@ -111,7 +109,7 @@ def test_offers_that_are_not_approved_are_rejected_and_only_the_owner_reads_why(
         effects = alice.command(
             ev.OffersApproved("r1", False) if act == "declined" else ev.RequestWithdrawn("r1"), NOW + SECOND
         )
-    assert said(effects) == [c.Rejection("r1", "offer-res1-1", REQUEST_ENDED)]
+    assert contents(effects) == [c.Rejection("r1", "offer-res1-1", REQUEST_ENDED)]
     assert (alice.outcome.status, alice.outcome.reason) == (RequestStatus.REJECTED, reason)
 
 
@@ -143,11 +141,11 @@ def test_answers_that_show_that_calls_were_lost_have_others_repeated(alice: Any)
     ],
 )
 def test_an_offer_that_is_none_of_the_round_is_rejected_and_counts_for_nothing(
-    changes: dict[str, Any], told_it: str, alice: Any, said: Any
+    changes: dict[str, Any], told_it: str, alice: Any
 ) -> None:
     open_round(alice, "res1", "res3", rounds=1)
     effects = alice.propose("res1", replace(alice.offer("res1", 60), **changes), now=NOW)
-    assert said(effects) == [c.Rejection("r1", "offer-res1-1", told_it)]
+    assert contents(effects) == [c.Rejection("r1", "offer-res1-1", told_it)]
     (closed,) = reports(refuse(alice, "res3", RefusalCode.CORES_TAKEN, NOW), RoundClosed)
     assert closed.record.offers == ()
 

@@ -1,7 +1,5 @@
 """What winner and bank take for the price of a second-price auction, and every way in which a buyer may cheat."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +15,7 @@ from ramp.model.price_paid import SECOND_PRICE, PriceFault
 from ramp.model.request import RequestForQuotation, TotalCores
 from ramp.model.seal import Role, Seal
 from ramp.protocol import effects as fx
-from tests.unit.protocol.conftest import UNIT
+from tests.unit.protocol.conftest import UNIT, contents, messages
 
 SEAL = Seal("other", Role.RESOURCE, "alice", "r1", 0, "sealed")
 
@@ -36,11 +34,7 @@ def held(resource: Any, rule: str = SECOND_PRICE) -> Offer:
 
 
 def committed(resource: Any, offer: Offer, **changes: Any) -> Any:
-    (answer,) = [
-        effect.message.content
-        for effect in resource.commit(offer, **changes)
-        if isinstance(effect, fx.Send) and effect.message.receiver == "alice"
-    ]
+    (answer,) = [each.content for each in messages(resource.commit(offer, **changes)) if each.receiver == "alice"]
     return answer
 
 
@@ -109,7 +103,7 @@ def test_the_bank_pays_what_the_runner_up_asks_and_nothing_else(
     other = replace(offer, offer_id="x", resource="other", cpu_hour_cost=65)
     body = replace(body, offer=offer, price=PricePaid(SECOND_PRICE, other, price))
     message = Message(Performative.REQUEST, "res1", "bank", "r1", Signed(body, ("alice", "res1")), reply_with="w")
-    answers = [effect.message.content for effect in bank.take(message, 20) if isinstance(effect, fx.Send)]
+    answers = contents(bank.take(message, 20))
     if code is None:
         assert any(isinstance(each, c.PaymentMade) and each.amount == 65 * 1600 for each in answers)
     else:
@@ -130,7 +124,7 @@ def test_the_bank_pays_nothing_above_the_limit_for_what_was_asked(
     asked = replace(body.request, cpu_hour_cost=limit, cores=TotalCores(cores), wall_time=HOUR)
     signed = Signed(replace(body, request=asked, best_offer=best_offer), ("alice", "res1"))
     message = Message(Performative.REQUEST, "res1", "bank", "r1", signed, reply_with="w")
-    answers = [effect.message.content for effect in bank.take(message, 20) if isinstance(effect, fx.Send)]
+    answers = contents(bank.take(message, 20))
     if paid:
         assert any(isinstance(each, c.PaymentMade) for each in answers)
     else:

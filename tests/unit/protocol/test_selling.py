@@ -1,7 +1,5 @@
 """What a resource does beside selling: its own book, slots that end by themselves, draining, late answers."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any
@@ -27,6 +25,7 @@ from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange, Seller
 from ramp.protocol.timing import Timing
 from ramp.protocol.user.final_refusals import FOR_GOOD
 from simulation.market.actors import CountedIds
+from tests.unit.protocol.conftest import contents, records, restarted_resource
 
 INSTANTS = st.integers(0, 8)
 SLOTS = st.lists(st.tuples(INSTANTS, st.integers(1, 4), st.integers(1, 9)), max_size=8)
@@ -41,17 +40,10 @@ def test_a_slot_fits_where_it_fits_at_every_instant(slots: Any, start: int, leng
     assert bool(booked.problem(start, start + length, cores)) == (max(taken) + cores > 12)
 
 
-def test_a_release_under_an_agreement_names_it(resource: Any, written: Any) -> None:
-    offer, _ = resource.hold()
-    resource.commit(offer)
-    (released,) = written(resource.hear("bank", c.PaymentRefused("a1", "withdrawn", "no longer")))
-    assert released.agreement_id == "a1"
-
-
-def test_a_hold_that_is_let_go_when_it_is_paid_for_stays_sold(resource: Any, said: Any) -> None:
+def test_a_hold_that_is_let_go_when_it_is_paid_for_stays_sold(resource: Any) -> None:
     """It ends by a cancellation, which is signed."""
     offer = resource.sell()
-    assert said(resource.hear("alice", c.HoldCancelled("r1", offer.offer_id), HOUR // 2)) == []
+    assert contents(resource.hear("alice", c.HoldCancelled("r1", offer.offer_id), HOUR // 2)) == []
     assert resource.state(offer) == "sold"
 
 
@@ -59,21 +51,21 @@ def cancellation(offer: Any) -> Signed:
     return Signed(ContractChange("a1", 0, offer.offer_id, "alice", "res", "bank", 1, reason="no"), ("alice",), "text")
 
 
-def test_a_payment_that_is_refused_ends_a_cancellation_as_well(resource: Any, said: Any) -> None:
+def test_a_payment_that_is_refused_ends_a_cancellation_as_well(resource: Any) -> None:
     """Nothing was paid, so nothing is refunded, and the buyer hears that there is nothing to cancel."""
     offer, _ = resource.hold()
     resource.commit(offer)
-    assert said(resource.hear("alice", cancellation(offer), 1)) == []
-    answers = said(resource.hear("bank", c.PaymentRefused("a1", "withdrawn"), 2))
+    assert contents(resource.hear("alice", cancellation(offer), 1)) == []
+    answers = contents(resource.hear("bank", c.PaymentRefused("a1", "withdrawn"), 2))
     assert [(type(each), each.number, each.code) for each in answers] == [(c.ChangeRefused, 0, "not_active")]
 
 
-def test_a_hold_that_nobody_confirms_is_over_and_says_why(resource: Any, said: Any) -> None:
+def test_a_hold_that_nobody_confirms_is_over_and_says_why(resource: Any) -> None:
     offer, _ = resource.hold()
     participant = resource.party.participants[offer.offer_id]
     assert participant.on_timer(participant.until - 1) == []
     assert any(isinstance(each, fx.ReleaseSlot) for each in participant.on_timer(participant.until))
-    (refused,) = said(resource.hear("alice", c.Acceptance("r1", offer.offer_id)))
+    (refused,) = contents(resource.hear("alice", c.Acceptance("r1", offer.offer_id)))
     assert refused.code is RefusalCode.HOLD_EXPIRED
 
 
@@ -115,10 +107,10 @@ def test_every_unit_of_a_call_is_refused_with_the_code(resource: Any) -> None:
     assert RefusalCode.DRAINING in FOR_GOOD, "nobody calls it again in that auction"
 
 
-def test_an_offer_made_before_cannot_be_accepted_any_more(resource: Any, said: Any) -> None:
+def test_an_offer_made_before_cannot_be_accepted_any_more(resource: Any) -> None:
     offer = resource.call().content.offers[0]
     resource.party.set_selling(PRICES, draining=True, now=0)
-    (refused,) = said(resource.hear("alice", c.Acceptance("r1", offer.offer_id)))
+    (refused,) = contents(resource.hear("alice", c.Acceptance("r1", offer.offer_id)))
     assert (type(refused), refused.code, refused.detail) == (c.HoldRefused, RefusalCode.DRAINING, DRAINING_DETAIL)
 
 
@@ -263,15 +255,15 @@ def test_a_confirmation_in_doubt_waits_for_a_look_up_of_its_own(asked: Asked) ->
 
 @pytest.mark.parametrize(("sold", "at", "again"), [(0, 0, 1), (0, HOUR, 0), (1, HOUR, 1), (1, 2 * HOUR, 0)])
 def test_after_a_restart_only_what_may_still_take_something_is_released(
-    resource: Any, restarted_resource: Any, written: Any, sold: int, at: int, again: int
+    resource: Any, sold: int, at: int, again: int
 ) -> None:
     offer, effects = resource.hold()
-    journal = list(written(effects))
+    journal = list(records(effects))
     if sold:
-        journal += written(resource.commit(offer))
-        journal += written(resource.hear("bank", c.PaymentRefused("a1", "withdrawn")))
+        journal += records(resource.commit(offer))
+        journal += records(resource.hear("bank", c.PaymentRefused("a1", "withdrawn")))
     else:
-        journal += written(resource.hear("alice", c.HoldCancelled("r1", offer.offer_id)))
+        journal += records(resource.hear("alice", c.HoldCancelled("r1", offer.offer_id)))
     _, effects = restarted_resource(journal, at)
     assert releases(effects) == again
 
@@ -300,7 +292,7 @@ def test_calls_that_are_never_quoted_do_not_fill_the_memory(resource: Any, monke
 
 @pytest.mark.parametrize("start_probability", [None, 0.9])
 def test_a_slot_whose_cores_were_sold_meanwhile_is_not_held_and_a_place_in_a_queue_is(
-    resource: Any, said: Any, start_probability: float | None
+    resource: Any, start_probability: float | None
 ) -> None:
     found = resource.call(request_id="r9", user="bob", cores=17).content.offers[0]
     made = resource.party._seller.offer(found.offer_id, 0)
@@ -309,7 +301,7 @@ def test_a_slot_whose_cores_were_sold_meanwhile_is_not_held_and_a_place_in_a_que
         resource.sell(request_id, agreement_id)
     resource.party._seller.offer = lambda *_: wanted
     answer = resource.hear("bob", c.Acceptance("r9", found.offer_id), conversation="r9")
-    assert [type(each) for each in said(answer)] == [c.HoldRefused if start_probability is None else c.HoldGranted]
+    assert [type(each) for each in contents(answer)] == [c.HoldRefused if start_probability is None else c.HoldGranted]
 
 
 def test_who_drained_before_a_restart_says_so_with_its_first_registration() -> None:

@@ -1,7 +1,5 @@
 """Sold slots on a machine that is tended: whose they are, what becomes of those that it loses or moves."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,6 +24,7 @@ from ramp.protocol.resource.tending import LOOK_EVERY, REMIND_EVERY, TEND_EVERY,
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.transition_tables import ParticipantState
 from ramp.protocol.user.moves import MOVES_MAX, Moves
+from tests.unit.protocol.conftest import launching_resource
 
 S = ParticipantState
 
@@ -152,7 +151,7 @@ def _answer(said: Message, content: Content, sender: str = "alice@market", role:
     return Message(performative, sender, "res1", "r1", content, in_reply_to=said.reply_with, seal=seal)
 
 
-def test_a_buyer_is_told_of_another_reservation_which_its_later_jobs_use_too(launching_resource: Any) -> None:
+def test_a_buyer_is_told_of_another_reservation_which_its_later_jobs_use_too() -> None:
     one = launching_resource(LaunchTerms("slurm", {"alice": "alice1"}))
     offer = one.sell()
     (said,) = one.party.handle(SlotsTended((), ((offer.offer_id, SlotMove("n1", 5, "17")),)), 0)
@@ -203,7 +202,7 @@ def test_each_move_is_told_and_ended_by_itself() -> None:
     assert tending.tick(tending.registry.deadline) == [Send(second)]
 
 
-def test_a_resource_that_launches_tells_its_machine_of_whose_account_a_sold_slot_is(launching_resource: Any) -> None:
+def test_a_resource_that_launches_tells_its_machine_of_whose_account_a_sold_slot_is() -> None:
     one = launching_resource(LaunchTerms("slurm", {"alice": "alice1"}))
     one.party.handle(MachineOpened("live", tended=True), 0)
     offer = one.sell()

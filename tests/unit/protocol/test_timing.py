@@ -1,7 +1,5 @@
 """Retransmission: time-outs after RFC 6298, samples after Karn, and which calls of a round are sent again."""
 
-from __future__ import annotations
-
 from ramp.model.agreement import ORDER_VALIDITY_MAX
 from ramp.model.instant import MILLISECOND, SECOND
 from ramp.protocol.timing import Pace, Retry, Timing

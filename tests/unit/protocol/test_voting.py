@@ -1,7 +1,5 @@
 """The vote on the slots: who is asked when, what is told of it, how long a hold counts, and slots offered instead."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +17,7 @@ from ramp.protocol import events as ev
 from ramp.protocol.progress import UnitAdvanced
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.voting import INSTEAD_MAX, Voting
-from tests.unit.protocol.conftest import contents, messages, reports
+from tests.unit.protocol.conftest import contents, messages, reports, restarted_user
 
 RESOURCES = ("res1", "res2", "res3")
 MARGIN = Timing().decision_margin
@@ -246,16 +244,14 @@ def test_what_is_no_vote_is_refused_and_who_was_not_understood_answers_nothing(a
 
 
 @pytest.mark.parametrize("decided", [False, True])
-def test_a_vote_that_comes_after_a_restart_is_let_go_unless_it_is_being_bought(
-    decided: bool, alice: Any, said: Any, restarted_user: Any
-) -> None:
+def test_a_vote_that_comes_after_a_restart_is_let_go_unless_it_is_being_bought(decided: bool, alice: Any) -> None:
     alice.auction()
     alice.grant()
     if decided:
         alice.vote()
     again, _ = restarted_user(alice.journal, SECOND)
     expected = [] if decided else [c.HoldCancelled("r1", "offer-res1-1")]
-    assert said(again.grant(now=SECOND)) == expected
+    assert contents(again.grant(now=SECOND)) == expected
 
 
 # -- a slot that was taken meanwhile ---------------------------------------------------------------------------------
@@ -316,10 +312,10 @@ def test_the_vote_is_a_plain_no_without_a_like_slot_in_the_window(resource: Any,
     assert (sent.message.content.code, sent.message.content.instead) == (RefusalCode.SLOT_TAKEN, ())
 
 
-def test_every_unit_is_asked_again_at_its_own_time(alice_with_two_units: Any, said: Any) -> None:
+def test_every_unit_is_asked_again_at_its_own_time(alice_with_two_units: Any) -> None:
     """Unit 2 is asked of the next best half a second later; unit 1's silence does not wait for that."""
     one = alice_with_two_units
     one.auction(same_resource=False)
     one.hear("res2", c.HoldRefused("r1", "offer-res2-2", RefusalCode.SLOT_TAKEN), SECOND // 2)
-    asked = [each.offer_id for each in said(one.tick(one.party.deadline))]
+    asked = [each.offer_id for each in contents(one.tick(one.party.deadline))]
     assert asked == ["offer-res1-1"]

@@ -1,7 +1,5 @@
 """Both predictors on histories that are worked out by hand."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

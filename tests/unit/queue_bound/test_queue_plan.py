@@ -1,7 +1,5 @@
 """A kept plan against planning all anew with the simulator's EASY, after every event of random histories."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

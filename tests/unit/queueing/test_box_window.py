@@ -1,7 +1,5 @@
 """The compiled sweep loop against the event simulation, job by job."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

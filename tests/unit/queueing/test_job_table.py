@@ -1,7 +1,5 @@
 """Which jobs of a log are simulated, and with which times and sizes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Failing and drained units during a run, and the life of blocks; traces are checked by a reader of their own."""
 
-from __future__ import annotations
-
 import json
 import re
 from functools import cache

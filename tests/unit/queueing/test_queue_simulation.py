@@ -1,7 +1,5 @@
 """The event simulation: order within an instant, reservations, overruns, live use."""
 
-from __future__ import annotations
-
 import pytest
 
 from simulation.machine_files import load_machine

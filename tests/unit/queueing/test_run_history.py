@@ -1,7 +1,5 @@
 """What a run did over time, against counting second by second."""
 
-from __future__ import annotations
-
 import itertools
 import random
 

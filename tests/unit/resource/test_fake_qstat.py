@@ -1,7 +1,5 @@
 """The plug-in's options, clock and book; its answers are held against a reference in tests/property."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """A machine that was kept goes on as if it had lived through everything; what may not be used is as if it were not."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A live machine that is sold while its own users' jobs change their size: both are in one plan."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from random import Random
 

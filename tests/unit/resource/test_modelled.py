@@ -1,7 +1,5 @@
 """The plug-in `modelled`: what it makes of requests, options and restarts; places by hand on small machines."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

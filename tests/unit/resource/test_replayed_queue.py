@@ -1,7 +1,5 @@
 """A workload log as a queue: its jobs run as EASY runs them, the market's among them, and a restart changes nothing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

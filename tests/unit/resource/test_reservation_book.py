@@ -1,7 +1,5 @@
 """A book of reservations forgets what the market asks for no more, also on disk, and nothing else."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Sold boxes of live tori that become smaller or larger where they are, by hand on Blue Gene/L and an Angara torus."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Boxes of a real site's torus: against brute force over all boxes, and through the plug-in of batch systems."""
 
-from __future__ import annotations
-
 import itertools
 from functools import cache
 from typing import Any

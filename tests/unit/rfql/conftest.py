@@ -1,18 +1,11 @@
-"""Keys, an agreement and its signatures for the document tests; the keys are made once, times are fixed.
+"""Keys, an agreement and its signatures for the document tests; the keys are made once, times are fixed."""
 
-The module beside this one is found by its name.
-"""
-
-from __future__ import annotations
-
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from ramp.model.agreement import Agreement, ContractChange, Signed
-from ramp.model.instant import HOUR, MINUTE, SECOND, Instant, from_iso
+from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
 from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role
@@ -20,8 +13,7 @@ from ramp.rfql import documents
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.runtime.keys.store import KeyStore
 
-sys.path.insert(0, str(Path(__file__).parent))  # for forgery.py
-
+NOW = from_iso("2026-11-21T08:00:00Z")
 USER = "alice@localhost"
 RESOURCE = "thunder1@localhost"
 MALLORY = "mallory@localhost"
@@ -39,32 +31,27 @@ ROLES = {
 
 
 @pytest.fixture(scope="session")
-def now() -> Instant:
-    return from_iso("2026-11-21T08:00:00Z")
-
-
-@pytest.fixture(scope="session")
-def store(tmp_path_factory: pytest.TempPathFactory, now: Instant) -> KeyStore:
+def store(tmp_path_factory: pytest.TempPathFactory) -> KeyStore:
     """A market with one of each role, and Mallory, who has a user's certificate of the same market."""
     keys = KeyStore(tmp_path_factory.mktemp("market") / "keys")
-    keys.create_ca(now)
+    keys.create_ca(NOW)
     for name, role in ROLES.items():
-        keys.issue(name, role, now)
+        keys.issue(name, role, NOW)
     return keys
 
 
 @pytest.fixture(scope="session")
-def agreement(now: Instant) -> Agreement:
+def agreement() -> Agreement:
     unit = RequestUnit(
         number=1,
         cpu_hour_cost=70,
-        deadline=now + 4 * HOUR,
+        deadline=NOW + 4 * HOUR,
         cores=TotalCores(128),
-        not_before=now + HOUR,
+        not_before=NOW + HOUR,
         wall_time=HOUR,
         operating_system="LINUX",
     )
-    offer = Offer("offer-17", "request-4", 1, RESOURCE, 55, now + HOUR, now + 2 * HOUR, 128, 0.25, 30 * SECOND, "log")
+    offer = Offer("offer-17", "request-4", 1, RESOURCE, 55, NOW + HOUR, NOW + 2 * HOUR, 128, 0.25, 30 * SECOND, "log")
     return Agreement(
         agreement_id="agreement-9",
         request_id="request-4",
@@ -76,15 +63,15 @@ def agreement(now: Instant) -> Agreement:
         offer=offer,
         reservation_id="thunder1-000123",
         cost=704_000,  # 55 credits x 128 cores x 1 hour, in hundredths
-        issued_at=now,
+        issued_at=NOW,
         order_id="order-6",
-        valid_until=now + 10 * MINUTE,
+        valid_until=NOW + 10 * MINUTE,
     )
 
 
 @pytest.fixture(scope="session")
-def cancellation(now: Instant) -> ContractChange:
-    return ContractChange("agreement-9", 0, "offer-17", USER, RESOURCE, BANK, now, reason="no need")
+def cancellation() -> ContractChange:
+    return ContractChange("agreement-9", 0, "offer-17", USER, RESOURCE, BANK, NOW, reason="no need")
 
 
 @pytest.fixture(scope="session")
@@ -98,13 +85,13 @@ def resource_notary(store: KeyStore) -> XmlNotary:
 
 
 @pytest.fixture(scope="session")
-def signed(user_notary: XmlNotary, agreement: Agreement, now: Instant) -> Signed:
-    return user_notary.sign(Signed(agreement), now)
+def signed(user_notary: XmlNotary, agreement: Agreement) -> Signed:
+    return user_notary.sign(Signed(agreement), NOW)
 
 
 @pytest.fixture(scope="session")
-def countersigned(resource_notary: XmlNotary, signed: Signed, now: Instant) -> Signed:
-    return resource_notary.sign(signed, now + SECOND)
+def countersigned(resource_notary: XmlNotary, signed: Signed) -> Signed:
+    return resource_notary.sign(signed, NOW + SECOND)
 
 
 @pytest.fixture
@@ -115,12 +102,12 @@ def verifier(store: KeyStore) -> XmlNotary:
 
 
 @pytest.fixture
-def refused(verifier: XmlNotary, now: Instant) -> Callable[[str, type[Exception], str], None]:
+def refused(verifier: XmlNotary) -> Callable[[str, type[Exception], str], None]:
     """`refused(document, error, reason)` checks that the bank refuses a document, and why."""
 
     def check(document: str, error: type[Exception], reason: str) -> None:
         with pytest.raises(error, match=reason):
-            verifier.verify(document, now)
+            verifier.verify(document, NOW)
 
     return check
 

@@ -1,7 +1,5 @@
 """Forging signed documents: any algorithm, any option, any certificate; and a verifier that would be taken in."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from cryptography import x509
@@ -19,11 +17,8 @@ from ramp.rfql.signing.notary import XmlNotary
 from ramp.rfql.signing.seals import SealedText
 from ramp.runtime.keys import issuing
 from ramp.runtime.keys.store import KeyStore
+from tests.unit.rfql.conftest import USER
 
-USER = "alice@localhost"
-RESOURCE = "thunder1@localhost"
-MALLORY = "mallory@localhost"
-DS = "http://www.w3.org/2000/09/xmldsig#"
 EXCLUSIVE = "http://www.w3.org/2001/10/xml-exc-c14n#"
 
 

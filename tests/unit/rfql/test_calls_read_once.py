@@ -1,7 +1,5 @@
 """A call for proposals that many resources of one process hear is parsed and checked once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

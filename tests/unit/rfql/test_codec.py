@@ -1,7 +1,5 @@
 """Metadata and bodies of messages, and what the codec refuses (FIPA SC00061 names the slots)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -20,10 +18,8 @@ from ramp.rfql.signing.notary import XmlNotary
 from ramp.rfql.signing.signature import sign_text
 from ramp.rfql.xml.parser import DOCUMENT_BYTES_MAX
 from ramp.runtime.keys.store import KeyStore
+from tests.unit.rfql.conftest import NOW, RESOURCE, USER
 
-USER = "alice@localhost"
-RESOURCE = "thunder1@localhost"
-NOW = from_iso("2026-11-21T08:00:00Z")
 REJECTION = Message(
     Performative.REJECT_PROPOSAL,
     USER,
@@ -211,16 +207,16 @@ def test_wrong_bodies_are_refused(body: str, error: type[DocumentError], reason:
         documents.read_content(body, NoNotary(), NOW)
 
 
-def test_request_that_makes_no_sense_is_refused_in_a_call(now: Instant) -> None:
-    unit = RequestUnit(1, 70, now, TotalCores(4), not_before=now + DAY)
+def test_request_that_makes_no_sense_is_refused_in_a_call() -> None:
+    unit = RequestUnit(1, 70, NOW, TotalCores(4), not_before=NOW + DAY)
     call = contents.CallForProposals("request-4", 1, RequestForQuotation((unit,)))
     encoded = codec.encode(Message(Performative.CFP, USER, RESOURCE, "request-4", call))
     with pytest.raises(DocumentError, match="must be after the start"):
         decode(encoded)
 
 
-def test_units_are_numbered_by_position(now: Instant) -> None:
-    unit = RequestUnit(2, 70, now, TotalCores(4))
+def test_units_are_numbered_by_position() -> None:
+    unit = RequestUnit(2, 70, NOW, TotalCores(4))
     call = contents.CallForProposals("request-4", 1, RequestForQuotation((unit,)))
     with pytest.raises(DocumentError, match=r"numbers: got \[2\]"):
         codec.encode(Message(Performative.CFP, USER, RESOURCE, "request-4", call))
@@ -262,33 +258,28 @@ def test_broken_document_becomes_unverified_or_is_refused(
 
 
 def test_codes_of_unverified_documents(
-    signed: Signed,
-    countersigned: Signed,
-    resource_notary: XmlNotary,
-    store: KeyStore,
-    agreement: Agreement,
-    now: Instant,
+    signed: Signed, countersigned: Signed, resource_notary: XmlNotary, store: KeyStore, agreement: Agreement
 ) -> None:
     def content(body: str, at: Instant) -> contents.Unverified:
         found = documents.read_content(body, resource_notary, at)
         assert isinstance(found, contents.Unverified)
         return found
 
-    assert content(signed.document, now + 366 * DAY).code == "certificate_expired"
+    assert content(signed.document, NOW + 366 * DAY).code == "certificate_expired"
     mallory = store.identity("mallory@localhost")
-    assert content(sign_text(documents.write_body(agreement), *mallory), now).code == "unknown_signer"
+    assert content(sign_text(documents.write_body(agreement), *mallory), NOW).code == "unknown_signer"
     contradictory = sign_text(documents.write_body(replace(agreement, cost=1)), *store.identity(USER))
-    assert content(contradictory, now).code == "malformed"
-    assert content(countersigned.document.replace('cost="704000"', 'cost="1"'), now).reference == "agreement-9"
+    assert content(contradictory, NOW).code == "malformed"
+    assert content(countersigned.document.replace('cost="704000"', 'cost="1"'), NOW).reference == "agreement-9"
 
 
 def test_reference_and_kind_of_unverified_cancellations(
-    user_notary: XmlNotary, resource_notary: XmlNotary, cancellation: ContractChange, now: Instant
+    user_notary: XmlNotary, resource_notary: XmlNotary, cancellation: ContractChange
 ) -> None:
-    once = user_notary.sign(Signed(cancellation), now)
-    twice = resource_notary.sign(once, now)
+    once = user_notary.sign(Signed(cancellation), NOW)
+    twice = resource_notary.sign(once, NOW)
     for signed in (once, twice):
-        content = documents.read_content(signed.document, resource_notary, now + 366 * DAY)
+        content = documents.read_content(signed.document, resource_notary, NOW + 366 * DAY)
         assert isinstance(content, contents.Unverified)
         assert (content.kind, content.reference, content.code) == ("cancellation", "agreement-9", "certificate_expired")
 
@@ -377,7 +368,7 @@ def test_moments_and_durations_out_of_range_are_not_written(content: contents.Co
         documents.write_content(content)
 
 
-def test_lists_have_an_end(now: Instant) -> None:
+def test_lists_have_an_end() -> None:
     """Within the size limit, but with more parts than any reader should have to look at."""
     agents = '<Agent name="a"/>' * 1000
     head = '<DirectoryListing xmlns="urn:ramp:market:1" queryId="q-1" service="resource-trader">'
@@ -386,11 +377,11 @@ def test_lists_have_an_end(now: Instant) -> None:
         documents.read_content(f'{head}{agents}<Agent name="a"/></DirectoryListing>', NoNotary(), NOW)
     bids = '<Bid unit="1" resource="r" cpuHourCost="1"/>' * 2001
     call = documents.write_content(
-        contents.CallForProposals("r-1", 1, RequestForQuotation((RequestUnit(1, 70, now + DAY, TotalCores(4)),)))
+        contents.CallForProposals("r-1", 1, RequestForQuotation((RequestUnit(1, 70, NOW + DAY, TotalCores(4)),)))
     )
     with pytest.raises(DocumentError):
         documents.read_content(call.replace("</CallForProposals>", f"{bids}</CallForProposals>"), NoNotary(), NOW)
-    units = tuple(RequestUnit(number, 70, now + DAY, TotalCores(4)) for number in range(1, 258))
+    units = tuple(RequestUnit(number, 70, NOW + DAY, TotalCores(4)) for number in range(1, 258))
     with pytest.raises(DocumentError, match="Request"):
         documents.read_content(
             documents.write_content(contents.CallForProposals("r-1", 1, RequestForQuotation(units))), NoNotary(), NOW

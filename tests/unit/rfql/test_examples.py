@@ -1,7 +1,5 @@
 """The documents of `schemas/examples`: the valid ones are read, each invalid one is refused for its own reason."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Documents of a hostile party: no identifier and no sentence of theirs holds what a shell or a terminal obeys."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

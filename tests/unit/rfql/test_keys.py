@@ -1,54 +1,52 @@
 """Keys and certificates on disk: modes, reuse, renewal, revocation, and what happens to damaged files."""
 
-from __future__ import annotations
-
 import stat
 from pathlib import Path
 
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
-from forgery import text_of
 
 from ramp.errors import ConfigurationError, SealInvalid, SignatureInvalid
 from ramp.model import contents
 from ramp.model.acl import Message, Performative
-from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, Instant
+from ramp.model.instant import DAY, HOUR, MINUTE, SECOND
 from ramp.model.seal import Role
 from ramp.rfql.signing import certificates
 from ramp.runtime.keys.store import KeyStore, load_ca_certificates
+from tests.unit.rfql.conftest import NOW, USER
+from tests.unit.rfql.forgery import text_of
 
-USER = "alice@localhost"
 QUERY = Message(
     Performative.QUERY_REF, USER, "bank@localhost", "query-1", contents.AccountQuery("n-1", USER), "query-1-1"
 )
 
 
 @pytest.fixture
-def keys(tmp_path: Path, now: Instant) -> KeyStore:
+def keys(tmp_path: Path) -> KeyStore:
     store = KeyStore(tmp_path / "keys")
-    store.create_ca(now)
+    store.create_ca(NOW)
     return store
 
 
-def test_ca_is_made_once(keys: KeyStore, now: Instant) -> None:
+def test_ca_is_made_once(keys: KeyStore) -> None:
     first = keys.ca_certificates()
-    assert keys.create_ca(now + DAY) == first[0]
-    assert KeyStore(keys.folder).create_ca(now + DAY) == first[0]
+    assert keys.create_ca(NOW + DAY) == first[0]
+    assert KeyStore(keys.folder).create_ca(NOW + DAY) == first[0]
     assert load_ca_certificates(keys.folder / "ca.pem") == first
     assert first[0].extensions.get_extension_for_class(x509.BasicConstraints).value == x509.BasicConstraints(True, 0)
 
 
-def test_lost_public_ca_file_is_written_again(keys: KeyStore, now: Instant) -> None:
+def test_lost_public_ca_file_is_written_again(keys: KeyStore) -> None:
     (keys.folder / "ca.pem").unlink()
     with pytest.raises(ConfigurationError, match="ramp keys init"):
         keys.ca_certificates()
-    keys.create_ca(now)
+    keys.create_ca(NOW)
     assert len(keys.ca_certificates()) == 1
 
 
-def test_private_keys_are_the_owner_s_alone(keys: KeyStore, now: Instant) -> None:
-    keys.issue(USER, Role.USER, now)
+def test_private_keys_are_the_owner_s_alone(keys: KeyStore) -> None:
+    keys.issue(USER, Role.USER, NOW)
     private = [path for path in keys.folder.rglob("*") if path.is_file() and b"PRIVATE KEY" in path.read_bytes()]
     assert sorted(path.relative_to(keys.folder).as_posix() for path in private) == [
         "agents/alice@localhost/identity.pem",
@@ -59,152 +57,152 @@ def test_private_keys_are_the_owner_s_alone(keys: KeyStore, now: Instant) -> Non
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
-def test_key_that_others_can_read_is_not_used(keys: KeyStore, now: Instant) -> None:
-    keys.issue(USER, Role.USER, now)
+def test_key_that_others_can_read_is_not_used(keys: KeyStore) -> None:
+    keys.issue(USER, Role.USER, NOW)
     path = keys.folder / "agents" / USER / "identity.pem"
     path.chmod(0o640)
     with pytest.raises(ConfigurationError, match=r"identity\.pem: others can read .* chmod 600"):
         keys.identity(USER)
 
 
-def test_certificate_of_a_party(keys: KeyStore, now: Instant) -> None:
+def test_certificate_of_a_party(keys: KeyStore) -> None:
     """From the CA, for this identity, for signing only, P-256, for a year, and from a little before its issue."""
-    certificate = keys.issue(USER, Role.USER, now)
+    certificate = keys.issue(USER, Role.USER, NOW)
     certificate.verify_directly_issued_by(keys.ca_certificates()[0])
     assert certificates.identity_of(certificate) == USER
     assert isinstance(certificate.public_key(), ec.EllipticCurvePublicKey)
     usage = certificate.extensions.get_extension_for_class(x509.KeyUsage).value
     assert (usage.digital_signature, usage.key_cert_sign, usage.key_encipherment) == (True, False, False)
-    assert certificates.valid_from(certificate) == now - 5 * MINUTE
-    assert certificates.valid_until(certificate) == now + 365 * DAY
+    assert certificates.valid_from(certificate) == NOW - 5 * MINUTE
+    assert certificates.valid_until(certificate) == NOW + 365 * DAY
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert names.get_values_for_type(x509.UniformResourceIdentifier) == ["xmpp:alice@localhost"]
 
 
-def test_issue_gives_the_certificate_that_still_holds(keys: KeyStore, now: Instant) -> None:
-    first = keys.issue(USER, Role.USER, now)
-    assert keys.issue(USER, Role.USER, now + 364 * DAY) == first
-    second = keys.issue(USER, Role.USER, now + 366 * DAY)
+def test_issue_gives_the_certificate_that_still_holds(keys: KeyStore) -> None:
+    first = keys.issue(USER, Role.USER, NOW)
+    assert keys.issue(USER, Role.USER, NOW + 364 * DAY) == first
+    second = keys.issue(USER, Role.USER, NOW + 366 * DAY)
     assert second != first
     assert not certificates.same_key(first, second)
 
 
 @pytest.mark.parametrize("back", [DAY, 300 * DAY])
-def test_a_clock_before_the_certificates_begin_is_told_of_at_once(keys: KeyStore, now: Instant, back: int) -> None:
-    keys.create_ca(now)
-    keys.issue("alice@localhost", Role.USER, now)
+def test_a_clock_before_the_certificates_begin_is_told_of_at_once(keys: KeyStore, back: int) -> None:
+    keys.create_ca(NOW)
+    keys.issue("alice@localhost", Role.USER, NOW)
     with pytest.raises(
         ConfigurationError, match=r"clock here shows .*the market's authority holds only from .*set the clock"
     ):
-        keys.create_ca(now - back)
+        keys.create_ca(NOW - back)
     with pytest.raises(
         ConfigurationError, match=r"certificate of alice@localhost holds only from .*set the clock right"
     ):
-        keys.issue("alice@localhost", Role.USER, now - back)
-    keys.issue("alice@localhost", Role.USER, now)
+        keys.issue("alice@localhost", Role.USER, NOW - back)
+    keys.issue("alice@localhost", Role.USER, NOW)
 
 
-def test_certificate_ends_with_its_ca(tmp_path: Path, now: Instant) -> None:
+def test_certificate_ends_with_its_ca(tmp_path: Path) -> None:
     keys = KeyStore(tmp_path)
-    keys.create_ca(now, lifetime=10 * DAY)
-    assert certificates.valid_until(keys.issue(USER, Role.USER, now)) == now + 10 * DAY
+    keys.create_ca(NOW, lifetime=10 * DAY)
+    assert certificates.valid_until(keys.issue(USER, Role.USER, NOW)) == NOW + 10 * DAY
 
 
-def test_rsa_keys(keys: KeyStore, now: Instant) -> None:
-    key = keys.issue(USER, Role.USER, now, kind="rsa").public_key()
+def test_rsa_keys(keys: KeyStore) -> None:
+    key = keys.issue(USER, Role.USER, NOW, kind="rsa").public_key()
     assert isinstance(key, rsa.RSAPublicKey)
     assert key.key_size == 3072
     notary = keys.notary(USER)
-    sealed = notary.seal(QUERY, now)
-    assert notary.open(text_of(sealed), now) == sealed
+    sealed = notary.seal(QUERY, NOW)
+    assert notary.open(text_of(sealed), NOW) == sealed
     with pytest.raises(ConfigurationError, match="got 'dsa', expected one of p256, rsa, ed25519"):
-        keys.issue("bob@localhost", Role.USER, now, kind="dsa")
+        keys.issue("bob@localhost", Role.USER, NOW, kind="dsa")
 
 
-def test_renewal_keeps_the_key_unless_asked(keys: KeyStore, now: Instant) -> None:
-    first = keys.issue(USER, Role.USER, now)
-    renewed = keys.renew(USER, now + DAY)
+def test_renewal_keeps_the_key_unless_asked(keys: KeyStore) -> None:
+    first = keys.issue(USER, Role.USER, NOW)
+    renewed = keys.renew(USER, NOW + DAY)
     assert renewed.serial_number != first.serial_number
     assert certificates.same_key(first, renewed)
     assert keys.identity(USER)[1] == renewed
-    other = keys.renew(USER, now + 2 * DAY, new_key=True)
+    other = keys.renew(USER, NOW + 2 * DAY, new_key=True)
     assert not certificates.same_key(renewed, other)
     assert keys.identity(USER)[0].public_key() == other.public_key()
 
 
-def test_pin_follows_the_party_s_key(keys: KeyStore, now: Instant) -> None:
+def test_pin_follows_the_party_s_key(keys: KeyStore) -> None:
     """A verifier that runs all the while sees a new key, and refuses the old one."""
-    keys.issue(USER, Role.USER, now)
-    keys.issue("bank@localhost", Role.BANK, now)
+    keys.issue(USER, Role.USER, NOW)
+    keys.issue("bank@localhost", Role.BANK, NOW)
     bank = keys.notary("bank@localhost")
-    old = keys.notary(USER).seal(QUERY, now)
-    assert bank.open(text_of(old), now) == old
-    keys.renew(USER, now + SECOND, new_key=True)
-    new = keys.notary(USER).seal(QUERY, now)
-    assert bank.open(text_of(new), now) == new
+    old = keys.notary(USER).seal(QUERY, NOW)
+    assert bank.open(text_of(old), NOW) == old
+    keys.renew(USER, NOW + SECOND, new_key=True)
+    new = keys.notary(USER).seal(QUERY, NOW)
+    assert bank.open(text_of(new), NOW) == new
     with pytest.raises(SealInvalid, match="is on file"):
-        bank.open(text_of(old), now)
+        bank.open(text_of(old), NOW)
 
 
-def test_lost_pin_is_put_back(keys: KeyStore, now: Instant) -> None:
-    certificate = keys.issue(USER, Role.USER, now)
+def test_lost_pin_is_put_back(keys: KeyStore) -> None:
+    certificate = keys.issue(USER, Role.USER, NOW)
     (keys.folder / "pins" / f"{USER}.pem").unlink()
     assert keys.certificate_on_file(USER) is None
-    keys.issue(USER, Role.USER, now)
+    keys.issue(USER, Role.USER, NOW)
     assert keys.certificate_on_file(USER) == certificate
 
 
-def test_inventory_tells_state_and_expiry(keys: KeyStore, now: Instant) -> None:
-    keys.issue("bob@localhost", Role.USER, now, lifetime=DAY)
-    keys.issue(USER, Role.USER, now)
-    keys.renew(USER, now + HOUR)
-    keys.issue("carol@localhost", Role.USER, now)
-    keys.revoke("carol@localhost", now, "left")
-    rows = [(e.name, e.state, e.current, e.key_kind) for e in keys.inventory(now + 2 * DAY)]
-    assert {e.role for e in keys.inventory(now)} == {Role.USER}
+def test_inventory_tells_state_and_expiry(keys: KeyStore) -> None:
+    keys.issue("bob@localhost", Role.USER, NOW, lifetime=DAY)
+    keys.issue(USER, Role.USER, NOW)
+    keys.renew(USER, NOW + HOUR)
+    keys.issue("carol@localhost", Role.USER, NOW)
+    keys.revoke("carol@localhost", NOW, "left")
+    rows = [(e.name, e.state, e.current, e.key_kind) for e in keys.inventory(NOW + 2 * DAY)]
+    assert {e.role for e in keys.inventory(NOW)} == {Role.USER}
     assert rows == [
         (USER, "valid", False, "P-256"),
         (USER, "valid", True, "P-256"),
         ("bob@localhost", "expired", True, "P-256"),
         ("carol@localhost", "revoked", True, "P-256"),
     ]
-    assert {e.state for e in keys.inventory(now - DAY)} == {"not yet valid", "revoked"}
-    bob = next(e for e in keys.inventory(now) if e.name == "bob@localhost")
-    assert bob.valid_until == now + DAY
+    assert {e.state for e in keys.inventory(NOW - DAY)} == {"not yet valid", "revoked"}
+    bob = next(e for e in keys.inventory(NOW) if e.name == "bob@localhost")
+    assert bob.valid_until == NOW + DAY
     assert len(bob.fingerprint) == 32 * 3 - 1
 
 
-def test_revocation_covers_every_certificate_and_needs_a_new_key(keys: KeyStore, now: Instant) -> None:
-    first = keys.issue(USER, Role.USER, now)
-    second = keys.renew(USER, now + HOUR)
-    lines = keys.revoke(USER, now + 2 * HOUR, "laptop stolen")
+def test_revocation_covers_every_certificate_and_needs_a_new_key(keys: KeyStore) -> None:
+    first = keys.issue(USER, Role.USER, NOW)
+    second = keys.renew(USER, NOW + HOUR)
+    lines = keys.revoke(USER, NOW + 2 * HOUR, "laptop stolen")
     assert {line.serial for line in lines} == {certificates.serial_text(first), certificates.serial_text(second)}
     assert {line.reason for line in keys.revocations()} == {"laptop stolen"}
     assert keys.is_revoked(first)
     assert keys.is_revoked(second)
-    assert keys.revoke(USER, now + 3 * HOUR) == ()
+    assert keys.revoke(USER, NOW + 3 * HOUR) == ()
     with pytest.raises(ConfigurationError, match="a new key"):
-        keys.renew(USER, now + 3 * HOUR)
-    fresh = keys.issue(USER, Role.USER, now + 3 * HOUR)
+        keys.renew(USER, NOW + 3 * HOUR)
+    fresh = keys.issue(USER, Role.USER, NOW + 3 * HOUR)
     assert not keys.is_revoked(fresh)
     assert not certificates.same_key(second, fresh)
 
 
-def test_revocation_is_seen_by_others_at_once(keys: KeyStore, now: Instant) -> None:
-    certificate = keys.issue(USER, Role.USER, now)
+def test_revocation_is_seen_by_others_at_once(keys: KeyStore) -> None:
+    certificate = keys.issue(USER, Role.USER, NOW)
     other = KeyStore(keys.folder)
     assert not other.is_revoked(certificate)
-    keys.revoke(USER, now)
+    keys.revoke(USER, NOW)
     assert other.is_revoked(certificate)
-    bob = keys.issue("bob@localhost", Role.USER, now)
+    bob = keys.issue("bob@localhost", Role.USER, NOW)
     assert not other.is_revoked(bob)
-    keys.revoke("bob@localhost", now)
+    keys.revoke("bob@localhost", NOW)
     assert other.is_revoked(bob)
 
 
-def test_damaged_revocation_list_is_not_an_empty_one(keys: KeyStore, now: Instant) -> None:
-    certificate = keys.issue(USER, Role.USER, now)
-    keys.revoke(USER, now)
+def test_damaged_revocation_list_is_not_an_empty_one(keys: KeyStore) -> None:
+    certificate = keys.issue(USER, Role.USER, NOW)
+    keys.revoke(USER, NOW)
     path = keys.folder / "revoked.json"
     path.write_text(path.read_text("utf-8")[:-5], "utf-8")
     with pytest.raises(ConfigurationError, match=r"revoked\.json: revocation list cannot be read"):
@@ -212,99 +210,99 @@ def test_damaged_revocation_list_is_not_an_empty_one(keys: KeyStore, now: Instan
 
 
 @pytest.mark.parametrize("name", ["", "../ca", "a/b", ".hidden", "alice@", "al ice", "alice@localhost/res", "x" * 300])
-def test_names_stay_within_the_folder(keys: KeyStore, now: Instant, name: str) -> None:
+def test_names_stay_within_the_folder(keys: KeyStore, name: str) -> None:
     with pytest.raises(ConfigurationError, match="invalid party name"):
-        keys.issue(name, Role.USER, now)
+        keys.issue(name, Role.USER, NOW)
     assert keys.certificate_on_file(name) is None
 
 
-def test_missing_things_say_what_to_do(tmp_path: Path, now: Instant) -> None:
+def test_missing_things_say_what_to_do(tmp_path: Path) -> None:
     keys = KeyStore(tmp_path / "nowhere")
     with pytest.raises(ConfigurationError, match="ramp keys issue alice@localhost"):
         keys.identity(USER)
     with pytest.raises(ConfigurationError, match="ramp keys init"):
-        keys.issue(USER, Role.USER, now)
+        keys.issue(USER, Role.USER, NOW)
     with pytest.raises(ConfigurationError, match="no certificate was issued for 'alice@localhost'"):
-        keys.revoke(USER, now)
-    assert keys.inventory(now) == ()
+        keys.revoke(USER, NOW)
+    assert keys.inventory(NOW) == ()
 
 
-def test_damaged_identity_is_named(keys: KeyStore, now: Instant) -> None:
-    keys.issue(USER, Role.USER, now)
+def test_damaged_identity_is_named(keys: KeyStore) -> None:
+    keys.issue(USER, Role.USER, NOW)
     path = keys.folder / "agents" / USER / "identity.pem"
     path.write_bytes(path.read_bytes()[:40])
     with pytest.raises(ConfigurationError, match=r"identity\.pem: not a private key and certificate"):
         keys.identity(USER)
 
 
-def test_nothing_is_left_half_written(keys: KeyStore, now: Instant) -> None:
-    keys.issue(USER, Role.USER, now)
-    keys.renew(USER, now)
-    keys.revoke(USER, now)
+def test_nothing_is_left_half_written(keys: KeyStore) -> None:
+    keys.issue(USER, Role.USER, NOW)
+    keys.renew(USER, NOW)
+    keys.revoke(USER, NOW)
     assert list(keys.folder.rglob(".*")) == []
 
 
-def test_only_one_of_two_first_issues_stands(keys: KeyStore, now: Instant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_one_of_two_first_issues_stands(keys: KeyStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two processes start on one store: the second finds the folder there when it wants to publish its own."""
     other = KeyStore(keys.folder)
     certify = keys._certify
 
     def late(*arguments: object) -> x509.Certificate:
         certificate = certify(*arguments)  # type: ignore[arg-type]
-        other.issue(USER, Role.USER, now)
+        other.issue(USER, Role.USER, NOW)
         return certificate
 
     monkeypatch.setattr(keys, "_certify", late)
-    assert keys.issue(USER, Role.USER, now) == other.identity(USER)[1]
-    assert len(keys.inventory(now)) == 1
+    assert keys.issue(USER, Role.USER, NOW) == other.identity(USER)[1]
+    assert len(keys.inventory(NOW)) == 1
 
 
 # Roles
 
 
-def test_certificate_states_the_role(keys: KeyStore, now: Instant) -> None:
+def test_certificate_states_the_role(keys: KeyStore) -> None:
     for role in Role:
-        certificate = keys.issue(f"{role}1@localhost", role, now)
+        certificate = keys.issue(f"{role}1@localhost", role, NOW)
         units = certificate.subject.get_attributes_for_oid(x509.NameOID.ORGANIZATIONAL_UNIT_NAME)
         assert [unit.value for unit in units] == [role.value]
         assert certificates.role_of(certificate) is role
         assert keys.notary(f"{role}1@localhost").role is role
-    assert [(entry.name, entry.role) for entry in keys.inventory(now)] == sorted(
+    assert [(entry.name, entry.role) for entry in keys.inventory(NOW)] == sorted(
         (f"{role}1@localhost", role) for role in Role
     )
 
 
-def test_role_is_not_changed_while_the_certificate_holds(keys: KeyStore, now: Instant) -> None:
+def test_role_is_not_changed_while_the_certificate_holds(keys: KeyStore) -> None:
     """Two certificates would let one key speak in two roles."""
-    keys.issue(USER, Role.USER, now)
+    keys.issue(USER, Role.USER, NOW)
     with pytest.raises(ConfigurationError, match="certified as user, not as bank"):
-        keys.issue(USER, Role.BANK, now)
+        keys.issue(USER, Role.BANK, NOW)
     with pytest.raises(ConfigurationError, match="certified as user, not as bank"):
-        keys.renew(USER, now, role=Role.BANK, new_key=True)
-    assert keys.renew(USER, now, role=Role.USER) == keys.identity(USER)[1]
-    keys.revoke(USER, now)
-    assert certificates.role_of(keys.issue(USER, Role.BANK, now)) is Role.BANK
+        keys.renew(USER, NOW, role=Role.BANK, new_key=True)
+    assert keys.renew(USER, NOW, role=Role.USER) == keys.identity(USER)[1]
+    keys.revoke(USER, NOW)
+    assert certificates.role_of(keys.issue(USER, Role.BANK, NOW)) is Role.BANK
 
 
-def test_renewal_keeps_the_role(keys: KeyStore, now: Instant) -> None:
-    keys.issue(USER, Role.KEEPER, now)
-    assert certificates.role_of(keys.renew(USER, now)) is Role.KEEPER
-    assert certificates.role_of(keys.renew(USER, now, new_key=True)) is Role.KEEPER
+def test_renewal_keeps_the_role(keys: KeyStore) -> None:
+    keys.issue(USER, Role.KEEPER, NOW)
+    assert certificates.role_of(keys.renew(USER, NOW)) is Role.KEEPER
+    assert certificates.role_of(keys.renew(USER, NOW, new_key=True)) is Role.KEEPER
 
 
 @pytest.mark.parametrize("role", list(Role))
-def test_ed25519_is_for_those_who_sign_no_documents(keys: KeyStore, now: Instant, role: Role) -> None:
+def test_ed25519_is_for_those_who_sign_no_documents(keys: KeyStore, role: Role) -> None:
     if role in {Role.DIRECTORY, Role.KEEPER, Role.ENROLMENT}:
-        certificate = keys.issue(USER, role, now, kind="ed25519")
+        certificate = keys.issue(USER, role, NOW, kind="ed25519")
         assert isinstance(certificate.public_key(), ed25519.Ed25519PublicKey)
-        assert [entry.key_kind for entry in keys.inventory(now)] == ["Ed25519"]
+        assert [entry.key_kind for entry in keys.inventory(NOW)] == ["Ed25519"]
         with pytest.raises(SignatureInvalid, match="cannot sign documents"):
             certificates.check_key(certificate)
     else:
         with pytest.raises(
             ConfigurationError, match=f"for a {role}: .*only directory, enrolment, keeper .*choose p256 or rsa"
         ):
-            keys.issue(USER, role, now, kind="ed25519")
-        keys.issue(USER, role, now)
+            keys.issue(USER, role, NOW, kind="ed25519")
+        keys.issue(USER, role, NOW)
         with pytest.raises(ConfigurationError, match="only directory, enrolment, keeper"):
-            keys.renew(USER, now, kind="ed25519", new_key=True)
+            keys.renew(USER, NOW, kind="ed25519", new_key=True)

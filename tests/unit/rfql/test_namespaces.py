@@ -1,7 +1,5 @@
 """The schemas are found in a checkout and in an installed package, and a package without them says so."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

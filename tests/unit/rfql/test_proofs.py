@@ -1,12 +1,9 @@
 """What is passed on: the bank's vote in a commitment, its payment in a settlement, a resource's failure in a claim."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from forgery import seal_of
 
 from ramp.errors import DocumentError, SealInvalid
 from ramp.model import contents
@@ -16,25 +13,25 @@ from ramp.model.instant import MINUTE, Instant
 from ramp.rfql import codec, documents
 from ramp.rfql.encoded_message import EncodedMessage
 from ramp.runtime.keys.store import KeyStore
-
-USER, RESOURCE, MALLORY, BANK = "alice@localhost", "thunder1@localhost", "mallory@localhost", "bank@localhost"
+from tests.unit.rfql.conftest import BANK, MALLORY, NOW, RESOURCE, USER
+from tests.unit.rfql.forgery import seal_of
 
 
 @pytest.fixture
-def vote(agreement: Agreement, now: Instant) -> contents.FundsReserved:
+def vote(agreement: Agreement) -> contents.FundsReserved:
     lines = (contents.OrderLine("agreement-9", RESOURCE, agreement.cost),)
-    return contents.FundsReserved("order-6", USER, lines, 10 * MINUTE, now + 10 * MINUTE, now)
+    return contents.FundsReserved("order-6", USER, lines, 10 * MINUTE, NOW + 10 * MINUTE, NOW)
 
 
 @pytest.fixture
-def commitment(store: KeyStore, signed: Signed, vote: contents.FundsReserved, now: Instant) -> contents.Commitment:
-    return contents.Commitment(signed, vote, seal_of(store.notary(BANK), Performative.AGREE, USER, vote, now))
+def commitment(store: KeyStore, signed: Signed, vote: contents.FundsReserved) -> contents.Commitment:
+    return contents.Commitment(signed, vote, seal_of(store.notary(BANK), Performative.AGREE, USER, vote, NOW))
 
 
 @pytest.fixture
-def settled(store: KeyStore, countersigned: Signed, now: Instant) -> contents.Settled:
+def settled(store: KeyStore, countersigned: Signed) -> contents.Settled:
     payment = contents.PaymentMade("agreement-9", "transfer-5", 704_000)
-    seal = seal_of(store.notary(BANK), Performative.AGREE, RESOURCE, payment, now)
+    seal = seal_of(store.notary(BANK), Performative.AGREE, RESOURCE, payment, NOW)
     return contents.Settled("agreement-9", "offer-17", countersigned, payment, seal)
 
 
@@ -42,17 +39,17 @@ Pass = Callable[[Performative, str, str, contents.Content], contents.Content]
 
 
 @pytest.fixture
-def passed(store: KeyStore, now: Instant) -> Pass:
+def passed(store: KeyStore) -> Pass:
     """The content as the receiver reads it, sealed by the sender and sent."""
 
     def run(performative: Performative, sender: str, receiver: str, content: contents.Content) -> contents.Content:
-        message = store.notary(sender).seal(Message(performative, sender, receiver, "request-4", content), now)
+        message = store.notary(sender).seal(Message(performative, sender, receiver, "request-4", content), NOW)
         encoded = codec.encode(message)
         return codec.decode(
             EncodedMessage(sender, encoded.body, encoded.metadata, encoded.thread),
             receiver,
             store.notary(receiver),
-            now,
+            NOW,
         ).content
 
     return run
@@ -66,7 +63,7 @@ def test_proofs_are_passed_on_byte_for_byte(
 
 
 def test_commitment_whose_proofs_do_not_hold_is_unverified(
-    passed: Pass, store: KeyStore, commitment: contents.Commitment, signed: Signed, now: Instant
+    passed: Pass, store: KeyStore, commitment: contents.Commitment, signed: Signed
 ) -> None:
     """The user writes the vote itself, changes it, or signs another agreement; the resource can say so to it."""
 
@@ -88,7 +85,7 @@ def test_commitment_whose_proofs_do_not_hold_is_unverified(
     assert "does not begin" in refused(with_text("yes"))[3]
     assert (
         "expected a FundsReserved"
-        in refused(with_text(seal_of(store.notary(BANK), Performative.AGREE, USER, payment(), now).text))[3]
+        in refused(with_text(seal_of(store.notary(BANK), Performative.AGREE, USER, payment(), NOW).text))[3]
     )
     forged = signed.document.replace('cost="704000"', 'cost="1"')
     assert refused(replace(commitment, agreement=replace(signed, document=forged)))[:3] == (
@@ -99,18 +96,16 @@ def test_commitment_whose_proofs_do_not_hold_is_unverified(
     assert refused(replace(commitment, agreement=replace(signed, document="<a")))[:3] == ("agreement", "", "malformed")
 
 
-def test_commitment_without_a_seal_is_not_even_read(
-    store: KeyStore, commitment: contents.Commitment, now: Instant
-) -> None:
+def test_commitment_without_a_seal_is_not_even_read(store: KeyStore, commitment: contents.Commitment) -> None:
     """Else anybody could have signatures verified, and be answered, in a user's name."""
     seal = replace(commitment.vote_seal, text="yes")
     for content in (commitment, replace(commitment, vote_seal=seal)):
         message = Message(Performative.CONFIRM, USER, RESOURCE, "request-4", content)
-        encoded = codec.encode(store.notary(USER).seal(message, now))
+        encoded = codec.encode(store.notary(USER).seal(message, NOW))
         kept = ("version", "performative", "ontology", "language")
         plain = {name: encoded.metadata[name] for name in kept}
         with pytest.raises(SealInvalid, match="Commitment without a seal"):
-            codec.decode(EncodedMessage(USER, encoded.body, plain, "request-4"), RESOURCE, store.notary(RESOURCE), now)
+            codec.decode(EncodedMessage(USER, encoded.body, plain, "request-4"), RESOURCE, store.notary(RESOURCE), NOW)
 
 
 def payment() -> contents.PaymentMade:
@@ -118,20 +113,20 @@ def payment() -> contents.PaymentMade:
 
 
 def test_commitment_of_a_cancellation_is_unverified(
-    passed: Pass, store: KeyStore, commitment: contents.Commitment, cancellation: ContractChange, now: Instant
+    passed: Pass, store: KeyStore, commitment: contents.Commitment, cancellation: ContractChange
 ) -> None:
-    signed = store.notary(USER).sign(Signed(cancellation), now)
+    signed = store.notary(USER).sign(Signed(cancellation), NOW)
     read = passed(Performative.CONFIRM, USER, RESOURCE, replace(commitment, agreement=signed))
     assert isinstance(read, contents.Unverified)
     assert (read.code, "ContractChange" in read.detail) == ("malformed", True)
 
 
 def test_vote_by_somebody_who_is_no_bank_is_unverified(
-    passed: Pass, store: KeyStore, commitment: contents.Commitment, vote: contents.FundsReserved, now: Instant
+    passed: Pass, store: KeyStore, commitment: contents.Commitment, vote: contents.FundsReserved
 ) -> None:
     """Mallory has a user's certificate; nothing she seals is a vote, whatever she calls herself."""
     with pytest.raises(SealInvalid, match="for a FundsReserved: got user, expected bank"):
-        seal_of(store.notary(MALLORY), Performative.AGREE, USER, vote, now)
+        seal_of(store.notary(MALLORY), Performative.AGREE, USER, vote, NOW)
     text = commitment.vote_seal.text.replace("from: bank@localhost", "from: mallory@localhost")
     read = passed(
         Performative.CONFIRM, USER, RESOURCE, replace(commitment, vote_seal=replace(commitment.vote_seal, text=text))
@@ -160,20 +155,16 @@ def test_settlement_with_another_agreement_s_proof_is_refused(
         passed(Performative.INFORM, RESOURCE, USER, replace(settled, **change))  # type: ignore[arg-type]
 
 
-def test_settlement_with_another_payment_is_refused(
-    passed: Pass, store: KeyStore, settled: contents.Settled, now: Instant
-) -> None:
+def test_settlement_with_another_payment_is_refused(passed: Pass, store: KeyStore, settled: contents.Settled) -> None:
     other = replace(payment(), agreement_id="agreement-10")
-    seal = seal_of(store.notary(BANK), Performative.AGREE, RESOURCE, other, now)
+    seal = seal_of(store.notary(BANK), Performative.AGREE, RESOURCE, other, NOW)
     with pytest.raises(DocumentError, match="proof of something else"):
         passed(Performative.INFORM, RESOURCE, USER, replace(settled, payment=other, payment_seal=seal))
 
 
-def test_what_is_passed_on_passes_nothing_on_itself(
-    store: KeyStore, commitment: contents.Commitment, now: Instant
-) -> None:
+def test_what_is_passed_on_passes_nothing_on_itself(store: KeyStore, commitment: contents.Commitment) -> None:
     """A proof within a proof within a proof would have the reader verify for as long as the sender likes."""
-    nested = seal_of(store.notary(USER), Performative.CONFIRM, RESOURCE, commitment, now)
+    nested = seal_of(store.notary(USER), Performative.CONFIRM, RESOURCE, commitment, NOW)
     body = documents.write_content(replace(commitment, vote_seal=nested))
 
     class Counting:
@@ -186,7 +177,7 @@ def test_what_is_passed_on_passes_nothing_on_itself(
             self.opened += 1
             raise AssertionError("not reached")
 
-    read = documents.read_content(body, Counting(), now)
+    read = documents.read_content(body, Counting(), NOW)
     assert isinstance(read, contents.Unverified)
     assert "got a Commitment, expected a FundsReserved" in read.detail
 

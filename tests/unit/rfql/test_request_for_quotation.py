@@ -1,7 +1,5 @@
 """RFQL documents: paper section 5.2's terms, meaning, messages, and all findings at once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Sealed messages: what is sealed arrives and can be kept; whatever else is made of a seal is refused."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,7 +8,6 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from forgery import certificate_for, resealed, text_of
 
 from ramp.errors import CertificateExpired, DocumentError, SealInvalid
 from ramp.model import contents
@@ -26,9 +23,8 @@ from ramp.rfql.signing.certificates import PrivateKey
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.rfql.xml.parser import DOCUMENT_BYTES_MAX
 from ramp.runtime.keys.store import KeyStore
-
-USER, RESOURCE, MALLORY = "alice@localhost", "thunder1@localhost", "mallory@localhost"
-BANK, DIRECTORY, KEEPER = "bank@localhost", "directory@localhost", "keeper@localhost"
+from tests.unit.rfql.conftest import BANK, DIRECTORY, MALLORY, NOW, RESOURCE, USER
+from tests.unit.rfql.forgery import certificate_for, resealed, text_of
 
 
 def granted(sender: str = RESOURCE, receiver: str = USER, conversation_id: str = "request-4") -> Message:
@@ -39,15 +35,15 @@ def granted(sender: str = RESOURCE, receiver: str = USER, conversation_id: str =
 
 
 @pytest.fixture
-def sealed(resource_notary: XmlNotary, now: Instant) -> Message:
-    return resource_notary.seal(granted(), now)
+def sealed(resource_notary: XmlNotary) -> Message:
+    return resource_notary.seal(granted(), NOW)
 
 
 Deliver = Callable[..., Message]
 
 
 @pytest.fixture
-def deliver(user_notary: XmlNotary, now: Instant) -> Deliver:
+def deliver(user_notary: XmlNotary) -> Deliver:
     """What Alice reads of an encoded message, however it has been changed on the way."""
 
     def run(
@@ -56,7 +52,7 @@ def deliver(user_notary: XmlNotary, now: Instant) -> Deliver:
         sender: str = RESOURCE,
         receiver: str = USER,
         body: str | None = None,
-        at: Instant = now,
+        at: Instant = NOW,
         notary: XmlNotary = user_notary,
         **metadata: str,
     ) -> Message:
@@ -72,12 +68,12 @@ def deliver(user_notary: XmlNotary, now: Instant) -> Deliver:
 # What must pass, so that the refusals below mean something
 
 
-def test_sealed_message_arrives_as_it_was_sealed(sealed: Message, deliver: Deliver, now: Instant) -> None:
+def test_sealed_message_arrives_as_it_was_sealed(sealed: Message, deliver: Deliver) -> None:
     encoded = codec.encode(sealed)
     assert encoded.metadata.keys() >= {"signed-at", "signature", "certificate"}
     arrived = deliver(encoded)
     assert arrived == sealed
-    assert arrived.seal == Seal(RESOURCE, Role.RESOURCE, USER, "request-4", now, text_of(sealed))
+    assert arrived.seal == Seal(RESOURCE, Role.RESOURCE, USER, "request-4", NOW, text_of(sealed))
 
 
 def test_sealed_bytes_are_these(sealed: Message, store: KeyStore) -> None:
@@ -98,38 +94,36 @@ def test_sealed_bytes_are_these(sealed: Message, store: KeyStore) -> None:
     key.verify(raw, expected.encode(), ec.ECDSA(hashes.SHA256()))
 
 
-def test_kept_text_is_read_again_by_anybody(sealed: Message, store: KeyStore, now: Instant) -> None:
+def test_kept_text_is_read_again_by_anybody(sealed: Message, store: KeyStore) -> None:
     """Passed on to a third party, hours later: it still says to whom it was said."""
     for reader in (USER, MALLORY, BANK):
-        assert store.notary(reader).open(text_of(sealed), now + HOUR) == sealed
+        assert store.notary(reader).open(text_of(sealed), NOW + HOUR) == sealed
 
 
 @pytest.mark.parametrize("kind", ["p256", "rsa", "ed25519"])
 def test_every_kind_of_key_seals(
-    store: KeyStore, user_notary: XmlNotary, now: Instant, kind: str, tmp_path_factory: pytest.TempPathFactory
+    store: KeyStore, user_notary: XmlNotary, kind: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     market = KeyStore(tmp_path_factory.mktemp(kind))
-    market.create_ca(now)
-    market.issue(DIRECTORY, Role.DIRECTORY, now, kind=kind)
-    market.issue(USER, Role.USER, now)
+    market.create_ca(NOW)
+    market.issue(DIRECTORY, Role.DIRECTORY, NOW, kind=kind)
+    market.issue(USER, Role.USER, NOW)
     message = Message(
         Performative.INFORM, DIRECTORY, USER, "q-1", contents.DirectoryListing("q-1", "resource-trader", ("a@b",))
     )
-    text = text_of(market.notary(DIRECTORY).seal(message, now))
-    opened = market.notary(USER).open(text, now)
+    text = text_of(market.notary(DIRECTORY).seal(message, NOW))
+    opened = market.notary(USER).open(text, NOW)
     assert opened.content == message.content
     with pytest.raises(SealInvalid, match="does not fit the message"):
-        market.notary(USER).open(text.replace('name="a@b"', 'name="a@c"'), now)
+        market.notary(USER).open(text.replace('name="a@b"', 'name="a@c"'), NOW)
     with pytest.raises(SealInvalid, match="not issued by a CA of this market"):
-        user_notary.open(text, now)
+        user_notary.open(text, NOW)
 
 
-def test_slots_that_are_empty_and_text_of_any_kind_are_sealed_too(
-    resource_notary: XmlNotary, deliver: Deliver, now: Instant
-) -> None:
+def test_slots_that_are_empty_and_text_of_any_kind_are_sealed_too(resource_notary: XmlNotary, deliver: Deliver) -> None:
     content = contents.HoldRefused("request-1", "offer-1", RefusalCode.CANCELLED, "signature: ы  certificate:")
     message = Message(Performative.REFUSE, RESOURCE, USER, ": ", content)
-    assert deliver(codec.encode(resource_notary.seal(message, now))).content == content
+    assert deliver(codec.encode(resource_notary.seal(message, NOW))).content == content
 
 
 def test_thread_stands_in_for_the_conversation(sealed: Message, deliver: Deliver) -> None:
@@ -173,10 +167,10 @@ def test_stripped_seal_is_refused(sealed: Message, deliver: Deliver, left_out: s
         deliver(codec.encode(sealed), signature="-", certificate="-", signed_at="-")
 
 
-def test_swapped_seals_are_refused(resource_notary: XmlNotary, sealed: Message, deliver: Deliver, now: Instant) -> None:
+def test_swapped_seals_are_refused(resource_notary: XmlNotary, sealed: Message, deliver: Deliver) -> None:
     """Both genuine, both from the same party to the same party at the same moment."""
     content = contents.HoldGranted("request-4", "offer-18", "thunder1-000124", 120 * SECOND)
-    other = resource_notary.seal(replace(granted(), content=content), now)
+    other = resource_notary.seal(replace(granted(), content=content), NOW)
     deliver(codec.encode(other))
     with pytest.raises(SealInvalid, match="does not fit"):
         deliver(codec.encode(sealed), signature=codec.encode(other).metadata["signature"])
@@ -184,16 +178,16 @@ def test_swapped_seals_are_refused(resource_notary: XmlNotary, sealed: Message, 
         deliver(codec.encode(sealed), body=codec.encode(other).body)
 
 
-def test_own_seal_under_another_s_name_is_refused(store: KeyStore, deliver: Deliver, now: Instant) -> None:
+def test_own_seal_under_another_s_name_is_refused(store: KeyStore, deliver: Deliver) -> None:
     """Mallory is certified by the market; she seals a message that says it is the bank's."""
     key, certificate = store.identity(MALLORY)
     payment = contents.PaymentMade("agreement-9", "transfer-5", 704_000)
     with pytest.raises(SealInvalid, match="may not seal for bank"):
-        store.notary(MALLORY).seal(Message(Performative.AGREE, BANK, USER, "request-4", payment), now)
-    genuine = store.notary(BANK).seal(Message(Performative.AGREE, BANK, USER, "request-4", payment), now)
+        store.notary(MALLORY).seal(Message(Performative.AGREE, BANK, USER, "request-4", payment), NOW)
+    genuine = store.notary(BANK).seal(Message(Performative.AGREE, BANK, USER, "request-4", payment), NOW)
     forged = resealed(text_of(genuine), key, certificate)
     with pytest.raises(SealInvalid, match=r"got 'mallory@localhost', expected the sender 'bank@localhost'"):
-        store.notary(USER).open(forged.text(), now)
+        store.notary(USER).open(forged.text(), NOW)
     encoded = codec.encode(genuine)
     with pytest.raises(SealInvalid, match="does not fit"):
         deliver(encoded, sender=BANK, signature=forged.signature)
@@ -224,18 +218,18 @@ def test_own_seal_under_another_s_name_is_refused(store: KeyStore, deliver: Deli
     ],
 )
 def test_text_that_was_changed_is_refused(
-    sealed: Message, user_notary: XmlNotary, now: Instant, old: str, new: str, reason: str
+    sealed: Message, user_notary: XmlNotary, old: str, new: str, reason: str
 ) -> None:
     attack = text_of(sealed).replace(old, new, 1)
     assert attack != text_of(sealed)
     with pytest.raises(SealInvalid, match=reason):
-        user_notary.open(attack, now)
+        user_notary.open(attack, NOW)
 
 
-def test_signature_is_written_in_one_way_only(resource_notary: XmlNotary, user_notary: XmlNotary, now: Instant) -> None:
+def test_signature_is_written_in_one_way_only(resource_notary: XmlNotary, user_notary: XmlNotary) -> None:
     """The last character of base64 may hold bits that belong to nothing; a text with others would be another text."""
     for _ in range(50):
-        sealed = seals.parse(text_of(resource_notary.seal(granted(), now)))
+        sealed = seals.parse(text_of(resource_notary.seal(granted(), NOW)))
         if sealed.signature.endswith("="):
             break
     stem = sealed.signature.rstrip("=")
@@ -244,79 +238,77 @@ def test_signature_is_written_in_one_way_only(resource_notary: XmlNotary, user_n
     twin = replace(sealed, signature=sealed.signature.replace(stem, stem[:-1] + other))
     assert base64.b64decode(twin.signature) == base64.b64decode(sealed.signature)
     with pytest.raises(SealInvalid, match="not canonical base64"):
-        user_notary.open(twin.text(), now)
+        user_notary.open(twin.text(), NOW)
 
 
-def test_doubled_and_truncated_texts_are_refused(sealed: Message, user_notary: XmlNotary, now: Instant) -> None:
+def test_doubled_and_truncated_texts_are_refused(sealed: Message, user_notary: XmlNotary) -> None:
     text = text_of(sealed)
     for attack in (text + text, text + "\n", text.removesuffix("\n"), text.replace("\n", "\r\n"), "", "\n", " " + text):
         with pytest.raises(SealInvalid):
-            user_notary.open(attack, now)
+            user_notary.open(attack, NOW)
     for end in range(len(text)):
         with pytest.raises(SealInvalid):
-            user_notary.open(text[:end], now)
+            user_notary.open(text[:end], NOW)
 
 
-def test_seal_for_one_document_over_another_is_refused(store: KeyStore, user_notary: XmlNotary, now: Instant) -> None:
+def test_seal_for_one_document_over_another_is_refused(store: KeyStore, user_notary: XmlNotary) -> None:
     """The resource itself seals it, with the wrong name of document: what it is good for would be anybody's guess."""
-    honest = text_of(store.notary(RESOURCE).seal(granted(), now))
+    honest = text_of(store.notary(RESOURCE).seal(granted(), NOW))
     for document in ("HoldCancelled", "", "Hold", "Unverified", "OrderLine"):
         with pytest.raises(SealInvalid, match="covers another document"):
-            user_notary.open(resealed(honest, *store.identity(RESOURCE), document=document).text(), now)
+            user_notary.open(resealed(honest, *store.identity(RESOURCE), document=document).text(), NOW)
 
 
 def test_xml_signature_is_no_seal_and_a_seal_no_xml_signature(
-    store: KeyStore, signed: Signed, sealed: Message, user_notary: XmlNotary, now: Instant
+    store: KeyStore, signed: Signed, sealed: Message, user_notary: XmlNotary
 ) -> None:
     """What an XML signature covers begins with `<`, what a seal covers with `R`; the same key makes both."""
     with pytest.raises(SealInvalid, match="does not begin with"):
-        user_notary.open(signed.document, now)
+        user_notary.open(signed.document, NOW)
     with pytest.raises(DocumentError):
-        user_notary.verify(text_of(sealed), now)
+        user_notary.verify(text_of(sealed), NOW)
     signature = signed.document[signed.document.index("<ds:SignatureValue>") + len("<ds:SignatureValue>") :]
     raw = base64.b64decode(signature[: signature.index("<")])
     forged = replace(seals.parse(text_of(sealed)), signature=seals.pack(raw))
     with pytest.raises(SealInvalid, match="does not fit"):
-        user_notary.open(forged.text(), now)
+        user_notary.open(forged.text(), NOW)
 
 
 # Signers
 
 
 def test_seal_of_a_foreign_authority_is_refused(
-    tmp_path_factory: pytest.TempPathFactory, user_notary: XmlNotary, now: Instant
+    tmp_path_factory: pytest.TempPathFactory, user_notary: XmlNotary
 ) -> None:
     theirs = KeyStore(tmp_path_factory.mktemp("theirs"))
-    theirs.create_ca(now)
-    theirs.issue(RESOURCE, Role.RESOURCE, now)
-    attack = text_of(theirs.notary(RESOURCE).seal(granted(), now))
-    assert theirs.notary(RESOURCE).open(attack, now).content == granted().content
+    theirs.create_ca(NOW)
+    theirs.issue(RESOURCE, Role.RESOURCE, NOW)
+    attack = text_of(theirs.notary(RESOURCE).seal(granted(), NOW))
+    assert theirs.notary(RESOURCE).open(attack, NOW).content == granted().content
     with pytest.raises(SealInvalid, match="not issued by a CA of this market"):
-        user_notary.open(attack, now)
+        user_notary.open(attack, NOW)
 
 
-def test_revoked_expired_and_repinned_signers_are_refused(
-    tmp_path_factory: pytest.TempPathFactory, now: Instant
-) -> None:
+def test_revoked_expired_and_repinned_signers_are_refused(tmp_path_factory: pytest.TempPathFactory) -> None:
     market = KeyStore(tmp_path_factory.mktemp("market"))
-    market.create_ca(now)
+    market.create_ca(NOW)
     for name, role in ((USER, Role.USER), (RESOURCE, Role.RESOURCE), (BANK, Role.BANK)):
-        market.issue(name, role, now, lifetime=30 * DAY)
+        market.issue(name, role, NOW, lifetime=30 * DAY)
     reader = market.notary(USER)
-    text = text_of(market.notary(RESOURCE).seal(granted(), now))
-    assert reader.open(text, now).content == granted().content
+    text = text_of(market.notary(RESOURCE).seal(granted(), NOW))
+    assert reader.open(text, NOW).content == granted().content
     with pytest.raises(SealInvalid, match="expired"):
-        reader.open(text, now + 31 * DAY)
+        reader.open(text, NOW + 31 * DAY)
     with pytest.raises(CertificateExpired):
-        market.notary(RESOURCE).seal(granted(), now + 31 * DAY)
-    market.renew(RESOURCE, now, new_key=True)
+        market.notary(RESOURCE).seal(granted(), NOW + 31 * DAY)
+    market.renew(RESOURCE, NOW, new_key=True)
     with pytest.raises(SealInvalid, match="is on file"):
-        reader.open(text, now)
-    text = text_of(market.notary(RESOURCE).seal(granted(), now))
-    assert reader.open(text, now).content == granted().content
-    market.revoke(RESOURCE, now)
+        reader.open(text, NOW)
+    text = text_of(market.notary(RESOURCE).seal(granted(), NOW))
+    assert reader.open(text, NOW).content == granted().content
+    market.revoke(RESOURCE, NOW)
     with pytest.raises(SealInvalid, match="revoked"):
-        reader.open(text, now)
+        reader.open(text, NOW)
 
 
 def other_notary(store: KeyStore, name: str, key: PrivateKey, certificate: x509.Certificate) -> XmlNotary:
@@ -324,76 +316,72 @@ def other_notary(store: KeyStore, name: str, key: PrivateKey, certificate: x509.
 
 
 @pytest.mark.parametrize("role", [role for role in Role if role is not Role.RESOURCE])
-def test_right_key_in_the_wrong_role_is_refused(store: KeyStore, now: Instant, role: Role) -> None:
+def test_right_key_in_the_wrong_role_is_refused(store: KeyStore, role: Role) -> None:
     """The same name and key; only what the certificate says of it differs. No pin stands in the way."""
     key, _ = store.identity(RESOURCE)
-    certificate = certificate_for(store, key, now, names=(RESOURCE,), roles=(role,))
+    certificate = certificate_for(store, key, NOW, names=(RESOURCE,), roles=(role,))
     notary = other_notary(store, RESOURCE, key, certificate)
     with pytest.raises(SealInvalid, match=f"for a HoldGranted: got {role}, expected resource"):
-        notary.seal(granted(), now)
-    forged = resealed(text_of(store.notary(RESOURCE).seal(granted(), now)), key, certificate).text()
+        notary.seal(granted(), NOW)
+    forged = resealed(text_of(store.notary(RESOURCE).seal(granted(), NOW)), key, certificate).text()
     with pytest.raises(SealInvalid, match=f"for a HoldGranted: got {role}, expected resource"):
-        store.notary(USER).open(forged, now)
+        store.notary(USER).open(forged, NOW)
 
 
 @pytest.mark.parametrize("roles", [(), (Role.BANK, Role.RESOURCE), ("Resource",), ("cashier",)])
-def test_certificate_without_one_role_seals_nothing(store: KeyStore, now: Instant, roles: tuple[str, ...]) -> None:
+def test_certificate_without_one_role_seals_nothing(store: KeyStore, roles: tuple[str, ...]) -> None:
     key, _ = store.identity(RESOURCE)
-    certificate = certificate_for(store, key, now, names=(RESOURCE,), roles=roles)
-    forged = resealed(text_of(store.notary(RESOURCE).seal(granted(), now)), key, certificate).text()
+    certificate = certificate_for(store, key, NOW, names=(RESOURCE,), roles=roles)
+    forged = resealed(text_of(store.notary(RESOURCE).seal(granted(), NOW)), key, certificate).text()
     with pytest.raises(SealInvalid, match="expected one of user, resource, bank, directory, keeper"):
-        store.notary(USER).open(forged, now)
+        store.notary(USER).open(forged, NOW)
 
 
-def test_weak_keys_are_refused(store: KeyStore, now: Instant) -> None:
+def test_weak_keys_are_refused(store: KeyStore) -> None:
     for key, reason in (
         (rsa.generate_private_key(65537, 1024), "RSA key too short: got 1024 bits"),
         (ec.generate_private_key(ec.SECP384R1()), "secp384r1"),
     ):
-        certificate = certificate_for(store, key, now, names=("weak@localhost",), roles=(Role.RESOURCE,))
-        honest = text_of(store.notary(RESOURCE).seal(granted(), now))
+        certificate = certificate_for(store, key, NOW, names=("weak@localhost",), roles=(Role.RESOURCE,))
+        honest = text_of(store.notary(RESOURCE).seal(granted(), NOW))
         forged = resealed(honest, key, certificate, sender="weak@localhost").text()
         with pytest.raises(SealInvalid, match=reason):
-            store.notary(USER).open(forged, now)
+            store.notary(USER).open(forged, NOW)
 
 
 def test_only_certificates_that_have_passed_are_remembered_and_not_without_end(
-    store: KeyStore, now: Instant, monkeypatch: pytest.MonkeyPatch
+    store: KeyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Junk neither fills the memory nor drives others out; beyond the bound each is checked anew, and as strictly."""
     monkeypatch.setattr(trust, "CERTIFICATES_CHECKED_MAX", 2)
     known = trust.Trust(store.ca_certificates())
     key = ec.generate_private_key(ec.SECP256R1())
-    strangers = [certificate_for(store, key, now, roles=()) for _ in range(3)]
+    strangers = [certificate_for(store, key, NOW, roles=()) for _ in range(3)]
     for certificate in strangers:
         with pytest.raises(DocumentError, match="got no role"):
-            known.check(certificate, now)
+            known.check(certificate, NOW)
     for name in (USER, RESOURCE, BANK, MALLORY):
         for _ in range(2):
-            assert known.check(store.identity(name)[1], now).name == name
+            assert known.check(store.identity(name)[1], NOW).name == name
     assert [party.name for party in known._known.values()] == [USER, RESOURCE]
     for name in (USER, MALLORY):
         with pytest.raises(CertificateExpired):
-            known.check(store.identity(name)[1], now + 366 * DAY)
+            known.check(store.identity(name)[1], NOW + 366 * DAY)
 
 
 # Time
 
 
 @pytest.mark.parametrize("by", [-30 * DAY, -HOUR, 30 * DAY, 400 * DAY])
-def test_the_banks_clock_is_read_by_whoever_has_a_wrong_one(
-    store: KeyStore, user_notary: XmlNotary, now: Instant, by: int
-) -> None:
+def test_the_banks_clock_is_read_by_whoever_has_a_wrong_one(store: KeyStore, user_notary: XmlNotary, by: int) -> None:
     """Its word on the time is judged by the time that it states, also where no certificate of the market held yet."""
-    reading = contents.ClockReading("clock-1", now)
-    sealed = store.notary(BANK).seal(Message(Performative.INFORM, BANK, USER, "c-1", reading), now)
-    assert user_notary.open(text_of(sealed), now + by).content == reading
+    reading = contents.ClockReading("clock-1", NOW)
+    sealed = store.notary(BANK).seal(Message(Performative.INFORM, BANK, USER, "c-1", reading), NOW)
+    assert user_notary.open(text_of(sealed), NOW + by).content == reading
 
 
-def test_old_and_future_seals_are_refused(
-    resource_notary: XmlNotary, deliver: Deliver, user_notary: XmlNotary, now: Instant
-) -> None:
-    later = now + HOUR
+def test_old_and_future_seals_are_refused(resource_notary: XmlNotary, deliver: Deliver, user_notary: XmlNotary) -> None:
+    later = NOW + HOUR
     sealed = resource_notary.seal(granted(), later)
     encoded = codec.encode(sealed)
     assert deliver(encoded, at=later + 10 * MINUTE) == sealed
@@ -412,17 +400,17 @@ def test_old_and_future_seals_are_refused(
 @pytest.mark.parametrize("slot", ["conversation_id", "reply_with", "in_reply_to", "receiver"])
 @pytest.mark.parametrize("character", "\n\r\x85\u2028\u2029\x0b\x00\x1b\x9b\u202e\u200b")
 def test_slots_with_line_breaks_or_hidden_characters_are_refused(
-    resource_notary: XmlNotary, deliver: Deliver, sealed: Message, now: Instant, slot: str, character: str
+    resource_notary: XmlNotary, deliver: Deliver, sealed: Message, slot: str, character: str
 ) -> None:
     value = f"a{character}to: bank@localhost"
     with pytest.raises(SealInvalid, match="must be one line of printable characters"):
-        resource_notary.seal(replace(granted(), **{slot: value}), now)
+        resource_notary.seal(replace(granted(), **{slot: value}), NOW)
     with pytest.raises(SealInvalid, match="must be one line of printable characters"):
         deliver(codec.encode(sealed), **{slot: value})
 
 
 def test_sizes_are_checked_before_anything_is_read(
-    resource_notary: XmlNotary, user_notary: XmlNotary, sealed: Message, deliver: Deliver, now: Instant
+    resource_notary: XmlNotary, user_notary: XmlNotary, sealed: Message, deliver: Deliver
 ) -> None:
     encoded = codec.encode(sealed)
     with pytest.raises(SealInvalid, match=r"signature too long: got \d+ characters"):
@@ -434,9 +422,9 @@ def test_sizes_are_checked_before_anything_is_read(
     with pytest.raises(DocumentError):
         deliver(encoded, body=encoded.body + " " * DOCUMENT_BYTES_MAX)
     with pytest.raises(DocumentError):
-        user_notary.open(text_of(sealed).replace("<HoldGranted", " " * seals.TEXT_BYTES_MAX + "<HoldGranted"), now)
+        user_notary.open(text_of(sealed).replace("<HoldGranted", " " * seals.TEXT_BYTES_MAX + "<HoldGranted"), NOW)
     with pytest.raises(DocumentError, match=f"HoldGranted of {granted().conversation_id}: "):
-        resource_notary.seal(replace(granted(), content=contents.HoldGranted("x" * 90_001, "o", "r", 0)), now)
+        resource_notary.seal(replace(granted(), content=contents.HoldGranted("x" * 90_001, "o", "r", 0)), NOW)
 
 
 def test_seal_of_a_message_that_was_changed_is_not_sent(sealed: Message) -> None:
@@ -452,12 +440,12 @@ def test_seal_of_a_message_that_was_changed_is_not_sent(sealed: Message) -> None
 
 
 def test_offers_may_be_sealed_and_are_then_checked(
-    resource_notary: XmlNotary, user_notary: XmlNotary, deliver: Deliver, now: Instant
+    resource_notary: XmlNotary, user_notary: XmlNotary, deliver: Deliver
 ) -> None:
     proposal = contents.Proposal("request-4", 1)
     message = Message(Performative.REFUSE, RESOURCE, USER, "request-4", proposal)
     assert deliver(codec.encode(message)).seal is None
-    sealed = resource_notary.seal(message, now)
+    sealed = resource_notary.seal(message, NOW)
     assert deliver(codec.encode(sealed)) == sealed
     with pytest.raises(SealInvalid, match="does not fit"):
         deliver(codec.encode(sealed), body=codec.encode(sealed).body.replace('"1"', '"2"'))
@@ -467,6 +455,6 @@ def test_offers_may_be_sealed_and_are_then_checked(
             EncodedMessage(RESOURCE, plain.body, plain.metadata, plain.thread),
             USER,
             user_notary,
-            now,
+            NOW,
             sealed=SEALED | OFFERS,
         )

@@ -4,8 +4,6 @@ Where practical it also shows that a naive verifier (signxml with its defaults, 
 would have been taken in. Sources: McIntosh and Austel 2005 (signature wrapping), the W3C's XML Signature Best
 Practices 2013, and the project's measurements of signxml."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,17 +11,17 @@ from dataclasses import replace
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from forgery import EXCLUSIVE, USER, certificate_for, naive_cost, sign_with
 from lxml import etree
 from signxml import DigestAlgorithm, SignatureConfiguration, SignatureMethod, XMLSigner, XMLVerifier
 
 from ramp.errors import DocumentError, SignatureInvalid
 from ramp.model.agreement import Agreement, Signed
-from ramp.model.instant import Instant
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.rfql.signing.signature import sign_text
 from ramp.rfql.xml.parser import DOCUMENT_BYTES_MAX
 from ramp.runtime.keys.store import KeyStore
+from tests.unit.rfql.conftest import NOW, USER
+from tests.unit.rfql.forgery import EXCLUSIVE, certificate_for, naive_cost, sign_with
 
 Refused = Callable[[str, type[Exception], str], None]
 
@@ -66,11 +64,11 @@ def test_two_signatures_side_by_side_are_refused(refused: Refused, signed: Signe
 
 
 def test_comment_inside_a_value_is_refused(
-    refused: Refused, user_notary: XmlNotary, store: KeyStore, agreement: Agreement, now: Instant
+    refused: Refused, user_notary: XmlNotary, store: KeyStore, agreement: Agreement
 ) -> None:
     """Canonicalisation drops comments, so the signature holds; a naive reader stops at the comment and reads 6."""
     unit = replace(agreement.request, os_version="6.12")
-    document = user_notary.sign(Signed(replace(agreement, request=unit)), now).document
+    document = user_notary.sign(Signed(replace(agreement, request=unit)), NOW).document
     attack = document.replace("6.12", "6<!-- -->.12")
     assert naive_cost(attack, store.identity(USER)[1]) == "704000"  # the signature holds
     version = etree.fromstring(attack.encode()).find(".//{*}OSVersion")
@@ -146,12 +144,12 @@ def test_other_canonicalisations_are_refused(
     refused(attack, SignatureInvalid, reason)
 
 
-def test_weak_keys_are_refused(refused: Refused, store: KeyStore, body: str, now: Instant) -> None:
+def test_weak_keys_are_refused(refused: Refused, store: KeyStore, body: str) -> None:
     short = rsa.generate_private_key(65537, 1024)
-    attack = sign_with(body, short, certificate_for(store, short, now), SignatureMethod.RSA_SHA256)
+    attack = sign_with(body, short, certificate_for(store, short, NOW), SignatureMethod.RSA_SHA256)
     refused(attack, SignatureInvalid, "RSA key too short: got 1024 bits")
     other = ec.generate_private_key(ec.SECP192R1())
-    attack = sign_with(body, other, certificate_for(store, other, now))
+    attack = sign_with(body, other, certificate_for(store, other, NOW))
     refused(attack, SignatureInvalid, "secp192r1")
 
 

@@ -1,14 +1,11 @@
 """Signed documents whose content was changed, or is not what it says; first genuine ones, which must pass."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from forgery import MALLORY, RESOURCE, USER, certificate_for, naive_cost
 from signxml import SignatureConfiguration, XMLVerifier
 
 from ramp.errors import (
@@ -19,7 +16,7 @@ from ramp.errors import (
 )
 from ramp.model import instant
 from ramp.model.agreement import Agreement, ContractChange, Signed, end_of
-from ramp.model.instant import DAY, HOUR, SECOND, Instant
+from ramp.model.instant import DAY, HOUR, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
 from ramp.rfql import documents
@@ -27,6 +24,8 @@ from ramp.rfql.signing.notary import XmlNotary
 from ramp.rfql.signing.signature import sign_text
 from ramp.runtime.keys import issuing
 from ramp.runtime.keys.store import KeyStore
+from tests.unit.rfql.conftest import MALLORY, NOW, RESOURCE, USER
+from tests.unit.rfql.forgery import certificate_for, naive_cost
 
 Refused = Callable[[str, type[Exception], str], None]
 
@@ -34,54 +33,50 @@ Refused = Callable[[str, type[Exception], str], None]
 
 
 def test_genuine_documents_are_accepted(
-    verifier: XmlNotary, signed: Signed, countersigned: Signed, agreement: Agreement, now: Instant
+    verifier: XmlNotary, signed: Signed, countersigned: Signed, agreement: Agreement
 ) -> None:
-    assert verifier.verify(signed.document, now) == Signed(agreement, (USER,), signed.document)
-    assert verifier.verify(countersigned.document, now) == Signed(agreement, (USER, RESOURCE), countersigned.document)
+    assert verifier.verify(signed.document, NOW) == Signed(agreement, (USER,), signed.document)
+    assert verifier.verify(countersigned.document, NOW) == Signed(agreement, (USER, RESOURCE), countersigned.document)
 
 
 def test_genuine_cancellation_is_accepted(
-    verifier: XmlNotary,
-    user_notary: XmlNotary,
-    resource_notary: XmlNotary,
-    cancellation: ContractChange,
-    now: Instant,
+    verifier: XmlNotary, user_notary: XmlNotary, resource_notary: XmlNotary, cancellation: ContractChange
 ) -> None:
-    once = user_notary.sign(Signed(cancellation), now)
-    twice = resource_notary.sign(once, now)
-    assert verifier.verify(once.document, now).signers == (USER,)
-    assert verifier.verify(twice.document, now).signers == (USER, RESOURCE)
+    once = user_notary.sign(Signed(cancellation), NOW)
+    twice = resource_notary.sign(once, NOW)
+    assert verifier.verify(once.document, NOW).signers == (USER,)
+    assert verifier.verify(twice.document, NOW).signers == (USER, RESOURCE)
 
 
-def test_rsa_signature_is_accepted(verifier: XmlNotary, store: KeyStore, body: str, now: Instant) -> None:
+def test_rsa_signature_is_accepted(verifier: XmlNotary, store: KeyStore, body: str) -> None:
     key = rsa.generate_private_key(65537, 2048)
-    document = sign_text(body, key, certificate_for(store, key, now))
+    document = sign_text(body, key, certificate_for(store, key, NOW))
     assert "rsa-sha256" in document
-    assert verifier.verify(document, now).signers == (USER,)
+    assert verifier.verify(document, NOW).signers == (USER,)
 
 
 # Changed content
 
 
 def test_changed_inner_agreement_under_a_fresh_countersignature_is_refused(
-    refused: Refused, store: KeyStore, signed: Signed, agreement: Agreement, now: Instant
+    refused: Refused, store: KeyStore, signed: Signed, agreement: Agreement
 ) -> None:
     """The resource raises the price after the user has signed, and signs the whole itself."""
     raised = signed.document.replace('cost="704000"', 'cost="7040000"').replace('cpuHourCost="55"', 'cpuHourCost="550"')
-    attack = sign_text(documents.wrap(raised, agreement, now), *store.identity(RESOURCE))
+    attack = sign_text(documents.wrap(raised, agreement, NOW), *store.identity(RESOURCE))
     assert naive_cost(signed.document, store.identity(USER)[1]) == "704000"
     XMLVerifier().verify(  # the outer signature is perfectly good
         attack.encode(),
         x509_cert=store.identity(RESOURCE)[1],
-        expect_config=SignatureConfiguration(location="./", verification_time=instant.to_datetime(now)),
+        expect_config=SignatureConfiguration(location="./", verification_time=instant.to_datetime(NOW)),
     )
     refused(attack, SignatureInvalid, "does not verify")
 
 
 def test_signature_of_another_agreement_is_refused(
-    refused: Refused, user_notary: XmlNotary, signed: Signed, agreement: Agreement, now: Instant
+    refused: Refused, user_notary: XmlNotary, signed: Signed, agreement: Agreement
 ) -> None:
-    other = user_notary.sign(Signed(replace(agreement, agreement_id="agreement-10")), now)
+    other = user_notary.sign(Signed(replace(agreement, agreement_id="agreement-10")), NOW)
     signature = signed.document[signed.document.index("<ds:Signature") :]
     attack = other.document[: other.document.index("<ds:Signature")] + signature
     assert "agreement-10" in attack
@@ -118,9 +113,9 @@ def contradictory(agreement: Agreement, which: str) -> Agreement:
     ],
 )
 def test_contradictory_agreement_is_refused_though_signed(
-    refused: Refused, user_notary: XmlNotary, agreement: Agreement, now: Instant, which: str, reason: str
+    refused: Refused, user_notary: XmlNotary, agreement: Agreement, which: str, reason: str
 ) -> None:
-    attack = user_notary.sign(Signed(contradictory(agreement, which)), now).document
+    attack = user_notary.sign(Signed(contradictory(agreement, which)), NOW).document
     refused(attack, DocumentError, reason)
 
 
@@ -133,16 +128,9 @@ def test_contradictory_agreement_is_refused_though_signed(
     ],
 )
 def test_document_outside_the_schema_is_refused_though_signed(
-    refused: Refused,
-    store: KeyStore,
-    signed: Signed,
-    agreement: Agreement,
-    now: Instant,
-    old: str,
-    new: str,
-    reason: str,
+    refused: Refused, store: KeyStore, signed: Signed, agreement: Agreement, old: str, new: str, reason: str
 ) -> None:
-    wrapped = documents.wrap(signed.document, agreement, now)
+    wrapped = documents.wrap(signed.document, agreement, NOW)
     assert old in wrapped
     attack = sign_text(wrapped.replace(old, new, 1), *store.identity(RESOURCE))
     refused(attack, DocumentError, reason)
@@ -161,94 +149,88 @@ def test_another_party_s_signature_is_refused(refused: Refused, store: KeyStore,
 
 
 def test_countersignature_by_the_user_is_refused(
-    refused: Refused, store: KeyStore, signed: Signed, agreement: Agreement, now: Instant
+    refused: Refused, store: KeyStore, signed: Signed, agreement: Agreement
 ) -> None:
-    attack = sign_text(documents.wrap(signed.document, agreement, now), *store.identity(USER))
+    attack = sign_text(documents.wrap(signed.document, agreement, NOW), *store.identity(USER))
     refused(attack, SignerUnknown, r"got 'alice@localhost', expected 'thunder1@localhost'")
 
 
 def test_resource_s_signature_over_another_party_s_is_refused(
-    refused: Refused, store: KeyStore, body: str, agreement: Agreement, now: Instant
+    refused: Refused, store: KeyStore, body: str, agreement: Agreement
 ) -> None:
     """The resource and Mallory, both of this market, charge Alice together."""
     inner = sign_text(body, *store.identity(MALLORY))
-    attack = sign_text(documents.wrap(inner, agreement, now), *store.identity(RESOURCE))
+    attack = sign_text(documents.wrap(inner, agreement, NOW), *store.identity(RESOURCE))
     refused(attack, SignerUnknown, r"got 'mallory@localhost', expected 'alice@localhost'")
 
 
 def test_countersignature_without_the_user_s_is_refused(
-    refused: Refused, store: KeyStore, body: str, agreement: Agreement, now: Instant
+    refused: Refused, store: KeyStore, body: str, agreement: Agreement
 ) -> None:
-    attack = sign_text(documents.wrap(body, agreement, now), *store.identity(RESOURCE))
+    attack = sign_text(documents.wrap(body, agreement, NOW), *store.identity(RESOURCE))
     refused(attack, SignatureInvalid, "signatures: got 1, expected 2")
 
 
-def test_another_market_s_ca_is_refused(
-    refused: Refused, tmp_path_factory: pytest.TempPathFactory, body: str, now: Instant
-) -> None:
+def test_another_market_s_ca_is_refused(refused: Refused, tmp_path_factory: pytest.TempPathFactory, body: str) -> None:
     """An attacker's own CA issues a certificate for Alice."""
     theirs = KeyStore(tmp_path_factory.mktemp("theirs"))
-    theirs.create_ca(now)
-    theirs.issue(USER, Role.USER, now)
+    theirs.create_ca(NOW)
+    theirs.issue(USER, Role.USER, NOW)
     attack = sign_text(body, *theirs.identity(USER))
     assert naive_cost(attack, theirs.identity(USER)[1]) == "704000"
     refused(attack, SignerUnknown, "not issued by a CA of this market")
 
 
-def test_forged_issuer_name_is_refused(refused: Refused, store: KeyStore, body: str, now: Instant) -> None:
+def test_forged_issuer_name_is_refused(refused: Refused, store: KeyStore, body: str) -> None:
     """The attacker's CA bears the market CA's name; only its signature differs."""
     ca = store.ca_certificates()[0]
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.SubjectAlternativeName([x509.UniformResourceIdentifier(f"xmpp:{USER}")])
     issuer, usage = (key, ca.subject), issuing.key_usage(issues=False)
-    forged = issuing.issued(ca.subject, key.public_key(), issuer, now - DAY, now + DAY, usage, name)
+    forged = issuing.issued(ca.subject, key.public_key(), issuer, NOW - DAY, NOW + DAY, usage, name)
     assert forged.issuer == ca.subject
     refused(sign_text(body, key, forged), SignerUnknown, "not issued by a CA of this market")
 
 
-def test_key_other_than_the_pinned_one_is_refused(
-    verifier: XmlNotary, store: KeyStore, body: str, now: Instant
-) -> None:
+def test_key_other_than_the_pinned_one_is_refused(verifier: XmlNotary, store: KeyStore, body: str) -> None:
     """The CA was tricked into a second certificate for Alice; the bank has her first key on file."""
     key = ec.generate_private_key(ec.SECP256R1())
-    attack = sign_text(body, key, certificate_for(store, key, now))
-    assert verifier.verify(attack, now).signers == (USER,)  # without pins the CA's word is enough
+    attack = sign_text(body, key, certificate_for(store, key, NOW))
+    assert verifier.verify(attack, NOW).signers == (USER,)  # without pins the CA's word is enough
     with pytest.raises(SignerUnknown, match="is on file"):
-        store.notary(RESOURCE).verify(attack, now)
+        store.notary(RESOURCE).verify(attack, NOW)
 
 
 def test_renewed_certificate_of_the_same_key_fits_the_pin(
-    store: KeyStore, body: str, resource_notary: XmlNotary, now: Instant
+    store: KeyStore, body: str, resource_notary: XmlNotary
 ) -> None:
     key, _ = store.identity(USER)
-    renewed = certificate_for(store, key, now)
-    assert resource_notary.verify(sign_text(body, key, renewed), now).signers == (USER,)
+    renewed = certificate_for(store, key, NOW)
+    assert resource_notary.verify(sign_text(body, key, renewed), NOW).signers == (USER,)
 
 
 @pytest.mark.parametrize(("shift", "reason"), [(2 * DAY, "expired"), (-2 * DAY, "holds only from")])
 def test_certificate_out_of_its_time_is_refused(
-    verifier: XmlNotary, store: KeyStore, body: str, now: Instant, shift: int, reason: str
+    verifier: XmlNotary, store: KeyStore, body: str, shift: int, reason: str
 ) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
-    attack = sign_text(body, key, certificate_for(store, key, now))
-    assert verifier.verify(attack, now).signers == (USER,)
+    attack = sign_text(body, key, certificate_for(store, key, NOW))
+    assert verifier.verify(attack, NOW).signers == (USER,)
     with pytest.raises(CertificateExpired, match=reason):
-        verifier.verify(attack, now + shift)
+        verifier.verify(attack, NOW + shift)
 
 
-def test_revoked_certificate_is_refused(
-    tmp_path_factory: pytest.TempPathFactory, agreement: Agreement, now: Instant
-) -> None:
+def test_revoked_certificate_is_refused(tmp_path_factory: pytest.TempPathFactory, agreement: Agreement) -> None:
     keys = KeyStore(tmp_path_factory.mktemp("revoked"))
-    keys.create_ca(now)
+    keys.create_ca(NOW)
     for name, role in ((USER, Role.USER), (RESOURCE, Role.RESOURCE)):
-        keys.issue(name, role, now)
-    document = keys.notary(USER).sign(Signed(agreement), now).document
+        keys.issue(name, role, NOW)
+    document = keys.notary(USER).sign(Signed(agreement), NOW).document
     bank = keys.notary(RESOURCE)
-    assert bank.verify(document, now).signers == (USER,)
-    keys.revoke(USER, now + HOUR, "laptop stolen")
+    assert bank.verify(document, NOW).signers == (USER,)
+    keys.revoke(USER, NOW + HOUR, "laptop stolen")
     with pytest.raises(SignerUnknown, match="revoked"):
-        bank.verify(document, now + HOUR + SECOND)
+        bank.verify(document, NOW + HOUR + SECOND)
 
 
 @pytest.mark.parametrize(
@@ -266,31 +248,31 @@ def test_revoked_certificate_is_refused(
     ],
 )
 def test_certificate_for_another_purpose_is_refused(
-    refused: Refused, store: KeyStore, body: str, now: Instant, options: dict[str, object], reason: str
+    refused: Refused, store: KeyStore, body: str, options: dict[str, object], reason: str
 ) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
-    certificate = certificate_for(store, key, now, **options)  # type: ignore[arg-type]
+    certificate = certificate_for(store, key, NOW, **options)  # type: ignore[arg-type]
     refused(sign_text(body, key, certificate), SignerUnknown, reason)
 
 
 @pytest.mark.parametrize("role", [Role.USER, Role.BANK, Role.DIRECTORY, Role.KEEPER])
 def test_countersignature_in_the_wrong_role_is_refused(
-    refused: Refused, store: KeyStore, signed: Signed, agreement: Agreement, now: Instant, role: Role
+    refused: Refused, store: KeyStore, signed: Signed, agreement: Agreement, role: Role
 ) -> None:
     """The right key under the right name, certified as something else."""
     key, _ = store.identity(RESOURCE)
-    certificate = certificate_for(store, key, now, names=(RESOURCE,), roles=(role,))
-    attack = sign_text(documents.wrap(signed.document, agreement, now), key, certificate)
+    certificate = certificate_for(store, key, NOW, names=(RESOURCE,), roles=(role,))
+    attack = sign_text(documents.wrap(signed.document, agreement, NOW), key, certificate)
     refused(attack, SignerUnknown, f"got role {role}, expected resource")
 
 
 def test_cancellation_in_the_wrong_role_is_refused(
-    verifier: XmlNotary, refused: Refused, store: KeyStore, cancellation: ContractChange, now: Instant
+    verifier: XmlNotary, refused: Refused, store: KeyStore, cancellation: ContractChange
 ) -> None:
     key, _ = store.identity(USER)
     body = documents.write_body(cancellation)
-    assert verifier.verify(sign_text(body, key, certificate_for(store, key, now)), now).signers == (USER,)
-    attack = sign_text(body, key, certificate_for(store, key, now, roles=(Role.RESOURCE,)))
+    assert verifier.verify(sign_text(body, key, certificate_for(store, key, NOW)), NOW).signers == (USER,)
+    attack = sign_text(body, key, certificate_for(store, key, NOW, roles=(Role.RESOURCE,)))
     refused(attack, SignerUnknown, "got role resource, expected user")
 
 
@@ -298,14 +280,14 @@ def test_cancellation_in_the_wrong_role_is_refused(
 
 
 def test_notary_signs_only_in_its_own_name(
-    resource_notary: XmlNotary, user_notary: XmlNotary, agreement: Agreement, countersigned: Signed, now: Instant
+    resource_notary: XmlNotary, user_notary: XmlNotary, agreement: Agreement, countersigned: Signed
 ) -> None:
     with pytest.raises(SignatureInvalid, match="may not sign for alice"):
-        resource_notary.sign(Signed(agreement), now)
+        resource_notary.sign(Signed(agreement), NOW)
     with pytest.raises(SignatureInvalid, match="no further signature"):
-        user_notary.sign(countersigned, now)
+        user_notary.sign(countersigned, NOW)
     with pytest.raises(SignatureInvalid, match="may not sign for thunder1"):
-        user_notary.sign(user_notary.sign(Signed(agreement), now), now)
+        user_notary.sign(user_notary.sign(Signed(agreement), NOW), NOW)
 
 
 def test_a_resource_alone_signs_that_it_has_failed(
@@ -315,29 +297,26 @@ def test_a_resource_alone_signs_that_it_has_failed(
     refused: Refused,
     store: KeyStore,
     agreement: Agreement,
-    now: Instant,
 ) -> None:
-    failure = end_of(agreement, "it burns", now, RefusalCode.PLUGIN_FAILED)
-    signed = resource_notary.sign(Signed(failure), now)
-    assert verifier.verify(signed.document, now) == signed
+    failure = end_of(agreement, "it burns", NOW, RefusalCode.PLUGIN_FAILED)
+    signed = resource_notary.sign(Signed(failure), NOW)
+    assert verifier.verify(signed.document, NOW) == signed
     assert (signed.body, signed.signers, signed.next_signer) == (failure, (RESOURCE,), "")
     with pytest.raises(SignatureInvalid, match=f"may not sign for {RESOURCE}"):
-        user_notary.sign(Signed(failure), now)
+        user_notary.sign(Signed(failure), NOW)
     with pytest.raises(SignatureInvalid, match="no further signature"):
-        user_notary.sign(signed, now)
+        user_notary.sign(signed, NOW)
     by_user = sign_text(documents.write_body(failure), *store.identity(USER))
     refused(by_user, SignerUnknown, f"got '{USER}', expected '{RESOURCE}'")
-    wrapped = sign_text(documents.wrap(by_user, failure, now), *store.identity(RESOURCE))
+    wrapped = sign_text(documents.wrap(by_user, failure, NOW), *store.identity(RESOURCE))
     refused(wrapped, DocumentError, "alone signs that it has failed")
-    cancellation = sign_text(documents.write_body(end_of(agreement, "it burns", now)), *store.identity(RESOURCE))
+    cancellation = sign_text(documents.write_body(end_of(agreement, "it burns", NOW)), *store.identity(RESOURCE))
     refused(cancellation, SignerUnknown, f"got '{RESOURCE}', expected '{USER}'")
 
 
-def test_notary_does_not_sign_with_an_expired_certificate(
-    user_notary: XmlNotary, agreement: Agreement, now: Instant
-) -> None:
+def test_notary_does_not_sign_with_an_expired_certificate(user_notary: XmlNotary, agreement: Agreement) -> None:
     with pytest.raises(CertificateExpired, match="expired"):
-        user_notary.sign(Signed(agreement), now + 366 * DAY)
+        user_notary.sign(Signed(agreement), NOW + 366 * DAY)
 
 
 def test_notary_refuses_another_party_s_certificate_or_key(store: KeyStore) -> None:

@@ -1,13 +1,10 @@
 """Offline check of agreement files: what it lists, what it refuses, what it only warns about."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from forgery import certificate_for, resealed, seal_of
 
 from ramp.errors import DocumentError
 from ramp.model import contents
@@ -20,13 +17,13 @@ from ramp.rfql.signing.notary import XmlNotary
 from ramp.rfql.signing.signature import sign_text
 from ramp.rfql.signing.verification import FileReport, verify_file
 from ramp.runtime.keys.store import KeyStore
-
-BANK = "bank@localhost"
+from tests.unit.rfql.conftest import BANK, NOW
+from tests.unit.rfql.forgery import certificate_for, resealed, seal_of
 
 
 @pytest.fixture
-def check(tmp_path: Path, store: KeyStore, now: Instant):
-    def run(document: str, at: Instant = now) -> FileReport:
+def check(tmp_path: Path, store: KeyStore):
+    def run(document: str, at: Instant = NOW) -> FileReport:
         path = tmp_path / "agreement.xml"
         path.write_text(document, "utf-8")
         return verify_file(path, store.ca_certificates(), at, revoked=store.is_revoked)
@@ -35,18 +32,18 @@ def check(tmp_path: Path, store: KeyStore, now: Instant):
 
 
 @pytest.fixture
-def both_signed(user_notary: XmlNotary, resource_notary: XmlNotary, now: Instant) -> Callable[[Agreement], str]:
+def both_signed(user_notary: XmlNotary, resource_notary: XmlNotary) -> Callable[[Agreement], str]:
     """The document of an agreement with both signatures."""
-    return lambda agreement: resource_notary.sign(user_notary.sign(Signed(agreement), now), now).document
+    return lambda agreement: resource_notary.sign(user_notary.sign(Signed(agreement), NOW), NOW).document
 
 
-def test_report_of_a_genuine_agreement(check, countersigned: Signed, agreement: Agreement, now: Instant) -> None:
+def test_report_of_a_genuine_agreement(check, countersigned: Signed, agreement: Agreement) -> None:
     report = check(countersigned.document + "\n")
     assert report.holds
     assert report.agreement == agreement
     assert [(s.signer, s.signed_at) for s in report.signatures] == [
-        ("alice@localhost", now),
-        ("thunder1@localhost", now + SECOND),
+        ("alice@localhost", NOW),
+        ("thunder1@localhost", NOW + SECOND),
     ]
     assert report.warnings == ()
     listed = "\n".join(report.passed)
@@ -65,8 +62,8 @@ def test_report_of_a_genuine_agreement(check, countersigned: Signed, agreement: 
     assert told["signatures"][0]["signed_at"] == "2026-11-21T08:00:00Z"
 
 
-def test_expiry_since_is_a_warning(check, countersigned: Signed, now: Instant) -> None:
-    report = check(countersigned.document, now + 400 * DAY)
+def test_expiry_since_is_a_warning(check, countersigned: Signed) -> None:
+    report = check(countersigned.document, NOW + 400 * DAY)
     assert report.holds
     assert [warning.split(" has")[0] for warning in report.warnings] == [
         "certificate of alice@localhost",
@@ -74,20 +71,18 @@ def test_expiry_since_is_a_warning(check, countersigned: Signed, now: Instant) -
     ]
 
 
-def test_expiry_before_is_a_failure(
-    check, both_signed: Callable[[Agreement], str], agreement: Agreement, now: Instant
-) -> None:
+def test_expiry_before_is_a_failure(check, both_signed: Callable[[Agreement], str], agreement: Agreement) -> None:
     """Issued, as it says, a year after the certificates had ended."""
-    late = replace(agreement, issued_at=now + 700 * DAY, valid_until=now + 701 * DAY)
+    late = replace(agreement, issued_at=NOW + 700 * DAY, valid_until=NOW + 701 * DAY)
     report = check(both_signed(late))
     assert not report.holds
     assert "expired" in report.failure
 
 
 def test_countersignature_after_expiry_is_a_failure(
-    check, countersigned: Signed, store: KeyStore, signed: Signed, agreement: Agreement, now: Instant
+    check, countersigned: Signed, store: KeyStore, signed: Signed, agreement: Agreement
 ) -> None:
-    late = sign_text(documents.wrap(signed.document, agreement, now + 366 * DAY), *store.identity("thunder1@localhost"))
+    late = sign_text(documents.wrap(signed.document, agreement, NOW + 366 * DAY), *store.identity("thunder1@localhost"))
     report = check(late)
     assert "expired" in report.failure
     assert "signed by both parties" in report.passed
@@ -135,9 +130,9 @@ def test_other_files_are_bad_input(check, text: str, said: str) -> None:
 
 
 def test_report_of_a_cancellation(
-    check, user_notary: XmlNotary, resource_notary: XmlNotary, cancellation: ContractChange, now: Instant
+    check, user_notary: XmlNotary, resource_notary: XmlNotary, cancellation: ContractChange
 ) -> None:
-    once = user_notary.sign(Signed(cancellation), now)
+    once = user_notary.sign(Signed(cancellation), NOW)
     report = check(once.document)
     assert (report.holds, report.kind, report.cancellation, report.agreement) == (
         True,
@@ -146,7 +141,7 @@ def test_report_of_a_cancellation(
         None,
     )
     assert report.warnings == ("thunder1@localhost has not countersigned it",)
-    report = check(resource_notary.sign(once, now + SECOND).document)
+    report = check(resource_notary.sign(once, NOW + SECOND).document)
     assert (report.holds, report.warnings) == (True, ())
     assert [signature.role for signature in report.signatures] == [Role.USER, Role.RESOURCE]
     assert "thunder1@localhost is the party that the document names, certified as resource" in report.passed
@@ -158,13 +153,13 @@ def test_report_of_a_cancellation(
 
 
 @pytest.fixture
-def payment_text(store: KeyStore, now: Instant) -> str:
+def payment_text(store: KeyStore) -> str:
     content = contents.PaymentMade("agreement-9", "transfer-5", 704_000)
     notary = store.notary(BANK)
-    return seal_of(notary, Performative.AGREE, "thunder1@localhost", content, now, "agreement-9-1").text
+    return seal_of(notary, Performative.AGREE, "thunder1@localhost", content, NOW, "agreement-9-1").text
 
 
-def test_report_of_a_sealed_message(check, payment_text: str, now: Instant) -> None:
+def test_report_of_a_sealed_message(check, payment_text: str) -> None:
     report = check(payment_text)
     assert (report.holds, report.kind, report.agreement, report.warnings) == (True, "sealed message", None, ())
     told = report.as_dict()
@@ -187,11 +182,11 @@ def test_report_of_a_sealed_message(check, payment_text: str, now: Instant) -> N
         assert part in listed
 
 
-def test_sealed_message_outlives_its_certificate(check, payment_text: str, now: Instant) -> None:
-    report = check(payment_text, now + 400 * DAY)
+def test_sealed_message_outlives_its_certificate(check, payment_text: str) -> None:
+    report = check(payment_text, NOW + 400 * DAY)
     assert report.holds
     assert [warning.split(" has")[0] for warning in report.warnings] == [f"certificate of {BANK}"]
-    assert "in the future" in check(payment_text, now - 1).failure
+    assert "in the future" in check(payment_text, NOW - 1).failure
 
 
 @pytest.mark.parametrize(
@@ -214,14 +209,14 @@ def test_changed_sealed_message_fails(check, payment_text: str, old: str, new: s
 
 
 def test_report_of_a_sealed_message_lists_what_holds_within_it(
-    check, store: KeyStore, user_notary: XmlNotary, signed: Signed, agreement: Agreement, now: Instant
+    check, store: KeyStore, user_notary: XmlNotary, signed: Signed, agreement: Agreement
 ) -> None:
     """A commitment passes the buyer's agreement and the bank's vote on, each with a proof of its own."""
     lines = (contents.OrderLine("agreement-9", "thunder1@localhost", agreement.cost),)
-    vote = contents.FundsReserved("order-6", "alice@localhost", lines, 1, now, now)
-    voted = seal_of(store.notary(BANK), Performative.AGREE, "alice@localhost", vote, now)
+    vote = contents.FundsReserved("order-6", "alice@localhost", lines, 1, NOW, NOW)
+    voted = seal_of(store.notary(BANK), Performative.AGREE, "alice@localhost", vote, NOW)
     content = contents.Commitment(signed, vote, voted)
-    report = check(seal_of(user_notary, Performative.CONFIRM, "thunder1@localhost", content, now).text)
+    report = check(seal_of(user_notary, Performative.CONFIRM, "thunder1@localhost", content, NOW).text)
     assert report.holds, report.failure
     listed = "\n".join(report.passed)
     for part in (
@@ -233,42 +228,38 @@ def test_report_of_a_sealed_message_lists_what_holds_within_it(
 
 
 def test_sealed_message_in_the_wrong_role_or_with_bad_proofs_fails(
-    check, store: KeyStore, user_notary: XmlNotary, signed: Signed, payment_text: str, now: Instant
+    check, store: KeyStore, user_notary: XmlNotary, signed: Signed, payment_text: str
 ) -> None:
     key, _ = store.identity(BANK)
-    certificate = certificate_for(store, key, now, names=(BANK,), roles=(Role.USER,))
+    certificate = certificate_for(store, key, NOW, names=(BANK,), roles=(Role.USER,))
     wrong_role = resealed(payment_text, key, certificate).text()
     assert "for a PaymentMade: got user, expected bank" in check(wrong_role).failure
-    vote = contents.FundsReserved("order-6", "alice@localhost", (), 1, now, now)
-    seal = Seal(BANK, Role.BANK, "alice@localhost", "request-4", now, payment_text)
+    vote = contents.FundsReserved("order-6", "alice@localhost", (), 1, NOW, NOW)
+    seal = Seal(BANK, Role.BANK, "alice@localhost", "request-4", NOW, payment_text)
     content = contents.Commitment(signed, vote, seal)
-    sealed = seal_of(user_notary, Performative.CONFIRM, "thunder1@localhost", content, now)
+    sealed = seal_of(user_notary, Performative.CONFIRM, "thunder1@localhost", content, NOW)
     assert "expected a FundsReserved" in check(sealed.text).failure
 
 
-def test_revoked_sealer_fails_whenever_it_sealed(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, now: Instant
-) -> None:
+def test_revoked_sealer_fails_whenever_it_sealed(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     market = KeyStore(tmp_path_factory.mktemp("market"))
-    market.create_ca(now)
-    market.issue(BANK, Role.BANK, now)
+    market.create_ca(NOW)
+    market.issue(BANK, Role.BANK, NOW)
     refused = contents.PaymentRefused("agreement-9", "void")
-    seal = seal_of(market.notary(BANK), Performative.REFUSE, "a@b", refused, now)
+    seal = seal_of(market.notary(BANK), Performative.REFUSE, "a@b", refused, NOW)
     path = tmp_path / "refused.txt"
     path.write_text(seal.text, "utf-8")
-    assert verify_file(path, market.ca_certificates(), now, revoked=market.is_revoked).holds
-    market.revoke(BANK, now + DAY)
-    assert "revoked" in verify_file(path, market.ca_certificates(), now, revoked=market.is_revoked).failure
+    assert verify_file(path, market.ca_certificates(), NOW, revoked=market.is_revoked).holds
+    market.revoke(BANK, NOW + DAY)
+    assert "revoked" in verify_file(path, market.ca_certificates(), NOW, revoked=market.is_revoked).failure
 
 
 # More about agreements
 
 
-def test_unmet_terms_are_warnings(
-    check, both_signed: Callable[[Agreement], str], agreement: Agreement, now: Instant
-) -> None:
+def test_unmet_terms_are_warnings(check, both_signed: Callable[[Agreement], str], agreement: Agreement) -> None:
     """A best offer that the user has approved: dearer, later, smaller than asked for; it holds all the same."""
-    offer = replace(agreement.offer, cpu_hour_cost=80, end=now + 5 * HOUR, start=now, cores=64)
+    offer = replace(agreement.offer, cpu_hour_cost=80, end=NOW + 5 * HOUR, start=NOW, cores=64)
     best = replace(agreement, offer=offer, cost=offer.cost, best_offer=True)
     report = check(both_signed(best))
     assert report.holds
@@ -283,7 +274,7 @@ def test_unmet_terms_are_warnings(
 
 
 def test_an_agreement_above_the_limit_for_what_was_asked_fails(
-    check, both_signed: Callable[[Agreement], str], agreement: Agreement, now: Instant
+    check, both_signed: Callable[[Agreement], str], agreement: Agreement
 ) -> None:
     """128 cores asked at 70; the machine charges 256 at 55."""
     offer = replace(agreement.offer, cores=256)
@@ -294,7 +285,7 @@ def test_an_agreement_above_the_limit_for_what_was_asked_fails(
 
 
 def test_an_agreement_of_a_site_that_was_not_asked_for_is_told(
-    check, both_signed: Callable[[Agreement], str], agreement: Agreement, now: Instant
+    check, both_signed: Callable[[Agreement], str], agreement: Agreement
 ) -> None:
     elsewhere = replace(agreement, request=replace(agreement.request, sites=("west.example",)))
     report = check(both_signed(elsewhere))
@@ -302,21 +293,19 @@ def test_an_agreement_of_a_site_that_was_not_asked_for_is_told(
     assert warning.endswith("thunder1@localhost is not at west.example")
 
 
-def test_revoked_signer_fails_whenever_it_signed(
-    tmp_path: Path, countersigned: Signed, store: KeyStore, now: Instant
-) -> None:
+def test_revoked_signer_fails_whenever_it_signed(tmp_path: Path, countersigned: Signed, store: KeyStore) -> None:
     path = tmp_path / "agreement.xml"
     path.write_text(countersigned.document, "utf-8")
     revoked = store.identity("alice@localhost")[1].serial_number
     report = verify_file(
-        path, store.ca_certificates(), now, revoked=lambda certificate: certificate.serial_number == revoked
+        path, store.ca_certificates(), NOW, revoked=lambda certificate: certificate.serial_number == revoked
     )
     assert "revoked" in report.failure
 
 
-def test_file_that_cannot_be_read(tmp_path: Path, store: KeyStore, now: Instant) -> None:
+def test_file_that_cannot_be_read(tmp_path: Path, store: KeyStore) -> None:
     with pytest.raises(DocumentError, match=r"nothing\.xml: cannot be read"):
-        verify_file(tmp_path / "nothing.xml", store.ca_certificates(), now)
+        verify_file(tmp_path / "nothing.xml", store.ca_certificates(), NOW)
     (tmp_path / "binary.xml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(DocumentError, match="not text in UTF-8"):
-        verify_file(tmp_path / "binary.xml", store.ca_certificates(), now)
+        verify_file(tmp_path / "binary.xml", store.ca_certificates(), NOW)

@@ -1,7 +1,5 @@
 """The system's clock as agents read it: steps are followed and told; a suspend is none, nor an error of reading."""
 
-from __future__ import annotations
-
 import pytest
 
 from ramp.model.instant import HOUR, MILLISECOND, SECOND

@@ -1,7 +1,5 @@
 """What installed packages declare is read once, and again when a package has come or gone."""
 
-from __future__ import annotations
-
 import shutil
 from importlib import metadata
 from pathlib import Path

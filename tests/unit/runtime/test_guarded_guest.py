@@ -1,7 +1,5 @@
 """A plug-in that misbehaves: every failure and every impossible answer becomes one that the machines know."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """How a guest that has failed is left alone, and when it is well again."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ramp.model.instant import HOUR, MINUTE, SECOND

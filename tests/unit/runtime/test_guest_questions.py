@@ -1,7 +1,5 @@
 """Whole answers of guests against the questions they answer; and what stands in for one that is missing."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any, get_args

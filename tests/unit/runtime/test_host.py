@@ -1,7 +1,5 @@
 """The host: order of effects, signatures, faults of peers, plug-in and ledger."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Every key of the shipped configurations is tried with hostile values: each is taken, or refused with its name."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

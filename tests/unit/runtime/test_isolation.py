@@ -1,7 +1,5 @@
 """Which plug-ins and price strategies have processes of their own, and what the configuration says of guests."""
 
-from __future__ import annotations
-
 from importlib import metadata
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Journals keep records in order, survive a restart and a torn end; records are readable JSON."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import multiprocessing

@@ -1,7 +1,5 @@
 """What there is several of: how a file says so, what agents it makes, and what stands by in the headline."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Snapshots always fit into a message, and say what they left out."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The folder of the control sockets is the user's own, or it is not used: who else can enter it speaks for agents."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import socket

@@ -1,7 +1,5 @@
 """The textbook situations of each scheduler, worked out by hand on a machine of 10 processors."""
 
-from __future__ import annotations
-
 import pytest
 
 from ramp.errors import ConfigurationError

@@ -1,7 +1,5 @@
 """The order of events of one instant, worked out by hand on a machine of 10 processors, and against pyss itself."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The loop of `examples/studies/malleable_logs.py`: EASY where nothing is malleable, and what every strategy keeps."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

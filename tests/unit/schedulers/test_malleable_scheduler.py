@@ -1,7 +1,5 @@
 """Jobs that shrink for the first that waits and grow when nobody does; times by hand from the work of an ideal law."""
 
-from __future__ import annotations
-
 import pytest
 
 from simulation.machine_files import load_machine

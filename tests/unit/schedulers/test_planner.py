@@ -1,7 +1,5 @@
 """The plan: availability over time and space."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

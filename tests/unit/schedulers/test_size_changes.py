@@ -1,7 +1,5 @@
 """Jobs that change their size while they run: when they end, what is told of them, what is measured."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

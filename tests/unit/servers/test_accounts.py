@@ -1,7 +1,5 @@
 """The embedded server's accounts: who may log in."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import socket

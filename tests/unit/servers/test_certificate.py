@@ -1,7 +1,5 @@
 """The certificate of a local server: trusted through its own authority only, kept, and renewed in time."""
 
-from __future__ import annotations
-
 import datetime
 import ssl
 import stat

@@ -1,7 +1,5 @@
 """What the embedded server answers to those who have not logged in (XEP-0445, XEP-0077)."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ElementTree
 
 import pytest

@@ -1,7 +1,5 @@
 """The embedded server's routing: who gets a message, in which order, and what bounces."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ElementTree
 
 import pytest

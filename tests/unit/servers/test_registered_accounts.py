@@ -1,7 +1,5 @@
 """Accounts that were registered with tokens: one name, once, until the end; on disk before anything is answered."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 

@@ -1,7 +1,5 @@
 """The study's synthetic workloads: what is printed, and the counts that the fact sheet states for its readings."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy  # its parts load when they are used

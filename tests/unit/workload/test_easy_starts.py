@@ -1,7 +1,5 @@
 """EASY backfilling by hand, and beside its definition, job by job."""
 
-from __future__ import annotations
-
 from unittest import mock
 
 import numpy as np

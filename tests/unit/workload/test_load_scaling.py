@@ -1,7 +1,5 @@
 """Offered load: scaling arrivals reaches it and changes nothing else."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

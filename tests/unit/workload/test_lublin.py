@@ -1,7 +1,5 @@
 """The synthetic workload against the published model: distributions by scipy, rules by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy  # its parts load when they are used

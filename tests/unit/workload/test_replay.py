@@ -1,7 +1,5 @@
 """A log as a live queue: the decisions where logs leave things open, with numbers worked out by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

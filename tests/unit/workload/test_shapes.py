@@ -1,7 +1,5 @@
 """Slim and fat shapes: the examples and rules of Aridor and others 2005."""
 
-from __future__ import annotations
-
 import itertools
 import random
 

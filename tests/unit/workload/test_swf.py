@@ -1,7 +1,5 @@
 """Reader and writer of the Standard Workload Format."""
 
-from __future__ import annotations
-
 import gzip
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Names are canonical or refused."""
 
-from __future__ import annotations
-
 import stringprep
 import unicodedata
 

@@ -1,7 +1,5 @@
 """Several messages in one stanza: what is packed comes out again, and what is no bundle is refused."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What an agent takes from one sender, and what it complains of."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

@@ -3,8 +3,6 @@
 A failure of `test_a_repair_is_still_needed` after an update means that this repair can be deleted.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """The small parts of the transport: outbox, back-off, settings, trust."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 

@@ -1,7 +1,5 @@
 """The stanza text against XML's own rules, SPADE's own reader and writer, and hostile bodies."""
 
-from __future__ import annotations
-
 import base64
 import xml.etree.ElementTree as ElementTree
 import zlib

@@ -1,7 +1,5 @@
 """What an agent and a guest's process say to each other: nothing is lost on the way, and nothing else gets in."""
 
-from __future__ import annotations
-
 import datetime
 import json
 from typing import Any

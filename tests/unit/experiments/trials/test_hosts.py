@@ -1,7 +1,5 @@
 """The study of two hosts, and what it says where a computer cannot be two hosts."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The experiment on rounds with another rule, price strategy, requests and machines than the paper's."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

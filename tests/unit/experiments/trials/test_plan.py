@@ -1,7 +1,5 @@
 """Market plans: requests with relative times, which workloads are stand-ins, and what results say of themselves."""
 
-from __future__ import annotations
-
 import pytest
 
 from ramp.model.instant import HOUR, MINUTE, SECOND

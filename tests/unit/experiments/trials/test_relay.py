@@ -1,7 +1,5 @@
 """The slow line in user space: order, latency and losses."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The queues in front of processes: first gaps, link delays, and who waits for whom."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

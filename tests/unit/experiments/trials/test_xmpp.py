@@ -1,7 +1,5 @@
 """A plan as a swarm's configuration, and outcomes as the control channel tells them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from ramp.model.instant import MINUTE, SECOND

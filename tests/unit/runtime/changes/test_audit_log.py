@@ -1,7 +1,5 @@
 """Who has changed what: lines that are only ever added, with the name that the kernel tells."""
 
-from __future__ import annotations
-
 import getpass
 import socket
 from pathlib import Path

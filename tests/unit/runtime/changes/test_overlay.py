@@ -1,7 +1,5 @@
 """Changes of a running market over its file: what stands, what the file takes back, what is kept on disk."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

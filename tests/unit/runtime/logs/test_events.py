@@ -1,7 +1,5 @@
 """Events are kept, one line each, read back by time from all processes, followed as they come, and rotated."""
 
-from __future__ import annotations
-
 import json
 import logging
 from pathlib import Path
