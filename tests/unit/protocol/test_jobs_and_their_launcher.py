@@ -3,8 +3,6 @@
 The slot begins after an hour and lasts one; `test_jobs_of_resources.py` tells whose orders are taken.
 """
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,7 +24,7 @@ from ramp.protocol.resource.jobs.launching import LaunchTerms
 from simulation.machine_files import load_machine
 from simulation.machines.interface import Connection, JobRequest, has_places
 from simulation.resource.placement_text import describe_placement
-from tests.unit.protocol.conftest import contents
+from tests.unit.protocol.conftest import contents, launching_resource
 
 TERMS = LaunchTerms("local", {"alice": "alice1"}, grace=10 * SECOND, delivery_limit=5 * MINUTE)
 ORDER = c.JobOrder("job-1", "a1", 16, 1, HOUR, ("./run",))
@@ -79,12 +77,12 @@ class Seller:
 
 
 @pytest.fixture
-def seller(launching_resource: Any) -> Seller:
+def seller() -> Seller:
     return Seller(lambda: launching_resource(TERMS))
 
 
 @pytest.fixture
-def in_batch_system(launching_resource: Any) -> Seller:
+def in_batch_system() -> Seller:
     """One whose site says what it sees of the reservation, with a job ordered."""
     found = Seller(lambda: launching_resource(replace(TERMS, executor="slurm")))
     found.hears(ORDER)
@@ -130,9 +128,7 @@ def test_a_job_finds_its_slot_in_its_environment(seller: Seller) -> None:
         ("bgl-static", JobRequest(1, 1, connection=Connection.TORUS), ("bgl732", "1x1x1", "mesh"), "RMP006"),
     ],
 )
-def test_a_job_on_a_torus_finds_its_block(
-    launching_resource: Any, machine: str, request_: Any, expected: Any, block: str
-) -> None:
+def test_a_job_on_a_torus_finds_its_block(machine: str, request_: Any, expected: Any, block: str) -> None:
     """The variables of Jette and others 2004 and Slurm 1.0; with them the printed mpirun script runs."""
     torus = load_machine(machine)
     assert has_places(torus)
