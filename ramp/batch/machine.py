@@ -76,11 +76,7 @@ class BookedMachine(ResourcePlugin):
         """Take a new picture of the system."""
 
     def picture(self, now: Instant) -> SystemSnapshot:
-        """Return a picture of the system, at most `snapshot_age_s` old.
-
-        Raises:
-            BatchSystemError: it cannot be asked.
-        """
+        """Return a picture of the system, at most `snapshot_age_s` old; `BatchSystemError` if it cannot be asked."""
         at = self._monotonic()
         if self._picture is None or not 0 <= at - self._picture[0] < self._snapshot_age_s:
             self._picture = at, self._look(now)

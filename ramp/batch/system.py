@@ -315,9 +315,5 @@ class ChangingSystem(BatchSystem, Protocol):
         ...
 
     def narrow_job(self, job_id: str, nodes: int) -> None:
-        """Reduce a running job to its first `nodes` nodes.
-
-        Raises:
-            SystemRefused: it keeps all.
-        """
+        """Reduce a running job to its first `nodes` nodes; `SystemRefused` if it keeps all."""
         ...

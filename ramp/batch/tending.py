@@ -94,11 +94,7 @@ class SoldSlots:
         return lost
 
     def check(self) -> None:
-        """Raise the last failure at a slot.
-
-        Raises:
-            BatchSystemError: the system could not be asked about a slot.
-        """
+        """Raise the last failure at a slot; `BatchSystemError` if the system could not be asked about a slot."""
         if self.failure is not None:
             raise self.failure
 

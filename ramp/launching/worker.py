@@ -627,11 +627,7 @@ class QueuedOrders:
         """Leave it to the script, which looks for the mark `cancelled` in the job's folder."""
 
     def lives(self, folder: Path, job: dict[str, Any]) -> tuple[bool | None, str, str]:
-        """See `Batch.lives`, of the job in the queue.
-
-        Raises:
-            OSError: the state is unknown.
-        """
+        """See `Batch.lives`, of the job in the queue; `OSError` if the state is unknown."""
         number = str(job["reservation_id"])
         if not (folder / "ordered").exists():
             return None, "", number

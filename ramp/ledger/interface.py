@@ -245,11 +245,7 @@ class Ledger(ABC):
         return self._read(lambda records: records.transfer(agreement_id, kind))
 
     def balance(self, account_id: str) -> Balance:
-        """Return the balance of an account: posted, reserved, available.
-
-        Raises:
-            LedgerRefusal: `unknown_account`.
-        """
+        """Return the balance of an account: posted, reserved, available; `LedgerRefusal` with `unknown_account`."""
         return self._read(lambda records: payment_rules.known_balance(records, account_id))
 
     def balances(self) -> tuple[Balance, ...]:

@@ -60,11 +60,7 @@ def exact_credits(minor_units: int) -> Decimal:
 
 
 def credits_of(given: int | str | Decimal, *, zero: bool = False) -> int:
-    """Read an amount above 0, or from 0 on, that a person or a program gives.
-
-    Raises:
-        ValueError: if it is no such amount.
-    """
+    """Read an amount above 0, or from 0 on, that a person or a program gives; `ValueError` if it is no such amount."""
     amount = parse_credits(format(given, "f") if isinstance(given, Decimal) else str(given))
     if amount < (0 if zero else 1):
         least = "0 or more" if zero else "above 0"

@@ -21,11 +21,7 @@ class Notary(Protocol):
         ...
 
     def seal(self, message: Message, now: Instant) -> Message:
-        """Seal a message of this party's.
-
-        Raises:
-            CertificateExpired: if the party's own certificate is not valid now.
-        """
+        """Seal a message of this party's; `CertificateExpired` if the party's own certificate is not valid now."""
         ...
 
     def open(self, text: str, now: Instant) -> Message:

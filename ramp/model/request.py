@@ -182,11 +182,7 @@ class RequestForQuotation:
     max_cost: int | None = None
 
     def unit(self, number: int) -> RequestUnit:
-        """Return the unit of that number.
-
-        Raises:
-            KeyError: if the document has no such unit.
-        """
+        """Return the unit of that number; `KeyError` if the document has no such unit."""
         for unit in self.units:
             if unit.number == number:
                 return unit

@@ -231,11 +231,7 @@ class ResourcePlugin(ABC):
 
 
 def checked_plugin(made: object) -> ResourcePlugin:
-    """Return what an entry point has made if it is a plug-in.
-
-    Raises:
-        ConfigurationError: it is no plug-in.
-    """
+    """Return what an entry point has made if it is a plug-in; `ConfigurationError` if it is no plug-in."""
     if not isinstance(made, ResourcePlugin):
         raise ConfigurationError(f"wrong type of plug-in: got {type(made).__name__}, expected a ResourcePlugin")
     return made

@@ -34,11 +34,7 @@ class StateMachine(Generic[State]):
         self._story: deque[str] = deque(maxlen=STORY_LENGTH)
 
     def _enter(self, next_state: State, stimulus: str) -> None:
-        """Move along an edge of the transition table.
-
-        Raises:
-            ProtocolError: if the table has no such edge.
-        """
+        """Move along an edge of the transition table; `ProtocolError` if the table has no such edge."""
         if Transition(self.state, stimulus, next_state) not in self._table:
             raise ProtocolError(
                 f"{type(self).__name__} cannot go from {self.state} to {next_state} on {stimulus}",

@@ -300,11 +300,7 @@ def _refusal_code(error: DocumentError) -> str:
 
 
 def write_body(body: Signable) -> str:
-    """Write a body without a signature.
-
-    Raises:
-        DocumentError: for values that the document cannot carry.
-    """
+    """Write a body without a signature; `DocumentError` for values that the document cannot carry."""
     kind: type[Any] = type(body)
     return record_of(kind).write(body)
 

@@ -116,11 +116,7 @@ def read_request(root: Element, source: str | None = None) -> RequestForQuotatio
 
 
 def read_unit(element: Element, number: int) -> RequestUnit:
-    """Read one Request that has passed the schema check.
-
-    Raises:
-        DocumentError: if its values make no sense.
-    """
+    """Read one Request that has passed the schema check; `DocumentError` if its values make no sense."""
     reader = _UnitReader(number, least_price=0)
     unit = reader.read(element)
     if reader.violations or unit is None:

@@ -36,11 +36,7 @@ def check_version(value: str) -> None:
 
 
 def read_performative(text: str) -> Performative:
-    """Read a performative.
-
-    Raises:
-        DocumentError: if the name is unknown.
-    """
+    """Read a performative; `DocumentError` if the name is unknown."""
     try:
         return Performative(text)
     except ValueError as error:

@@ -57,11 +57,7 @@ def _mended(line: str) -> str:
 
 
 def text_of(element: Element, name: str, default: str | None = None) -> str:
-    """The text of a child.
-
-    Raises:
-        ValueError: if there is no such child and no default.
-    """
+    """The text of a child; `ValueError` if there is no such child and no default."""
     found = element.findtext(name)
     if found is None:
         if default is None:
@@ -71,11 +67,7 @@ def text_of(element: Element, name: str, default: str | None = None) -> str:
 
 
 def number_of(text: str, what: str, most: int = 10**9) -> int:
-    """Read a whole number from 0 on.
-
-    Raises:
-        ValueError: if it is no whole number, or above the maximum.
-    """
+    """Read a whole number from 0 on; `ValueError` if it is no whole number, or above the maximum."""
     if not text.isascii() or not text.isdigit() or len(text) > 12 or int(text) > most:
         raise ValueError(f"invalid {what}: got {text!r:.60}, expected a whole number up to {most}")
     return int(text)

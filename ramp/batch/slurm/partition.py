@@ -27,11 +27,7 @@ def partition_question(name: str, threads: int) -> Question[tuple[Limits, str]]:
 
 
 def parse_partition(text: str, threads: int) -> tuple[Limits, str]:
-    """Read the line of `partition_question`.
-
-    Raises:
-        ValueError: if it is invalid.
-    """
+    """Read the line of `partition_question`; `ValueError` if it is invalid."""
     fields = dict(_FIELD.findall(text))
     name, state = fields["PartitionName"], fields["State"]
     closed = "" if state == _UP else f"partition {name} is {state}"

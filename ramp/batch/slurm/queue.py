@@ -70,11 +70,7 @@ def queue_question() -> Question[tuple[QueuedJob, ...]]:
 
 
 def parse_queue(text: str) -> tuple[QueuedJob, ...]:
-    """Read the lines of `queue_question`.
-
-    Raises:
-        ValueError: at an invalid line.
-    """
+    """Read the lines of `queue_question`; `ValueError` at an invalid line."""
     return tuple(_queued(line) for line in text.splitlines() if line.strip())
 
 
@@ -125,11 +121,7 @@ def memory_question() -> Question[dict[str, int]]:
 
 
 def parse_memories(text: str) -> dict[str, int]:
-    """Read the lines of `memory_question`.
-
-    Raises:
-        ValueError: at an invalid line.
-    """
+    """Read the lines of `memory_question`; `ValueError` at an invalid line."""
     found = {}
     for line in text.splitlines():
         job_id, allotted = line.split()

@@ -40,11 +40,7 @@ def list_question(cores: Mapping[str, int]) -> Question[tuple[SystemReservation,
 
 
 def parse_reservations(text: str, cores: Mapping[str, int]) -> tuple[SystemReservation, ...]:
-    """Read the lines of `list_question`.
-
-    Raises:
-        ValueError: at an invalid line.
-    """
+    """Read the lines of `list_question`; `ValueError` at an invalid line."""
     found = []
     for line in text.splitlines():
         if not line.strip() or line.startswith(NONE_THERE):

@@ -10,11 +10,7 @@ from ramp.plugins.contract.subject import AskedPlugin, ContractBroken, NotChecke
 
 
 def demand(right: bool, wrong: str) -> None:
-    """Raise an error with a sentence unless a condition holds.
-
-    Raises:
-        ContractBroken: with that sentence.
-    """
+    """Raise an error with a sentence unless a condition holds; `ContractBroken` with that sentence."""
     if not right:
         raise ContractBroken(wrong)
 

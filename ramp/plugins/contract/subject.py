@@ -101,21 +101,13 @@ class AskedPlugin:
         return read
 
     def forget(self, keys: Sequence[str], now: Instant) -> None:
-        """See `ResourcePlugin.forget`.
-
-        Raises:
-            NotChecked: if the plug-in cannot forget.
-        """
+        """See `ResourcePlugin.forget`; `NotChecked` if the plug-in cannot forget."""
         if type(self.plugin).forget is ResourcePlugin.forget:
             raise NotChecked("it has no `forget`; one whose memory grows with every slot needs it")
         self._ask("forget", _no_problem, keys, now)
 
     def demand_resizable(self) -> None:
-        """See that the plug-in can change sizes.
-
-        Raises:
-            NotChecked: if it cannot.
-        """
+        """See that the plug-in can change sizes; `NotChecked` if it cannot."""
         if type(self.plugin).resize is ResourcePlugin.resize:
             raise NotChecked("it has no `resize`; buyers cannot change the size of its reservations")
 

@@ -109,11 +109,7 @@ class TermsIndex:
         self._free.append(place)
 
     def terms(self, name: str) -> StaticTerms:
-        """Return a machine's terms.
-
-        Raises:
-            KeyError: if it states none, or is not here.
-        """
+        """Return a machine's terms; `KeyError` if it states none, or is not here."""
         return self._terms[name]
 
     def meeting(self, needs: tuple[StaticNeeds, ...]) -> tuple[int, int]:

@@ -75,11 +75,7 @@ class DirectoryEntry:
         return self._say(Performative.CANCEL, partial(Deregistration, DRAINING_SERVICE), now)
 
     def entered(self, message: Message, number: int) -> None:
-        """Record the last number that a directory accepted.
-
-        Raises:
-            RemoteProtocolError: if no directory sent it.
-        """
+        """Record the last number that a directory accepted; `RemoteProtocolError` if no directory sent it."""
         self._directories.said(message)
         self._numbers[message.sender] = max(self._numbers[message.sender], number)
 

@@ -189,11 +189,7 @@ class ResourceParty(Party):
                 self.sizes.replay(record, self.participants[record.offer_id])
 
     def handle(self, event: ev.Event, now: Instant) -> list[Effect]:
-        """Take a message or the plug-in's answer.
-
-        Raises:
-            RemoteProtocolError: if a message is not for a resource.
-        """
+        """Take a message or the plug-in's answer; `RemoteProtocolError` if a message is not for a resource."""
         if isinstance(event, ev.MessageReceived):
             message = event.message
             if isinstance(message.content, c.CallForProposals):

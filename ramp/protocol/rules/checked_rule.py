@@ -63,11 +63,7 @@ class CheckedRule:
         return self._guarded("winners", lambda: self._won(bids, self._rule.winners(bids)))
 
     def price(self, bids: UnitBids, winner: Offer, remaining: Sequence[Offer]) -> Price:
-        """Return the price for the winner.
-
-        Raises:
-            RuleFailed: if the rule raises, or its price is invalid.
-        """
+        """Return the price for the winner; `RuleFailed` if the rule raises, or its price is invalid."""
         if self.pays_offer:
             return Price(winner.cost)
         return self._guarded(
@@ -173,11 +169,7 @@ class RuleBook:
         return options if options.rule or self._default == PAPER_RULE else replace(options, rule=self._default)
 
     def rule(self, options: AuctionOptions) -> CheckedRule:
-        """Return the rule of settled options.
-
-        Raises:
-            RuleFailed: if no rule has that name.
-        """
+        """Return the rule of settled options; `RuleFailed` if no rule has that name."""
         name = options.rule or PAPER_RULE
         try:
             # a rule by path (`FILE.py:Name`) uses its own name, as other parties lack the file

@@ -182,9 +182,5 @@ class OffersMade:
         self.prices = PaidPrices(self._rule, bids, self._seals)
 
     def best_prices(self, now: Instant) -> list[Priced]:
-        """Return the price of each unit's best offer at present.
-
-        Raises:
-            RuleFailed: if the rule's answer is invalid.
-        """
+        """Return the price of each unit's best offer at present; `RuleFailed` if the rule's answer is invalid."""
         return [self.prices.of(number, offers[0], offers[1:], now) for number, offers in self.chosen.items()]

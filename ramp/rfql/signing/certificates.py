@@ -67,11 +67,7 @@ def load(der: bytes) -> x509.Certificate:
 
 
 def identity_of(certificate: x509.Certificate) -> str:
-    """Return the name of the party that a certificate is for.
-
-    Raises:
-        SignerUnknown: unless it names exactly one.
-    """
+    """Return the name of the party that a certificate is for; `SignerUnknown` unless it names exactly one."""
     names = _extension(certificate, x509.SubjectAlternativeName)
     uris = [] if names is None else names.get_values_for_type(x509.UniformResourceIdentifier)
     found = [uri for uri in uris if uri.startswith(IDENTITY_SCHEME)]
@@ -189,11 +185,7 @@ def _subject(certificate: x509.Certificate) -> str:
 
 
 def check_validity(certificate: x509.Certificate, now: Instant) -> None:
-    """Check that a certificate is valid at an instant.
-
-    Raises:
-        CertificateExpired: if it has expired, or is not valid yet.
-    """
+    """Check that a certificate is valid at an instant; `CertificateExpired` if it has expired, or is not valid yet."""
     if now > valid_until(certificate):
         raise CertificateExpired(
             f"certificate {serial_text(certificate)} of {_subject(certificate)} expired at "

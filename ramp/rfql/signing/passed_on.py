@@ -46,31 +46,19 @@ NO_PROOFS: Final = Proofs(_nothing_to_check, _nothing_to_check)
 
 
 def write_signed(signed: Signed) -> str:
-    """Write the element that passes on a signed document.
-
-    Raises:
-        DocumentError: if it is not signed.
-    """
+    """Write the element that passes on a signed document; `DocumentError` if it is not signed."""
     if not signed.document:
         raise DocumentError(f"{type(signed.body).__name__} is not signed")
     return f"<{SIGNED}>{markup.escape_text(signed.document)}</{SIGNED}>"
 
 
 def read_signed(element: Element, proofs: Proofs) -> Signed:
-    """Read a `SignedDocument`.
-
-    Raises:
-        DocumentError: if its signatures do not hold.
-    """
+    """Read a `SignedDocument`; `DocumentError` if its signatures do not hold."""
     return proofs.verify(element.text or "")
 
 
 def write_sealed(seal: Seal) -> str:
-    """Write the element that passes on a sealed message.
-
-    Raises:
-        DocumentError: if the seal has no text.
-    """
+    """Write the element that passes on a sealed message; `DocumentError` if the seal has no text."""
     if not seal.text:
         raise DocumentError(f"the passed-on message of {seal.signer} is not sealed")
     return f"<{SEALED}>{markup.escape_text(seal.text)}</{SEALED}>"

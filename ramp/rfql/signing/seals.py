@@ -141,11 +141,7 @@ class SealedText:
         raise SealInvalid(f"signed-at: got {shown(self.signed_at)}, expected {right}")
 
     def certificate_bytes(self) -> bytes:
-        """Return the signer's certificate in DER.
-
-        Raises:
-            SealInvalid: if it is missing, too long, or no base64.
-        """
+        """Return the signer's certificate in DER; `SealInvalid` if it is missing, too long, or no base64."""
         return _unpacked("certificate", self.certificate, CERTIFICATE_BYTES_MAX)
 
     def check_signature(self, key: PublicKey) -> None:

@@ -39,11 +39,7 @@ def _escaped(value: str) -> str:
 
 
 def escape_text(value: str) -> str:
-    """Escape element content, so that it reads back unchanged.
-
-    Raises:
-        DocumentError: for characters that XML cannot carry.
-    """
+    """Escape element content, so that it reads back unchanged; `DocumentError` for characters that XML cannot carry."""
     return _escaped(value) if _SPECIAL.search(value) is not None else value
 
 
@@ -74,11 +70,7 @@ def shown(value: str) -> str:
 
 
 def write_instant(moment: Instant) -> str:
-    """Write an instant, as ISO 8601 in UTC.
-
-    Raises:
-        DocumentError: if it is out of range.
-    """
+    """Write an instant, as ISO 8601 in UTC; `DocumentError` if it is out of range."""
     if not 0 <= moment < INSTANT_END:
         raise DocumentError("time out of range: expected the years 1970 to 9000")
     return instant.iso(moment)
@@ -100,11 +92,7 @@ def read_instant(text: str) -> Instant:
 
 
 def write_duration(duration: Duration) -> str:
-    """Write a duration as xs:duration in seconds: `PT30S`, `PT0.25S`.
-
-    Raises:
-        DocumentError: if it is out of range.
-    """
+    """Write a duration as xs:duration in seconds: `PT30S`, `PT0.25S`; `DocumentError` if it is out of range."""
     if abs(duration) >= DURATION_END:
         raise DocumentError("duration out of range: expected less than 317 years")
     sign = "-" if duration < 0 else ""
@@ -115,11 +103,7 @@ def write_duration(duration: Duration) -> str:
 
 
 def read_duration(text: str) -> Duration:
-    """Read the text of `write_duration`.
-
-    Raises:
-        ValueError: if the text is no such duration.
-    """
+    """Read the text of `write_duration`; `ValueError` if the text is no such duration."""
     match = _DURATION.fullmatch(text)
     if match is None:
         raise ValueError(f"invalid duration: got {text!r}, expected for example PT30S")

@@ -136,11 +136,7 @@ class SellerChange(StateMachine[SellerChangeState]):
         return self._on_new_size(resized, now)
 
     def on_bank(self, content: ChangePosted | ChangeRefused, seal: Seal, now: Instant) -> list[Effect]:
-        """Take the bank's final answer.
-
-        Raises:
-            RemoteProtocolError: if it has posted another amount.
-        """
+        """Take the bank's final answer; `RemoteProtocolError` if it has posted another amount."""
         if self.state is not S.POSTING:
             return []
         if isinstance(content, ChangeRefused):

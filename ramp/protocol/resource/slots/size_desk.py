@@ -262,11 +262,7 @@ class SizeDesk:
     def on_bank(
         self, content: c.ChangePosted | c.ChangeRefused, seal: Seal, participant: Participant, now: Instant
     ) -> list[Effect]:
-        """Take the bank's answer about an amendment.
-
-        Raises:
-            RemoteProtocolError: if it has posted another amount.
-        """
+        """Take the bank's answer about an amendment; `RemoteProtocolError` if it has posted another amount."""
         change = self._open.get(participant.offer.offer_id)
         if change is None or change.body.number != content.number:
             return []

@@ -164,11 +164,7 @@ class Resizes:
         return inquiry is not None and inquiry.of(agreement_id).number == number
 
     def handle(self, message: Message, content: Content, agreement_id: str, now: Instant) -> list[Effect]:
-        """Take a seller's price, or its refusal to name one.
-
-        Raises:
-            RemoteProtocolError: if the seller did not seal it.
-        """
+        """Take a seller's price, or its refusal to name one; `RemoteProtocolError` if the seller did not seal it."""
         inquiry = self._inquiry_of(agreement_id)
         assert inquiry is not None, "it is asked about (`concern`)"
         said_by(message, inquiry.of(agreement_id).agreement.resource, Role.RESOURCE)
