@@ -263,7 +263,7 @@ def read_private(path: Path, words: str) -> str:
         words: what it holds, for messages.
 
     Raises:
-        ConfigurationError: if there is none, or others may read it.
+        ConfigurationError: if the file is missing, or others may read it.
     """
     try:
         others = path.stat().st_mode & 0o077

@@ -72,7 +72,7 @@ class OpenId:
     keepers: Mapping[str, Text] = field(default_factory=dict)
 
     def owner_of(self, claims: Mapping[str, Any]) -> tuple[str, Role] | None:
-        """Return name and role of whoever has signed in at the provider; None if the market does not know them."""
+        """Return name and role of an account of the provider; None if the market does not know it."""
         account = claims.get(self.claim)
         if not isinstance(account, str) or (self.claim == "email" and claims.get("email_verified") is not True):
             return None
