@@ -314,7 +314,7 @@ def simulate(
     if has_cables(chosen) and chosen.layout.block_times:
         if malleable_share:
             raise ConfigurationError("jobs of a machine whose blocks boot keep their size", key="malleable-share")
-        jobs = jobs.in_blocks(chosen.layout.block_times)
+        jobs = jobs.in_blocks(chosen.layout.around_s)
     first = int(jobs.jobs.submit_time[0])
     outages = outages_of(failures, chosen, first=first, seed=seed) if isinstance(failures, str) else failures or ()
     if failures is not None and asked:
@@ -362,6 +362,7 @@ def _run(
         malleability=None if malleable is None else malleable.malleability,
         on_end=None if only_counts else record,
         outages=outages,
+        boots=has_cables(machine) and bool(machine.layout.blocks),
     )
     return result, time.perf_counter() - began, None if only_counts else tuple(ended)
 

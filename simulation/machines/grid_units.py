@@ -96,7 +96,7 @@ class GridUnits:
         return self._state.running
 
     def describe(self, placement: Placement) -> dict[str, Any]:
-        """Trace fields: shape, origin, connection, nodes (hostlist), links {dimension: [labels]}.
+        """Trace fields: shape, origin, connection, nodes (hostlist), links {dimension: [labels]}, a listed block.
 
         Links are those that a job holds for itself: none on a machine whose sets of units keep theirs to themselves.
         """
@@ -107,6 +107,7 @@ class GridUnits:
             "connection": [str(connection) for connection in placement.connection],
             "nodes": self.hostlist(placement.nodes),
             "links": {name: list(held) for name, held in labels},
+            **({"block": placement.block} if placement.block else {}),
         }
 
     def hostlist(self, units: int) -> str:

@@ -95,6 +95,7 @@ class Placement:
         connection: how each dimension is joined, never NAV; () where the machine has no such choice.
         members: coordinates taken in each dimension; the job holds their Cartesian product.
         links: cable labels in each dimension, held on every line of that dimension that crosses the job.
+        block: name of the listed block that it is; empty on machines without a list.
     """
 
     job_id: int
@@ -105,6 +106,7 @@ class Placement:
     connection: tuple[Connection, ...] = ()
     members: tuple[tuple[int, ...], ...] = ()
     links: tuple[tuple[int, ...], ...] = ()
+    block: str = ""
 
     @property
     def link_count(self) -> int:
@@ -159,6 +161,7 @@ class Traits:
         exclusive_cables: jobs hold cables as well as units: it is a `BlueGene` or derived from it.
         wraps: free boxes may run over the seam of a ring.
         chooses_shapes: its allocators choose the shape, so that jobs need only a size.
+        connection: of jobs that need no torus; a mesh takes the fewest cables.
         processors: of a unit; 0 where the market's configuration says how many.
         compute_nodes: of a unit.
         node_use: the processors of a compute node may be given another use (Slurm's --node-use).
@@ -170,6 +173,7 @@ class Traits:
     exclusive_cables: bool = False
     wraps: bool = True
     chooses_shapes: bool = False
+    connection: Connection = Connection.MESH
     processors: int = 0
     compute_nodes: int = 1
     node_use: bool = False

@@ -13,6 +13,7 @@ from itertools import product
 from typing import Literal
 
 from ramp.errors import MachineError
+from simulation.machines.bluegene.blocks import BlockState
 from simulation.machines.grid import Grid
 from simulation.machines.view import HELD, PENDING, MachineView, ViewJob
 
@@ -222,10 +223,11 @@ def _slurm_partition_table(view: MachineView, style: Style) -> _Table:
 def _block_table(view: MachineView, style: Style) -> _Table:
     given = letters_of(view, style.letters)
     letters = {job.block: given[job.job_id] for job in view.jobs if job.block}  # as on the map
+    idle = (BlockState.FREE, BlockState.READY, BlockState.ERROR, BlockState.DEALLOCATING)
     rows = [
-        [letters.get(block.name, style.letters[index % len(style.letters)]), view.machine, block.name,
-         block.state, block.user or "-", block.connection.upper(), block.node_use.upper() or "-",
-         str(block.size), block.hostlist]
+        [letters.get(block.name, "-" if block.state in idle else style.letters[index % len(style.letters)]),
+         view.machine, block.name, block.state, block.user or "-", block.connection.upper(),
+         block.node_use.upper() or "-", str(block.size), block.hostlist]
         for index, block in enumerate(view.blocks)
     ]  # fmt: skip
     columns = ["ID", "PARTITION", "BG_BLOCK", "STATE", "USER", "CONN", "NODE_USE", ">NODES", "BP_LIST"]

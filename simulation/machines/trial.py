@@ -73,7 +73,8 @@ def try_job(machine: BlueGene, view: MachineView, request: JobRequest, node_use:
         job = ViewJob(request.job_id, PENDING, size=request.size, user=TRIAL_USER)
     else:
         job, blocks = with_block(replace(job_of_placement(busy, placement), user=TRIAL_USER), node_use)
-    tried = replace(view, jobs=(*view.jobs, job), blocks=(*view.blocks, *blocks))
+    known = {each.name: each for each in (*view.blocks, *blocks)}
+    tried = replace(view, jobs=(*view.jobs, job), blocks=tuple(known.values()))
     cables = () if placement is None else tuple(cable_lines(machine, placement))
     return Trial(tried, placement, busy.fits_ever(request), cables)
 

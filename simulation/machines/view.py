@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 from ramp.errors import DocumentError, MachineError
-from simulation.machines.bluegene.blocks import BlockState
+from simulation.machines.bluegene.blocks import BLOCK_PREFIX, BlockState, BlockTimes, BootedBlocks
 from simulation.machines.grid import Grid
 from simulation.machines.hostlist import expand_coordinates
 from simulation.machines.interface import GridMachine, Machine, NodeState, Placement, has_cables, has_places
@@ -26,8 +26,6 @@ HELD = "H"
 """A market's hold: units set aside for an offer."""
 RESERVED = "RV"
 """What a market has sold: a confirmed reservation."""
-BLOCK_PREFIX = "RMP"
-"""What the names of blocks begin with that are made for a job, as Slurm's do."""
 TRACE_VERSION = 1
 """Of the traces of `ramp simulate`."""
 STATE_KEYS = frozenset({"time_s", "drained", "down", "jobs", "blocks", "reservations", "slurm_partitions"})
@@ -170,7 +168,7 @@ def view_of(machine: Machine, now_s: float = 0.0) -> MachineView:
     """Return the view of a machine in memory with its drained and down units and running jobs."""
     view = empty_view(machine, now_s)
     jobs = tuple(job_of_placement(machine, placement) for placement in machine.running.values())
-    return replace(view, jobs=jobs)
+    return with_listed(machine, replace(view, jobs=jobs))
 
 
 def job_of_placement(machine: Machine, placement: Placement) -> ViewJob:
@@ -183,6 +181,7 @@ def job_of_placement(machine: Machine, placement: Placement) -> ViewJob:
         hostlist=described["nodes"],
         connection=tuple(described["connection"]),
         links=tuple((name, tuple(labels)) for name, labels in described["links"].items()),
+        block=described.get("block", ""),
     )
 
 
@@ -211,7 +210,7 @@ def empty_view(machine: Machine, now_s: float = 0.0) -> MachineView:
 def with_block(
     job: ViewJob, node_use: str = "", state: BlockState = BlockState.BUSY
 ) -> tuple[ViewJob, tuple[ViewBlock, ...]]:
-    """Add the block that Slurm's dynamic layout makes for a running job; machines without cables get no block.
+    """Add a running job's block: a listed one, or one made for it. Machines without cables have no blocks.
 
     Args:
         job: of a machine of cabled lines it knows its connections.
@@ -222,14 +221,51 @@ def with_block(
         return job, ()
     kinds = set(job.connection)
     connection = kinds.pop() if len(kinds) == 1 else "".join(one[0] for one in job.connection)
-    block = ViewBlock(f"{BLOCK_PREFIX}{job.job_id}", str(state), job.user, connection, node_use, job.size, job.hostlist)
+    name = job.block or f"{BLOCK_PREFIX}{job.job_id}"
+    block = ViewBlock(name, str(state), job.user, connection, node_use, job.size, job.hostlist)
     return replace(job, block=block.name), (block,)
+
+
+def with_listed(machine: Machine, view: MachineView, past: Iterable[tuple[float, int | str]] = ()) -> MachineView:
+    """Add the listed blocks of a machine that the view does not have.
+
+    Args:
+        machine: may list its blocks.
+        view: what is known already.
+        past: seconds at which midplanes failed (bit sets) and blocks began to boot (names).
+    """
+    if not has_cables(machine):
+        return view
+    booted = BootedBlocks(machine)
+    for second, what in sorted(past, key=lambda each: each[0]):
+        if second > view.now_s:
+            break
+        if isinstance(what, int):
+            booted.fail(what)
+        else:
+            booted.boot(what, second)
+    times = machine.layout.block_times or BlockTimes()
+    of_jobs, listed = {job.block for job in view.jobs}, {}
+    for each in machine.layout.blocks:
+        units = machine.grid.bits(each.members)
+        state = BlockState.FREE
+        if each.name in of_jobs:
+            state = BlockState.BUSY
+        elif units & view.down:
+            state = BlockState.ERROR
+        elif each.name in booted.names:
+            state = BlockState.READY
+        elif view.now_s < booted.freed.get(each.name, -inf) + times.deallocate_s:
+            state = BlockState.DEALLOCATING
+        named = (each.name, str(state), "", str(each.connection), "")
+        listed[each.name] = ViewBlock(*named, units.bit_count(), machine.hostlist(units))
+    return replace(view, blocks=tuple((listed | {block.name: block for block in view.blocks}).values()))
 
 
 def view_of_trace(
     machine: Machine, rows: Iterable[tuple[int, Mapping[str, Any]]], at_s: float, source: str
 ) -> MachineView:
-    """Return the machine at a second of a simulation's trace, each running job in its own block (`with_block`).
+    """Return the machine at a second of a simulation's trace, each running job in its block (`with_block`).
 
     Advance reservations are listed until they end, and are on the map while they last.
 
@@ -248,6 +284,7 @@ def view_of_trace(
     waiting: list[tuple[float, ViewJob]] = []
     reservations: list[ViewReservation] = []
     reserved: list[ViewJob] = []
+    past: list[tuple[float, int | str]] = []  # when midplanes failed and blocks booted
     out = {str(NodeState.DRAINED): view.drained, str(NodeState.DOWN): view.down}
     for line_number, row in rows:
         try:
@@ -255,7 +292,11 @@ def view_of_trace(
                 end = row["end_time"]
                 if _seconds(row["start_time"]) <= at_s and (end is None or at_s < _seconds(end)):
                     out[row["out"]] |= _units(view, row["nodes"])
+                if row["out"] == NodeState.DOWN:
+                    past.append((_seconds(row["start_time"]), _units(view, row["nodes"])))
                 continue
+            placed = [each for each in row.get("segments", (row,)) if "block" in each]
+            past.extend((_seconds(each["start_time"]), str(each["block"])) for each in placed)
             if "reservation" in row:
                 one = _reservation_of_trace(view, row)
                 if at_s < one.end_s:
@@ -279,9 +320,10 @@ def view_of_trace(
     ordered += [job for _, job in sorted(waiting, key=lambda entry: (entry[0], entry[1].job_id))]
     blocks = tuple(block for _, blocks in blocked for block in blocks)
     drained, down = out[NodeState.DRAINED], out[NodeState.DOWN]
-    return replace(
+    view = replace(
         view, jobs=tuple(ordered), blocks=blocks, reservations=tuple(reservations), drained=drained & ~down, down=down
     )
+    return with_listed(machine, view, past)
 
 
 def out_of_service(machine: Machine, header: Mapping[str, Any], source: str) -> None:
@@ -365,7 +407,7 @@ def view_of_state(machine: Machine, state: Mapping[str, Any], source: str) -> Ma
     except (KeyError, TypeError, ValueError, AttributeError, MachineError) as error:
         raise DocumentError(f"{where}: {_explain(error)}", source=source) from error
     jobs.sort(key=lambda job: job.state == PENDING)
-    return replace(
+    view = replace(
         view,
         jobs=tuple(jobs),
         drained=drained,
@@ -374,6 +416,7 @@ def view_of_state(machine: Machine, state: Mapping[str, Any], source: str) -> Ma
         reservations=tuple(lists["reservations"]),
         slurm_partitions=tuple(lists["slurm_partitions"]) or view.slurm_partitions,
     )
+    return with_listed(machine, view)
 
 
 def units_named(machine: GridMachine, text: str) -> int:

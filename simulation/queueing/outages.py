@@ -16,7 +16,8 @@ from typing import Final
 from ramp.client.times import duration_of
 from ramp.errors import ConfigurationError, DocumentError, MachineError
 from simulation.kernel import MICROSECONDS_PER_SECOND
-from simulation.machines.interface import GridMachine, Machine, NodeState, has_places, units_out
+from simulation.machines.bluegene.blocks import BootedBlocks
+from simulation.machines.interface import GridMachine, Machine, NodeState, Placement, has_cables, has_places, units_out
 from simulation.machines.view import units_named
 
 FAILURES_FORM: Final = "MTBF:REPAIR (mean times of a unit, as in 30d:4h), or a file with the trace's lines of outages"
@@ -50,6 +51,7 @@ class Service:
     Args:
         machine: changed.
         outages: by begin.
+        boots: listed blocks take time to boot.
 
     Attributes:
         whole: a machine without outages, which decides what fits at all.
@@ -58,8 +60,10 @@ class Service:
         begun: all that have begun.
     """
 
-    def __init__(self, machine: Machine, outages: Iterable[Outage]) -> None:
+    def __init__(self, machine: Machine, outages: Iterable[Outage], *, boots: bool = False) -> None:
         self._machine = machine
+        self._layout = machine.layout if boots and has_cables(machine) else None
+        self._booted = BootedBlocks(machine) if boots and has_cables(machine) else None
         self._to_come = iter(outages)
         self.following = next(self._to_come, None)
         self.whole = machine if self.following is None else machine.copy()
@@ -75,7 +79,21 @@ class Service:
         """
         self.lasting.append(outage)
         self.begun.append(outage)
+        if self._booted is not None and outage.state is NodeState.DOWN:
+            self._booted.fail(outage.units)
         self.following = next(self._to_come, None) if awaits_more else None
+
+    def spared(self, placement: Placement, now: int) -> int:
+        """Boot the listed block of a placement now; return what that takes less than the longest boot, microseconds."""
+        layout, blocks = self._layout, self._booted
+        if layout is None or layout.block_times is None or blocks is None:
+            return 0
+        times, needed = layout.block_times, 0
+        if placement.block not in blocks.names:
+            freed = blocks.boot(placement.block, now)
+            left = 0 if freed is None else int(freed) + times.deallocate_s * MICROSECONDS_PER_SECOND - now
+            needed = max(left, 0) + (times.configure_s + times.boot_s(placement.size)) * MICROSECONDS_PER_SECOND
+        return layout.around_s(placement.size) * MICROSECONDS_PER_SECOND - needed
 
     def bring_up_to_date(self, changed: int) -> None:
         """Set the states of units: those of a bit set, which an outage gave back, and all that are out."""

@@ -68,6 +68,7 @@ class EndedJob:
         reason: why it ended.
         earlier: the segments of its run before the last one; none where it had one size only.
         resized: whether its size was changed, if only at the instant of its start.
+        spared: as of `RunningJob`.
     """
 
     job: Job
@@ -77,6 +78,7 @@ class EndedJob:
     reason: EndReason
     earlier: tuple[Segment, ...] = ()
     resized: bool = False
+    spared: int = 0
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -105,6 +107,7 @@ class QueueSimulation:
         overrun: what happens to jobs that outrun their request.
         on_end: called with every job that ends, in order of the ends.
         outages: by begin, no more than asked for: while jobs are left.
+        boots: jobs are as long as with the longest boot of the machine's listed blocks (`ShapedJobs.in_blocks`).
 
     Attributes:
         service: the outages and what they take.
@@ -120,6 +123,7 @@ class QueueSimulation:
         overrun: Overrun = Overrun.CUT,
         on_end: Callable[[EndedJob], None] | None = None,
         outages: Iterable[Outage] = (),
+        boots: bool = False,
     ) -> None:
         self._machine = machine
         self._scheduler = scheduler
@@ -137,7 +141,7 @@ class QueueSimulation:
         self._plan: Plan | None = None
         self._now = 0
         self._asked = 0
-        self.service = Service(machine, outages)
+        self.service = Service(machine, outages, boots=boots)
         self.refused: list[Job] = []
         self.ended_count = 0
         self._schedule_outage(self.service.following, begins=True)
@@ -314,11 +318,11 @@ class QueueSimulation:
             raise self._wrong(f"starts job {number}, which is not waiting")
         self._machine.allocate(placement)
         self._submitted.discard(number)
-        self._running[number] = RunningJob(job, placement, self._now)
-        length = job.run_time
-        if length > job.requested_time and not self._keeps_overruns:
-            length = job.requested_time
-        self._end_tickets[number] = self._events.schedule(self._now + length, (_Kind.JOB_END, number), _Kind.JOB_END)
+        spared = self.service.spared(placement, self._now)
+        self._running[number] = RunningJob(job, placement, self._now, spared=spared)
+        length = job.run_time if self._keeps_overruns else min(job.run_time, job.requested_time)
+        end = self._now + length - spared
+        self._end_tickets[number] = self._events.schedule(end, (_Kind.JOB_END, number), _Kind.JOB_END)
         self._plan = None
 
     def resize(self, request: JobRequest) -> Reallocation | None:
@@ -392,12 +396,9 @@ class QueueSimulation:
         self._scheduler.released()
         self.ended_count += reason is not EndReason.UNIT_FAILED
         if self._on_end is not None:
-            changes = running.changes
-            earlier = () if changes is None else changes.segments
-            ended = EndedJob(
-                running.job, running.placement, running.start_time, self._now, reason, earlier, changes is not None
-            )
-            self._on_end(ended)
+            changes, began, spared = running.changes, running.start_time, running.spared
+            earlier, resized = ((), False) if changes is None else (changes.segments, True)
+            self._on_end(EndedJob(running.job, running.placement, began, self._now, reason, earlier, resized, spared))
 
     def _change_service(self, outage: Outage) -> None:
         """Take units out of service, or put them back where their outage has begun before."""
@@ -437,6 +438,7 @@ class QueueSimulation:
                 self._events.cancel(self._end_tickets[running.job.job_number])
                 self._end(running.job.job_number, EndReason.RESERVATION_BEGAN)
         self._machine.allocate(replace(placement, job_id=reservation.number))
+        self.service.spared(placement, self._now)
 
     def _end_reservation(self, number: int) -> None:
         reservation = self._reservations.pop(number)

@@ -27,7 +27,7 @@ def reservation_of(text: str, machine: Machine) -> ReservationRequest:
     try:
         begin, end = int(parts[0]), int(parts[1])
         shape = tuple(int(extent) for extent in parts[2].split("x"))
-        connection = Connection(parts[3]) if len(parts) > 3 else Connection.MESH
+        connection = Connection(parts[3]) if len(parts) > 3 else machine.traits.connection
     except (ValueError, IndexError) as error:
         raise ConfigurationError(f"got {text!r}, expected {RESERVATION_FORM}", key="reservation") from error
     if not 0 <= begin < end or min(shape) < 1 or len(parts) > 4:

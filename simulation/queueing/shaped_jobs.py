@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
 
 from simulation.kernel import MICROSECONDS_PER_SECOND
-from simulation.machines.bluegene.blocks import BlockTimes
-from simulation.machines.interface import Connection, JobRequest, Machine, has_cables, has_places
+from simulation.machines.interface import Connection, JobRequest, Machine, has_places
 from simulation.queueing.job_table import JobTable
 from simulation.workload.shapes import Shape, check_probability, choose_shapes, choose_tori
 
@@ -31,11 +31,9 @@ class ShapedJobs:
         """Return the same jobs arriving so that their shapes offer a machine a load (`JobTable.with_load`)."""
         return ShapedJobs(self.jobs.with_load(capacity, load), self.requests)
 
-    def in_blocks(self, times: BlockTimes) -> ShapedJobs:
+    def in_blocks(self, around_s: Callable[[int], int]) -> ShapedJobs:
         """Return the same jobs, each as long as its block: configuring, booting and deallocating count as run time."""
-        around = (
-            np.array([times.around_s(request.size) for request in self.requests], np.int64) * MICROSECONDS_PER_SECOND
-        )
+        around = np.array([around_s(request.size) for request in self.requests], np.int64) * MICROSECONDS_PER_SECOND
         jobs = replace(
             self.jobs, run_time=self.jobs.run_time + around, requested_time=self.jobs.requested_time + around
         )
@@ -75,10 +73,8 @@ def shaped_jobs(
     else:
         shapes = choose_shapes(sizes, machine.extents, fat_probability, random.Random(f"{seed}/shapes"))
     tori = choose_tori(len(jobs), torus_probability, random.Random(f"{seed}/tori"))
-    # a listed block has one connection, which serves jobs that need no torus whatever it is
-    other = Connection.NAV if has_cables(machine) and machine.layout.blocks else Connection.MESH
     requests = tuple(
-        _request(number, size, shape, Connection.TORUS if torus else other)
+        _request(number, size, shape, Connection.TORUS if torus else machine.traits.connection)
         for number, size, shape, torus in zip(jobs.job_number.tolist(), sizes, shapes, tori, strict=True)
     )
     return ShapedJobs(jobs.with_size(np.array([request.size for request in requests], dtype=np.int64)), requests)

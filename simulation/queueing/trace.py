@@ -57,10 +57,12 @@ def job_line(ended: EndedJob, machine: Machine) -> dict[str, Any]:
     if ended.reason is EndReason.UNIT_FAILED:
         line["ended"] = str(ended.reason)
     if has_cables(machine) and (times := machine.layout.block_times):
-        begin = ended.start_time + times.configure_s * MICROSECONDS_PER_SECOND
-        ready = begin + times.boot_s(ended.job.request.size) * MICROSECONDS_PER_SECOND
-        failed = ended.reason is EndReason.UNIT_FAILED
-        done = ended.end_time - (0 if failed else times.deallocate_s * MICROSECONDS_PER_SECOND)
+        size, listed, failed = ended.placement.size, machine.layout.blocks, ended.reason is EndReason.UNIT_FAILED
+        freeing = 0 if listed else times.deallocate_s  # after the job; a listed block stays booted
+        startup = (machine.layout.around_s(size) - freeing) * MICROSECONDS_PER_SECOND - ended.spared
+        ready = ended.start_time + startup
+        begin = max(ready - times.boot_s(size) * MICROSECONDS_PER_SECOND, ended.start_time)
+        done = ended.end_time - (0 if failed else freeing * MICROSECONDS_PER_SECOND)
         for key, time in (("boot_time", begin), ("ready_time", ready), ("done_time", done)):
             line[key] = _seconds(min(time, ended.end_time))
     if ended.earlier:

@@ -117,6 +117,7 @@ def run_log(
     malleability: Sequence[Malleability | None] | None = None,
     on_end: Callable[[EndedJob], None] | None = None,
     outages: Iterable[Outage] = (),
+    boots: bool = False,
 ) -> LogRun:
     """Run jobs through a machine that has no other users.
 
@@ -131,6 +132,7 @@ def run_log(
             loops, which change no size, are not for such jobs.
         on_end: called for every job that ends, in order of ends.
         outages: of units, by begin; a machine whose units are interchangeable has none.
+        boots: as of `QueueSimulation`.
 
     Raises:
         ConfigurationError: there is no such scheduler, its options are wrong, or its order of events is not known for
@@ -157,7 +159,7 @@ def run_log(
             on_end(one)
 
     simulation = QueueSimulation(
-        machine, declaration.new(its_options), overrun=options.overrun, on_end=record, outages=outages
+        machine, declaration.new(its_options), overrun=options.overrun, on_end=record, outages=outages, boots=boots
     )
     granted = tuple(simulation.reserve(one.request, one.begin_time, one.length) for one in reservations)
     for job in _jobs(jobs, requests, malleability):
@@ -178,6 +180,7 @@ class EndedJobs:
         self._end = np.zeros(len(jobs), dtype=np.int64)
         self._held = np.zeros(len(jobs), dtype=np.int64)
         self._cut = np.zeros(len(jobs), dtype=np.bool_)
+        self._spared = np.zeros(len(jobs), dtype=np.int64)
         self._pieces: list[tuple[int, int, int, int]] = []
         self.requeued = 0
 
@@ -191,6 +194,7 @@ class EndedJobs:
         self._end[index] = ended.end_time
         self._held[index] = ended.placement.size
         self._cut[index] = ended.reason is not EndReason.COMPLETED
+        self._spared[index] = ended.spared
         if ended.resized:
             self._pieces.extend((index, each.begin, each.end, each.placement.size) for each in ended.segments)
 
@@ -210,6 +214,8 @@ class EndedJobs:
             reservations: those granted, None for one that was not.
         """
         jobs, start, end, held = self._jobs, self._start, self._end, self._held
+        run_time, requested_time = jobs.run_time - self._spared, jobs.requested_time - self._spared
+        jobs = replace(jobs, run_time=run_time, requested_time=requested_time)
         ran = start >= 0
         size = np.array(sizes, dtype=np.int64)
         resized = _pieces(self._pieces, ran)

@@ -14,7 +14,7 @@ import numpy as np
 from ramp.errors import WorkloadError
 from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.machines.grid import Grid
-from simulation.machines.interface import JobRequest, Machine
+from simulation.machines.interface import Machine, has_cables
 from simulation.malleable.assignment import MALLEABLE_STREAM, assigned_malleability
 from simulation.malleable.malleability import ResizeCost
 from simulation.queueing.job_table import JobTable, jobs_of_log
@@ -118,19 +118,15 @@ def _generated(workload: Workload, machine: Machine, first_month: int) -> Iterat
 
 
 def _submissions(workload: Workload, machine: Machine, log: SwfLog, jobs: JobTable, seed: int) -> Iterator[Submission]:
-    if not machine.traits.chooses_shapes:
-        shaped = shaped_jobs(
-            jobs,
-            machine,
-            fat_probability=workload.fat_probability,
-            torus_probability=workload.torus_probability,
-            seed=seed,
-        )
-        requests = shaped.requests
-    else:
-        # the allocator finds a box of that size
-        numbers = zip(jobs.job_number.tolist(), jobs.size.tolist(), strict=True)
-        requests = tuple(JobRequest(number, size) for number, size in numbers)
+    shaped = shaped_jobs(
+        jobs,
+        machine,
+        fat_probability=workload.fat_probability,
+        torus_probability=workload.torus_probability if has_cables(machine) else 0.0,
+        seed=seed,
+        any_shape=machine.traits.chooses_shapes,
+    )
+    requests = shaped.requests
     accounts = jobs.accounts if jobs.accounts is not None else np.full((3, len(jobs)), -1)
     rows = zip(jobs.submit_time.tolist(), jobs.run_time.tolist(), jobs.requested_time.tolist(), strict=True)
     sizes, draw = [request.size for request in requests], np.random.default_rng([seed, MALLEABLE_STREAM])

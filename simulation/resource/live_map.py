@@ -22,6 +22,7 @@ from simulation.machines.view import (
     ViewReservation,
     view_of_state,
     with_block,
+    with_listed,
 )
 from simulation.resource.live_machine import LiveMachine
 
@@ -49,21 +50,18 @@ def map_of(
 
     Returns:
         `machine`, `extents`, `cores_a_unit`, `now_s`; `jobs` (running: `job_number`, `nodes` as a hostlist,
-        `connection`, `links`, `elapsed_s`, `user`) and `booked` (`name`, `firm`, `start_s`, `end_s`, `nodes`,
-        `connection`, `links`; the first `BOOKED_MAX`), times in seconds of machine time. Where jobs hold cables also
+        `connection`, `links`, a listed `block`, `elapsed_s`, `user`) and `booked` (`name`, `firm`, `start_s`, `end_s`,
+        and the place too; the first `BOOKED_MAX`), times in seconds of machine time. Where jobs hold cables also
         `cables`: of each dimension by name, the two coordinates that cable 0, 1 and so on of its lines joins.
     """
     machine = live.machine
     granted = live.reservations()
     jobs = []
     for number, running in live.queue.running.items():
-        described = machine.describe(running.placement)
         jobs.append(
             {
                 "job_number": number,
-                "nodes": described["nodes"],
-                "connection": described["connection"],
-                "links": described["links"],
+                **_place(machine.describe(running.placement)),
                 "elapsed_s": (live.now - running.start_time) / SECOND,
                 "user": _owner(live.users.get(number)),
             }
@@ -73,16 +71,13 @@ def map_of(
         grant = granted.get(numbers.get(reservation.key, 0))
         if grant is None:
             continue
-        described = machine.describe(grant.placement)
         shown.append(
             {
                 "name": reservation.reservation_id,
                 "firm": reservation.firm,
                 "start_s": grant.begin_time / SECOND,
                 "end_s": grant.end_time / SECOND,
-                "nodes": described["nodes"],
-                "connection": described["connection"],
-                "links": described["links"],
+                **_place(machine.describe(grant.placement)),
             }
         )
     wiring: dict[str, list[list[int]]] = {}
@@ -146,7 +141,8 @@ def view_of_snapshot(machine: GridMachine, snapshot: Mapping[str, Any]) -> Machi
         for entry, job in zip(shown["booked"], booked, strict=True)
     )
     running = (job for job, _ in blocked)
-    return replace(view, jobs=(*running, *jobs, *waiting), blocks=blocks, reservations=reservations)
+    view = replace(view, jobs=(*running, *jobs, *waiting), blocks=blocks, reservations=reservations)
+    return with_listed(machine, view)
 
 
 def _booked(machine: GridMachine, shown: Mapping[str, Any], source: str) -> list[ViewJob]:
@@ -161,6 +157,10 @@ def _booked(machine: GridMachine, shown: Mapping[str, Any], source: str) -> list
         except MachineError as error:
             raise DocumentError(f"booked[{index}]: {error}", source=source) from error
     return found
+
+
+def _place(described: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: described[key] for key in ("nodes", "connection", "links", "block") if key in described}
 
 
 def _owner(user: int | None) -> str:

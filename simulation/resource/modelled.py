@@ -45,7 +45,7 @@ from ramp.plugins.interface import PluginSettings
 from simulation.machine_files import machine_path
 from simulation.machines.bluegene.machine import BlueGene
 from simulation.machines.grid import Grid
-from simulation.machines.interface import Connection, JobRequest, Placement, has_cables
+from simulation.machines.interface import Connection, GridMachine, JobRequest, Placement, has_cables
 from simulation.machines.reallocation import places_of_a_box, sizes_of_planes
 from simulation.planning.placers import ALWAYS, units_of
 from simulation.planning.space_time import SpaceTime
@@ -84,7 +84,7 @@ class ModelledMachine(BookedMachine):
     def __init__(self, settings: PluginSettings) -> None:
         options = read_options(settings.options, ModelledOptions, within=settings.resource)
         machine = options.new_machine(settings.resource)
-        self._kept = _kept_life(settings, options)
+        self._kept = _kept_life(settings, options, machine)
         found = self._kept.read() if self._kept is not None else None
         clock = MachineClock(settings.started_at, options.base_time, options.speed)
         self._numbers: dict[str, int] = {}
@@ -215,7 +215,7 @@ class ModelledMachine(BookedMachine):
             placement.size * self._kind.cores,
             self._load_for(placement, start, start + duration, now),
             describe_placement(self.machine, placement),
-            write_token(placement, connection_of(unit)),
+            write_token(placement, connection_of(unit, self.machine)),
             self._boxes.fragmentation(units_of(units), placement.nodes),
             self._links_taken(placement, cables),
         )
@@ -277,10 +277,10 @@ class ModelledMachine(BookedMachine):
         where = describe_placement(self.machine, place)
         if why:
             return f"cannot resize {where} to {cores} cores until {iso(until)}: {why}"
-        sizes = (str(size * kind.cores) for size in sizes_of_planes(place.shape, self.machine.extents))
-        return (
-            f"cannot resize {where} to {cores} cores: expected cores of whole planes of {kind.name}, {', '.join(sizes)}"
-        )
+        sizes = sizes_of_planes(place.shape, self.machine.extents)
+        sizes = [size for size in sizes if any(places_of_a_box(self.machine, place, size, asked))]
+        shown = ", ".join(str(size * kind.cores) for size in sizes) or "but no size fits"
+        return f"cannot resize {where} to {cores} cores: expected cores of whole planes of {kind.name}, {shown}"
 
     def _places(self, place: Placement, earlier: Sequence[Slot], units: int, asked: Connection) -> Iterator[Placement]:
         """Return boxes of that many units without a move: as it once was, else as the allocator prefers."""
@@ -359,7 +359,7 @@ class ModelledMachine(BookedMachine):
             self._expiries[key] = held_until
 
 
-def _kept_life(settings: PluginSettings, options: ModelledOptions) -> KeptLife | None:
+def _kept_life(settings: PluginSettings, options: ModelledOptions, machine: GridMachine) -> KeptLife | None:
     """Return where a machine's life is kept; nowhere if nothing of it is."""
     if settings.state_dir is None:
         return None
@@ -367,6 +367,7 @@ def _kept_life(settings: PluginSettings, options: ModelledOptions) -> KeptLife |
     made_of = (
         replace(settings, state_dir=None),
         machine_path(options.machine).read_bytes(),
+        machine.layout.blocks if has_cables(machine) else (),
         None if log is None else (str(log), log_digest(log)),
     )
     path = settings.state_dir / f"{settings.resource}.life"

@@ -22,6 +22,7 @@ def write_token(placement: Placement, asked: Connection = Connection.MESH) -> st
         "members": placement.members,
         "links": placement.links,
         "asked": str(asked),
+        **({"block": placement.block} if placement.block else {}),
     }
     return json.dumps(fields, separators=(",", ":"))
 
@@ -46,6 +47,7 @@ def read_token(token: str, machine: GridMachine) -> Placement:
             tuple(Connection(connection) for connection in fields["connection"]),
             tuple(tuple(axis) for axis in fields["members"]),
             tuple(tuple(labels) for labels in fields["links"]),
+            str(fields.get("block", "")),
         )
     except (KeyError, TypeError) as error:
         raise ValueError(f"invalid place {token!r}; expected one from an offer") from error
@@ -58,7 +60,7 @@ def asked_connection(token: str) -> Connection:
 
 
 def describe_placement(machine: GridMachine, placement: Placement) -> str:
-    """Describe a placement for people: `bgl[000x011] 1x2x2 mesh, cables y 0, z 3`."""
+    """Describe a placement for people: `bgl[000x011] 1x2x2 mesh, cables y 0, z 3`, and `, block RMP007` if listed."""
     described = machine.describe(placement)
     shape = "x".join(map(str, described["shape"]))
     # a dimension of one unit is joined to nothing, whatever it is called
@@ -68,4 +70,5 @@ def describe_placement(machine: GridMachine, placement: Placement) -> str:
     if joined:
         text += f" {joined[0] if len(set(joined)) == 1 else ','.join(joined)}"
     cables = [f"{name} {' '.join(map(str, labels))}" for name, labels in described["links"].items() if labels]
-    return f"{text}, cables {', '.join(cables)}" if cables else text
+    text = f"{text}, cables {', '.join(cables)}" if cables else text
+    return f"{text}, block {described['block']}" if "block" in described else text

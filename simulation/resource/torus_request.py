@@ -3,7 +3,7 @@
 Cores are rounded up to whole units; all cores of a unit are charged for. `Geometry` counts compute nodes, as those are
 the same thing on every machine; on Blue Gene/L, whose midplanes are cubes of 8 x 8 x 8 nodes, each extent is rounded up
 to whole midplanes. `ConnectionType` torus and mesh are taken as they stand, any is a mesh, which is what takes fewest
-cables. `NodeUse` coprocessor leaves one processor of each node to the job; all are charged for.
+cables, or any listed block. `NodeUse` coprocessor leaves one processor of each node to the job; all are charged for.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class TorusRequests:
                 detail = f"the geometry has {prod(shape) * usable} cores, the request needs {unit.cores.total}"
                 return _refusal(unit, f"{prod(shape) * usable} cores", detail)
             size = prod(shape)
-        connection = connection_of(unit)
+        connection = connection_of(unit, self._machine)
         extents = self._machine.extents
         if shape is not None and len(shape) > len(extents):
             return self._too_large(unit, f"the machine has {len(extents)} dimensions")
@@ -131,9 +131,10 @@ class TorusRequests:
         return _refusal(unit, f"within {extents} nodes", f"{self._machine.name} has {extents} nodes; {why}")
 
 
-def connection_of(unit: RequestUnit) -> Connection:
+def connection_of(unit: RequestUnit, machine: GridMachine) -> Connection:
     """Return how the places of a unit have to be joined."""
-    return Connection.TORUS if unit.torus is not None and unit.torus.connection == "torus" else Connection.MESH
+    asked = "" if unit.torus is None else unit.torus.connection
+    return Connection(asked) if asked in list(Connection) else machine.traits.connection
 
 
 def _refusal(unit: RequestUnit, nearest: str, detail: str) -> Refusal:

@@ -92,12 +92,14 @@ class RunningJob:
         placement: where it runs.
         start_time: microseconds.
         changes: None where it has had one size only.
+        spared: time by which its run is shorter than submitted, as its block need not boot at length, microseconds.
     """
 
     job: Job
     placement: Placement
     start_time: int
     changes: SizeChanges | None = None
+    spared: int = 0
 
     @property
     def planned_from(self) -> int:
@@ -107,7 +109,7 @@ class RunningJob:
     @property
     def planned_length(self) -> int:
         """Time to plan for, at the present size, in microseconds."""
-        return self.job.planned_length if self.changes is None else self.changes.planned_left
+        return max(self.job.planned_length - self.spared, 1) if self.changes is None else self.changes.planned_left
 
     @property
     def planned_end(self) -> int:

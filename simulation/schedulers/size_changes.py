@@ -44,7 +44,7 @@ def changed(running: RunningJob, reallocation: Reallocation, malleability: Malle
 def completes_at(running: RunningJob) -> int:
     """Return when all work of the job is done if its size stays, microseconds."""
     if running.changes is None:
-        return running.start_time + running.job.run_time
+        return running.start_time + running.job.run_time - running.spared
     return running.changes.resumes + running.changes.run_left
 
 

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from ramp.errors import ConfigurationError
+from simulation.cli.machines import smap
 from simulation.cli.slurm import slurm_command
 from simulation.machine_files import load_machine
 from simulation.machines.bluegene.slurm_commands import SINFO, SQUEUE, formatted
@@ -91,6 +92,28 @@ def test_a_block_has_a_life(trace: str, second: int, block: str, job: str) -> No
     assert shown[0].split() == ["BG_BLOCK", "NODES", "OWNER", "STATE", "CONNECTION", "USE"]
     assert shown[1].split() == ["RMP1", "8", "-", block, "TORUS", "COPROCESSOR"]
     assert run("--trace", trace, "--at", second, "squeue", "-h", "-o", "%t").splitlines()[-1] == job
+
+
+def test_a_static_layout_lists_its_blocks_once(tmp_path: Path) -> None:
+    """Block RMP003 has a job and RMP002 is in the way of none; midplane 400 is down; another job is tried."""
+    job = {"job_number": 1, "nodes": "bgl[620x723]", "connection": ["mesh"] * 3, "block": "RMP003",
+           "links": {"x": [12], "y": [], "z": [0, 1, 2]}}  # fmt: skip
+    state = tmp_path / "state.json"
+    state.write_text(json.dumps({"jobs": [job], "down": "bgl400"}))
+    assert run("--machine", "bgl-static", "--state", state, "sinfo", "-b", "-h", "-o", "%b|%D|%t|%c").splitlines() == [
+        "RMP000|64|FREE|TORUS", "RMP001|32|ERROR|TORUS", "RMP002|16|FREE|MESH", "RMP003|8|BUSY|MESH",
+        "RMP004|4|FREE|MESH", "RMP005|2|FREE|MESH", "RMP006|1|FREE|TORUS", "RMP007|1|FREE|TORUS",
+        "RMP008|128|ERROR|TORUS",
+    ]  # fmt: skip
+    words = ["bgl-static", "--state", str(state), "-D", "b", "--test-only", "-N 512"]
+    table = [line[20:].split() for line in CliRunner().invoke(smap, words, catch_exceptions=False).output.splitlines()]
+    blocks = {row[2]: (row[0], row[3], row[4]) for row in table if row}
+    assert [row[2] for row in table if row] == ["BG_BLOCK", *(f"RMP00{number}" for number in range(9))]
+    assert (blocks["RMP003"], blocks["RMP006"]) == (("A", "BUSY", "-"), ("B", "BUSY", "--test-only"))
+    assert {blocks[f"RMP00{number}"] for number in (0, 2, 4, 5, 7)} == {("-", "FREE", "-")}
+    tried = ("--machine", "bgl-static", "--state", state, "srun", "--test-only")
+    assert "on bgl[630x731] in partition" in run(*tried, "-N", 512 * 3)
+    assert run(*tried, "-N", 512 * 65, code=1) == "allocation failure: Requested node configuration is not available\n"
 
 
 def test_a_job_is_tried(trace: str) -> None:

@@ -8,6 +8,13 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from simulation.machines.bluegene.machine import BlueGene
+
+BLOCK_PREFIX = "RMP"
+"""What the names of blocks begin with, as Slurm's do."""
 
 
 class BlockState(enum.StrEnum):
@@ -43,3 +50,36 @@ class BlockTimes:
     def around_s(self, midplanes: int) -> int:
         """Return the time for which a block holds its midplanes besides the run of its job."""
         return self.configure_s + self.boot_s(midplanes) + self.deallocate_s
+
+
+class BootedBlocks:
+    """Listed blocks that are booted, each until one that shares midplanes or cables boots or a midplane of it fails.
+
+    Args:
+        machine: lists its blocks.
+
+    Attributes:
+        names: of the booted blocks.
+        freed: when other blocks began to be freed, by their names.
+    """
+
+    def __init__(self, machine: BlueGene) -> None:
+        masks = {each.name: machine.catalogue.mask(each.members, each.links) for each in machine.layout.blocks}
+        self._units = {each.name: machine.grid.bits(each.members) for each in machine.layout.blocks}
+        self._rivals = {
+            name: {other for other in masks if other != name and (masks[other] & mask).any()}
+            for name, mask in masks.items()
+        }
+        self.names: set[str] = set()
+        self.freed: dict[str, float] = {}
+
+    def boot(self, name: str, now: float) -> float | None:
+        """Boot a block now; return when the last of the blocks in its way began to be freed."""
+        rivals = self._rivals.get(name, set())
+        self.freed |= dict.fromkeys(self.names & rivals, now)
+        self.names = self.names - rivals | {name}
+        return max((self.freed[each] for each in rivals & self.freed.keys()), default=None)
+
+    def fail(self, units: int) -> None:
+        """Note that the midplanes of a bit set fail."""
+        self.names = {name for name in self.names if not self._units[name] & units}

@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 
 from ramp.errors import ConfigurationError, MachineError
+from simulation.machines.bluegene.blocks import BLOCK_PREFIX
 from simulation.machines.bluegene.cable_policy import CablePolicy
 from simulation.machines.bluegene.catalogue import Catalogue, ListedBlock
 from simulation.machines.bluegene.link_sets import LinkTable
@@ -117,12 +118,17 @@ def _cabled(
 ) -> tuple[ListedBlock, ...]:
     """Give each block its cables: the smallest sets, in a static layout those that no earlier block has."""
     whole = tuple(tuple(range(extent)) for extent in grid.extents)
-    if all(line.members != whole for line in lines):
-        lines = [*lines, _Line(0, whole, Connection.TORUS, "the whole machine")]
+    joined = [
+        connection
+        for connection in (Connection.TORUS, Connection.MESH)
+        if all(table.link_sets(axis, connection) for table, axis in zip(tables, whole, strict=True))
+    ]
+    if joined and all(line.members != whole for line in lines):
+        lines = [*lines, _Line(0, whole, joined[0], "the whole machine")]
     catalogue = Catalogue(grid, tables, CablePolicy())
     none: tuple[tuple[int, ...], ...] = ((),) * len(tables)
     busy = np.zeros(catalogue.state_words, np.uint64)
-    found = []
+    found: list[ListedBlock] = []
     for line in lines:
         shares = mode is LayoutMode.OVERLAP or line.members == whole
         where = f"{source}: line {line.number}"
@@ -146,5 +152,5 @@ def _cabled(
                 )
         if not shares:
             busy |= catalogue.mask(line.members, tuple(links))
-        found.append(ListedBlock(line.members, line.connection, tuple(links)))
+        found.append(ListedBlock(f"{BLOCK_PREFIX}{len(found):03}", line.members, line.connection, tuple(links)))
     return tuple(found)

@@ -41,6 +41,7 @@ class Candidate:
         shape: number of coordinates in each dimension.
         origin: lowest coordinate in each dimension.
         size: number of units.
+        block: name of the listed block that it is.
     """
 
     members: tuple[tuple[int, ...], ...]
@@ -49,6 +50,7 @@ class Candidate:
     shape: tuple[int, ...]
     origin: tuple[int, ...]
     size: int
+    block: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +58,13 @@ class ListedBlock:
     """A block that an administrator defined.
 
     Attributes:
+        name: of the block.
         members: coordinates taken in each dimension.
         connection: of all dimensions.
         links: its cables in each dimension.
     """
 
+    name: str
     members: tuple[tuple[int, ...], ...]
     connection: Connection
     links: tuple[tuple[int, ...], ...]
@@ -127,10 +131,11 @@ class Catalogue:
         key = request.kind
         kinds = self._kinds.get(key)
         if kinds is None:
+            choices = self._connections(request)
             if self._blocks:
-                numbers = [self._add_found(self._listed(request))]
+                numbers = [self._add_found(self._listed(request, choices))]
             else:
-                numbers = [self._add(self._layouts(request, choice)) for choice in self._connections(request)]
+                numbers = [self._add(self._layouts(request, choice)) for choice in choices]
             kinds = np.array(numbers, dtype=np.int64)
             self._kinds[key] = kinds
         return kinds
@@ -148,6 +153,7 @@ class Catalogue:
             candidate.connection,
             candidate.members,
             tuple([self._pools.link_labels[link_set] for link_set in link_sets]),
+            candidate.block,
         )
 
     def mask(self, members: tuple[tuple[int, ...], ...], links: tuple[tuple[int, ...], ...]) -> NDArray[np.uint64]:
@@ -202,18 +208,18 @@ class Catalogue:
                 for order in rotations(shape):
                     yield tuple(shape[index] for index in order), connection
             return
-        if len(request.shape) > dimensions:
-            raise MachineError(
-                f"job {request.job_id}: shape {'x'.join(map(str, request.shape))} has {len(request.shape)} extents, "
-                f"the machine {dimensions}"
-            )
         shape = request.shape + (1,) * (dimensions - len(request.shape))
         pairs = tuple(zip(shape, connection, strict=True))
         for order in rotations(pairs) if request.rotate else [tuple(range(dimensions))]:
             yield tuple(shape[index] for index in order), tuple(connection[index] for index in order)
 
     def _connections(self, request: JobRequest) -> list[tuple[Connection, ...]]:
-        dimensions = len(self.grid.extents)
+        dimensions, shape = len(self.grid.extents), request.shape or ()
+        if len(shape) > dimensions:
+            raise MachineError(
+                f"job {request.job_id}: shape {'x'.join(map(str, shape))} has {len(shape)} extents, the machine "
+                f"{dimensions}"
+            )
         asked = request.connection
         if isinstance(asked, Connection):
             asked = (asked,) * dimensions
@@ -232,10 +238,8 @@ class Catalogue:
             self._add_rotation(extents, connection, found)
         return self._add_found(found)
 
-    def _listed(self, request: JobRequest) -> list[tuple[list[int], Candidate]]:
+    def _listed(self, request: JobRequest, choices: list[tuple[Connection, ...]]) -> list[tuple[list[int], Candidate]]:
         """Return the listed blocks that are large enough, also in each dimension of a shape, and joined as asked."""
-        asked = request.connection
-        wanted = {asked} if isinstance(asked, Connection) else set(asked)
         shape = request.shape or ()
         shape += (1,) * (len(self.grid.extents) - len(shape))
         turned = set(permutations(shape)) if request.rotate else {shape}
@@ -243,19 +247,18 @@ class Catalogue:
         for order, block in enumerate(self._blocks):
             extents = tuple(map(len, block.members))
             size = prod(extents)
-            fits = any(all(map(int.__le__, one, extents)) for one in turned if len(one) == len(extents))
-            if size >= request.size and fits and wanted <= {block.connection, Connection.NAV}:
+            joined = (block.connection,) * len(extents)
+            fits = any(all(map(int.__le__, one, extents)) for one in turned)
+            if size >= request.size and fits and joined in choices:
                 columns: list[int] = []
                 for dimension, labels in enumerate(block.links):
                     columns += self._listed_links(dimension, labels)
                     columns += self._line_range(dimension, block.members)
                 cost = size << COST_BITS
                 origin = tuple(coordinates[0] for coordinates in block.members)
-                joined = (block.connection,) * len(extents)
                 units = self.grid.bits(block.members)
-                found.append(
-                    ([cost, order, cost, *columns], Candidate(block.members, joined, units, extents, origin, size))
-                )
+                candidate = Candidate(block.members, joined, units, extents, origin, size, block.name)
+                found.append(([cost, order, cost, *columns], candidate))
         return found
 
     def _listed_links(self, dimension: int, labels: tuple[int, ...]) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ from simulation.machines.bluegene.search import first_fit
 from simulation.machines.bluegene.wiring import LineWiring
 from simulation.machines.grid import Grid, bits_of
 from simulation.machines.grid_units import GridLayout, GridUnits
-from simulation.machines.interface import JobRequest, Placement, Reallocation, Traits
+from simulation.machines.interface import Connection, JobRequest, Placement, Reallocation, Traits
 from simulation.machines.reallocation import reallocate
 
 
@@ -51,6 +52,11 @@ class Layout(GridLayout):
         """Midplanes in each dimension."""
         return tuple(table.wiring.width for table in self.tables)
 
+    def around_s(self, size: int) -> int:
+        """Return the longest time for which the block of a job of that size holds its midplanes besides the run."""
+        times = self.block_times or BlockTimes()
+        return max(map(times.around_s, [prod(map(len, each.members)) for each in self.blocks] or [size]))
+
 
 class BlueGene(GridUnits):
     """A machine of cabled lines with running jobs.
@@ -78,6 +84,8 @@ class BlueGene(GridUnits):
             exclusive_cables=True,
             wraps=False,
             chooses_shapes=bool(layout.blocks),
+            # a listed block has one connection, which serves jobs that need no torus whatever it is
+            connection=Connection.NAV if layout.blocks else Connection.MESH,
             processors=layout.processors,
             compute_nodes=layout.cnodes,
             node_use=True,

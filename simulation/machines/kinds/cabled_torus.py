@@ -162,8 +162,10 @@ def build(description: CabledDescription, options: BuildOptions) -> BlueGene:
         if listed
         else ()
     )
-    if blocks and options.allocator is not None:
-        raise ConfigurationError("the layout lists its blocks; remove the allocator", key="allocator")
+    if blocks and (options.allocator or options.allocator_options or description.allocator_options):
+        raise ConfigurationError(
+            f"{listed} lists the blocks of jobs; remove the allocator and its options", key="allocator"
+        )
     layout = Layout(
         name=description.name,
         prefix=description.prefix,

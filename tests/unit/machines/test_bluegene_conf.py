@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import simulation
-from ramp.errors import ConfigurationError
+from ramp.errors import ConfigurationError, MachineError
 from simulation.machine_files import load_machine
 from simulation.machines.interface import Connection, JobRequest, Machine
 
 RINGS = "".join(f'[[dimension]]\nname = "{name}"\nring = [0, 1, 3, 2]\n' for name in "xy")
 
 
-def machine_of(path: Path, conf: str) -> Machine:
+def machine_of(path: Path, conf: str, more: str = "", dimensions: str = RINGS, **options: Any) -> Machine:
     """A torus of 4x4 midplanes."""
     (path / "b.conf").write_text(conf)
     (path / "m.toml").write_text(
-        f'name = "small"\nkind = "cabled-torus"\nprefix = "b"\nbluegene_conf = "b.conf"\n{RINGS}'
+        f'name = "small"\nkind = "cabled-torus"\nprefix = "b"\nbluegene_conf = "b.conf"\n{more}{dimensions}'
     )
-    return load_machine(path / "m.toml")
+    return load_machine(path / "m.toml", **options)
 
 
 @pytest.mark.parametrize(
@@ -43,6 +45,35 @@ def test_a_line_that_cannot_be_used_is_refused(tmp_path: Path, conf: str, match:
         machine_of(tmp_path, conf)
 
 
+def test_no_allocator_chooses_among_listed_blocks(tmp_path: Path) -> None:
+    for options in ({"allocator": "two-phase"}, {"allocator_options": {"merit": "fragmentation"}}):
+        with pytest.raises(ConfigurationError, match=r"b\.conf lists the blocks of jobs; remove the allocator"):
+            machine_of(tmp_path, "BPs=00", **options)
+    with pytest.raises(ConfigurationError, match=r"allocator: b\.conf lists"):
+        machine_of(tmp_path, "BPs=00", 'allocator_options = { merit = "corner" }\n')
+    assert machine_of(tmp_path, "LayoutMode=DYNAMIC", allocator="two-phase").place(JobRequest(1, 2))
+
+
+def test_the_whole_machine_is_a_mesh_where_no_cables_close_a_torus(tmp_path: Path) -> None:
+    line = '[[dimension]]\nname = "x"\nwidth = 2\ncables = ["0.2>1.5"]\n'
+    machine = machine_of(tmp_path, "BPs=0\nBPs=1", dimensions=line)
+    whole = machine.place(JobRequest(1, 2, connection=Connection.NAV))
+    assert whole is not None
+    assert whole.connection == (Connection.MESH,)
+
+
+def test_a_request_of_other_dimensions_is_refused_as_without_a_list(tmp_path: Path) -> None:
+    machine = machine_of(tmp_path, "BPs=[00x11]")
+    with pytest.raises(MachineError, match="shape 1x2x1 has 3 extents, the machine 2"):
+        machine.place(JobRequest(1, 2, (1, 2, 1)))
+    with pytest.raises(MachineError, match="got 3 connections, expected 1 or 2"):
+        machine.place(JobRequest(1, 2, connection=(Connection.TORUS,) * 3))
+    # one connection a dimension: a block has the same in all
+    torus, nav, mesh = Connection.TORUS, Connection.NAV, Connection.MESH
+    assert machine.place(JobRequest(1, 2, connection=(torus, nav)))
+    assert machine.place(JobRequest(1, 2, connection=(torus, mesh))) is None
+
+
 def test_a_job_gets_the_smallest_free_block_that_fits(tmp_path: Path) -> None:
     machine = machine_of(tmp_path, "NumPsets=8 # x\nlayoutmode=Static\nBPs=[00x11] Type=MESH\nBPs=b22 Type=TORUS\n")
     asked = [JobRequest(1, 1, connection=Connection.NAV), JobRequest(2, 1, connection=Connection.NAV),
@@ -59,12 +90,30 @@ def test_a_job_gets_the_smallest_free_block_that_fits(tmp_path: Path) -> None:
     shaped = machine.place(JobRequest(4, 2, (1, 2), connection=Connection.MESH))
     assert shaped is not None
     assert shaped.size == 4
+    # 3x1 midplanes are no part of 2x2, turned or not
+    assert machine.place(JobRequest(4, 3, (3, 1), connection=Connection.MESH)) is None
+    assert machine_of(tmp_path, "BPs=[00x30] Type=MESH").place(JobRequest(4, 3, (1, 3), connection=Connection.MESH))
+    assert not machine_of(tmp_path, "BPs=[00x30] Type=MESH").place(
+        JobRequest(4, 3, (1, 3), rotate=False, connection=Connection.MESH)
+    )
     whole = machine.place(JobRequest(5, 2, connection=Connection.TORUS))
     assert whole is not None
     assert whole.size == 16
 
 
 BLOCKS = {"[00x11]": 4, "[10x21]": 4, "[22x33]": 4, "[00x01]": 2, "33": 1, "[00x33]": 16}
+TORI = {"[00x10]": 2, "[20x30]": 2, "[01x02]": 2, "[11x12]": 2, "03": 1, "[13x33]": 3, "[21x32]": 4, "[00x33]": 16}
+
+
+FREEING, CONFIGURING = 7, 3
+TIMES = f"""deallocate_s = {FREEING}
+configure_s = {CONFIGURING}
+boot = [{{ midplanes = 1, seconds = 5 }}, {{ midplanes = 4, seconds = 11 }}, {{ midplanes = 16, seconds = 20 }}]
+"""
+
+
+def boot_s(size: int) -> int:
+    return 5 if size == 1 else 11 if size <= 4 else 20
 
 
 def cells(text: str) -> set[str]:
@@ -74,16 +123,56 @@ def cells(text: str) -> set[str]:
             for y in range(int(ends[1][0]), int(ends[1][1]) + 1)}  # fmt: skip
 
 
-def easy(jobs: list[tuple[int, int, int, int]]) -> dict[int, tuple[int, str]]:
-    """Starts and blocks by EASY, second by second, of blocks of one cable-free kind that exclude by midplanes."""
-    order = sorted(BLOCKS, key=lambda block: BLOCKS[block])
+def parts(block: str, kind: str) -> set[str]:
+    """Midplanes of a block; a torus of more than one in a ring takes all cables of each of its lines there."""
+    found = cells(block)
+    for axis, name in enumerate("xy" if kind == "TORUS" else ""):
+        if len({cell[axis] for cell in found if cell.isdigit()}) > 1:
+            found |= {f"{name}-line {cell[1 - axis]}" for cell in found if cell.isdigit()}
+    return found
+
+
+class Blocks:
+    """Which blocks are booted, and which are being freed since when."""
+
+    def __init__(self, sizes: Mapping[str, int], kind: str, boots: bool) -> None:
+        self.sizes, self.kind, self.boots = sizes, kind, boots
+        self.booted: set[str] = set()
+        self.freed: dict[str, int] = {}
+
+    def startup(self, block: str, now: int) -> int:
+        """Seconds until a block is booted."""
+        if not self.boots or block in self.booted:
+            return 0
+        mine = parts(block, self.kind)
+        rivals = {each for each in self.sizes if each != block and parts(each, self.kind) & mine}
+        self.freed |= dict.fromkeys(self.booted & rivals, now)
+        self.booted = self.booted - rivals | {block}
+        left = [self.freed[each] + FREEING - now for each in rivals & self.freed.keys()]
+        return max([0, *left]) + CONFIGURING + boot_s(self.sizes[block])
+
+
+def easy(
+    jobs: list[tuple[int, int, int, int]], sizes: Mapping[str, int], kind: str, boots: bool
+) -> tuple[dict[int, tuple[int, str]], bool]:
+    """Starts and blocks by EASY, second by second; whether cables alone ever kept a block from a job."""
+    order = sorted(sizes, key=lambda block: sizes[block])
+    by_cables = False
     running: dict[int, tuple[int, int, str]] = {}  # real end, expected end, block
     waiting: list[int] = []
     started: dict[int, tuple[int, str]] = {}
+    blocks = Blocks(sizes, kind, boots)
+    longest = FREEING + CONFIGURING + boot_s(16) if boots else 0
 
     def free(size: int, held: list[str]) -> str | None:
-        taken = set().union(*map(cells, held)) if held else set()
-        return next((each for each in order if BLOCKS[each] >= size and not cells(each) & taken), None)
+        nonlocal by_cables
+        taken: set[str] = set().union(*(parts(each, kind) for each in held))
+        for each in order:
+            if sizes[each] >= size:
+                if not parts(each, kind) & taken:
+                    return each
+                by_cables = by_cables or not cells(each) & taken
+        return None
 
     for now in range(5000):
         running = {number: each for number, each in running.items() if each[0] > now}
@@ -94,10 +183,11 @@ def easy(jobs: list[tuple[int, int, int, int]]) -> dict[int, tuple[int, str]]:
             for place, number in enumerate(waiting):
                 _, run, size, asked = jobs[number - 1]
                 held = [block for *_, block in running.values()]
-                late = promise is not None and now + asked > promise[0]
+                late = promise is not None and now + longest + asked > promise[0]
                 block = free(size, held + ([promise[1]] if promise and late else []))
                 if block is not None:
-                    running[number] = (now + run, now + asked, block)
+                    ready = now + blocks.startup(block, now)
+                    running[number] = (ready + run, ready + asked, block)
                     started[number] = (now, block)
                     begun = number
                     break
@@ -110,14 +200,18 @@ def easy(jobs: list[tuple[int, int, int, int]]) -> dict[int, tuple[int, str]]:
             if begun is None:
                 break
             waiting.remove(begun)
-    return started
+    return started, by_cables
 
 
+@pytest.mark.parametrize("boots", [False, True], ids=["at once", "boots"])
+@pytest.mark.parametrize(("kind", "sizes"), [("MESH", BLOCKS), ("TORUS", TORI)], ids=["mesh", "torus"])
 @pytest.mark.parametrize("seed", range(6))
-def test_easy_starts_as_brute_force_does(tmp_path: Path, seed: int) -> None:
-    # those of these meshes that share no midplane share no cable either, so the reference needs midplanes only
-    lines = "".join(f"BPs={block} Type=MESH\n" for block in BLOCKS)
-    machine = machine_of(tmp_path, f"LayoutMode=OVERLAP\n{lines}")
+def test_easy_starts_as_brute_force_does(
+    tmp_path: Path, seed: int, kind: str, sizes: Mapping[str, int], boots: bool
+) -> None:
+    # those of these meshes that share no midplane share no cable either; many of the tori share only cables
+    lines = "".join(f"BPs={block} Type={kind}\n" for block in sizes)
+    machine = machine_of(tmp_path, f"LayoutMode=OVERLAP\n{lines}", TIMES if boots else "")
     draw = random.Random(seed)
     jobs, submit = [], 0
     for _ in range(40):
@@ -128,7 +222,9 @@ def test_easy_starts_as_brute_force_does(tmp_path: Path, seed: int) -> None:
     (tmp_path / "log.swf").write_text("; MaxProcs: 16\n" + "\n".join(rows) + "\n")
     run_ = simulation.simulate(tmp_path / "log.swf", machine=machine, scheduler="easy")
     got = {line["job_number"]: (line["start_time"], line["nodes"]) for line in run_.trace if "job_number" in line}
-    expected = {n: (start, f"b{block}") for n, (start, block) in easy(jobs).items()}
+    starts, by_cables = easy(jobs, sizes, kind, boots)
+    assert by_cables == (kind == "TORUS")
+    expected = {n: (start, f"b{block}") for n, (start, block) in starts.items()}
     assert {n: (start, cells(nodes.removeprefix("b"))) for n, (start, nodes) in got.items()} == {
         n: (start, cells(block.removeprefix("b"))) for n, (start, block) in expected.items()
     }

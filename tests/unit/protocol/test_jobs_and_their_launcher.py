@@ -120,15 +120,19 @@ def test_a_job_finds_its_slot_in_its_environment(seller: Seller) -> None:
 
 
 @pytest.mark.parametrize(
-    ("machine", "request_", "expected"),
+    ("machine", "request_", "expected", "block"),
     [
-        ("bgl", JobRequest(1, 4, (1, 2, 2)), ("bgl[000x011]", "1x2x2", "mesh")),
-        ("bgl", JobRequest(1, 2, (2, 1, 1), connection=Connection.TORUS), ("bgl[000x100]", "2x1x1", "torus")),
-        ("bgl", JobRequest(1, 1, (1, 1, 1)), ("bgl000", "1x1x1", "mesh")),
-        ("angara-4x4x4", JobRequest(1, 8), ("ang[000x013]", "1x2x4", "mesh,torus")),
+        ("bgl", JobRequest(1, 4, (1, 2, 2)), ("bgl[000x011]", "1x2x2", "mesh"), ""),
+        ("bgl", JobRequest(1, 2, (2, 1, 1), connection=Connection.TORUS), ("bgl[000x100]", "2x1x1", "torus"), ""),
+        ("bgl", JobRequest(1, 1, (1, 1, 1)), ("bgl000", "1x1x1", "mesh"), ""),
+        ("angara-4x4x4", JobRequest(1, 8), ("ang[000x013]", "1x2x4", "mesh,torus"), ""),
+        ("bgl-static", JobRequest(1, 9), ("bgl[600x713]", "2x2x4", "mesh"), "RMP002"),
+        ("bgl-static", JobRequest(1, 1, connection=Connection.TORUS), ("bgl732", "1x1x1", "mesh"), "RMP006"),
     ],
 )
-def test_a_job_on_a_torus_finds_its_block(launching_resource: Any, machine: str, request_: Any, expected: Any) -> None:
+def test_a_job_on_a_torus_finds_its_block(
+    launching_resource: Any, machine: str, request_: Any, expected: Any, block: str
+) -> None:
     """The variables of Jette and others 2004 and Slurm 1.0; with them the printed mpirun script runs."""
     torus = load_machine(machine)
     assert has_places(torus)
@@ -149,10 +153,11 @@ def test_a_job_on_a_torus_finds_its_block(launching_resource: Any, machine: str,
     offer = next(seller.one.party.jobs.jobs_of("offer-res-1"))._offer
     agreement = seller.one.agreement(offer)
     changed = place_variables(offer, TorusTerms(node_use="virtual"), "r", 8)  # the place after a change is not known
-    assert (changed["RAMP_NODE_USE"], "RAMP_NODES" in changed) == ("virtual", False)
+    assert (changed["RAMP_NODE_USE"], changed["BGL_PARTITION_ID"], "RAMP_NODES" in changed) == ("virtual", "r", False)
     script = "mpirun() { echo $*; }\n" + snippet("mpirun", agreement, str)
     ran = subprocess.run(["sh", "-c", script], env=told, capture_output=True, text=True, check=True)
-    assert ran.stdout.startswith("-partition R-offer-res-1 -mode CO -np 8 ")
+    assert ran.stdout.startswith(f"-partition {block or 'R-offer-res-1'} -mode CO -np 8 ")
+    assert told["MPIRUN_PARTITION"] == told["BGL_PARTITION_ID"] == (block or "R-offer-res-1")
 
 
 def test_a_buyer_who_cancels_does_not_wait_for_the_answer_to_an_earlier_question(seller: Seller) -> None:

@@ -34,9 +34,10 @@ from ramp.protocol.transition_tables import ParticipantState
 
 _PLACE: Final = re.compile(
     r"(?P<nodes>[a-z0-9._-]*(?:[0-9A-Z]|\[[0-9A-Zx,-]+\])) (?P<geometry>\d+(?:x\d+)+)"
-    r"(?: (?P<connection>(?:mesh|torus)(?:,(?:mesh|torus))*))?(?:, cables (?P<cables>[\w ,]+))?"
+    r"(?: (?P<connection>(?:mesh|torus)(?:,(?:mesh|torus))*))?(?:, cables (?P<cables>[\w ,]+?))?"
+    r"(?:, block (?P<block>\w+))?"
 )
-"""A placement as torus machines describe it: `bgl[000x011] 1x2x2 mesh, cables y 0, z 3`."""
+"""A placement as torus machines describe it: `bgl[000x011] 1x2x2 mesh, cables y 0, z 3`, perhaps `, block RMP007`."""
 
 
 def place_variables(offer: Offer, terms: TorusTerms | None, reservation_id: str, cores: int) -> dict[str, str]:
@@ -44,7 +45,7 @@ def place_variables(offer: Offer, terms: TorusTerms | None, reservation_id: str,
 
     Slurm on Blue Gene/L names a job's block in `BGL_PARTITION_ID` (M. Jette and others, 2004) and, from version 1.0 on,
     in `MPIRUN_PARTITION`, with two variables that keep mpirun from making or freeing blocks itself. The reservation of
-    a slot names its block. The other variables serve every torus.
+    a slot names its block, unless the machine lists its blocks. The other variables serve every torus.
 
     Args:
         offer: the slot as it was sold.
@@ -55,9 +56,10 @@ def place_variables(offer: Offer, terms: TorusTerms | None, reservation_id: str,
     place = _PLACE.fullmatch(offer.placement)
     if place is None:
         return {}
+    name = (cores == offer.cores and place["block"]) or reservation_id
     block = {
-        "BGL_PARTITION_ID": reservation_id,
-        "MPIRUN_PARTITION": reservation_id,
+        "BGL_PARTITION_ID": name,
+        "MPIRUN_PARTITION": name,
         "MPIRUN_NOALLOCATE": "1",
         "MPIRUN_NOFREE": "1",
         "RAMP_NODE_USE": (terms.node_use if terms is not None else "") or "coprocessor",
