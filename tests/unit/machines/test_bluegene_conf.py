@@ -105,6 +105,17 @@ BLOCKS = {"[00x11]": 4, "[10x21]": 4, "[22x33]": 4, "[00x01]": 2, "33": 1, "[00x
 TORI = {"[00x10]": 2, "[20x30]": 2, "[01x02]": 2, "[11x12]": 2, "03": 1, "[13x33]": 3, "[21x32]": 4, "[00x33]": 16}
 
 
+FREEING, CONFIGURING = 7, 3
+TIMES = f"""deallocate_s = {FREEING}
+configure_s = {CONFIGURING}
+boot = [{{ midplanes = 1, seconds = 5 }}, {{ midplanes = 4, seconds = 11 }}, {{ midplanes = 16, seconds = 20 }}]
+"""
+
+
+def boot_s(size: int) -> int:
+    return 5 if size == 1 else 11 if size <= 4 else 20
+
+
 def cells(text: str) -> set[str]:
     low, _, high = text.strip("[]").partition("x")
     ends = list(zip(low, high or low, strict=True))
@@ -121,8 +132,28 @@ def parts(block: str, kind: str) -> set[str]:
     return found
 
 
+class Blocks:
+    """Which blocks are booted, and which are being freed since when."""
+
+    def __init__(self, sizes: Mapping[str, int], kind: str, boots: bool) -> None:
+        self.sizes, self.kind, self.boots = sizes, kind, boots
+        self.booted: set[str] = set()
+        self.freed: dict[str, int] = {}
+
+    def startup(self, block: str, now: int) -> int:
+        """Seconds until a block is booted."""
+        if not self.boots or block in self.booted:
+            return 0
+        mine = parts(block, self.kind)
+        rivals = {each for each in self.sizes if each != block and parts(each, self.kind) & mine}
+        self.freed |= dict.fromkeys(self.booted & rivals, now)
+        self.booted = self.booted - rivals | {block}
+        left = [self.freed[each] + FREEING - now for each in rivals & self.freed.keys()]
+        return max([0, *left]) + CONFIGURING + boot_s(self.sizes[block])
+
+
 def easy(
-    jobs: list[tuple[int, int, int, int]], sizes: Mapping[str, int], kind: str
+    jobs: list[tuple[int, int, int, int]], sizes: Mapping[str, int], kind: str, boots: bool
 ) -> tuple[dict[int, tuple[int, str]], bool]:
     """Starts and blocks by EASY, second by second; whether cables alone ever kept a block from a job."""
     order = sorted(sizes, key=lambda block: sizes[block])
@@ -130,6 +161,8 @@ def easy(
     running: dict[int, tuple[int, int, str]] = {}  # real end, expected end, block
     waiting: list[int] = []
     started: dict[int, tuple[int, str]] = {}
+    blocks = Blocks(sizes, kind, boots)
+    longest = FREEING + CONFIGURING + boot_s(16) if boots else 0
 
     def free(size: int, held: list[str]) -> str | None:
         nonlocal by_cables
@@ -150,10 +183,11 @@ def easy(
             for place, number in enumerate(waiting):
                 _, run, size, asked = jobs[number - 1]
                 held = [block for *_, block in running.values()]
-                late = promise is not None and now + asked > promise[0]
+                late = promise is not None and now + longest + asked > promise[0]
                 block = free(size, held + ([promise[1]] if promise and late else []))
                 if block is not None:
-                    running[number] = (now + run, now + asked, block)
+                    ready = now + blocks.startup(block, now)
+                    running[number] = (ready + run, ready + asked, block)
                     started[number] = (now, block)
                     begun = number
                     break
@@ -169,12 +203,15 @@ def easy(
     return started, by_cables
 
 
+@pytest.mark.parametrize("boots", [False, True], ids=["at once", "boots"])
 @pytest.mark.parametrize(("kind", "sizes"), [("MESH", BLOCKS), ("TORUS", TORI)], ids=["mesh", "torus"])
 @pytest.mark.parametrize("seed", range(6))
-def test_easy_starts_as_brute_force_does(tmp_path: Path, seed: int, kind: str, sizes: Mapping[str, int]) -> None:
+def test_easy_starts_as_brute_force_does(
+    tmp_path: Path, seed: int, kind: str, sizes: Mapping[str, int], boots: bool
+) -> None:
     # those of these meshes that share no midplane share no cable either; many of the tori share only cables
     lines = "".join(f"BPs={block} Type={kind}\n" for block in sizes)
-    machine = machine_of(tmp_path, f"LayoutMode=OVERLAP\n{lines}")
+    machine = machine_of(tmp_path, f"LayoutMode=OVERLAP\n{lines}", TIMES if boots else "")
     draw = random.Random(seed)
     jobs, submit = [], 0
     for _ in range(40):
@@ -185,7 +222,7 @@ def test_easy_starts_as_brute_force_does(tmp_path: Path, seed: int, kind: str, s
     (tmp_path / "log.swf").write_text("; MaxProcs: 16\n" + "\n".join(rows) + "\n")
     run_ = simulation.simulate(tmp_path / "log.swf", machine=machine, scheduler="easy")
     got = {line["job_number"]: (line["start_time"], line["nodes"]) for line in run_.trace if "job_number" in line}
-    starts, by_cables = easy(jobs, sizes, kind)
+    starts, by_cables = easy(jobs, sizes, kind, boots)
     assert by_cables == (kind == "TORUS")
     expected = {n: (start, f"b{block}") for n, (start, block) in starts.items()}
     assert {n: (start, cells(nodes.removeprefix("b"))) for n, (start, nodes) in got.items()} == {

@@ -55,7 +55,7 @@ def lives(trace: Iterable[dict[str, Any]]) -> list[tuple[Any, ...]]:
 def test_a_block_boots_once_until_another_one_takes_its_midplanes(tmp_path: Path) -> None:
     """Midplanes 22 fail at 4000 s, while nobody is on their block, which boots anew for the last job."""
     jobs = [(0, 50, 1, 60), (1000, 50, 1, 60), (2000, 50, 16, 60), (3000, 50, 1, 60), (3500, 50, 1, 60),
-            (5000, 50, 1, 60), (6000, 0, 1, 0), (6000, 10, 16, 20)]  # fmt: skip
+            (5000, 50, 1, 60), (6000, 0, 1, 0), (6000, 10, 16, 20), (6000, 10, 1, 20)]  # fmt: skip
     machine = small(tmp_path, STATIC)
     out = tmp_path / "out.jsonl"
     out.write_text('{"out": "down", "nodes": "b22", "start_time": 4000, "end_time": 4500}\n')
@@ -71,9 +71,10 @@ def test_a_block_boots_once_until_another_one_takes_its_midplanes(tmp_path: Path
         (6, "RMP001", 5000, 5010, 5110, 5160, 5160),
         (7, "RMP001", 6000, 6000, 6000, 6000, 6000),
         (8, "RMP003", 6000, 6040, 6440, 6450, 6450),
+        (9, "RMP001", 6450, 6490, 6590, 6600, 6600),
     ]
-    assert run.jobs["run_time_s"].tolist() == [160, 50, 490, 190, 50, 160, 0, 450]
-    assert run.jobs["requested_time_s"].tolist() == [170, 60, 500, 200, 60, 170, 0, 460]
+    assert run.jobs["run_time_s"].tolist() == [160, 50, 490, 190, 50, 160, 0, 450, 150]
+    assert run.jobs["requested_time_s"].tolist() == [170, 60, 500, 200, 60, 170, 0, 460, 160]
     assert run.metrics.ended_at_request == 0
     rows = [(number, line) for number, line in enumerate(run.trace, 1) if number > 1]
 
@@ -107,6 +108,16 @@ def test_easy_counts_on_the_booted_block_of_a_running_job_and_on_the_longest_boo
     run = simulation.simulate(log, machine=small(tmp_path, STATIC), scheduler="easy")
     assert [life[:3] for life in lives(run.trace)] == [
         (1, "RMP001", 0), (4, "RMP002", 1001), (2, "RMP001", 1000), (3, "RMP003", 1500),
+    ]  # fmt: skip
+
+
+def test_easy_counts_on_the_booted_block_of_a_job_that_it_let_overtake(tmp_path: Path) -> None:
+    """Job 4 overtakes job 3 on a booted block until 1301 s. Job 2 ends early, so job 3 begins then, before job 5."""
+    jobs = [(0, 50, 1, 60), (1000, 10, 4, 1000), (1000, 10, 16, 10), (1001, 300, 1, 300), (1225, 20, 1, 20)]
+    log = write_log(tmp_path / "log.swf", jobs)
+    run = simulation.simulate(log, machine=small(tmp_path, STATIC), scheduler="easy")
+    assert [life[:3] for life in lives(run.trace)] == [
+        (1, "RMP001", 0), (2, "RMP000", 1000), (4, "RMP001", 1001), (3, "RMP003", 1301), (5, "RMP001", 1751),
     ]  # fmt: skip
 
 
