@@ -12,8 +12,6 @@ from ramp.runtime.joining.invitations import read_invitation
 from ramp.runtime.joining.register import Register
 from ramp.runtime.state_folder import state_folder
 from tests.e2e.waiting import LIMIT_S, until
-from tests.e2e.web.conftest import Pages
-from tests.unit.web.test_openid import SECRET, Provider
 
 pytestmark = pytest.mark.e2e
 
@@ -93,31 +91,6 @@ def test_the_keeper_invites_a_resource_and_gets_the_file_of_the_invitation(visit
     made = read_invitation(Path(downloaded.value.path()).read_text(), "the download")
     assert (made.name, made.role.value) == ("curie@localhost", "resource")
     assert Register(state_folder(pages.state).invitations).entries()[made.invitation_id].invitation.name == made.name
-
-
-def test_an_account_of_the_site_signs_in_at_its_provider(market, visitor, tmp_path):
-    provider = Provider()
-    secret = tmp_path / "secret"
-    secret.touch(mode=0o600)
-    secret.write_text(SECRET)
-    file = tmp_path / "openid.toml"
-    file.write_text(
-        f'issuer = "{provider.issuer}"\nclient_id = "ramp"\nsecret_file = "secret"\nclaim = "email"\n'
-        '[users]\n"ann@example.org" = "alice"\n'
-    )
-    served = Pages(market, "--openid", str(file))
-    try:
-        page = visitor()
-        page.goto(served.url)
-        page.get_by_role("link", name="Sign in with your site's account").click()
-        page.get_by_role("heading", name="Sign in as alice").wait_for()
-        page.get_by_role("button", name="Sign in").click()
-        page.get_by_role("heading", name="Sellers").wait_for()
-        page.get_by_role("button", name="Sign out").click()
-        page.get_by_role("link", name="Sign in with your site's account").wait_for()
-    finally:
-        served.stop()
-        provider.end()
 
 
 def test_a_page_says_that_its_session_has_ended_elsewhere_and_what_is_not_found(visitor, pages):
