@@ -77,7 +77,7 @@ def test_every_machine_answers_for_itself(name: str) -> None:
     twin.allocate(placement)
     assert (twin.free, machine.free) == (machine.capacity - 2, machine.capacity)
     everything = JobRequest(2, machine.capacity)
-    assert (twin.place(everything), machine.place(everything) is None) == (None, False)
+    assert twin.place(everything) is None
     assert list(twin.running) == [1]
     before = machine.snapshot()
     for _ in range(2):
