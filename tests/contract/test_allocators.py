@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from ramp.errors import MachineError
 from simulation.machine_files import load_machine, machine_names
 from simulation.machines.allocator_declaration import ALLOCATORS
 from simulation.machines.boxes.policy import BoxPolicy
@@ -75,7 +76,16 @@ def test_every_machine_answers_for_itself(name: str) -> None:
     assert placement is not None
     twin.allocate(placement)
     assert (twin.free, machine.free) == (machine.capacity - 2, machine.capacity)
+    everything = JobRequest(2, machine.capacity)
+    assert twin.place(everything) is None
     assert list(twin.running) == [1]
+    before = machine.snapshot()
+    for _ in range(2):
+        twin.restore(before)
+        assert (list(twin.running), twin.place(everything)) == ([], machine.place(everything))
+        twin.allocate(placement)
+    with pytest.raises(MachineError, match="the snapshot is of another"):
+        twin.restore("something else")
     twin.release(1)
     assert twin.free == machine.free
     if has_places(machine):

@@ -1,7 +1,5 @@
 """When a machine of Table 2 is loaded, beside a count second by second."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -105,22 +105,6 @@ def test_taken_nodes_are_named() -> None:
         machine.allocate(second)
 
 
-def test_copies_and_snapshots_are_independent() -> None:
-    machine = machine_of()
-    before = machine.snapshot()
-    twin = machine.copy()
-    placement = machine.place(JobRequest(1, 8))
-    assert placement is not None
-    machine.allocate(placement)
-    assert twin.free == 16
-    assert twin.place(JobRequest(1, 16)) is not None
-    assert machine.place(JobRequest(2, 16)) is None
-    machine.restore(before)
-    assert machine.place(JobRequest(2, 16)) is not None
-    with pytest.raises(MachineError, match="the snapshot is of another"):
-        machine.restore("something else")
-
-
 def test_names_have_a_digit_a_dimension() -> None:
     machine = load_machine("angara-4x4x3x2")
     assert isinstance(machine, AngaraMachine)

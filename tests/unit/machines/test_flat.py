@@ -41,20 +41,6 @@ def test_what_is_not_there_is_refused():
         FlatMachine(0)
 
 
-def test_copies_and_snapshots_are_independent():
-    machine = FlatMachine(4)
-    state = machine.snapshot()
-    twin = machine.copy()
-    machine.allocate(Placement(1, 3))
-    assert (twin.free, machine.free) == (4, 1)
-    machine.restore(state)
-    machine.allocate(Placement(2, 4))
-    machine.restore(state)
-    assert machine.free == 4
-    with pytest.raises(MachineError, match="the snapshot is of another"):
-        machine.restore("no")
-
-
 def test_a_request_makes_sense():
     with pytest.raises(MachineError, match="at least 1, got 0"):
         JobRequest(1, 0)

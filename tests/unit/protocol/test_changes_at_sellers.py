@@ -353,6 +353,16 @@ def test_a_machine_in_doubt_about_the_old_size_is_given_a_pause(desk: Desk) -> N
     assert desk.registry.tick(NOTICE + SECOND) == [question]
 
 
+def test_the_bank_is_asked_again_after_a_restart(desk: Desk) -> None:
+    body = desk.amendment()
+    signed = Signed(body, ("alice",), "text")
+    taken = CapacityTaken(body.offer_id, 1, NOTICE)
+    (to_bank,) = _restarted(desk, ChangeReceived(body.offer_id, signed, 0), taken, now=MINUTE)
+    assert isinstance(to_bank, fx.Send)
+    assert (to_bank.message.receiver, to_bank.message.content) == ("bank", signed)
+    assert desk.registry.deadline == MINUTE + SECOND
+
+
 def test_what_has_ended_stays_so_after_a_restart(desk: Desk) -> None:
     first = desk.amendment()
     signed, posted = Signed(first, ("alice",), "text"), c.ChangePosted("a1", 1, "t", -first.refund)

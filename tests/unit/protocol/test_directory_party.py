@@ -254,23 +254,18 @@ def test_there_is_always_one() -> None:
         Directories(())
 
 
-@pytest.fixture
-def seal() -> Any:
-    def make(sender: str, receiver: str, content: Any, role: Role) -> Message:
-        message: Message = sealed(Message(Performative.INFORM, sender, receiver, "r1", content), role)
-        return message
-
-    return make
+def seal(sender: str, receiver: str, content: Any, role: Role) -> Message:
+    return sealed(Message(Performative.INFORM, sender, receiver, "r1", content), role)
 
 
 @pytest.mark.parametrize(("sender", "role"), [("mallory", Role.DIRECTORY), ("second", Role.RESOURCE)])
-def test_only_a_directory_of_the_market_is_believed(seal: Any, sender: str, role: Role) -> None:
+def test_only_a_directory_of_the_market_is_believed(sender: str, role: Role) -> None:
     entry = DirectoryEntry("res", TWO, Timing())
     with pytest.raises(RemoteProtocolError):
         entry.entered(seal(sender, "res", c.Registered(RESOURCE_SERVICE, 5), role), 5)
 
 
-def test_an_owners_question_falls_over_too_and_any_answer_counts(seal: Any) -> None:
+def test_an_owners_question_falls_over_too_and_any_answer_counts() -> None:
     party = UserParty(
         "alice", bank="bank", directories=TWO, ids=CountedIds("alice"), timing=Timing(), rules=RuleBook(RULES.find)
     )

@@ -139,13 +139,9 @@ def test_a_resource_that_does_not_launch_says_so(resource: Any) -> None:
 # -- no job twice, none lost -----------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def restarted() -> Any:
-    def restart(written: list[Any], now: int) -> tuple[Any, list[fx.Effect]]:
-        again = launching_resource(TERMS)
-        return again, list(again.party.recover(written, now))
-
-    return restart
+def restarted(written: list[Any], now: int) -> tuple[Any, list[fx.Effect]]:
+    again = launching_resource(TERMS)
+    return again, list(again.party.recover(written, now))
 
 
 def life(one: Any, *, submitted: bool) -> list[Any]:
@@ -211,7 +207,7 @@ def test_a_buyer_whose_account_was_taken_away_launches_nothing_more() -> None:
     assert (refusal.code, "alice" in refusal.detail) == ("no_account", True)
 
 
-def test_a_cancelled_job_ends_also_after_a_restart(restarted: Any) -> None:
+def test_a_cancelled_job_ends_also_after_a_restart() -> None:
     one = launching_resource(TERMS)
     written = life(one, submitted=True)
     effects = one.hear("alice", c.JobCancellation("job-1", "a1"), 2)
@@ -301,7 +297,7 @@ def test_a_slot_on_which_a_job_has_run_was_delivered(seller: Any) -> None:
     assert seller.party.participants["offer-res-1"].state == "sold"
 
 
-def test_a_failed_slot_is_claimed_back_after_a_restart_however_far_it_had_come(restarted: Any) -> None:
+def test_a_failed_slot_is_claimed_back_after_a_restart_however_far_it_had_come() -> None:
     one = launching_resource(TERMS)
     written = life(one, submitted=True)
     effects = seen(one, NEVER_STARTED, HOUR + 5 * MINUTE)

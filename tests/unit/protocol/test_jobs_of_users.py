@@ -23,17 +23,10 @@ def status(agreement_id: str, state: JobState, job_id: str = "job-1") -> c.JobSt
     return c.JobStatus(job_id, agreement_id, state, "local", "alice1", HOUR, Delivery.PENDING)
 
 
-@pytest.fixture
-def answer() -> Any:
-    """What a resource says to a message of alice's."""
-
-    def say(alice: Any, asked: Message, content: Any, *, by: str = "res1") -> list[fx.Effect]:
-        message = Message(
-            Performative.INFORM, by, "alice", asked.conversation_id, content, in_reply_to=asked.reply_with
-        )
-        return list(alice.take(sealed(message)))
-
-    return say
+def answer(alice: Any, asked: Message, content: Any, *, by: str = "res1") -> list[fx.Effect]:
+    """Let a resource answer a message of alice's."""
+    message = Message(Performative.INFORM, by, "alice", asked.conversation_id, content, in_reply_to=asked.reply_with)
+    return list(alice.take(sealed(message)))
 
 
 def test_an_order_is_on_record_before_it_leaves_for_whoever_sold_the_slot(alice: Any) -> None:
@@ -45,7 +38,7 @@ def test_an_order_is_on_record_before_it_leaves_for_whoever_sold_the_slot(alice:
     assert alice.command(ev.JobSubmitted(order(bought))) == []  # it is on its way
 
 
-def test_nobody_else_speaks_for_the_resource(alice: Any, answer: Any) -> None:
+def test_nobody_else_speaks_for_the_resource(alice: Any) -> None:
     bought = alice.bought()
     (message,) = messages(alice.command(ev.JobSubmitted(order(bought))))
     with pytest.raises(RemoteProtocolError, match="res2 may not speak for res1"):
@@ -65,7 +58,7 @@ def test_an_order_that_was_given_up_leaves_again_when_it_is_given_again(alice: A
 REFUSED = c.JobRefused("job-1", "agreement-alice-1", "not_active", "the slot is released, expected sold")
 
 
-def test_a_question_that_is_refused_says_nothing_about_a_job_that_runs(alice: Any, answer: Any) -> None:
+def test_a_question_that_is_refused_says_nothing_about_a_job_that_runs(alice: Any) -> None:
     bought = alice.bought()
     (message,) = messages(alice.command(ev.JobSubmitted(order(bought))))
     answer(alice, message, status(bought, JobState.RUNNING))
@@ -78,9 +71,7 @@ def test_a_question_that_is_refused_says_nothing_about_a_job_that_runs(alice: An
 
 
 @pytest.mark.parametrize("answered", [False, True])
-def test_after_a_restart_jobs_are_known_and_unanswered_orders_leave_again(
-    alice: Any, answer: Any, answered: bool
-) -> None:
+def test_after_a_restart_jobs_are_known_and_unanswered_orders_leave_again(alice: Any, answered: bool) -> None:
     bought = alice.bought()
     (message,) = messages(alice.command(ev.JobSubmitted(order(bought))))
     if answered:

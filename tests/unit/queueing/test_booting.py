@@ -1,7 +1,5 @@
 """Listed blocks stay booted between jobs: by hand, and traces of whole runs by a reader of their own."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from pathlib import Path

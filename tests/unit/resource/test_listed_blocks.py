@@ -1,7 +1,5 @@
 """Selling on a machine whose blocks are listed: which block a buyer gets, what excludes what, resizing, restarts."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -29,6 +29,33 @@ ROLES = {
     KEEPER: Role.KEEPER,
 }
 
+UNIT = RequestUnit(
+    number=1,
+    cpu_hour_cost=70,
+    deadline=NOW + 4 * HOUR,
+    cores=TotalCores(128),
+    not_before=NOW + HOUR,
+    wall_time=HOUR,
+    operating_system="LINUX",
+)
+OFFER = Offer("offer-17", "request-4", 1, RESOURCE, 55, NOW + HOUR, NOW + 2 * HOUR, 128, 0.25, 30 * SECOND, "log")
+AGREEMENT = Agreement(
+    agreement_id="agreement-9",
+    request_id="request-4",
+    units_total=1,
+    user=USER,
+    resource=RESOURCE,
+    bank="bank@localhost",
+    request=UNIT,
+    offer=OFFER,
+    reservation_id="thunder1-000123",
+    cost=704_000,  # 55 credits x 128 cores x 1 hour, in hundredths
+    issued_at=NOW,
+    order_id="order-6",
+    valid_until=NOW + 10 * MINUTE,
+)
+CANCELLATION = ContractChange("agreement-9", 0, "offer-17", USER, RESOURCE, BANK, NOW, reason="no need")
+
 
 @pytest.fixture(scope="session")
 def store(tmp_path_factory: pytest.TempPathFactory) -> KeyStore:
@@ -38,40 +65,6 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> KeyStore:
     for name, role in ROLES.items():
         keys.issue(name, role, NOW)
     return keys
-
-
-@pytest.fixture(scope="session")
-def agreement() -> Agreement:
-    unit = RequestUnit(
-        number=1,
-        cpu_hour_cost=70,
-        deadline=NOW + 4 * HOUR,
-        cores=TotalCores(128),
-        not_before=NOW + HOUR,
-        wall_time=HOUR,
-        operating_system="LINUX",
-    )
-    offer = Offer("offer-17", "request-4", 1, RESOURCE, 55, NOW + HOUR, NOW + 2 * HOUR, 128, 0.25, 30 * SECOND, "log")
-    return Agreement(
-        agreement_id="agreement-9",
-        request_id="request-4",
-        units_total=1,
-        user=USER,
-        resource=RESOURCE,
-        bank="bank@localhost",
-        request=unit,
-        offer=offer,
-        reservation_id="thunder1-000123",
-        cost=704_000,  # 55 credits x 128 cores x 1 hour, in hundredths
-        issued_at=NOW,
-        order_id="order-6",
-        valid_until=NOW + 10 * MINUTE,
-    )
-
-
-@pytest.fixture(scope="session")
-def cancellation() -> ContractChange:
-    return ContractChange("agreement-9", 0, "offer-17", USER, RESOURCE, BANK, NOW, reason="no need")
 
 
 @pytest.fixture(scope="session")
@@ -85,8 +78,8 @@ def resource_notary(store: KeyStore) -> XmlNotary:
 
 
 @pytest.fixture(scope="session")
-def signed(user_notary: XmlNotary, agreement: Agreement) -> Signed:
-    return user_notary.sign(Signed(agreement), NOW)
+def signed(user_notary: XmlNotary) -> Signed:
+    return user_notary.sign(Signed(AGREEMENT), NOW)
 
 
 @pytest.fixture(scope="session")
@@ -113,5 +106,5 @@ def refused(verifier: XmlNotary) -> Callable[[str, type[Exception], str], None]:
 
 
 @pytest.fixture
-def body(agreement: Agreement) -> str:
-    return documents.write_body(agreement)
+def body() -> str:
+    return documents.write_body(AGREEMENT)

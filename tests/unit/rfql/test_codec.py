@@ -7,7 +7,7 @@ import pytest
 from ramp.errors import DocumentError, SealInvalid
 from ramp.model import contents
 from ramp.model.acl import CONTENT_OF, OFFERS, ROLES_OF, SEALED, Message, Performative
-from ramp.model.agreement import Agreement, ContractChange, Signed
+from ramp.model.agreement import Signed
 from ramp.model.instant import DAY, MILLISECOND, Instant, from_iso, iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
@@ -18,7 +18,7 @@ from ramp.rfql.signing.notary import XmlNotary
 from ramp.rfql.signing.signature import sign_text
 from ramp.rfql.xml.parser import DOCUMENT_BYTES_MAX
 from ramp.runtime.keys.store import KeyStore
-from tests.unit.rfql.conftest import NOW, RESOURCE, USER
+from tests.unit.rfql.conftest import AGREEMENT, CANCELLATION, NOW, RESOURCE, USER
 
 REJECTION = Message(
     Performative.REJECT_PROPOSAL,
@@ -140,9 +140,9 @@ def test_unverified_is_never_sent() -> None:
         codec.encode(Message(Performative.CONFIRM, USER, RESOURCE, "request-4", content))
 
 
-def test_unsigned_agreement_is_not_sent(agreement: Agreement) -> None:
+def test_unsigned_agreement_is_not_sent() -> None:
     with pytest.raises(DocumentError, match="not signed"):
-        codec.encode(Message(Performative.REQUEST, RESOURCE, "bank@localhost", "request-4", Signed(agreement)))
+        codec.encode(Message(Performative.REQUEST, RESOURCE, "bank@localhost", "request-4", Signed(AGREEMENT)))
 
 
 def test_document_over_the_limit_is_refused_before_it_is_sent() -> None:
@@ -258,7 +258,7 @@ def test_broken_document_becomes_unverified_or_is_refused(
 
 
 def test_codes_of_unverified_documents(
-    signed: Signed, countersigned: Signed, resource_notary: XmlNotary, store: KeyStore, agreement: Agreement
+    signed: Signed, countersigned: Signed, resource_notary: XmlNotary, store: KeyStore
 ) -> None:
     def content(body: str, at: Instant) -> contents.Unverified:
         found = documents.read_content(body, resource_notary, at)
@@ -267,16 +267,14 @@ def test_codes_of_unverified_documents(
 
     assert content(signed.document, NOW + 366 * DAY).code == "certificate_expired"
     mallory = store.identity("mallory@localhost")
-    assert content(sign_text(documents.write_body(agreement), *mallory), NOW).code == "unknown_signer"
-    contradictory = sign_text(documents.write_body(replace(agreement, cost=1)), *store.identity(USER))
+    assert content(sign_text(documents.write_body(AGREEMENT), *mallory), NOW).code == "unknown_signer"
+    contradictory = sign_text(documents.write_body(replace(AGREEMENT, cost=1)), *store.identity(USER))
     assert content(contradictory, NOW).code == "malformed"
     assert content(countersigned.document.replace('cost="704000"', 'cost="1"'), NOW).reference == "agreement-9"
 
 
-def test_reference_and_kind_of_unverified_cancellations(
-    user_notary: XmlNotary, resource_notary: XmlNotary, cancellation: ContractChange
-) -> None:
-    once = user_notary.sign(Signed(cancellation), NOW)
+def test_reference_and_kind_of_unverified_cancellations(user_notary: XmlNotary, resource_notary: XmlNotary) -> None:
+    once = user_notary.sign(Signed(CANCELLATION), NOW)
     twice = resource_notary.sign(once, NOW)
     for signed in (once, twice):
         content = documents.read_content(signed.document, resource_notary, NOW + 366 * DAY)

@@ -9,7 +9,7 @@ import pytest
 from ramp.errors import DocumentError
 from ramp.model import contents
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, PricePaid, Signed
+from ramp.model.agreement import PricePaid, Signed
 from ramp.model.called_terms import bound
 from ramp.model.instant import MINUTE, SECOND
 from ramp.model.offer import Refusal, RefusalCode
@@ -20,7 +20,7 @@ from ramp.rfql.codec import encode
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.rfql.signing.verification import FileReport, verify_file
 from ramp.runtime.keys.store import KeyStore
-from tests.unit.rfql.conftest import NOW
+from tests.unit.rfql.conftest import AGREEMENT, NOW
 
 OTHER = "ricc1@localhost"
 ID = "3f0b7a6e-4f0e-4c39-9d0a-{:012}"
@@ -33,14 +33,14 @@ def other_notary(store: KeyStore) -> XmlNotary:
 
 
 @pytest.fixture
-def sealed_offer(agreement: Agreement) -> Callable[..., PricePaid]:
+def sealed_offer() -> Callable[..., PricePaid]:
     """A runner-up's offer at 60, changed or not, sealed by whoever."""
 
     def seal(notary: XmlNotary, **changes: object) -> PricePaid:
-        offer = bound(agreement.offer, agreement.request, SECOND_PRICE)
+        offer = bound(AGREEMENT.offer, AGREEMENT.request, SECOND_PRICE)
         offer = replace(offer, offer_id="offer-18", resource=OTHER, cpu_hour_cost=60, **changes)  # type: ignore[arg-type]
-        proposal = contents.Proposal(agreement.request_id, 1, (offer,))
-        message = Message(Performative.PROPOSE, notary.name, agreement.user, agreement.request_id, proposal)
+        proposal = contents.Proposal(AGREEMENT.request_id, 1, (offer,))
+        message = Message(Performative.PROPOSE, notary.name, AGREEMENT.user, AGREEMENT.request_id, proposal)
         made = notary.seal(message, NOW - SECOND).seal
         assert made is not None
         return PricePaid(SECOND_PRICE, offer, made)
@@ -50,13 +50,13 @@ def sealed_offer(agreement: Agreement) -> Callable[..., PricePaid]:
 
 @pytest.fixture
 def report(
-    tmp_path: Path, store: KeyStore, agreement: Agreement, user_notary: XmlNotary, resource_notary: XmlNotary
+    tmp_path: Path, store: KeyStore, user_notary: XmlNotary, resource_notary: XmlNotary
 ) -> Callable[..., FileReport]:
     """What `ramp verify` finds in the agreement with a price, signed by both."""
 
     def verify(price: PricePaid | None, cost: int = 60 * 12_800, change: tuple[str, str] = ("", "")) -> FileReport:
-        offer = agreement.offer if price is None else bound(agreement.offer, agreement.request, price.rule)
-        body = replace(agreement, offer=offer, price=price, cost=cost)
+        offer = AGREEMENT.offer if price is None else bound(AGREEMENT.offer, AGREEMENT.request, price.rule)
+        body = replace(AGREEMENT, offer=offer, price=price, cost=cost)
         signed = resource_notary.sign(user_notary.sign(Signed(body), NOW), NOW + SECOND)
         path = tmp_path / "agreement.xml"
         path.write_text(signed.document.replace(*change) if change[0] else signed.document)
@@ -82,8 +82,8 @@ def test_a_single_bidder_is_paid_the_cap(report) -> None:
     assert "not_the_rules_price" in report(PricePaid(SECOND_PRICE)).failure
 
 
-def test_what_is_paid_as_offered_has_nothing_new(agreement: Agreement, user_notary: XmlNotary) -> None:
-    document = user_notary.sign(Signed(agreement), NOW).document
+def test_what_is_paid_as_offered_has_nothing_new(user_notary: XmlNotary) -> None:
+    document = user_notary.sign(Signed(AGREEMENT), NOW).document
     assert "PricePaid" not in document
     assert "rule" not in document
 
@@ -113,7 +113,7 @@ def test_a_changed_offer_fails_by_its_seal(report, sealed_offer, other_notary, s
     assert "the seal does not fit the message" in report(forged, 56 * 12_800).failure
 
 
-def test_another_markets_offer_fails(report, sealed_offer, tmp_path: Path, agreement: Agreement) -> None:
+def test_another_markets_offer_fails(report, sealed_offer, tmp_path: Path) -> None:
     elsewhere = KeyStore(tmp_path / "elsewhere")
     elsewhere.create_ca(NOW)
     elsewhere.issue(OTHER, Role.RESOURCE, NOW)
@@ -122,12 +122,12 @@ def test_another_markets_offer_fails(report, sealed_offer, tmp_path: Path, agree
     assert OTHER in found.failure
 
 
-def test_something_else_sealed_is_no_offer(report, agreement: Agreement, other_notary: XmlNotary) -> None:
-    refused = contents.HoldRefused(agreement.request_id, "offer-18", RefusalCode.SLOT_TAKEN)
-    message = Message(Performative.REFUSE, OTHER, agreement.user, agreement.request_id, refused)
+def test_something_else_sealed_is_no_offer(report, other_notary: XmlNotary) -> None:
+    refused = contents.HoldRefused(AGREEMENT.request_id, "offer-18", RefusalCode.SLOT_TAKEN)
+    message = Message(Performative.REFUSE, OTHER, AGREEMENT.user, AGREEMENT.request_id, refused)
     seal = other_notary.seal(message, NOW).seal
     assert isinstance(seal, Seal)
-    price = PricePaid(SECOND_PRICE, replace(agreement.offer, offer_id="offer-18", resource=OTHER), seal)
+    price = PricePaid(SECOND_PRICE, replace(AGREEMENT.offer, offer_id="offer-18", resource=OTHER), seal)
     assert "wrong document in the sealed message: got a HoldRefused, expected a Proposal" in report(price).failure
 
 
@@ -137,47 +137,45 @@ def test_an_offer_that_is_not_in_the_proposal_fails(report, sealed_offer, other_
     assert "'offer-99' is not in the proposal" in found.failure
 
 
-def test_an_offer_whose_id_is_twice_in_the_proposal_fails(
-    report, sealed_offer, agreement: Agreement, other_notary: XmlNotary
-) -> None:
+def test_an_offer_whose_id_is_twice_in_the_proposal_fails(report, sealed_offer, other_notary: XmlNotary) -> None:
     """It would depend on the reader which of the two sets the price."""
     price = sealed_offer(other_notary)
     elsewhere = replace(price.runner_up, unit=9)
-    proposal = contents.Proposal(agreement.request_id, 1, (price.runner_up, elsewhere))
-    message = Message(Performative.PROPOSE, OTHER, agreement.user, agreement.request_id, proposal)
+    proposal = contents.Proposal(AGREEMENT.request_id, 1, (price.runner_up, elsewhere))
+    message = Message(Performative.PROPOSE, OTHER, AGREEMENT.user, AGREEMENT.request_id, proposal)
     twice = replace(price, seal=other_notary.seal(message, NOW).seal)
     assert "'offer-18' is more than once in the proposal" in report(twice).failure
 
 
 @pytest.mark.parametrize(("units", "detail"), [(150, ""), (1, "<" * 4000), (1, "\"'&" * 900), (1, "x\r" * 400)])
 def test_what_may_be_a_runner_up_fits_the_winners_commitment(
-    units: int, detail: str, agreement: Agreement, other_notary: XmlNotary, user_notary: XmlNotary, store: KeyStore
+    units: int, detail: str, other_notary: XmlNotary, user_notary: XmlNotary, store: KeyStore
 ) -> None:
-    other = bound(agreement.offer, agreement.request, SECOND_PRICE)
+    other = bound(AGREEMENT.offer, AGREEMENT.request, SECOND_PRICE)
     other = replace(other, offer_id=ID.format(1), resource=OTHER, cpu_hour_cost=60)
     offers = tuple(replace(other, offer_id=ID.format(unit), unit=unit) for unit in range(1, units + 1))
     refusals = (Refusal(2, RefusalCode.PRICE, detail=detail),) if detail else ()
-    proposal = contents.Proposal(agreement.request_id, 1, offers, refusals)
+    proposal = contents.Proposal(AGREEMENT.request_id, 1, offers, refusals)
     seal = other_notary.seal(
-        Message(Performative.PROPOSE, OTHER, agreement.user, agreement.request_id, proposal), NOW
+        Message(Performative.PROPOSE, OTHER, AGREEMENT.user, AGREEMENT.request_id, proposal), NOW
     ).seal
     assert seal is not None
     assert passed_on_bytes(seal) <= RUNNER_UP_BYTES_MAX
     lines = tuple(
-        contents.OrderLine(ID.format(line), agreement.resource, 10**6, ID.format(line)) for line in range(150)
+        contents.OrderLine(ID.format(line), AGREEMENT.resource, 10**6, ID.format(line)) for line in range(150)
     )
-    vote = contents.FundsReserved("order-6", agreement.user, lines, MINUTE, agreement.valid_until, NOW)
+    vote = contents.FundsReserved("order-6", AGREEMENT.user, lines, MINUTE, AGREEMENT.valid_until, NOW)
     said = (
-        store.notary(agreement.bank)
-        .seal(Message(Performative.AGREE, agreement.bank, agreement.user, "request-4", vote), NOW)
+        store.notary(AGREEMENT.bank)
+        .seal(Message(Performative.AGREE, AGREEMENT.bank, AGREEMENT.user, "request-4", vote), NOW)
         .seal
     )
     assert said is not None
 
     def document(price: PricePaid) -> int:
-        signed = user_notary.sign(Signed(replace(agreement, price=price, cost=60 * 12_800)), NOW)
+        signed = user_notary.sign(Signed(replace(AGREEMENT, price=price, cost=60 * 12_800)), NOW)
         commitment = contents.Commitment(signed, vote, said)
-        message = Message(Performative.CONFIRM, agreement.user, agreement.resource, "request-4", commitment)
+        message = Message(Performative.CONFIRM, AGREEMENT.user, AGREEMENT.resource, "request-4", commitment)
         return len(encode(user_notary.seal(message, NOW)).body.encode())
 
     grown = document(PricePaid(SECOND_PRICE, other, seal)) - document(PricePaid(SECOND_PRICE))
@@ -185,9 +183,9 @@ def test_what_may_be_a_runner_up_fits_the_winners_commitment(
 
 
 def test_resource_and_bank_read_the_seal_as_well(
-    agreement: Agreement, sealed_offer, other_notary, user_notary: XmlNotary, verifier: XmlNotary
+    sealed_offer, other_notary, user_notary: XmlNotary, verifier: XmlNotary
 ) -> None:
     price = sealed_offer(other_notary)
-    body = replace(agreement, price=price, cost=60 * 12_800)
+    body = replace(AGREEMENT, price=price, cost=60 * 12_800)
     signed = user_notary.sign(Signed(body), NOW)
     assert verifier.verify(signed.document, NOW + MINUTE).body == body

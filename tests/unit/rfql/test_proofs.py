@@ -8,18 +8,18 @@ import pytest
 from ramp.errors import DocumentError, SealInvalid
 from ramp.model import contents
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, ContractChange, Signed
+from ramp.model.agreement import Signed
 from ramp.model.instant import MINUTE, Instant
 from ramp.rfql import codec, documents
 from ramp.rfql.encoded_message import EncodedMessage
 from ramp.runtime.keys.store import KeyStore
-from tests.unit.rfql.conftest import BANK, MALLORY, NOW, RESOURCE, USER
+from tests.unit.rfql.conftest import AGREEMENT, BANK, CANCELLATION, MALLORY, NOW, RESOURCE, USER
 from tests.unit.rfql.forgery import seal_of
 
 
 @pytest.fixture
-def vote(agreement: Agreement) -> contents.FundsReserved:
-    lines = (contents.OrderLine("agreement-9", RESOURCE, agreement.cost),)
+def vote() -> contents.FundsReserved:
+    lines = (contents.OrderLine("agreement-9", RESOURCE, AGREEMENT.cost),)
     return contents.FundsReserved("order-6", USER, lines, 10 * MINUTE, NOW + 10 * MINUTE, NOW)
 
 
@@ -113,9 +113,9 @@ def payment() -> contents.PaymentMade:
 
 
 def test_commitment_of_a_cancellation_is_unverified(
-    passed: Pass, store: KeyStore, commitment: contents.Commitment, cancellation: ContractChange
+    passed: Pass, store: KeyStore, commitment: contents.Commitment
 ) -> None:
-    signed = store.notary(USER).sign(Signed(cancellation), NOW)
+    signed = store.notary(USER).sign(Signed(CANCELLATION), NOW)
     read = passed(Performative.CONFIRM, USER, RESOURCE, replace(commitment, agreement=signed))
     assert isinstance(read, contents.Unverified)
     assert (read.code, "ContractChange" in read.detail) == ("malformed", True)
@@ -182,13 +182,11 @@ def test_what_is_passed_on_passes_nothing_on_itself(store: KeyStore, commitment:
     assert "got a Commitment, expected a FundsReserved" in read.detail
 
 
-def test_proofs_that_are_missing_are_not_sent(
-    agreement: Agreement, commitment: contents.Commitment, settled: contents.Settled
-) -> None:
+def test_proofs_that_are_missing_are_not_sent(commitment: contents.Commitment, settled: contents.Settled) -> None:
     for content in (
-        replace(commitment, agreement=Signed(agreement)),
+        replace(commitment, agreement=Signed(AGREEMENT)),
         replace(commitment, vote_seal=replace(commitment.vote_seal, text="")),
-        replace(settled, agreement=Signed(agreement)),
+        replace(settled, agreement=Signed(AGREEMENT)),
         replace(settled, payment_seal=replace(settled.payment_seal, text="")),
     ):
         with pytest.raises(DocumentError, match=r"not signed|not sealed"):

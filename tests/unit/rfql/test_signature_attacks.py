@@ -15,12 +15,12 @@ from lxml import etree
 from signxml import DigestAlgorithm, SignatureConfiguration, SignatureMethod, XMLSigner, XMLVerifier
 
 from ramp.errors import DocumentError, SignatureInvalid
-from ramp.model.agreement import Agreement, Signed
+from ramp.model.agreement import Signed
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.rfql.signing.signature import sign_text
 from ramp.rfql.xml.parser import DOCUMENT_BYTES_MAX
 from ramp.runtime.keys.store import KeyStore
-from tests.unit.rfql.conftest import NOW, USER
+from tests.unit.rfql.conftest import AGREEMENT, NOW, USER
 from tests.unit.rfql.forgery import EXCLUSIVE, certificate_for, naive_cost, sign_with
 
 Refused = Callable[[str, type[Exception], str], None]
@@ -63,12 +63,10 @@ def test_two_signatures_side_by_side_are_refused(refused: Refused, signed: Signe
 # Forbidden markup
 
 
-def test_comment_inside_a_value_is_refused(
-    refused: Refused, user_notary: XmlNotary, store: KeyStore, agreement: Agreement
-) -> None:
+def test_comment_inside_a_value_is_refused(refused: Refused, user_notary: XmlNotary, store: KeyStore) -> None:
     """Canonicalisation drops comments, so the signature holds; a naive reader stops at the comment and reads 6."""
-    unit = replace(agreement.request, os_version="6.12")
-    document = user_notary.sign(Signed(replace(agreement, request=unit)), NOW).document
+    unit = replace(AGREEMENT.request, os_version="6.12")
+    document = user_notary.sign(Signed(replace(AGREEMENT, request=unit)), NOW).document
     attack = document.replace("6.12", "6<!-- -->.12")
     assert naive_cost(attack, store.identity(USER)[1]) == "704000"  # the signature holds
     version = etree.fromstring(attack.encode()).find(".//{*}OSVersion")

@@ -15,7 +15,7 @@ from ramp.errors import (
     SignerUnknown,
 )
 from ramp.model import instant
-from ramp.model.agreement import Agreement, ContractChange, Signed, end_of
+from ramp.model.agreement import Agreement, Signed, end_of
 from ramp.model.instant import DAY, HOUR, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
@@ -24,7 +24,7 @@ from ramp.rfql.signing.notary import XmlNotary
 from ramp.rfql.signing.signature import sign_text
 from ramp.runtime.keys import issuing
 from ramp.runtime.keys.store import KeyStore
-from tests.unit.rfql.conftest import MALLORY, NOW, RESOURCE, USER
+from tests.unit.rfql.conftest import AGREEMENT, CANCELLATION, MALLORY, NOW, RESOURCE, USER
 from tests.unit.rfql.forgery import certificate_for, naive_cost
 
 Refused = Callable[[str, type[Exception], str], None]
@@ -32,17 +32,15 @@ Refused = Callable[[str, type[Exception], str], None]
 # What must pass, so that the refusals below mean something.
 
 
-def test_genuine_documents_are_accepted(
-    verifier: XmlNotary, signed: Signed, countersigned: Signed, agreement: Agreement
-) -> None:
-    assert verifier.verify(signed.document, NOW) == Signed(agreement, (USER,), signed.document)
-    assert verifier.verify(countersigned.document, NOW) == Signed(agreement, (USER, RESOURCE), countersigned.document)
+def test_genuine_documents_are_accepted(verifier: XmlNotary, signed: Signed, countersigned: Signed) -> None:
+    assert verifier.verify(signed.document, NOW) == Signed(AGREEMENT, (USER,), signed.document)
+    assert verifier.verify(countersigned.document, NOW) == Signed(AGREEMENT, (USER, RESOURCE), countersigned.document)
 
 
 def test_genuine_cancellation_is_accepted(
-    verifier: XmlNotary, user_notary: XmlNotary, resource_notary: XmlNotary, cancellation: ContractChange
+    verifier: XmlNotary, user_notary: XmlNotary, resource_notary: XmlNotary
 ) -> None:
-    once = user_notary.sign(Signed(cancellation), NOW)
+    once = user_notary.sign(Signed(CANCELLATION), NOW)
     twice = resource_notary.sign(once, NOW)
     assert verifier.verify(once.document, NOW).signers == (USER,)
     assert verifier.verify(twice.document, NOW).signers == (USER, RESOURCE)
@@ -59,11 +57,11 @@ def test_rsa_signature_is_accepted(verifier: XmlNotary, store: KeyStore, body: s
 
 
 def test_changed_inner_agreement_under_a_fresh_countersignature_is_refused(
-    refused: Refused, store: KeyStore, signed: Signed, agreement: Agreement
+    refused: Refused, store: KeyStore, signed: Signed
 ) -> None:
     """The resource raises the price after the user has signed, and signs the whole itself."""
     raised = signed.document.replace('cost="704000"', 'cost="7040000"').replace('cpuHourCost="55"', 'cpuHourCost="550"')
-    attack = sign_text(documents.wrap(raised, agreement, NOW), *store.identity(RESOURCE))
+    attack = sign_text(documents.wrap(raised, AGREEMENT, NOW), *store.identity(RESOURCE))
     assert naive_cost(signed.document, store.identity(USER)[1]) == "704000"
     XMLVerifier().verify(  # the outer signature is perfectly good
         attack.encode(),
@@ -73,10 +71,8 @@ def test_changed_inner_agreement_under_a_fresh_countersignature_is_refused(
     refused(attack, SignatureInvalid, "does not verify")
 
 
-def test_signature_of_another_agreement_is_refused(
-    refused: Refused, user_notary: XmlNotary, signed: Signed, agreement: Agreement
-) -> None:
-    other = user_notary.sign(Signed(replace(agreement, agreement_id="agreement-10")), NOW)
+def test_signature_of_another_agreement_is_refused(refused: Refused, user_notary: XmlNotary, signed: Signed) -> None:
+    other = user_notary.sign(Signed(replace(AGREEMENT, agreement_id="agreement-10")), NOW)
     signature = signed.document[signed.document.index("<ds:Signature") :]
     attack = other.document[: other.document.index("<ds:Signature")] + signature
     assert "agreement-10" in attack
@@ -113,9 +109,9 @@ def contradictory(agreement: Agreement, which: str) -> Agreement:
     ],
 )
 def test_contradictory_agreement_is_refused_though_signed(
-    refused: Refused, user_notary: XmlNotary, agreement: Agreement, which: str, reason: str
+    refused: Refused, user_notary: XmlNotary, which: str, reason: str
 ) -> None:
-    attack = user_notary.sign(Signed(contradictory(agreement, which)), NOW).document
+    attack = user_notary.sign(Signed(contradictory(AGREEMENT, which)), NOW).document
     refused(attack, DocumentError, reason)
 
 
@@ -128,9 +124,9 @@ def test_contradictory_agreement_is_refused_though_signed(
     ],
 )
 def test_document_outside_the_schema_is_refused_though_signed(
-    refused: Refused, store: KeyStore, signed: Signed, agreement: Agreement, old: str, new: str, reason: str
+    refused: Refused, store: KeyStore, signed: Signed, old: str, new: str, reason: str
 ) -> None:
-    wrapped = documents.wrap(signed.document, agreement, NOW)
+    wrapped = documents.wrap(signed.document, AGREEMENT, NOW)
     assert old in wrapped
     attack = sign_text(wrapped.replace(old, new, 1), *store.identity(RESOURCE))
     refused(attack, DocumentError, reason)
@@ -148,26 +144,20 @@ def test_another_party_s_signature_is_refused(refused: Refused, store: KeyStore,
     refused(attack, SignerUnknown, r"got 'mallory@localhost', expected 'alice@localhost'")
 
 
-def test_countersignature_by_the_user_is_refused(
-    refused: Refused, store: KeyStore, signed: Signed, agreement: Agreement
-) -> None:
-    attack = sign_text(documents.wrap(signed.document, agreement, NOW), *store.identity(USER))
+def test_countersignature_by_the_user_is_refused(refused: Refused, store: KeyStore, signed: Signed) -> None:
+    attack = sign_text(documents.wrap(signed.document, AGREEMENT, NOW), *store.identity(USER))
     refused(attack, SignerUnknown, r"got 'alice@localhost', expected 'thunder1@localhost'")
 
 
-def test_resource_s_signature_over_another_party_s_is_refused(
-    refused: Refused, store: KeyStore, body: str, agreement: Agreement
-) -> None:
+def test_resource_s_signature_over_another_party_s_is_refused(refused: Refused, store: KeyStore, body: str) -> None:
     """The resource and Mallory, both of this market, charge Alice together."""
     inner = sign_text(body, *store.identity(MALLORY))
-    attack = sign_text(documents.wrap(inner, agreement, NOW), *store.identity(RESOURCE))
+    attack = sign_text(documents.wrap(inner, AGREEMENT, NOW), *store.identity(RESOURCE))
     refused(attack, SignerUnknown, r"got 'mallory@localhost', expected 'alice@localhost'")
 
 
-def test_countersignature_without_the_user_s_is_refused(
-    refused: Refused, store: KeyStore, body: str, agreement: Agreement
-) -> None:
-    attack = sign_text(documents.wrap(body, agreement, NOW), *store.identity(RESOURCE))
+def test_countersignature_without_the_user_s_is_refused(refused: Refused, store: KeyStore, body: str) -> None:
+    attack = sign_text(documents.wrap(body, AGREEMENT, NOW), *store.identity(RESOURCE))
     refused(attack, SignatureInvalid, "signatures: got 1, expected 2")
 
 
@@ -220,12 +210,12 @@ def test_certificate_out_of_its_time_is_refused(
         verifier.verify(attack, NOW + shift)
 
 
-def test_revoked_certificate_is_refused(tmp_path_factory: pytest.TempPathFactory, agreement: Agreement) -> None:
+def test_revoked_certificate_is_refused(tmp_path_factory: pytest.TempPathFactory) -> None:
     keys = KeyStore(tmp_path_factory.mktemp("revoked"))
     keys.create_ca(NOW)
     for name, role in ((USER, Role.USER), (RESOURCE, Role.RESOURCE)):
         keys.issue(name, role, NOW)
-    document = keys.notary(USER).sign(Signed(agreement), NOW).document
+    document = keys.notary(USER).sign(Signed(AGREEMENT), NOW).document
     bank = keys.notary(RESOURCE)
     assert bank.verify(document, NOW).signers == (USER,)
     keys.revoke(USER, NOW + HOUR, "laptop stolen")
@@ -257,20 +247,18 @@ def test_certificate_for_another_purpose_is_refused(
 
 @pytest.mark.parametrize("role", [Role.USER, Role.BANK, Role.DIRECTORY, Role.KEEPER])
 def test_countersignature_in_the_wrong_role_is_refused(
-    refused: Refused, store: KeyStore, signed: Signed, agreement: Agreement, role: Role
+    refused: Refused, store: KeyStore, signed: Signed, role: Role
 ) -> None:
     """The right key under the right name, certified as something else."""
     key, _ = store.identity(RESOURCE)
     certificate = certificate_for(store, key, NOW, names=(RESOURCE,), roles=(role,))
-    attack = sign_text(documents.wrap(signed.document, agreement, NOW), key, certificate)
+    attack = sign_text(documents.wrap(signed.document, AGREEMENT, NOW), key, certificate)
     refused(attack, SignerUnknown, f"got role {role}, expected resource")
 
 
-def test_cancellation_in_the_wrong_role_is_refused(
-    verifier: XmlNotary, refused: Refused, store: KeyStore, cancellation: ContractChange
-) -> None:
+def test_cancellation_in_the_wrong_role_is_refused(verifier: XmlNotary, refused: Refused, store: KeyStore) -> None:
     key, _ = store.identity(USER)
-    body = documents.write_body(cancellation)
+    body = documents.write_body(CANCELLATION)
     assert verifier.verify(sign_text(body, key, certificate_for(store, key, NOW)), NOW).signers == (USER,)
     attack = sign_text(body, key, certificate_for(store, key, NOW, roles=(Role.RESOURCE,)))
     refused(attack, SignerUnknown, "got role resource, expected user")
@@ -280,25 +268,20 @@ def test_cancellation_in_the_wrong_role_is_refused(
 
 
 def test_notary_signs_only_in_its_own_name(
-    resource_notary: XmlNotary, user_notary: XmlNotary, agreement: Agreement, countersigned: Signed
+    resource_notary: XmlNotary, user_notary: XmlNotary, countersigned: Signed
 ) -> None:
     with pytest.raises(SignatureInvalid, match="may not sign for alice"):
-        resource_notary.sign(Signed(agreement), NOW)
+        resource_notary.sign(Signed(AGREEMENT), NOW)
     with pytest.raises(SignatureInvalid, match="no further signature"):
         user_notary.sign(countersigned, NOW)
     with pytest.raises(SignatureInvalid, match="may not sign for thunder1"):
-        user_notary.sign(user_notary.sign(Signed(agreement), NOW), NOW)
+        user_notary.sign(user_notary.sign(Signed(AGREEMENT), NOW), NOW)
 
 
 def test_a_resource_alone_signs_that_it_has_failed(
-    resource_notary: XmlNotary,
-    user_notary: XmlNotary,
-    verifier: XmlNotary,
-    refused: Refused,
-    store: KeyStore,
-    agreement: Agreement,
+    resource_notary: XmlNotary, user_notary: XmlNotary, verifier: XmlNotary, refused: Refused, store: KeyStore
 ) -> None:
-    failure = end_of(agreement, "it burns", NOW, RefusalCode.PLUGIN_FAILED)
+    failure = end_of(AGREEMENT, "it burns", NOW, RefusalCode.PLUGIN_FAILED)
     signed = resource_notary.sign(Signed(failure), NOW)
     assert verifier.verify(signed.document, NOW) == signed
     assert (signed.body, signed.signers, signed.next_signer) == (failure, (RESOURCE,), "")
@@ -310,13 +293,13 @@ def test_a_resource_alone_signs_that_it_has_failed(
     refused(by_user, SignerUnknown, f"got '{USER}', expected '{RESOURCE}'")
     wrapped = sign_text(documents.wrap(by_user, failure, NOW), *store.identity(RESOURCE))
     refused(wrapped, DocumentError, "alone signs that it has failed")
-    cancellation = sign_text(documents.write_body(end_of(agreement, "it burns", NOW)), *store.identity(RESOURCE))
+    cancellation = sign_text(documents.write_body(end_of(AGREEMENT, "it burns", NOW)), *store.identity(RESOURCE))
     refused(cancellation, SignerUnknown, f"got '{RESOURCE}', expected '{USER}'")
 
 
-def test_notary_does_not_sign_with_an_expired_certificate(user_notary: XmlNotary, agreement: Agreement) -> None:
+def test_notary_does_not_sign_with_an_expired_certificate(user_notary: XmlNotary) -> None:
     with pytest.raises(CertificateExpired, match="expired"):
-        user_notary.sign(Signed(agreement), NOW + 366 * DAY)
+        user_notary.sign(Signed(AGREEMENT), NOW + 366 * DAY)
 
 
 def test_notary_refuses_another_party_s_certificate_or_key(store: KeyStore) -> None:

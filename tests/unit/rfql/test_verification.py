@@ -9,7 +9,7 @@ import pytest
 from ramp.errors import DocumentError
 from ramp.model import contents
 from ramp.model.acl import Performative
-from ramp.model.agreement import Agreement, ContractChange, Signed
+from ramp.model.agreement import Agreement, Signed
 from ramp.model.instant import DAY, HOUR, SECOND, Instant
 from ramp.model.seal import Role, Seal
 from ramp.rfql import documents
@@ -17,7 +17,7 @@ from ramp.rfql.signing.notary import XmlNotary
 from ramp.rfql.signing.signature import sign_text
 from ramp.rfql.signing.verification import FileReport, verify_file
 from ramp.runtime.keys.store import KeyStore
-from tests.unit.rfql.conftest import BANK, NOW
+from tests.unit.rfql.conftest import AGREEMENT, BANK, CANCELLATION, NOW
 from tests.unit.rfql.forgery import certificate_for, resealed, seal_of
 
 
@@ -37,10 +37,10 @@ def both_signed(user_notary: XmlNotary, resource_notary: XmlNotary) -> Callable[
     return lambda agreement: resource_notary.sign(user_notary.sign(Signed(agreement), NOW), NOW).document
 
 
-def test_report_of_a_genuine_agreement(check, countersigned: Signed, agreement: Agreement) -> None:
+def test_report_of_a_genuine_agreement(check, countersigned: Signed) -> None:
     report = check(countersigned.document + "\n")
     assert report.holds
-    assert report.agreement == agreement
+    assert report.agreement == AGREEMENT
     assert [(s.signer, s.signed_at) for s in report.signatures] == [
         ("alice@localhost", NOW),
         ("thunder1@localhost", NOW + SECOND),
@@ -71,18 +71,18 @@ def test_expiry_since_is_a_warning(check, countersigned: Signed) -> None:
     ]
 
 
-def test_expiry_before_is_a_failure(check, both_signed: Callable[[Agreement], str], agreement: Agreement) -> None:
+def test_expiry_before_is_a_failure(check, both_signed: Callable[[Agreement], str]) -> None:
     """Issued, as it says, a year after the certificates had ended."""
-    late = replace(agreement, issued_at=NOW + 700 * DAY, valid_until=NOW + 701 * DAY)
+    late = replace(AGREEMENT, issued_at=NOW + 700 * DAY, valid_until=NOW + 701 * DAY)
     report = check(both_signed(late))
     assert not report.holds
     assert "expired" in report.failure
 
 
 def test_countersignature_after_expiry_is_a_failure(
-    check, countersigned: Signed, store: KeyStore, signed: Signed, agreement: Agreement
+    check, countersigned: Signed, store: KeyStore, signed: Signed
 ) -> None:
-    late = sign_text(documents.wrap(signed.document, agreement, NOW + 366 * DAY), *store.identity("thunder1@localhost"))
+    late = sign_text(documents.wrap(signed.document, AGREEMENT, NOW + 366 * DAY), *store.identity("thunder1@localhost"))
     report = check(late)
     assert "expired" in report.failure
     assert "signed by both parties" in report.passed
@@ -129,15 +129,13 @@ def test_other_files_are_bad_input(check, text: str, said: str) -> None:
 # Cancellations
 
 
-def test_report_of_a_cancellation(
-    check, user_notary: XmlNotary, resource_notary: XmlNotary, cancellation: ContractChange
-) -> None:
-    once = user_notary.sign(Signed(cancellation), NOW)
+def test_report_of_a_cancellation(check, user_notary: XmlNotary, resource_notary: XmlNotary) -> None:
+    once = user_notary.sign(Signed(CANCELLATION), NOW)
     report = check(once.document)
     assert (report.holds, report.kind, report.cancellation, report.agreement) == (
         True,
         "cancellation",
-        cancellation,
+        CANCELLATION,
         None,
     )
     assert report.warnings == ("thunder1@localhost has not countersigned it",)
@@ -209,10 +207,10 @@ def test_changed_sealed_message_fails(check, payment_text: str, old: str, new: s
 
 
 def test_report_of_a_sealed_message_lists_what_holds_within_it(
-    check, store: KeyStore, user_notary: XmlNotary, signed: Signed, agreement: Agreement
+    check, store: KeyStore, user_notary: XmlNotary, signed: Signed
 ) -> None:
     """A commitment passes the buyer's agreement and the bank's vote on, each with a proof of its own."""
-    lines = (contents.OrderLine("agreement-9", "thunder1@localhost", agreement.cost),)
+    lines = (contents.OrderLine("agreement-9", "thunder1@localhost", AGREEMENT.cost),)
     vote = contents.FundsReserved("order-6", "alice@localhost", lines, 1, NOW, NOW)
     voted = seal_of(store.notary(BANK), Performative.AGREE, "alice@localhost", vote, NOW)
     content = contents.Commitment(signed, vote, voted)
@@ -257,10 +255,10 @@ def test_revoked_sealer_fails_whenever_it_sealed(tmp_path: Path, tmp_path_factor
 # More about agreements
 
 
-def test_unmet_terms_are_warnings(check, both_signed: Callable[[Agreement], str], agreement: Agreement) -> None:
+def test_unmet_terms_are_warnings(check, both_signed: Callable[[Agreement], str]) -> None:
     """A best offer that the user has approved: dearer, later, smaller than asked for; it holds all the same."""
-    offer = replace(agreement.offer, cpu_hour_cost=80, end=NOW + 5 * HOUR, start=NOW, cores=64)
-    best = replace(agreement, offer=offer, cost=offer.cost, best_offer=True)
+    offer = replace(AGREEMENT.offer, cpu_hour_cost=80, end=NOW + 5 * HOUR, start=NOW, cores=64)
+    best = replace(AGREEMENT, offer=offer, cost=offer.cost, best_offer=True)
     report = check(both_signed(best))
     assert report.holds
     assert [
@@ -273,21 +271,17 @@ def test_unmet_terms_are_warnings(check, both_signed: Callable[[Agreement], str]
     ]
 
 
-def test_an_agreement_above_the_limit_for_what_was_asked_fails(
-    check, both_signed: Callable[[Agreement], str], agreement: Agreement
-) -> None:
+def test_an_agreement_above_the_limit_for_what_was_asked_fails(check, both_signed: Callable[[Agreement], str]) -> None:
     """128 cores asked at 70; the machine charges 256 at 55."""
-    offer = replace(agreement.offer, cores=256)
-    dear = replace(agreement, offer=offer, cost=offer.cost)
+    offer = replace(AGREEMENT.offer, cores=256)
+    dear = replace(AGREEMENT, offer=offer, cost=offer.cost)
     report = check(both_signed(dear))
     assert not report.holds
     assert "above_cap: cost too high" in report.failure
 
 
-def test_an_agreement_of_a_site_that_was_not_asked_for_is_told(
-    check, both_signed: Callable[[Agreement], str], agreement: Agreement
-) -> None:
-    elsewhere = replace(agreement, request=replace(agreement.request, sites=("west.example",)))
+def test_an_agreement_of_a_site_that_was_not_asked_for_is_told(check, both_signed: Callable[[Agreement], str]) -> None:
+    elsewhere = replace(AGREEMENT, request=replace(AGREEMENT.request, sites=("west.example",)))
     report = check(both_signed(elsewhere))
     (warning,) = report.warnings
     assert warning.endswith("thunder1@localhost is not at west.example")
