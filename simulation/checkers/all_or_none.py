@@ -7,8 +7,8 @@ from ramp.model.contents import PaymentMade, TransferKind
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.transition_tables import ParticipantState
 from ramp.protocol.user.purchase import Purchase
-from simulation.checkers.observation import (
-    BANK,
+from simulation.market.actors import BANK
+from simulation.market.market_view import (
     Checker,
     MarketView,
     agreed_long_ago,

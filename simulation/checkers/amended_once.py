@@ -16,7 +16,7 @@ from ramp.model.instant import Instant
 from ramp.model.sizes.amended import after, change_problem, first_state, state_digest
 from ramp.protocol.transition_tables import ParticipantState
 from simulation.checkers.core_prices import given_back
-from simulation.checkers.observation import Checker, MarketView, posted_transfers
+from simulation.market.market_view import Checker, MarketView, posted_transfers
 
 
 class AmendedOnce(Checker):

@@ -15,7 +15,8 @@ from ramp.model.contents import (
     PaymentMade,
     PaymentRefused,
 )
-from simulation.checkers.observation import BANK, Checker, MarketView
+from simulation.market.actors import BANK
+from simulation.market.market_view import Checker, MarketView
 
 
 class BankKeepsItsWord(Checker):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ramp.model.acl import Message
 from ramp.model.contents import Confirmed, HoldGranted, Settled
 from ramp.plugins.interface import Reservation
-from simulation.checkers.observation import Checker, MarketView
+from simulation.market.market_view import Checker, MarketView
 
 
 class BookedBeforeSaid(Checker):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ramp.model.acl import Message
 from ramp.model.agreement import TERMINAL, Agreement, Signed, change_key
 from ramp.model.contents import ChangePosted, OrderPosted, PaymentMade
-from simulation.checkers.observation import BANK, Checker, MarketView
+from simulation.market.actors import BANK
+from simulation.market.market_view import Checker, MarketView
 
 
 class BothSignatures(Checker):

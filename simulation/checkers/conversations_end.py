@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ramp.protocol.transition_tables import ParticipantState
-from simulation.checkers.observation import Checker, MarketView
+from simulation.market.market_view import Checker, MarketView
 
 FINAL = (ParticipantState.SOLD, ParticipantState.RELEASED)
 

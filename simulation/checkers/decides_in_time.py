@@ -6,7 +6,8 @@ from ramp.model.acl import Message
 from ramp.model.contents import FundsReserved, HoldGranted
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.protocol.records import CommitDecided, FundsAsked, Record
-from simulation.checkers.observation import BANK, Checker, MarketView
+from simulation.market.actors import BANK
+from simulation.market.market_view import Checker, MarketView
 
 CLOCKS: Duration = SECOND // 10
 """By so much two clocks may count a hold differently."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement
 from ramp.model.contents import Commitment, HoldCancelled, OrderVoided
-from simulation.checkers.observation import Checker, MarketView
+from simulation.market.market_view import Checker, MarketView
 
 
 class DecisionIsFinal(Checker):

@@ -6,7 +6,7 @@ from ramp.model.slot import Reservation
 from ramp.protocol.events import Answer, SlotConfirmed, SlotHeld
 from ramp.protocol.records import Record, SlotReleased
 from ramp.protocol.transition_tables import ParticipantState
-from simulation.checkers.observation import Checker, MarketView
+from simulation.market.market_view import Checker, MarketView
 
 
 class GivenBack(Checker):

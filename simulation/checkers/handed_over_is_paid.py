@@ -6,7 +6,7 @@ from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.protocol.records import AgreementPaid, AgreementReceived, CancellationReceived, Record
 from ramp.protocol.transition_tables import ParticipantState
-from simulation.checkers.observation import Checker, MarketView, posted_transfers
+from simulation.market.market_view import Checker, MarketView, posted_transfers
 
 
 class HandedOverIsPaid(Checker):

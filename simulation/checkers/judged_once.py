@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ramp.model.acl import Message
 from ramp.model.contents import Acceptance, Rejection
-from simulation.checkers.observation import Checker, MarketView
+from simulation.market.market_view import Checker, MarketView
 
 
 class JudgedOnce(Checker):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from simulation.checkers.observation import BANK, Checker, MarketView, posted_transfers
+from simulation.market.actors import BANK
+from simulation.market.market_view import Checker, MarketView, posted_transfers
 
 
 class OrdersSettle(Checker):

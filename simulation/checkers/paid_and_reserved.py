@@ -7,7 +7,7 @@ from collections import Counter
 from ramp.model.contents import TransferKind
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.transition_tables import ParticipantState
-from simulation.checkers.observation import (
+from simulation.market.market_view import (
     Checker,
     MarketView,
     addition_of,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, Signed
 from ramp.model.contents import TransferKind
-from simulation.checkers.observation import BANK, Checker, MarketView, posted_transfers
+from simulation.market.actors import BANK
+from simulation.market.market_view import Checker, MarketView, posted_transfers
 
 
 class PaidForItsStart(Checker):

@@ -18,7 +18,7 @@ from ramp.model.request import RequestUnit
 from ramp.model.seal import Seal
 from ramp.model.shortcoming import shortcoming
 from ramp.protocol.records import AgreementReceived, FundsAsked, Record
-from simulation.checkers.observation import Checker, MarketView
+from simulation.market.market_view import Checker, MarketView
 
 _Called = tuple[str, str, int]
 """Who wants which unit: user, request, number."""

@@ -10,7 +10,7 @@ from collections import Counter
 
 from ramp.ledger.account import AccountKind
 from ramp.model.contents import TransferKind
-from simulation.checkers.observation import Checker, MarketView, addition_of, posted_transfers
+from simulation.market.market_view import Checker, MarketView, addition_of, posted_transfers
 
 
 class RefundedOnce(Checker):

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from ramp.model.agreement import Agreement
 from ramp.protocol.records import AgreementReceived, FundsAsked, Record
-from simulation.checkers.observation import Checker, MarketView
+from simulation.market.market_view import Checker, MarketView
 
 
 class SizeOwed(Checker):

@@ -13,7 +13,8 @@ from ramp.model.contents import Commitment
 from ramp.model.instant import MINUTE, Duration
 from ramp.protocol.records import FailureTold, Record
 from ramp.protocol.transition_tables import ParticipantState
-from simulation.checkers.observation import BANK, Checker, MarketView, sold_long_ago, standing_payments
+from simulation.market.actors import BANK
+from simulation.market.market_view import Checker, MarketView, sold_long_ago, standing_payments
 
 IN_TIME: Duration = 30 * MINUTE
 """A cancellation asked so long before the slot begins, by the bank's clock, has reached the bank before it does."""

@@ -8,7 +8,8 @@ from ramp.model.contents import ChangePosted, HoldCancelled, HoldGranted, HoldRe
 from ramp.model.instant import Instant
 from ramp.model.offer import RefusalCode
 from ramp.protocol.records import AgreementReceived, Record, SlotReleased
-from simulation.checkers.observation import BANK, Checker, MarketView
+from simulation.market.actors import BANK
+from simulation.market.market_view import Checker, MarketView
 
 FORGETFUL = (RefusalCode.UNKNOWN_OFFER, RefusalCode.HOLD_EXPIRED, RefusalCode.SLOT_TAKEN, RefusalCode.CANCELLED)
 

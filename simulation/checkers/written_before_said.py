@@ -8,7 +8,8 @@ from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.contents import OrderState, TransferKind
 from ramp.protocol import records as rc
 from ramp.protocol.records import CapacityTaken, ChangeConcluded, ChangeProposed
-from simulation.checkers.observation import BANK, Checker, MarketView
+from simulation.market.actors import BANK
+from simulation.market.market_view import Checker, MarketView
 
 
 class WrittenBeforeSaid(Checker):

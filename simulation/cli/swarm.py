@@ -20,7 +20,7 @@ from simulation.cli.progress import progress_of
 from simulation.experiments.executors import working_on
 from simulation.experiments.worker_processes import ending_on_sigterm, run_all
 from simulation.market.seed_reports import SeedReport, SwarmSummary, summarise
-from simulation.market.swarm import as_configured, replay_seed, run_seed, unaltered
+from simulation.swarm import as_configured, replay_seed, run_seed, unaltered
 
 SEEDS_AT_ONCE = 20
 """Seeds handed to a worker at a time; each takes some milliseconds."""

@@ -1,19 +1,24 @@
-"""What may be seen of a simulated market from outside: by checkers, experiments and tests."""
+"""What checkers, experiments and tests see of a simulated market from outside, and how checkers complain."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ramp.composition import Composition
+from ramp.errors import InvariantViolated
 from ramp.ledger.interface import Ledger
 from ramp.model.acl import Message
+from ramp.model.agreement import Agreement
+from ramp.model.contents import TradeLine, TransferKind
 from ramp.model.instant import DAY, Instant
 from ramp.model.ports import Notary
 from ramp.model.seal import Role
 from ramp.plugins.interface import ResourcePlugin
+from ramp.protocol import records as rc
+from ramp.protocol.events import Answer
 from ramp.protocol.party import Party
-from ramp.protocol.records import Record
 from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.timing import Timing
 from ramp.protocol.user.party import UserParty
@@ -35,6 +40,8 @@ class MarketView:
 
     _queue: EventQueue[Any]
     composition: Composition
+    deposits: Mapping[str, int]
+    """What was deposited on each account, minor units."""
     _machines: Mapping[str, ResourcePlugin]
     _ledger: Ledger
     _network: Network
@@ -46,6 +53,7 @@ class MarketView:
 
     @property
     def now(self) -> Instant:
+        """Virtual time."""
         return self._queue.now
 
     @property
@@ -60,19 +68,22 @@ class MarketView:
 
     @property
     def timing(self) -> Timing:
+        """The protocol's limits."""
         return self.composition.timing
 
     @property
     def machines(self) -> Mapping[str, ResourcePlugin]:
-        """Every resource's machine."""
+        """Every resource's machine, up or not."""
         return self._machines
 
     @property
     def ledger(self) -> Ledger:
+        """The bank's ledger."""
         return self._ledger
 
     @property
     def bank_is_up(self) -> bool:
+        """Whether the bank is up."""
         return self._actors[BANK].host is not None
 
     @property
@@ -101,8 +112,8 @@ class MarketView:
         """Return whether a question of a resource to its machine is under way; see `LateGuests.is_asking`."""
         return self._guests.is_asking(name, key)
 
-    def archived(self, name: str) -> Sequence[Record]:
-        """Return what a party has moved from its journal to its archive."""
+    def archived(self, name: str) -> Sequence[rc.Record]:
+        """Return what a party has moved from its journal to its archive, for it has been over for long enough."""
         journal = self._actors[name].journal
         return () if journal is None else journal.archived
 
@@ -112,17 +123,17 @@ class MarketView:
 
     @property
     def honest_users(self) -> Mapping[str, UserParty]:
-        """User parties that are up and keep to the protocol."""
+        """User parties that are up and keep to the protocol, by name."""
         return self._parties(UserParty, honest=True)
 
     @property
     def honest_resources(self) -> Mapping[str, ResourceParty]:
-        """Resource parties that are up and keep to the protocol."""
+        """Resource parties that are up and keep to the protocol, by name."""
         return self._parties(ResourceParty, honest=True)
 
     @property
     def liars(self) -> Collection[str]:
-        """Who says whatever it can form under its own key."""
+        """Users and resources that say whatever they can form under their own keys; nothing is promised to them."""
         return self._liars.keys()
 
     def _parties(self, kind: type[P], *, honest: bool = False) -> Mapping[str, P]:
@@ -136,3 +147,98 @@ class MarketView:
                 if not (honest and name in self._liars)
             }
         return cast("Mapping[str, P]", known)
+
+
+class Checker:
+    """Base of the checkers: each watches one invariant."""
+
+    name = ""
+
+    def on_sent(self, message: Message, view: MarketView) -> None:
+        """A party has given a message to the network."""
+
+    def on_written(self, name: str, record: rc.Record, view: MarketView) -> None:
+        """A party's journal has a new record."""
+
+    def on_delivered(self, message: Message, view: MarketView) -> None:
+        """A message has reached a party that is up."""
+
+    def on_answered(self, name: str, answer: Answer, view: MarketView) -> None:
+        """A resource is about to receive a late answer of its machine or price strategy."""
+
+    def on_step(self, view: MarketView) -> None:
+        """An event has been dealt with."""
+
+    def at_end(self, view: MarketView) -> None:
+        """The market has come to rest, or its time is over and it should have; by default as at any time."""
+        self.at_stop(view)
+
+    def at_stop(self, view: MarketView) -> None:
+        """The run ends and may be unfinished, for clocks are too far apart: what must hold at any time."""
+
+    def _violated(self, reason: str) -> InvariantViolated:
+        return InvariantViolated(self.name, reason)
+
+
+def posted_transfers(view: MarketView) -> Iterator[TradeLine]:
+    """Everything that the bank has ever posted, oldest first."""
+    after: int | None = 0
+    while after is not None:
+        page = view.ledger.overview(None, None, after=after)
+        yield from page.trades
+        after = page.next_after
+
+
+def addition_of(view: MarketView, transfer: TradeLine) -> str:
+    """The agreement to whose slot a payment has added something; empty of any other transfer."""
+    order = view.ledger.order(transfer.order_id) if transfer.kind == TransferKind.PAYMENT else None
+    line = order.line(transfer.agreement_id) if order is not None else None
+    named = line.amended if line is not None else None
+    return "" if named is None else named[0]
+
+
+def standing_payments(view: MarketView) -> dict[str, TradeLine]:
+    """Payments of agreements that have not been refunded, by agreement."""
+    paid: dict[str, TradeLine] = {}
+    for transfer in posted_transfers(view):
+        if addition_of(view, transfer):
+            continue
+        if transfer.kind == TransferKind.PAYMENT:
+            paid[transfer.agreement_id] = transfer
+        elif transfer.is_end:
+            paid.pop(transfer.agreement_id, None)
+    return paid
+
+
+def sold_long_ago(view: MarketView, resource: str) -> dict[str, Agreement]:
+    """The agreements whose slots were used, and that their resource remembers no more, by id."""
+    agreed: dict[str, Agreement] = {}
+    paid: set[str] = set()
+    for record in view.archived(resource):
+        if isinstance(record, rc.AgreementReceived) and isinstance(record.agreement.body, Agreement):
+            agreed[record.offer_id] = record.agreement.body
+        elif isinstance(record, rc.AgreementPaid):
+            paid.add(record.offer_id)
+        elif isinstance(record, rc.SlotReleased):
+            paid.discard(record.offer_id)
+    return {agreement.agreement_id: agreement for offer_id, agreement in agreed.items() if offer_id in paid}
+
+
+def agreed_long_ago(view: MarketView, user: str) -> dict[str, Agreement]:
+    """The agreements for which a user asked the bank for money, and that it remembers no more, by id."""
+    asked = [record for record in view.archived(user) if isinstance(record, rc.FundsAsked)]
+    return {agreement.agreement_id: agreement for record in asked for agreement in record.agreements}
+
+
+def given_back_long_ago(view: MarketView, name: str) -> Counter[str]:
+    """What amendments have given back of agreements that a trader remembers no more, in minor units by agreement.
+
+    What was paid for what they added is taken off.
+    """
+    back: Counter[str] = Counter()
+    for record in view.archived(name):
+        if isinstance(record, rc.ChangeSettled):
+            back[record.posted.agreement_id] -= record.posted.amount
+        elif isinstance(record, rc.ChangeConcluded):
+            back[record.outcome.agreement_id] += record.outcome.refund - record.outcome.charge
+    return back

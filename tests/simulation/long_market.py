@@ -18,9 +18,9 @@ from ramp.protocol.timing import Timing
 from simulation.market.actors import COMPOSITION
 from simulation.market.observing import Observer, Script
 from simulation.market.specs import ResourceSpec, UserSpec
-from simulation.market.swarm import SWARM_TIMING
 from simulation.market.world import World
 from simulation.resource.steady import SteadyMachine
+from simulation.swarm import SWARM_TIMING
 
 PAUSE = 2 * MINUTE
 """Between two purchases."""

@@ -21,8 +21,8 @@ from simulation.market.network import NetworkFaults
 from simulation.market.observing import Script
 from simulation.market.party_clock import ClockFault
 from simulation.market.specs import UserSpec
-from simulation.market.swarm import new_checkers
 from simulation.market.world import BANK, DIRECTORY, START, World
+from simulation.swarm import new_checkers
 from tests.simulation.small_markets import THREE, sellers, submission
 
 USER = "alice"

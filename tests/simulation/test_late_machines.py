@@ -12,9 +12,9 @@ from ramp.protocol.resource.seller import PriceRange
 from simulation.market.faults.late_guests import GuestFaults
 from simulation.market.faults.plan import NO_FAULTS, FaultPlan
 from simulation.market.specs import ResourceSpec, UserSpec
-from simulation.market.swarm import new_checkers
 from simulation.market.world import World
 from simulation.resource.steady import SteadyMachine
+from simulation.swarm import new_checkers
 from tests.simulation.small_markets import submission
 
 SELLERS = [f"res{number:02}" for number in range(20)]

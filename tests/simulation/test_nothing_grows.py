@@ -15,8 +15,8 @@ from ramp.model.instant import MILLISECOND, MINUTE, SECOND, Instant
 from ramp.protocol import effects as fx
 from ramp.protocol.records import RequestConcluded
 from ramp.protocol.transition_tables import ParticipantState
-from simulation.checkers.observation import standing_payments
 from simulation.market.faults.breakdowns import WatchedJournal, no_space
+from simulation.market.market_view import standing_payments
 from simulation.market.observing import Observer, ScriptedCrash
 from simulation.market.virtual_notary import VirtualNotary
 from tests.simulation.long_market import PAUSE, TIMING, LongMarket

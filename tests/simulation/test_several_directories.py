@@ -13,8 +13,8 @@ from ramp.protocol.directory.party import DirectoryParty
 from ramp.protocol.outcome import RequestOutcome, RequestStatus
 from simulation.market.actors import COMPOSITION
 from simulation.market.specs import UserSpec
-from simulation.market.swarm import new_checkers
 from simulation.market.world import World
+from simulation.swarm import new_checkers
 from tests.simulation.small_markets import THREE, Ended, sellers, submission
 
 TWO = replace(COMPOSITION, directories=("directory", "directory-2"))

@@ -12,8 +12,8 @@ from simulation.market.faults.plan import FaultPlan
 from simulation.market.network import NetworkFaults
 from simulation.market.observing import Script
 from simulation.market.specs import UserSpec
-from simulation.market.swarm import new_checkers
 from simulation.market.world import START, World
+from simulation.swarm import new_checkers
 from tests.simulation.small_markets import THREE, Ended, sellers, submission
 
 ROUND = 2 * SECOND

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ramp.model.instant import HOUR, MILLISECOND, MINUTE, SECOND
-from simulation.market import swarm
+from simulation import swarm
 from simulation.market.actors import COMPOSITION
 from simulation.market.drawing.resizes import draw_changes
 from simulation.market.drawing.units import draw_starts
@@ -17,7 +17,7 @@ from simulation.market.faults.plan import FaultPlan, draw_fault_plan
 from simulation.market.network import Isolation, NetworkFaults
 from simulation.market.party_clock import ClockFault, PartyClock
 from simulation.market.seed_reports import summarise
-from simulation.market.swarm import SeedMarket, run_seed
+from simulation.swarm import SeedMarket, run_seed
 from tests.swarm.drawn_liars import draw_liars
 from tests.swarm.liars import Habit
 from tests.swarm.markets import replay, run

@@ -7,7 +7,7 @@ import pytest
 from ramp.model.slot import StaticTerms
 from ramp.plugins.interface import PluginSettings
 from ramp.protocol.resource.seller import PriceRange
-from simulation.market import swarm
+from simulation import swarm
 from simulation.market.specs import ResourceSpec
 from simulation.market.world import START
 from simulation.resource.modelled import open_plugin

@@ -11,7 +11,7 @@ from simulation.market.drawing.units import draw_sizes
 from simulation.market.faults.late_guests import ForgetfulMachine
 from simulation.market.random_streams import stream
 from simulation.market.specs import ResourceSpec
-from simulation.market.swarm import SeedMarket, draw_rules
+from simulation.swarm import SeedMarket, draw_rules
 from tests.swarm.liars import Habit, LiarSpec, draw_liar, interceptor
 
 

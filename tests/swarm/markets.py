@@ -6,8 +6,8 @@ from contextlib import nullcontext
 from simulation.market.faults.plan import FaultPlan
 from simulation.market.observing import Observer
 from simulation.market.seed_reports import SeedReport
-from simulation.market.swarm import SeedMarket, run_seed
 from simulation.market.world import START
+from simulation.swarm import SeedMarket, run_seed
 from tests.swarm.drawn_liars import with_liars
 from tests.swarm.planted_bugs import PLANTED_BUGS
 from tests.swarm.transcript import Transcript

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ramp.model.instant import MINUTE, SECOND, Duration, Instant
 from ramp.protocol.events import AgreementCancelled, AgreementResized
-from simulation.checkers.observation import BANK
+from simulation.market.actors import BANK
 from simulation.market.faults.plan import FaultPlan
 from simulation.market.random_streams import stream
 

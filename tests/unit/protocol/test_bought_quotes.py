@@ -10,11 +10,11 @@ from ramp.protocol.records import Record, RequestConcluded
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.user.purchase import Purchase
 from ramp.runtime.journal import Archive, SqliteJournal
-from simulation.checkers.observation import Checker, MarketView
 from simulation.market.faults.late_guests import ForgetfulMachine
+from simulation.market.market_view import Checker, MarketView
 from simulation.market.specs import ResourceSpec, UserSpec
-from simulation.market.swarm import new_checkers
 from simulation.market.world import START, World
+from simulation.swarm import new_checkers
 
 
 class Written(Checker):

@@ -35,7 +35,6 @@ from simulation.checkers.handed_over_is_paid import HandedOverIsPaid
 from simulation.checkers.hold_deadline import HoldDeadline
 from simulation.checkers.judged_once import JudgedOnce
 from simulation.checkers.money_conserved import MoneyConserved
-from simulation.checkers.observation import Checker
 from simulation.checkers.orders_settle import OrdersSettle
 from simulation.checkers.paid_and_reserved import PaidAndReserved
 from simulation.checkers.paid_for_its_start import PaidForItsStart
@@ -64,6 +63,7 @@ from simulation.market.drawing.units import (
 )
 from simulation.market.faults.late_guests import ForgetfulMachine
 from simulation.market.faults.plan import FaultPlan, draw_fault_plan
+from simulation.market.market_view import Checker
 from simulation.market.observing import Happened, NewInterceptor, Observer
 from simulation.market.random_streams import stream
 from simulation.market.seed_reports import SeedReport
