@@ -30,11 +30,6 @@ def progress_of(name: str, every_s: float = PROGRESS_LINE_S) -> Iterator[Told]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def remaining_s(done: int, total: int, elapsed_s: float) -> float:
-    """Return the seconds that the rest takes at the same speed; at least one simulation must have ended."""
-    return elapsed_s / done * (total - done)
-
-
 def _minutes(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
@@ -50,7 +45,7 @@ def progress_lines(
         now = clock()
         if now - last >= every_s:
             last = now
-            left = f", about {_minutes(remaining_s(done, total, now - begun))} left" if done else ""
+            left = f", about {_minutes((now - begun) / done * (total - done))} left" if done else ""
             click.echo(f"{name}: {done} of {total}{left}", err=True)
 
     return advance

@@ -29,18 +29,14 @@ def reallocate(machine: GridMachine, request: JobRequest) -> Reallocation | None
     before = machine.running.get(request.job_id)
     if before is None:
         raise MachineError(f"{machine.name}: job {request.job_id} is not running")
-    after = _new_place(machine, before, request)
+    without = machine.copy()
+    without.release(before.job_id)
+    after = next(places_in_place(without, before, request), None) or without.place(request)
     if after is None:
         return None
     machine.release(request.job_id)
     machine.allocate(after)
     return Reallocation(before, after, (before.nodes & after.nodes).bit_count())
-
-
-def _new_place(machine: GridMachine, before: Placement, request: JobRequest) -> Placement | None:
-    without = machine.copy()
-    without.release(before.job_id)
-    return next(places_in_place(without, before, request), None) or without.place(request)
 
 
 def places_in_place(machine: GridMachine, before: Placement, request: JobRequest) -> Iterator[Placement]:

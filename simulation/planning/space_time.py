@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from simulation.machines.interface import JobRequest, Placement
 from simulation.planning.floors import Floors
-from simulation.planning.placers import ALWAYS, Placer, StateVector, units_of
+from simulation.planning.placers import ALWAYS, Placer, StateVector
 from simulation.planning.step_table import Steps, change, empty_steps, step_at, take_all, union_over, with_room
 
 _FIRST_ROOM: Final = 64
@@ -100,10 +100,6 @@ class SpaceTime:
         union = np.empty_like(self._placer.out)
         union_over(self._steps, self._count, step_at(self._steps.times, self._count, max(begin, self.now)), end, union)
         return union
-
-    def units_over(self, begin: int, end: int) -> int:
-        """Return the bit set of the units that are taken or out of service at any time of [begin, end)."""
-        return units_of(self.taken_over(begin, end)[: self._placer.unit_words])
 
     def levels(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return how many units are taken or out of service over time.

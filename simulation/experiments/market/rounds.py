@@ -280,7 +280,7 @@ _WHY_PRICE: Final = "the paper's request is not given, and Curie's raw log, whic
 
 
 def _comparisons(found: Found) -> Sequence[Comparison]:
-    if not own_market(found.run).is_the_papers:
+    if own_market(found.run) != OwnMarket():  # of another market than the paper's
         return []
     table, mode = found["table4"], mode_of(found.run)
     result = [

@@ -44,11 +44,6 @@ class OwnMarket:
         if self.pricing:
             pricing_strategy(self.pricing)
 
-    @property
-    def is_the_papers(self) -> bool:
-        """Whether nothing was chosen."""
-        return self == OwnMarket()
-
     def resources(self) -> tuple[ResourceConfig, ...]:
         """The sellers.
 
