@@ -55,6 +55,11 @@ class Setting:
     fills: bool = False
     drawn: bool = False
 
+    @property
+    def combination(self) -> str:
+        """As the paper's legends name it."""
+        return f"{self.policy}/{self.workload}"
+
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
