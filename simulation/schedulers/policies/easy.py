@@ -102,8 +102,9 @@ class EasyBackfill:
             index, placement = chosen
             arrival, long, job = candidates[index]
             site.start(job, placement)
-            cabled.add(job.job_number, now, job.planned_length, placement)
-            self._good_until = min(self._good_until, now + job.planned_length)
+            running = site.running[job.job_number]
+            cabled.add(job.job_number, now, running.planned_length, placement)
+            self._good_until = min(self._good_until, running.planned_end)
             free = machine.free
             # where one that would end in time has no place, none of its kind has
             failed = {other.kind for _, is_long, other in candidates[:index] if not is_long}
