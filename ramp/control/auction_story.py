@@ -81,12 +81,9 @@ class UnitRound(NamedTuple):
     @property
     def refusals(self) -> list[str] | None:
         """Codes of the resources' refusals."""
-        record = self.round.record
-        return (
-            None
-            if record is None
-            else [each.refusal.code.value for each in record.refusals if each.refusal.unit == self.unit]
-        )
+        if self.round.record is None:
+            return None
+        return [each.refusal.code.value for each in self.round.record.refusals if each.refusal.unit == self.unit]
 
     @property
     def took_ms(self) -> int | None:

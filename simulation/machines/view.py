@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from math import inf, isfinite
+from math import isfinite
 from typing import Any
 
 from ramp.errors import DocumentError, MachineError
+from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.machines.bluegene.blocks import BLOCK_PREFIX, BlockState, BlockTimes, BootedBlocks
 from simulation.machines.grid import Grid
 from simulation.machines.hostlist import expand_coordinates
@@ -243,8 +244,9 @@ def with_listed(machine: Machine, view: MachineView, past: Iterable[tuple[float,
         if isinstance(what, int):
             booted.fail(what)
         else:
-            booted.boot(what, second)
+            booted.boot(what, round(second * MICROSECONDS_PER_SECOND))
     times = machine.layout.block_times or BlockTimes()
+    now, freeing = (round(each * MICROSECONDS_PER_SECOND) for each in (view.now_s, times.deallocate_s))
     of_jobs, listed = {job.block for job in view.jobs}, {}
     for each in machine.layout.blocks:
         units = machine.grid.bits(each.members)
@@ -255,7 +257,7 @@ def with_listed(machine: Machine, view: MachineView, past: Iterable[tuple[float,
             state = BlockState.ERROR
         elif each.name in booted.names:
             state = BlockState.READY
-        elif view.now_s < booted.freed.get(each.name, -inf) + times.deallocate_s:
+        elif each.name in booted.freed and now < booted.freed[each.name] + freeing:
             state = BlockState.DEALLOCATING
         named = (each.name, str(state), "", str(each.connection), "")
         listed[each.name] = ViewBlock(*named, units.bit_count(), machine.hostlist(units))

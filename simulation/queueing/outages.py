@@ -91,7 +91,7 @@ class Service:
         times, needed = layout.block_times, 0
         if placement.block not in blocks.names:
             freed = blocks.boot(placement.block, now)
-            left = 0 if freed is None else int(freed) + times.deallocate_s * MICROSECONDS_PER_SECOND - now
+            left = 0 if freed is None else freed + times.deallocate_s * MICROSECONDS_PER_SECOND - now
             needed = max(left, 0) + (times.configure_s + times.boot_s(placement.size)) * MICROSECONDS_PER_SECOND
         return layout.around_s(placement.size) * MICROSECONDS_PER_SECOND - needed
 

@@ -60,7 +60,7 @@ class BootedBlocks:
 
     Attributes:
         names: of the booted blocks.
-        freed: when other blocks began to be freed, by their names.
+        freed: when other blocks began to be freed, microseconds, by their names.
     """
 
     def __init__(self, machine: BlueGene) -> None:
@@ -71,10 +71,10 @@ class BootedBlocks:
             for name, mask in masks.items()
         }
         self.names: set[str] = set()
-        self.freed: dict[str, float] = {}
+        self.freed: dict[str, int] = {}
 
-    def boot(self, name: str, now: float) -> float | None:
-        """Boot a block now; return when the last of the blocks in its way began to be freed."""
+    def boot(self, name: str, now: int) -> int | None:
+        """Boot a block now, in microseconds; return when the last of the blocks in its way began to be freed."""
         rivals = self._rivals.get(name, set())
         self.freed |= dict.fromkeys(self.names & rivals, now)
         self.names = self.names - rivals | {name}
