@@ -80,7 +80,7 @@ def job(request: pytest.FixtureRequest, installed: Path) -> Iterator[KeptJob]:
         (root / "jobs").mkdir()
         shutil.chown(root / "jobs", entry.pw_uid, entry.pw_gid)
         if request.param == "root":
-            keepers = (sys.executable, "-m", "ramp.launching.keeper")
+            python: tuple[str, ...] = (sys.executable,)
             worker_command = (*becoming(entry), *worker_inside(system_python()))
         else:
             shutil.chown(root, pwd.getpwnam(AGENT).pw_uid)
@@ -88,11 +88,10 @@ def job(request: pytest.FixtureRequest, installed: Path) -> Iterator[KeptJob]:
                 copy = root / "program" / Path(source).relative_to(Path(ramp.__file__).parents[1])
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(source, copy)
-            environment = f"PYTHONPATH={root}/program"
-            keepers = ("runuser", "-u", AGENT, "--", "env", environment, system_python(), "-m", "ramp.launching.keeper")
+            python = ("runuser", "-u", AGENT, "--", "env", f"PYTHONPATH={root}/program", system_python())
             worker_command = ("sudo", "-n", "-u", BUYER, "--", str(installed))
         account = {"worker": worker_command, "uid": entry.pw_uid}
-        kept = KeptJob(root, keepers=keepers, **account)
+        kept = KeptJob(root, python=python, **account)
         yield kept
         if keeper := kept.keeper:
             os.kill(keeper, signal.SIGTERM)
@@ -125,7 +124,7 @@ while True:
 def test_an_account_cannot_stop_a_job_from_starting_and_get_its_price_back(job: KeptJob) -> None:
     stopping = subprocess.Popen([*becoming(pwd.getpwnam(BUYER)), system_python(), "-c", STOP_ALL])
     try:
-        job.start("true", late=45, last=50)
+        job.start("true", last=50)
         assert job.running()["cores"] == 4
     finally:
         stopping.kill()
@@ -150,7 +149,8 @@ def test_an_account_cannot_hold_up_whoever_starts_its_worker() -> None:
 def test_an_account_that_sudo_refuses_is_the_sites_failure(job: KeptJob) -> None:
     if job.worker[0] != "sudo":
         pytest.skip("for the agents' account only")
-    job.start("true", worker=("sudo", "-n", "-u", OTHER, "--", job.worker[-1]), late=0.5)
+    forbidden = ("sudo", "-n", "-u", OTHER, "--", job.worker[-1])
+    job.start("true", worker=forbidden, late_when=(job.record_file, "sudo: "))
     seen = job.ended()
     assert (seen["state"], seen["started_at"]) == ("failed", None)
     assert seen["detail"].startswith("sudo: ")
@@ -162,7 +162,8 @@ def test_root_puts_a_job_into_a_control_group_of_its_own(job: KeptJob) -> None:
     if job.worker[0] == "sudo" or subprocess.run(["mount", "-t", "cgroup2", "none", where], check=False).returncode:
         pytest.skip("needs control groups of version 2, and root")
     try:
-        job.start("sh", "-c", "cat /proc/self/cgroup > group; exec sleep 900", last=1)
+        written = (job.folder / "work" / "group", "/")
+        job.start("sh", "-c", "cat /proc/self/cgroup > group; exec sleep 900", late_when=written)
         assert job.ended()["detail"] == "its slot ended"
         assert (job.folder / "work" / "group").read_text().strip().endswith(f"/ramp-res:{job.name}")
         assert not list(where.glob(f"**/ramp-res:{job.name}")), "it is removed"

@@ -18,6 +18,15 @@ from ramp.launching.worker import is_over
 
 LIMIT_S = 300.0
 PYTHON = worker_inside(sys.executable)
+HASTY = """
+import pathlib, sys, time
+from ramp.launching import keeper
+now, path, text = time.time, pathlib.Path(sys.argv[1]), sys.argv[2]
+time.time = lambda: now() + (3600 if path.exists() and text in path.read_text() else 0)
+keeper.WAIT_MAX_S = 0.05
+sys.exit(keeper.main())
+"""
+"""A keeper whose clock is an hour ahead as soon as a file has a text."""
 
 
 def until(look: Callable[[], Any], wanted: Callable[[Any], bool] = bool) -> Any:
@@ -38,11 +47,15 @@ class KeptJob:
     name: str = field(default_factory=lambda: f"job-{secrets.token_hex(8)}")  # other runs end jobs of the same name
     worker: tuple[str, ...] = PYTHON
     uid: int = field(default_factory=os.geteuid)
-    keepers: tuple[str, ...] = (sys.executable, "-m", "ramp.launching.keeper")
+    python: tuple[str, ...] = (sys.executable,)
 
     @property
     def record(self) -> Path:
         return self.root / "records" / "res" / self.name
+
+    @property
+    def record_file(self) -> Path:
+        return self.record.with_name(f"{self.name}.json")
 
     @property
     def folder(self) -> Path:
@@ -59,19 +72,34 @@ class KeptJob:
         return keeper_of(self.record)
 
     def start(
-        self, *arguments: str, begin: float = 0, late: float = 60, last: float = 600, worker: Any = (), **job: Any
+        self,
+        *arguments: str,
+        begin: float = 0,
+        last: float = 600,
+        late_when: tuple[Path, str] | None = None,
+        worker: Any = (),
+        **job: Any,
     ) -> None:
-        """Let a keeper have the job; times are in seconds from now."""
+        """Let a keeper have the job.
+
+        Args:
+            arguments: the command.
+            begin, last: begin and end of the slot, in seconds from now.
+            late_when: the latest start and the end of the slot have passed as soon as this file has this text.
+            worker: instead of the job's own.
+            job: more values of the job.
+        """
         now = time.time()
         given = {
             "job_id": self.name, "resource": "res", "cores": 4, "arguments": arguments,
             "environment": [["RAMP_JOB", self.name], ["RAMP_UNIT", "2"]], **job,
         }  # fmt: skip
         plain = {"root": str(self.root / "jobs"), "job": given}
-        command, times = list(worker or self.worker), (now + begin, now + late, now + last)
+        command, times = list(worker or self.worker), (now + begin, now + 60, now + last)
         task = KeeperTask(str(self.record), command, self.uid, plain, *times, patience_s=0.3)
         text = json.dumps(dataclasses.asdict(task)).encode()
-        done = subprocess.run(self.keepers, input=text, capture_output=True, timeout=LIMIT_S, check=False, cwd="/")
+        program = ("-m", "ramp.launching.keeper") if late_when is None else ("-c", HASTY, *map(str, late_when))
+        done = subprocess.run((*self.python, *program), input=text, capture_output=True, timeout=LIMIT_S, check=False, cwd="/")
         assert done.returncode == 0, done.stderr
 
     def ended(self) -> dict[str, Any]:

@@ -103,7 +103,7 @@ def test_an_account_that_stops_its_worker_has_had_its_start(job: KeptJob, attack
 
 def test_a_slots_end_ends_everything_of_its_job(job: KeptJob) -> None:
     stubborn = f"trap '' TERM; {sys.executable} -c '{ESCAPE}'; touch ready; while :; do sleep 0.05; done"
-    job.start("sh", "-c", stubborn, last=1)
+    job.start("sh", "-c", stubborn, late_when=(job.folder / "work" / "ready", ""))
     seen = job.ended()
     assert (seen["state"], seen["exit_code"], seen["detail"]) == ("failed", -9, "its slot ended")
     assert not is_alive(escaped(job))
@@ -172,7 +172,7 @@ def test_two_keepers_of_one_job_are_one(job: KeptJob) -> None:
 
 def test_a_job_that_the_site_cannot_start_in_time_never_starts(job: KeptJob) -> None:
     worker = ("/bin/sh", "-c", "echo first >&2; echo sudo: a password is required >&2; exit 1")
-    job.start("true", late=2, worker=worker)
+    job.start("true", late_when=(job.record_file, "sudo: "), worker=worker)
     seen = job.ended()
     assert (seen["state"], seen["started_at"]) == ("failed", None)
     assert seen["detail"] == "sudo: a password is required"
@@ -180,7 +180,7 @@ def test_a_job_that_the_site_cannot_start_in_time_never_starts(job: KeptJob) -> 
 
 @pytest.mark.parametrize("worker", [("/nowhere/sudo",), ("/bin/true",)])
 def test_a_worker_that_does_not_start_is_no_start(job: KeptJob, worker: tuple[str, ...]) -> None:
-    job.start("true", late=2, worker=worker)
+    job.start("true", late_when=(job.record_file, worker[0]), worker=worker)
     assert (job.ended()["state"], job.seen["started_at"]) == ("failed", None)
     assert worker[0] in job.seen["detail"]
 
