@@ -4,8 +4,6 @@
 in a commit of its own, whose message names the user who needs it.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import threading

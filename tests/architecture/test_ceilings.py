@@ -1,7 +1,5 @@
 """No part of the code base grows unnoticed, and no ceiling is left above what was reached (CONTRIBUTING.md)."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Generated parts of the documents are up to date, and every path that the documents name exists."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

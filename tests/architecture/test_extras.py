@@ -1,7 +1,5 @@
 """What a buyer installs: numba and matplotlib are optional, and light modules stay light."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The limits of size that CONTRIBUTING.md states for functions and packages; those of classes are in `measures.py`."""
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

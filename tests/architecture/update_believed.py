@@ -3,8 +3,6 @@
 Performatives, roles and seals come from `ramp.model.acl`. The reasons for the few messages without a seal are here.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Final

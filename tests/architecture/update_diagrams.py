@@ -1,7 +1,5 @@
 """Write docs/design/state-machines.md: one diagram per table of the protocol."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ramp.protocol.transition_tables import TABLES

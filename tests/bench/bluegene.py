@@ -1,7 +1,5 @@
 """Allocation decisions on Blue Gene/L a second, against plain loops over the paper's pseudocode."""
 
-from __future__ import annotations
-
 import random
 from time import perf_counter
 

@@ -5,8 +5,6 @@ runs all of them. What is parametrised by the kind of server runs on Prosody in 
 otherwise. Nothing is tried again: a test waits for events, with limits of minutes, and asserts nothing about times.
 """
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 

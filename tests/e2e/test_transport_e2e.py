@@ -1,7 +1,5 @@
 """The transport over sessions that are cut on Prosody, and what both kinds of server keep to themselves."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 

@@ -1,7 +1,5 @@
 """Waiting for what must come, on however busy a computer."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """The compiled two-phase search against plain loops over the paper's pseudocode, over random histories."""
 
-from __future__ import annotations
-
 import importlib.util
 import random
 import tomllib

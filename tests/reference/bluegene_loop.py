@@ -3,8 +3,6 @@
 Serves the property tests (every decision must agree) and the benchmark (what the compiled search is compared with).
 """
 
-from __future__ import annotations
-
 from functools import cache
 from itertools import permutations, product
 

@@ -8,8 +8,6 @@
 `put` sends anything, under the party's own account.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools

@@ -1,7 +1,5 @@
 """Rogue clients to set on a market."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -11,8 +11,6 @@ certified rogues lets the market's own key store certify `mallory@localhost`. `E
 log-in.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import contextlib

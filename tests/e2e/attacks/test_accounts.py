@@ -1,7 +1,5 @@
 """The supervisor makes the market's accounts, and makes them again when the server has lost them."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """Bundles of hostile callers: what is in them counts for their own sender, and for the machines that they are for."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 

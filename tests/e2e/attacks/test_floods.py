@@ -1,7 +1,5 @@
 """Senders of too much, and of nonsense: dropped unread, counted, one line in the log; the market goes on."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import time

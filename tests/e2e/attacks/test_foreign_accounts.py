@@ -1,7 +1,5 @@
 """An account at somebody else's server: its owner's invitation (XEP-0401) makes it, not the market's keeper."""
 
-from __future__ import annotations
-
 import subprocess
 
 import pytest

@@ -5,8 +5,6 @@ should speak. Then rogues say it in that one's place, knowing every identifier. 
 true one goes on, the purchase ends as if nothing had been.
 """
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

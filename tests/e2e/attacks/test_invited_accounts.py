@@ -1,7 +1,5 @@
 """`ramp invite` and `ramp join` with account tokens: who is invited makes the account at the market's server."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

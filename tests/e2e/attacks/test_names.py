@@ -1,7 +1,5 @@
 """Strangers who want to be the bank, or anybody: no name but a canonical one, no account but those that were made."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

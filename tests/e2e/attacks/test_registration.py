@@ -4,8 +4,6 @@ another name, or with very many.
 What a token is good for comes from docs/joining.md and XEP-0445: one name, one registration, until its end.
 """
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """Asks the worker about one job as an agent that runs as root does, and has it act as another account."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

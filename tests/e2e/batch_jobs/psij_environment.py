@@ -1,7 +1,5 @@
 """A Python with PSI/J that every account of this computer can run; tests are skipped where there is none."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import shutil

@@ -1,7 +1,5 @@
 """Agreements whose snippets are tried against the real commands."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """Jobs in advance reservations of a real Grid Engine, through PSI/J and the executor of `examples/psij_gridengine`."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

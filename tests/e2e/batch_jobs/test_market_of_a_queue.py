@@ -1,7 +1,5 @@
 """A start on a real Slurm's queue is bought in a market, and the buyer's command runs in that very job."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Jobs in reservations of a real Slurm cluster through PSI/J, as another account; found again, and run once."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import time

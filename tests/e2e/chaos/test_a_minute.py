@@ -1,7 +1,5 @@
 """A minute of chaos on a market in processes: nothing is lost, and purchases go on after every blow."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

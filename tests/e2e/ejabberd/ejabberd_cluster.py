@@ -1,7 +1,5 @@
 """A cluster of two ejabberd nodes on this computer, configured as `docs/xmpp-servers.md` says."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """A market whose agents are spread over a cluster of two ejabberd nodes, one of which is killed for good."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.e2e.ejabberd.ejabberd_cluster import is_installed, running_cluster

@@ -1,7 +1,5 @@
 """Clocks and disks that fail a market."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

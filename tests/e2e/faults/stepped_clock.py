@@ -1,7 +1,5 @@
 """Setting the clocks that the preloaded library of `stepped_clock.c` shows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 

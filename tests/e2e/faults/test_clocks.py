@@ -4,8 +4,6 @@ A real suspend is impossible in a test: a preloaded library shows the clocks as 
 stopped stands still as in one.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import signal

@@ -1,7 +1,5 @@
 """What becomes of a running market when its state folder is full, read-only, or damaged."""
 
-from __future__ import annotations
-
 import contextlib
 import sqlite3
 from collections.abc import Callable

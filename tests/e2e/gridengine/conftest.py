@@ -1,7 +1,5 @@
 """One real Grid Engine for the tests of a file, and the plug-in over it."""
 
-from __future__ import annotations
-
 import pytest
 
 from ramp.batch.gridengine.plugin import open_plugin

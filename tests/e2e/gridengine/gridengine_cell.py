@@ -3,8 +3,6 @@
 Needs root (execd changes to the jobs' users) and Debian's packages gridengine-master, -exec and -client.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

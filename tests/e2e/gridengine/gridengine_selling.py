@@ -1,7 +1,5 @@
 """What tests that sell slots of a Grid Engine have in common."""
 
-from __future__ import annotations
-
 import time
 
 from ramp.model.instant import HOUR, MINUTE

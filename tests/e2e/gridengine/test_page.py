@@ -1,7 +1,5 @@
 """The commands of docs/gridengine.md, in their order, with a real Grid Engine where the page has one."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Holds, confirmations and releases are advance reservations of a real Grid Engine, through all that may go wrong."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """A package from outside the project that whatever is launched finds."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.integration.guests.guest_package import MoodyPackage

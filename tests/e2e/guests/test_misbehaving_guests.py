@@ -5,8 +5,6 @@ wrong, nothing is paid that is not booked, and a mended guest is back by itself.
 tests/integration/guests.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from typing import Any

@@ -4,8 +4,6 @@ Both sites are on one computer, as the page has it; and, where the kernel allows
 reach each other over one cable and nothing else.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

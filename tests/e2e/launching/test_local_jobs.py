@@ -1,7 +1,5 @@
 """Jobs on bought slots of simulated machines, on this very computer: launched once, together, and given back."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -4,8 +4,6 @@ The programs that once got a slot for nothing by changing files in the job's fol
 under their keeper as the agent starts it: as root, and as another account through `sudo`.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pwd

@@ -1,7 +1,5 @@
 """A market across a real Grid Engine, two real Slurm clusters and a simulated machine, for the tests of a file."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json

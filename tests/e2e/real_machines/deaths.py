@@ -1,7 +1,5 @@
 """kill -9 at each step of a purchase across Slurm and Grid Engine: who dies, when, and that all comes right again."""
 
-from __future__ import annotations
-
 import concurrent.futures
 import os
 import signal

@@ -1,7 +1,5 @@
 """What must be true of a market on real systems at rest: their own lists against the ledger and the agreements."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 

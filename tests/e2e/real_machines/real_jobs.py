@@ -1,7 +1,5 @@
 """A purchase across two real systems, and jobs on what was bought: what the tests of this folder do."""
 
-from __future__ import annotations
-
 import contextlib
 
 import ramp

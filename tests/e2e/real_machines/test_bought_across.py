@@ -7,8 +7,6 @@ dearest; so of a request of 8 and of 100 cores Grid Engine and the first Slurm s
 is paid is reserved there, and nothing else is.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 

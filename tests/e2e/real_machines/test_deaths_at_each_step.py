@@ -4,8 +4,6 @@ What is judged at the end of each is said by the real systems' own lists, by the
 reservation that nobody has paid for, no paid slot without its reservation, and each its buyer's.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from tests.e2e.real_machines.deaths import CELLS, World

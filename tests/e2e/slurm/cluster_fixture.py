@@ -1,7 +1,5 @@
 """A real Slurm cluster of emulated nodes for the tests of one file; they are skipped where Slurm is not installed."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import signal

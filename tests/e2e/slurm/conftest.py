@@ -1,7 +1,5 @@
 """The cluster of a module's tests, which its constant CLUSTER describes as `running_cluster` takes it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

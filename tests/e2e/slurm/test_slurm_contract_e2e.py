@@ -1,7 +1,5 @@
 """The plug-in on a real cluster: the contract of all plug-ins, and what Slurm does that no other machine does."""
 
-from __future__ import annotations
-
 import signal
 import time
 from pathlib import Path

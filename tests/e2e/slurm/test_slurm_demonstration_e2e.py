@@ -1,7 +1,5 @@
 """`ramp demo-slurm` on a real Slurm: two purchases, and a job on a bought slot."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import subprocess

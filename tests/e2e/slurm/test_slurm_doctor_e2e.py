@@ -1,7 +1,5 @@
 """`ramp doctor` on a market with a real cluster, up and down: what agrees, an orphan, and a sold slot that is gone."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

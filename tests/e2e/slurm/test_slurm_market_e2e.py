@@ -1,7 +1,5 @@
 """A real cluster behind agents on a real XMPP server: bought, kept through crashes, moved or paid back at need."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

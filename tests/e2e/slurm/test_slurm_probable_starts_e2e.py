@@ -1,7 +1,5 @@
 """Starts on a real Slurm that nobody reserves: a held job is let go when it is bought, and its start is told."""
 
-from __future__ import annotations
-
 import os
 import signal
 import tempfile

@@ -3,8 +3,6 @@
 What is sold there is handed over, and a job of the buyer's starts in it; or it is not sold.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Sold slots that change their size on a real cluster, also while their buyer's jobs run in them."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 from pathlib import Path

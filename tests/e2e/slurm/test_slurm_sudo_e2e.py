@@ -4,8 +4,6 @@ Files of the system are made and removed again, and an account; so it runs as ro
 installed already.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

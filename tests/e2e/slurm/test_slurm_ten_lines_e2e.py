@@ -1,7 +1,5 @@
 """`ramp up real` and the commands of docs/slurm.md, "Configuration", on a real cluster."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

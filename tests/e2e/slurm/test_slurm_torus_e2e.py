@@ -3,8 +3,6 @@
 Their places are told by the site, or by Slurm's own topology: each row of the grid is a switch.
 """
 
-from __future__ import annotations
-
 import itertools
 import time
 from typing import Any

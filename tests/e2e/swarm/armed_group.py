@@ -10,8 +10,6 @@ What every agent sends is also written down, one line a message, in `steps/`.
 A process with an agent for which there is `traps/NAME.lost` never gets going.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -3,8 +3,6 @@
 The acts are `system make`, `system hand_over` and `system remove`, as `armed_group` has them.
 """
 
-from __future__ import annotations
-
 import functools
 import sys
 from pathlib import Path

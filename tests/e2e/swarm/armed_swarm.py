@@ -1,7 +1,5 @@
 """Runs a swarm whose agents' processes heed traps (`armed_group`): `armed_swarm.py CONFIG --state-dir DIR`."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

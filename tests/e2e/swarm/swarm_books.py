@@ -1,7 +1,5 @@
 """What must be true of a market at rest: what chaos runs check, and that money and units add up for each request."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

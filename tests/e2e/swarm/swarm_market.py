@@ -1,7 +1,5 @@
 """A market in processes, as the end-to-end tests drive it: its configuration, its life, its users' commands."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """What was tried in the simulator is what runs: the same steps of every party, message by message."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 from dataclasses import replace

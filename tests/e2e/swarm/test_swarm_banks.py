@@ -1,7 +1,5 @@
 """Two Banking Agents at a ledger on PostgreSQL: the one that speaks dies or stands still, the other takes over."""
 
-from __future__ import annotations
-
 import os
 import signal
 

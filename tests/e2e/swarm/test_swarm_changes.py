@@ -1,7 +1,5 @@
 """A market changes while it runs: who takes part, what they ask, their keys, its file; and a restart keeps it."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Servers that die, agents that hang, and a supervisor that is killed, in the middle of a purchase."""
 
-from __future__ import annotations
-
 import os
 import signal
 

@@ -6,8 +6,6 @@ point leaves behind is found by it or by the next. What follows an order that is
 once, is tried in the scripts of tests/protocol and in simulated markets.
 """
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

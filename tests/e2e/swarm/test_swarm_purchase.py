@@ -1,7 +1,5 @@
 """A purchase from the call to the payment, agents in processes of their own, on each kind of XMPP server."""
 
-from __future__ import annotations
-
 import pytest
 
 from ramp.servers.prosody import prosody_executable

@@ -1,7 +1,5 @@
 """An experiment over XMPP that is ended takes its agents with it, whatever it is ended by."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import subprocess

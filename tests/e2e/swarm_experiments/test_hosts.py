@@ -1,7 +1,5 @@
 """A market on two hosts with federated servers and a slow link between them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 The machines' loads do not change, so that bids depend on no moment at which they are made.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

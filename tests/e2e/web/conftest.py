@@ -1,7 +1,5 @@
 """A tiny market, its pages in a process of their own, and browsers; one of each for a file's tests."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

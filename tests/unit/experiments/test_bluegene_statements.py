@@ -1,7 +1,5 @@
 """What the Blue Gene/L study says of its curves, judged on curves drawn by hand."""
 
-from __future__ import annotations
-
 from itertools import product
 from pathlib import Path
 

@@ -99,7 +99,9 @@ class KeptJob:
         task = KeeperTask(str(self.record), command, self.uid, plain, *times, patience_s=0.3)
         text = json.dumps(dataclasses.asdict(task)).encode()
         program = ("-m", "ramp.launching.keeper") if late_when is None else ("-c", HASTY, *map(str, late_when))
-        done = subprocess.run((*self.python, *program), input=text, capture_output=True, timeout=LIMIT_S, check=False, cwd="/")
+        done = subprocess.run(
+            (*self.python, *program), input=text, capture_output=True, timeout=LIMIT_S, check=False, cwd="/"
+        )
         assert done.returncode == 0, done.stderr
 
     def ended(self) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """Blue Gene/L as the allocator sees it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

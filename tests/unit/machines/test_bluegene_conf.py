@@ -1,7 +1,5 @@
 """Blocks listed in bluegene.conf: what is refused, which block a job gets, and EASY's starts against brute force."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Changes of the sizes of a user's slots, put together from events."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from ramp.model.agreement import ContractChange
