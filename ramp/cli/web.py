@@ -116,7 +116,8 @@ def serve_pages(
         notice: one line on the first page.
         openid: file of a provider of OpenID Connect.
     """
-    from ramp.web.server import Served, serve
+    from ramp.web.server import serve
+    from ramp.web.site import Served
 
     found = running(state)
     sessions = Sessions(state.web_sessions)

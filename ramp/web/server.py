@@ -6,9 +6,7 @@ import asyncio
 import logging
 import signal
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from inspect import isawaitable
-from pathlib import Path
 from typing import Any, Final
 
 import uvicorn
@@ -17,24 +15,16 @@ from nicegui import app as nicegui_app
 from nicegui import core, ui
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Mount, Route
+from starlette.routing import Route
 
 from ramp.client.every_user import watch_user
-from ramp.runtime.state_folder import StateFolder
-from ramp.web.asking.draft import Drafts
 from ramp.web.laboratory.results import files_route
-from ramp.web.laboratory.runs import Runs
-from ramp.web.live.feed import Feeds
-from ramp.web.live.sale_watch import SaleWatch
-from ramp.web.machines.sale_history import SaleHistory
 from ramp.web.metrics.endpoint import MetricsEndpoint, metrics_token
-from ramp.web.metrics.reading import MarketReader
 from ramp.web.pages.register import register_pages
-from ramp.web.security.address import ServedAddress, bound_socket
+from ramp.web.security.address import bound_socket
 from ramp.web.security.gate import SESSION_KEY, Gate, OwnerOf
-from ramp.web.security.sessions import Sessions
 from ramp.web.security.sign_in import plain_page, routes
-from ramp.web.site import Site
+from ramp.web.site import Served, Site
 
 RECONNECT_S: Final = 10.0
 """Seconds that a page without a socket is kept."""
@@ -54,35 +44,10 @@ FOR_A_PAGE: Final = ("event", "javascript_response", "ack", "log")
 Handler = Callable[..., Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
-    """What is served.
-
-    Attributes:
-        state: the market's state folder.
-        sessions: of signed-in users.
-        address: of the pages.
-        results: folder of results of experiments; by default that in the state folder.
-        notice: one line on the first page.
-        openid: pages that lead to a provider of OpenID Connect and back; None without one.
-    """
-
-    state: StateFolder
-    sessions: Sessions
-    address: ServedAddress
-    results: Path | None = None
-    notice: str = ""
-    openid: Mount | None = None
-
-
 def application(served: Served) -> Gate:
     """Return the pages behind their gate as an ASGI application; call it once per process."""
-    state, sessions, address = served.state, served.sessions, served.address
-    sales = SaleHistory(state.web_sales)
-    watch = SaleWatch(state, sales)
-    folder = (served.results or state.web_results).resolve()
-    runs = Runs(folder)
-    site = Site(state, sessions, sales, watch, Feeds(), folder, runs, MarketReader(state), Drafts(), served.notice)
+    sessions, address = served.sessions, served.address
+    site = Site(served)
 
     def gate() -> Gate:
         return gated
@@ -90,16 +55,13 @@ def application(served: Served) -> Gate:
     async def healthy(_: Request) -> PlainTextResponse:
         return PlainTextResponse("ok\n")
 
-    metrics = MetricsEndpoint(metrics_token(state.metrics_token), site.reader.read, watch_user(state))
+    metrics = MetricsEndpoint(metrics_token(site.state.metrics_token), site.reader.read, watch_user(site.state))
     plain = [Route("/healthz", healthy, methods=["GET"]), Route("/metrics", metrics.answer, methods=["GET"])]
     app = FastAPI(
-        openapi_url=None, routes=[*routes(sessions, address, gate, served.openid), *plain, files_route(folder)]
+        openapi_url=None, routes=[*routes(sessions, address, gate, served.openid), *plain, files_route(site.results)]
     )
     register_pages(site)
-    nicegui_app.on_shutdown(site.feeds.end)
-    nicegui_app.on_shutdown(runs.end)
-    nicegui_app.on_shutdown(watch.end)
-    nicegui_app.on_shutdown(sales.close)
+    nicegui_app.on_shutdown(site.end)
     nicegui_app.on_shutdown(metrics.end)
     core.app.config.socket_io_js_transports = ["websocket"]
     # the loading bar has no name for screen readers and no use here
@@ -112,6 +74,7 @@ def application(served: Served) -> Gate:
         reconnect_timeout=RECONNECT_S,
         message_history_length=HISTORY,
         show_welcome_message=False,
+        tailwind=False,  # a quarter of what a browser loads, for classes that no page uses
     )
     core.app.exception_handler(404)(_missing)
     keep_to_own_pages(site.owners.get)

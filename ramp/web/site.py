@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import asyncio
+from dataclasses import dataclass
 from pathlib import Path
+
+from starlette.routing import Mount
 
 from ramp.client.access import RunningMarket, find_market, market_domain, running
 from ramp.client.asyncio_market import AsyncMarket
@@ -11,43 +14,70 @@ from ramp.errors import NoMarket
 from ramp.runtime.state_folder import StateFolder
 from ramp.web.asking.draft import Drafts
 from ramp.web.laboratory.runs import Runs
-from ramp.web.live.feed import Feeds
+from ramp.web.live.feed import UserFeed
 from ramp.web.live.sale_watch import SaleWatch
 from ramp.web.machines.sale_history import SaleHistory
 from ramp.web.metrics.levels import Levels
 from ramp.web.metrics.reading import MarketReader
+from ramp.web.security.address import ServedAddress
 from ramp.web.security.sessions import Role, Session, Sessions
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
-    """The pages of one market.
+class Served:
+    """What is served.
 
     Attributes:
         state: the market's state folder.
         sessions: of signed-in users.
-        owners: key of the session of each open page, by the page's id.
-        sales: of the market over time.
-        sale_watch: follows them.
-        feeds: events of each user's requests.
-        results: folder of results of experiments and of traces.
-        runs: experiments that the keeper runs.
-        reader: of the state of all machines, for the keeper.
-        drafts: forms of requests by session.
-        notice: one line on the first page; empty for none.
+        address: of the pages.
+        results: folder of results of experiments; by default that in the state folder.
+        notice: one line on the first page.
+        openid: pages that lead to a provider of OpenID Connect and back; None without one.
     """
 
     state: StateFolder
     sessions: Sessions
-    sales: SaleHistory
-    sale_watch: SaleWatch
-    feeds: Feeds
-    results: Path
-    runs: Runs
-    reader: MarketReader
-    drafts: Drafts
+    address: ServedAddress
+    results: Path | None = None
     notice: str = ""
-    owners: dict[str, str] = field(default_factory=dict)
+    openid: Mount | None = None
+
+
+class Site:
+    """The pages of one market.
+
+    Args:
+        served: what is served.
+
+    Attributes:
+        state: the market's state folder.
+        sessions: of signed-in users.
+        notice: one line on the first page; empty for none.
+        owners: key of the session of each open page, by the page's id.
+        sales: of the market over time.
+        sale_watch: follows them.
+        results: folder of results of experiments and of traces.
+        runs: experiments that the keeper runs.
+        reader: of the state of all machines, for the keeper.
+        drafts: forms of requests by session.
+    """
+
+    def __init__(self, served: Served) -> None:
+        self.state, self.sessions, self.notice = served.state, served.sessions, served.notice
+        self.owners: dict[str, str] = {}
+        self.sales = SaleHistory(self.state.web_sales)
+        self.sale_watch = SaleWatch(self.state, self.sales)
+        self._feeds: dict[str, UserFeed] = {}
+        self.results = (served.results or self.state.web_results).resolve()
+        self.runs = Runs(self.results)
+        self.reader = MarketReader(self.state)
+        self.drafts = Drafts()
+
+    async def end(self) -> None:
+        """Stop everything that runs, at the server's end."""
+        await asyncio.gather(self.runs.end(), *(each.end() for each in (self.sale_watch, *self._feeds.values())))
+        self.sales.close()
 
     async def levels(self) -> Levels:
         """Return the state of the market, and follow the sales to its present users."""
@@ -65,6 +95,12 @@ class Site:
         """
         assert session.role is Role.USER, "the keeper buys nothing"
         return AsyncMarket(find_market(self.state, session.name))
+
+    def feed_of(self, session: Session) -> UserFeed:
+        """Return the events of a user's requests, which are followed from the first call on."""
+        if session.name not in self._feeds:
+            self._feeds[session.name] = UserFeed(session.name, lambda: self.market_of(session))
+        return self._feeds[session.name]
 
     def looking_market(self, session: Session) -> AsyncMarket:
         """Return the market for information that all its members may see; the keeper reads it as any user.

@@ -58,7 +58,7 @@ MAIN: Final = (
     Field("start", ("StartDate", "StartTime"), "Earliest start", "+5min, tomorrow 08:00"),
     Field("end", ("EndDate", "EndTime"), "Complete by", "+12h"),
 )
-_TERMS: Final = (
+_EXPERT: Final = (
     Field("operating_system", ("OperatingSystem",), "Operating system", choices="OperatingSystemName"),
     Field("os_version", ("OSVersion",), "Operating system version", "12"),
     Field("architecture", ("Architecture",), "Architecture", choices="ArchitectureName"),
@@ -78,35 +78,22 @@ _TERMS: Final = (
     Field("reference_cores", (), "Reference cores of the speed-up law", "64", whole=True),
     Field("start_probability", (), "Minimum start probability on a queue", "0.95"),
     Field("sites", (), "Only at these sites or sellers", "west.example curie1@west.example"),
-)
-_TORUS: Final = (
     Field("geometry", (), "Shape on a torus", "8x8x16"),
     Field("connection", (), "Connection", choices=("torus", "mesh", "any")),
     Field("node_use", (), "Blue Gene node mode", choices=("coprocessor", "virtual")),
 )
-FIELDS: Final = {each.name: each for each in (*MAIN, *_TERMS, *_TORUS)}
+FIELDS: Final = {each.name: each for each in (*MAIN, *_EXPERT)}
 
 
-def _group(*names: str) -> tuple[Field, ...]:
-    return tuple(FIELDS[name] for name in names)
-
-
-GROUPS: Final[Mapping[str, tuple[Field, ...]]] = {
-    "Machine": _group(
-        "operating_system",
-        "os_version",
-        "architecture",
-        "cpu_speed_mhz",
-        "inter_node_bandwidth_mbps",
-        "ram_per_core_mb",
-    ),
-    "GPUs": _group("gpus_per_node", "gpu_model", "gpu_memory_mb"),
-    "Disk and application": _group("disk_gb", "node_disk_gb", "application", "application_version"),
-    "Number of cores that the seller chooses": _group("speed_up", "reference_cores"),
-    "Place and start": _group("sites", "start_probability"),
-    "Torus": _TORUS,
+GROUPS: Final = {
+    "Machine": "operating_system os_version architecture cpu_speed_mhz inter_node_bandwidth_mbps ram_per_core_mb",
+    "GPUs": "gpus_per_node gpu_model gpu_memory_mb",
+    "Disk and application": "disk_gb node_disk_gb application application_version",
+    "Number of cores that the seller chooses": "speed_up reference_cores",
+    "Place and start": "sites start_probability",
+    "Torus": "geometry connection node_use",
 }
-"""Expert fields by the name of their group."""
+"""Names of the expert fields by the name of their group."""
 
 PRESETS: Final[Mapping[str, Mapping[str, str]]] = {
     "Small": {"cores": "64", "wall_time": "1h"},
@@ -272,9 +259,6 @@ class Drafts:
         while len(self._drafts) > DRAFTS_MAX:
             self._drafts.popitem(last=False)
         return found
-
-    def replace(self, key: str, draft: Draft) -> None:
-        self._drafts[key] = draft
 
 
 FIRST: Final[Mapping[str, str]] = {

@@ -66,17 +66,13 @@ def lowest_bars(taken: Iterable[Taken], cores: int, begin: datetime, until: date
     found: list[Bar] = []
     for each in taken:
         first, last = max(each.start, begin), min(each.end, until)
-        if each.cores <= 0 or first >= last:
-            continue
-        wanted = each.cores
+        wanted = each.cores if first < last else 0
         for low, high in _gaps(found, cores, first, last):
+            if wanted <= 0 or len(found) == BARS_MAX:
+                break
             piece = min(high - low, wanted)
             found.append(Bar(each.name, each.kind, low, piece, each.cores, first, last))
             wanted -= piece
-            if wanted == 0 or len(found) == BARS_MAX:
-                break
-        if len(found) == BARS_MAX:
-            break
     return tuple(found)
 
 

@@ -25,21 +25,9 @@ class Seller(NamedTuple):
     machine: MachineState | None
 
     @property
-    def cores(self) -> int | None:
-        return None if self.machine is None else self.machine.cores
-
-    @property
-    def cores_free(self) -> int | None:
-        return None if self.machine is None else self.machine.cores_free
-
-    @property
     def busy(self) -> float | None:
         """Share of the cores in use, 0 to 1."""
         return None if self.machine is None else self.machine.cores_busy / max(self.machine.cores, 1)
-
-    @property
-    def waiting(self) -> int | None:
-        return None if self.machine is None else self.machine.queued_total
 
     @property
     def start_price(self) -> int | None:

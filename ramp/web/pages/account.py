@@ -24,6 +24,8 @@ from ramp.web.pages.visit import Visit
 SINCE: Final = "-365d"
 """Period of the statement; `ramp balance --statement` has all."""
 
+AMOUNTS: Final = ("Balance", "Reserved for purchases", "Overdraft", "Available")
+
 ASKED_AGAIN_S: Final = 2.0
 """Minimum seconds between two queries to the bank."""
 
@@ -45,7 +47,8 @@ async def build(visit: Visit) -> None:
         warned.set_visibility(bool(warned.text))
         facts.clear()
         with facts:
-            frame.draw_facts(visit, ((name, credits_named(minor)) for name, minor in _amounts(found)))
+            amounts = (found.balance, found.reserved, found.overdraft, found.available)
+            frame.draw_facts(visit, zip(AMOUNTS, map(credits_named, amounts), strict=True))
         body.clear()
         with body:
             _draw(visit, found)
@@ -60,18 +63,8 @@ async def build(visit: Visit) -> None:
             mark(field, "")
             refresher.changed()
 
-    refresher = Refresher(look, ASKED_AGAIN_S)
-    visit.until_gone(visit.feed().listen_to_ends(refresher.changed))
+    refresher = Refresher(look, visit.feed().listen_to_ends, pause=ASKED_AGAIN_S)
     await look()
-
-
-def _amounts(found: Account) -> tuple[tuple[str, int], ...]:
-    return (
-        ("Balance", found.balance),
-        ("Reserved for purchases", found.reserved),
-        ("Overdraft", found.overdraft),
-        ("Available", found.available),
-    )
 
 
 def warning_text(visit: Visit, available: int) -> str:
@@ -105,9 +98,8 @@ def _draw(visit: Visit, found: Account) -> None:
         if found.postings:
             points = [(from_datetime(each.at), each.balance) for each in found.postings]
             points.append((from_datetime(found.at), found.balance))
-            ui.echart(charts.balance_chart(points, visit.dark)).style("height: 15rem").props(
-                'role="img" aria-label="Balance over time, as in the table below"'
-            )
+            options = charts.balance_chart(points, visit.dark)
+            charts.draw_chart(options, "Balance over time, as in the table below", 15)
         table(
             (
                 Column("Time", lambda each: each.at, Kind.TIME),

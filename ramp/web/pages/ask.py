@@ -18,6 +18,7 @@ from ramp.rfql.request_for_quotation import parse_request
 from ramp.rfql.xml import schema
 from ramp.runtime.clock import SystemClock
 from ramp.web.asking.draft import (
+    FIELDS,
     FIRST,
     GROUPS,
     MAIN,
@@ -26,7 +27,6 @@ from ramp.web.asking.draft import (
     Draft,
     Field,
     UnitDraft,
-    Wishes,
     greatest_cost,
 )
 from ramp.web.machines.sale_history import mean_price
@@ -94,8 +94,8 @@ class AskPage:
             "Maximum total cost (credits)",
             value=self._draft.max_cost,
             placeholder="no limit",
-            on_change=lambda event: self._limit(event.value),
-        )
+            on_change=self._check,
+        ).bind_value_to(self._draft, "max_cost", forward=lambda text: text or "")
         self._limit_field.props("clearable").classes("full-width")
         wishes = self._draft.wishes
         name = ui.input("Your name for it", value=wishes.name, placeholder="optional").props(f"maxlength={NAME_MAX}")
@@ -110,12 +110,12 @@ class AskPage:
             label="Before buying",
             value=wishes.approval,
         )
+        name.bind_value_to(wishes, "name", forward=lambda text: text or "")
+        rounds.bind_value_to(wishes, "rounds")
+        prefer.bind_value_to(wishes, "prefer", forward=Preference)
+        approval.bind_value_to(wishes, "approval", forward=Approval)
         for drawn in (name, rounds, prefer, approval):
-            drawn.classes("full-width").on_value_change(
-                lambda _: self._wish(
-                    rounds.value, Preference(prefer.value), Approval(approval.value), str(name.value or "")
-                )
-            )
+            drawn.classes("full-width").on_value_change(self._check)
         with ui.element("div").classes("row q-mt-md").style("gap: .6rem"):
             self._quote = ui.button("Quote", on_click=lambda: self._submit(quote_only=True)).props("outline no-caps")
             self._buy = ui.button("Auction and buy", on_click=lambda: self._submit(quote_only=False)).props("no-caps")
@@ -146,16 +146,16 @@ class AskPage:
             with ui.element("div").classes("ramp-fields"):
                 for each in MAIN:
                     self._build_field(number, unit, each)
-            opened = any(unit.text(each.name) for fields in GROUPS.values() for each in fields)
+            opened = any(unit.text(name) for names in GROUPS.values() for name in names.split())
             with ui.expansion("Expert terms", value=opened).classes("full-width"):
-                for title, fields in GROUPS.items():
+                for title, names in GROUPS.items():
                     ui.label(title).classes("text-weight-medium q-mt-sm")
                     with ui.element("div").classes("ramp-fields ramp-wide"):
-                        for each in fields:
-                            self._build_field(number, unit, each)
+                        for name in names.split():
+                            self._build_field(number, unit, FIELDS[name])
                         if title == "Torus":
-                            turned = ui.checkbox("Allow rotation", value=unit.rotate)
-                            turned.on_value_change(lambda event: self._turned(unit, bool(event.value)))
+                            turned = ui.checkbox("Allow rotation", value=unit.rotate, on_change=self._check)
+                            turned.bind_value_to(unit, "rotate")
 
     def _preset(self, unit: UnitDraft, name: str) -> None:
         unit.preset(name)
@@ -171,16 +171,9 @@ class AskPage:
             )
         else:
             drawn = ui.input(each.label, value=value, placeholder=each.hint)
-        drawn.classes("full-width").on_value_change(lambda event: self._typed(unit, each, str(event.value or "")))
+        drawn.bind_value_to(unit.texts, each.name, forward=lambda text: text or "")
+        drawn.classes("full-width").on_value_change(self._check)
         self._fields[f"unit {number}: {each.label}: "] = drawn
-
-    def _typed(self, unit: UnitDraft, each: Field, text: str) -> None:
-        unit.texts[each.name] = text
-        self._check()
-
-    def _turned(self, unit: UnitDraft, rotate: bool) -> None:
-        unit.rotate = rotate
-        self._check()
 
     def _add(self) -> None:
         if len(self._draft.units) >= UNITS_MAX:
@@ -195,20 +188,10 @@ class AskPage:
         self._draw_units()
         self._check()
 
-    def _limit(self, text: str | None) -> None:
-        self._draft.max_cost = text or ""
-        self._check()
-
-    def _wish(self, rounds: float | None, prefer: Preference, approval: Approval, name: str) -> None:
-        self._draft.wishes = Wishes(rounds, prefer, approval, name)
-        self._check()
-
     async def _upload(self, event: events.UploadEventArguments) -> None:
         with complaining(self._visit):
             found = Draft.of(parse_request(await event.file.read(), event.file.name))
-            found.wishes = self._draft.wishes
-            self._draft = found
-            self._visit.site.drafts.replace(self._visit.session.key, found)
+            self._draft.units = found.units
             self._limit_field.set_value(found.max_cost)
             self._draw_units()
             self._check()
@@ -314,5 +297,6 @@ async def build(visit: Visit) -> None:
     if (seller := visit.request.query_params.get("at", "")) and SELLER.fullmatch(seller):
         domain = market_domain(visit.site.state, running(visit.site.state))
         address = seller if "@" in seller else f"{seller}@{domain}"
-        visit.site.drafts.replace(visit.session.key, Draft([UnitDraft({**FIRST, "sites": address})]))
+        draft = visit.site.drafts.of(visit.session.key)
+        draft.units, draft.max_cost = [UnitDraft({**FIRST, "sites": address})], ""
     await AskPage(visit).build()

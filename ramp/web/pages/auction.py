@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 from nicegui import ui
@@ -148,11 +149,8 @@ class AuctionPage:
             if drawn is None:
                 with self._grid, ui.element("div"):
                     ui.label(f"Unit {unit}").classes("text-weight-medium")
-                    self._charts[unit] = (
-                        ui.echart(options)
-                        .style("height: 15rem")
-                        .props(f'role="img" aria-label="Prices of unit {unit} by round, as in the table below"')
-                    )
+                    label = f"Prices of unit {unit} by round, as in the table below"
+                    self._charts[unit] = charts.draw_chart(options, label, 15)
             else:
                 charts.redraw(drawn, options)
 
@@ -350,5 +348,4 @@ async def build(visit: Visit) -> None:
         bought = await visit.market().reservations(everything=True)
         page.returned = sum(each.returned for each in bought if each.request_id == story.request_id)
     page.build()
-    refresher = Refresher(page.draw)
-    visit.until_gone(feed.listen(lambda which: refresher.changed() if which in ("", story.request_id) else None))
+    Refresher(page.draw, partial(feed.listen, about=story.request_id))

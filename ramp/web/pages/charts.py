@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from nicegui import ui
+from nicegui.events import EChartPointClickEventArguments as Picked
 
 from ramp.control.auction_story import AuctionStory
 from ramp.model.instant import Instant
@@ -14,9 +15,6 @@ Options = dict[str, Any]
 """A chart's options. Points are tuples: NiceGUI wraps every list and dict to observe changes, which is slow for
 thousands of points, but not tuples; in JSON they are the same."""
 
-_GROUPED: Final = r"(v) => String(v).replace(/\B(?=(\d{3})+$)/g, '\u202f')"
-"""How an axis writes its numbers, as the tables do."""
-
 LIGHT = {"ink": "#3d4a56", "line": "#d7dee5", "asked": "#b3541e", "best": "#1d5f8a", "offers": "#5d8f3a"}
 DARK = {"ink": "#c3ced8", "line": "#35414d", "asked": "#f0a065", "best": "#7fc1ea", "offers": "#a5d47e"}
 
@@ -24,6 +22,22 @@ DARK = {"ink": "#c3ced8", "line": "#35414d", "asked": "#f0a065", "best": "#7fc1e
 def colours(dark: bool) -> dict[str, str]:
     """The colours of lines and text on a dark or light page."""
     return DARK if dark else LIGHT
+
+
+def draw_chart(
+    options: Options, label: str, height_rem: int = 18, on_pick: Callable[[Picked], object] | None = None
+) -> ui.echart:
+    """Draw a chart.
+
+    Args:
+        options: what it shows.
+        label: for screen readers.
+        height_rem: height of the chart in heights of letters.
+        on_pick: called when a point is clicked.
+    """
+    chart = ui.echart(options, on_point_click=on_pick).style(f"height: {height_rem}rem").props('role="img"')
+    chart.props["aria-label"] = label
+    return chart
 
 
 def redraw(chart: ui.echart, options: Options) -> None:
@@ -56,7 +70,7 @@ def plain(dark: bool, *, x_name: str, y_name: str, x_type: str = "category") -> 
         "xAxis": {**axis, "type": x_type, "name": x_name, "nameLocation": "middle", "nameGap": 28},
         "yAxis": {
             **axis,
-            "axisLabel": {**axis["axisLabel"], ":formatter": _GROUPED},
+            "axisLabel": {**axis["axisLabel"], ":formatter": "ramp.number"},
             "type": "value",
             "name": y_name,
             "minInterval": 1,

@@ -23,7 +23,7 @@ from ramp.runtime.joining.inviting import DAYS_DEFAULT
 from ramp.web.machines.sellers import Seller, sellers_of
 from ramp.web.metrics.levels import Levels
 from ramp.web.pages import frame
-from ramp.web.pages.charts import redraw
+from ramp.web.pages.charts import draw_chart, redraw
 from ramp.web.pages.dialogs import Asked, answers, complaining, confirmed, whole_number
 from ramp.web.pages.machines.charts import price_chart
 from ramp.web.pages.machines.market import price_text
@@ -58,21 +58,19 @@ class KeeperPage:
         self._state = ui.element("section").classes("ramp-tiles").props('aria-label="State of the market"')
         with frame.card():
             frame.subheading("Prices paid and volume over 24 hours")
-            self._chart = ui.echart(price_chart((), 0, 1, self._visit.dark)).style("height: 20rem")
-            self._chart.props('role="img" aria-label="Prices paid and core-hours sold over 24 hours"')
+            empty = price_chart((), 0, 1, self._visit.dark)
+            self._chart = draw_chart(empty, "Prices paid and core-hours sold over 24 hours", 20)
         with frame.card():
             with ui.tabs().props("no-caps align=left") as tabs:
                 titles = ("Machines", "Accounts", "Transactions", "Refusals", "Agents")
-                drawn = [ui.tab(title) for title in titles]
-            with ui.tab_panels(tabs, value=drawn[0]).classes("full-width").style("background: transparent"):
+                headings = [ui.tab(title) for title in titles]
+            with ui.tab_panels(tabs, value=headings[0]).classes("full-width").style("background: transparent"):
                 builders = (self._machines, self._accounts, self._transactions, self._refusals, self._agents)
-                for tab, build in zip(drawn, builders, strict=True):
+                for tab, build in zip(headings, builders, strict=True):
                     with ui.tab_panel(tab).classes("q-pa-none q-pt-md"):
                         build()
-        refresher = Refresher(self._look, 2.0)
-        self._visit.until_gone(self._visit.site.sale_watch.listen(refresher.changed))
+        Refresher(self._look, self._visit.site.sale_watch.listen, pause=2.0, every=LOOK_AGAIN_S)
         await self._look()
-        ui.timer(LOOK_AGAIN_S, refresher.changed)
 
     # -- what there is -------------------------------------------------------------------------------------------
 
@@ -80,10 +78,10 @@ class KeeperPage:
         self._sellers = table(
             (
                 Column("Machine", lambda each: each.name, link="/machines/"),
-                Column("Cores", lambda each: each.cores, Kind.NUMBER),
+                Column("Cores", lambda each: each.machine and each.machine.cores, Kind.NUMBER),
                 Column("In use", lambda each: each.busy, Kind.SHARE),
                 Column("Running jobs", lambda each: each.machine and each.machine.running_total, Kind.NUMBER),
-                Column("Waiting jobs", lambda each: each.waiting, Kind.NUMBER),
+                Column("Waiting jobs", lambda each: each.machine and each.machine.queued_total, Kind.NUMBER),
                 Column("Sold", lambda each: _slots(each, firm=True), Kind.NUMBER),
                 Column("Held", lambda each: _slots(each, firm=False), Kind.NUMBER),
                 Column("Start price (credits/core-hour)", lambda each: each.start_price, Kind.NUMBER),
@@ -254,11 +252,7 @@ class KeeperPage:
         found = await answers(
             f"Change {name}",
             "Continue",
-            Asked(
-                "Start price (credits/core-hour)",
-                lambda text: text and whole_number(text),
-                str(seller.start_price or ""),
-            ),
+            Asked("Start price (credits/core-hour)", _price, str(seller.start_price or "")),
             Asked("Sales", choices=(SELLING, DRAINED), value=sales),
         )
         if found is None:
@@ -283,6 +277,10 @@ def _named(text: str) -> str:
     if not text:
         raise ValueError("missing name")
     return text
+
+
+def _price(text: str) -> int | None:
+    return whole_number(text) if text else None
 
 
 _OPENING: Final = Asked("Deposit (credits)", partial(credits_of, zero=True), "0")

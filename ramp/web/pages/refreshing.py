@@ -11,6 +11,7 @@ from typing import Final
 from nicegui import Client, ui
 
 from ramp.errors import RampError
+from ramp.web.live.follower import Listener
 
 PAUSE_S: Final = 0.05
 """Changes within this many seconds are drawn together; a page shows an event within 200 ms."""
@@ -23,23 +24,45 @@ LOOK_AGAIN_S: Final = 0.5
 """Seconds before such a browser is checked again."""
 
 
+class PageClosed(Exception):
+    """The page was closed while it was built."""
+
+
 class Refresher:
     """Redraws a part of the current page after changes, one drawing at a time, until the page is closed.
 
     Args:
         draw: draws that part, possibly after a query; changes during this lead to another drawing.
+        listen: calls `changed` after changes, until the function that it returns is called; None for nothing.
         pause: seconds between two drawings.
+        every: seconds after which the part is drawn again in any case; 0 for never.
+
+    Raises:
+        PageClosed: if the page is closed already.
     """
 
-    def __init__(self, draw: Callable[[], Awaitable[None] | None], pause: float = PAUSE_S) -> None:
+    def __init__(
+        self,
+        draw: Callable[[], Awaitable[None] | None],
+        listen: Callable[[Listener], Callable[[], None]] | None = None,
+        *,
+        pause: float = PAUSE_S,
+        every: float = 0,
+    ) -> None:
         self._draw = draw
         self._pause = pause
         self._client: Client = ui.context.client
+        if self._client.is_deleted:
+            raise PageClosed
         self._changed = asyncio.Event()
         self._task = asyncio.get_running_loop().create_task(self._run())
         self._client.on_delete(self._task.cancel)
+        if listen is not None:
+            self._client.on_delete(listen(self.changed))
+        if every:
+            ui.timer(every, self.changed, immediate=False)
 
-    def changed(self) -> None:
+    def changed(self, _which: str = "") -> None:
         self._changed.set()
 
     async def _run(self) -> None:

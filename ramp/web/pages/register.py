@@ -14,7 +14,8 @@ from ramp.errors import RampError
 from ramp.web.pages import account, ask, auction, frame, keeper, requests, reservation, reservations
 from ramp.web.pages.laboratory import overview, result, trace
 from ramp.web.pages.machines import machine, market, prices
-from ramp.web.pages.visit import Builder, PageClosed, Visit
+from ramp.web.pages.refreshing import PageClosed
+from ramp.web.pages.visit import Builder, Visit
 from ramp.web.security.gate import SESSION_KEY
 from ramp.web.security.sessions import Role
 from ramp.web.site import Site

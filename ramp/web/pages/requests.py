@@ -62,8 +62,7 @@ async def build(visit: Visit) -> None:
         await look()
 
     older.on_click(show_older)
-    refresher = Refresher(look, ASKED_AGAIN_S)
-    visit.until_gone(feed.listen(lambda _: refresher.changed()))
+    Refresher(look, feed.listen, pause=ASKED_AGAIN_S)
     await look()
 
 

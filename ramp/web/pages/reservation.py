@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from nicegui import run, ui
@@ -16,14 +14,14 @@ from ramp.client.results import Reservation
 from ramp.errors import ConfigurationError, RampError
 from ramp.model.contents.jobs import STREAMS
 from ramp.model.instant import to_datetime
-from ramp.rfql.signing.verification import Chain, chains_of, verify_file
+from ramp.rfql.signing.verification import Chain, FileReport, chains_of, verify_file
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.state_folder import StateFolder
 from ramp.text import visible
 from ramp.web.machines.core_rows import Taken
 from ramp.web.pages import frame
-from ramp.web.pages.charts import Options
+from ramp.web.pages.charts import Options, draw_chart
 from ramp.web.pages.dialogs import complain, complaining, confirmed
 from ramp.web.pages.machines.charts import redraw_rows, row_chart
 from ramp.web.pages.numbers import amount, credits_named
@@ -72,7 +70,7 @@ class ReservationPage:
             self._facts = ui.element("dl").classes("ramp-facts")
             with ui.element("div").classes("row q-mt-md").style("gap: .6rem"):
                 self._cancel = ui.button("Cancel reservation", on_click=self._ask_cancel).props("outline no-caps")
-                for path, name in ((each.file, "Agreement"), (self._payment(), "Proof of payment")):
+                for path, name in ((each.file, "Agreement"), (each.standing.payment_file, "Proof of payment")):
                     if path is not None:
                         ui.button(f"Download {name.lower()}", on_click=lambda path=path: ui.download.file(path)).props(
                             "flat no-caps"
@@ -96,10 +94,6 @@ class ReservationPage:
             frame.subheading("Jobs")
             self._build_jobs()
         await self._look_at_jobs()
-
-    def _payment(self) -> Path | None:
-        file = self._bought.standing.payment_file
-        return None if file is None else Path(file)
 
     def _draw_facts(self) -> None:
         each = self._bought
@@ -164,15 +158,16 @@ class ReservationPage:
             return  # the server stops
         checking.delete()
         with self._checks:
-            if found.failure:
-                ui.label(f"Not valid: {found.failure}").classes("ramp-bad").props('role="alert"')
+            failure, reports = found
+            if failure:
+                ui.label(f"Not valid: {failure}").classes("ramp-bad").props('role="alert"')
                 return
-            what = f"Valid: {len(found.passed)} checks passed offline."
-            ui.label(what).classes("ramp-good text-weight-medium")
-            if found.chain is not None:
-                ui.label(_chain_text(found.chain)).classes("ramp-good")
+            passed = [sentence for each in reports for sentence in each.passed]
+            ui.label(f"Valid: {len(passed)} checks passed offline.").classes("ramp-good text-weight-medium")
+            for chain in chains_of(reports):
+                ui.label(_chain_text(chain)).classes("ramp-good")
             with ui.expansion("Checks").classes("full-width"), ui.element("ul"):
-                for sentence in found.passed:
+                for sentence in passed:
                     with ui.element("li"):
                         ui.label(sentence)
 
@@ -219,11 +214,10 @@ class ReservationPage:
             on_pick=self._show_output,
         )
         frame.subheading("Delivery")
-        self._delivered = ui.echart({})
-        self._delivered.props('role="img" aria-label="The slot and its jobs over time, as in the table above"')
+        self._delivered = draw_chart({}, "The slot and its jobs over time, as in the table above")
         self._output = ui.element("div").classes("full-width")
         self._shown: JobOutput | None = None
-        ui.timer(JOBS_S, Refresher(self._look_at_jobs).changed)
+        Refresher(self._look_at_jobs, every=JOBS_S)
 
     async def _launch(self, command: str) -> None:
         with complaining(self._visit, "Job not started: "):
@@ -349,45 +343,21 @@ def _chain_text(chain: Chain) -> str:
     return f"The agreement and {what} form one chain: {back} of {paid} credits refunded."
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """The result of checking an agreement and its amendments as `ramp verify` does.
-
-    Attributes:
-        failure: why they are invalid, or empty.
-        passed: the checks that passed.
-        chain: the agreement with its amendments; None without amendments.
-    """
-
-    failure: str = ""
-    passed: tuple[str, ...] = ()
-    chain: Chain | None = None
-
-
-def checked(bought: Reservation, state: StateFolder) -> Checked:
-    """Verify a stored agreement and its amendments in effect."""
+def checked(bought: Reservation, state: StateFolder) -> tuple[str, list[FileReport]]:
+    """Verify a stored agreement and its amendments in effect; return why they are invalid, or "", and all reports."""
     assert bought.file is not None
     numbers = [each.number for each in bought.standing.amendments]
     files = [bought.file, *(bought.file.with_stem(f"{bought.file.stem}.amendment-{each}") for each in numbers)]
     store, now = KeyStore(state.keys), SystemClock().now()
     try:
         reports = [
-            verify_file(
-                file,
-                store.ca_certificates(),
-                now,
-                pins=store.certificate_on_file,
-                revoked=store.is_revoked,
-            )
+            verify_file(file, store.ca_certificates(), now, pins=store.certificate_on_file, revoked=store.is_revoked)
             for file in files
         ]
     except (RampError, OSError):
-        return Checked("the file cannot be read")
-    failure = next((f"{each.failure}" for each in reports if not each.holds), "")
-    chain = next(iter(chains_of(reports)), None)
-    if not failure and chain is not None:
-        failure = chain.failure
-    return Checked(failure, tuple(sentence for each in reports for sentence in each.passed), chain)
+        return "the file cannot be read", []
+    failures = [f"{each.failure}" for each in reports if not each.holds]
+    return next(filter(None, (*failures, *(each.failure for each in chains_of(reports)))), ""), reports
 
 
 async def find(visit: Visit, agreement_id: str) -> Reservation:

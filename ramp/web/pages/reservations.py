@@ -12,7 +12,7 @@ from ramp.client.results import Reservation
 from ramp.model.instant import to_datetime
 from ramp.runtime.clock import SystemClock
 from ramp.web.machines.core_rows import Taken
-from ramp.web.pages import frame
+from ramp.web.pages import charts, frame
 from ramp.web.pages.charts import Options
 from ramp.web.pages.machines.charts import redraw_rows, row_chart
 from ramp.web.pages.refreshing import Refresher
@@ -49,8 +49,8 @@ async def build(visit: Visit) -> None:
     frame.heading("Your reservations")
     with frame.card():
         frame.subheading("By machine")
-        chart = ui.echart({}, on_point_click=lambda event: open_one(event.name))
-        chart.props('role="img" aria-label="Reservations by machine over time, as in the table below"')
+        label = "Reservations by machine over time, as in the table below"
+        chart = charts.draw_chart({}, label, on_pick=lambda event: open_one(event.name))
     with frame.card():
         frame.subheading("All reservations")
         drawn = table(
@@ -80,9 +80,7 @@ async def build(visit: Visit) -> None:
         redraw_rows(chart, _chart_of(found, now, visit.dark))
         ids.update({each.reservation_id: each.agreement_id for each in found})
 
-    refresher = Refresher(look, ASKED_AGAIN_S)
-    visit.until_gone(visit.feed().listen_to_ends(refresher.changed))
-    ui.timer(60.0, refresher.changed)  # slots begin and end
+    Refresher(look, visit.feed().listen_to_ends, pause=ASKED_AGAIN_S, every=60.0)  # slots begin and end
     await look()
 
 

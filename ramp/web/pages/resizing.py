@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
+from functools import partial
 from typing import Final, NamedTuple
 
 from nicegui import background_tasks, ui
@@ -57,10 +58,7 @@ class SizeCard:
             empty="No changes of size.",
         )
         self.show(self._bought)
-        refresher = Refresher(self._look)
-        feed = self._visit.feed()
-        self._visit.until_gone(feed.listen(lambda request_id: None if request_id else refresher.changed()))
-        ui.timer(COUNTED_S, self._look)
+        Refresher(self._look, partial(self._visit.feed().listen, about=""), every=COUNTED_S)
 
     def show(self, bought: Reservation) -> None:
         self._bought = bought
@@ -171,13 +169,7 @@ class _Size(NamedTuple):
 def _sizes(bought: Reservation) -> list[_Size]:
     """Return the sizes of the slot, the original first; empty without changes."""
     changes = [
-        _Size(
-            str(each.number),
-            each.cores,
-            each.refund - each.charge,
-            each.until,
-            each.effective_at,
-        )
+        _Size(str(each.number), each.cores, each.refund - each.charge, each.until, each.effective_at)
         for each in bought.standing.amendments
     ]
     agreement = bought.standing.agreement

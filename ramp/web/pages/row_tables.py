@@ -17,7 +17,6 @@ ROWS: Final = 25
 PICK: Final = "pick"
 """Event of a button in a cell; its argument is the key of the row's item."""
 
-
 POINT: Final = "point"
 """Event of a pointer that enters a cell; its argument is the same."""
 
@@ -32,23 +31,10 @@ class Kind(StrEnum):
     TIME = "time"
 
 
-_GROUPED: Final = r"const [w, f] = s.split('.'); s = w.replace(/\B(?=(\d{3})+$)/g, '\u202f') + (f ? '.' + f : '')"
-
-_FORMATS: Final = {
-    Kind.NUMBER: f"(v) => {{ if (v == null) return ''; let s = String(v); {_GROUPED}; return s }}",
-    Kind.CREDITS: f"(v) => {{ if (v == null) return ''; let s = (v / 100).toFixed(2); {_GROUPED}; return s }}",
-    Kind.SHARE: "(v) => v == null ? '' : (100 * v).toFixed(v < 0.1 ? 1 : 0) + '\u202f%'",
-    Kind.TIME: """(v) => { if (v == null) return ''; const d = new Date(v), two = (n) => String(n).padStart(2, '0');
-      const day = d.toLocaleDateString('en', {weekday: 'short'}), month = d.toLocaleDateString('en', {month: 'short'});
-      const year = d.getFullYear() === new Date().getFullYear() ? '' : ' ' + d.getFullYear();
-      return `${day} ${two(d.getDate())} ${month}${year} ${two(d.getHours())}:${two(d.getMinutes())}` }""",
-}
-"""How the browser writes a value; `Visit.moment` writes times in the same way."""
+FORMATS: Final = {kind: f"ramp.{kind}" for kind in Kind if kind is not Kind.TEXT}
+"""The functions of `pages.js` that write values."""
 
 PLAIN: Final = '<q-td :props="props">{{ props.value }}</q-td>'
-
-_NATURALLY: Final = "(a, b) => String(a ?? '').localeCompare(String(b ?? ''), 'en', {numeric: true})"
-"""Order of texts: torus2 before torus10."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +64,9 @@ class Column:
         found: dict[str, object] = {"name": f"c{number}", "label": self.label, "field": f"c{number}"}
         found |= {"align": "left" if self.kind in (Kind.TEXT, Kind.TIME) else "right", "sortable": not self.curve}
         if self.kind is Kind.TEXT:
-            found[":sort"] = _NATURALLY
+            found[":sort"] = "ramp.naturally"
         else:
-            found[":format"] = _FORMATS[self.kind]
+            found[":format"] = FORMATS[self.kind]
         return found
 
     def cells(self, number: int, item: object) -> dict[str, object]:

@@ -20,17 +20,8 @@ from ramp.web.site import Site
 BROWSER_LIMIT_S: Final = 20.0
 """Seconds that a browser may take to connect."""
 
-_ASK_BROWSER: Final = (
-    "return [matchMedia('(prefers-color-scheme: dark)').matches, Intl.DateTimeFormat().resolvedOptions().timeZone,"
-    " innerWidth, !!document.createElement('canvas').getContext('webgl2')]"
-)
-
 WIDTH_PX: Final = 1280
 """Width of a browser that does not report one."""
-
-
-class PageClosed(Exception):
-    """The page was closed while it was built."""
 
 
 @dataclass(slots=True)
@@ -62,18 +53,7 @@ class Visit:
         return self.site.market_of(self.session)
 
     def feed(self) -> UserFeed:
-        return self.site.feeds.of(self.session.name, self.market)
-
-    def until_gone(self, ends: Callable[[], None]) -> None:
-        """Call a function when the page is closed.
-
-        Raises:
-            PageClosed: if the page is closed already.
-        """
-        if self.client.is_deleted:
-            ends()
-            raise PageClosed
-        self.client.on_delete(ends)
+        return self.site.feed_of(self.session)
 
     @staticmethod
     def short_id(identifier: str) -> str:
@@ -84,7 +64,7 @@ class Visit:
         """Ask the browser for its scheme, time zone and width; returns False if the page is closed."""
         try:
             await ui.context.client.connected(BROWSER_LIMIT_S)
-            answer = await ui.run_javascript(_ASK_BROWSER, timeout=BROWSER_LIMIT_S)
+            answer = await ui.run_javascript("return ramp.browser()", timeout=BROWSER_LIMIT_S)
         except TimeoutError:
             return False
         match answer:

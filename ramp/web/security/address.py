@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 import ssl
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -84,13 +85,14 @@ def served_address(
         _check_files(certificate, key)
     if not 0 < port < 65_536:
         raise ConfigurationError(f"a TCP port is 1 to 65535, got {port}", key="--port")
-    loopback = _is_loopback(host)
+    bound = _numeric(host)
+    loopback = host == "localhost" or (bound is not None and bound.is_loopback)
     if not loopback and certificate is None:
         raise ConfigurationError(
             f"other computers reach {host}, which needs TLS: give --tls-certificate and --tls-key, or use 127.0.0.1",
             key="--host",
         )
-    if not loopback and name is None and _is_any(host):
+    if name is None and bound is not None and bound.is_unspecified:
         raise ConfigurationError(f"{host} means all addresses; give the name for browsers with --name")
     bracketed = f"[{host}]" if ":" in host else host
     own = (name,) if name is not None else ()
@@ -100,20 +102,10 @@ def served_address(
     return ServedAddress(host, port, names, certificate, key)
 
 
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _is_any(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_unspecified
-    except ValueError:
-        return False
+def _numeric(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    with suppress(ValueError):
+        return ipaddress.ip_address(host)
+    return None
 
 
 def _check_files(certificate: Path, key: Path) -> None:

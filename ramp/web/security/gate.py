@@ -11,10 +11,12 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Callable, MutableMapping
-from http.cookies import CookieError, SimpleCookie
 from typing import Any, Final
 from urllib.parse import parse_qs
 
+from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ramp.model.instant import SECOND
@@ -35,20 +37,20 @@ SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
 
 POLICY: Final = (
     # NiceGUI's pages begin with a script of their own and compile templates; nothing comes from elsewhere
-    b"default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
-    b"img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; "
-    b"object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; "
+    "object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
 )
 
-HEADERS: Final = (
-    (b"x-frame-options", b"DENY"),
-    (b"content-security-policy", POLICY),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"same-origin"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
-)
+HEADERS: Final = {
+    "x-frame-options": "DENY",
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+}
 
 ENDED: Final = 4401
 """WebSocket close code of a session that has ended (4000 to 4999 are for applications, RFC 6455, 7.4.2)."""
@@ -87,36 +89,29 @@ class Gate:
         if fault is not None:
             status, reason = fault
             self._log.warning("refused %s: %s", scope.get("path", ""), reason)
-            await _refuse(scope, send, status, reason)
+            await _refuse(scope, receive, send, status, reason)
             return
         session = self.session_of(scope)
         path = str(scope["path"])
         if scope["type"] == "websocket":
             if session is None or not self._is_own(session, scope):
-                await _refuse(scope, send, 403, "no session")
+                await _refuse(scope, receive, send, 403, "no session")
             else:
                 await self._socket(session, scope, receive, send)
             return
         if path not in OPEN_PATHS:
             if session is None:
-                await _ask_to_sign_in(scope, send)
+                await _ask_to_sign_in(scope, receive, send)
                 return
             if not self._is_own(session, scope):
-                await _refuse(scope, send, 404, "no such page")
+                await _refuse(scope, receive, send, 404, "no such page")
                 return
         scope[SESSION_KEY] = session
         await self._request(scope, receive, _with_headers(send, kept=path.startswith("/_nicegui/")))
 
     def session_of(self, scope: Scope) -> Session | None:
-        for value in _values(scope, b"cookie"):
-            try:
-                cookies = SimpleCookie(value)
-            except CookieError:
-                continue
-            found = cookies.get(self._address.cookie)
-            if found is not None:
-                return self._sessions.find(found.value)
-        return None
+        token = HTTPConnection(scope).cookies.get(self._address.cookie)
+        return None if token is None else self._sessions.find(token)
 
     def end(self, session: Session) -> None:
         """End a session and every socket of its pages."""
@@ -207,34 +202,27 @@ def _values(scope: MutableMapping[str, Any], name: bytes) -> list[str]:
     return [value.decode("latin-1") for key, value in scope["headers"] if key.lower() == name]
 
 
-def _with_headers(send: Send, *, kept: bool) -> Send:
+def _with_headers(send: Send, *, kept: bool = False) -> Send:
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
-            ours = {name for name, _ in HEADERS}
-            headers = [(name, value) for name, value in message.get("headers", ()) if name.lower() not in ours]
+            headers = MutableHeaders(scope=message)
+            headers.update(HEADERS)
             if not kept:  # NiceGUI's own scripts may be kept, pages with balances may not
-                headers = [(name, value) for name, value in headers if name.lower() != b"cache-control"]
-                headers.append((b"cache-control", b"no-store"))
-            message = {**message, "headers": [*headers, *HEADERS]}
+                headers["cache-control"] = "no-store"
         await send(message)
 
     return sent
 
 
-async def _refuse(scope: Scope, send: Send, status: int, reason: str) -> None:
+async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, reason: str) -> None:
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 1008, "reason": ""})  # before it is accepted: HTTP 403
-        return
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store"), *HEADERS]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": f"{reason}\n".encode()})
+    else:
+        await PlainTextResponse(f"{reason}\n", status)(scope, receive, _with_headers(send))
 
 
-async def _ask_to_sign_in(scope: Scope, send: Send) -> None:
-    page = scope["method"] in SAFE_METHODS and not str(scope["path"]).startswith("/_nicegui")
-    if not page:
-        await _refuse(scope, send, 401, "no session; `ramp web --link` prints a login link")
-        return
-    headers = [(b"location", b"/login"), (b"cache-control", b"no-store"), *HEADERS]
-    await send({"type": "http.response.start", "status": 303, "headers": headers})
-    await send({"type": "http.response.body", "body": b""})
+async def _ask_to_sign_in(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["method"] in SAFE_METHODS and not str(scope["path"]).startswith("/_nicegui"):
+        await RedirectResponse("/login", 303)(scope, receive, _with_headers(send))
+    else:
+        await _refuse(scope, receive, send, 401, "no session; `ramp web --link` prints a login link")

@@ -194,10 +194,6 @@ class Sessions:
         with storing(self._path):
             self._file.execute("INSERT OR REPLACE INTO warnings VALUES (?, ?)", (name, below))
 
-    def is_open(self, key: str) -> bool:
-        row = self._file.execute("SELECT 1 FROM sessions WHERE digest = ?", (bytes.fromhex(key),)).fetchone()
-        return row is not None
-
     def end(self, key: str) -> None:
         with storing(self._path):
             self._file.execute("DELETE FROM sessions WHERE digest = ?", (bytes.fromhex(key),))

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from html import escape
+from pathlib import Path
+from string import Template
 from typing import Final
 
 from starlette.datastructures import FormData
@@ -20,20 +22,7 @@ from ramp.web.security.address import ServedAddress
 from ramp.web.security.gate import OPENID_PATH, SESSION_KEY, Gate
 from ramp.web.security.sessions import SESSION_TIME, LinkRefused, Role, Session, Sessions
 
-_STYLE: Final = """
-:root { color-scheme: light dark; --ground: #f4f6f8; --card: #fff; --ink: #17222d; --quiet: #51606e; --mark: #1d5f8a }
-@media (prefers-color-scheme: dark) {
-  :root { --ground: #12171c; --card: #1c232b; --ink: #e7edf2; --quiet: #a9b6c2; --mark: #7fc1ea }
-}
-body { margin: 0; min-height: 100vh; display: grid; place-items: center; background: var(--ground); color: var(--ink);
-  font: 16px/1.5 system-ui, sans-serif }
-main { background: var(--card); padding: 2rem 2.5rem; border-radius: 12px; max-width: 26rem; margin: 1rem;
-  box-shadow: 0 1px 12px #0002 }
-h1 { margin: 0 0 .5rem; font-size: 1.4rem } p { color: var(--quiet) } code { color: var(--ink) }
-button { font: inherit; font-weight: 600; color: var(--card); background: var(--mark); border: 0; border-radius: 8px;
-  padding: .7rem 1.4rem; cursor: pointer }
-button:focus-visible { outline: 3px solid var(--ink); outline-offset: 2px }
-"""
+_PAGE: Final = Template(Path(__file__).with_name("plain_page.html").read_text("utf-8"))
 
 
 def routes(
@@ -126,10 +115,4 @@ def _go_on(session: Session) -> str:
 
 def plain_page(title: str, body: str, status: int = 200) -> HTMLResponse:
     """Return a page without NiceGUI; `body` is HTML."""
-    head = (
-        f'<meta charset="utf-8"><title>{escape(title)} - RAMP</title><link rel="icon" href="data:,">'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{_STYLE}</style>'
-    )
-    main = f"<main><h1>{escape(title)}</h1>{body}</main>"
-    text = f'<!doctype html><html lang="en"><head>{head}</head><body>{main}</body></html>'
-    return HTMLResponse(text, status_code=status)
+    return HTMLResponse(_PAGE.substitute(title=escape(title), body=body), status_code=status)

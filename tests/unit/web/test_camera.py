@@ -9,7 +9,8 @@ from ramp.web.pages.machines.scene import FILLED, VIEW_DEGREES, camera_for
 
 def seen(camera, point, aspect):
     """Where a point is in the picture, by a pinhole camera whose up is z: 1 is the edge, sideways and upwards."""
-    ahead = [b - a for a, b in zip(camera.at, camera.looks_at, strict=True)]
+    at, looks_at = camera
+    ahead = [b - a for a, b in zip(at, looks_at, strict=True)]
     length = math.hypot(*ahead)
     ahead = [each / length for each in ahead]
     flat = math.hypot(ahead[0], ahead[1])
@@ -19,7 +20,7 @@ def seen(camera, point, aspect):
         right[2] * ahead[0] - right[0] * ahead[2],
         right[0] * ahead[1] - right[1] * ahead[0],
     )
-    to = [b - a for a, b in zip(camera.at, point, strict=True)]
+    to = [b - a for a, b in zip(at, point, strict=True)]
     distance = sum(a * b for a, b in zip(to, ahead, strict=True))
     assert distance > 0, "it is behind the camera"
     edge = distance * math.tan(math.radians(VIEW_DEGREES / 2))

@@ -145,5 +145,3 @@ def test_a_session_finds_its_form_again_and_the_oldest_is_forgotten():
         drafts.of(f"session {number}").max_cost = str(number)
     assert drafts.of(f"session {DRAFTS_MAX}").max_cost == str(DRAFTS_MAX)
     assert drafts.of("session 0").max_cost == ""
-    drafts.replace("session 0", Draft(max_cost="7"))
-    assert drafts.of("session 0").max_cost == "7"

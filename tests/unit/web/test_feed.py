@@ -97,7 +97,6 @@ async def agent():
 @pytest.fixture
 async def feed(agent):
     found = UserFeed("alice", lambda: agent)
-    found.begin()
     yield found
     await found.end()
 
@@ -121,7 +120,7 @@ async def test_who_asks_about_money_is_told_of_ends_only(agent, feed):
     await agent.told.put(RoundOpened("r0", 1, ((1, 70),), 5))
     await until(lambda: "r0" in everything)  # the agent is heard
     everything.clear()
-    feed.listen_to_ends(lambda: ends.append(everything[-1]))
+    feed.listen_to_ends(ends.append)
     await agent.told.put(RoundOpened("r1", 1, ((1, 70),), 5))
     await agent.told.put(RequestEnded(outcome("r1")))
     await agent.told.put(RoundOpened("r2", 1, ((1, 70),), 5))

@@ -15,7 +15,7 @@ import ramp.web
 FOLDER = Path(ramp.web.__file__).parent
 SINKS = frozenset({"html", "props", "style", "add_slot", "run_javascript", "add_css"})
 NUMBERS_AND_OWN = frozenset(
-    {"HEIGHT_PX", "cell", "column", "label", "line", "most", "number", "path", "pixels", "unit", "width"}
+    {"cell", "height_rem", "label", "line", "most", "number", "path", "pixels", "unit", "width"}
 )
 """Names of numbers, and of words of this program, that stand in such texts."""
 

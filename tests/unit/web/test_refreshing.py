@@ -9,8 +9,7 @@ import pytest
 
 from ramp.errors import TransportError
 from ramp.web.pages import refreshing
-from ramp.web.pages.refreshing import BEHIND_S, Refresher, is_behind
-from ramp.web.pages.visit import PageClosed, Visit
+from ramp.web.pages.refreshing import BEHIND_S, PageClosed, Refresher, is_behind
 
 
 class FakeClient:
@@ -27,11 +26,6 @@ class FakeClient:
 
     def __exit__(self, *_):
         pass
-
-
-@pytest.fixture
-def visit():
-    return Visit(None, None, None, FakeClient())
 
 
 @pytest.fixture
@@ -54,7 +48,7 @@ async def test_what_is_wanted_meanwhile_is_done_once_more_afterwards(client):
         begun.append(None)
         await gates[len(begun) - 1].wait()
 
-    refresher = Refresher(look, 0)
+    refresher = Refresher(look, pause=0)
     for _ in range(5):
         refresher.changed()
     await until(lambda: len(begun) == 1)
@@ -80,26 +74,33 @@ async def test_what_could_not_be_drawn_is_drawn_again(client, error):
         drawn.append(None)
         raise error
 
-    refresher = Refresher(draw, 0)
+    refresher = Refresher(draw, pause=0)
     for count in (1, 2):
         refresher.changed()
         await until(lambda count=count: len(drawn) == count)
     client.ends[0]()
 
 
-async def test_a_page_that_is_closed_already_is_not_redrawn(client):
+async def test_a_page_listens_until_it_is_closed(client):
+    listeners = []
+
+    def listen(listener):
+        listeners.append(listener)
+        return listeners.clear
+
+    drawn = []
+    Refresher(lambda: drawn.append(None), listen, pause=0)
+    listeners[0]("request-1")
+    await until(lambda: drawn)
+    for end in client.ends:
+        end()
+    assert not listeners
+
+
+async def test_a_page_that_was_closed_while_it_was_built_listens_to_nothing(client):
     client.is_deleted = True
-    await until(Refresher(lambda: None)._task.done)
-
-
-def test_a_page_that_was_closed_while_it_was_built_follows_nothing(visit):
-    ended = []
-    visit.until_gone(lambda: ended.append("later"))
-    assert (len(visit.client.ends), ended) == (1, [])
-    visit.client.is_deleted = True
     with pytest.raises(PageClosed):
-        visit.until_gone(lambda: ended.append("now"))
-    assert ended == ["now"]
+        Refresher(lambda: None, pytest.fail)
 
 
 @pytest.mark.parametrize(("ages", "behind"), [((), False), ((1.0,), False), ((BEHIND_S + 1, 1.0), True)])

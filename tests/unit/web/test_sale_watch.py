@@ -42,7 +42,7 @@ async def test_a_sale_is_stored_and_told_when_it_happens(agent, tmp_path):
     history = SaleHistory(tmp_path / "sales.sqlite")
     watch = SaleWatch(None, history)
     heard = asyncio.Event()
-    watch.listen(heard.set)
+    watch.listen(lambda _: heard.set())
     watch.keep(["alice"])
     for event, names in ((Watching(), {"before"}), (RequestEnded(bought("now")), {"before", "now"})):
         heard.clear()

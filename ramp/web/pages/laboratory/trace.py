@@ -14,7 +14,7 @@ from ramp.web.laboratory.runs import answer_of
 from ramp.web.laboratory.traces import Stay
 from ramp.web.machines.torus_map import Kind
 from ramp.web.pages import frame
-from ramp.web.pages.charts import Options, redraw
+from ramp.web.pages.charts import Options, draw_chart, redraw
 from ramp.web.pages.machines.charts import SOLD, core_chart
 from ramp.web.pages.machines.places import PlacesView
 from ramp.web.pages.visit import Visit
@@ -41,9 +41,6 @@ STATES: Final = {
     "reserved": SOLD,
 }
 """Colours of bars."""
-
-HOURS: Final = "value => { const hours = Math.round((value - NOW) / 3600000); return hours ? hours + ' h' : 'now' }"
-"""Hours from the current second: dates mean nothing in a log."""
 
 NOTE: Final = "Drag to turn, scroll to zoom, click a box to show its cables."
 
@@ -115,8 +112,7 @@ class _FlatPlayer(_Player):
         most = traces.most_processors(self.stays)
         self._cores = ui.number("Processors of the machine", value=most, min=1, precision=0, on_change=self.draw)
         self._cores.style(NARROW).props(f'hint="Default: {most}, the maximum in use at once"')
-        self._chart = ui.echart({}).style("height: 22rem")
-        self._chart.props('role="img" aria-label="Processors by job over a day; the line above states the number"')
+        self._chart = draw_chart({}, "Processors by job over a day; the line above states the number", 22)
         self.draw()
 
     def show(self) -> str:
@@ -131,8 +127,8 @@ class _FlatPlayer(_Player):
         options = core_chart(bars, cores, begin, end, self.visit.dark, STATES, "processors", moment)
         options["grid"]["top"] = 84  # the legend has two lines on a narrow screen
         options["useUTC"] = True
-        now = round(1000 * self.second)
-        options["xAxis"]["axisLabel"] = {**options["xAxis"]["axisLabel"], ":formatter": HOURS.replace("NOW", str(now))}
+        # dates mean nothing in a log
+        options["xAxis"]["axisLabel"][":formatter"] = f"ramp.hoursFrom({round(1000 * self.second)})"
         return options
 
 

@@ -35,21 +35,6 @@ KINDS: Final = {"running": "#4e79a7", "waiting": "#8a97a3", "sold": SOLD, "held"
 NOW: Final = "#e0902a"
 """Colour of the line at the present."""
 
-_DRAW_BAR: Final = """(params, api) => {
-  const from = api.coord([api.value(0), api.value(2)]), to = api.coord([api.value(1), api.value(3)]);
-  const shape = {x: from[0], y: to[1], width: Math.max(to[0] - from[0], 1), height: Math.max(from[1] - to[1] - 1, 1)};
-  return {type: 'rect', shape, style: api.style()};
-}"""
-"""The function with which ECharts draws a rectangle from times and cores."""
-
-_DRAW_IN_ROW: Final = """(params, api) => {
-  const from = api.coord([api.value(0), api.value(2)]), to = api.coord([api.value(1), api.value(2)]);
-  const height = 0.7 * api.size([0, 1])[1];
-  const shape = {x: from[0], y: from[1] - height / 2, width: Math.max(to[0] - from[0], 2), height};
-  return {type: 'rect', shape, style: api.style()};
-}"""
-"""The same in a row that has a name."""
-
 
 def _ms(moment: datetime) -> int:
     return round(moment.timestamp() * 1000)
@@ -120,7 +105,7 @@ def core_chart(
         {
             "name": kind,
             "type": "custom",
-            ":renderItem": _DRAW_BAR,
+            ":renderItem": "ramp.bar",
             "itemStyle": {"color": colour, "borderColor": "#ffffff", "borderWidth": 0.5},
             "encode": {"x": [0, 1], "y": [2, 3], "tooltip": [4]},
             "dimensions": ["from", "to", "lowest", "highest", units],
@@ -198,7 +183,7 @@ def row_chart(
     options["grid"] |= {"left": 124, "top": 40}
     options["legend"]["data"] = [kind for kind in kinds if any(bar.kind == kind for bar in bars)]
     for each in options["series"][: len(kinds)]:
-        each[":renderItem"] = _DRAW_IN_ROW
+        each[":renderItem"] = "ramp.barInRow"
     return options
 
 

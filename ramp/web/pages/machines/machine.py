@@ -15,7 +15,7 @@ from ramp.runtime.clock import SystemClock
 from ramp.web.machines.core_rows import core_bars, taken_in
 from ramp.web.machines.torus_map import TorusMap, torus_map
 from ramp.web.pages import frame
-from ramp.web.pages.charts import Options, redraw
+from ramp.web.pages.charts import Options, draw_chart, redraw
 from ramp.web.pages.machines.charts import KINDS, core_chart, load_chart, price_chart, redraw_rows, row_chart
 from ramp.web.pages.machines.places import PlacesView
 from ramp.web.pages.row_tables import Column, Kind, RowTable, table
@@ -63,14 +63,13 @@ class MachinePage:
         self._state = state
         with frame.card():
             self._problem = ui.label().props('role="status"').classes("ramp-wait")
-            self._problem.set_visibility(False)
             self._facts = ui.element("dl").classes("ramp-facts ramp-number")
         with frame.card():
             frame.subheading("Projected load over 24 hours, mean of each hour")
-            self._load = _chart(load_chart(state, self._visit.dark), "The projected load by hour")
+            self._load = draw_chart(load_chart(state, self._visit.dark), "The projected load by hour")
         with frame.card():
             frame.subheading("Prices paid here in 24 hours")
-            self._prices = _chart(self._price_chart(), "Prices paid and volume over 24 hours")
+            self._prices = draw_chart(self._price_chart(), "Prices paid and volume over 24 hours")
             if self._visit.session.role is Role.USER:
                 ui.link("Ask here", f"/ask?at={quote(self._name)}")
         with frame.card():
@@ -85,7 +84,7 @@ class MachinePage:
             self._waiting = self._job_table()
         with frame.card():
             frame.subheading("Reservations of the market")
-            self._sold = _chart({}, "Slots sold and held over time, as in the table below")
+            self._sold = draw_chart({}, "Slots sold and held over time, as in the table below")
             self._slots = table(
                 (
                     Column("Reservation", lambda each: each.reservation_id),
@@ -99,18 +98,24 @@ class MachinePage:
         ui.timer(LOOK_AGAIN_S, self._look, immediate=False)
 
     def _build_places(self) -> None:
-        try:
-            drawn = torus_map(self._state)
-        except ValueError as error:
-            frame.subheading("Layout")
-            ui.label(f"Cannot draw the layout: {error}.").classes("ramp-wait")
+        if self._state.snapshot.get("map") is None:
+            frame.subheading("Cores over 24 hours")
+            self._cores = draw_chart(self._core_chart(), "Use of cores over time, as in the tables below")
             return
-        if drawn is not None:
-            frame.subheading("Layout")
+        frame.subheading("Layout")
+        if (drawn := self._map()) is not None:
             self._places = Places(self._visit, drawn, self._state.time)
-            return
-        frame.subheading("Cores over 24 hours")
-        self._cores = _chart(self._core_chart(), "Use of cores over time, as in the tables below")
+
+    def _map(self) -> TorusMap | None:
+        try:
+            return torus_map(self._state)
+        except ValueError as error:
+            self._complain(f"Cannot draw the layout: {error}.")
+            return None
+
+    def _complain(self, text: str) -> None:
+        self._problem.set_text(text)
+        self._problem.set_visibility(bool(text))
 
     def _price_chart(self) -> Options:
         site, now = self._visit.site, SystemClock().now()
@@ -133,12 +138,11 @@ class MachinePage:
             market = self._visit.site.looking_market(self._visit.session)
             self.show(await market.machine(self._name, HORIZON))
         except RampError as error:
-            self._problem.set_text(f"The machine does not answer: {error}")
-            self._problem.set_visibility(True)
+            self._complain(f"The machine does not answer: {error}")
 
     def show(self, state: MachineState) -> None:
         self._state = state
-        self._problem.set_visibility(False)
+        self._complain("")
         self._facts.clear()
         with self._facts:
             frame.draw_facts(self._visit, self._described(state))
@@ -146,15 +150,8 @@ class MachinePage:
         redraw(self._load, load_chart(state, self._visit.dark))
         if self._cores is not None:
             redraw(self._cores, self._core_chart())
-        if self._places is not None:
-            try:
-                drawn = torus_map(state)
-            except ValueError as error:
-                self._problem.set_text(f"Cannot draw the layout: {error}.")
-                self._problem.set_visibility(True)
-            else:
-                if drawn is not None:
-                    self._places.show(drawn, state.time)
+        if (drawn := self._map()) is not None and self._places is not None:
+            self._places.show(drawn, state.time)
         self._running.show(state.running)
         self._waiting.show(state.queued)
         redraw_rows(self._sold, self._sold_chart())
@@ -213,7 +210,3 @@ class Places:
     def _move(self, hours: float | None) -> None:
         self._hours = min(max(float(hours or 0), 0.0), HORIZON / timedelta(hours=1))
         self._draw()
-
-
-def _chart(options: Options, label: str) -> ui.echart:
-    return ui.echart(options).style("height: 18rem").props(f'role="img" aria-label="{label}"')

@@ -67,10 +67,10 @@ class MarketPage:
                     Column("Start price (credits/core-hour)", lambda each: each.start_price, Kind.NUMBER),
                     Column("Last sale (credits/core-hour)", self._last_price, Kind.CREDITS),
                     Column("Prices over 24 h", lambda each: curve_of(self._sales[each.name]), curve=True),
-                    Column("Free cores", lambda each: each.cores_free, Kind.NUMBER),
-                    Column("of", lambda each: each.cores, Kind.NUMBER),
+                    Column("Free cores", lambda each: each.machine and each.machine.cores_free, Kind.NUMBER),
+                    Column("of", lambda each: each.machine and each.machine.cores, Kind.NUMBER),
                     Column("In use", lambda each: each.busy, Kind.SHARE),
-                    Column("Waiting jobs", lambda each: each.waiting, Kind.NUMBER),
+                    Column("Waiting jobs", lambda each: each.machine and each.machine.queued_total, Kind.NUMBER),
                     Column("Architecture", lambda each: each.architecture or each.agent),
                     Column("New request", lambda each: "Ask here", link="/ask?at="),
                 ),
@@ -81,10 +81,8 @@ class MarketPage:
             search.bind_value_to(self._sellers.drawn, "filter", forward=lambda text: text or None)
         self._sales: dict[str, list[Sale]] = defaultdict(list)
         self._found: list[Seller] = []
-        refresher = Refresher(self._draw, SALES_PAUSE_S)
-        self._visit.until_gone(self._visit.site.sale_watch.listen(refresher.changed))
+        Refresher(self._draw, self._visit.site.sale_watch.listen, pause=SALES_PAUSE_S, every=LOOK_AGAIN_S)
         await self._draw()
-        ui.timer(LOOK_AGAIN_S, refresher.changed)
 
     async def _draw(self) -> None:
         levels = await self._visit.site.levels()
@@ -105,8 +103,8 @@ class MarketPage:
 
     def _draw_state(self, sales: Sequence[Sale], now: Instant) -> None:
         hour = [each for each in sales if each.at >= now - HOUR]
-        answered = [each for each in self._found if each.machine is not None]
-        free, cores = sum(each.cores_free or 0 for each in answered), sum(each.cores or 0 for each in answered)
+        answered = [each.machine for each in self._found if each.machine is not None]
+        free, cores = sum(each.cores_free for each in answered), sum(each.cores for each in answered)
         volume = round(sum(each.core_hours for each in sales))
         frame.tile("Price paid, last hour", price_text(hour), "credits/core-hour")
         lowest, highest = (f"{way(each.price for each in sales):.0f}" if sales else "" for way in (min, max))

@@ -10,8 +10,7 @@ from ramp.model.instant import DAY, HOUR, SECOND, to_datetime
 from ramp.runtime.clock import SystemClock
 from ramp.web.machines.sale_history import Sale
 from ramp.web.machines.sellers import sellers_of
-from ramp.web.pages import frame
-from ramp.web.pages.charts import redraw
+from ramp.web.pages import charts, frame
 from ramp.web.pages.machines.charts import price_chart
 from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.row_tables import Column, Kind, table
@@ -43,8 +42,8 @@ class PricesPage:
                 self._period = ui.select(PERIODS, value=DAY, label="Period", on_change=self._draw)
                 for drawn in (self._choice, self._period):
                     drawn.props("dense").style("width: 14rem")
-            self._chart = ui.echart(price_chart((), 0, 1, self._visit.dark)).style("height: 24rem")
-            self._chart.props('role="img" aria-label="Prices paid and volume over time, as in the table"')
+            empty = price_chart((), 0, 1, self._visit.dark)
+            self._chart = charts.draw_chart(empty, "Prices paid and volume over time, as in the table", 24)
             ui.label(
                 "Line: mean price paid, weighted by core-hours. Band: lowest to highest price. Bars: core-hours sold."
             ).classes("ramp-quiet")
@@ -62,11 +61,9 @@ class PricesPage:
                 empty="No sales in this period.",
                 name="Latest sales",
             )
-        refresher = Refresher(self._draw, PAUSE_S)
-        self._visit.until_gone(self._visit.site.sale_watch.listen(refresher.changed))
+        Refresher(self._draw, self._visit.site.sale_watch.listen, pause=PAUSE_S, every=60.0)
         await self._look_at_machines()
         self._draw()
-        ui.timer(60.0, refresher.changed)
 
     async def _look_at_machines(self) -> None:
         found = sellers_of(await self._visit.site.levels())
@@ -79,7 +76,7 @@ class PricesPage:
         begin = now - int(self._period.value)
         chosen = str(self._choice.value)
         sales = [each for each in self._visit.site.sales.since(begin) if self._is_of(each, chosen)]
-        redraw(self._chart, price_chart(sales, begin, now, self._visit.dark))
+        charts.redraw(self._chart, price_chart(sales, begin, now, self._visit.dark))
         self._latest.show(reversed(sales[-LATEST_MAX:]))
 
     def _is_of(self, sale: Sale, chosen: str) -> bool:

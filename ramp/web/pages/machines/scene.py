@@ -48,15 +48,6 @@ BESIDES_PX: Final = 80
 RESTS: Final = "rest"
 """Event of a pointer that rests on the scene; the scene reports the boxes under it as for a click."""
 
-POINTED: Final = f"""(event) => {{
-  const room = event.currentTarget, {{target, clientX, clientY}} = event;
-  clearTimeout(room.resting);
-  if (event.buttons || target.tagName !== 'CANVAS') return;
-  const tell = () => target.dispatchEvent(new MouseEvent('{RESTS}', {{clientX, clientY, bubbles: true}}));
-  room.resting = setTimeout(tell, 120);
-}}"""
-"""Fires once the pointer rests for 120 ms with no button pressed, so not while the scene is turned."""
-
 KINDS: Final = {Kind.JOB: "job", Kind.SOLD: "sold by the market", Kind.HELD: "held by the market"}
 
 
@@ -101,16 +92,8 @@ def bow_of(start: Point, end: Point) -> Point:
     return middle[0] + EDGE / 2 + away, middle[1], middle[2]
 
 
-@dataclass(frozen=True, slots=True)
-class Camera:
-    """Position of the camera and the point that it looks at."""
-
-    at: Point
-    looks_at: Point
-
-
-def camera_for(low: Point, high: Point, aspect: float) -> Camera:
-    """Return the nearest camera that shows a whole box.
+def camera_for(low: Point, high: Point, aspect: float) -> tuple[Point, Point]:
+    """Return the nearest position of a camera that shows a whole box, and the point that it looks at.
 
     Args:
         low: the box's corner with the least coordinates.
@@ -129,7 +112,7 @@ def camera_for(low: Point, high: Point, aspect: float) -> Camera:
     # a corner is seen where its offset is at most `half` (times the aspect, sideways) of its distance along the view
     needed = corners @ back + np.maximum(np.abs(corners @ right) / aspect, np.abs(corners @ up)) / half
     at = middle + back * needed.max()
-    return Camera((float(at[0]), float(at[1]), float(at[2])), (float(middle[0]), float(middle[1]), float(middle[2])))
+    return (float(at[0]), float(at[1]), float(at[2])), (float(middle[0]), float(middle[1]), float(middle[2]))
 
 
 class MachineScene:
@@ -171,7 +154,7 @@ class MachineScene:
             on_click=self._clicked,
             click_events=["click", RESTS],
         )
-        self._scene.on("mousemove", js_handler=POINTED)
+        self._scene.on("mousemove", js_handler=f"(event) => ramp.resting(event, '{RESTS}')")
         self._scene.classes("full-width").style(f"height: {HEIGHT_PX}px").props(
             'role="img" aria-label="The machine in 3D, as in the tables"'
         )
@@ -215,8 +198,8 @@ class MachineScene:
                 x, y, z = drawn.point((*fixed, 0, 0, 0))
                 scene.text("slice " + ",".join(map(str, fixed)), ink).move(x, y - 1.2, z)
         length, depth, height = (each - 1 + AROUND for each in drawn.size)
-        camera = camera_for((-AROUND, -AROUND, -AROUND), (length, depth, height), self._aspect)
-        self._scene.move_camera(*camera.at, *camera.looks_at, duration=0)
+        camera, looks_at = camera_for((-AROUND, -AROUND, -AROUND), (length, depth, height), self._aspect)
+        self._scene.move_camera(*camera, *looks_at, duration=0)
 
     def _show_frames(self, drawn: TorusMap, moment: datetime) -> None:
         booked = drawn.booked(moment)

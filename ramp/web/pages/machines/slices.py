@@ -6,10 +6,9 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final
 
-from nicegui import ui
-
 from ramp.web.machines.torus_map import TorusMap
-from ramp.web.pages.charts import Options, plain, redraw
+from ramp.web.pages import charts
+from ramp.web.pages.charts import Options, plain
 from ramp.web.pages.machines.scene import colours_of, idle, paint_of
 from ramp.web.pages.visit import Visit
 
@@ -25,13 +24,13 @@ class SlicesChart:
             return "" if series == FREE else str(series)
 
         self._dark = visit.dark
-        self._chart = ui.echart({}, on_point_click=lambda event: choose(named(event.series_name)))
-        self._chart.style("height: 16rem").props('role="img" aria-label="Slices of the machine, as in the tables"')
+        label = "Slices of the machine, as in the tables"
+        self._chart = charts.draw_chart({}, label, 16, lambda event: choose(named(event.series_name)))
         self._chart.on("chart:mouseover", lambda event: point(named(event.args["seriesName"])), ["seriesName"])
         self._chart.on("chart:globalout", lambda: point(""))
 
     def show(self, drawn: TorusMap, moment: datetime, chosen: str) -> None:
-        redraw(self._chart, slices_chart(drawn, moment, chosen, self._dark))
+        charts.redraw(self._chart, slices_chart(drawn, moment, chosen, self._dark))
 
     def light(self, name: str) -> None:
         """Bring out the units of an occupant; of none for an empty name."""
