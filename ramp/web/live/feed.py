@@ -73,15 +73,13 @@ class UserFeed(Follower):
         found = self._stories.get(request_id)
         if found is not None and (found.outcome is None or found.rounds):
             return found
-        story = found or AuctionStory(request_id)
         market = self._find_market()
-        listed = await market.requests()
-        standing = next((each for each in listed if each.request_id == request_id), None)
+        standing = next((each for each in await market.requests() if each.request_id == request_id), None)
         if standing is None:
             raise TransportError(f"no request of {market.user} has the id {request_id}")
-        if standing.outcome is None:
-            return self._made(request_id)  # later events are added to this story
-        await self._fill(market, story, standing.outcome)
+        story = self._made(request_id)  # later events are added to it
+        if standing.outcome is not None:
+            await self._fill(market, story, standing.outcome)
         return story
 
     async def submit(self, submission: Submit) -> str:

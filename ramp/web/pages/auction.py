@@ -212,7 +212,7 @@ class AuctionPage:
 
     def _draw_end(self) -> None:
         outcome = self._story.outcome
-        if outcome is self._end_drawn:
+        if outcome == self._end_drawn:
             return
         self._end_drawn = outcome
         self._ended.set_visibility(outcome is not None)

@@ -47,7 +47,7 @@ def standing(each: Reservation, now: datetime) -> str:
 async def build(visit: Visit) -> None:
     """Fill the page."""
     frame.heading("Your reservations")
-    with frame.card():
+    with frame.card() as calendar:
         frame.subheading("By machine")
         label = "Reservations by machine over time, as in the table below"
         chart = charts.draw_chart({}, label, on_pick=lambda event: open_one(event.name))
@@ -78,6 +78,7 @@ async def build(visit: Visit) -> None:
         now = to_datetime(SystemClock().now())
         drawn.show(reversed(found))
         redraw_rows(chart, _chart_of(found, now, visit.dark))
+        calendar.set_visibility(bool(found))
         ids.update({each.reservation_id: each.agreement_id for each in found})
 
     Refresher(look, visit.feed().listen_to_ends, pause=ASKED_AGAIN_S, every=60.0)  # slots begin and end

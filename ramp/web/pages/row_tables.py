@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,27 +13,20 @@ from nicegui import ui
 ROWS: Final = 25
 """Rows on a page of a table."""
 
-PICK: Final = "pick"
-"""Event of a button in a cell; its argument is the key of the row's item."""
-
-POINT: Final = "point"
-"""Event of a pointer that enters a cell; its argument is the same."""
-
 
 class Kind(StrEnum):
-    """What a column holds: texts, numbers, amounts in minor units, shares from 0 to 1, or aware datetimes."""
+    """What a column holds: texts, numbers, amounts in minor units, shares from 0 to 1, or aware datetimes.
+
+    A curve is points of a line, `x,y x,y ...` within 100 x 24; a verdict is a text that is coloured by its first word.
+    """
 
     TEXT = "text"
     NUMBER = "number"
     CREDITS = "credits"
     SHARE = "share"
     TIME = "time"
-
-
-FORMATS: Final = {kind: f"ramp.{kind}" for kind in Kind if kind is not Kind.TEXT}
-"""The functions of `pages.js` that write values."""
-
-PLAIN: Final = '<q-td :props="props">{{ props.value }}</q-td>'
+    CURVE = "curve"
+    VERDICT = "verdict"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +39,7 @@ class Column:
         kind: of the values.
         text: what is shown of an item in place of its value.
         link: path that its values link to, followed by the item's key; empty for none.
-        picks: whether its values are buttons that send `PICK`.
-        curve: whether its values are drawn as points of a line, `x,y x,y ...` within 100 x 24.
+        picks: whether its values are buttons.
     """
 
     label: str
@@ -57,47 +48,29 @@ class Column:
     text: Callable[[Any], str] | None = None
     link: str = ""
     picks: bool = False
-    curve: bool = False
 
     def described(self, number: int) -> dict[str, object]:
-        """Return the column as Quasar's table takes it."""
-        found: dict[str, object] = {"name": f"c{number}", "label": self.label, "field": f"c{number}"}
-        found |= {"align": "left" if self.kind in (Kind.TEXT, Kind.TIME) else "right", "sortable": not self.curve}
-        if self.kind is Kind.TEXT:
-            found[":sort"] = "ramp.naturally"
-        else:
-            found[":format"] = FORMATS[self.kind]
-        return found
+        """Return the column as the browser takes it."""
+        left = self.kind in (Kind.TEXT, Kind.TIME, Kind.CURVE, Kind.VERDICT)
+        return {
+            "name": f"c{number}",
+            "label": self.label,
+            "field": f"c{number}",
+            "align": "left" if left else "right",
+            "sortable": self.kind is not Kind.CURVE,
+            "kind": self.kind,
+            "link": self.link,
+            "picks": self.picks,
+        }
 
     def cells(self, number: int, item: object) -> dict[str, object]:
         value = self.value(item)
         raw = round(value.timestamp() * 1000) if isinstance(value, datetime) else value
-        return {f"c{number}": raw} if self.text is None else {f"c{number}": raw, f"t{number}": self.text(item)}
+        return {f"c{number}": raw} if self.text is None else {f"c{number}": raw, f"tc{number}": self.text(item)}
 
-    def slot(self, number: int, *, points: bool) -> str:
-        """Return the template of its cells; `points` if they send `POINT` when the pointer enters them."""
-        line = "{{ props.value }}" if self.text is None else f"{{{{ props.row.t{number} }}}}"
-        if self.curve:
-            line = (
-                '<svg viewBox="0 0 100 24" width="100" height="24" role="img" :aria-label="props.value ? \'Prices paid'
-                ' over 24 hours\' : \'No sales\'"><polyline :points="props.value" fill="none"'
-                ' stroke="var(--ramp-mark)" stroke-width="2"/></svg>'
-            )
-        if self.kind is Kind.TIME:
-            line = (
-                f'<time v-if="props.row.c{number} != null" :title="new Date(props.row.c{number}).toISOString()'
-                f".slice(0, 19).replace('T', ' ') + ' UTC'\">{line}</time>"
-            )
-        if self.link:
-            path = self.link
-            line = f"<a :href=\"'{path}' + encodeURIComponent(props.row.id)\">{line}</a>"
-        if self.picks:
-            line = (
-                f'<button v-if="props.value" type="button" class="ramp-pick" @click="$parent.$emit(\'{PICK}\','
-                f' props.row.id)">{line}</button>'
-            )
-        pointed = f" @mouseenter=\"$parent.$emit('{POINT}', props.row.id)\"" if points else ""
-        return f'<q-td :props="props"{pointed}>{line}</q-td>'
+
+class DrawnTable(ui.table, component="row_table.js"):
+    """A table of NiceGUI with our cells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +79,12 @@ class RowTable:
 
     columns: Sequence[Column]
     key: Callable[[Any], object] | None
-    drawn: ui.table
+    drawn: DrawnTable
     note: ui.label
 
     def mark(self, key: str) -> None:
         """Bring out the row of an item; of none for an unknown key."""
-        self.drawn.props[":table-row-class-fn"] = f"(row) => row.id === {json.dumps(key)} ? 'ramp-marked' : ''"
+        self.drawn.props["marked"] = key
         self.drawn.update()
 
     def show(self, items: Iterable[object]) -> None:
@@ -156,21 +129,18 @@ def table(
     region = ui.element("div").classes("ramp-scrolled").props('tabindex="0" role="region"')
     region.props["aria-label"] = name
     with region:
-        drawn = ui.table(
+        drawn = DrawnTable(
             columns=[each.described(number) for number, each in enumerate(columns)],
             rows=[],
             row_key="id",
             pagination=ROWS,
         )
     drawn.classes("full-width ramp-number").props("dense")
-    for number, each in enumerate(columns):
-        cell = each.slot(number, points=on_point is not None)
-        if cell != PLAIN:
-            drawn.add_slot(f"body-cell-c{number}", cell)
     if on_pick is not None:
-        drawn.on(PICK, lambda event: on_pick(str(event.args)))
+        drawn.on("pick", lambda event: on_pick(str(event.args)))
     if on_point is not None:
-        drawn.on(POINT, lambda event: on_point(str(event.args)))
+        drawn.props["points"] = True
+        drawn.on("point", lambda event: on_point(str(event.args)))
         region.on("mouseleave", lambda: on_point(""), [])
     found = RowTable(columns, key, drawn, note)
     found.show(items)

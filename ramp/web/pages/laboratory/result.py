@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any
 from urllib.parse import quote
 
 from nicegui import ui
@@ -13,10 +13,6 @@ from ramp.web.laboratory.results import PICTURE, TABLE, Result, read_result, rea
 from ramp.web.pages import frame
 from ramp.web.pages.row_tables import Column, Kind, table
 from ramp.web.pages.visit import Visit
-
-VERDICT_CELL: Final = """<q-td :props="props"><span :class="props.value.startsWith('agrees') ? 'ramp-good'
- : props.value.startsWith('DIFFERS') ? 'ramp-bad' : 'ramp-quiet'">{{ props.value }}</span></q-td>"""
-"""A verdict in colour, and in words for readers who see no colours."""
 
 
 async def build(visit: Visit) -> None:
@@ -68,12 +64,10 @@ def _draw_rows(rows: Sequence[Mapping[str, Any]]) -> None:
         Column("Ours", lambda row: round(row["ours"], 4), Kind.NUMBER),
         Column("Unit", itemgetter("unit")),
         Column("Agrees if", itemgetter("agrees_if")),
-        Column("Verdict", itemgetter("verdict")),
+        Column("Verdict", itemgetter("verdict"), Kind.VERDICT),
         Column("Reason", itemgetter("why")),
     )
-    drawn = table(columns, rows).drawn
-    drawn.props("wrap-cells").classes("ramp-compared")
-    drawn.add_slot("body-cell-c5", VERDICT_CELL)
+    table(columns, rows).drawn.props("wrap-cells").classes("ramp-compared")
 
 
 def _draw_table(result: Result, name: str, place: ui.element) -> None:

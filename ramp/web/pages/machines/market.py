@@ -66,7 +66,7 @@ class MarketPage:
                     ),
                     Column("Start price (credits/core-hour)", lambda each: each.start_price, Kind.NUMBER),
                     Column("Last sale (credits/core-hour)", self._last_price, Kind.CREDITS),
-                    Column("Prices over 24 h", lambda each: curve_of(self._sales[each.name]), curve=True),
+                    Column("Prices over 24 h", lambda each: curve_of(self._sales[each.name]), Kind.CURVE),
                     Column("Free cores", lambda each: each.machine and each.machine.cores_free, Kind.NUMBER),
                     Column("of", lambda each: each.machine and each.machine.cores, Kind.NUMBER),
                     Column("In use", lambda each: each.busy, Kind.SHARE),
