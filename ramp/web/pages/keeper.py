@@ -183,7 +183,8 @@ class KeeperPage:
         frame.tile("Clearing price, 24 h", price_text(sales), "credits/core-hour, mean by volume")
         frame.tile("Sold, 24 h", whole(volume), f"core-hours in {whole(len(sales))} sales")
         users = [each for each in found.accounts if each.kind == "user"]
-        frame.tile("Money of users", amount(sum(each.balance for each in users)), f"credits of {len(users)} users")
+        money = whole(round(exact_credits(sum(each.balance for each in users))))
+        frame.tile("Money of users", money, f"credits of {len(users)} users")
 
     def _short(self, name: str) -> str:
         return name.removesuffix(f"@{self._access.domain}") if self._access.domain else name

@@ -98,11 +98,12 @@ class ReservationPage:
     def _draw_facts(self) -> None:
         each = self._bought
         now = to_datetime(SystemClock().now())
+        self._standing = standing(each, now)
         agreement = each.standing.agreement
         bought = agreement.offer.cores
         when = "" if each.cores == bought else f" of the original {bought} cores"
         facts = (
-            ("State", self._visit.sentence(": ".join(filter(None, (standing(each, now), each.standing.doubt))))),
+            ("State", self._visit.sentence(": ".join(filter(None, (self._standing, each.standing.doubt))))),
             ("Start", each.start),
             ("End", each.end),
             ("Cores", str(each.cores)),
@@ -133,6 +134,8 @@ class ReservationPage:
 
     def _count(self) -> None:
         each, now = self._bought, to_datetime(SystemClock().now())
+        if standing(each, now) != self._standing:
+            self._draw_facts()
         text = ""
         if each.state == "active" and now < each.end:
             until, what = (each.start, "Starts in") if now < each.start else (each.end, "Ends in")

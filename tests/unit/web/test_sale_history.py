@@ -78,6 +78,7 @@ def test_the_chart_has_mean_band_and_volume_of_each_interval():
 
 def test_the_chart_of_a_young_market_begins_shortly_before_its_first_sale():
     options = price_chart([sale(1, 40 * HOUR), sale(2, 47 * HOUR)], NOW, NOW + 50 * HOUR, dark=False)
+    assert not options["yAxis"][1]["scale"], "bars begin at 0"
     assert options["xAxis"][0]["min"] * 1000 == NOW + 50 * HOUR - 21 * HOUR // 2
     latest = price_chart([sale(1, 50 * HOUR - MINUTE)], NOW, NOW + 50 * HOUR, dark=False)
     assert latest["xAxis"][0]["min"] * 1000 == NOW + 50 * HOUR - 21 * HOUR // 20

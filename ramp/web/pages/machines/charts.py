@@ -223,7 +223,8 @@ def price_chart(sales: Sequence[Sale], begin: Instant, until: Instant, dark: boo
     options["grid"] = [{"left": 72, "right": 24, "top": 64, "bottom": 126}, {"left": 72, "right": 24, "bottom": 30,
                                                                              "height": 54}]  # fmt: skip
     options["xAxis"] = [{**time_axis, "axisLabel": {"show": False}}, {**time_axis, "gridIndex": 1}]
-    options["yAxis"] = [options["yAxis"], {**options["yAxis"], "name": "core-hours", "gridIndex": 1, "splitNumber": 2}]
+    volume = {"name": "core-hours", "gridIndex": 1, "splitNumber": 2, "scale": False}  # bars begin at 0
+    options["yAxis"] = [options["yAxis"], {**options["yAxis"], **volume}]
     options["legend"]["data"] = ["mean price", "core-hours"]
     band = {"type": "line", "stack": "band", "symbol": "none", "silent": True, "lineStyle": {"opacity": 0}}
     options["series"] = [

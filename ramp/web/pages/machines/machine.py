@@ -18,6 +18,7 @@ from ramp.web.pages import frame
 from ramp.web.pages.charts import Options, draw_chart, redraw
 from ramp.web.pages.machines.charts import KINDS, core_chart, load_chart, price_chart, redraw_rows, row_chart
 from ramp.web.pages.machines.places import PlacesView
+from ramp.web.pages.numbers import whole
 from ramp.web.pages.row_tables import Column, Kind, RowTable, table
 from ramp.web.pages.visit import Visit
 from ramp.web.security.sessions import Role
@@ -170,10 +171,11 @@ class MachinePage:
         )
 
     def _described(self, state: MachineState) -> list[tuple[str, str | datetime]]:
+        busy = whole(state.cores_busy)
         price = "unknown" if state.start_price is None else f"{state.start_price} credits/core-hour"
         return [
             ("As of", state.time),
-            ("Load", f"{100 * state.cores_busy // max(state.cores, 1)} % ({state.cores_busy} of {state.cores} cores)"),
+            ("Load", f"{100 * state.cores_busy // max(state.cores, 1)} % ({busy} of {whole(state.cores)} cores)"),
             ("Jobs", f"{state.running_total} running, {state.queued_total} waiting"),
             ("Start price", price),
             ("System", f"{state.operating_system or 'unknown'}, {state.architecture or 'unknown'}"),
