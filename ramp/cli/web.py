@@ -121,11 +121,6 @@ def serve_pages(
 
     found = running(state)
     sessions = Sessions(state.web_sessions)
-    provider = None
-    if openid is not None:
-        from ramp.web.security.openid import openid_routes, read_openid
-
-        provider = openid_routes(*read_openid(openid), sessions, address)
     served = []
 
     def ready() -> None:
@@ -143,7 +138,7 @@ def serve_pages(
 
     log_to_stderr(logging.WARNING, "ramp web: %(name)s: %(message)s")
     try:
-        serve(Served(state, sessions, address, results, notice, provider), ready)
+        serve(Served(state, sessions, address, results, notice, openid), ready)
     finally:
         sessions.close()
         if _served_at(state) in served:  # it may be another server's

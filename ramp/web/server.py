@@ -46,7 +46,11 @@ Handler = Callable[..., Any]
 
 def application(served: Served) -> Gate:
     """Return the pages behind their gate as an ASGI application; call it once per process."""
-    sessions, address = served.sessions, served.address
+    sessions, address, openid = served.sessions, served.address, None
+    if served.openid is not None:
+        from ramp.web.security.openid import openid_routes, read_openid  # what it needs is slow to load
+
+        openid = openid_routes(*read_openid(served.openid), sessions, address)
     site = Site(served)
 
     def gate() -> Gate:
@@ -58,7 +62,7 @@ def application(served: Served) -> Gate:
     metrics = MetricsEndpoint(metrics_token(site.state.metrics_token), site.reader.read, watch_user(site.state))
     plain = [Route("/healthz", healthy, methods=["GET"]), Route("/metrics", metrics.answer, methods=["GET"])]
     app = FastAPI(
-        openapi_url=None, routes=[*routes(sessions, address, gate, served.openid), *plain, files_route(site.results)]
+        openapi_url=None, routes=[*routes(sessions, address, gate, openid), *plain, files_route(site.results)]
     )
     register_pages(site)
     nicegui_app.on_shutdown(site.end)

@@ -6,8 +6,6 @@ import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
-from starlette.routing import Mount
-
 from ramp.client.access import RunningMarket, find_market, market_domain, running
 from ramp.client.asyncio_market import AsyncMarket
 from ramp.errors import NoMarket
@@ -33,7 +31,7 @@ class Served:
         address: of the pages.
         results: folder of results of experiments; by default that in the state folder.
         notice: one line on the first page.
-        openid: pages that lead to a provider of OpenID Connect and back; None without one.
+        openid: file of a provider of OpenID Connect; None without one.
     """
 
     state: StateFolder
@@ -41,7 +39,7 @@ class Served:
     address: ServedAddress
     results: Path | None = None
     notice: str = ""
-    openid: Mount | None = None
+    openid: Path | None = None
 
 
 class Site:
