@@ -20,7 +20,7 @@ from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus
 from ramp.protocol.progress import ApprovalAsked, RequestEnded
 from ramp.protocol.records import AcceptanceAsked, FundsAsked, OrderClosed, Record, RequestConcluded, RequestStarted
 from ramp.protocol.rules.checked_rule import CheckedRule
-from ramp.protocol.timing import Pace, earliest
+from ramp.protocol.timing import Pace
 from ramp.protocol.user.auction import Auction, AuctionResult
 from ramp.protocol.user.confirmation import Confirmation
 from ramp.protocol.user.voting import REQUEST_ENDED, Voting
@@ -59,7 +59,6 @@ class Purchase:
         self.request = submitted.request
         self.options = submitted.options
         self.outcome: RequestOutcome | None = None
-        self.deadline: Instant | None = None
         self.started_at: Instant = 0
         self.confirmation: Confirmation | None = None
         self._user = user
@@ -88,6 +87,15 @@ class Purchase:
         )
 
     @property
+    def deadline(self) -> Instant | None:
+        """The earliest deadline of the machines, or of a quote that can be bought."""
+        first = self.outcome.until if self._quote is not None and self.outcome is not None else None
+        for machine in (self._auction, self._voting, self.confirmation):
+            if machine is not None and machine.deadline is not None and (first is None or machine.deadline < first):
+                first = machine.deadline
+        return first
+
+    @property
     def stage(self) -> str:
         """The state of the active machine, for `ramp status`."""
         if self.outcome is not None:
@@ -107,7 +115,7 @@ class Purchase:
     def start(self, now: Instant) -> list[Effect]:
         self.started_at = now
         started = RequestStarted(self.request_id, self.request, self.options, now)
-        return self._armed([Persist(started), *self._auction.start(now)])
+        return [Persist(started), *self._auction.start(now)]
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
         """Resume after a restart from the records of this request."""
@@ -126,7 +134,7 @@ class Purchase:
             ]
             self._voting = Voting(self.request_id, {}, user=self._user, pace=self._pace)
             effects = self._voting.recover(open_offers, now)
-        return self._armed(effects + self._advance(now))
+        return effects + self._advance(now)
 
     def recall(self, outcome: RequestOutcome, *, decided: bool) -> None:
         """Restore only the outcome of an ended request.
@@ -162,7 +170,7 @@ class Purchase:
             effects = self._auction.handle(message, now)
         else:
             effects = self._late_proposal(message)
-        return self._armed(effects + self._advance(now))
+        return effects + self._advance(now)
 
     def stands(self, sellers: Sequence[tuple[int, str]]) -> bool:
         """Whether this is a quote that can be bought from these sellers."""
@@ -171,8 +179,8 @@ class Purchase:
     def approve(self, approved: bool, sellers: Sequence[tuple[int, str]], now: Instant) -> list[Effect]:
         """Answer `ApprovalAsked`, or accept the offers of a quote; ignored unless they stand."""
         if self._quote is not None:
-            return self._armed(self._buy(self._quote, sellers, now) if approved else self._lapse(self._quote))
-        return self._armed(self._auction.approve(approved, now) + self._advance(now))
+            return self._buy(self._quote, sellers, now) if approved else self._lapse(self._quote)
+        return self._auction.approve(approved, now) + self._advance(now)
 
     def _buy(self, quote: AuctionResult, sellers: Sequence[tuple[int, str]], now: Instant) -> list[Effect]:
         """Buy exactly these offers: no other is tried in their place."""
@@ -200,11 +208,11 @@ class Purchase:
     def withdraw(self, now: Instant) -> list[Effect]:
         """Withdraw the request; ignored once it has ended. A quote can be bought no more."""
         if self._quote is not None:
-            return self._armed(self._lapse(self._quote))
+            return self._lapse(self._quote)
         if self.outcome is not None:
             return []
         machine = self.confirmation or self._voting or self._auction
-        return self._armed(machine.withdraw(now) + self._advance(now))
+        return machine.withdraw(now) + self._advance(now)
 
     def on_timer(self, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
@@ -213,7 +221,7 @@ class Purchase:
         for machine in (self._auction, self._voting, self.confirmation):
             if machine is not None and machine.deadline is not None and now >= machine.deadline:
                 effects += machine.tick(now)
-        return self._armed(effects + self._advance(now))
+        return effects + self._advance(now)
 
     def clock_set(self, by: Duration) -> None:
         self.started_at += by
@@ -222,7 +230,6 @@ class Purchase:
         for machine in (self._auction, self._voting, self.confirmation):
             if machine is not None:
                 machine.clock_set(by)
-        self._armed([])
 
     def _is_committing(self, offer_id: str) -> bool:
         return self.confirmation is not None and self.confirmation.concerns(offer_id)
@@ -381,14 +388,6 @@ class Purchase:
             Report(RequestEnded(self.outcome)),
             *(reject(self._user, offer.resource, self.request_id, offer.offer_id, lost) for offer in left),
         ]
-
-    def _armed(self, effects: list[Effect]) -> list[Effect]:
-        machines = (self._auction, self._voting, self.confirmation)
-        deadlines = [machine.deadline for machine in machines if machine is not None]
-        if self._quote is not None and self.outcome is not None:
-            deadlines.append(self.outcome.until)
-        self.deadline = earliest(*deadlines)
-        return effects
 
 
 def _offers_of(quote: AuctionResult, sellers: Sequence[tuple[int, str]]) -> dict[int, tuple[Offer, ...]] | None:
