@@ -261,10 +261,10 @@ class Auction(StateMachine[AuctionState]):
             return effects
         again = bidding.answered(sender, refusals, now)
         self._silent.discard(sender)
-        if bidding.silent.keys() <= self._silent:
+        if bidding.calls.missing.keys() <= self._silent:
             return effects + self._close_round(bidding, now)
         self._arm()
-        return effects + self._call(bidding, again)
+        return effects + self._call(bidding, again) if again else effects
 
     def _refused_all(self, code: RefusalCode, detail: str) -> tuple[Refusal, ...]:
         return tuple(Refusal(number, code, detail=detail) for number in self._asked)
@@ -327,7 +327,7 @@ class Auction(StateMachine[AuctionState]):
             if name not in bidding.called
             for refusal in self._final.of(name, self._asked, best_offers=bidding.call.best_offer)
         ]
-        self._silent.update(bidding.silent)
+        self._silent.update(bidding.calls.missing)
         record = bidding.closed(not_called, now)
         self.rounds.append(record)
         answers, again = tuple(bidding.answers.items()), bidding.calls.sent_again

@@ -30,6 +30,7 @@ class Calls:
     """The calls of one round.
 
     Attributes:
+        missing: how often each resource that has not answered was called, in their order.
         due: when the time-out passes; None when all have answered.
         sent_again: number of repeated calls.
     """
@@ -38,18 +39,18 @@ class Calls:
         self.sent_again = 0
         self._pace = pace
         self._begun = now
-        self._missing = dict.fromkeys(names, 1)  # how often each has been called
+        self.missing = dict.fromkeys(names, 1)
         self._lost = False
         self._few = FEW
         self._pause = pace.pause
-        self.due = now + self._pause if self._missing else None
+        self.due = now + self._pause if self.missing else None
 
     def is_due(self, now: Instant) -> bool:
         return self.due is not None and now >= self.due
 
     def answered(self, name: str, now: Instant) -> list[str]:
         """Record an answer; return the resources to call again now."""
-        times = self._missing.pop(name, None)
+        times = self.missing.pop(name, None)
         if times is None:
             return []
         again: list[str] = []
@@ -58,8 +59,8 @@ class Calls:
             self._pause, self._few, self._lost = self._pace.pause, FEW, False
         elif self._lost:
             self._pause = self._pace.pause
-            again = self._next([each for each, called in self._missing.items() if called == 1], FEW)
-        self.due = now + self._pause if self._missing else None
+            again = self._next([each for each, called in self.missing.items() if called == 1], FEW)
+        self.due = now + self._pause if self.missing else None
         return again
 
     def clock_set(self, by: Duration) -> None:
@@ -69,17 +70,17 @@ class Calls:
         """Return the resources to call again after the time-out."""
         self._lost = True
         self._pause = self._pace.back_off(self._pause)
-        again = self._next(list(self._missing), self._few)
+        again = self._next(list(self.missing), self._few)
         self._few *= 2
-        self.due = now + self._pause if self._missing else None
+        self.due = now + self._pause if self.missing else None
         return again
 
     def _next(self, names: list[str], most: int) -> list[str]:
         """Choose the resources called least often, the last of the round first, as their answers are due last."""
         last_first = names[::-1]
-        chosen = sorted(last_first, key=self._missing.__getitem__)[:most]
+        chosen = sorted(last_first, key=self.missing.__getitem__)[:most]
         for name in chosen:
-            self._missing[name] += 1
+            self.missing[name] += 1
         self.sent_again += len(chosen)
         return chosen
 
@@ -93,7 +94,6 @@ class BiddingRound:
         calls: decides which calls to repeat, and when.
         offers: received so far.
         answers: time that each answer took.
-        silent: names of the resources that have not answered, in their order.
     """
 
     def __init__(self, call: CallForProposals, called: Sequence[str], pace: Pace, now: Instant) -> None:
@@ -102,7 +102,6 @@ class BiddingRound:
         self.calls = Calls(pace, called, now)
         self.offers: list[Offer] = []
         self.answers: dict[str, Duration] = {}
-        self.silent = dict.fromkeys(called)
         self._begun = now
         self._refusals: list[ResourceRefusal] = []
 
@@ -114,7 +113,6 @@ class BiddingRound:
         """Record an answer; return the resources to call again now."""
         self._refusals.extend(ResourceRefusal(sender, refusal) for refusal in refusals)
         self.answers.setdefault(sender, now - self._begun)
-        self.silent.pop(sender, None)
         return self.calls.answered(sender, now)
 
     def clock_set(self, by: Duration) -> None:
@@ -130,7 +128,7 @@ class BiddingRound:
         """
         nobody = [
             ResourceRefusal(name, Refusal(number, RefusalCode.NO_ANSWER))
-            for name in self.silent
+            for name in self.calls.missing
             for number, _ in self.asking_prices
         ]
         units = {unit.number: unit for unit in self.call.request.units}
