@@ -211,7 +211,8 @@ class Seller:
                 refused.append(Refusal(unit.number, RefusalCode.NO_ACCOUNT, detail=unmapped))
                 continue
             for size in candidates(unit):
-                refusal = site_refusal(unit, self._resource) or check_static_terms(size, self.terms)
+                refusal = None if unit.sites is None else site_refusal(unit, self._resource)
+                refusal = refusal or check_static_terms(size, self.terms)
                 if refusal is None and unit.application is not None:
                     refusal = application_refusal(unit, catalogue)
                 if refusal is None and self.draining:
@@ -232,12 +233,12 @@ class Seller:
         pending = self._pending.get(call_id)
         if pending is None:
             return []
-        pending.slots = []
+        pending.slots, user = [], pending.message.sender
         for (unit, _), answer in zip(pending.asked, answers, strict=True):
             if isinstance(answer, Refusal):
                 pending.refused.append(answer)
                 continue
-            pending.slots.append((unit, answer, self._price_question(unit, answer, pending)))
+            pending.slots.append((unit, answer, self.price_question(unit, user, answer, pending.call)))
         if not pending.slots:
             return self.on_priced(call_id, (), now)
         return [PriceSlots(call_id, tuple(question for _, _, question in pending.slots))]
@@ -336,37 +337,35 @@ class Seller:
     def forget(self, offer_id: str) -> None:
         self._offers.forget(offer_id)
 
-    def _price_question(self, unit: RequestUnit, slot: Slot, pending: _Pending) -> PriceQuestion:
-        user, call, length = pending.message.sender, pending.call, slot.end - slot.start
-        bidding = self._biddings.get((user, call.request_id))
-        last = None if bidding is None else bidding.last.get(unit.number)
-        own_last = None
-        if last is not None and last.round_number < call.round_number:
-            own_last = price_with(unit, slot.cores, length, reference_price(unit, last.offer))
-        return replace(
-            self.question_for_growth(unit, user, slot),
-            asking=price_with(unit, slot.cores, length),
-            own_last=own_last,
-            round_number=call.round_number,
-            best_offer=call.best_offer,
-        )
-
-    def question_for_growth(self, unit: RequestUnit, user: str, slot: Slot) -> PriceQuestion:
-        """Return the strategy's question for an addition to a slot, as in the first round of an auction.
+    def price_question(
+        self, unit: RequestUnit, user: str, slot: Slot, call: CallForProposals | None = None
+    ) -> PriceQuestion:
+        """Return the strategy's question for a slot, as quoted by the machine.
 
         Args:
-            unit: the addition at the buyer's maximum price; with GPUs, its core hours contain their price.
+            unit: as called for; or an addition at the buyer's maximum price: with GPUs, its core hours contain their
+                price.
             user: the buyer.
-            slot: the addition, as quoted by the machine.
+            slot: for the unit.
+            call: of the auction; None for an addition, which is priced as in a first round.
         """
-        prices = self._prices
+        prices, length, asking, own_last = self._prices, slot.end - slot.start, unit.cpu_hour_cost, None
+        if call is not None:
+            asking = price_with(unit, slot.cores, length)
+            bidding = self._biddings.get((user, call.request_id))
+            last = None if bidding is None else bidding.last.get(unit.number)
+            if last is not None and last.round_number < call.round_number:
+                own_last = price_with(unit, slot.cores, length, reference_price(unit, last.offer))
         of_gpus = -(-prices.gpu_price * (unit.gpus_per_node or 0) // self.terms.cores_per_node)
         return PriceQuestion(
-            asking=unit.cpu_hour_cost,
+            asking=asking,
             start_price=prices.start_price + of_gpus,
             minimum_price=prices.minimum_price + of_gpus,
             load=slot.load,
             rounds_expected=prices.rounds_expected,
+            own_last=own_last,
+            round_number=1 if call is None else call.round_number,
+            best_offer=call is not None and call.best_offer,
             user=user,
             cores=slot.cores,
             fragmentation=slot.fragmentation,

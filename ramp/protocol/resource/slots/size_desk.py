@@ -95,7 +95,7 @@ class SizeDesk:
         registry: Registry,
     ) -> None:
         self.booked = Booked(seller.cores)
-        self.prices = GrowthPrices(pace.timing, seller.question_for_growth)
+        self.prices = GrowthPrices(pace.timing, seller.price_question)
         registry.follow(self.prices)
         self._seller = seller
         self._unpaid = unpaid
