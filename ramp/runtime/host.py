@@ -207,13 +207,21 @@ class Host:
                         self.ports.before(effect)
                     try:
                         if isinstance(effect, fx.Send):
-                            self._send(effect.message, now, sealed=effect.sealed)
+                            message, kind = effect.message, type(effect.message.content)
+                            if effect.sealed or kind in SIGNED or kind in self.ports.sealed:
+                                message = self._signed(message, now, sealed=effect.sealed)
+                            self.ports.send(message)
                         elif (port := PORT_OF.get(type(effect))) is not None:
                             answer = getattr(self.ports, port).ask(effect, now)
                             if answer is not None:
                                 self._answers.append(answer)
                         else:
                             self._carry_out_one(effect, now)
+                    except DocumentError as error:  # the message can neither be sealed nor written
+                        if not isinstance(effect, fx.Send) or self.ports.unsent is None:
+                            raise
+                        self.ports.unsent(effect.message, error)
+                        self._returned.append((effect.message, str(error)))
                     except STORAGE_ERRORS as error:
                         raise EffectFailed(self.name, type(effect).__name__, reason_of(error)) from error
                 if not self._answers:
@@ -243,18 +251,6 @@ class Host:
                     self.ports.keep_agreement(agreement_id, self._bearing_own_signature(signed, now), payment)
             case _:
                 self._ask_ledger(cast("fx.AskLedger", effect), now)
-
-    def _send(self, message: Message, now: Instant, *, sealed: bool) -> None:
-        try:
-            if sealed or type(message.content) in SIGNED or type(message.content) in self.ports.sealed:
-                self.ports.send(self._signed(message, now, sealed=sealed))
-            else:
-                self.ports.send(message)
-        except DocumentError as error:  # it can neither be sealed nor written
-            if self.ports.unsent is None:
-                raise
-            self.ports.unsent(message, error)
-            self._returned.append((message, str(error)))
 
     def _ask_ledger(self, effect: fx.AskLedger, now: Instant) -> None:
         assert self.ports.ledger is not None, f"{self.name} has no ledger"
