@@ -19,7 +19,7 @@ from ramp.protocol import events as ev
 from ramp.protocol.belief import said_by, sealed_by, sealed_lately
 from ramp.protocol.clock_comparison import ClockComparison
 from ramp.protocol.conversations import Retention, guarded
-from ramp.protocol.effects import Archive, DescribeMachine, Effect, ForgetSlots, Send, reply
+from ramp.protocol.effects import Archive, DescribeMachine, Effect, ForgetSlots, Send, TakeUpAgain, reply
 from ramp.protocol.party import Party
 from ramp.protocol.progress import ClockCompared
 from ramp.protocol.questions import Questions
@@ -196,7 +196,10 @@ class ResourceParty(Party):
                 return self._seller.on_call(message, message.content, now)
             return self._on_message(message, now)
         if isinstance(event, ev.SlotsQuoted | ev.SlotsPriced):
-            return guarded(event.call_id, partial(self._on_quotes, event, now))
+            try:
+                return self._on_quotes(event, now)
+            except Exception as error:  # a bug stays in its call
+                return [TakeUpAgain(event.call_id, error)]
         return self._on_event(event, now)
 
     def _on_event(self, event: ev.Event, now: Instant) -> list[Effect]:
