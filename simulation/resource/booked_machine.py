@@ -91,7 +91,7 @@ class BookedMachine(ResourcePlugin):
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
         """Return the earliest slot of the unit's window with the cores free throughout; see `ResourcePlugin.quote`."""
-        refused = self._unfit(unit, now)
+        refused = request_refusal(unit, self.capacity, now)
         if refused is not None:
             return refused
         earliest, duration = unit.earliest_start(now), unit.run_duration(now)
@@ -226,9 +226,6 @@ class BookedMachine(ResourcePlugin):
             start, end = self.clock.log_window(each.slot.start, each.slot.end)
             windows.append(ReservedWindow(start, end, each.slot.cores))
         return windows
-
-    def _unfit(self, unit: RequestUnit, now: Instant) -> Refusal | None:
-        return request_refusal(unit, self.capacity, now)
 
     def _earliest_slot(
         self, unit: RequestUnit, duration: Duration, earliest: Instant, latest: Instant | None, now: Instant

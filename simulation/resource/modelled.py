@@ -133,7 +133,8 @@ class ModelledMachine(BookedMachine):
         """Return the earliest slot with a place for its whole time; see `ResourcePlugin.quote`."""
         self.advance(now)
         self._keep_when_due()
-        return super().quote(unit, now)
+        translated = self._requests.translate(unit) if unit.cores.total <= self.capacity else None
+        return translated if isinstance(translated, Refusal) else super().quote(unit, now)
 
     def _keep_when_due(self) -> None:
         """Keep the machine as it is now, if living through what came since the last time would take a while."""
@@ -187,10 +188,6 @@ class ModelledMachine(BookedMachine):
 
     def _job(self, number: int, units: int, submitted: int, start: int, end: int) -> dict[str, Any]:
         return self.job_shown(number, units * self._kind.cores, submitted, start, end, self.live.users.get(number))
-
-    def _unfit(self, unit: RequestUnit, now: Instant) -> Refusal | None:
-        translated = self._requests.translate(unit) if unit.cores.total <= self.capacity else None
-        return translated if isinstance(translated, Refusal) else super()._unfit(unit, now)
 
     def _earliest_slot(
         self, unit: RequestUnit, duration: Duration, earliest: Instant, latest: Instant | None, now: Instant
