@@ -40,7 +40,7 @@ def quote_problem(unit: RequestUnit, answer: Any) -> str:
 
 def slot_problem(slot: Any, cores_min: int) -> str:
     """Say what is impossible about a slot; empty if it is valid."""
-    if not all(type(value) is int for value in (slot.start, slot.end, slot.cores)):
+    if not type(slot.start) is type(slot.end) is type(slot.cores) is int:
         return f"start {slot.start!r:.50}, end {slot.end!r:.50} and cores {slot.cores!r:.50} are not all whole numbers"
     if not 0 <= slot.start < slot.end:
         return f"the slot ends at {slot.end}, which is not after its start {slot.start}"

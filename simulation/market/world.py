@@ -296,8 +296,9 @@ class World(MarketView):
         if actor.doom is not None:
             self._crash(actor, actor.doom)
             return False
-        if host.party.deadline != actor.armed_for:
-            actor.arm(host.party.deadline, self._queue)
+        deadline = host.party.deadline
+        if deadline != actor.armed_for:
+            actor.arm(deadline, self._queue)
         return True
 
     def crash(self, name: str, down_for: Duration | None = None) -> None:
