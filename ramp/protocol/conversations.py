@@ -86,6 +86,9 @@ STALE_MAX: Final = 100
 
 C = TypeVar("C", bound=Conversation)
 
+_Alarm = tuple[Instant, int, "Conversations[Conversation]", str]
+"""A deadline, the number of its alarm, the group and the key of its conversation."""
+
 Followed = Callable[[C, list[Effect], Instant], list[Effect]]
 """Called with a conversation after its action, the effects and the present; returns the effects."""
 
@@ -97,14 +100,14 @@ class Registry:
         self._groups: list[Conversations[Conversation]] = []
         self._tasks: list[tuple[Timed, Callable[[Instant], list[Effect]]]] = []
         self._others: list[Remembering] = []
-        self._queue: list[tuple[Instant, int, Conversations[Conversation], str]] = []
+        self._queue: list[_Alarm] = []
         self._armed = 0
 
     @property
     def deadline(self) -> Instant | None:
         """The earliest deadline of all conversations and tasks."""
         queue = self._queue
-        while queue and not queue[0][2].is_armed(queue[0][3], queue[0][1]):
+        while queue and queue[0][2].alarms.get(queue[0][3]) is not queue[0]:
             heappop(queue)  # it has been armed again, or has ended
         earliest = queue[0][0] if queue else None
         for part, _ in self._tasks:
@@ -123,12 +126,13 @@ class Registry:
 
     def tick(self, now: Instant) -> list[Effect]:
         """Let every conversation and task act whose deadline has passed, once each, the earliest first."""
-        due: list[tuple[int, Conversations[Conversation], str]] = []
+        due: list[_Alarm] = []
         while self._queue and self._queue[0][0] <= now:
-            due.append(heappop(self._queue)[1:])
+            due.append(heappop(self._queue))
         effects: list[Effect] = []
-        for number, group, key in due:
-            if group.is_armed(key, number):
+        for alarm in due:
+            _, _, group, key = alarm
+            if group.alarms.get(key) is alarm:
                 effects += group.rings(key, now)
         for part, on_timer in self._tasks:
             if part.deadline is not None and now >= part.deadline:
@@ -147,14 +151,15 @@ class Registry:
         """Take up a new group."""
         self._groups.append(group)  # type: ignore[arg-type]
 
-    def arm(self, group: Conversations[C], key: str, deadline: Instant) -> int:
-        """Queue a conversation's deadline; return the number of this alarm, which replaces earlier ones."""
-        if len(self._queue) > 2 * sum(each.alarms for each in self._groups) + STALE_MAX:
-            self._queue = [each for each in self._queue if each[2].is_armed(each[3], each[1])]
+    def arm(self, group: Conversations[C], key: str, deadline: Instant) -> _Alarm:
+        """Queue a conversation's deadline; return its alarm, which replaces earlier ones."""
+        if len(self._queue) > 2 * sum(len(each.alarms) for each in self._groups) + STALE_MAX:
+            self._queue = [each for each in self._queue if each[2].alarms.get(each[3]) is each]
             heapify(self._queue)
         self._armed += 1
-        heappush(self._queue, (deadline, self._armed, group, key))  # type: ignore[misc]
-        return self._armed
+        alarm: _Alarm = (deadline, self._armed, group, key)  # type: ignore[assignment]
+        heappush(self._queue, alarm)
+        return alarm
 
 
 class Alarm:
@@ -180,6 +185,9 @@ class Conversations(dict[str, C]):
         registry: of their party.
         reference: returns the name under which the party resumes a conversation; None if its key is that name.
         followed: called after every action; None changes nothing.
+
+    Attributes:
+        alarms: the present alarm of each conversation that has a deadline; others in the queue are stale.
     """
 
     def __init__(
@@ -192,18 +200,18 @@ class Conversations(dict[str, C]):
         self._registry = registry
         self._reference = reference
         self._followed = followed
-        self._alarms: dict[str, tuple[int, Instant]] = {}
+        self.alarms: dict[str, _Alarm] = {}
         registry.enrol(self)
 
     def add(self, key: str, conversation: C) -> C:
         """Take up a conversation, which is not armed before its first action or `arm`."""
         self[key] = conversation
-        self._alarms.pop(key, None)
+        self.alarms.pop(key, None)
         return conversation
 
     def drop(self, key: str) -> C | None:
         """Forget a conversation, and return it."""
-        self._alarms.pop(key, None)
+        self.alarms.pop(key, None)
         return self.pop(key, None)
 
     def act(self, key: str, action: Callable[[], list[Effect]], now: Instant) -> list[Effect]:
@@ -229,30 +237,20 @@ class Conversations(dict[str, C]):
     def arm(self, key: str) -> None:
         """Set the alarm of a conversation to its deadline."""
         due = self[key].deadline
-        armed = self._alarms.get(key)
+        armed = self.alarms.get(key)
         if due is None:
-            self._alarms.pop(key, None)
-        elif armed is None or armed[1] != due:
-            self._alarms[key] = self._registry.arm(self, key, due), due
-
-    @property
-    def alarms(self) -> int:
-        """How many conversations are armed."""
-        return len(self._alarms)
-
-    def is_armed(self, key: str, number: int) -> bool:
-        """Return whether an alarm is the present one of its conversation."""
-        armed = self._alarms.get(key)
-        return armed is not None and armed[0] == number
+            self.alarms.pop(key, None)
+        elif armed is None or armed[0] != due:
+            self.alarms[key] = self._registry.arm(self, key, due)
 
     def rings(self, key: str, now: Instant) -> list[Effect]:
         """Let a conversation act at its deadline."""
-        del self._alarms[key]
+        del self.alarms[key]
         return self.act(key, partial(self[key].on_timer, now), now)
 
     def clock_set(self, by: Duration) -> None:
         """Pass on a step of the clock, and arm all conversations again."""
-        self._alarms.clear()
+        self.alarms.clear()
         for key, conversation in self.items():
             conversation.clock_set(by)
             self.arm(key)

@@ -177,7 +177,8 @@ class Host:
         """Let the party act after its deadline."""
         if self._failure is not None:
             raise self._ended(self._failure)
-        if self.party.deadline is not None and now >= self.party.deadline:
+        deadline = self.party.deadline
+        if deadline is not None and now >= deadline:
             self._carry_out(self.party.tick(now), now)
 
     def clock_set(self, by: Duration) -> None:
