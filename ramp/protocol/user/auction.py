@@ -158,7 +158,8 @@ class Auction(StateMachine[AuctionState]):
             return effects
         unfit = self._discovery.unfit
         self._resources = dict.fromkeys(sorted({*self._discovery.names, *unfit}))
-        for name in self._resources:
+        sited = any(unit.sites is not None for unit in self.request.units)
+        for name in self._resources if sited else unfit:  # of the others, nothing is known yet
             self._final.add(name, known_refusals(self.request.units, name, unfit.get(name)))
         self._asked = {unit.number: unit for unit in self.request.units}
         return self._open_round(AuctionState.BIDDING, "DirectoryListing", now)

@@ -305,9 +305,9 @@ class Purchase:
 
     def _others(self, quote: AuctionResult) -> tuple[BoughtUnit, ...]:
         return tuple(
-            BoughtUnit(number, offer, as_offered(self.request.unit(number), offer).cores.total)
-            for number, offers in quote.candidates.items()
-            for offer in offers[1:OTHERS_MAX]
+            BoughtUnit(unit.number, offer, as_offered(unit, offer).cores.total)
+            for unit in self.request.units
+            for offer in quote.candidates[unit.number][1:OTHERS_MAX]
         )
 
     def _vote(self, won: AuctionResult, candidates: dict[int, tuple[Offer, ...]], *, instead: bool = True) -> Voting:
