@@ -46,18 +46,17 @@ PENDING_MAX = 5_000
 DRAINING_DETAIL = "draining: the resource keeps its reservations and makes no new sales"
 
 
-def _start_refusal(unit: RequestUnit, slot: Slot, soonest: Instant, latest: Instant) -> Refusal | None:
+def _start_refusal(unit: RequestUnit, slot: Slot, offered: float, soonest: Instant, latest: Instant) -> Refusal | None:
     """Return why a queued job is not sold for a unit, with the nearest acceptable terms, or None.
 
     Args:
         unit: as called for.
         slot: of the machine.
+        offered: probability of its start.
         soonest: earliest start after a purchase.
         latest: until when the bank reserves money.
     """
-    offered, asked = slot.start_probability, unit.start_probability
-    if offered is None:
-        return None
+    asked = unit.start_probability
     if asked is not None and not soonest <= slot.start <= latest:
         by = min(max(slot.start, soonest), latest)
         nearest = iso(by + slot.end - slot.start)
@@ -251,8 +250,11 @@ class Seller:
         message, call = pending.message, pending.call
         priced: dict[int, tuple[RequestUnit, list[tuple[Slot, int]]]] = {}
         for (unit, slot, question), price in zip(pending.slots, prices, strict=True):
-            uncertain = _start_refusal(unit, slot, now + self._timing.agreement_validity, now + QUEUE_WAIT_MAX)
-            refusal = uncertain or _refused_at(price, question.asking, unit, slot, call)
+            refusal, offered = None, slot.start_probability
+            if offered is not None:
+                soonest, latest = now + self._timing.agreement_validity, now + QUEUE_WAIT_MAX
+                refusal = _start_refusal(unit, slot, offered, soonest, latest)
+            refusal = refusal or _refused_at(price, question.asking, unit, slot, call)
             if refusal is not None:
                 pending.refused.append(refusal)
             elif not isinstance(price, PriceRefusal):
