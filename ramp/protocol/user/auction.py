@@ -182,8 +182,8 @@ class Auction(StateMachine[AuctionState]):
         if limit is not None and now >= limit:
             return self._on_limit(now)
         effects = self._discovery.tick(now)
-        if self._round is not None and self._round.calls.is_due(now):
-            effects += self._call(self._round, self._round.calls.time_out(now))
+        if self._round is not None and self._round.is_due(now):
+            effects += self._call(self._round, self._round.time_out(now))
         self._arm()
         return effects
 
@@ -262,7 +262,7 @@ class Auction(StateMachine[AuctionState]):
             return effects
         again = bidding.answered(sender, refusals, now)
         self._silent.discard(sender)
-        if bidding.calls.missing.keys() <= self._silent:
+        if bidding.missing.keys() <= self._silent:
             return effects + self._close_round(bidding, now)
         self._arm()
         return effects + self._call(bidding, again) if again else effects
@@ -328,10 +328,10 @@ class Auction(StateMachine[AuctionState]):
             if name not in bidding.called
             for refusal in self._final.of(name, self._asked, best_offers=bidding.call.best_offer)
         ]
-        self._silent.update(bidding.calls.missing)
+        self._silent.update(bidding.missing)
         record = bidding.closed(not_called, now)
         self.rounds.append(record)
-        answers, again = tuple(bidding.answers.items()), bidding.calls.sent_again
+        answers, again = tuple(bidding.answers.items()), bidding.sent_again
         closed = RoundClosed(self.conversation_id, record, self._made.best(), answers, again)
         effects: list[Effect] = [Report(closed)]
         self._last_bids = () if self.rule.sealed else lowest_bids(record.bids)
@@ -425,5 +425,5 @@ class Auction(StateMachine[AuctionState]):
         ]
 
     def _arm(self) -> None:
-        again = self._discovery.due if self._round is None else self._round.calls.due
+        again = self._discovery.due if self._round is None else self._round.due
         self.deadline = earliest(self._discovery.limit, self._limit, again)

@@ -26,31 +26,46 @@ FEW: Final = 2
 """Calls repeated at the first time-out, and for every answer that shows a loss."""
 
 
-class Calls:
-    """The calls of one round.
+class BiddingRound:
+    """An open round.
 
     Attributes:
+        call: one content for all resources, so that the host serialises it once.
+        called: names of the resources.
         missing: how often each resource that has not answered was called, in their order.
         due: when the time-out passes; None when all have answered.
         sent_again: number of repeated calls.
+        offers: received so far.
+        answers: time that each answer took.
     """
 
-    def __init__(self, pace: Pace, names: Iterable[str], now: Instant) -> None:
+    def __init__(self, call: CallForProposals, called: Sequence[str], pace: Pace, now: Instant) -> None:
+        self.call = call
+        self.called = frozenset(called)
+        self.missing = dict.fromkeys(called, 1)
         self.sent_again = 0
+        self.offers: list[Offer] = []
+        self.answers: dict[str, Duration] = {}
+        self._refusals: list[ResourceRefusal] = []
         self._pace = pace
         self._begun = now
-        self.missing = dict.fromkeys(names, 1)
         self._lost = False
         self._few = FEW
         self._pause = pace.pause
-        self.due = now + self._pause if self.missing else None
+        self.due = now + self._pause if called else None
+
+    @property
+    def asking_prices(self) -> tuple[tuple[int, int], ...]:
+        return tuple((unit.number, unit.cpu_hour_cost) for unit in self.call.request.units)
 
     def is_due(self, now: Instant) -> bool:
         return self.due is not None and now >= self.due
 
-    def answered(self, name: str, now: Instant) -> list[str]:
+    def answered(self, sender: str, refusals: Iterable[Refusal], now: Instant) -> list[str]:
         """Record an answer; return the resources to call again now."""
-        times = self.missing.pop(name, None)
+        self._refusals.extend(ResourceRefusal(sender, refusal) for refusal in refusals)
+        self.answers.setdefault(sender, now - self._begun)
+        times = self.missing.pop(sender, None)
         if times is None:
             return []
         again: list[str] = []
@@ -62,9 +77,6 @@ class Calls:
             again = self._next([each for each, called in self.missing.items() if called == 1], FEW)
         self.due = now + self._pause if self.missing else None
         return again
-
-    def clock_set(self, by: Duration) -> None:
-        self.due, self._begun = moved(self.due, by), self._begun + by
 
     def time_out(self, now: Instant) -> list[str]:
         """Return the resources to call again after the time-out."""
@@ -84,40 +96,8 @@ class Calls:
         self.sent_again += len(chosen)
         return chosen
 
-
-class BiddingRound:
-    """An open round.
-
-    Attributes:
-        call: one content for all resources, so that the host serialises it once.
-        called: names of the resources.
-        calls: decides which calls to repeat, and when.
-        offers: received so far.
-        answers: time that each answer took.
-    """
-
-    def __init__(self, call: CallForProposals, called: Sequence[str], pace: Pace, now: Instant) -> None:
-        self.call = call
-        self.called = frozenset(called)
-        self.calls = Calls(pace, called, now)
-        self.offers: list[Offer] = []
-        self.answers: dict[str, Duration] = {}
-        self._begun = now
-        self._refusals: list[ResourceRefusal] = []
-
-    @property
-    def asking_prices(self) -> tuple[tuple[int, int], ...]:
-        return tuple((unit.number, unit.cpu_hour_cost) for unit in self.call.request.units)
-
-    def answered(self, sender: str, refusals: Iterable[Refusal], now: Instant) -> list[str]:
-        """Record an answer; return the resources to call again now."""
-        self._refusals.extend(ResourceRefusal(sender, refusal) for refusal in refusals)
-        self.answers.setdefault(sender, now - self._begun)
-        return self.calls.answered(sender, now)
-
     def clock_set(self, by: Duration) -> None:
-        self._begun += by
-        self.calls.clock_set(by)
+        self.due, self._begun = moved(self.due, by), self._begun + by
 
     def closed(self, not_called: Iterable[ResourceRefusal], now: Instant) -> RoundRecord:
         """Return the record of the round.
@@ -128,7 +108,7 @@ class BiddingRound:
         """
         nobody = [
             ResourceRefusal(name, Refusal(number, RefusalCode.NO_ANSWER))
-            for name in self.calls.missing
+            for name in self.missing
             for number, _ in self.asking_prices
         ]
         units = {unit.number: unit for unit in self.call.request.units}

@@ -1,9 +1,11 @@
 """Retransmission: time-outs after RFC 6298, samples after Karn, and which calls of a round are sent again."""
 
 from ramp.model.agreement import ORDER_VALIDITY_MAX
+from ramp.model.contents import CallForProposals
 from ramp.model.instant import MILLISECOND, SECOND
+from ramp.model.request import RequestForQuotation
 from ramp.protocol.timing import Pace, Retry, Timing
-from ramp.protocol.user.bidding_round import Calls
+from ramp.protocol.user.bidding_round import BiddingRound
 from ramp.runtime.ledger.bank_ledger import NONCE_LIFETIME
 
 
@@ -70,8 +72,9 @@ def test_the_limits_fit_one_another() -> None:
 NAMES = tuple("abcdefghij")
 
 
-def new_calls(names: tuple[str, ...] = NAMES, pace: Pace | None = None) -> Calls:
-    return Calls(pace or Pace(Timing()), names, 0)
+def new_calls(names: tuple[str, ...] = NAMES, pace: Pace | None = None) -> BiddingRound:
+    call = CallForProposals("r1", 1, RequestForQuotation(()))
+    return BiddingRound(call, names, pace or Pace(Timing()), 0)
 
 
 def test_a_time_out_sends_a_few_again_and_doubles_the_pause() -> None:
@@ -90,17 +93,17 @@ def test_answers_to_calls_sent_once_are_only_late() -> None:
     """F-RTO (RFC 5682): the time-out was spurious, so that nothing more is sent again."""
     calls = new_calls()
     assert calls.time_out(SECOND) == ["j", "i"]
-    assert calls.answered("a", 1200 * MILLISECOND) == []
-    assert calls.answered("j", 1300 * MILLISECOND) == []  # the first call's answer, as far as anybody knows
+    assert calls.answered("a", (), 1200 * MILLISECOND) == []
+    assert calls.answered("j", (), 1300 * MILLISECOND) == []  # the first call's answer, as far as anybody knows
     for name in "bcdefghi":
-        assert calls.answered(name, 2 * SECOND) == []
+        assert calls.answered(name, (), 2 * SECOND) == []
     assert calls.sent_again == 2
 
 
 def test_strangers_and_copies_change_nothing() -> None:
     calls = new_calls(("a", "b"))
-    calls.answered("a", 10)
+    calls.answered("a", (), 10)
     due = calls.due
-    assert calls.answered("a", 500) == []
-    assert calls.answered("z", 500) == []
+    assert calls.answered("a", (), 500) == []
+    assert calls.answered("z", (), 500) == []
     assert calls.due == due
