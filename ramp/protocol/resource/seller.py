@@ -94,14 +94,6 @@ class OpenOffer:
     rule: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _LastBid:
-    """The last bid for a unit."""
-
-    round_number: int
-    offer: Offer
-
-
 @dataclass(slots=True)
 class _Bidding:
     """The bids for one buyer's request.
@@ -109,12 +101,12 @@ class _Bidding:
     Attributes:
         answer: the latest one, for copies of its call.
         answered: its round.
-        last: the last bid for each unit, without rejected ones.
+        last: the round of the last bid for each unit, and its offer; without rejected ones.
     """
 
     answer: Message | None = None
     answered: int = 0
-    last: dict[int, _LastBid] = field(default_factory=dict)
+    last: dict[int, tuple[int, Offer]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -275,8 +267,8 @@ class Seller:
             bidding.answer, bidding.answered = reply, call.round_number
         for offer in offers:
             last = bidding.last.get(offer.unit)
-            if last is None or last.round_number < call.round_number:
-                bidding.last[offer.unit] = _LastBid(call.round_number, offer)
+            if last is None or last[0] < call.round_number:
+                bidding.last[offer.unit] = call.round_number, offer
         self._biddings.put((message.sender, call.request_id), bidding, now)
         return [Send(reply, sealed=bool(call.rule))]  # the winner may be shown this offer
 
@@ -330,7 +322,7 @@ class Seller:
         if bidding is None:
             return
         last = bidding.last.get(found.offer.unit)
-        if last is not None and last.offer.offer_id == offer_id:
+        if last is not None and last[1].offer_id == offer_id:
             bidding.answer = None
             del bidding.last[found.offer.unit]
         if bidding.answer is None and not bidding.last:
@@ -356,8 +348,8 @@ class Seller:
             asking = price_with(unit, slot.cores, length)
             bidding = self._biddings.get((user, call.request_id))
             last = None if bidding is None else bidding.last.get(unit.number)
-            if last is not None and last.round_number < call.round_number:
-                own_last = price_with(unit, slot.cores, length, reference_price(unit, last.offer))
+            if last is not None and last[0] < call.round_number:
+                own_last = price_with(unit, slot.cores, length, reference_price(unit, last[1]))
         of_gpus = -(-prices.gpu_price * (unit.gpus_per_node or 0) // self.terms.cores_per_node)
         return PriceQuestion(
             asking=asking,
