@@ -38,7 +38,7 @@ from ramp.protocol.timing import Pace, earliest, moved
 from ramp.protocol.transition_tables import AUCTION, AuctionState
 from ramp.protocol.user.bidding_round import BiddingRound
 from ramp.protocol.user.evaluator import OffersMade, lowest_bids, misfits, over_limit
-from ramp.protocol.user.final_refusals import FinalRefusals, known_refusals
+from ramp.protocol.user.final_refusals import FinalRefusals
 from ramp.protocol.user.voting import REQUEST_ENDED
 
 ROUND_CLOSED = "RoundClosed"
@@ -158,9 +158,7 @@ class Auction(StateMachine[AuctionState]):
             return effects
         unfit = self._discovery.unfit
         self._resources = dict.fromkeys(sorted({*self._discovery.names, *unfit}))
-        sited = any(unit.sites is not None for unit in self.request.units)
-        for name in self._resources if sited else unfit:  # of the others, nothing is known yet
-            self._final.add(name, known_refusals(self.request.units, name, unfit.get(name)))
+        self._final.foresee(self.request.units, self._resources, unfit)
         self._asked = {unit.number: unit for unit in self.request.units}
         return self._open_round(AuctionState.BIDDING, "DirectoryListing", now)
 

@@ -7,7 +7,7 @@ if repeated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from ramp.model.machine_terms import TERMS, static_refusal
@@ -34,24 +34,27 @@ FOR_GOOD: Final = frozenset(
 """Refusals that neither a lower asking price nor a few seconds change; taken cores may become free."""
 
 
-def known_refusals(units: Iterable[RequestUnit], resource: str, terms: StaticTerms | None) -> list[Refusal]:
-    """Return the final refusals of a resource that are known without asking it.
-
-    Args:
-        units: of the request.
-        resource: its name.
-        terms: its static terms, if the directory says that it can serve no unit; else None.
-    """
-    found = (site_refusal(unit, resource) or (None if terms is None else static_refusal(unit, terms)) for unit in units)
-    return [refusal for refusal in found if refusal is not None]
-
-
 class FinalRefusals:
     """The final refusals of one auction."""
 
     def __init__(self) -> None:
         self._for_good: dict[str, dict[int, Refusal]] = {}
         self._at_price: dict[str, dict[int, Refusal]] = {}
+
+    def foresee(self, units: Sequence[RequestUnit], resources: Iterable[str], unfit: Mapping[str, StaticTerms]) -> None:
+        """Add the final refusals that are known without asking.
+
+        Args:
+            units: of the request.
+            resources: names of all sellers.
+            unfit: the static terms of those that can serve no unit, as the directory says.
+        """
+        sited = any(unit.sites is not None for unit in units)
+        for name in resources if sited else unfit:
+            terms = unfit.get(name)
+            for unit in units:
+                refusal = site_refusal(unit, name) or (None if terms is None else static_refusal(unit, terms))
+                self.add(name, () if refusal is None else (refusal,))
 
     def add(self, resource: str, refusals: Iterable[Refusal]) -> None:
         for refusal in refusals:
