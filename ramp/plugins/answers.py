@@ -50,17 +50,16 @@ def slot_problem(slot: Any, cores_min: int) -> str:
         return f"too few cores: got {slot.cores}, expected at least {cores_min}"
     if slot.cores > CORES_MAX:
         return f"too many cores: got {slot.cores}, expected at most {CORES_MAX}"
-    shares = (slot.load, slot.fragmentation, slot.links_taken)
-    if not all(isinstance(share, int | float) and 0 <= share <= 1 for share in shares):
-        values = f"load {slot.load!r}, fragmentation {slot.fragmentation!r} or links {slot.links_taken!r}"
-        return f"{values} is not a share from 0 to 1"
+    for share in (slot.load, slot.fragmentation, slot.links_taken):
+        if not isinstance(share, int | float) or not 0 <= share <= 1:
+            values = f"load {slot.load!r}, fragmentation {slot.fragmentation!r} or links {slot.links_taken!r}"
+            return f"{values} is not a share from 0 to 1"
     chance = slot.start_probability
     if chance is not None and (type(chance) not in (int, float) or not 0 < chance <= 1):
         return f"invalid probability of the start: got {chance!r:.50}, expected above 0 and at most 1"
-    for what, text, limit in (("placement", slot.placement, PLACEMENT_MAX), ("token", slot.token, TOKEN_MAX)):
-        if text != "" and (problem := text_problem(what, text, limit)):
-            return problem
-    return ""
+    texts = (("placement", slot.placement, PLACEMENT_MAX), ("token", slot.token, TOKEN_MAX))
+    problems = (text_problem(what, text, limit) for what, text, limit in texts if text != "")
+    return next(filter(None, problems), "")
 
 
 def text_problem(what: str, text: Any, limit: int) -> str:

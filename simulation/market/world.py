@@ -296,8 +296,7 @@ class World(MarketView):
         if actor.doom is not None:
             self._crash(actor, actor.doom)
             return False
-        deadline = host.party.deadline
-        if deadline != actor.armed_for:
+        if (deadline := host.party.deadline) != actor.armed_for:
             actor.arm(deadline, self._queue)
         return True
 

@@ -72,9 +72,8 @@ def test_the_limits_fit_one_another() -> None:
 NAMES = tuple("abcdefghij")
 
 
-def new_calls(names: tuple[str, ...] = NAMES, pace: Pace | None = None) -> BiddingRound:
-    call = CallForProposals("r1", 1, RequestForQuotation(()))
-    return BiddingRound(call, names, pace or Pace(Timing()), 0)
+def new_calls(names: tuple[str, ...] = NAMES) -> BiddingRound:
+    return BiddingRound(CallForProposals("r1", 1, RequestForQuotation(())), names, pace(), 0)
 
 
 def test_a_time_out_sends_a_few_again_and_doubles_the_pause() -> None:
