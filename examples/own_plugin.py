@@ -26,7 +26,7 @@ class Desk(ResourcePlugin):
     def quote(self, unit, now):
         if refused := request_refusal(unit, self.capacity, now):
             return refused
-        cores, run, first = unit.cores.total, unit.run_duration(now), unit.earliest_start(now)
+        cores, (first, run) = unit.cores.total, unit.run_from(now)
         starts = sorted({first, *(each.slot.end for each in self.reservations(now) if each.slot.end > first)})
         start = next(at for at in starts if self.taken(at, at + run, now) + cores <= self.capacity)
         if start + run > unit.deadline:

@@ -328,7 +328,7 @@ class BatchMachine(BookedMachine):
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
         if refusal := request_refusal(unit, self.for_sale.cores(self.capacity), now):
             return refusal
-        earliest, duration = unit.earliest_start(now), unit.run_duration(now)
+        earliest, duration = unit.run_from(now)
         latest = unit.deadline - duration
         never = None if self._places is None or unit.torus is None else self._places.refused(unit)
         return never or self._told(lambda: self._quoted(unit, duration, earliest, latest, now))

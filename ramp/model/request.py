@@ -155,15 +155,13 @@ class RequestUnit:
             return "none"
         return ":".join(("gpu", *([self.gpu_model] if self.gpu_model else []), str(self.gpus_per_node)))
 
-    def earliest_start(self, now: Instant) -> Instant:
-        """Return the first instant at which the run may start, seen from `now`."""
-        return now if self.not_before is None else max(now, self.not_before)
+    def run_from(self, now: Instant) -> tuple[Instant, Duration]:
+        """Return the first instant at which the run may start, seen from `now`, and its length in microseconds.
 
-    def run_duration(self, now: Instant) -> Duration:
-        """Return the wall time, or the window's length without one, in microseconds; at most 0 after the window."""
-        if self.wall_time is not None:
-            return self.wall_time
-        return self.deadline - self.earliest_start(now)
+        The length is the wall time, or the window's length without one; at most 0 after the window.
+        """
+        earliest = now if self.not_before is None else max(now, self.not_before)
+        return earliest, self.deadline - earliest if self.wall_time is None else self.wall_time
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ def request_refusal(unit: RequestUnit, cores: int, now: Instant) -> Refusal | No
     if unit.cores.total > cores:
         detail = f"the request needs {unit.cores.total} cores, the machine sells {cores}"
         return Refusal(unit.number, RefusalCode.MACHINE_TOO_SMALL, f"{cores} cores", detail)
-    earliest, duration = unit.earliest_start(now), unit.run_duration(now)
+    earliest, duration = unit.run_from(now)
     if unit.deadline > now and 0 < duration <= unit.deadline - earliest:
         return None
     nearest = iso_or_empty(earliest + duration) if duration > 0 else ""  # the end of a run begun at once

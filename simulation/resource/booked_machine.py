@@ -94,7 +94,7 @@ class BookedMachine(ResourcePlugin):
         refused = request_refusal(unit, self.capacity, now)
         if refused is not None:
             return refused
-        earliest, duration = unit.earliest_start(now), unit.run_duration(now)
+        earliest, duration = unit.run_from(now)
         slot = self._earliest_slot(unit, duration, earliest, unit.deadline - duration, now)
         if slot is None:
             later = self._earliest_slot(unit, duration, earliest, None, now)

@@ -86,8 +86,7 @@ class QueueBoundMachine(BookedMachine):
         """Return the latest start of the window, and the probability that a job starts by then."""
         if refusal := request_refusal(unit, self._sellable, now):
             return refusal
-        duration = unit.run_duration(now)
-        begin = unit.earliest_start(now)
+        begin, duration = unit.run_from(now)
         latest = min(unit.deadline - duration, max(begin, now + QUEUE_WAIT_MAX))
         if taken := self._taken(unit.cores.total, now):
             return Refusal(unit.number, RefusalCode.CORES_TAKEN, detail=taken)

@@ -43,7 +43,8 @@ class DrawnStarts(ResourcePlugin):
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
         """Return a slot at the latest start of the window; see `ResourcePlugin.quote`."""
-        latest = max(unit.deadline - unit.run_duration(now), unit.earliest_start(now))
+        earliest, duration = unit.run_from(now)
+        latest = max(unit.deadline - duration, earliest)
         found = self._inner.quote(replace(unit, not_before=latest), now)
         return found if isinstance(found, Refusal) else replace(found, start_probability=self._probability)
 

@@ -38,8 +38,8 @@ class FileBatchPlugin(ResourcePlugin):
 
     def quote(self, unit: RequestUnit, now: int) -> Slot | Refusal:
         """The first slot in the window with the cores free throughout."""
-        wanted, run = unit.cores.total, unit.run_duration(now)
-        first, last = unit.earliest_start(now), unit.deadline - run
+        wanted, (first, run) = unit.cores.total, unit.run_from(now)
+        last = unit.deadline - run
         refused = request_refusal(unit, self.capacity, now)
         if refused is not None:
             return refused
