@@ -10,7 +10,6 @@ from typing import Any
 from ramp.errors import ConfigurationError
 from ramp.options import path_of, read_options, wrong_options
 from ramp.shipped_files import shipped_directory
-from simulation.link_table_cache import cached_link_table
 from simulation.machines.description import BuildOptions, build_machine
 from simulation.machines.flat import FlatMachine
 from simulation.machines.interface import Machine
@@ -69,9 +68,7 @@ def load_machine(
             raise ConfigurationError("a flat machine has no allocator to choose", key="allocator")
         return FlatMachine(int(processors))
     path, description, written = _read(text)
-    options = BuildOptions(
-        allocator, allocator_options or {}, cached_link_table, lambda file: _text(path.parent / file)
-    )
+    options = BuildOptions(allocator, allocator_options or {}, lambda file: _text(path.parent / file))
     return build_machine(description, source=path.name, text=written, options=options)
 
 

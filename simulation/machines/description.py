@@ -2,7 +2,7 @@
 
 Every `kind` of machine is declared in its own file in `simulation.machines.kinds`, or by another package (entry point
 group `ramp.machines`): a dataclass of what its file says, and a function that builds it.
-`simulation.machine_files` reads the file and supplies link tables.
+`simulation.machine_files` reads the file.
 """
 
 from __future__ import annotations
@@ -14,14 +14,9 @@ from typing import Annotated, Any, Final
 from ramp.declarations import Sort
 from ramp.errors import ConfigurationError, MachineError
 from ramp.options import Wanted, nearest_name, path_of, read_options, wrong_options
-from simulation.machines.bluegene.link_sets import LinkTable, build_link_table
-from simulation.machines.bluegene.wiring import LineWiring
 from simulation.machines.grid import Grid
 from simulation.machines.hostlist import expand_coordinates, is_prefix
 from simulation.machines.interface import Machine, NodeState
-
-TableSource = Callable[[LineWiring], LinkTable]
-"""Gives the link table of a wiring: made anew, or from a cache."""
 
 Prefix = Annotated[
     str, Wanted("a prefix of lower-case letters, digits, '.', '_' and '-'", lambda text: bool(text) and is_prefix(text))
@@ -40,13 +35,11 @@ class BuildOptions:
     Attributes:
         allocator: replaces the description's allocator; None keeps it.
         allocator_options: each option replaces the description's.
-        link_table: where link tables come from.
         read_file: returns the text of a file that the description names.
     """
 
     allocator: str | None = None
     allocator_options: Mapping[str, Any] = field(default_factory=dict)
-    link_table: TableSource = build_link_table
     read_file: Callable[[str], str] = _no_file
 
     def allocator_of(self, stated: str, options: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:

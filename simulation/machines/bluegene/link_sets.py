@@ -1,28 +1,23 @@
 """Link-set tables: which cables of a line can join which midplanes, as a mesh or as a torus.
 
 Made once for each wiring by searching the line's graph for simple directed walks (every switch at most once), as in
-Aridor et al. 2005, section "Creating lookup tables of link sets". A mesh needs a path that starts and ends at
-midplanes of the set and touches all others; a torus needs a cycle. Switches of other midplanes may be passed through.
-Sets of one midplane need no cable: the switch closes the midplane on itself.
+Aridor et al. 2005, section "Creating lookup tables of link sets". A set of midplanes is looked up when it is asked for.
+A mesh needs a path that starts and ends at midplanes of the set and touches all others; a torus needs a cycle. Switches
+of other midplanes may be passed through. Sets of one midplane need no cable: the switch closes the midplane on itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from typing import Any
+from functools import cache
 
 from ramp.errors import MachineError
 from simulation.machines.bluegene.wiring import LineWiring
 from simulation.machines.interface import Connection
 
-TABULATED_WIDTH_MAX = 10
-"""Lines up to this width get an entry for every set of midplanes; wider ones are looked up set by set (2**n sets)."""
 WALKS_MAX = 200_000
 """Walks a wiring may have before it is refused: more would need a search of their own kind."""
-TABLE_FORMAT = 1
-"""Number of the saved form; a file with another one is made anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +45,13 @@ class LinkTable:
         wiring: the line.
         paths: its simple paths of two switches and more.
         cycles: its simple cycles of two switches and more.
-        entries: link sets known already, by connection and bit set of midplanes.
     """
 
-    def __init__(
-        self,
-        wiring: LineWiring,
-        paths: tuple[Walk, ...],
-        cycles: tuple[Walk, ...],
-        entries: dict[tuple[Connection, int], tuple[tuple[int, ...], ...]] | None = None,
-    ) -> None:
+    def __init__(self, wiring: LineWiring, paths: tuple[Walk, ...], cycles: tuple[Walk, ...]) -> None:
         self.wiring = wiring
         self.paths = paths
         self.cycles = cycles
-        self._entries = entries if entries is not None else {}
+        self._entries: dict[tuple[Connection, int], tuple[tuple[int, ...], ...]] = {}
         self._path_bits = [path.switch_bits for path in paths]
         self._cycle_bits = [cycle.switch_bits for cycle in cycles]
 
@@ -96,42 +84,6 @@ class LinkTable:
                 return walk.switches
         raise MachineError(f"cables {list(wanted)} do not join these midplanes as a {connection}")
 
-    @property
-    def sets(self) -> tuple[tuple[Connection, int], ...]:
-        """Connection and bit set of midplanes of every tabulated entry."""
-        return tuple(self._entries)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return a form for saving."""
-        return {
-            "format": TABLE_FORMAT,
-            "wiring": self.wiring.text,
-            "digest": self.wiring.digest,
-            "paths": [[path.switches, path.labels] for path in self.paths],
-            "cycles": [[cycle.switches, cycle.labels] for cycle in self.cycles],
-            "entries": [[str(connection), bits, sets] for (connection, bits), sets in self._entries.items()],
-        }
-
-    @classmethod
-    def from_json(cls, wiring: LineWiring, saved: Any) -> LinkTable:
-        """Read the saved form back.
-
-        Raises:
-            MachineError: it is of another wiring or form.
-        """
-        try:
-            if saved["format"] != TABLE_FORMAT or saved["digest"] != wiring.digest:
-                raise MachineError(f"the link table belongs to another wiring; expected {wiring.text}")
-            paths = tuple(Walk(tuple(switches), tuple(labels)) for switches, labels in saved["paths"])
-            cycles = tuple(Walk(tuple(switches), tuple(labels)) for switches, labels in saved["cycles"])
-            entries = {
-                (Connection(connection), int(bits)): tuple(tuple(labels) for labels in sets)
-                for connection, bits, sets in saved["entries"]
-            }
-        except (KeyError, TypeError, ValueError) as error:
-            raise MachineError(f"invalid saved link table: {error}") from error
-        return cls(wiring, paths, cycles, entries)
-
     def _walks(self, connection: Connection) -> Iterator[tuple[Walk, int]]:
         if connection is Connection.TORUS:
             return zip(self.cycles, self._cycle_bits, strict=True)
@@ -159,24 +111,13 @@ class LinkTable:
         return entry
 
 
+@cache
 def build_link_table(wiring: LineWiring) -> LinkTable:
-    """Search the wiring's graph and tabulate the link sets of every set of midplanes.
+    """Search the wiring's graph for all simple paths and cycles, depth first from every switch.
 
     Raises:
         MachineError: the wiring has more walks than `WALKS_MAX`.
     """
-    paths, cycles = _search(wiring)
-    table = LinkTable(wiring, paths, cycles)
-    if wiring.width <= TABULATED_WIDTH_MAX:
-        for size in range(1, wiring.width + 1):
-            for members in combinations(range(wiring.width), size):
-                for connection in (Connection.MESH, Connection.TORUS):
-                    table.link_sets(members, connection)
-    return table
-
-
-def _search(wiring: LineWiring) -> tuple[tuple[Walk, ...], tuple[Walk, ...]]:
-    """Return all simple paths and cycles of two switches and more, by depth-first search from every switch."""
     outgoing: list[list[tuple[int, int]]] = [[] for _ in range(wiring.width)]
     for cable in wiring.cables:
         if cable.source != cable.target:
@@ -198,4 +139,4 @@ def _search(wiring: LineWiring) -> tuple[tuple[Walk, ...], tuple[Walk, ...]]:
                     stack.append(longer)
             if len(paths) + len(cycles) > WALKS_MAX:
                 raise MachineError(f"the wiring must have at most {WALKS_MAX} walks; use fewer cables: {wiring.text}")
-    return tuple(paths), tuple(cycles)
+    return LinkTable(wiring, tuple(paths), tuple(cycles))

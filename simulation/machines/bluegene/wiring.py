@@ -8,7 +8,6 @@ in Slurm's Blue Gene plug-in.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -85,14 +84,9 @@ class LineWiring:
 
     @property
     def text(self) -> str:
-        """The wiring in one line: equal texts mean equal link sets."""
+        """The wiring in one line."""
         cables = " ".join(map(str, self.cables))
         return f"{self.width}{'' if self.pass_through else ' no-pass-through'}: {cables}"
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of `text` in hexadecimal: the key of a saved link table."""
-        return hashlib.sha256(self.text.encode()).hexdigest()
 
 
 def parse_wiring(width: int, cables: Iterable[str], *, pass_through: bool = True) -> LineWiring:

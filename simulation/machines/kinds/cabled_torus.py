@@ -11,6 +11,7 @@ from ramp.options import Bounds, Wanted
 from simulation.machines.allocator_declaration import make_policy
 from simulation.machines.bluegene.blocks import BlockTimes
 from simulation.machines.bluegene.cable_policy import CablePolicy
+from simulation.machines.bluegene.link_sets import build_link_table
 from simulation.machines.bluegene.wiring import LineWiring, parse_wiring, ring_wiring
 from simulation.machines.description import BuildOptions, Prefix, dimension_index, machine_kind, set_nodes
 from simulation.machines.hostlist import expand_coordinates
@@ -155,7 +156,7 @@ def build(description: CabledDescription, options: BuildOptions) -> BlueGene:
 
     boot = sorted((one.midplanes, one.seconds) for one in description.boot)
     times = BlockTimes(tuple(boot), description.configure_s, description.deallocate_s)
-    tables = tuple(options.link_table(one.wiring()) for one in description.dimension)
+    tables = tuple(build_link_table(one.wiring()) for one in description.dimension)
     listed = description.bluegene_conf
     blocks = (
         listed_blocks(options.read_file(listed), listed, description.prefix, tables, description.cnodes_per_midplane)

@@ -1,15 +1,11 @@
 """Machines from TOML, and link tables kept on disk."""
 
-import json
 import tomllib
 
 import pytest
 
 from ramp.errors import ConfigurationError, MachineError
-from simulation import link_table_cache
-from simulation.link_table_cache import cached_link_table
 from simulation.machine_files import load_machine, machine_directory, machine_names
-from simulation.machines.bluegene.wiring import ring_wiring
 from simulation.machines.interface import Connection, JobRequest, NodeState
 
 
@@ -171,32 +167,3 @@ def test_a_flat_machine_may_have_a_file(tmp_path):
     with pytest.raises(ConfigurationError, match=r"flat\.toml:3: processors: got 0, expected a whole number from 1"):
         load_machine(path)
     assert tomllib.loads(path.read_text())["kind"] == "flat"
-
-
-def test_a_table_is_searched_once_for_each_wiring(tmp_path, monkeypatch):
-    searched = []
-    build = link_table_cache.build_link_table
-    monkeypatch.setattr(link_table_cache, "build_link_table", lambda wiring: searched.append(wiring) or build(wiring))
-    ring, other = ring_wiring((0, 1, 3, 2)), ring_wiring((0, 1, 2, 3))
-    first = cached_link_table(ring, tmp_path)
-    again = cached_link_table(ring, tmp_path)
-    assert searched == [ring]
-    assert first.link_sets((1, 2), Connection.MESH) == again.link_sets((1, 2), Connection.MESH) == ((0, 3), (1, 2))
-    cached_link_table(other, tmp_path)
-    assert searched == [ring, other]
-    assert sorted(path.name for path in tmp_path.glob("*.json")) == sorted(f"{w.digest}.json" for w in (ring, other))
-
-
-@pytest.mark.parametrize("spoiled", ["", "[]", "{", json.dumps({"format": 0})])
-def test_a_spoiled_file_is_made_anew(tmp_path, spoiled):
-    ring = ring_wiring((0, 1, 3, 2))
-    path = tmp_path / f"{ring.digest}.json"
-    path.write_text(spoiled)
-    assert cached_link_table(ring, tmp_path).link_sets((0, 1), Connection.MESH)[0] == (0,)
-    assert json.loads(path.read_text())["digest"] == ring.digest
-
-
-def test_a_place_that_cannot_be_written_costs_only_time(tmp_path):
-    blocked = tmp_path / "file"
-    blocked.write_text("")
-    assert cached_link_table(ring_wiring((0, 1)), blocked / "below").link_sets((0, 1), Connection.TORUS) == ((0, 1),)
