@@ -439,4 +439,5 @@ class Supervisor:
             agents=tuple(
                 replace(self._keys.shown(each), draining=name in draining) for name, each in self.agents.items()
             ),
+            domain=self._config.domain,
         )

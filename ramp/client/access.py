@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, Protocol
 
 from ramp.client.line import Line, SocketLine
 from ramp.client.swarm import status
 from ramp.control.status import SwarmStatus
-from ramp.errors import ConfigurationError, NoMarket, RampError, TransportError
+from ramp.errors import ConfigurationError, NoMarket, TransportError
 from ramp.model.instant import Instant
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.identifiers import RandomIds
@@ -119,11 +118,10 @@ def find_market(state: StateFolder, user: str | None) -> RunningMarket:
     """
     found = running(state)
     users = found.names("user")
-    domain = market_domain(state, found)
-    name = users[0] if user is None and users else (user or "").removesuffix(f"@{domain}")
+    name = users[0] if user is None and users else (user or "").removesuffix(f"@{found.domain}")
     if name not in users:
         raise ConfigurationError(f"unknown user {user!r}: expected one of {', '.join(users)}")
-    return RunningMarket(state, name, domain, users)
+    return RunningMarket(state, name, found.domain, users)
 
 
 def running(state: StateFolder) -> SwarmStatus:
@@ -132,13 +130,3 @@ def running(state: StateFolder) -> SwarmStatus:
     if found is None:
         raise NoMarket(f"no market is running with the state folder {state.path}; start one with `ramp up`")
     return found
-
-
-def market_domain(state: StateFolder, found: SwarmStatus) -> str:
-    """Return the domain of a running market, or "" if its configuration cannot be read."""
-    from ramp.runtime.configuration_changes.overlay import running_config
-
-    try:
-        return running_config(Path(found.config), state).domain
-    except RampError:
-        return ""

@@ -76,6 +76,7 @@ class SwarmStatus:
         as_of: time of this status, ISO 8601.
         pid: the supervisor's process.
         config: the configuration's file.
+        domain: of the agents' names.
     """
 
     state: str
@@ -84,6 +85,7 @@ class SwarmStatus:
     config: str
     server: ServerStatus
     agents: tuple[AgentStatus, ...]
+    domain: str = ""
 
     def names(self, role: str) -> tuple[str, ...]:
         return tuple(agent.name for agent in self.agents if agent.role == role)

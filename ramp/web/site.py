@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
-from ramp.client.access import RunningMarket, find_market, market_domain, running
+from ramp.client.access import RunningMarket, find_market, running
 from ramp.client.asyncio_market import AsyncMarket
 from ramp.errors import NoMarket
 from ramp.runtime.state_folder import StateFolder
@@ -121,4 +121,4 @@ class Site:
         found = running(self.state)
         if session.name not in found.names("keeper"):
             raise NoMarket(f"the market that runs has no keeper {session.name}")
-        return RunningMarket(self.state, session.name, market_domain(self.state, found), found.names("user"))
+        return RunningMarket(self.state, session.name, found.domain, found.names("user"))

@@ -20,7 +20,7 @@ from ramp.cli.views.output import (
 )
 from ramp.cli.views.postings import AGREEMENT, DEPOSIT, reference
 from ramp.client import dialogues
-from ramp.client.access import market_domain, running
+from ramp.client.access import running
 from ramp.client.connecting import ask_keeper
 from ramp.client.identifiers import shortened
 from ramp.client.results import short_name
@@ -87,7 +87,7 @@ def overview(since: Instant | None, until: Instant | None, state: StateFolder, a
     check_period(since, until)
     with waiting("asking the bank"):
         found = ask_keeper(state, dialogues.overview(since, until))
-    domain = market_domain(state, running(state))
+    domain = running(state).domain
     accounts, trades = _accounts(domain), _trades(found.trades, domain)
     if as_json:
         shown = {

@@ -9,7 +9,6 @@ import click
 from ramp.cli.options import WholeNumber, example, state_options
 from ramp.cli.views.fields import MOMENT, Field, Fields
 from ramp.cli.views.output import moment_text, print_json, print_object, say
-from ramp.client.access import market_domain
 from ramp.client.connecting import KeyKind, operate
 from ramp.client.swarm import status
 from ramp.errors import ConfigurationError
@@ -165,7 +164,7 @@ def revoke(name: str, reason: str, state: StateFolder, as_json: bool) -> None:
 def _runs(state: StateFolder, full_name: str) -> bool:
     local, _, domain = full_name.partition("@")
     found = status(state)
-    return found is not None and found.agent(local) is not None and market_domain(state, found) == domain
+    return found is not None and found.agent(local) is not None and found.domain == domain
 
 
 def _written(state: StateFolder, now: int, verb: str, name: str, what: str) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ramp.client import dialogues
-from ramp.client.access import RunningMarket, find_market, market_domain
+from ramp.client.access import RunningMarket, find_market
 from ramp.client.asyncio_market import AsyncMarket
 from ramp.client.dialogues import converse
 from ramp.client.machine_state import MachineState
@@ -76,7 +76,7 @@ class MarketReader:
         keepers = [agent.name for agent in found.agents if agent.role == "keeper" and agent.is_up]
         if not keepers:
             return None
-        access = RunningMarket(self._state, keepers[0], market_domain(self._state, found), found.names("user"))
+        access = RunningMarket(self._state, keepers[0], found.domain, found.names("user"))
         with contextlib.suppress(RampError, TimeoutError):
             async with asyncio.timeout(ANSWER_LIMIT_S), await access.open() as line:
                 # of the trading nothing is wanted, so it begins now

@@ -8,7 +8,7 @@ from typing import Final
 from nicegui import events, ui
 
 from ramp.client import submission
-from ramp.client.access import market_domain, running
+from ramp.client.access import running
 from ramp.control.answering import NAME_MAX
 from ramp.errors import ConfigurationError, DocumentError, RampError
 from ramp.model.instant import DAY, HOUR, to_datetime
@@ -295,8 +295,7 @@ class AskPage:
 async def build(visit: Visit) -> None:
     """Fill the page; `?at=NAME` asks a single seller."""
     if (seller := visit.request.query_params.get("at", "")) and SELLER.fullmatch(seller):
-        domain = market_domain(visit.site.state, running(visit.site.state))
-        address = seller if "@" in seller else f"{seller}@{domain}"
+        address = seller if "@" in seller else f"{seller}@{running(visit.site.state).domain}"
         draft = visit.site.drafts.of(visit.session.key)
         draft.units, draft.max_cost = [UnitDraft({**FIRST, "sites": address})], ""
     await AskPage(visit).build()

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from nicegui import ui
+from nicegui import run, ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from ramp.client.swarm import status
@@ -49,13 +49,13 @@ def build_frame(visit: Visit, links: Mapping[str, str]) -> None:
 
 def _build_headline(visit: Visit) -> None:
     line = ui.label().props('role="status"').classes("ramp-wait full-width")
+    line.set_visibility(False)
 
-    def look() -> None:
-        text = headline_text(visit)
-        line.set_text(text)
+    async def look() -> None:
+        text = await run.io_bound(headline_text, visit)  # a supervisor that hangs does not hold up other pages
+        line.set_text(text or "")
         line.set_visibility(bool(text))
 
-    look()
     ui.timer(HEADLINE_S, look)
 
 

@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -49,8 +50,7 @@ LINES = (
 @pytest.fixture
 def _asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ramp.cli.verbs.bank.ask_keeper", lambda state, dialogue: OVERVIEW)
-    monkeypatch.setattr("ramp.cli.verbs.bank.running", lambda state: None)
-    monkeypatch.setattr("ramp.cli.verbs.bank.market_domain", lambda state, found: "localhost")
+    monkeypatch.setattr("ramp.cli.verbs.bank.running", lambda state: SimpleNamespace(domain="localhost"))
 
 
 @pytest.mark.usefixtures("_asked")

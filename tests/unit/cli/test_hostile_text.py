@@ -154,7 +154,8 @@ class HostileMarket:
             yield hostile
 
 
-UP = SwarmStatus("up", "2026-12-01T10:00:00Z", 1, "swarm.toml", ServerStatus("embedded", "127.0.0.1", 5222, 2), ())
+SERVER = ServerStatus("embedded", "127.0.0.1", 5222, 2)
+UP = SwarmStatus("up", "2026-12-01T10:00:00Z", 1, "swarm.toml", SERVER, (), "localhost")
 VERBS = [
     "status", "reservations", "reservations --all", "show request-1", "show agreement-1",
     "cancel agreement-1", "resize agreement-1 --cores 1", "jobs", "jobs job-1", "balance", "balance --statement",
@@ -177,8 +178,6 @@ def ramp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     monkeypatch.setattr("ramp.cli.connection.find_market", lambda *_: market)
     monkeypatch.setattr("ramp.cli.connection.status", lambda _: UP)
     monkeypatch.setattr("ramp.cli.verbs.bank.running", lambda _: UP)
-    monkeypatch.setattr("ramp.cli.verbs.bank.market_domain", lambda *_: "localhost")
-
     monkeypatch.setattr("ramp.cli.verbs.bank.ask_keeper", lambda _, dialogue: call(converse, market, dialogue))
     job = tmp_path / "job.xml"
     made = ["rfq", "new", "--cores", "8", "--price", "70", "--start", "+1h", "--walltime", "1h", "-o", str(job)]
