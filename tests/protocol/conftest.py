@@ -75,12 +75,12 @@ from simulation.market.actors import COMPOSITION
 from simulation.market.faults.late_guests import Fate, ForgetfulMachine
 from simulation.market.observing import ScriptedCrash
 from simulation.market.specs import ResourceSpec, UserSpec
-from simulation.market.virtual_launcher import JobFate, VirtualLauncher
 from simulation.market.virtual_notary import VirtualNotary
 from simulation.market.world import KEEPER, START, World
 from simulation.resource.steady import SteadyMachine
 from simulation.resource.waiting.drawn_starts import DrawnStarts
 from tests.swarm.transcript import Transcript
+from tests.swarm.virtual_launcher import JobFate, VirtualLauncher
 
 LATENCY: Duration = 1000
 STRATEGIES = {"ramp": paper_price, "ramp-2014": original_price}
