@@ -14,7 +14,6 @@ from simulation.koala.runner import Latencies
 from simulation.koala.scheduler import Koala, KoalaOptions, Outcome
 from simulation.koala.workloads import RECIPES, WorkloadRecipe, make_jobs
 from simulation.machine_files import load_multicluster
-from simulation.malleable.malleability import ResizeCost
 
 APPROACHES: Final = {
     "Wm": "PRA",
@@ -97,7 +96,7 @@ def run_setting(setting: Setting) -> RunResult:
     """Run one simulation."""
     recipe = RECIPES[setting.workload]
     recipe = WorkloadRecipe(recipe.name, recipe.inter_arrival_s, recipe.malleable_share, setting.exponential)
-    cost = ResizeCost(round(setting.suspension_s * MICROSECONDS_PER_SECOND))
+    suspension = round(setting.suspension_s * MICROSECONDS_PER_SECOND)
     options = KoalaOptions(
         APPROACHES[setting.workload],
         setting.policy,
@@ -106,7 +105,7 @@ def run_setting(setting: Setting) -> RunResult:
         latencies=Latencies(),
     )
     clusters = clusters_of(setting.capacity, of_cpus=setting.of_cpus)
-    outcome = Koala(clusters, make_jobs(recipe, setting.seed, cost=cost), options).run()
+    outcome = Koala(clusters, make_jobs(recipe, setting.seed, suspension=suspension), options).run()
     return _measured(setting, outcome)
 
 
