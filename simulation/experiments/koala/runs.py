@@ -10,7 +10,6 @@ from typing import Any, Final
 from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.koala.clusters import Cluster
 from simulation.koala.jobs import Fate
-from simulation.koala.runner import Latencies
 from simulation.koala.scheduler import Koala, KoalaOptions, Outcome
 from simulation.koala.workloads import RECIPES, WorkloadRecipe, make_jobs
 from simulation.machine_files import load_multicluster
@@ -53,11 +52,6 @@ class Setting:
     exponential: bool = False
     fills: bool = False
     drawn: bool = False
-
-    @property
-    def combination(self) -> str:
-        """As the paper's legends name it."""
-        return f"{self.policy}/{self.workload}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +96,6 @@ def run_setting(setting: Setting) -> RunResult:
         setting.policy,
         poll_interval=round(setting.poll_s * MICROSECONDS_PER_SECOND),
         fills=setting.fills,
-        latencies=Latencies(),
     )
     clusters = clusters_of(setting.capacity, of_cpus=setting.of_cpus)
     outcome = Koala(clusters, make_jobs(recipe, setting.seed, suspension=suspension), options).run()

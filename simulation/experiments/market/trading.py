@@ -211,7 +211,7 @@ def trade(plan: MarketPlan, market: RunningMarket, late: Duration, mark: str, ta
     results = tuple(_result(each, answers[each.label], market.domains) for each in plan.submissions)
     cpu_s = sum(each.cpu_s for each in use)
     foreign = max(0.0, machine_s - cpu_s) / (time.perf_counter() - begun)
-    return MarketResult(plan, results, 0, cpu_s, wall_s, market.launch_s, late / SECOND, tuple(use), round(foreign, 2))
+    return MarketResult(plan, results, 0, cpu_s, wall_s, market.launch_s, tuple(use), round(foreign, 2))
 
 
 async def _submit_all(
