@@ -23,7 +23,7 @@ from simulation.koala.run import clusters_of
 from simulation.koala.scheduler import Koala, KoalaOptions
 from simulation.machine_files import load_multicluster
 from simulation.malleable.malleability import Malleability
-from simulation.malleable.sizes import JobClass, Sizes
+from simulation.malleable.sizes import Sizes
 from simulation.malleable.speedup import AmdahlLaw
 
 POLICIES = ("wf", "cf", "cm", "fcm")
@@ -49,7 +49,7 @@ def drawn(gap_s, seed, clusters):
         parts = [draw.choice((2, 4, 8, 16, 24)) for _ in range(draw.randint(1, 4))]
         name, total = f"file{number}", sum(parts)
         sites[name], sizes[name] = frozenset(draw.sample(clusters, 2)), draw.randint(5, 100) * GIGABYTE
-        rigid = Malleability(JobClass.RIGID, Sizes(total, total, total), AmdahlLaw(1, 0))
+        rigid = Malleability(Sizes(total, total, total), AmdahlLaw(1, 0))
         run_time = draw.randint(60, 1200) * SECOND
         components = tuple(Component(part, (name,)) for part in parts)
         jobs.append(KoalaJob(number, round(now * SECOND), "", run_time, total, rigid, components))

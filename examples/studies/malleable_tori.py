@@ -19,7 +19,6 @@ from simulation.experiments.study import Shown, Study
 from simulation.machine_files import FLAT_PREFIX, load_machine
 from simulation.machines.interface import JobRequest
 from simulation.malleable.assignment import LARGER, SMALLER, assigned_malleability
-from simulation.malleable.malleability import ResizeCost
 from simulation.plots.style import BLUE, GREEN, ORANGE, VERMILION
 from simulation.queueing.queue_simulation import Overrun
 from simulation.queueing.shaped_jobs import shaped_jobs
@@ -80,7 +79,7 @@ def run_case(setting):
             torus.capacity,
             setting.share,
             np.random.default_rng(setting.seed),
-            ResizeCost(suspension=setting.suspension_s * 1_000_000),
+            setting.suspension_s * 1_000_000,
         ),
     )
     schedule, measures = run.schedule, summarise(run.schedule)

@@ -1,12 +1,16 @@
-"""One page of everything that was run: every picture beside the paper's values and the verdicts on ours."""
+"""One page of everything that was run: every picture beside the paper's values and the verdicts on ours.
+
+It is written as Markdown, which is rendered to HTML.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from html import escape
 from pathlib import Path
 from typing import Any, Final
+
+from markdown_it import MarkdownIt
 
 from simulation.experiments.comparison import Verdict
 from simulation.experiments.result import DICTIONARY_FILE, SUMMARY_FILE
@@ -14,7 +18,8 @@ from simulation.experiments.study import Study
 
 PAGE: Final = "index.html"
 MARKDOWN: Final = "report.md"
-_HEADINGS: Final = ("statement", "paper", "ours", "agrees if", "verdict")
+_TITLE: Final = "Experiments beside the papers"
+_HEADINGS: Final = ("statement", "paper", "ours", "agrees if", "verdict", "why")
 _NOTHING_TOLD: Final = "No paper states a number of what this shows."
 _ABOUT: Final = (
     "Every number or sentence of a paper stands beside ours and ends with *agrees*, *DIFFERS* or *no number*. In "
@@ -24,9 +29,8 @@ _ABOUT: Final = (
 _STYLE: Final = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 1500px; padding: 0 1em; color: #222 }
 table { border-collapse: collapse; font-size: 13px } th, td { text-align: left; padding: 2px 8px; vertical-align: top }
-th { border-bottom: 1px solid #888 } tr:nth-child(even) td { background: #f6f6f6 } td.number { text-align: right }
-.beside { display: flex; gap: 1.5em; flex-wrap: wrap; margin: 1em 0 } .beside img { width: 720px; max-width: 100% }
-.DIFFERS { color: #b04000; font-weight: bold } .agrees { color: #006b4f } .why { color: #555 }
+th { border-bottom: 1px solid #888 } tr:nth-child(even) td { background: #f6f6f6 } td strong { color: #b04000 }
+img { float: left; width: 720px; max-width: 100%; margin: 0 1.5em 1em 0 } h2, p:has(img) { clear: both }
 """
 
 Summary = Mapping[str, Any]
@@ -49,8 +53,12 @@ def write_report(out: Path, experiments: Sequence[Study], not_run: Mapping[str, 
         if path.is_file():
             found.append((experiment, json.loads(path.read_text("utf-8"))))
     failures = dict(not_run or {})
-    (out / MARKDOWN).write_text(_markdown(found, failures), encoding="utf-8")
-    (out / PAGE).write_text(_page(found, failures), encoding="utf-8")
+    text = _markdown(found, failures)
+    (out / MARKDOWN).write_text(text, encoding="utf-8")
+    body = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
+    head = f"<meta charset='utf-8'><title>{_TITLE}</title><style>{_STYLE}</style>"
+    page = f"<!doctype html><html lang='en'><head>{head}</head><body>{body}</body></html>\n"
+    (out / PAGE).write_text(page, encoding="utf-8")
     return out / PAGE
 
 
@@ -89,11 +97,8 @@ def _paper(row: Mapping[str, Any]) -> str:
     return row["paper"] if isinstance(row["paper"], str) else f"{row['paper']} {row['unit']}".strip()
 
 
-# -- Markdown --------------------------------------------------------------------------------------------------------
-
-
 def _markdown(found: Sequence[tuple[Study, Summary]], not_run: Mapping[str, str]) -> str:
-    lines = ["# Experiments beside the papers", "", _ABOUT, ""]
+    lines = [f"# {_TITLE}", "", _ABOUT, ""]
     lines += _markdown_table(("experiment", *Verdict, "time"), overview(found))
     lines += [line for name, reason in not_run.items() for line in ("", f"**{name} was not run:** {reason}")]
     for experiment, summary in found:
@@ -110,7 +115,7 @@ def _markdown(found: Sequence[tuple[Study, Summary]], not_run: Mapping[str, str]
 
 def _markdown_rows(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return _markdown_table(
-        (*_HEADINGS, "why"),
+        _HEADINGS,
         [
             (
                 row["what"],
@@ -132,47 +137,3 @@ def _markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> l
 
 def _tables(summary: Summary) -> list[str]:
     return [*(name for name in summary["files"] if name.endswith(".csv")), DICTIONARY_FILE, SUMMARY_FILE]
-
-
-# -- HTML ------------------------------------------------------------------------------------------------------------
-
-
-def _page(found: Sequence[tuple[Study, Summary]], not_run: Mapping[str, str]) -> str:
-    head = f"<meta charset='utf-8'><title>Experiments beside the papers</title><style>{_STYLE}</style>"
-    body = ["<h1>Experiments beside the papers</h1>", f"<p>{escape(_ABOUT).replace('*', '')}</p>", "<table><tr>"]
-    body += [f"<th>{escape(heading)}</th>" for heading in ("experiment", *Verdict, "time")]
-    for name, *counts, took in overview(found):
-        cells = "".join(f"<td class='number'>{escape(cell)}</td>" for cell in (*counts, took))
-        body.append(f"</tr><tr><td><a href='#{escape(name)}'>{escape(name)}</a></td>{cells}")
-    body.append("</tr></table>")
-    body += [f"<p class='DIFFERS'>{escape(name)} was not run: {escape(why)}</p>" for name, why in not_run.items()]
-    for experiment, summary in found:
-        body += _section(experiment, summary)
-    return f"<!doctype html><html lang='en'><head>{head}</head><body>{''.join(body)}</body></html>\n"
-
-
-def _section(experiment: Study, summary: Summary) -> list[str]:
-    name = escape(experiment.name)
-    lines = [f"<h2 id='{name}'>{name}: {escape(experiment.about)}</h2><p>{escape(_facts(summary))}</p>"]
-    lines += [f"<p>{escape(note)}</p>" for note in _notes(summary)]
-    for picture, rows in _parts(summary):
-        lines.append("<div class='beside'>")
-        if picture is not None:
-            address = f"{name}/{escape(picture)}"
-            lines.append(f"<a href='{address}'><img src='{address}' alt='{escape(picture)}'></a>")
-        lines += [_rows(rows) if rows else f"<p>{escape(_NOTHING_TOLD)}</p>", "</div>"]
-    links = ", ".join(f"<a href='{name}/{escape(table)}'>{escape(table)}</a>" for table in _tables(summary))
-    return [*lines, f"<p>Tables: {links}</p>"]
-
-
-def _rows(rows: Sequence[Mapping[str, Any]]) -> str:
-    lines = ["<div><table><tr>", *(f"<th>{heading}</th>" for heading in _HEADINGS), "</tr>"]
-    for row in rows:
-        verdict = row["verdict"]
-        why = f"<br><span class='why'>{escape(row['why'])}</span>" if row["why"] else ""
-        paper, ours = escape(_paper(row)), escape(f"{row['ours']:.2f} {row['unit']}".strip())
-        lines.append(
-            f"<tr><td>{escape(row['what'])}{why}</td><td>{paper}</td><td>{ours}</td><td>{escape(row['agrees_if'])}</td>"
-            f"<td class='{escape(verdict.split()[0])}'>{escape(verdict)}</td></tr>"
-        )
-    return "".join([*lines, "</table></div>"])

@@ -24,30 +24,11 @@ class Kind(enum.IntEnum):
     POLL = 10
 
 
-class Agenda:
-    """Future events."""
+class Agenda(EventQueue[tuple[Kind, Any]]):
+    """Future events, each with its subject."""
 
-    def __init__(self) -> None:
-        self._events: EventQueue[tuple[Kind, Any]] = EventQueue()
-
-    @property
-    def now(self) -> int:
-        return self._events.now
+    __slots__ = ()
 
     def at(self, time: int, kind: Kind, subject: Any) -> int:
         """Put an event on the agenda; a ticket for `cancel`."""
-        return self._events.schedule(time, (kind, subject), kind)
-
-    def cancel(self, ticket: int | None) -> None:
-        """Take an event off, if it is still ahead."""
-        if ticket is not None:
-            self._events.cancel(ticket)
-
-    def next_time(self) -> int:
-        """Return the time of the next event, or now where none is ahead."""
-        following = self._events.next_time()
-        return self.now if following is None else following
-
-    def pop(self) -> tuple[Kind, Any]:
-        """Advance to the next event and return it."""
-        return self._events.pop()
+        return self.schedule(time, (kind, subject), kind)

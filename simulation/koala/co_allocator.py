@@ -10,7 +10,6 @@ from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.koala.clusters import Cluster, InformationService
 from simulation.koala.jobs import KoalaJob, Record
 from simulation.koala.placement import Assignment, PlacementPolicy, Replicas
-from simulation.malleable.sizes import JobClass
 
 CLAIM_MARGIN: Final = 10 * MICROSECONDS_PER_SECOND
 """How long before a job's files are there its processors are claimed, where they cannot be reserved."""
@@ -25,7 +24,7 @@ class CoAllocator:
         clusters: their names, in the order of the file.
         policy: of placement.
         replicas: where input files are.
-        fills: jobs that may choose begin with all that their cluster has for them, not with their smallest size.
+        fills: malleable jobs begin with all that their cluster has for them, not with their smallest size.
     """
 
     information: InformationService
@@ -38,17 +37,11 @@ class CoAllocator:
         """Return where the job would run now, or None; nothing is placed in `closed` clusters."""
         idle = {name: self.information.available(name) for name in self.clusters if name not in closed}
         placed = self.policy.place(job.components, idle, self.replicas)
-        if placed is None or len(placed) != 1 or not self.chooses(job):
+        if placed is None or len(placed) != 1 or not (self.fills and job.malleable):
             return placed
         (only,) = placed
         size = job.malleability.sizes.most_of(idle[only.cluster])
         return (Assignment(only.cluster, max(size or 0, only.processors), only.files),)
-
-    def chooses(self, job: KoalaJob) -> bool:
-        """Return whether the job begins with more than its smallest size where there is more."""
-        if job.malleability.job_class is JobClass.MOLDABLE:
-            return True
-        return self.fills and job.malleable
 
     def transfer_time(self, placed: tuple[Assignment, ...]) -> int:
         """Return how long the input files of a placed job take, all components at once; microseconds."""

@@ -31,7 +31,7 @@ class KoalaJob:
         application: its name, for tables.
         run_time: microseconds with `reference` processors.
         reference: the size at which its run time is stated.
-        malleability: class, sizes, speed-up and cost of a change; a rigid job's sizes are all the same.
+        malleability: sizes, speed-up and cost of a change; a rigid job's sizes are all the same.
         components: at least one; their processors come to the smallest size that the job starts with.
     """
 
@@ -45,8 +45,8 @@ class KoalaJob:
 
     @property
     def malleable(self) -> bool:
-        """Whether its size may change while it runs."""
-        return self.malleability.job_class.changes_while_running
+        """Whether its size may change while it runs: it may have several."""
+        return self.malleability.sizes.minimum < self.malleability.sizes.maximum
 
     @property
     def least(self) -> int:

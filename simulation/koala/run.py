@@ -35,8 +35,8 @@ from simulation.koala.workloads import PAPER_SIZES, PAPER_SPEED_UP, WorkloadReci
 from simulation.machine_files import load_multicluster
 from simulation.machines.interface import JobRequest, Placement
 from simulation.machines.kinds.multicluster import Clusters, MulticlusterDescription, lowest
-from simulation.malleable.malleability import Malleability, ResizeCost
-from simulation.malleable.sizes import JobClass, Sizes
+from simulation.malleable.malleability import Malleability
+from simulation.malleable.sizes import Sizes
 from simulation.malleable.speedup import AmdahlLaw
 from simulation.queueing.job_table import JobTable, jobs_of_log
 from simulation.queueing.malleable_share import MalleableShare, malleable_share_of
@@ -177,7 +177,7 @@ def _paper_workload(
 ) -> tuple[str, SwfLog, JobTable, MalleableShare]:
     if resize_cost_s < 0:
         raise ConfigurationError(f"must be at least 0 s, got {resize_cost_s} s", key="resize-cost")
-    jobs = make_jobs(recipe, seed, cost=ResizeCost(resize_cost_s * MICROSECONDS_PER_SECOND))
+    jobs = make_jobs(recipe, seed, suspension=resize_cost_s * MICROSECONDS_PER_SECOND)
     log = log_of_jobs(recipe.name, jobs)
     table = jobs_of_log(log, max_jobs=max_jobs)
     how = tuple(job.malleability if job.malleable else None for job in jobs[: len(table)])
@@ -228,7 +228,7 @@ def _submitted(
     for job in asked.values():
         size, how = job.request.size, job.malleability
         parts = parts_of(size) if how is None else (Component(how.sizes.least),)
-        rigid = Malleability(JobClass.RIGID, Sizes(size, size, size), _NO_SPEED_UP)
+        rigid = Malleability(Sizes(size, size, size), _NO_SPEED_UP)
         if parts:
             jobs.append(KoalaJob(job.job_number, job.submit_time, "", job.run_time, size, how or rigid, parts))
     return jobs

@@ -66,7 +66,7 @@ class Runner:
         self._latencies = latencies
         self._left = 0
         self._since: int | None = None
-        self._ticket: int | None = None
+        self._ticket = -1
 
     @property
     def number(self) -> int:
@@ -146,10 +146,9 @@ class Runner:
 
     def stubs_held(self) -> None:
         """Execute (DYNACO) growth: suspend the application to take in its stubs, which are all held."""
-        change = self._open(Stimulus.STUBS_HELD)
+        self._open(Stimulus.STUBS_HELD)
         self._synchronise()
-        pause = self.job.malleability.cost.pause(self.size, self.size + change.processors)
-        self._agenda.at(self._agenda.now + pause, Kind.TAKEN_IN, self)
+        self._agenda.at(self._agenda.now + self.job.malleability.suspension, Kind.TAKEN_IN, self)
 
     def taken_in(self) -> None:
         """Continue the application with more processors."""
@@ -169,8 +168,7 @@ class Runner:
         change.processors = given
         self.change = change
         self._synchronise()
-        pause = self.job.malleability.cost.pause(self.size, self.size - given)
-        self._agenda.at(self._agenda.now + pause, Kind.GIVEN_UP, self)
+        self._agenda.at(self._agenda.now + self.job.malleability.suspension, Kind.GIVEN_UP, self)
         return given
 
     def given_up(self) -> None:

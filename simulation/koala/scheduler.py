@@ -309,7 +309,8 @@ class Koala:
         interval, polls = self._options.poll_interval, 1
         if not self._stale and not (self.queue.jobs and (self._steals or self._options.tries_max)):
             # until something happens, polls would only count as tries
-            polls = max(1, -((self.now - self._agenda.next_time()) // interval))
+            following = self._agenda.next_time()
+            polls = 1 if following is None else max(1, -((self.now - following) // interval))
             for record in self.queue.jobs:
                 record.tries += polls - 1
         self._agenda.at(self.now + polls * interval, Kind.POLL, None)

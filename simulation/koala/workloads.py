@@ -15,8 +15,8 @@ import numpy as np
 
 from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.koala.jobs import Component, KoalaJob
-from simulation.malleable.malleability import FREE, Malleability, ResizeCost
-from simulation.malleable.sizes import Allowed, JobClass, Sizes
+from simulation.malleable.malleability import Malleability
+from simulation.malleable.sizes import Sizes
 from simulation.malleable.speedup import GADGET_2, NAS_FT, SpeedUpLaw
 from simulation.workload.swf import UNKNOWN, SwfLog
 from simulation.workload.swf_text import FIELD_COUNT, FIELD_NAMES
@@ -42,7 +42,7 @@ class Application:
 
 
 GADGET: Final = Application("GADGET-2", GADGET_2, Sizes(MINIMUM, MINIMUM, 46))
-FT: Final = Application("FT", NAS_FT, Sizes(MINIMUM, MINIMUM, 32, Allowed.POWERS_OF_TWO))
+FT: Final = Application("FT", NAS_FT, Sizes(MINIMUM, MINIMUM, 32, powers_of_two=True))
 APPLICATIONS: Final = (GADGET, FT)
 
 
@@ -86,8 +86,8 @@ def recipe_of(name: object) -> WorkloadRecipe | None:
     return known.get(name.lower().replace("'", "p")) if isinstance(name, str) else None
 
 
-def make_jobs(recipe: WorkloadRecipe, seed: int, *, cost: ResizeCost = FREE, count: int = JOBS) -> list[KoalaJob]:
-    """Draw a workload; `cost` is of a change of size."""
+def make_jobs(recipe: WorkloadRecipe, seed: int, *, suspension: int = 0, count: int = JOBS) -> list[KoalaJob]:
+    """Draw a workload; at every change of its size a malleable job stands still for `suspension` microseconds."""
     applications, classes, arrivals = (random.Random(f"{seed} {what}") for what in ("application", "class", "arrival"))
     jobs = []
     time_s = 0.0
@@ -95,7 +95,6 @@ def make_jobs(recipe: WorkloadRecipe, seed: int, *, cost: ResizeCost = FREE, cou
         application = applications.choice(APPLICATIONS)
         malleable = classes.random() < recipe.malleable_share
         sizes = application.sizes if malleable else Sizes(MINIMUM, MINIMUM, MINIMUM)
-        job_class = JobClass.MALLEABLE if malleable else JobClass.RIGID
         jobs.append(
             KoalaJob(
                 number,
@@ -103,7 +102,7 @@ def make_jobs(recipe: WorkloadRecipe, seed: int, *, cost: ResizeCost = FREE, cou
                 application.name,
                 round(application.law.run_time(MINIMUM) * MICROSECONDS_PER_SECOND),
                 MINIMUM,
-                Malleability(job_class, sizes, application.law, cost),
+                Malleability(sizes, application.law, suspension),
                 (Component(MINIMUM),),
             )
         )

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramp.errors import WorkloadError
-from simulation.malleable.malleability import FREE, Malleability, ResizeCost
-from simulation.malleable.sizes import JobClass, Sizes
+from simulation.malleable.malleability import Malleability
+from simulation.malleable.sizes import Sizes
 from simulation.malleable.speedup import DowneyLaw
 
 SMALLER: Final = 4
@@ -77,7 +77,7 @@ def draw_laws(draw: np.random.Generator, jobs: int, share: float) -> DrawnLaws:
 
 
 def assigned_malleability(
-    sizes: Sequence[int], capacity: int, share: float, draw: np.random.Generator, cost: ResizeCost = FREE
+    sizes: Sequence[int], capacity: int, share: float, draw: np.random.Generator, suspension: int = 0
 ) -> list[Malleability | None]:
     """Make a share of a log's jobs malleable.
 
@@ -86,7 +86,7 @@ def assigned_malleability(
         capacity: units of the machine.
         share: probability that a job is malleable, from 0 to 1.
         draw: the stream of the draws.
-        cost: of a change of size.
+        suspension: for how long a malleable job stands still at every change of its size, microseconds.
 
     Returns:
         For each job how it may change, or None where it is rigid.
@@ -97,10 +97,9 @@ def assigned_malleability(
     laws = draw_laws(draw, len(sizes), share)
     return [
         Malleability(
-            JobClass.MALLEABLE,
             Sizes(-(-size // SMALLER), size, max(size, min(LARGER * size, capacity))),
             DowneyLaw(max(1.0, size * float(more)), float(spread)),
-            cost,
+            suspension,
         )
         if changes
         else None

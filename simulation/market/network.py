@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 
 from ramp.model.acl import Message
@@ -64,8 +64,6 @@ class NetworkCounts:
 
     sent: int = 0
     lost: int = 0
-    doubled: int = 0
-    by_performative: dict[str, int] = field(default_factory=dict)
 
 
 class Network:
@@ -100,8 +98,6 @@ class Network:
     def route(self, message: Message, now: Instant) -> tuple[Duration, ...]:
         """Take one message: the delays of the copies that will arrive, none where it is lost."""
         self.counts.sent += 1
-        name = str(message.performative)
-        self.counts.by_performative[name] = self.counts.by_performative.get(name, 0) + 1
         faults = self._faults if now < self._healed_at else HEALTHY
         if faults is HEALTHY and not self._isolations:
             return self._on_time
@@ -111,10 +107,8 @@ class Network:
             return ()
         delays = [self._delay(faults)]
         if faults.duplication and self._random.random() < faults.duplication:
-            self.counts.doubled += 1
             delays.append(self._delay(faults))
         if faults.late_copies and self._random.random() < faults.late_copies:
-            self.counts.doubled += 1
             delays.append(delays[0] + self._random.randrange(self._random.choice(LATE)))
         return tuple(delays)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any, Final, Protocol
 
 from ramp.errors import ConfigurationError
@@ -15,6 +15,7 @@ from ramp.model.seal import Seal
 from ramp.protocol.effects import Effect, Persist, Report, Send
 from ramp.protocol.events import Answer
 from ramp.protocol.outcome import RequestOutcome
+from simulation.market.actors import Crashed
 
 TELLING: Final = ("key", "code", "reason", "status", "state", "unit", "number", "round_number")
 """Fields whose values are written beside identifiers."""
@@ -124,13 +125,6 @@ def _words(value: Any) -> Iterator[str]:
                 yield f"{field.name}={found}"
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptedCrash:
-    """A crash that a script wants; `down_for` None means until the script restarts the party."""
-
-    down_for: Duration | None = None
-
-
 class Script(Protocol):
     """Decides single things that the fault plan would otherwise draw."""
 
@@ -138,8 +132,8 @@ class Script(Protocol):
         """Return delays of the copies that arrive (none: lost), or None to leave it to the network."""
         ...
 
-    def crash(self, name: str, effect: Effect) -> ScriptedCrash | None:
-        """Return whether the party crashes before this effect."""
+    def crash(self, name: str, effect: Effect) -> Crashed | None:
+        """Return a crash of the party before this effect, or None."""
         ...
 
 

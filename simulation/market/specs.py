@@ -10,13 +10,14 @@ from ramp.ledger.account import AccountKind
 from ramp.model.instant import Instant
 from ramp.model.slot import StaticTerms
 from ramp.plugins.interface import ResourcePlugin
+from ramp.protocol.effects import AskLauncher
 from ramp.protocol.pricing import PricingStrategy, paper_price
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.runtime.configuration.values import ResourceConfig, SwarmConfig, open_plugin, pricing_strategy
+from ramp.runtime.host import Guest
 from simulation.market.actors import COMPOSITION
-from simulation.market.virtual_launcher import VirtualLauncher
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class ResourceSpec:
     prices: PriceRange
     strategy: PricingStrategy = paper_price
     launching: LaunchTerms | None = None
-    launcher: VirtualLauncher | None = None
+    launcher: Guest[AskLauncher] | None = None
 
     @property
     def account(self) -> OpeningAccount:

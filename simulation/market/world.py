@@ -356,8 +356,8 @@ class World(MarketView):
         actor = self._actors[name]
         if actor.doom is not None:
             raise Crashed(actor.doom)  # after the effect before
-        if self._script is not None and (scripted := self._script.crash(name, effect)) is not None:
-            raise Crashed(scripted.down_for)
+        if self._script is not None and (crash := self._script.crash(name, effect)) is not None:
+            raise crash
         if self.now < self.healed_at:
             aim = self._breakdowns.struck(effect, writing=False)
             if aim is not None:

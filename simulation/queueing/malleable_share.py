@@ -16,7 +16,7 @@ from simulation.malleable.assignment import (
     MALLEABLE_STREAM,
     assigned_malleability,
 )
-from simulation.malleable.malleability import Malleability, ResizeCost
+from simulation.malleable.malleability import Malleability
 from simulation.queueing.whole_log import EventOrder, LogRun
 
 
@@ -150,9 +150,9 @@ def malleable_share_of(
             f"needs the event order {EventOrder.BATCH}, got {EventOrder.PYSS}, which has only rigid jobs",
             key="malleable-share",
         )
-    cost = ResizeCost(suspension=resize_cost_s * MICROSECONDS_PER_SECOND)
+    suspension = resize_cost_s * MICROSECONDS_PER_SECOND
     draw = np.random.default_rng([seed, MALLEABLE_STREAM])
-    made = tuple(assigned_malleability(sizes, capacity, share, draw, cost))
+    made = tuple(assigned_malleability(sizes, capacity, share, draw, suspension))
     return MalleableShare(share, resize_cost_s, job_number, made)
 
 

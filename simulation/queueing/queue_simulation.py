@@ -342,7 +342,7 @@ class QueueSimulation:
         if running is None:
             raise self._wrong(f"changes the size of job {number}, which is not running")
         malleability = running.job.malleability
-        if malleability is None or not malleability.may_become(request.size):
+        if malleability is None or request.size not in malleability.sizes:
             may = "is rigid" if malleability is None else f"may have {malleability.sizes}"
             raise self._wrong(f"gives job {number} the size {request.size}, but it {may}")
         reallocation = self._machine.reallocate(request)

@@ -16,7 +16,6 @@ from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.machines.grid import Grid
 from simulation.machines.interface import Machine, has_cables
 from simulation.malleable.assignment import MALLEABLE_STREAM, assigned_malleability
-from simulation.malleable.malleability import ResizeCost
 from simulation.queueing.job_table import JobTable, jobs_of_log
 from simulation.queueing.shaped_jobs import shaped_jobs
 from simulation.schedulers.interface import Job
@@ -130,8 +129,7 @@ def _submissions(workload: Workload, machine: Machine, log: SwfLog, jobs: JobTab
     accounts = jobs.accounts if jobs.accounts is not None else np.full((3, len(jobs)), -1)
     rows = zip(jobs.submit_time.tolist(), jobs.run_time.tolist(), jobs.requested_time.tolist(), strict=True)
     sizes, draw = [request.size for request in requests], np.random.default_rng([seed, MALLEABLE_STREAM])
-    cost = ResizeCost(workload.resize_cost)
-    may_change = assigned_malleability(sizes, machine.capacity, workload.malleable_share, draw, cost)
+    may_change = assigned_malleability(sizes, machine.capacity, workload.malleable_share, draw, workload.resize_cost)
     found = zip(requests, accounts.T.tolist(), rows, may_change, strict=True)
     for request, owners, times, malleability in found:
         job = Job(request.job_id, *times, request, malleability, *owners)

@@ -29,7 +29,7 @@ def changed(running: RunningJob, reallocation: Reallocation, malleability: Malle
     planned_left = running.job.planned_length if past is None else past.planned_left
     done = max(now - resumes, 0)
     before, after = reallocation.before.size, reallocation.after.size
-    pause = malleability.cost.pause(before, after)
+    pause = malleability.suspension if before != after else 0
     segment = Segment(begin, now, reallocation.before)
     segments = () if past is None else past.segments
     changes = SizeChanges(

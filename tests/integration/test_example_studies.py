@@ -17,6 +17,7 @@ from ramp.model.offer import RefusalCode
 from ramp.model.price_paid import SECOND_PRICE
 from ramp.model.sizes.moldable import moldable_problems, run_time_with
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
+from simulation.experiments.angara.runs import FIND_SYSTEMS, Setting, System
 from simulation.experiments.study import Found, Run, Study
 from simulation.experiments.trials.plan import table2_resources
 from simulation.experiments.trials.simulated import run_simulated
@@ -48,7 +49,7 @@ def skip_where_impossible(module: ModuleType) -> None:
 
 def test_every_file_of_the_folder_is_here() -> None:
     assert {path.name for path in FOLDER.glob("*.py")} == {Path(place.split(":")[0]).name for place in STUDIES}
-    assert len({study.name for study in STUDIES.values()}) == len(STUDIES) == 18
+    assert len({study.name for study in STUDIES.values()}) == len(STUDIES) == 19
 
 
 @pytest.mark.slow
@@ -91,6 +92,23 @@ def test_truthful_sellers_by_second_price_are_paid_what_the_next_one_needs() -> 
     assert needs[0] <= row["price"] <= needs[2]
     first = RULES.run_case(RULES.Case("sealed-first-price", 1, 0.0, "truthful", 1, seed=1))
     assert (first["price"], first["gain"]) == (needs[0], 0.0)
+
+
+# -- readings of the Angara study --------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_any_free_nodes_are_the_ceiling_of_what_boxes_can_do() -> None:
+    readings = MODULES["angara_readings"]
+    boxes, ceiling = (
+        readings.run_reading(Setting(System((4, 3, 3)), method, 8, 0.3, 1))
+        for method in (FIND_SYSTEMS, readings.ANY_NODES)
+    )
+    assert ceiling["allocated"] == ceiling["utilisation"] >= boxes["utilisation"] - 0.01
+
+
+def test_sizes_of_a_reading_are_powers_of_two_alone() -> None:
+    assert set(MODULES["angara_readings"].PowersOfTwo(36, 0.65).shares) == {1, 2, 4, 8, 16, 32}
 
 
 # -- large markets -----------------------------------------------------------------------------------------------------

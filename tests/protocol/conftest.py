@@ -71,16 +71,15 @@ from ramp.protocol.pricing import original_price, paper_price
 from ramp.protocol.resource.jobs.launching import LOCAL, LaunchTerms
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.timing import Timing
-from simulation.market.actors import COMPOSITION
+from simulation.market.actors import COMPOSITION, Crashed
 from simulation.market.faults.late_guests import Fate, ForgetfulMachine
-from simulation.market.observing import ScriptedCrash
 from simulation.market.specs import ResourceSpec, UserSpec
-from simulation.market.virtual_launcher import JobFate, VirtualLauncher
 from simulation.market.virtual_notary import VirtualNotary
 from simulation.market.world import KEEPER, START, World
 from simulation.resource.steady import SteadyMachine
 from simulation.resource.waiting.drawn_starts import DrawnStarts
 from tests.swarm.transcript import Transcript
+from tests.swarm.virtual_launcher import JobFate, VirtualLauncher
 
 LATENCY: Duration = 1000
 STRATEGIES = {"ramp": paper_price, "ramp-2014": original_price}
@@ -192,7 +191,7 @@ class ScriptedMarket:
     users: list[UserSpec] = field(default_factory=list)
     rules: list[_Rule] = field(default_factory=list)
     late: list[_LateRule] = field(default_factory=list)
-    crashes: dict[tuple[str, str], ScriptedCrash] = field(default_factory=dict)
+    crashes: dict[tuple[str, str], Crashed] = field(default_factory=dict)
     seen: list[Message] = field(default_factory=list)
     forged: list[Message] = field(default_factory=list)
     job_fates: dict[str, JobFate] = field(default_factory=dict)
@@ -209,7 +208,7 @@ class ScriptedMarket:
                 return {"drop": (), "double": (LATENCY, LATENCY), "corrupt": ()}.get(rule.verb, (rule.by,))
         return (LATENCY,)
 
-    def crash(self, name: str, effect: fx.Effect) -> ScriptedCrash | None:
+    def crash(self, name: str, effect: fx.Effect) -> Crashed | None:
         return self.crashes.pop((name, effect_key(effect)), None)
 
     def fate(self, name: str, question: fx.AskMachine | fx.PriceSlots) -> Fate | None:
@@ -495,7 +494,7 @@ class ScriptedMarket:
         down = options.duration("down") or None
         effect = options.text("before", "")
         if effect:
-            self.crashes[name, effect] = ScriptedCrash(down)
+            self.crashes[name, effect] = Crashed(down)
         else:
             self.world.crash(name, down)
 

@@ -29,8 +29,8 @@ from simulation.koala.runner import Latencies, Runner
 from simulation.koala.scheduler import Koala, KoalaOptions
 from simulation.koala.size_policies.none import NoChange
 from simulation.koala.sizing import Message
-from simulation.malleable.malleability import Malleability, ResizeCost
-from simulation.malleable.sizes import Allowed, JobClass, Sizes
+from simulation.malleable.malleability import Malleability
+from simulation.malleable.sizes import Sizes
 from simulation.malleable.speedup import AmdahlLaw
 from tests.unit.koala.invariants import check
 
@@ -80,12 +80,10 @@ class World:
 def job_of(number: int, given: dict[str, str]) -> KoalaJob:
     """A job as a script says it."""
     least, _, most = given["sizes"].partition("..")
-    allowed = Allowed.POWERS_OF_TWO if "powers" in given else Allowed.ANY
     parts = tuple(Component(int(part)) for part in given.get("components", least).split(","))
     begins = sum(part.processors for part in parts)
-    sizes = Sizes(int(least), begins, int(most or least), allowed)
-    job_class = JobClass.MALLEABLE if most else JobClass.RIGID
-    how = Malleability(job_class, sizes, AmdahlLaw(0, 1), ResizeCost(int(given.get("pause", 0)) * S))
+    sizes = Sizes(int(least), begins, int(most or least), "powers" in given)
+    how = Malleability(sizes, AmdahlLaw(0, 1), int(given.get("pause", 0)) * S)
     run_time = int(given.get("work", 100)) * S // begins
     at = int(given.get("at", 0)) * S
     return KoalaJob(number, at, "test", run_time, begins, how, parts)

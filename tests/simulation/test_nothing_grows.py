@@ -15,9 +15,10 @@ from ramp.model.instant import MILLISECOND, MINUTE, SECOND, Instant
 from ramp.protocol import effects as fx
 from ramp.protocol.records import RequestConcluded
 from ramp.protocol.transition_tables import ParticipantState
+from simulation.market.actors import Crashed
 from simulation.market.faults.breakdowns import WatchedJournal, no_space
 from simulation.market.market_view import standing_payments
-from simulation.market.observing import Observer, ScriptedCrash
+from simulation.market.observing import Observer
 from simulation.market.virtual_notary import VirtualNotary
 from tests.simulation.long_market import PAUSE, TIMING, LongMarket
 
@@ -136,12 +137,12 @@ class CrashAt:
     def route(self, message: Message) -> tuple[int, ...] | None:
         return None
 
-    def crash(self, name: str, effect: fx.Effect) -> ScriptedCrash | None:
+    def crash(self, name: str, effect: fx.Effect) -> Crashed | None:
         if isinstance(effect, self._kind):
             self._left -= 1
             if self._left == 0:
                 self.crashed.append(name)
-                return ScriptedCrash(10 * SECOND)
+                return Crashed(10 * SECOND)
         return None
 
 

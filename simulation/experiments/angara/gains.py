@@ -27,7 +27,6 @@ MEASURE_COLUMNS: Final[Columns] = {
     "standard_deviation": Column("as `measure` says", "over the seeds"),
     "seeds": Column("", "how many seeds the mean is over"),
     "utilisation_percent": Column("%", "mean utilisation"),
-    "wait_percent": Column("%", "change of the mean relative wait over everything"),
     **{
         f"{name}{suffix}": Column(unit, meaning + words)
         for name, unit, meaning in (
@@ -115,27 +114,6 @@ def gain(rows: Rows, one: str, other: str) -> dict[str, float]:
         result[name] = round(found.mean, 3)
         result[f"{name}_ci"] = round(found.half_width, 3)
     return result
-
-
-def readings_table(rows: Rows, readings: Rows, belongs_to: Mapping[str, str]) -> Rows:
-    """What each other reading changes, against its method at the same seed, over all systems and windows."""
-    table = []
-    for (label,), group in grouped(readings, "method").items():
-        method = belongs_to[label]
-        seeds = {row["seed"] for row in group}
-        ours = gain([*group, *(row for row in rows if row["method"] == method and row["seed"] in seeds)], label, method)
-        table.append(
-            {
-                "reading": label,
-                "method": method,
-                "utilisation_points": ours["utilisation_points"],
-                "utilisation_relative_percent": ours["utilisation_relative_percent"],
-                "wait_percent": ours["wait_of_means_percent"],
-                "utilisation_percent": round(100 * fmean(row["utilisation"] for row in group), 2),
-                "refused": sum(row["refused"] for row in group),
-            }
-        )
-    return table
 
 
 def comparisons(rows: Rows) -> list[Comparison]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from simulation.experiments.angara.runs import BASE_NO_WRAP, BASE_RING, FIND_SYSTEMS, METHODS, MSS
 from simulation.experiments.figures import Axis, Curves, Figure
 from simulation.experiments.result import Row, Rows, grouped
-from simulation.plots.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
+from simulation.plots.style import BLUE, GREY, ORANGE, SKY, VERMILION
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
     from simulation.experiments.study import Found
 
-_COLOURS: Final = (GREY, ORANGE, VERMILION, SKY, BLUE, PURPLE, GREEN, "#333333")
-_ORDER: Final = [method.label for method in METHODS]
+_COLOURS: Final = {
+    method.label: colour for method, colour in zip(METHODS, (GREY, ORANGE, VERMILION, SKY, BLUE), strict=True)
+}
 _BARS: Final = {
     BASE_NO_WRAP.label: ("base (no wrap, smallest volume)", GREY),
     FIND_SYSTEMS.label: ("Find_Systems", SKY),
@@ -101,9 +102,7 @@ def _bars(drawing: Drawing, rows: Rows, label: str, most: float | None) -> Itera
 
 
 def _style(line: tuple[Any, ...], _: int) -> Mapping[str, Any]:
-    number = _ORDER.index(line[0])
-    style = "--" if number >= len(_COLOURS) else "-"
-    return {"color": _COLOURS[number % len(_COLOURS)], "linestyle": style, "marker": "o", "label": line[0]}
+    return {"color": _COLOURS[line[0]], "marker": "o", "label": line[0]}
 
 
 def _windows(axes: Axes, _: Found, __: tuple[Any, ...], rows: Rows) -> None:

@@ -8,13 +8,13 @@ paper: as printed, with boxes that may run over the seam of a ring (it comes out
 with the smallest volume first, which invents no table (about 70 % of the gap that the study reports); and with an
 assumed handicap, `base-ring`, which was chosen, together with the load, because it gives that gap. What does not depend
 on such choices: phi adds about half a per cent; waits fall where utilisation rises; utilisation grows with the window.
-Other readings are in `readings.csv`.
+Other readings are in `examples/studies/angara_readings.py`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from simulation.experiments.angara.gains import (
@@ -24,28 +24,23 @@ from simulation.experiments.angara.gains import (
     differences,
     mean_table,
     means_by_seed,
-    readings_table,
 )
 from simulation.experiments.angara.pictures import FIGURES
 from simulation.experiments.angara.runs import (
-    BASES,
     FIND_SYSTEMS,
-    LOADS,
     METHODS,
     MICROSECONDS,
     MSS,
-    READINGS,
     SYSTEMS,
     Setting,
     System,
-    Variant,
     recipe_of,
     run_setting,
     workload_of,
 )
 from simulation.experiments.result import Column
 from simulation.experiments.study import Found, Rows, Run, Shown, Study, rows_of
-from simulation.workload.generators.angara_workload import Sizes, duration_s
+from simulation.workload.generators.angara_workload import duration_s
 
 LOAD: Final = 0.65
 WINDOWS: Final = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -79,24 +74,16 @@ def extent(run: Run) -> tuple[Sequence[System], Sequence[int], range]:
 
 
 def cases(run: Run) -> Mapping[str, Sequence[Setting]]:
-    """All methods; the compared ones at other loads; and the readings with one seed, on the very same jobs."""
+    """All methods on the very same jobs."""
     systems, windows, seeds = extent(run)
-
-    def every(variants: Iterable[Variant], loads: Sequence[float], seeds: Iterable[int]) -> list[Setting]:
-        return [
-            Setting(system, variant, window, load, seed)
-            for system in systems
-            for seed in seeds
-            for variant in variants
-            for load in loads
-            for window in windows
-        ]
-
-    return {
-        "main": every(METHODS, (LOAD,), seeds),
-        "loads": every((*BASES, FIND_SYSTEMS, MSS), run.either(LOADS, ()), seeds),
-        "readings": every(READINGS, (LOAD,), seeds[:1]),
-    }
+    settings = [
+        Setting(system, variant, window, LOAD, seed)
+        for system in systems
+        for seed in seeds
+        for variant in METHODS
+        for window in windows
+    ]
+    return {"main": settings}
 
 
 def _sizes(found: Found) -> Rows:
@@ -104,13 +91,13 @@ def _sizes(found: Found) -> Rows:
     rows = []
     seen = set()
     for system in systems:
-        if (system.nodes, system.sizes) in seen:
+        if (system.nodes, system.desmos) in seen:
             continue
-        seen.add((system.nodes, system.sizes))
+        seen.add((system.nodes, system.desmos))
         recipe = recipe_of(Setting(system, FIND_SYSTEMS, 1, LOAD, seed))
         jobs = workload_of(recipe, seed)
         drawn = Counter(jobs.size.tolist())
-        panel = f"{system.nodes} nodes" + (", Desmos" if system.sizes is Sizes.DESMOS else "")
+        panel = f"{system.nodes} nodes" + (", Desmos" if system.desmos else "")
         rows += [
             {"panel": panel, "size": size, "share": round(share, 6), "share_drawn": round(drawn[size] / len(jobs), 6)}
             for size, share in recipe.shares.items()
@@ -131,12 +118,6 @@ def _durations(found: Found) -> Rows:
         }
         for percentile in range(101)
     ]
-
-
-def _readings(found: Found) -> Rows:
-    by_allocator = {method.allocator: method.label for method in METHODS if not method.options}
-    like = {variant.label: by_allocator[variant.allocator] for variant in READINGS}
-    return readings_table(found.answers["main"], found.answers["readings"], like)
 
 
 def _averages(found: Found) -> Rows:
@@ -186,14 +167,13 @@ EXPERIMENTS: Final = (
         order=lambda setting: -setting.system.nodes,
         together=lambda setting: (setting.system, setting.variant, setting.load, setting.seed),
         tables={
-            "runs": rows_of("main", "loads", "readings"),
+            "runs": rows_of("main"),
             "figure3": _sizes,
             "figure4": _durations,
             "figure5": lambda found: mean_table(found.answers["main"], MEASURES[:1], "method", "window"),
             "figure6": lambda found: mean_table(found.answers["main"], MEASURES[1:], "method", "window"),
             "systems": lambda found: mean_table(found.answers["main"], MEASURES, "system", "method", "window"),
-            "differences": lambda found: differences([*found.answers["main"], *found.answers["loads"]], MSS.label),
-            "readings": _readings,
+            "differences": lambda found: differences(found.answers["main"], MSS.label),
             "averages": _averages,
         },
         columns={
@@ -202,7 +182,6 @@ EXPERIMENTS: Final = (
             "nodes": Column("nodes", "of the torus"),
             "method": Column("", "allocator and how it is read"),
             "against": Column("", "the method that it is compared with"),
-            "reading": Column("", "what is read otherwise"),
             "window": Column("jobs", "window of first-fit"),
             "load": Column("work / capacity", "node-time requested / (nodes x horizon)"),
             "runs.csv/utilisation": Column("share", "nodes asked for x run time / (nodes x time to the last end)"),
@@ -227,11 +206,6 @@ EXPERIMENTS: Final = (
                 "averages",
                 "method utilisation_percent relative_wait held_above_requested_percent",
                 f"Means over everything at load {LOAD}; differences are relative unless they say points",
-            ),
-            Shown(
-                "readings",
-                "reading utilisation_points wait_percent",
-                "Other readings of what the study leaves open (one seed), against the method they belong to",
             ),
         ),
         findings={"differences": lambda found: found["differences"]},

@@ -10,11 +10,9 @@ from typing import Any, Final
 from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.koala.clusters import Cluster
 from simulation.koala.jobs import Fate
-from simulation.koala.runner import Latencies
 from simulation.koala.scheduler import Koala, KoalaOptions, Outcome
 from simulation.koala.workloads import RECIPES, WorkloadRecipe, make_jobs
 from simulation.machine_files import load_multicluster
-from simulation.malleable.malleability import ResizeCost
 
 APPROACHES: Final = {
     "Wm": "PRA",
@@ -55,11 +53,6 @@ class Setting:
     fills: bool = False
     drawn: bool = False
 
-    @property
-    def combination(self) -> str:
-        """As the paper's legends name it."""
-        return f"{self.policy}/{self.workload}"
-
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
@@ -97,16 +90,15 @@ def run_setting(setting: Setting) -> RunResult:
     """Run one simulation."""
     recipe = RECIPES[setting.workload]
     recipe = WorkloadRecipe(recipe.name, recipe.inter_arrival_s, recipe.malleable_share, setting.exponential)
-    cost = ResizeCost(round(setting.suspension_s * MICROSECONDS_PER_SECOND))
+    suspension = round(setting.suspension_s * MICROSECONDS_PER_SECOND)
     options = KoalaOptions(
         APPROACHES[setting.workload],
         setting.policy,
         poll_interval=round(setting.poll_s * MICROSECONDS_PER_SECOND),
         fills=setting.fills,
-        latencies=Latencies(),
     )
     clusters = clusters_of(setting.capacity, of_cpus=setting.of_cpus)
-    outcome = Koala(clusters, make_jobs(recipe, setting.seed, cost=cost), options).run()
+    outcome = Koala(clusters, make_jobs(recipe, setting.seed, suspension=suspension), options).run()
     return _measured(setting, outcome)
 
 

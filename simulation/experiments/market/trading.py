@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -50,7 +49,7 @@ class Tally:
 
     Attributes:
         requests: how many requests all plans have together.
-        on_progress: told how many of them have ended; called from several threads.
+        on_progress: told how many of them have ended.
         results: of the plans that are done, by number.
     """
 
@@ -58,7 +57,6 @@ class Tally:
     on_progress: Progress | None = None
     results: dict[int, MarketResult] = field(default_factory=dict)
     _ended: int = 0
-    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def begun(self) -> None:
         """Nothing is done yet."""
@@ -66,9 +64,8 @@ class Tally:
 
     def request_ended(self) -> None:
         """One more request has ended."""
-        with self._lock:
-            self._ended += 1
-            self._tell()
+        self._ended += 1
+        self._tell()
 
     def _tell(self) -> None:
         if self.on_progress is not None:
@@ -198,25 +195,14 @@ def trade(plan: MarketPlan, market: RunningMarket, late: Duration, mark: str, ta
         TransportError: if a request cannot be followed to its end.
     """
     opening = market.opening + late
-    answers: dict[str, _Answer | Exception] = {}
     by_user: dict[str, list[tuple[Submission, str]]] = {}
     for each in plan.submissions:
         by_user.setdefault(each.user, []).append((each, write_request(each.request(opening))))
     before, machine_before = _use(market.processes), _machine_cpu_s()
-    threads = [
-        threading.Thread(target=_submit_all, args=(requests, market.state, opening, mark, answers, tally), daemon=True)
-        for requests in by_user.values()
-    ]
     begun = time.perf_counter()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    answers = asyncio.run(_submit_all(by_user.values(), market.state, opening, mark, tally))
     wall_s = (SystemClock().now() - opening) / SECOND
     after, machine_s = _use(market.processes), _machine_cpu_s() - machine_before
-    for label, answer in answers.items():
-        if isinstance(answer, Exception):
-            raise TransportError(f"{label} could not be followed to its end: {answer}") from answer
     use = [
         ProcessUse(name, round(after[name].cpu_s - before[name].cpu_s, 3), after[name].memory_mb)
         for name in market.processes
@@ -225,26 +211,26 @@ def trade(plan: MarketPlan, market: RunningMarket, late: Duration, mark: str, ta
     results = tuple(_result(each, answers[each.label], market.domains) for each in plan.submissions)
     cpu_s = sum(each.cpu_s for each in use)
     foreign = max(0.0, machine_s - cpu_s) / (time.perf_counter() - begun)
-    return MarketResult(plan, results, 0, cpu_s, wall_s, market.launch_s, late / SECOND, tuple(use), round(foreign, 2))
+    return MarketResult(plan, results, 0, cpu_s, wall_s, market.launch_s, tuple(use), round(foreign, 2))
 
 
-def _submit_all(
-    requests: Iterable[tuple[Submission, str]],
-    state: StateFolder,
-    opening: Instant,
-    mark: str,
-    answers: dict[str, _Answer | Exception],
-    tally: Tally,
-) -> None:
-    """Submit one user's requests, each at its time but never before the last one's end; runs in a thread of its own."""
-    for submission, document in requests:
-        try:
-            answers[submission.label] = asyncio.run(
-                _submit(submission, state, opening, f"{mark}-{submission.label}", document)
-            )
-        except Exception as error:  # told by the thread that waits for this one
-            answers[submission.label] = error
-        tally.request_ended()
+async def _submit_all(
+    users: Iterable[Iterable[tuple[Submission, str]]], state: StateFolder, opening: Instant, mark: str, tally: Tally
+) -> dict[str, _Answer]:
+    """Submit the requests of several users; each of one user's at its time, but never before the last one's end."""
+    answers: dict[str, _Answer] = {}
+
+    async def submit_in_turn(requests: Iterable[tuple[Submission, str]]) -> None:
+        for submission, document in requests:
+            label = submission.label
+            try:
+                answers[label] = await _submit(submission, state, opening, f"{mark}-{label}", document)
+            except Exception as error:
+                raise TransportError(f"{label} could not be followed to its end: {error}") from error
+            tally.request_ended()
+
+    await asyncio.gather(*map(submit_in_turn, users))
+    return answers
 
 
 async def _submit(
@@ -262,8 +248,7 @@ async def _submit(
     return _Answer(event, rounds)
 
 
-def _result(submission: Submission, answer: _Answer | Exception, domains: Sequence[str]) -> AuctionResult:
-    assert isinstance(answer, _Answer)
+def _result(submission: Submission, answer: _Answer, domains: Sequence[str]) -> AuctionResult:
     answered = tuple(
         tuple((name.partition("@")[0], duration) for name, duration in event.answered) for event in answer.rounds
     )

@@ -222,7 +222,6 @@ class MarketResult:
         cpu_s: CPU time used from the opening on, by all processes together.
         wall_s: wall time from the opening to the end of the last request.
         launch_s: wall time until everybody was ready.
-        late_s: how much later than planned the market opened, so how much older its machines were.
         processes: CPU time and memory by process.
         foreign_cores: cores that others on this machine kept busy meanwhile; 0 in virtual time.
     """
@@ -233,7 +232,6 @@ class MarketResult:
     cpu_s: float
     wall_s: float
     launch_s: float
-    late_s: float = 0.0
     processes: tuple[ProcessUse, ...] = ()
     foreign_cores: float = 0.0
 

@@ -20,8 +20,8 @@ from ramp.model.contents import CallForProposals, Proposal
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.protocol.effects import Effect
 from simulation.experiments.trials.plan import Links, MarketPlan
-from simulation.market.actors import BANK, DIRECTORY
-from simulation.market.observing import ScriptedCrash, is_heartbeat
+from simulation.market.actors import BANK, DIRECTORY, Crashed
+from simulation.market.observing import is_heartbeat
 from simulation.market.random_streams import stream
 from simulation.market.world import World
 
@@ -93,7 +93,7 @@ class Stations:
         """Seconds that each station has worked."""
         return {name: busy / SECOND for name, busy in sorted(self._busy.items())}
 
-    def crash(self, name: str, effect: Effect) -> ScriptedCrash | None:
+    def crash(self, name: str, effect: Effect) -> Crashed | None:
         """No party crashes."""
         return None
 

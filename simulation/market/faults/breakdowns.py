@@ -97,7 +97,6 @@ class Breakdowns:
         self._start = start
         self._healed_at = healed_at
         self._struck: dict[Aim, int] = {}
-        self.failed_writes = 0
 
     def struck(self, effect: fx.Effect, *, writing: bool) -> Aim | None:
         """Return the aim that strikes an effect about to be carried out; `writing`: whether the write itself asks."""
@@ -120,7 +119,6 @@ class Breakdowns:
         full = any(disk.name == name and disk.since <= passed < disk.until for disk in self._disks)
         if not full and self.struck(effect, writing=True) is None:
             return False
-        self.failed_writes += 1
         if full or self._random.random() < 0.7:
             raise no_space(name)
         return True

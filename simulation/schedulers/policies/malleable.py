@@ -151,11 +151,7 @@ def _is_clear(job: RunningJob, site: Site) -> bool:
 
 
 def _resizable(site: Site) -> list[RunningJob]:
-    return [
-        running
-        for running in site.running.values()
-        if running.job.malleability is not None and running.job.malleability.job_class.changes_while_running
-    ]
+    return [running for running in site.running.values() if running.job.malleability is not None]
 
 
 def _share_of_preferred(running: RunningJob) -> tuple[float, int]:
@@ -203,7 +199,7 @@ def _ways_to_grow(running: RunningJob, machine: Machine) -> Iterator[JobRequest]
     for side in sides:  # a plane across the longest side has the fewest units
         plane = prod(placement.shape) // placement.shape[side]
         size = prod(placement.shape) + plane
-        if plane > machine.free or not malleability.may_become(size):
+        if plane > machine.free or size not in malleability.sizes:
             continue
         shape = tuple(extent + (number == side) for number, extent in enumerate(placement.shape))
         if job.request.shape is None:

@@ -10,7 +10,6 @@ shares of the Desmos sizes are an assumption, and the number of jobs follows fro
 
 from __future__ import annotations
 
-import enum
 import math
 import random
 from bisect import bisect_left
@@ -44,25 +43,6 @@ DESMOS_SHARES: Final[Mapping[int, float]] = {1: 40, 2: 15, 3: 3, 4: 17, 6: 3, 8:
 """Assumed shares in per cent of the sizes seen on Desmos."""
 
 
-class Sizes(enum.StrEnum):
-    """Where the sizes come from."""
-
-    SMOOTH = "smooth"
-    """Mostly powers of two, falling with the size."""
-    POWERS = "powers"
-    """Powers of two alone, falling alike."""
-    DESMOS = "desmos"
-    """As seen on Desmos, a machine of 32 nodes."""
-
-
-class DurationUnit(enum.StrEnum):
-    """To what durations are rounded up."""
-
-    EXACT = "exact"
-    """Not at all (microseconds)."""
-    MINUTES = "minutes"
-
-
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """All that decides a workload but the seed.
@@ -70,31 +50,28 @@ class Recipe:
     Attributes:
         nodes: of the machine.
         load: node-time requested / (nodes x horizon); decides the number of jobs.
-        sizes: their distribution.
-        duration_unit: of the durations.
+        desmos: sizes are as seen on Desmos, a machine of 32 nodes; else mostly powers of two, falling with the size.
     """
 
     nodes: int
     load: float
-    sizes: Sizes = Sizes.SMOOTH
-    duration_unit: DurationUnit = DurationUnit.EXACT
+    desmos: bool = False
 
     @property
     def horizon_s(self) -> int:
         """Seconds over which jobs arrive."""
-        return HORIZON_DESMOS_S if self.sizes is Sizes.DESMOS else HORIZON_S
+        return HORIZON_DESMOS_S if self.desmos else HORIZON_S
 
     @property
     def shares(self) -> dict[int, float]:
         """Probability of each size."""
-        if self.sizes is Sizes.DESMOS:
+        if self.desmos:
             weights = {size: share for size, share in DESMOS_SHARES.items() if size <= self.nodes}
         else:
-            powers_only = self.sizes is Sizes.POWERS
             weights = {
-                size: (POWER_OF_TWO_WEIGHT if _is_power_of_two(size) else 1.0) / math.sqrt(size)
+                size: (1.0 if size & (size - 1) else POWER_OF_TWO_WEIGHT) / math.sqrt(size)
                 for size in SMOOTH_SIZES
-                if size <= self.nodes and (_is_power_of_two(size) or not powers_only)
+                if size <= self.nodes
             }
         total = sum(weights.values())
         return {size: weight / total for size, weight in weights.items()}
@@ -165,15 +142,5 @@ def make_workload(recipe: Recipe, seed: int) -> Workload:
     bounds = list(accumulate(recipe.shares.values()))
     bounds[-1] = 1.0  # the sum of shares may fall short of 1 by a rounding error
     size = [values[bisect_left(bounds, sizes.random())] for _ in range(count)]
-    run_time = [_ticks(duration_s(100 * durations.random()), recipe.duration_unit) for _ in range(count)]
+    run_time = [round(duration_s(100 * durations.random()) * MICROSECONDS_PER_SECOND) for _ in range(count)]
     return Workload(np.array(submit_time, np.int64), np.array(run_time, np.int64), np.array(size, np.int64))
-
-
-def _ticks(seconds: float, unit: DurationUnit) -> int:
-    if unit is DurationUnit.MINUTES:
-        return math.ceil(seconds / 60) * 60 * MICROSECONDS_PER_SECOND
-    return round(seconds * MICROSECONDS_PER_SECOND)
-
-
-def _is_power_of_two(size: int) -> bool:
-    return size & (size - 1) == 0

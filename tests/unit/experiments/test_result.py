@@ -155,14 +155,14 @@ def test_the_page_has_every_picture_beside_its_rows(tmp_path: Path) -> None:
     run_into(experiment(), tmp_path, **OPTIONS)
     page = write_report(tmp_path, [experiment(), experiment("never-run")], {"broken": "no <logs>"})
     text = page.read_text()
-    beside, elsewhere = text.split("<img src='demo/one.png'")[1].split("</table>")[:2]
+    beside, elsewhere = text.split('<img src="demo/one.png"')[1].split("</table>")[:2]
     assert "below | one" in beside
     assert "50.0 %" in beside
     assert "agrees (quick)" in beside
     assert "&lt;elsewhere&gt;" in elsewhere
     assert "too few &amp; too small" in elsewhere
     assert "DIFFERS (quick)" in elsewhere
-    assert "broken was not run: no &lt;logs&gt;" in text
+    assert "<strong>broken was not run:</strong> no &lt;logs&gt;" in text
     assert "never-run" not in text
     told = (tmp_path / "report.md").read_text()
     assert "![one.png](demo/one.png)" in told

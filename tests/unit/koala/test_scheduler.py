@@ -18,8 +18,8 @@ from simulation.koala.runner import Latencies
 from simulation.koala.scheduler import APPROACHES, PLACEMENT_POLICIES, SIZE_POLICIES, Koala, KoalaOptions
 from simulation.koala.workloads import RECIPES, make_jobs
 from simulation.machine_files import load_machine, load_multicluster
-from simulation.malleable.malleability import Malleability, ResizeCost
-from simulation.malleable.sizes import Allowed, JobClass, Sizes
+from simulation.malleable.malleability import Malleability
+from simulation.malleable.sizes import Sizes
 from simulation.malleable.speedup import AmdahlLaw
 from tests.unit.koala.invariants import check
 
@@ -30,11 +30,9 @@ IDEAL = AmdahlLaw(0, 1)
 
 def job(number: int, at_s: int, work_s: int, sizes: Sizes, **further) -> KoalaJob:
     """A job of so many processor-seconds with ideal speed-up that begins with its minimum."""
-    job_class = JobClass.RIGID if sizes.minimum == sizes.maximum else JobClass.MALLEABLE
     parts = further.pop("components", (Component(sizes.minimum),))
     least = sum(part.processors for part in parts)
-    cost = further.pop("cost", ResizeCost())
-    how = Malleability(job_class, sizes, IDEAL, cost)
+    how = Malleability(sizes, IDEAL, further.pop("suspension", 0))
     return KoalaJob(number, at_s * S, "test", work_s * S // least, least, how, parts, **further)
 
 
@@ -101,7 +99,7 @@ def test_later_jobs_may_pass_and_tries_are_counted() -> None:
 
 def test_ft_takes_powers_of_two_and_may_give_back_more_than_it_is_asked_for() -> None:
     """10 idle: from 2 to 8, not 10; asked for 1 of 8 it gives 4."""
-    ft = Sizes(2, 2, 32, Allowed.POWERS_OF_TWO)
+    ft = Sizes(2, 2, 32, powers_of_two=True)
     _, outcome = run(job(1, 0, 100, ft), job(2, 1, 3, Sizes(3, 3, 3)))
     assert history(outcome, 1)[:3] == [(0, 2), (0, 8), (1, 4)]
     assert [(sent.processors, sent.accepted) for sent in outcome.sent[:2]] == [(8, 6), (-1, 4)]
@@ -109,9 +107,9 @@ def test_ft_takes_powers_of_two_and_may_give_back_more_than_it_is_asked_for() ->
 
 def test_an_application_goes_on_before_what_it_gives_is_released() -> None:
     """Section 5.1: growing costs stubs' time without and suspension with a standstill; shrinking resumes first."""
-    cost = ResizeCost(suspension=3 * S)
+    suspension = 3 * S
     latencies = Latencies(stub=5 * S, release=4 * S)
-    jobs = (job(1, 0, 1000, Sizes(2, 2, 10), cost=cost), job(2, 20, 3, Sizes(3, 3, 3)))
+    jobs = (job(1, 0, 1000, Sizes(2, 2, 10), suspension=suspension), job(2, 20, 3, Sizes(3, 3, 3)))
     _, outcome = run(*jobs, latencies=latencies)
     # offered at 0, stubs held at 5, taken in at 8; asked at 20, given up at 23, released at 27
     assert history(outcome, 1)[:3] == [(0, 2), (8, 10), (23, 7)]
@@ -121,9 +119,9 @@ def test_an_application_goes_on_before_what_it_gives_is_released() -> None:
 @pytest.mark.parametrize(("second", "started"), [(3, 20), (7, 20), (21, 21), (25, 25)])
 def test_a_crash_in_mid_change_loses_no_processor(second: int, started: int) -> None:
     """While stubs come, while it takes them in, while it gives up, while they are released: all 10 are there again."""
-    cost = ResizeCost(suspension=3 * S)
+    suspension = 3 * S
     latencies = Latencies(stub=5 * S, release=4 * S)
-    jobs = (job(1, 0, 1000, Sizes(2, 2, 10), cost=cost), job(2, 20, 10, Sizes(10, 10, 10)))
+    jobs = (job(1, 0, 1000, Sizes(2, 2, 10), suspension=suspension), job(2, 20, 10, Sizes(10, 10, 10)))
     _, outcome = run(*jobs, latencies=latencies, crashes=[(second * S, 1)])
     assert outcome.records[0].fate is Fate.CRASHED
     assert outcome.records[1].fate is Fate.COMPLETED
@@ -175,7 +173,7 @@ def test_a_co_allocated_malleable_job_grows_in_each_of_its_clusters() -> None:
 
 def test_ft_that_begins_with_what_is_there_gives_back_what_it_cannot_use() -> None:
     """FCM gives parts of 5 and 2; it runs on 4."""
-    ft = Sizes(2, 7, 32, Allowed.POWERS_OF_TWO)
+    ft = Sizes(2, 7, 32, powers_of_two=True)
     one = job(1, 0, 70, ft, components=(Component(7),))
     _, outcome = run(one, clusters=[Cluster("a", 5), Cluster("b", 2)], placement="FCM", sizes="none")
     assert [size for _, size in history(outcome, 1)] == [7, 4]
@@ -188,10 +186,10 @@ def test_stealing_shrinks_for_all_who_wait_and_gives_out_what_is_released_as_it_
     once, 3 of each; the job that gives up first leaves 3, which are enough for the job of 2 only, so it starts on what
     was asked for the first one.
     """
-    quick, slow = ResizeCost(suspension=1 * S), ResizeCost(suspension=4 * S)
+    quick, slow = 1 * S, 4 * S
     jobs = (
-        job(1, 0, 1000, Sizes(2, 2, 5), cost=quick),
-        job(2, 0, 1000, Sizes(2, 2, 5), cost=slow),
+        job(1, 0, 1000, Sizes(2, 2, 5), suspension=quick),
+        job(2, 0, 1000, Sizes(2, 2, 5), suspension=slow),
         job(3, 10, 40, Sizes(4, 4, 4)),
         job(4, 10, 20, Sizes(2, 2, 2)),
     )
@@ -234,12 +232,14 @@ def test_any_history(policy: str, seed: int) -> None:
             (
                 Sizes(least, least, least),
                 Sizes(least, least, 20),
-                Sizes(least, least, 16, Allowed.POWERS_OF_TWO),
+                Sizes(least, least, 16, powers_of_two=True),
             )
         )
         parts = (Component(least),) if least == 1 or draw.random() < 0.7 else (Component(least // 2),) * 2
-        cost = ResizeCost(draw.choice((0, 7 * S)), draw.choice((0, S // 10)))
-        jobs.append(job(number, draw.randint(0, 200), draw.randint(1, 400), sizes, components=parts, cost=cost))
+        suspension = draw.choice((0, 7 * S))
+        jobs.append(
+            job(number, draw.randint(0, 200), draw.randint(1, 400), sizes, components=parts, suspension=suspension)
+        )
     jobs.sort(key=lambda one: one.submit_time)
     koala, outcome = run(
         *jobs,

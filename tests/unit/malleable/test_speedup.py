@@ -5,8 +5,8 @@ import itertools
 import pytest
 
 from ramp.errors import WorkloadError
-from simulation.malleable.malleability import Malleability, ResizeCost
-from simulation.malleable.sizes import Allowed, JobClass, Sizes
+from simulation.malleable.malleability import Malleability
+from simulation.malleable.sizes import Sizes
 from simulation.malleable.speedup import GADGET_2, NAS_FT, AmdahlLaw, DowneyLaw, TableLaw, amdahl_through
 
 
@@ -80,27 +80,22 @@ def test_a_table_that_is_none_is_refused(points: tuple) -> None:
     "sizes",
     [
         Sizes(2, 2, 46),
-        Sizes(2, 2, 32, Allowed.POWERS_OF_TWO),
-        Sizes(3, 6, 30, Allowed.MULTIPLES, 4),
-        Sizes(5, 9, 40, Allowed.POWERS_OF_TWO),
+        Sizes(2, 2, 32, powers_of_two=True),
+        Sizes(5, 9, 40, powers_of_two=True),
         Sizes(7, 7, 7),
     ],
 )
 def test_the_largest_allowed_size_of_an_offer(sizes: Sizes) -> None:
     """Against a list of all sizes."""
     powers = {1 << exponent for exponent in range(10)}
-    allowed = [
-        size
-        for size in range(sizes.minimum, sizes.maximum + 1)
-        if (sizes.allowed is not Allowed.POWERS_OF_TWO or size in powers) and size % sizes.step == 0
-    ]
+    allowed = [size for size in range(sizes.minimum, sizes.maximum + 1) if not sizes.powers_of_two or size in powers]
     for offered in range(60):
         assert sizes.most_of(offered) == max((size for size in allowed if size <= offered), default=None)
         assert (offered in sizes) == (offered in allowed)
     assert sizes.least == allowed[0]
 
 
-@pytest.mark.parametrize("wrong", [(0, 1, 2), (3, 2, 4), (2, 5, 4), (5, 6, 7, Allowed.POWERS_OF_TWO)])
+@pytest.mark.parametrize("wrong", [(0, 1, 2), (3, 2, 4), (2, 5, 4), (5, 6, 7, True)])
 def test_sizes_that_are_none_are_refused(wrong: tuple) -> None:
     """In order, from 1, and at least one that is allowed."""
     with pytest.raises(WorkloadError):
@@ -109,20 +104,11 @@ def test_sizes_that_are_none_are_refused(wrong: tuple) -> None:
 
 def test_the_rest_of_the_work_at_another_size() -> None:
     """Half of GADGET-2's ten minutes on 2 machines are two on 46."""
-    job = Malleability(JobClass.MALLEABLE, Sizes(2, 2, 46), GADGET_2)
+    job = Malleability(Sizes(2, 2, 46), GADGET_2)
     assert job.time_at(300_000_000, 2, 46) == pytest.approx(120_000_000, abs=1)
     assert job.time_at(7, 5, 5) == 7
 
 
-def test_what_a_change_costs() -> None:
-    """Nothing unless it is stated; nothing where the size stays."""
-    assert ResizeCost().pause(2, 64) == 0
-    assert ResizeCost(5, 2).pause(2, 64) == ResizeCost(5, 2).pause(64, 2) == 133
-    assert ResizeCost(5, 2).pause(8, 8) == 0
-
-
-def test_only_those_change_that_may() -> None:
-    """A moldable job has chosen for good."""
-    sizes = Sizes(2, 2, 32, Allowed.POWERS_OF_TWO)
-    assert [Malleability(each, sizes, NAS_FT).may_become(8) for each in JobClass] == [False, False, True, True]
-    assert not Malleability(JobClass.MALLEABLE, sizes, NAS_FT).may_become(9)
+def test_no_job_gains_time_by_a_change_of_size() -> None:
+    with pytest.raises(WorkloadError, match="expected at least 0"):
+        Malleability(Sizes(2, 2, 46), GADGET_2, -1)

@@ -24,10 +24,10 @@ from ramp.protocol.resource.seller import PriceRange
 from simulation.market.actors import COMPOSITION, KEEPER
 from simulation.market.simulated_access import ANSWER_LIMIT, REGISTRATION, SimulatedAccess
 from simulation.market.specs import ResourceSpec, UserSpec
-from simulation.market.virtual_launcher import JobFate, VirtualLauncher
 from simulation.market.wire import Wire
 from simulation.market.world import START, World
 from simulation.resource.steady import SteadyMachine
+from tests.swarm.virtual_launcher import JobFate, VirtualLauncher
 from tests.unit.market.conftest import wanted
 
 TEXTS = (

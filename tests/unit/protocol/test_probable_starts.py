@@ -20,11 +20,11 @@ from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.seller import PriceRange
 from simulation.market.specs import ResourceSpec, UserSpec
-from simulation.market.virtual_launcher import JobFate, VirtualLauncher
 from simulation.market.virtual_notary import VirtualNotary
 from simulation.market.world import START, World
 from simulation.resource.steady import SteadyMachine
 from simulation.swarm import new_checkers
+from tests.swarm.virtual_launcher import JobFate, VirtualLauncher
 from tests.unit.protocol.conftest import contents
 
 LATEST = START + HOUR

@@ -10,7 +10,7 @@ from ramp.plugins.interface import PluginSettings
 from simulation.machine_files import load_machine
 from simulation.machines.interface import GridMachine, JobRequest, has_places
 from simulation.malleable.malleability import Malleability
-from simulation.malleable.sizes import JobClass, Sizes
+from simulation.malleable.sizes import Sizes
 from simulation.malleable.speedup import AmdahlLaw
 from simulation.resource.background import Submission
 from simulation.resource.live_machine import LiveMachine
@@ -32,7 +32,7 @@ def _submissions(draw: Random, capacity: int) -> Iterator[Submission]:
         size = min(1 << draw.randrange(5), capacity // 2)
         run = draw.randrange(10, 120) * MINUTE
         sizes = Sizes(-(-size // 4), size, min(4 * size, capacity))
-        malleability = Malleability(JobClass.MALLEABLE, sizes, AmdahlLaw(draw.random() / 4, size))
+        malleability = Malleability(sizes, AmdahlLaw(draw.random() / 4, size))
         asked = run * draw.randrange(10, 16) // 10
         job = Job(number, number * 15 * MINUTE, run, asked, JobRequest(number, size), malleability)
         yield Submission(job, 1)
@@ -97,7 +97,7 @@ def test_what_a_job_has_grown_is_sold_at_once_and_the_job_runs_on_at_the_size_th
     """Four of 32 nodes are preferred, and all of them grown into."""
     machine = load_machine("angara-4x4x2")
     assert has_places(machine)
-    malleability = Malleability(JobClass.MALLEABLE, Sizes(1, 4, 32), AmdahlLaw(0, 4))
+    malleability = Malleability(Sizes(1, 4, 32), AmdahlLaw(0, 4))
     job = Job(1, 0, 5 * HOUR, 5 * HOUR, JobRequest(1, 4), malleability)
     live = LiveMachine(machine, [Submission(job, 1)], scheduler=make_scheduler("malleable"))
     live.advance(MINUTE)
@@ -150,4 +150,4 @@ def test_a_share_of_the_jobs_of_the_plugin_is_malleable_and_the_rest_of_its_work
     assert not any(each.malleability for each in all_jobs[0])
     malleable = [each.malleability for each in all_jobs[1] if each.malleability is not None]
     assert 0 < len(malleable) < len(all_jobs[1])
-    assert {each.cost.suspension for each in malleable} == {MINUTE}
+    assert {each.suspension for each in malleable} == {MINUTE}

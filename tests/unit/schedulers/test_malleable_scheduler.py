@@ -6,7 +6,7 @@ from simulation.machine_files import load_machine
 from simulation.machines.flat import FlatMachine
 from simulation.machines.interface import JobRequest, Machine
 from simulation.malleable.malleability import Malleability
-from simulation.malleable.sizes import JobClass, Sizes
+from simulation.malleable.sizes import Sizes
 from simulation.malleable.speedup import AmdahlLaw
 from simulation.queueing.queue_simulation import EndedJob, Overrun, QueueSimulation
 from simulation.schedulers.declaration import make_scheduler
@@ -28,7 +28,7 @@ def job(
 ) -> Job:
     malleability = None
     if sizes is not None:
-        malleability = Malleability(JobClass.MALLEABLE, Sizes(sizes[0], size, sizes[1]), IDEAL)
+        malleability = Malleability(Sizes(sizes[0], size, sizes[1]), IDEAL)
     request = JobRequest(number, size, shape)
     return Job(number, submitted_s * SECOND, run_s * SECOND, run_s * SECOND, request, malleability)
 

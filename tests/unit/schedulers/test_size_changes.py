@@ -10,8 +10,8 @@ from simulation.machine_files import load_machine
 from simulation.machines.flat import FlatMachine
 from simulation.machines.interface import JobRequest
 from simulation.machines.view import view_of_trace
-from simulation.malleable.malleability import FREE, Malleability, ResizeCost
-from simulation.malleable.sizes import JobClass, Sizes
+from simulation.malleable.malleability import Malleability
+from simulation.malleable.sizes import Sizes
 from simulation.malleable.speedup import AmdahlLaw
 from simulation.queueing.job_table import JobTable
 from simulation.queueing.queue_simulation import EndedJob, EndReason, Overrun, QueueSimulation
@@ -28,8 +28,8 @@ IDEAL = AmdahlLaw(0, 1)
 SECOND = 1_000_000
 
 
-def malleable(law=IDEAL, cost: ResizeCost = FREE, job_class: JobClass = JobClass.MALLEABLE) -> Malleability:
-    return Malleability(job_class, Sizes(1, 2, 16), law, cost)
+def malleable(law=IDEAL, suspension: int = 0) -> Malleability:
+    return Malleability(Sizes(1, 2, 16), law, suspension)
 
 
 class Scripted(OrderedQueue):
@@ -79,8 +79,8 @@ def test_a_law_with_a_serial_part() -> None:
 
 
 def test_a_change_costs_its_pause_and_a_second_one_within_it_adds_its_own() -> None:
-    """Nothing is computed meanwhile: 100 on 2, at 50 to 4 (5 + 4 x 1), at 52 back to 2 (5 + 4 x 1)."""
-    how = malleable(cost=ResizeCost(5, 1))
+    """Nothing is computed meanwhile: 100 on 2, at 50 to 4 (9), at 52 back to 2 (9)."""
+    how = malleable(suspension=9)
     assert run(Scripted((50, 1, 4)), job(1, 100, 2, how))[0].end_time == 50 + 9 + 25
     assert run(Scripted((50, 1, 4), (52, 1, 2)), job(1, 100, 2, how))[0].end_time == 50 + 9 + 9 + 50
 
@@ -113,7 +113,6 @@ def test_no_room_changes_nothing() -> None:
     [
         (None, 4, "is rigid"),
         (malleable(), 17, "may have 1 to 16"),
-        (malleable(job_class=JobClass.MOLDABLE), 4, "but it may have"),
     ],
 )
 def test_a_size_that_a_job_may_not_have_is_the_schedulers_fault(how, size: int, words: str) -> None:
@@ -180,7 +179,7 @@ def test_pictures_show_every_segment() -> None:
 
 def on_torus(tell: Callable[[EndedJob], None]):
     machine = load_machine("torus3d")
-    how = Malleability(JobClass.MALLEABLE, Sizes(4, 8, 32), IDEAL)
+    how = Malleability(Sizes(4, 8, 32), IDEAL)
     simulation = QueueSimulation(machine, Scripted((50 * SECOND, 1, 16)), on_end=tell)
     simulation.submit(Job(1, 0, 100 * SECOND, 100 * SECOND, JobRequest(1, 8, (2, 2, 2)), how))
     simulation.run()

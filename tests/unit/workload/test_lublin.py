@@ -7,7 +7,6 @@ import scipy  # its parts load when they are used
 from ramp.errors import WorkloadError
 from simulation.workload.generators.lublin import (
     DAY_S,
-    PUBLISHED,
     arrival_times,
     cycle_weights,
     gaps,
@@ -131,8 +130,3 @@ def test_the_seed_decides() -> None:
 def test_arguments_out_of_range(cores: int, duration: int, load: float) -> None:
     with pytest.raises(WorkloadError, match="at least 1 core, one day"):
         synthetic_log(cores, duration, 1, load=load)
-
-
-def test_published_parameters_are_the_default() -> None:
-    assert (PUBLISHED.serial, PUBLISHED.power_of_two) == (SERIAL, POWER_OF_TWO)
-    assert 7 - PUBLISHED.size_medium_below_high == U_MED
