@@ -230,13 +230,6 @@ class OverviewAsked(Command):
 
 
 @dataclass(frozen=True, slots=True)
-class MessageReceived:
-    """A message has arrived."""
-
-    message: Message
-
-
-@dataclass(frozen=True, slots=True)
 class SlotsQuoted:
     """The plug-in's answer to `QuoteSlots`, one entry a unit in the order asked."""
 
@@ -516,4 +509,4 @@ Answer = (
     | AuthorityAnswer
     | SlotResized
 )
-Event = Command | MessageReceived | Answer
+Event = Command | Message | Answer

@@ -154,7 +154,7 @@ class Host:
         if self._failure is not None:
             raise self._ended(self._failure)
         try:
-            effects = self.party.handle(ev.MessageReceived(message), now)
+            effects = self.party.handle(message, now)
         except RemoteProtocolError as error:
             if isinstance(message.content, NotUnderstood):
                 return

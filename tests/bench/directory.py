@@ -20,7 +20,7 @@ from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.seal import Role
 from ramp.model.slot import StaticTerms
 from ramp.protocol.directory.party import PAGE_NAMES_MAX, UNFIT_MAX, DirectoryParty
-from ramp.protocol.events import AuctionOptions, MessageReceived, RequestSubmitted
+from ramp.protocol.events import AuctionOptions, RequestSubmitted
 from ramp.protocol.progress import Progress, RequestEnded
 from ramp.protocol.timing import Timing
 from ramp.runtime.configuration.file import load_config
@@ -55,9 +55,7 @@ def run() -> list[tuple[str, float, str]]:
     party = DirectoryParty("directory", timing=timing)
     ours = _renewals(party, rounds)
     now = HEARTBEATS * timing.heartbeat
-    query = MessageReceived(
-        Message(Performative.QUERY_REF, "alice", "directory", "q", DirectoryQuery("q", RESOURCE_SERVICE))
-    )
+    query = Message(Performative.QUERY_REF, "alice", "directory", "q", DirectoryQuery("q", RESOURCE_SERVICE))
     started = perf_counter()
     for _ in range(LISTINGS):
         party.handle(query, now)
@@ -77,7 +75,7 @@ def run() -> list[tuple[str, float, str]]:
     ]
 
 
-def _heartbeats(beat: int, timing: Timing) -> tuple[Instant, list[MessageReceived]]:
+def _heartbeats(beat: int, timing: Timing) -> tuple[Instant, list[Message]]:
     """Everybody's heartbeat of one round, sealed."""
     now = beat * timing.heartbeat
     messages = []
@@ -85,11 +83,11 @@ def _heartbeats(beat: int, timing: Timing) -> tuple[Instant, list[MessageReceive
         name = f"resource{number:04}"
         content = Registration(RESOURCE_SERVICE, timing.lease, beat)
         message = Message(Performative.SUBSCRIBE, name, "directory", name, content)
-        messages.append(MessageReceived(VirtualNotary(name, Role.RESOURCE).seal(message, now)))
+        messages.append(VirtualNotary(name, Role.RESOURCE).seal(message, now))
     return now, messages
 
 
-def _renewals(party: DirectoryParty, rounds: list[tuple[Instant, list[MessageReceived]]]) -> float:
+def _renewals(party: DirectoryParty, rounds: list[tuple[Instant, list[Message]]]) -> float:
     """Renewals per second; the directory's clock looks after the leases as the host lets it."""
     started = perf_counter()
     for now, messages in rounds:
@@ -116,7 +114,7 @@ def _verified_renewals(timing: Timing) -> float:
     for message, encoded in sent:
         read, _ = wire.read(message, encoded, START)
         assert read is not None
-        party.handle(MessageReceived(read), START)
+        party.handle(read, START)
     return len(sent) / (perf_counter() - started)
 
 
@@ -142,12 +140,12 @@ def _filtered_listings(timing: Timing) -> list[tuple[str, float, str]]:
     for name, terms in machines.items():
         content = Registration(RESOURCE_SERVICE, 10 * MINUTE, 1, (terms,))
         message = Message(Performative.SUBSCRIBE, name, "directory", name, content)
-        party.handle(MessageReceived(VirtualNotary(name, Role.RESOURCE).seal(message, 0)), 0)
+        party.handle(VirtualNotary(name, Role.RESOURCE).seal(message, 0), 0)
     rows = [(f"directory: {MACHINES} machines registered with their terms", MACHINES / (perf_counter() - began), "1/s")]
     in_order = sorted(machines.items())
     for share, need in NEEDS.items():
         query = DirectoryQuery("q", RESOURCE_SERVICE, "", (need,))
-        asked = MessageReceived(Message(Performative.QUERY_REF, "alice", "directory", "q", query))
+        asked = Message(Performative.QUERY_REF, "alice", "directory", "q", query)
         ours = _middle(lambda asked=asked: party.handle(asked, 0), FILTERED)
         began_scan = process_time()
         scanned = _scanned(in_order, need)

@@ -8,7 +8,7 @@ from ramp.model.acl import Message, Performative
 from ramp.model.instant import Instant
 from ramp.model.seal import Role
 from ramp.protocol.effects import Effect
-from ramp.protocol.events import DepositOrdered, Event, MessageReceived, OverviewAsked, RefundOrdered
+from ramp.protocol.events import DepositOrdered, Event, OverviewAsked, RefundOrdered
 from ramp.protocol.party import Party
 from ramp.protocol.questions import Questions
 from ramp.protocol.timing import Pace, Timing
@@ -37,8 +37,8 @@ class KeeperParty(Party):
                 pages = OverviewPages()
                 query = lambda _: c.OverviewQuery(query_id, since, until, pages.after)  # noqa: E731
                 return self._questions.ask(query_id, self._bank, query, now, role=Role.BANK, pages=pages)
-            case MessageReceived(message):
-                return self._on_message(message, now)
+            case Message():
+                return self._on_message(event, now)
             case _:
                 return []
 

@@ -27,7 +27,7 @@ from ramp.protocol.bank.changes import BAD_SIGNATURE, BAD_TERMS
 from ramp.protocol.belief import sealed_lately
 from ramp.protocol.conversations import Alarm, guarded
 from ramp.protocol.effects import Effect, Send, reply
-from ramp.protocol.events import ChangeDecided, Event, MessageReceived, OrderStanding
+from ramp.protocol.events import ChangeDecided, Event, OrderStanding
 from ramp.protocol.party import Party
 from ramp.protocol.progress import KeeperOrdered
 from ramp.protocol.records import Record
@@ -137,10 +137,10 @@ class BankParty(Party):
 
     def _on_event(self, event: Event, now: Instant) -> list[Effect]:
         match event:
-            case MessageReceived(message) if changes.is_about(message):
-                return [changes.asked(message, self.name, now, self._timing, self._wait, self._open)]
-            case MessageReceived(message):
-                return self._on_message(message, now)
+            case Message() if changes.is_about(event):
+                return [changes.asked(event, self.name, now, self._timing, self._wait, self._open)]
+            case Message():
+                return self._on_message(event, now)
             case said.OrderStands():
                 return self._on_order_stands(event, now)
             case said.OrdersSwept():

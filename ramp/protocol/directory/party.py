@@ -20,7 +20,7 @@ from ramp.protocol.belief import sealed_lately
 from ramp.protocol.conversations import Conversations
 from ramp.protocol.directory.listed import Listed
 from ramp.protocol.effects import Effect, reply
-from ramp.protocol.events import Event, MessageReceived
+from ramp.protocol.events import Event
 from ramp.protocol.party import Party
 from ramp.protocol.timing import Timing, moved
 
@@ -115,31 +115,30 @@ class DirectoryParty(Party):
         Raises:
             RemoteProtocolError: if a message is not for a directory, or not sealed by its sender.
         """
-        if not isinstance(event, MessageReceived):
+        if not isinstance(event, Message):
             return []
-        message = event.message
-        match message.content:
+        match event.content:
             case c.Registration(service, lease, number, terms):
-                self._check(message, service, now)
+                self._check(event, service, now)
                 changes = self.changes
-                highest = self._list(service, message.sender, number, lease, terms[0] if terms else None, now)
+                highest = self._list(service, event.sender, number, lease, terms[0] if terms else None, now)
                 if highest == number and self.changes == changes:
                     return []  # a heartbeat; answer only new agents and too low numbers
-                return [reply(message, Performative.INFORM, c.Registered(service, highest))]
+                return [reply(event, Performative.INFORM, c.Registered(service, highest))]
             case c.Deregistration(service, number):
-                self._check(message, service, now)
-                entry = self._entries.get(_key(service, message.sender))
+                self._check(event, service, now)
+                entry = self._entries.get(_key(service, event.sender))
                 if entry is not None and number > entry.number:
                     entry.number = number
                     self._strike_out(entry)
                 return []
             case c.DirectoryQuery(query_id, service, after, needs):
                 self.tick(now)
-                return [reply(message, Performative.INFORM, self._page(query_id, service, after, needs))]
+                return [reply(event, Performative.INFORM, self._page(query_id, service, after, needs))]
             case c.NotUnderstood():
                 return []
             case _:
-                raise RemoteProtocolError(f"{type(message.content).__name__} is not a message for a directory")
+                raise RemoteProtocolError(f"{type(event.content).__name__} is not a message for a directory")
 
     def _check(self, message: Message, service: str, now: Instant) -> None:
         role = ROLE_OF_SERVICE.get(service)

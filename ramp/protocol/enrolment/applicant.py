@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ramp.errors import RemoteProtocolError
-from ramp.model.acl import Performative
+from ramp.model.acl import Message, Performative
 from ramp.model.contents import EnrolmentGranted, EnrolmentRequest, NotUnderstood, RequestRefused
 from ramp.model.instant import Instant
 from ramp.model.seal import Role
 from ramp.protocol.effects import Effect
-from ramp.protocol.events import Event, MessageReceived
+from ramp.protocol.events import Event
 from ramp.protocol.party import Party
 from ramp.protocol.questions import Questions
 from ramp.protocol.timing import Pace, Timing
@@ -46,12 +46,11 @@ class Applicant(Party):
         Raises:
             RemoteProtocolError: if a message is not for an applicant, or not sealed by the office.
         """
-        if not isinstance(event, MessageReceived):
+        if not isinstance(event, Message):
             return []
-        message = event.message
-        match message.content:
+        match event.content:
             case EnrolmentGranted(invitation_id=reference) | RequestRefused(reference=reference):
-                return self._questions.answered(reference, message, message.content, now)
+                return self._questions.answered(reference, event, event.content, now)
             case NotUnderstood():
-                return self._questions.not_understood(message, message.content)
-        raise RemoteProtocolError(f"{type(message.content).__name__} is not a message for a certificate applicant")
+                return self._questions.not_understood(event, event.content)
+        raise RemoteProtocolError(f"{type(event.content).__name__} is not a message for a certificate applicant")

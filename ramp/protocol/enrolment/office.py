@@ -15,7 +15,7 @@ from ramp.model.instant import MINUTE, SECOND, Duration, Instant
 from ramp.protocol.conversations import Alarm
 from ramp.protocol.effects import Effect, Report, Send, reply
 from ramp.protocol.enrolment.authority import JudgeRequest, ReadRevocations, RequestJudged, RevocationsRead
-from ramp.protocol.events import Event, MessageReceived
+from ramp.protocol.events import Event
 from ramp.protocol.party import Party
 from ramp.protocol.progress import EnrolmentAnswered
 
@@ -95,8 +95,8 @@ class EnrolmentOffice(Party):
             RemoteProtocolError: if a message is not for an enrolment office.
         """
         match event:
-            case MessageReceived(message):
-                return self._on_message(message, now)
+            case Message():
+                return self._on_message(event, now)
             case RequestJudged(call_id, answer):
                 return self._on_judged(self._asked.pop(call_id), answer)
             case RevocationsRead():

@@ -13,7 +13,7 @@ from ramp.protocol.belief import said_by
 from ramp.protocol.conversations import Alarm
 from ramp.protocol.effects import Effect, Report, Send
 from ramp.protocol.enrolment.authority import KeepRevocations, RevocationsKept
-from ramp.protocol.events import Event, MessageReceived
+from ramp.protocol.events import Event
 from ramp.protocol.party import Party
 from ramp.protocol.progress import MembershipEnded, RevocationsFollowed
 
@@ -55,8 +55,8 @@ class RevocationWatch(Party):
             RemoteProtocolError: if a message is not for a follower, or not sealed by the office.
         """
         match event:
-            case MessageReceived(message):
-                return self._on_message(message, now)
+            case Message():
+                return self._on_message(event, now)
             case RevocationsKept(number, expires_at, problem):
                 return self._on_kept(number, expires_at, problem, now)
         return []

@@ -190,11 +190,10 @@ class ResourceParty(Party):
 
     def handle(self, event: ev.Event, now: Instant) -> list[Effect]:
         """Take a message or the plug-in's answer; `RemoteProtocolError` if a message is not for a resource."""
-        if isinstance(event, ev.MessageReceived):
-            message = event.message
-            if isinstance(message.content, c.CallForProposals):
-                return self._seller.on_call(message, message.content, now)
-            return self._on_message(message, now)
+        if isinstance(event, Message):
+            if isinstance(event.content, c.CallForProposals):
+                return self._seller.on_call(event, event.content, now)
+            return self._on_message(event, now)
         if isinstance(event, ev.SlotsQuoted | ev.SlotsPriced):
             try:
                 return self._on_quotes(event, now)

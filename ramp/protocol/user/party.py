@@ -149,13 +149,12 @@ class UserParty(Party):
         Raises:
             RemoteProtocolError: if a message belongs to no conversation of this user.
         """
-        if not isinstance(event, ev.MessageReceived):
+        if not isinstance(event, Message):
             return self._on_command(event, now)
-        message = event.message
-        if isinstance(message.content, c.Proposal | c.DirectoryListing) and message.conversation_id in self._running:
-            purchase = self._running[message.conversation_id]
-            return self._running.act(message.conversation_id, partial(purchase.on_message, message, now), now)
-        return self._on_message(message, now)
+        if isinstance(event.content, c.Proposal | c.DirectoryListing) and event.conversation_id in self._running:
+            purchase = self._running[event.conversation_id]
+            return self._running.act(event.conversation_id, partial(purchase.on_message, event, now), now)
+        return self._on_message(event, now)
 
     # -- commands ------------------------------------------------------------------------------------------------
 

@@ -21,7 +21,6 @@ from ramp.protocol.enrolment.authority import (
 )
 from ramp.protocol.enrolment.office import LOOK, Attempts, EnrolmentOffice
 from ramp.protocol.enrolment.revocation_watch import ASK_AGAIN, RevocationWatch
-from ramp.protocol.events import MessageReceived
 from ramp.protocol.progress import EnrolmentAnswered, MembershipEnded, QueryAnswered, RevocationsFollowed
 from ramp.protocol.timing import Timing
 from simulation.market.virtual_notary import VirtualNotary
@@ -43,7 +42,7 @@ def heard(
     message = Message(performative, sender, party.name, "conversation", content)
     if role is not None:
         message = VirtualNotary(sender, role).seal(message, now)
-    return list(party.handle(MessageReceived(message), now))
+    return list(party.handle(message, now))
 
 
 def asked(office: EnrolmentOffice, sender: str, now: int = 0) -> list[fx.Effect]:

@@ -111,7 +111,7 @@ class One:
         return self.take(message, now)
 
     def take(self, message: Message, now: int = 0) -> list[fx.Effect]:
-        return self.answered(self.party.handle(ev.MessageReceived(message), now), now)
+        return self.answered(self.party.handle(message, now), now)
 
     def answered(self, effects: list[fx.Effect], now: int) -> list[fx.Effect]:
         return effects

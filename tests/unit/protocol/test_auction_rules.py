@@ -55,7 +55,7 @@ class Buyer:
             content = replace(content, offers=tuple(self.answering(offer) for offer in content.offers))
         message = Message(Performative.INFORM, sender, "alice", "r1", content)
         message = VirtualNotary(sender, role).seal(message, now) if seal else message
-        self.effects = self.party.handle(ev.MessageReceived(message), now)
+        self.effects = self.party.handle(message, now)
         self.call = next(iter(contents(self.effects, c.CallForProposals)), self.call)
         return self.effects
 
@@ -174,11 +174,11 @@ def test_a_proposal_that_is_too_long_to_be_shown_to_the_winner_is_not_taken(padd
     )
     assert message.seal is not None
     padded = replace(message, seal=replace(message.seal, text=padding))
-    effects = buyer.party.handle(ev.MessageReceived(padded), 0)
+    effects = buyer.party.handle(padded, 0)
     assert refused_by_buyer(effects).startswith("res3 has sent a proposal of 50")
     other = Buyer(SECOND_PRICE)
     other.called()
-    effects = other.party.handle(ev.MessageReceived(replace(padded, seal=replace(message.seal, text=padding[1:]))), 0)
+    effects = other.party.handle(replace(padded, seal=replace(message.seal, text=padding[1:])), 0)
     assert contents(effects, c.NotUnderstood) == []
 
 

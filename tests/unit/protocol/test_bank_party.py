@@ -14,7 +14,7 @@ from ramp.model.instant import HOUR, MINUTE
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol.bank.party import agreement_answer
-from ramp.protocol.events import MessageReceived, OrderStanding
+from ramp.protocol.events import OrderStanding
 from tests.unit.protocol.conftest import contents
 
 UNTIL = 2 * MINUTE
@@ -89,7 +89,7 @@ def test_the_deadline_of_an_order_is_a_date(bank: Any) -> None:
 
 def test_questions_to_the_ledger_have_names_of_their_own(bank: Any) -> None:
     query = Message(Performative.QUERY_REF, "res1", "bank", "r1", c.PaymentQuery("a1"))
-    calls = [bank.party.handle(MessageReceived(query), 10)[0].call_id for _ in range(2)]
+    calls = [bank.party.handle(query, 10)[0].call_id for _ in range(2)]
     assert len(set(calls)) == 2
 
 

@@ -413,7 +413,7 @@ COSTLY = ("alice", "res")
 def changed(one: Any, message: Message) -> bool:
     before = fingerprint(one)
     try:
-        effects = one.party.handle(ev.MessageReceived(message), NOW)
+        effects = one.party.handle(message, NOW)
     except RemoteProtocolError:
         effects = []
     return any(isinstance(effect, HARM) for effect in effects) or fingerprint(one) != before

@@ -272,7 +272,7 @@ def test_an_owners_question_falls_over_too_and_any_answer_counts() -> None:
     assert [name for name, _ in sent(party.handle(ev.ResourcesAsked("q"), 0))] == ["first"]
     assert ("second", c.DirectoryQuery("q", RESOURCE_SERVICE, "")) in sent(party.tick(SECOND))
     late = seal("first", "alice", c.DirectoryListing("q", RESOURCE_SERVICE, ("res",)), Role.DIRECTORY)
-    (told,) = [each.progress for each in party.handle(ev.MessageReceived(late), 2 * SECOND) if type(each) is fx.Report]
+    (told,) = [each.progress for each in party.handle(late, 2 * SECOND) if type(each) is fx.Report]
     assert told == QueryAnswered("q", c.DirectoryListing("q", RESOURCE_SERVICE, ("res",)))
 
 

@@ -203,7 +203,7 @@ def test_what_has_not_started_has_no_output(market: Market) -> None:
     query = c.JobOutputQuery("job-1", market.agreement_id, "stdout", 0)
     message = Message(Performative.QUERY_REF, "alice", "res", "q", query, reply_with="q")
     sealed = VirtualNotary("alice", Role.USER).seal(message, market.world.now)
-    (answer,) = market.world.resources["res"].handle(ev.MessageReceived(sealed), market.world.now)
+    (answer,) = market.world.resources["res"].handle(sealed, market.world.now)
     assert isinstance(answer, Send)
     refused = c.JobRefused("job-1", market.agreement_id, "no_file", "the job has not started")
     assert (answer.message.receiver, answer.message.content) == ("alice", refused)

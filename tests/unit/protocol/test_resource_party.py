@@ -26,7 +26,7 @@ def test_a_call_that_rests_is_answered_from_the_start_when_it_comes_again(resour
     message = Message(Performative.CFP, "alice", "res", "r9", call, reply_with="w")
 
     def called() -> list[fx.Effect]:
-        return list(resource.party.handle(ev.MessageReceived(message), 0))
+        return list(resource.party.handle(message, 0))
 
     (quoting,) = called()
     assert isinstance(quoting, fx.QuoteSlots)

@@ -554,6 +554,6 @@ def test_a_message_that_cannot_be_sealed_is_answered_at_once_and_ends_nobody() -
     assert [each.conversation_id for each in sent] == ["good"]
     assert unsent == [bad]
     returned = party.events[-1]
-    assert isinstance(returned, ev.MessageReceived)
-    assert (returned.message.sender, returned.message.conversation_id) == ("me", "bad")
-    assert returned.message.content == c.NotUnderstood("conversation-id contains a line break")
+    assert isinstance(returned, Message)
+    assert (returned.sender, returned.conversation_id) == ("me", "bad")
+    assert returned.content == c.NotUnderstood("conversation-id contains a line break")
