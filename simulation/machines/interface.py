@@ -266,14 +266,6 @@ class Machine(Protocol):
         """
         ...
 
-    def snapshot(self) -> object:
-        """Return the present state for `restore` of this machine or of a copy."""
-        ...
-
-    def restore(self, state: object) -> None:
-        """Restore a snapshot; each can be restored any number of times."""
-        ...
-
     def copy(self) -> Self:
         """Return an independent machine in the same state; tables are shared, so a copy costs microseconds."""
         ...

@@ -98,7 +98,9 @@ class BlueGene(GridUnits):
         self._state = (
             state
             if state is not None
-            else Occupancy(np.zeros(words, np.uint64), np.zeros(words, np.uint64), np.zeros(words, np.uint64))
+            else Occupancy(
+                held=np.zeros(words, np.uint64), out=np.zeros(words, np.uint64), busy=np.zeros(words, np.uint64)
+            )
         )
         dimensions = len(layout.extents)
         self._answer: NDArray[np.int64] = np.zeros(1 + 2 * dimensions, np.int64)
@@ -155,14 +157,15 @@ class BlueGene(GridUnits):
         self._state.running[placement.job_id] = placement
         self._state.held |= mask
         self._state.busy |= mask
-        self._state.busy_units |= placement.nodes
+        self._state.held_units |= placement.nodes
 
     def release(self, job_id: int) -> None:
         placement = self._state.running.pop(job_id, None)
         if placement is None:
             raise MachineError(f"{self.name}: job {job_id} is not running")
         self._state.held ^= self._catalogue.mask(placement.members, placement.links)
-        self._state.refresh(self._state.busy_units & ~placement.nodes | self._state.drained | self._state.down)
+        self._state.held_units &= ~placement.nodes
+        self._state.refresh()
 
     def reallocate(self, request: JobRequest) -> Reallocation | None:
         return reallocate(self, request)
@@ -184,16 +187,15 @@ class BlueGene(GridUnits):
         """Switches of midplanes out of service still pass foreign traffic through; `fail_links` takes cables away."""
         words = self._catalogue.unit_words
         self._state.out[:words] = self._catalogue.words_of(self.units_out)
-        self._state.refresh(self._state.held_units | self.units_out)
+        self._state.refresh()
 
-    def fail_links(self, dimension: int, line: Sequence[int], labels: Iterable[int], *, failed: bool = True) -> None:
-        """Take cables of one line out of service, or put them back (`failed=False`). Jobs that hold them keep running.
+    def fail_links(self, dimension: int, line: Sequence[int], labels: Iterable[int]) -> None:
+        """Take cables of one line out of service. Jobs that hold them keep running.
 
         Args:
             dimension: index of the dimension in which the line runs.
             line: its coordinates in the other dimensions.
             labels: cables of the line.
-            failed: False repairs.
 
         Raises:
             MachineError: there is no such line or cable.
@@ -208,17 +210,8 @@ class BlueGene(GridUnits):
                 )
             bits |= 1 << label
         word = self._catalogue.line_offsets[dimension] + self._line_number(dimension, line)
-        present = int(self._state.out[word])
-        self._state.out[word] = np.uint64(present | bits if failed else present & ~bits)
-        self._state.refresh(self._state.busy_units)
-
-    def snapshot(self) -> object:
-        return self._state.copy()
-
-    def restore(self, state: object) -> None:
-        if not isinstance(state, Occupancy) or state.held.shape != self._state.held.shape:
-            raise MachineError(f"{self.name}: the snapshot is of another machine")
-        self._state = state.copy()
+        self._state.out[word] |= np.uint64(bits)
+        self._state.refresh()
 
     def copy(self) -> BlueGene:
         return BlueGene(self.layout, self._policy, self._catalogue, self._state.copy())
