@@ -161,16 +161,11 @@ class ModelledMachine(BookedMachine):
             for each in live.queue.running.values()
             for end in (each.expected_end(live.now),)
         ]
+        outlook = live.outlook()
         queued = [
-            self._job(
-                each.job.job_number,
-                each.job.request.size,
-                each.job.submit_time,
-                each.begin,
-                each.begin + each.job.planned_length,
-            )
-            for each in live.outlook().planned
-            if each.begin is not None
+            self._job(job.job_number, job.request.size, job.submit_time, begin, begin + job.planned_length)
+            for job, begin in zip(outlook.jobs, outlook.begins.tolist(), strict=True)
+            if begin >= 0
         ]
         return running, queued
 
