@@ -21,7 +21,7 @@ from simulation.machines.boxes.ranked import RankedBoxes
 from simulation.machines.boxes.search import keep_free, list_free
 from simulation.machines.grid import Grid
 from simulation.machines.grid_units import GridLayout, GridUnits, UnitState
-from simulation.machines.interface import Connection, JobRequest, Placement, Reallocation, Traits
+from simulation.machines.interface import Connection, JobRequest, Placement, Reallocation, Traits, emptied
 from simulation.machines.reallocation import reallocate
 from simulation.machines.routing import Fabric
 
@@ -94,10 +94,7 @@ class AngaraMachine(GridUnits):
         """Return whether the request fits when nothing runs, without units and links now drained, down or failed."""
         if request.size > self.capacity:
             return False
-        empty = self.copy()
-        for job_id in list(empty.running):
-            empty.release(job_id)
-        return empty.place(request) is not None
+        return emptied(self).place(request) is not None
 
     def allocate(self, placement: Placement) -> None:
         """Take the placement's nodes.

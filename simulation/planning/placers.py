@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from simulation.machines.bluegene.machine import BlueGene
 from simulation.machines.grid import Grid
-from simulation.machines.interface import JobRequest, Machine, NodeState, Placement, has_cables, units_out
+from simulation.machines.interface import JobRequest, Machine, NodeState, Placement, emptied, has_cables, units_out
 from simulation.planning.cabled_search import earliest_place
 from simulation.planning.step_table import Steps, next_window, step_at
 
@@ -75,9 +75,7 @@ class UnitPlacer:
     """
 
     def __init__(self, machine: Machine) -> None:
-        self._machine: Any = machine.copy()
-        for job_id in list(self._machine.running):
-            self._machine.release(job_id)
+        self._machine: Any = emptied(machine)
         self.units = Grid(machine.extents).size
         self.unit_words = -(-self.units // WORD_BITS)
         out = units_out(machine)

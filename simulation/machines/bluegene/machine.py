@@ -170,19 +170,6 @@ class BlueGene(GridUnits):
     def reallocate(self, request: JobRequest) -> Reallocation | None:
         return reallocate(self, request)
 
-    def cables(self, placement: Placement) -> dict[str, dict[tuple[int, ...], tuple[int, ...]]]:
-        """Return which cables of which line a placement holds.
-
-        Returns:
-            For each dimension's name, the labels by the line's coordinates in the other dimensions.
-        """
-        result: dict[str, dict[tuple[int, ...], tuple[int, ...]]] = {}
-        for dimension, name in enumerate(self.layout.dimension_names):
-            labels = placement.links[dimension]
-            lines = self.grid.lines_through(dimension, placement.members) if labels else ()
-            result[name] = {self.grid.line_coordinates(dimension, line): labels for line in lines}
-        return result
-
     def _service_changed(self) -> None:
         """Switches of midplanes out of service still pass foreign traffic through; `fail_links` takes cables away."""
         words = self._catalogue.unit_words

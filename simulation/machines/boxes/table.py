@@ -77,8 +77,6 @@ class BoxTable:
 
     Attributes:
         grid: the units.
-        wrap: whether boxes run over the seam.
-        intervals: of each dimension.
         shapes: extents of all shapes, in lexicographic order.
         strides: what one interval number counts in a box number, one a dimension.
         masks: units of each box, shape (boxes, words).
@@ -89,8 +87,6 @@ class BoxTable:
     """
 
     grid: Grid
-    wrap: bool
-    intervals: tuple[Intervals, ...]
     shapes: tuple[tuple[int, ...], ...]
     strides: NDArray[np.int64]
     masks: NDArray[np.uint64]
@@ -153,7 +149,7 @@ def build_box_table(grid: Grid, *, wrap: bool = True) -> BoxTable:
         grown[dimension, :, : counts[dimension]] = axis.grown
         slab[dimension, :, : counts[dimension]] = axis.slab
     masks = _masks(grid, axes, numbers, words)
-    return BoxTable(grid, wrap, axes, shapes, strides, masks, shape_of, origins, grown, slab)
+    return BoxTable(grid, shapes, strides, masks, shape_of, origins, grown, slab)
 
 
 def _masks(grid: Grid, axes: tuple[Intervals, ...], numbers: NDArray[np.int64], words: int) -> NDArray[np.uint64]:

