@@ -250,10 +250,6 @@ class QueueSimulation:
         self._wake_at(self._now)
         return True
 
-    def next_time(self) -> int | None:
-        """Return the time of the next event in microseconds, or None when nothing is left to happen."""
-        return self._events.next_time()
-
     def step(self) -> bool:
         """Let the next point in time happen; False when nothing is left."""
         events = self._events

@@ -44,10 +44,10 @@ from ramp.options import read_options, takes
 from ramp.plugins.interface import PluginSettings
 from simulation.machine_files import machine_path
 from simulation.machines.bluegene.machine import BlueGene
-from simulation.machines.grid import Grid
+from simulation.machines.grid import Grid, units_of
 from simulation.machines.interface import Connection, GridMachine, JobRequest, Placement, has_cables
 from simulation.machines.reallocation import places_of_a_box, sizes_of_planes
-from simulation.planning.placers import ALWAYS, units_of
+from simulation.planning.placers import ALWAYS
 from simulation.planning.space_time import SpaceTime
 from simulation.resource.background import open_background
 from simulation.resource.booked_machine import BookedMachine

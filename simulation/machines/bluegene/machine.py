@@ -21,7 +21,7 @@ from simulation.machines.bluegene.link_sets import LinkTable
 from simulation.machines.bluegene.occupancy import Occupancy, StateVector
 from simulation.machines.bluegene.search import first_fit
 from simulation.machines.bluegene.wiring import LineWiring
-from simulation.machines.grid import Grid, bits_of
+from simulation.machines.grid import Grid, bits_of, units_of, words_of
 from simulation.machines.grid_units import GridLayout, GridUnits
 from simulation.machines.interface import Connection, JobRequest, Placement, Reallocation, Traits
 from simulation.machines.reallocation import reallocate
@@ -173,7 +173,7 @@ class BlueGene(GridUnits):
     def _service_changed(self) -> None:
         """Switches of midplanes out of service still pass foreign traffic through; `fail_links` takes cables away."""
         words = self._catalogue.unit_words
-        self._state.out[:words] = self._catalogue.words_of(self.units_out)
+        self._state.out[:words] = words_of(self.units_out, words)
         self._state.refresh()
 
     def fail_links(self, dimension: int, line: Sequence[int], labels: Iterable[int]) -> None:
@@ -240,7 +240,7 @@ class BlueGene(GridUnits):
     def _conflict(self, mask: StateVector) -> str:
         taken = mask & self._state.busy
         words = self._catalogue.unit_words
-        units = int.from_bytes(taken[:words].tobytes(), "little")
+        units = units_of(taken[:words])
         if units:
             return f"midplanes {self.hostlist(units)}"
         parts = []

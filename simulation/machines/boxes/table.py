@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramp.errors import MachineError
-from simulation.machines.grid import Grid
+from simulation.machines.grid import Grid, units_of, words_of
 
 WORD_BITS = 64
 TABLE_WORDS_MAX = 1 << 25
@@ -110,11 +110,11 @@ class BoxTable:
 
     def words_of(self, units: int) -> NDArray[np.uint64]:
         """Return a bit set of units as words."""
-        return np.frombuffer(units.to_bytes(self.words * 8, "little"), "<u8").astype(np.uint64)
+        return words_of(units, self.words)
 
     def units_of(self, box: int) -> int:
         """Return the bit set of a box's units."""
-        return int.from_bytes(self.masks[box].astype("<u8").tobytes(), "little")
+        return units_of(self.masks[box])
 
 
 def build_box_table(grid: Grid, *, wrap: bool = True) -> BoxTable:
