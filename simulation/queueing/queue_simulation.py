@@ -282,10 +282,8 @@ class QueueSimulation:
 
     def advance(self, until: int) -> None:
         """Let everything happen up to and including a time, which then is `now`."""
-        time = self._events.next_time()
-        while time is not None and time <= until:
+        while (time := self._events.next_time()) is not None and time <= until:
             self.step()
-            time = self._events.next_time()
         self._now = max(self._now, until)
         self._plan = None
 
