@@ -8,8 +8,8 @@ Units are nodes. A job locks all nodes of its box; those that it did not request
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,8 @@ from simulation.machines.boxes.policy import Choice, FreeBox
 from simulation.machines.boxes.ranked import RankedBoxes
 from simulation.machines.boxes.search import keep_free, list_free
 from simulation.machines.grid import Grid
-from simulation.machines.grid_units import GridLayout, GridUnits
-from simulation.machines.interface import Connection, JobRequest, Placement, Reallocation, Traits
+from simulation.machines.grid_units import GridLayout, GridUnits, UnitState
+from simulation.machines.interface import Connection, JobRequest, Placement, Reallocation, Traits, emptied
 from simulation.machines.reallocation import reallocate
 from simulation.machines.routing import Fabric
 
@@ -39,24 +39,6 @@ class TorusLayout(GridLayout):
     bypass: bool = False
 
 
-@dataclass(slots=True)
-class _State:
-    """Nodes and cables in use or out of service; bit sets of nodes, and failed links as (unit, dimension)."""
-
-    running: dict[int, Placement] = field(default_factory=dict)
-    held_units: int = 0
-    drained: int = 0
-    down: int = 0
-    failed_links: frozenset[tuple[int, int]] = frozenset()
-
-    def copy(self) -> _State:
-        return _State(self.running.copy(), self.held_units, self.drained, self.down, self.failed_links)
-
-    @property
-    def busy_units(self) -> int:
-        return self.held_units | self.drained | self.down
-
-
 class AngaraMachine(GridUnits):
     """A torus with running jobs.
 
@@ -66,14 +48,14 @@ class AngaraMachine(GridUnits):
     """
 
     layout: TorusLayout
-    _state: _State
 
     def __init__(self, layout: TorusLayout, boxes: RankedBoxes) -> None:
         self.layout = layout
         self.boxes = boxes
         self.traits = Traits("node", chooses_shapes=True)
         self.grid: Grid = boxes.table.grid
-        self._state = _State()
+        self._state = UnitState()
+        self._failed_links: frozenset[tuple[int, int]] = frozenset()  # (unit, dimension)
         self._free: NDArray[np.int64] = np.empty(len(boxes.arrays.volumes), np.int64)
         self._free_count = -1
         self._free_busy = 0
@@ -82,7 +64,7 @@ class AngaraMachine(GridUnits):
     @property
     def fabric(self) -> Fabric:
         """Return the present links for the routability check."""
-        return Fabric(self.grid, self._state.failed_links)
+        return Fabric(self.grid, self._failed_links)
 
     def place(self, request: JobRequest) -> Placement | None:
         busy = self._state.busy_units
@@ -112,10 +94,7 @@ class AngaraMachine(GridUnits):
         """Return whether the request fits when nothing runs, without units and links now drained, down or failed."""
         if request.size > self.capacity:
             return False
-        empty = self.copy()
-        for job_id in list(empty.running):
-            empty.release(job_id)
-        return empty.place(request) is not None
+        return emptied(self).place(request) is not None
 
     def allocate(self, placement: Placement) -> None:
         """Take the placement's nodes.
@@ -149,33 +128,23 @@ class AngaraMachine(GridUnits):
         """
         return reallocate(self, request)
 
-    def fail_link(self, unit: int, dimension: int, *, failed: bool = True) -> None:
-        """Take the cable from a node to its neighbour upwards out of service, or put it back (`failed=False`).
+    def fail_link(self, unit: int, dimension: int) -> None:
+        """Take the cable from a node to its neighbour upwards out of service: boxes that hold it are not given out.
 
         Raises:
             MachineError: the cable does not exist.
         """
-        changed = {(unit, dimension)}
-        links = self._state.failed_links | changed if failed else self._state.failed_links - changed
-        Fabric(self.grid, frozenset(changed))  # refuses what is not there
-        self._use_links(frozenset(links))
-
-    def snapshot(self) -> object:
-        return self._state.copy()
-
-    def restore(self, state: object) -> None:
-        if not isinstance(state, _State):
-            raise MachineError(f"{self.name}: the snapshot is of another machine")
-        links = self._state.failed_links
-        self._state = state.copy()
-        if self._state.failed_links != links:
-            self._use_links(self._state.failed_links)
+        failed = frozenset([(unit, dimension)])
+        Fabric(self.grid, failed)  # refuses what is not there
+        self._failed_links |= failed
+        self._dead = self._dead | self._holding(unit, dimension)
+        self._free_count = -1
 
     def copy(self) -> AngaraMachine:
         """Return an independent machine in the same state; tables are shared."""
         twin = AngaraMachine(self.layout, self.boxes)
         twin._state = self._state.copy()
-        twin._dead = self._dead
+        twin._failed_links, twin._dead = self._failed_links, self._dead
         return twin
 
     def _own_choice(self, wanted: NDArray[np.bool_], count: int, busy: int) -> int:
@@ -211,33 +180,24 @@ class AngaraMachine(GridUnits):
         self._free_busy = busy
         return self._free_count
 
-    def _use_links(self, failed: frozenset[tuple[int, int]]) -> None:
-        """Stop giving out boxes that hold a failed cable."""
-        self._state.failed_links = failed
-        dead = np.zeros_like(self._dead)
-        for row in self._rows_with_links(failed):
-            dead[row] = True
-        self._dead = dead
-        self._free_count = -1
-
-    def _rows_with_links(self, links: Iterable[tuple[int, int]]) -> Iterator[int]:
-        """Return the rows of the boxes with routes over any of the cables: neighbours inside the box at both ends."""
+    def _holding(self, unit: int, dimension: int) -> NDArray[np.bool_]:
+        """Return which rows are boxes with routes over a cable: neighbours inside the box at both ends."""
         table, arrays = self.boxes.table, self.boxes.arrays
-        for unit, dimension in links:
-            coordinates = self.grid.coordinates(unit)
-            extent = self.extents[dimension]
-            origins = table.origins[arrays.box_of, dimension]
-            lengths = np.array([shape[dimension] for shape in table.shapes], np.int64)[arrays.shape_of]
-            step = (coordinates[dimension] - origins) % extent
-            over = (step < lengths - 1) | ((lengths == extent) & (extent > 1))
-            word, bit = divmod(unit, 64)
-            inside = (arrays.masks[:, word] >> np.uint64(bit)) & np.uint64(1)
-            yield from np.flatnonzero(over & (inside != 0)).tolist()
+        coordinates = self.grid.coordinates(unit)
+        extent = self.extents[dimension]
+        origins = table.origins[arrays.box_of, dimension]
+        lengths = np.array([shape[dimension] for shape in table.shapes], np.int64)[arrays.shape_of]
+        step = (coordinates[dimension] - origins) % extent
+        over = (step < lengths - 1) | ((lengths == extent) & (extent > 1))
+        word, bit = divmod(unit, 64)
+        inside = (arrays.masks[:, word] >> np.uint64(bit)) & np.uint64(1)
+        holding: NDArray[np.bool_] = over & (inside != 0)
+        return holding
 
     def _bypass(self, request: JobRequest, busy: int) -> Placement | None:
         """Return the first box, in rank order, whose nodes in service are free and routable around its failures."""
         down = self._state.down
-        if not self.layout.bypass or not (down or self._state.failed_links):
+        if not self.layout.bypass or not (down or self._failed_links):
             return None
         arrays, table = self.boxes.arrays, self.boxes.table
         fabric = self.fabric

@@ -14,9 +14,8 @@ from typing import Annotated, Any, Final
 from ramp.declarations import Sort
 from ramp.errors import ConfigurationError, MachineError
 from ramp.options import Wanted, nearest_name, path_of, read_options, wrong_options
-from simulation.machines.grid import Grid
-from simulation.machines.hostlist import expand_coordinates, is_prefix
-from simulation.machines.interface import Machine, NodeState
+from simulation.machines.hostlist import expand_units, is_prefix
+from simulation.machines.interface import GridMachine, Machine, NodeState
 
 Prefix = Annotated[
     str, Wanted("a prefix of lower-case letters, digits, '.', '_' and '-'", lambda text: bool(text) and is_prefix(text))
@@ -141,24 +140,19 @@ def dimension_index(names: tuple[str, ...], name: str, key: str) -> int:
     return names.index(name)
 
 
-def set_nodes(machine: Machine, prefix: str, *, drained: str, down: str) -> None:
+def set_nodes(machine: GridMachine, *, drained: str, down: str) -> None:
     """Set the units of a description's host lists to drained and down.
 
     Args:
         machine: changed.
-        prefix: of its units' names.
         drained: host list.
         down: host list.
 
     Raises:
         ConfigurationError: a host list names an unknown unit.
     """
-    grid = Grid(machine.extents)
     for key, text, state in (("drained", drained, NodeState.DRAINED), ("down", down, NodeState.DOWN)):
         try:
-            units = 0
-            for coordinates in expand_coordinates(text, prefix, len(machine.extents)) if text else ():
-                units |= 1 << grid.unit(coordinates)
-            machine.set_node_state(units, state)
+            machine.set_node_state(expand_units(text, machine.prefix, machine.grid), state)
         except MachineError as error:
             raise ConfigurationError(str(error), key=key) from error

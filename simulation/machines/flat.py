@@ -122,18 +122,7 @@ class FlatMachine:
         """
         raise MachineError(f"{self._name}: processors of a flat machine cannot be set to {state} one by one")
 
-    def snapshot(self) -> tuple[int, dict[int, Placement]]:
-        """Return the present state for `restore`."""
-        return self._free, dict(self._running)
-
-    def restore(self, state: object) -> None:
-        """Restore the state of a snapshot."""
-        if not (isinstance(state, tuple) and len(state) == 2):
-            raise MachineError(f"{self._name}: the snapshot is of another kind of machine")
-        self._free, running = state
-        self._running = dict(running)
-
     def copy(self) -> FlatMachine:
         twin = FlatMachine(self._processors, self._name)
-        twin.restore(self.snapshot())
+        twin._free, twin._running = self._free, dict(self._running)
         return twin

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from itertools import permutations, product
 from math import prod
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ramp.errors import MachineError
 
 
@@ -131,3 +134,13 @@ def bits_of(bits: int) -> Iterable[int]:
         lowest = bits & -bits
         yield lowest.bit_length() - 1
         bits ^= lowest
+
+
+def words_of(units: int, words: int) -> NDArray[np.uint64]:
+    """Return a bit set of units as words of 64 bits."""
+    return np.frombuffer(units.to_bytes(words * 8, "little"), "<u8").astype(np.uint64)
+
+
+def units_of(words: NDArray[np.uint64]) -> int:
+    """Return words of 64 bits as one bit set of units."""
+    return int.from_bytes(words.astype("<u8").tobytes(), "little")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any
 
 from ramp.errors import MachineError
 from simulation.machines.grid import Grid, bits_of
@@ -28,22 +28,29 @@ class GridLayout:
     dimension_names: tuple[str, ...]
 
 
-class UnitState(Protocol):
-    """Units in use and out of service as bit sets, and placements by job."""
+@dataclass(slots=True)
+class UnitState:
+    """Units in use and out of service as bit sets, and placements by job.
 
-    running: dict[int, Placement]
-    drained: int
-    down: int
+    Attributes:
+        running: placements by job.
+        held_units: units that jobs hold.
+        drained: drained units.
+        down: units that are down.
+    """
+
+    running: dict[int, Placement] = field(default_factory=dict)
+    held_units: int = 0
+    drained: int = 0
+    down: int = 0
 
     @property
     def busy_units(self) -> int:
         """Units that a new job must avoid."""
-        ...
+        return self.held_units | self.drained | self.down
 
-    @property
-    def held_units(self) -> int:
-        """Units that jobs hold."""
-        ...
+    def copy(self) -> UnitState:
+        return UnitState(self.running.copy(), self.held_units, self.drained, self.down)
 
 
 class GridUnits:

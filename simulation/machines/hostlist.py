@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from itertools import product
 
 from ramp.errors import MachineError
+from simulation.machines.grid import Grid
 from simulation.machines.names import DIGITS, digits_of
 
 HOSTS_MAX = 1_000_000
@@ -59,6 +60,18 @@ def expand_coordinates(text: str, prefix: str, dimensions: int) -> list[tuple[in
     """
     names = expand(text, prefix=prefix, dimensions=dimensions)
     return [tuple(DIGITS.index(digit) for digit in name[len(prefix) :]) for name in names]
+
+
+def expand_units(text: str, prefix: str, grid: Grid) -> int:
+    """Expand a hostlist to the bit set of its units; the empty text has none.
+
+    Raises:
+        MachineError: malformed, or a name of another machine.
+    """
+    units = 0
+    for coordinates in expand_coordinates(text, prefix, len(grid.extents)) if text else ():
+        units |= 1 << grid.unit(coordinates)
+    return units
 
 
 def is_prefix(text: str) -> bool:

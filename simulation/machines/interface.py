@@ -12,7 +12,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeGuard, TypeVar
 
 from ramp.errors import MachineError
 
@@ -134,21 +134,6 @@ class Reallocation:
     after: Placement
     kept: int
 
-    @property
-    def gained(self) -> int:
-        """Units added by the change."""
-        return self.after.size - self.kept
-
-    @property
-    def left(self) -> int:
-        """Units given up by the change."""
-        return self.before.size - self.kept
-
-    @property
-    def moved(self) -> int:
-        """Units whose work had to move although the change of size did not require it."""
-        return min(self.before.size, self.after.size) - self.kept
-
 
 @dataclass(frozen=True, slots=True)
 class Traits:
@@ -266,17 +251,12 @@ class Machine(Protocol):
         """
         ...
 
-    def snapshot(self) -> object:
-        """Return the present state for `restore` of this machine or of a copy."""
-        ...
-
-    def restore(self, state: object) -> None:
-        """Restore a snapshot; each can be restored any number of times."""
-        ...
-
     def copy(self) -> Self:
         """Return an independent machine in the same state; tables are shared, so a copy costs microseconds."""
         ...
+
+
+_AnyMachine = TypeVar("_AnyMachine", bound=Machine)
 
 
 class NumberedMachine(Machine, Protocol):
@@ -313,6 +293,14 @@ class GridMachine(NumberedMachine, Protocol):
     def unit_name(self, unit: int) -> str:
         """Return the name of a unit."""
         ...
+
+
+def emptied(machine: _AnyMachine) -> _AnyMachine:
+    """Return a copy of a machine without its jobs."""
+    empty = machine.copy()
+    for job_id in list(empty.running):
+        empty.release(job_id)
+    return empty
 
 
 def has_places(machine: Machine) -> TypeGuard[GridMachine]:

@@ -143,19 +143,10 @@ class NodeMachine(ABC):
     def set_node_state(self, units: int, state: NodeState) -> None:
         self._out = {each: nodes & ~units | (units if each is state else 0) for each, nodes in self._out.items()}
 
-    def snapshot(self) -> object:
-        return self._taken, dict(self._out), dict(self._running)
-
-    def restore(self, state: object) -> None:
-        if not (isinstance(state, tuple) and len(state) == 3):
-            raise MachineError(f"{self._name}: the snapshot is of another kind of machine")
-        self._taken, out, running = state
-        self._out, self._running = dict(out), dict(running)
-
     def copy(self) -> Self:
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
-        twin.restore(self.snapshot())
+        twin._running = dict(self._running)
         return twin
 
     @property

@@ -13,7 +13,15 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from ramp.errors import MachineError
-from simulation.machines.interface import Connection, GridMachine, JobRequest, NodeState, Placement, Reallocation
+from simulation.machines.interface import (
+    Connection,
+    GridMachine,
+    JobRequest,
+    NodeState,
+    Placement,
+    Reallocation,
+    emptied,
+)
 
 
 def reallocate(machine: GridMachine, request: JobRequest) -> Reallocation | None:
@@ -68,9 +76,7 @@ def places_of_a_box(machine: GridMachine, box: Placement, size: int, connection:
         size: new number of units, exact.
         connection: required connection.
     """
-    empty = machine.copy()
-    for job_id in list(empty.running):
-        empty.release(job_id)
+    empty = emptied(machine)
     request = JobRequest(box.job_id, size, connection=connection)
     yield from (place for place in places_in_place(empty, box, request) if place.size == size)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import product, zip_longest
 from typing import Literal
 
 from ramp.errors import MachineError
@@ -56,13 +56,8 @@ def render(view: MachineView, display: Display = "jobs", style: Style = Style())
     """Render the map with a table to its right, as smap's screen does."""
     left = map_lines(view, style)
     right = table_lines(view, display, style)
-    plain = map_lines(view, Style(style.letters))
-    width = max(map(len, plain), default=0)
-    rows = []
-    for index in range(max(len(left), len(right))):
-        cell = left[index] if index < len(left) else ""
-        pad = width - len(plain[index]) if index < len(plain) else width
-        rows.append((cell + " " * (pad + 2) + right[index] if index < len(right) else cell).rstrip())
+    width = max(map(_visible, left), default=0) + 2
+    rows = [(_pad(cell, width) + row).rstrip() for cell, row in zip_longest(left, right, fillvalue="")]
     return "\n".join(rows) + "\n"
 
 
@@ -94,8 +89,7 @@ def map_lines(view: MachineView, style: Style = Style()) -> list[str]:
             planes = _planes(inner, lambda place, fixed=fixed: cells[grid.unit((*fixed, *place))])  # type: ignore[misc]
             names = ", ".join(f"{name}={value}" for name, value in zip(view.dimension_names, fixed, strict=False))
             width = inner[2] - 1 + 2 * inner[0] - 1
-            blocks.append([names, *(_pad(line, width) for line in planes)])
-            blocks[-1][0] = _pad(names, width)
+            blocks.append([_pad(line, width) for line in (names, *planes)])
         rows += [SLICE_GAP.join(parts).rstrip() for parts in zip(*blocks, strict=True)] + [""]
     return rows[:-1]
 
@@ -179,10 +173,12 @@ def _planes(extents: Sequence[int], cell: Callable[[tuple[int, int, int]], str])
 
 
 def _pad(line: str, width: int) -> str:
-    visible = len(line)
-    for code in (*COLORS, HELD_COLOR, RESET):
-        visible -= line.count(code) * len(code)
-    return line + " " * (width - visible)
+    return line + " " * (width - _visible(line))
+
+
+def _visible(line: str) -> int:
+    """Return the width of a line on a terminal, without its colours."""
+    return len(line) - sum(line.count(code) * len(code) for code in (*COLORS, HELD_COLOR, RESET))
 
 
 _Table = tuple[list[str], list[list[str]], list[str]]

@@ -51,23 +51,15 @@ class Fabric:
     Attributes:
         grid: the nodes.
         failed_links: (unit, dimension): the cable from the unit to its neighbour upwards, in both directions.
-        order: the order of the directions; first all upwards, then all downwards, as on the T3E.
     """
 
     grid: Grid
     failed_links: frozenset[tuple[int, int]] = frozenset()
-    order: tuple[Direction, ...] = ()
     _lowest: tuple[int, ...] = field(init=False, repr=False, compare=False)
     _broken: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         dimensions = len(self.grid.extents)
-        if not self.order:
-            object.__setattr__(self, "order", tuple(range(2 * dimensions)))
-        if sorted(self.order) != list(range(2 * dimensions)):
-            raise MachineError(
-                f"the order must list each of the {2 * dimensions} directions once, got {list(self.order)}"
-            )
         for unit, dimension in self.failed_links:
             if not (0 <= unit < self.grid.size and 0 <= dimension < dimensions):
                 raise MachineError(f"unit {unit} has no link in dimension {dimension}")
@@ -81,6 +73,11 @@ class Fabric:
         for unit, dimension in self.failed_links:
             broken[dimension] |= 1 << unit
         object.__setattr__(self, "_broken", tuple(broken))
+
+    @property
+    def order(self) -> range:
+        """Directions in the order of the hops: first all upwards, then all downwards, as on the T3E."""
+        return range(2 * len(self.grid.extents))
 
     def step(self, units: int, direction: Direction) -> int:
         """Return the bit set of the nodes one hop from `units` in a direction, over working links."""

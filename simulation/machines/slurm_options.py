@@ -10,6 +10,7 @@ import enum
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from getopt import GetoptError, getopt
 from math import prod
 
 from ramp.errors import ConfigurationError
@@ -82,21 +83,13 @@ def parse_options(arguments: Sequence[str], environment: Mapping[str, str] | Non
     Raises:
         ConfigurationError: an unknown option or an invalid value.
     """
-    given: dict[str, str] = {}
-    words = list(arguments)
-    while words:
-        word = words.pop(0)
-        name, separator, value = word.partition("=")
-        name = _ALIASES.get(name, name)
-        if name not in _TAKES_VALUE:
-            raise ConfigurationError(f"unknown option {word!r}; expected one of {', '.join(sorted(_TAKES_VALUE))}")
-        if _TAKES_VALUE[name] and not separator:
-            if not words:
-                raise ConfigurationError("a value is missing", key=name)
-            value = words.pop(0)
-        elif separator and not _TAKES_VALUE[name]:
-            raise ConfigurationError(f"takes no value, got {value!r}", key=name)
-        given[name] = value
+    try:
+        words, rest = getopt(list(arguments), "g:RN:", _LONG_OPTIONS)
+    except GetoptError as error:
+        raise ConfigurationError(f"{error.msg}; expected one of {_EXPECTED}") from error
+    if rest:
+        raise ConfigurationError(f"unknown option {rest[0]!r}; expected one of {_EXPECTED}")
+    given = {_ALIASES.get(name, name): value for name, value in words}
     for variable, name in (
         ("SLURM_GEOMETRY", "--geometry"),
         ("SLURM_CONN_TYPE", "--conn-type"),
@@ -173,4 +166,5 @@ def _parse_node_use(text: str) -> NodeUse:
 
 
 _ALIASES = {"-g": "--geometry", "-R": "--no-rotate", "-N": "--nodes", "--comm-type": "--conn-type"}
-_TAKES_VALUE = {"--geometry": True, "--no-rotate": False, "--conn-type": True, "--node-use": True, "--nodes": True}
+_LONG_OPTIONS = ["geometry=", "no-rotate", "conn-type=", "comm-type=", "node-use=", "nodes="]
+_EXPECTED = "--conn-type, --geometry, --no-rotate, --node-use, --nodes"

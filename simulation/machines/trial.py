@@ -8,7 +8,7 @@ from math import prod
 from simulation.machines.bluegene.cable_table import cable_lines
 from simulation.machines.bluegene.machine import BlueGene
 from simulation.machines.grid import Grid, bits_of
-from simulation.machines.interface import Connection, JobRequest, NodeState, Placement
+from simulation.machines.interface import Connection, JobRequest, NodeState, Placement, emptied
 from simulation.machines.view import PENDING, MachineView, ViewBlock, ViewJob, job_of_placement, with_block
 
 TRIAL_USER = "--test-only"
@@ -38,9 +38,7 @@ def machine_in_state(machine: BlueGene, view: MachineView) -> BlueGene:
     Raises:
         MachineError: two jobs of the view hold the same midplane or cable.
     """
-    twin = machine.copy()
-    for job_id in list(twin.running):
-        twin.release(job_id)
+    twin = emptied(machine)
     # a job may run on a midplane that was drained since, so all midplanes are in service until the jobs are back
     twin.set_node_state((1 << twin.grid.size) - 1, NodeState.IDLE)
     grid = Grid(view.extents)

@@ -14,7 +14,7 @@ from ramp.errors import DocumentError, MachineError
 from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.machines.bluegene.blocks import BLOCK_PREFIX, BlockState, BlockTimes, BootedBlocks
 from simulation.machines.grid import Grid
-from simulation.machines.hostlist import expand_coordinates
+from simulation.machines.hostlist import expand_units
 from simulation.machines.interface import GridMachine, Machine, NodeState, Placement, has_cables, has_places
 
 RUNNING = "R"
@@ -427,20 +427,11 @@ def units_named(machine: GridMachine, text: str) -> int:
     Raises:
         MachineError: the machine has no such unit.
     """
-    return _bits(machine.grid, expand_coordinates(text, machine.prefix, len(machine.extents)) if text else ())
-
-
-def _bits(grid: Grid, cells: Iterable[tuple[int, ...]]) -> int:
-    bits = 0
-    for coordinates in cells:
-        bits |= 1 << grid.unit(coordinates)
-    return bits
+    return expand_units(text, machine.prefix, machine.grid)
 
 
 def _units(view: MachineView, text: str) -> int:
-    if not text or view.is_flat:
-        return 0
-    return _bits(Grid(view.extents), expand_coordinates(text, view.prefix, len(view.extents)))
+    return 0 if view.is_flat else expand_units(text, view.prefix, Grid(view.extents))
 
 
 def _size(view: MachineView, text: str) -> int:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulation.machines.bluegene.machine import BlueGene
-from simulation.machines.grid import Grid
-from simulation.machines.interface import JobRequest, Machine, NodeState, Placement, has_cables, units_out
+from simulation.machines.grid import Grid, units_of, words_of
+from simulation.machines.interface import JobRequest, Machine, NodeState, Placement, emptied, has_cables, units_out
 from simulation.planning.cabled_search import earliest_place
 from simulation.planning.step_table import Steps, next_window, step_at
 
@@ -75,18 +75,16 @@ class UnitPlacer:
     """
 
     def __init__(self, machine: Machine) -> None:
-        self._machine: Any = machine.copy()
-        for job_id in list(self._machine.running):
-            self._machine.release(job_id)
+        self._machine: Any = emptied(machine)
         self.units = Grid(machine.extents).size
         self.unit_words = -(-self.units // WORD_BITS)
         out = units_out(machine)
         self._serviceable = (1 << self.units) - 1 & ~out
-        self.out = self._vector(out)
+        self.out = words_of(out, self.unit_words)
         self._union = np.zeros_like(self.out)
 
     def mask(self, placement: Placement) -> StateVector:
-        return self._vector(placement.nodes)
+        return words_of(placement.nodes, self.unit_words)
 
     def place(self, busy: StateVector, request: JobRequest) -> Placement | None:
         taken = units_of(busy) & self._serviceable
@@ -113,17 +111,9 @@ class UnitPlacer:
                 return None
             time = int(steps.times[step])
 
-    def _vector(self, units: int) -> StateVector:
-        return np.frombuffer(units.to_bytes(self.unit_words * 8, "little"), "<u8").astype(np.uint64)
-
 
 Placer = CabledPlacer | UnitPlacer
 """Places requests on any state of one machine, and at the earliest time on a table of its states."""
-
-
-def units_of(words: StateVector) -> int:
-    """Return the unit words of a state as one bit set."""
-    return int.from_bytes(words.astype("<u8").tobytes(), "little")
 
 
 def placer_of(machine: Machine) -> Placer:

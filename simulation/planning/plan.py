@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
-from simulation.machines.interface import JobRequest, Machine, Placement
+from simulation.machines.interface import JobRequest, Machine, Placement, emptied
 from simulation.planning.placers import ALWAYS, placer_of
 from simulation.planning.space_time import SpaceTime
 
@@ -74,9 +74,7 @@ class CountedTime:
     """
 
     def __init__(self, machine: Machine, now: int) -> None:
-        self._empty = machine.copy()
-        for job_id in list(self._empty.running):
-            self._empty.release(job_id)
+        self._empty = emptied(machine)
         self._times = [now]
         self._taken = [0]  # from each time until the next
 

@@ -113,6 +113,7 @@ class QueueSimulation:
         service: the outages and what they take.
         refused: jobs that would not fit the empty machine; they never enter the queue.
         ended_count: number of jobs that have ended.
+        changes: grows with every point in time that happens, and with reservations that are made or given back.
     """
 
     def __init__(
@@ -144,6 +145,7 @@ class QueueSimulation:
         self.service = Service(machine, outages, boots=boots)
         self.refused: list[Job] = []
         self.ended_count = 0
+        self.changes = 0
         self._schedule_outage(self.service.following, begins=True)
 
     @property
@@ -208,6 +210,7 @@ class QueueSimulation:
             end_time: microseconds.
         """
         assert self._now <= begin_time < end_time
+        self.changes += 1
         self._reservation_count += 1
         reservation = AdvanceReservation(-self._reservation_count, begin_time, end_time, placement)
         self._reservations[reservation.number] = reservation
@@ -221,6 +224,7 @@ class QueueSimulation:
         """Give a reservation back, begun or not; False where it is over or unknown."""
         if number not in self._reservations:
             return False
+        self.changes += 1
         self._end_reservation(number)
         self._wake_at(self._now)
         return True
@@ -246,10 +250,6 @@ class QueueSimulation:
         self._wake_at(self._now)
         return True
 
-    def next_time(self) -> int | None:
-        """Return the time of the next event in microseconds, or None when nothing is left to happen."""
-        return self._events.next_time()
-
     def step(self) -> bool:
         """Let the next point in time happen; False when nothing is left."""
         events = self._events
@@ -258,6 +258,7 @@ class QueueSimulation:
             return False
         self._now = time
         self._plan = None
+        self.changes += 1
         changes = [self._happen(kind, subject) for kind, subject in events.pop_simultaneous()]
         if any(changes):
             self._wake_at(self._decided())
@@ -281,10 +282,8 @@ class QueueSimulation:
 
     def advance(self, until: int) -> None:
         """Let everything happen up to and including a time, which then is `now`."""
-        time = self._events.next_time()
-        while time is not None and time <= until:
+        while (time := self._events.next_time()) is not None and time <= until:
             self.step()
-            time = self._events.next_time()
         self._now = max(self._now, until)
         self._plan = None
 

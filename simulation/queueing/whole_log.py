@@ -147,9 +147,7 @@ def run_log(
             replay_ends(run, on_end)
         return run
     if requests is None:
-        requests = [
-            JobRequest(number, size) for number, size in zip(jobs.job_number.tolist(), jobs.size.tolist(), strict=True)
-        ]
+        requests = _of_any_shape(jobs)
     ended = EndedJobs(jobs)
     capacity = machine.capacity
 
@@ -285,6 +283,11 @@ def _loop_for(
     return flat_loop(declaration.compiled)
 
 
+def _of_any_shape(jobs: JobTable) -> list[JobRequest]:
+    numbers, sizes = jobs.job_number.tolist(), jobs.size.tolist()
+    return [JobRequest(number, size) for number, size in zip(numbers, sizes, strict=True)]
+
+
 def _jobs(
     jobs: JobTable, requests: Sequence[JobRequest], malleability: Sequence[Malleability | None] | None = None
 ) -> list[Job]:
@@ -352,9 +355,7 @@ def replay_ends(run: LogRun, on_end: Callable[[EndedJob], None]) -> None:
         on_end: called for every job.
     """
     jobs, start, end = run.jobs, run.schedule.start_time, run.schedule.end_time
-    numbers, sizes = jobs.job_number.tolist(), jobs.size.tolist()
-    requests = [JobRequest(number, size) for number, size in zip(numbers, sizes, strict=True)]
-    everyone = _jobs(jobs, requests)
+    everyone = _jobs(jobs, _of_any_shape(jobs))
     for index in np.lexsort((np.arange(len(jobs)), start, end)).tolist():
         job = everyone[index]
         ran_for = int(end[index] - start[index])

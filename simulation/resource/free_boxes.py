@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from simulation.machines.grid import Grid
+from simulation.machines.grid import Grid, words_of
 
 WORD_BITS: Final = 64
 BOXES_MAX: Final = 400_000
@@ -44,7 +44,7 @@ class FreeBoxes:
         Args:
             busy: bit set.
         """
-        words = np.frombuffer(busy.to_bytes(self._words * 8, "little"), "<u8").astype(np.uint64)
+        words = words_of(busy, self._words)
         free = self._masks[:, 0] & words[0] == 0
         for word in range(1, self._words):
             free &= self._masks[:, word] & words[word] == 0

@@ -37,43 +37,6 @@ from simulation.schedulers.size_changes import given_back
 SCHEDULER_DEFAULT: Final = "easy"
 
 
-class ReservedQueue(QueueSimulation):
-    """A machine's queue that counts its changes.
-
-    Attributes:
-        changes: grows with everything that happens.
-    """
-
-    def __init__(
-        self, machine: GridMachine, scheduler: Scheduler, overrun: Overrun, on_end: Callable[[EndedJob], None]
-    ) -> None:
-        super().__init__(machine, scheduler, overrun=overrun, on_end=on_end)
-        self.changes = 0
-
-    def step(self) -> bool:
-        """Let the next point in time happen; see `QueueSimulation.step`."""
-        self.changes += 1
-        return super().step()
-
-    def reserve_place(self, placement: Placement, begin_time: int, end_time: int) -> AdvanceReservation:
-        """Set a placement aside; see `QueueSimulation.reserve_place`."""
-        self.changes += 1
-        return super().reserve_place(placement, begin_time, end_time)
-
-    def cancel_reservation(self, number: int) -> bool:
-        """Give a reservation back; see `QueueSimulation.cancel_reservation`."""
-        self.changes += 1
-        return super().cancel_reservation(number)
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedJob:
-    """A waiting job and the begin that the plan gives it; None where nothing that is known lets it start."""
-
-    job: Job
-    begin: int | None
-
-
 @dataclass(frozen=True, slots=True)
 class Outlook:
     """What will be taken when, as far as is known now.
@@ -93,14 +56,6 @@ class Outlook:
     good_until: int
     holders: frozenset[int | tuple[int, SizeChanges | None]]
     floors: Floors
-
-    @property
-    def planned(self) -> list[PlannedJob]:
-        """The queue in its order, as planned."""
-        return [
-            PlannedJob(job, None if begin < 0 else begin)
-            for job, begin in zip(self.jobs, self.begins.tolist(), strict=True)
-        ]
 
 
 class LiveMachine:
@@ -130,7 +85,8 @@ class LiveMachine:
         self.machine = machine
         self.users: dict[int, int | None] = {}
         self.on_end = on_end
-        self._queue = ReservedQueue(machine, scheduler or make_scheduler(SCHEDULER_DEFAULT), overrun, self._ended)
+        scheduler = scheduler or make_scheduler(SCHEDULER_DEFAULT)
+        self._queue = QueueSimulation(machine, scheduler, overrun=overrun, on_end=self._ended)
         self._submissions: Iterator[Submission] = iter(submissions)
         self._next: Submission | None = next(self._submissions, None)
         self._placer = placer_of(machine)
@@ -142,7 +98,7 @@ class LiveMachine:
         return self._queue.now
 
     @property
-    def queue(self) -> ReservedQueue:
+    def queue(self) -> QueueSimulation:
         """The queue: running and waiting jobs, reservations."""
         return self._queue
 

@@ -8,7 +8,7 @@ to the queue, so its reservations are the market's own and simulated.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final
 
@@ -18,7 +18,7 @@ from ramp.batch.commands import CommandRunner, ask
 from ramp.batch.gridengine.questions import QUEUES
 from ramp.batch.gridengine.records import BatchJob, QueueReport
 from ramp.errors import BatchSystemError, ConfigurationError, PluginError
-from ramp.model.instant import SECOND, Instant, iso
+from ramp.model.instant import SECOND, Instant
 from ramp.model.slot import Reservation
 from ramp.options import Bounds, Wanted, read_options, takes
 from ramp.plugins.interface import PluginSettings
@@ -50,12 +50,11 @@ class MirroredOptions:
 class MirroredQueue(BookedMachine):
     """A machine whose queue is shown by a command."""
 
-    def __init__(self, settings: PluginSettings, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, settings: PluginSettings) -> None:
         """Look at the queue and open the book of reservations.
 
         Args:
             settings: the machine and the plug-in's options.
-            monotonic: seconds that pass, for the age of a look.
 
         Raises:
             ConfigurationError: an option is wrong, or the queue has not as many slots as the machine is to have cores.
@@ -63,7 +62,6 @@ class MirroredQueue(BookedMachine):
         """
         self._options = read_options(settings.options, MirroredOptions, within=settings.resource)
         self._run = CommandRunner(self._options.environment)
-        self._monotonic = monotonic
         self._seen: tuple[float, QueueReport] | None = None
         self._drawn: tuple[object, QueueProjection] | None = None
         slots = sum(each.slots_total for each in self._report().instances)
@@ -91,11 +89,16 @@ class MirroredQueue(BookedMachine):
         report, plan = self._report(), self._plan(now)
         plan.profile()
         waiting = [job for job in report.jobs if self._waits(job)]
-        running = [_shown(job, job.started or now, _end(job, now)) for job in report.jobs if job.running]
+        running = [self._shown(job, job.started or now, _end(job, now)) for job in report.jobs if job.running]
         queued = [
-            _shown(job, start, start + _length(job)) for job, start in zip(waiting, plan.planned_starts, strict=True)
+            self._shown(job, start, start + _length(job))
+            for job, start in zip(waiting, plan.planned_starts, strict=True)
         ]
         return running, queued
+
+    def _shown(self, job: BatchJob, start: Instant, end: Instant) -> dict[str, Any]:
+        submitted = start if job.submitted is None else job.submitted
+        return self.job_shown(job.number, job.slots, submitted, start, end, job.owner)
 
     def _report(self) -> QueueReport:
         """Return the queue, at most as old as the options say.
@@ -103,7 +106,7 @@ class MirroredQueue(BookedMachine):
         Raises:
             PluginError: the command does not show one.
         """
-        at = self._monotonic()
+        at = time.monotonic()
         if self._seen is None or not 0 <= at - self._seen[0] < self._options.snapshot_age_s:
             try:
                 report = ask(replace(QUEUES, argv=(*self._options.qstat, *QUEUES.argv[1:])), self._run)
@@ -154,17 +157,6 @@ def _end(job: BatchJob, now: Instant) -> Instant:
     """Return when a running job's slots are free again; one past its limit is about to end."""
     assert job.started is not None
     return max(job.started + _length(job), now + SECOND)
-
-
-def _shown(job: BatchJob, start: Instant, end: Instant) -> dict[str, Any]:
-    return {
-        "job": job.number,
-        "cores": job.slots,
-        "start": iso(start),
-        "end": iso(end),
-        "submitted": iso(start if job.submitted is None else job.submitted),
-        "user": job.owner,
-    }
 
 
 @takes(MirroredOptions)

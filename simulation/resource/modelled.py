@@ -44,10 +44,10 @@ from ramp.options import read_options, takes
 from ramp.plugins.interface import PluginSettings
 from simulation.machine_files import machine_path
 from simulation.machines.bluegene.machine import BlueGene
-from simulation.machines.grid import Grid
+from simulation.machines.grid import Grid, units_of
 from simulation.machines.interface import Connection, GridMachine, JobRequest, Placement, has_cables
 from simulation.machines.reallocation import places_of_a_box, sizes_of_planes
-from simulation.planning.placers import ALWAYS, units_of
+from simulation.planning.placers import ALWAYS
 from simulation.planning.space_time import SpaceTime
 from simulation.resource.background import open_background
 from simulation.resource.booked_machine import BookedMachine
@@ -161,16 +161,11 @@ class ModelledMachine(BookedMachine):
             for each in live.queue.running.values()
             for end in (each.expected_end(live.now),)
         ]
+        outlook = live.outlook()
         queued = [
-            self._job(
-                each.job.job_number,
-                each.job.request.size,
-                each.job.submit_time,
-                each.begin,
-                each.begin + each.job.planned_length,
-            )
-            for each in live.outlook().planned
-            if each.begin is not None
+            self._job(job.job_number, job.request.size, job.submit_time, begin, begin + job.planned_length)
+            for job, begin in zip(outlook.jobs, outlook.begins.tolist(), strict=True)
+            if begin >= 0
         ]
         return running, queued
 

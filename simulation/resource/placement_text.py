@@ -9,7 +9,7 @@ from simulation.machines.grid import Grid
 from simulation.machines.interface import Connection, GridMachine, Placement
 
 
-def write_token(placement: Placement, asked: Connection = Connection.MESH) -> str:
+def write_token(placement: Placement, asked: Connection) -> str:
     """Write a placement without its job, for `read_token`, and the connection asked for, for `asked_connection`.
 
     A box that fills a dimension may be joined to a torus there without a request for one.
@@ -54,9 +54,8 @@ def read_token(token: str, machine: GridMachine) -> Placement:
 
 
 def asked_connection(token: str) -> Connection:
-    """Return the connection asked for the place of a token; its present connection where an earlier token lacks it."""
-    fields: dict[str, Any] = json.loads(token)
-    return Connection(fields.get("asked", Connection.TORUS if Connection.TORUS in fields["connection"] else "mesh"))
+    """Return the connection asked for the place of a token."""
+    return Connection(json.loads(token)["asked"])
 
 
 def describe_placement(machine: GridMachine, placement: Placement) -> str:

@@ -54,6 +54,14 @@ def ends_at(running: RunningJob, *, keeps_overruns: bool) -> int:
     return completes if keeps_overruns else min(completes, running.planned_end)
 
 
+def stays_clear(running: RunningJob, reservations: Sequence[AdvanceReservation], now: int) -> bool:
+    """Return whether a running job touches nothing, until its request is over, that is reserved for later."""
+    return not any(
+        now < each.begin_time < running.planned_end and placements_conflict(running.placement, each.placement)
+        for each in reservations
+    )
+
+
 def given_back(
     machine: GridMachine, running: Mapping[int, RunningJob], reservations: Sequence[AdvanceReservation], now: int
 ) -> dict[int, RunningJob]:
@@ -75,9 +83,6 @@ def given_back(
         if malleability is None or change is None or change.after.nodes & ~job.placement.nodes:
             continue
         smaller = changed(job, change, malleability, now)
-        if not any(
-            now < each.begin_time < smaller.planned_end and placements_conflict(smaller.placement, each.placement)
-            for each in reservations
-        ):
+        if stays_clear(smaller, reservations, now):
             found[job.job.job_number] = smaller
     return found

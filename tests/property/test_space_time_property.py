@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulation.machine_files import load_machine
+from simulation.machines.grid import units_of
 from simulation.machines.interface import Connection, GridMachine, JobRequest, Placement, has_places
 from simulation.planning.floors import Floors
-from simulation.planning.placers import placer_of, units_of
+from simulation.planning.placers import placer_of
 from simulation.planning.space_time import SpaceTime
 
 pytestmark = pytest.mark.loops

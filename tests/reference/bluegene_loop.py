@@ -19,6 +19,16 @@ def ends(cable: str) -> tuple[int, int]:
     return int(source.split(".")[0]), int(target.split(".")[0])
 
 
+def cables_of(placement) -> list[tuple[int, tuple[int, ...], int]]:
+    """Dimension, line (its coordinates in the other dimensions) and label of each cable that a placement holds."""
+    return [
+        (dimension, line, label)
+        for dimension, labels in enumerate(placement.links)
+        for line in product(*(axis for other, axis in enumerate(placement.members) if other != dimension))
+        for label in labels
+    ]
+
+
 def link_sets(width: int, cables: list[str], members: frozenset[int], torus: bool) -> list[frozenset[int]]:
     """Link sets of a set of midplanes, smallest first: walk the line switch by switch, never twice over one."""
     if len(members) == 1:

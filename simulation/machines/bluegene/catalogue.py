@@ -18,7 +18,7 @@ from ramp.errors import MachineError
 from simulation.machines.bluegene.cable_policy import CablePolicy, Merit
 from simulation.machines.bluegene.link_sets import LinkTable
 from simulation.machines.bluegene.search import COLUMNS_A_DIMENSION, COLUMNS_BEFORE_DIMENSIONS, Tables
-from simulation.machines.grid import Grid, rotations, shapes_of_size
+from simulation.machines.grid import Grid, rotations, shapes_of_size, words_of
 from simulation.machines.interface import Connection, JobRequest, Placement
 
 CANDIDATES_MAX = 2_000_000
@@ -179,10 +179,6 @@ class Catalogue:
             self._masks[key] = mask
         return mask
 
-    def words_of(self, units: int) -> NDArray[np.uint64]:
-        """Return a bit set of units as the first words of a state vector."""
-        return np.frombuffer(units.to_bytes(self.unit_words * 8, "little"), "<u8").astype(np.uint64)
-
     def _make_mask(
         self, members: tuple[tuple[int, ...], ...], links: tuple[tuple[int, ...], ...]
     ) -> NDArray[np.uint64]:
@@ -193,7 +189,7 @@ class Catalogue:
             if not coordinates or min(coordinates) < 0 or max(coordinates) >= extent:
                 raise MachineError(f"coordinates must be 0 to {extent - 1}, got {list(coordinates)}")
         mask = np.zeros(self.state_words, np.uint64)
-        mask[: self.unit_words] = self.words_of(self.grid.bits(members))
+        mask[: self.unit_words] = words_of(self.grid.bits(members), self.unit_words)
         for dimension, labels in enumerate(links):
             cables = len(self._link_tables[dimension].wiring.cables)
             if labels and not 0 <= min(labels) <= max(labels) < cables:

@@ -21,7 +21,7 @@ from simulation.machines.bluegene.link_sets import LinkTable
 from simulation.machines.bluegene.occupancy import Occupancy, StateVector
 from simulation.machines.bluegene.search import first_fit
 from simulation.machines.bluegene.wiring import LineWiring
-from simulation.machines.grid import Grid, bits_of
+from simulation.machines.grid import Grid, bits_of, units_of, words_of
 from simulation.machines.grid_units import GridLayout, GridUnits
 from simulation.machines.interface import Connection, JobRequest, Placement, Reallocation, Traits
 from simulation.machines.reallocation import reallocate
@@ -98,7 +98,9 @@ class BlueGene(GridUnits):
         self._state = (
             state
             if state is not None
-            else Occupancy(np.zeros(words, np.uint64), np.zeros(words, np.uint64), np.zeros(words, np.uint64))
+            else Occupancy(
+                held=np.zeros(words, np.uint64), out=np.zeros(words, np.uint64), busy=np.zeros(words, np.uint64)
+            )
         )
         dimensions = len(layout.extents)
         self._answer: NDArray[np.int64] = np.zeros(1 + 2 * dimensions, np.int64)
@@ -155,45 +157,32 @@ class BlueGene(GridUnits):
         self._state.running[placement.job_id] = placement
         self._state.held |= mask
         self._state.busy |= mask
-        self._state.busy_units |= placement.nodes
+        self._state.held_units |= placement.nodes
 
     def release(self, job_id: int) -> None:
         placement = self._state.running.pop(job_id, None)
         if placement is None:
             raise MachineError(f"{self.name}: job {job_id} is not running")
         self._state.held ^= self._catalogue.mask(placement.members, placement.links)
-        self._state.refresh(self._state.busy_units & ~placement.nodes | self._state.drained | self._state.down)
+        self._state.held_units &= ~placement.nodes
+        self._state.refresh()
 
     def reallocate(self, request: JobRequest) -> Reallocation | None:
         return reallocate(self, request)
 
-    def cables(self, placement: Placement) -> dict[str, dict[tuple[int, ...], tuple[int, ...]]]:
-        """Return which cables of which line a placement holds.
-
-        Returns:
-            For each dimension's name, the labels by the line's coordinates in the other dimensions.
-        """
-        result: dict[str, dict[tuple[int, ...], tuple[int, ...]]] = {}
-        for dimension, name in enumerate(self.layout.dimension_names):
-            labels = placement.links[dimension]
-            lines = self.grid.lines_through(dimension, placement.members) if labels else ()
-            result[name] = {self.grid.line_coordinates(dimension, line): labels for line in lines}
-        return result
-
     def _service_changed(self) -> None:
         """Switches of midplanes out of service still pass foreign traffic through; `fail_links` takes cables away."""
         words = self._catalogue.unit_words
-        self._state.out[:words] = self._catalogue.words_of(self.units_out)
-        self._state.refresh(self._state.held_units | self.units_out)
+        self._state.out[:words] = words_of(self.units_out, words)
+        self._state.refresh()
 
-    def fail_links(self, dimension: int, line: Sequence[int], labels: Iterable[int], *, failed: bool = True) -> None:
-        """Take cables of one line out of service, or put them back (`failed=False`). Jobs that hold them keep running.
+    def fail_links(self, dimension: int, line: Sequence[int], labels: Iterable[int]) -> None:
+        """Take cables of one line out of service. Jobs that hold them keep running.
 
         Args:
             dimension: index of the dimension in which the line runs.
             line: its coordinates in the other dimensions.
             labels: cables of the line.
-            failed: False repairs.
 
         Raises:
             MachineError: there is no such line or cable.
@@ -208,17 +197,8 @@ class BlueGene(GridUnits):
                 )
             bits |= 1 << label
         word = self._catalogue.line_offsets[dimension] + self._line_number(dimension, line)
-        present = int(self._state.out[word])
-        self._state.out[word] = np.uint64(present | bits if failed else present & ~bits)
-        self._state.refresh(self._state.busy_units)
-
-    def snapshot(self) -> object:
-        return self._state.copy()
-
-    def restore(self, state: object) -> None:
-        if not isinstance(state, Occupancy) or state.held.shape != self._state.held.shape:
-            raise MachineError(f"{self.name}: the snapshot is of another machine")
-        self._state = state.copy()
+        self._state.out[word] |= np.uint64(bits)
+        self._state.refresh()
 
     def copy(self) -> BlueGene:
         return BlueGene(self.layout, self._policy, self._catalogue, self._state.copy())
@@ -260,7 +240,7 @@ class BlueGene(GridUnits):
     def _conflict(self, mask: StateVector) -> str:
         taken = mask & self._state.busy
         words = self._catalogue.unit_words
-        units = int.from_bytes(taken[:words].tobytes(), "little")
+        units = units_of(taken[:words])
         if units:
             return f"midplanes {self.hostlist(units)}"
         parts = []

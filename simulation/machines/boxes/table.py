@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramp.errors import MachineError
-from simulation.machines.grid import Grid
+from simulation.machines.grid import Grid, units_of, words_of
 
 WORD_BITS = 64
 TABLE_WORDS_MAX = 1 << 25
@@ -77,8 +77,6 @@ class BoxTable:
 
     Attributes:
         grid: the units.
-        wrap: whether boxes run over the seam.
-        intervals: of each dimension.
         shapes: extents of all shapes, in lexicographic order.
         strides: what one interval number counts in a box number, one a dimension.
         masks: units of each box, shape (boxes, words).
@@ -89,8 +87,6 @@ class BoxTable:
     """
 
     grid: Grid
-    wrap: bool
-    intervals: tuple[Intervals, ...]
     shapes: tuple[tuple[int, ...], ...]
     strides: NDArray[np.int64]
     masks: NDArray[np.uint64]
@@ -114,11 +110,11 @@ class BoxTable:
 
     def words_of(self, units: int) -> NDArray[np.uint64]:
         """Return a bit set of units as words."""
-        return np.frombuffer(units.to_bytes(self.words * 8, "little"), "<u8").astype(np.uint64)
+        return words_of(units, self.words)
 
     def units_of(self, box: int) -> int:
         """Return the bit set of a box's units."""
-        return int.from_bytes(self.masks[box].astype("<u8").tobytes(), "little")
+        return units_of(self.masks[box])
 
 
 def build_box_table(grid: Grid, *, wrap: bool = True) -> BoxTable:
@@ -153,7 +149,7 @@ def build_box_table(grid: Grid, *, wrap: bool = True) -> BoxTable:
         grown[dimension, :, : counts[dimension]] = axis.grown
         slab[dimension, :, : counts[dimension]] = axis.slab
     masks = _masks(grid, axes, numbers, words)
-    return BoxTable(grid, wrap, axes, shapes, strides, masks, shape_of, origins, grown, slab)
+    return BoxTable(grid, shapes, strides, masks, shape_of, origins, grown, slab)
 
 
 def _masks(grid: Grid, axes: tuple[Intervals, ...], numbers: NDArray[np.int64], words: int) -> NDArray[np.uint64]:

@@ -87,7 +87,7 @@ def build(description: AngaraDescription, options: BuildOptions) -> AngaraMachin
     )
     chosen, its_options = options.allocator_of(description.allocator, description.allocator_options)
     machine = AngaraMachine(layout, RankedBoxes(description.extents, make_policy(chosen, its_options, BoxPolicy)))
-    set_nodes(machine, description.prefix, drained=description.drained, down=description.down)
+    set_nodes(machine, drained=description.drained, down=description.down)
     for index, failed in enumerate(description.failed_links):
         key = f"failed_links[{index}]"
         dimension = dimension_index(layout.dimension_names, failed.dimension, key)

@@ -180,7 +180,7 @@ def build(description: CabledDescription, options: BuildOptions) -> BlueGene:
     )
     chosen, its_options = options.allocator_of(description.allocator, description.allocator_options)
     machine = BlueGene(layout, make_policy(chosen, its_options, CablePolicy))
-    set_nodes(machine, description.prefix, drained=description.drained, down=description.down)
+    set_nodes(machine, drained=description.drained, down=description.down)
     for index, partition in enumerate(description.slurm_partitions):
         try:
             expand_coordinates(partition.nodes, description.prefix, len(layout.extents))

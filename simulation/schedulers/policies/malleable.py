@@ -23,8 +23,7 @@ from simulation.machines.interface import JobRequest, Machine, has_places
 from simulation.planning.plan import Plan
 from simulation.schedulers.declaration import make_scheduler, scheduler
 from simulation.schedulers.interface import Job, RunningJob, Site
-from simulation.schedulers.planner import placements_conflict
-from simulation.schedulers.size_changes import changed
+from simulation.schedulers.size_changes import changed, stays_clear
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +109,7 @@ def _steps_beside_reservations(site: Site, head: Job) -> list[JobRequest]:
     for request in _ways_to_shrink(site):
         tried = machine.copy()
         job = _resized(tried, running[request.job_id], request, site.now)
-        if job is None or not _is_clear(job, site):
+        if job is None or not stays_clear(job, site.reservations, site.now):
             continue
         machine = tried
         running[request.job_id] = job
@@ -133,21 +132,13 @@ def _stays_clear(site: Site, running: RunningJob, request: JobRequest) -> bool:
     if not site.reservations:
         return True
     job = _resized(site.machine.copy(), running, request, site.now)
-    return job is not None and _is_clear(job, site)
+    return job is not None and stays_clear(job, site.reservations, site.now)
 
 
 def _resized(machine: Machine, running: RunningJob, request: JobRequest, now: int) -> RunningJob | None:
     malleability, change = running.job.malleability, machine.reallocate(request)
     assert malleability is not None, "the others are left out"
     return None if change is None else changed(running, change, malleability, now)
-
-
-def _is_clear(job: RunningJob, site: Site) -> bool:
-    """Return whether a running job touches nothing, until its request is over, that is reserved for later."""
-    return not any(
-        site.now < each.begin_time < job.planned_end and placements_conflict(job.placement, each.placement)
-        for each in site.reservations
-    )
 
 
 def _resizable(site: Site) -> list[RunningJob]:

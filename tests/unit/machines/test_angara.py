@@ -181,6 +181,7 @@ def test_a_failed_node_is_bypassed_where_routes_lead_around_it() -> None:
 
 def test_boxes_over_a_failed_link_are_not_given_out() -> None:
     machine = machine_of(extents=[4, 1], allocator="find-systems")
+    whole = machine.copy()
     machine.fail_link(1, 0)
     placement = machine.place(JobRequest(1, 2))
     assert placement is not None
@@ -190,11 +191,8 @@ def test_boxes_over_a_failed_link_are_not_given_out() -> None:
     longest = max((box for box in range(1, 16) if machine.fabric.is_routable(box)), key=int.bit_count)
     assert longest.bit_count() == 4  # the ring without one cable is a line, which the bypass finds
     assert machine_of(extents=[4, 1], bypass=True).place(JobRequest(1, 4)) is not None
-    state = machine.snapshot()
-    machine.fail_link(1, 0, failed=False)
-    assert machine.place(JobRequest(1, 4)) is not None
-    machine.restore(state)
-    assert machine.place(JobRequest(1, 4)) is None
+    assert whole.place(JobRequest(1, 4)) is not None
+    assert machine.copy().place(JobRequest(1, 4)) is None
     with pytest.raises(MachineError, match="unit 4 has no link"):
         machine.fail_link(4, 0)
 

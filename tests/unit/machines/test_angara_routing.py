@@ -164,5 +164,3 @@ def test_a_circle_of_special_steps_is_refused() -> None:
 def test_what_is_not_there_is_refused() -> None:
     with pytest.raises(MachineError, match="unit 9 has no link"):
         Fabric(Grid((3, 3)), frozenset({(9, 0)}))
-    with pytest.raises(MachineError, match="the order must list"):
-        Fabric(Grid((3, 3)), order=(0, 1, 2, 2))

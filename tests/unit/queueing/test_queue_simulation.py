@@ -160,7 +160,7 @@ def test_advance_stops_the_clock_where_it_is_told() -> None:
     simulation.advance(14)
     assert (simulation.now, len(ended), list(simulation.running)) == (14, 0, [1])
     simulation.advance(15)
-    assert (simulation.now, len(ended), simulation.next_time()) == (15, 1, None)
+    assert (simulation.now, len(ended), simulation.step()) == (15, 1, False)
 
 
 def test_reservations_in_the_past_or_of_no_length_are_refused() -> None:

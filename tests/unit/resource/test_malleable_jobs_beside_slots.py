@@ -130,7 +130,8 @@ def test_what_the_next_quote_finds_taken_is_what_jobs_hold_after_their_last_chan
         now = [int(units) for time, units in zip(times, taken, strict=True) if time <= live.now][-1]
         held = sum(min(each.placement.size, _kept(live, number)) for number, each in live.queue.running.items())
         held += sum(each.placement.size for each in live.queue.reservations if each.begin_time <= live.now)
-        startable = sum(each.job.request.size for each in live.outlook().planned if each.begin == live.now)
+        planned = zip(live.outlook().jobs, live.outlook().begins.tolist(), strict=True)
+        startable = sum(job.request.size for job, begin in planned if begin == live.now)
         assert now == held + startable
         changed += any(each.changes is not None for each in live.queue.running.values())
     assert changed > STEPS // 2
