@@ -22,7 +22,7 @@ from ramp.web.pages.visit import Visit
 LOOK_AGAIN_S: Final = 10.0
 """Seconds between two queries to the machines; sales are shown at once."""
 
-SALES_PAUSE_S: Final = 1.0
+SALES_PAUSE_S: Final = 2.0
 """Minimum seconds between two drawings after sales."""
 
 PERIOD: Final = 24 * HOUR
