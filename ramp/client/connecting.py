@@ -38,6 +38,7 @@ from ramp.runtime.state_folder import StateFolder, state_folder
 T = TypeVar("T")
 KeyKind = Literal["p256", "rsa", "ed25519"]
 Days = Annotated[int, Bounds(1, 3650)]
+InvitationDays = Annotated[int, Bounds(1, 365)]
 
 
 @checked
@@ -125,7 +126,7 @@ class MarketOperator:
         name: str,
         role: Literal["user", "resource"],
         *,
-        days: Days = DAYS_DEFAULT,
+        days: InvitationDays = DAYS_DEFAULT,
         deposit: Credits = 0,
         overdraft: Credits = 0,
         server: bool | None = None,

@@ -36,6 +36,7 @@ from ramp.runtime.joining.register import Entry, Grant, Register, revoked
 from ramp.runtime.joining.requests import Requested, check_request
 from ramp.runtime.keys import issuing
 from ramp.runtime.keys.store import CERTIFICATE_LIFETIME, KeyStore
+from ramp.text import IDENTIFIER
 
 RENEW_BEFORE: Final[Duration] = 60 * DAY
 """A repeated request gets a new certificate for the same key if the current one expires within this time."""
@@ -75,11 +76,13 @@ class Authority:
             credit_limit: overdraft of that account in minor units; of users only.
 
         Raises:
-            ConfigurationError: the name was invited before, a resource has money, or there is no CA key.
+            ConfigurationError: the name is invalid or was invited before, a resource has money, or there is no CA key.
         """
         key, ca = self._keys.issuer()
         if invitation.role not in INVITED_ROLES:
             raise ConfigurationError(f"wrong role: got {invitation.role}, expected user or resource")
+        if IDENTIFIER.fullmatch(invitation.name) is None:  # certificates have no other names
+            raise ConfigurationError(f"invalid name {invitation.name!r}: expected agent@site.example in ASCII")
         if invitation.role is Role.RESOURCE and (deposit or credit_limit):
             raise ConfigurationError("a resource has no deposit and no overdraft; leave out --deposit and --overdraft")
         with self.register.changing() as entries:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Final
 
 from ramp.client import dialogues
@@ -17,7 +17,7 @@ from ramp.client.line import refused
 from ramp.control.auction_story import AuctionStory
 from ramp.control.events import Event, Refused, request_of
 from ramp.control.requests import Submit
-from ramp.errors import TransportError
+from ramp.errors import RampError, TransportError
 from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.progress import CancellationEnded
 from ramp.protocol.transition_tables import AuctionState
@@ -122,14 +122,16 @@ class UserFeed(Follower):
     # -- following -----------------------------------------------------------------------------------------------
 
     async def catch_up(self, user: str) -> None:
+        self.changes.forget_agreed()
         market = self._find_market()
         for standing in (await market.requests())[-STORIES_MAX:]:
             story = self._made(standing.request_id)
-            if standing.outcome is not None and story.outcome is None:
-                await self._fill(market, story, standing.outcome)
-            elif standing.stage == AuctionState.APPROVING:
-                async with aclosing(market.watch(standing.request_id)) as events:
-                    self.take(await anext(events))  # what its owner is asked
+            with suppress(RampError):  # a request that cannot be read hides no others
+                if standing.outcome is not None and story.outcome is None:
+                    await self._fill(market, story, standing.outcome)
+                elif standing.stage == AuctionState.APPROVING:
+                    async with aclosing(market.watch(standing.request_id)) as events:
+                        self.take(await anext(events))  # what its owner is asked
         self.tell()
 
     async def _fill(self, market: AsyncMarket, story: AuctionStory, outcome: RequestOutcome) -> None:

@@ -35,6 +35,10 @@ class SizeChanges:
                 return False
         return True
 
+    def forget_agreed(self) -> None:
+        """Forget the agreed changes, whose ends may have been missed."""
+        self._agreed.clear()
+
     def agreed(self, agreement_id: str) -> ContractChange | None:
         """Return the agreed amendment that is not yet in effect, or None."""
         return self._agreed.get(agreement_id)

@@ -54,6 +54,15 @@ def test_a_site_joins_by_files_and_its_key_never_leaves(market: Market, site: St
     assert [path for path in market.state.path.rglob("*") if NAME in path.name and path.is_dir()] == []
 
 
+@pytest.mark.parametrize(
+    "name", ["curie@*.example", "curie@*", "curie@b\u00fccher.example", "j\u00fcrgen@south.example"]
+)
+def test_a_name_that_can_have_no_certificate_is_not_invited(market: Market, name: str) -> None:
+    with pytest.raises(ConfigurationError, match="invalid name"):
+        market.invite(name)
+    assert not market.authority.register.entries()
+
+
 def test_what_the_site_seals_is_believed_in_the_market(market: Market, site: StateFolder) -> None:
     invitation = market.invite()
     install(site, invitation, market.authority.issue(request_of(site, invitation, NOW), NOW), NOW)

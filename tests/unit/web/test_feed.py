@@ -1,9 +1,11 @@
 """The feed of a user's requests, over a line of its own that says what it is told."""
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 
+from ramp.client import dialogues
 from ramp.client.asyncio_market import AsyncMarket
 from ramp.control.events import Done, Refused, RequestEnded, RequestStanding, Submitted, Watching
 from ramp.control.requests import EVERYTHING, Submit, Watch
@@ -11,7 +13,7 @@ from ramp.errors import MarketRefused, NoMarket
 from ramp.model.instant import SECOND
 from ramp.protocol.events import OffersApproved
 from ramp.protocol.outcome import RequestOutcome, RequestStatus
-from ramp.protocol.progress import ApprovalAsked, RoundOpened
+from ramp.protocol.progress import ApprovalAsked, ChangeAdvanced, RoundOpened
 from ramp.web.live.feed import STORIES_MAX, UserFeed
 from tests.unit.control.test_auction_story import NOW, offer
 
@@ -137,6 +139,25 @@ async def test_a_page_that_fails_does_not_silence_the_others(agent, feed):
     feed.listen(told.append)
     await agent.told.put(RoundOpened("r1", 1, ((1, 70),), 5))
     await until(lambda: "r1" in told)
+
+
+async def test_a_change_of_size_whose_end_may_have_been_missed_is_not_pending(agent, feed):
+    await agent.told.put(ChangeAdvanced(SimpleNamespace(agreement_id="a1")))
+    await until(lambda: feed.changes.agreed("a1"))
+    await agent.told.put(None)  # the connection ends
+    await until(lambda: not feed.changes.agreed("a1"))
+
+
+async def test_a_request_that_cannot_be_read_hides_no_others(agent, feed, monkeypatch):
+    def unreadable(request_id):
+        if request_id == "r1":
+            raise MarketRefused("unknown", "r1")
+        return dialogues.outcome(request_id)
+
+    monkeypatch.setattr("ramp.web.live.feed.dialogues", SimpleNamespace(outcome=unreadable))
+    agent.listed = tuple(RequestStanding(name, "rejected", "", 1, NOW, outcome(name)) for name in ("r1", "r2"))
+    await agent.told.put(None)
+    await until(lambda: (story := feed.story("r2")) is not None and story.outcome is not None)
 
 
 async def test_a_market_that_ends_is_followed_again(agent, feed):

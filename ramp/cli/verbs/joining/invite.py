@@ -18,6 +18,7 @@ from ramp.cli.options import (
 from ramp.cli.views.fields import AMOUNT, MOMENT, Field, Fields
 from ramp.cli.views.output import print_json, print_pairs, say
 from ramp.client.connecting import MarketOperator
+from ramp.errors import ConfigurationError
 from ramp.model.instant import Instant, iso
 from ramp.model.money import exact_credits
 from ramp.runtime.atomic_writes import write_whole
@@ -128,7 +129,11 @@ def make(
     )
     path = None if token else output or Path(f"{name}.invitation")
     if path is not None:
-        write_whole(path.absolute(), made.text().encode(), private=True)
+        try:
+            write_whole(path.absolute(), made.text().encode(), private=True)
+        except OSError as error:
+            remedy = f"run `ramp invite revoke {made.name}`, then invite again with another --output"
+            raise ConfigurationError(f"cannot be written: {error.strerror}; {remedy}", path=path) from error
     _tell_made(made, path, as_json=as_json)
 
 
