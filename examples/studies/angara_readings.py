@@ -42,6 +42,9 @@ FURTHER: Final = (
     ANY_NODES,
 )
 NO_WRAP: Final = ("wrap", False)
+WAITING: Final = Variant("find-systems, window of waiting jobs", "find-systems")
+IN_MINUTES: Final = Variant("find-systems, durations in minutes", "find-systems")
+POWERS: Final = Variant("find-systems, sizes powers of two", "find-systems")
 READINGS: Final = (
     Variant("base-ring, any volume", "base-ring", (("transit_max", 144),)),
     Variant("base-ring, smallest volume", "base-ring", (("transit_max", 0),)),
@@ -50,11 +53,11 @@ READINGS: Final = (
     Variant("find-systems, transit 4", "find-systems", (("transit_max", 4),)),
     Variant("find-systems, no wrap", "find-systems", (NO_WRAP,)),
     Variant("find-systems, ranked by volume alone", "find-systems", (("by_distance", False),)),
-    Variant("find-systems, window of waiting jobs", "find-systems"),
-    Variant("find-systems, durations in minutes", "find-systems"),
-    Variant("find-systems, sizes powers of two", "find-systems"),
+    WAITING,
+    IN_MINUTES,
+    POWERS,
 )
-"""The last three do not change the allocator: see `run_reading`."""
+"""The last three change no option of the allocator but what `run_reading` does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +73,19 @@ class PowersOfTwo(Recipe):
 
 def run_reading(setting):
     """Run one simulation; its row as of the study."""
-    label, recipe = setting.variant.label, recipe_of(setting)
-    if label.endswith("powers of two") and not recipe.desmos:
+    variant, recipe = setting.variant, recipe_of(setting)
+    if variant == POWERS and not recipe.desmos:
         recipe = PowersOfTwo(recipe.nodes, recipe.load)
     jobs = make_workload(recipe, setting.seed)
-    if label.endswith("in minutes"):
+    if variant == IN_MINUTES:
         jobs = replace(jobs, run_time=-(-jobs.run_time // MINUTE) * MINUTE)
     submit, length, size = jobs.submit_time, jobs.run_time, jobs.size
-    if setting.variant == ANY_NODES:
+    if variant == ANY_NODES:
         nodes = setting.system.nodes
         start = window_first_fit(submit, length, length, size, nodes, WindowOptions(setting.window))
         return row_of(setting, Schedule(submit, start, start + length, size, size, nodes))
-    counts = WindowCounts.WAITING if label.endswith("waiting jobs") else WindowCounts.INDICES
-    boxes = ranked_boxes(setting.system.extents, setting.variant.allocator, setting.variant.options)
+    counts = WindowCounts.WAITING if variant == WAITING else WindowCounts.INDICES
+    boxes = ranked_boxes(setting.system.extents, variant.allocator, variant.options)
     run = run_window_first_fit(boxes, submit, length, size, window=setting.window, counts=counts)
     return row_of(setting, run.schedule, run.refused)
 

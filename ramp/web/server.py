@@ -78,7 +78,7 @@ def application(served: Served) -> Gate:
         reconnect_timeout=RECONNECT_S,
         message_history_length=HISTORY,
         show_welcome_message=False,
-        tailwind=False,  # a quarter of what a browser loads, for classes that no page uses
+        tailwind=False,  # a browser would load 68 kB for classes that no page uses
     )
     core.app.exception_handler(404)(_missing)
     keep_to_own_pages(site.owners.get)

@@ -34,7 +34,7 @@ class Follower(ABC):
 
     @abstractmethod
     async def catch_up(self, user: str) -> None:
-        """Read what happened to a user before now; `RampError` if that is impossible, until the next connection."""
+        """Read what happened to a user before the connection; a `RampError` leaves that to the next connection."""
 
     def keep(self, users: Iterable[str]) -> None:
         """Follow exactly these users from now on."""

@@ -32,7 +32,7 @@ def draw_chart(
     Args:
         options: what it shows.
         label: for screen readers.
-        height_rem: height of the chart in heights of letters.
+        height_rem: its height in `rem`, the unit of CSS.
         on_pick: called when a point is clicked.
     """
     chart = ui.echart(options, on_point_click=on_pick).style(f"height: {height_rem}rem").props('role="img"')
