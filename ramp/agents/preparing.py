@@ -87,12 +87,15 @@ def _certify_server(domain: str, state: StateFolder, keys: KeyStore, now: Instan
 USERS_PER_PROCESS: Final = 50
 """Maximum number of User Agents in one process, which can use only one processor."""
 
+USERS_BESIDE_BANK: Final = 4
+"""Maximum number of User Agents in the process of the bank; a process of their own would take about 50 MB."""
+
 
 def grouped(config: SwarmConfig) -> dict[str, list[str]]:
     """Return the names of the agents of each process.
 
-    Bank, directory and keeper share a process, and so do several users or several resources. With one resource per
-    process, no agents share one. Redundant directories and banks always have their own processes.
+    Bank, directory, keeper and a few users share a process; more users have processes of their own, and so do resources
+    and redundant directories and banks. With one resource per process, no agents share one.
     """
     users = [user.name for user in config.users]
     names = [resource.name for resource in config.resources]
@@ -107,7 +110,10 @@ def grouped(config: SwarmConfig) -> dict[str, list[str]]:
         for first in range(0, len(users), USERS_PER_PROCESS)
     }
     if config.own_agents:
-        groups = {"market": [config.directory, config.bank, config.keeper], **groups}
+        market = [config.directory, config.bank, config.keeper]
+        if len(users) <= USERS_BESIDE_BANK and len(config.bank_names) == 1:  # else users survive their bank
+            market += groups.pop("users", [])
+        groups = {"market": market, **groups}
         groups |= {name: [name] for name in (*config.directory_names[1:], *config.bank_names[1:], *offices)}
     for number, first in enumerate(range(0, len(names), size), 1):
         groups[f"resources-{number}"] = names[first : first + size]

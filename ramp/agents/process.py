@@ -8,9 +8,11 @@ import gc
 import sys
 
 gc.disable()
+sys.modules["pygments"] = None  # type: ignore[assignment]  # slixmpp would load 3 MB of it to colour its debugging log
 
 from ramp.agents.group import main  # noqa: E402 (with the collector off)
 
+del sys.modules["pygments"]
 gc.freeze()
 gc.enable()
 

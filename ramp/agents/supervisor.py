@@ -34,8 +34,7 @@ from ramp.runtime.logs.rotation import rotate_all
 from ramp.runtime.state_folder import StateFolder, write_private
 from ramp.runtime.state_versions import check_versions
 from ramp.runtime.storage_errors import reason_of, storing
-from ramp.servers.accounts import check_accounts
-from ramp.servers.process import ServerProcess
+from ramp.servers.process import ServerProcess, check_accounts
 
 RESTART_PAUSE_S: Final = 0.5
 """Pause before a process is restarted in seconds."""

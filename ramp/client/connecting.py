@@ -34,6 +34,7 @@ from ramp.runtime.clock import SystemClock
 from ramp.runtime.joining.invitations import Invitation
 from ramp.runtime.joining.inviting import DAYS_DEFAULT, invite_party
 from ramp.runtime.state_folder import StateFolder, state_folder
+from ramp.xmpp.address import account_problem
 
 T = TypeVar("T")
 KeyKind = Literal["p256", "rsa", "ed25519"]
@@ -147,8 +148,6 @@ class MarketOperator:
         Raises:
             ConfigurationError: if the name is invalid or taken, or this market cannot invite the party.
         """
-        from ramp.xmpp.address import account_problem  # slixmpp is slow to import
-
         local, _, domain = name.rpartition("@")
         problem = account_problem(local, domain) if local and domain else "it has no domain"
         if problem:

@@ -22,14 +22,12 @@ import socket
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Final
 
 from ramp.errors import ConfigurationError
 from ramp.runtime.joining.account_tokens import AccountToken
 from ramp.runtime.storage_errors import reason_of
 from ramp.servers.registered_accounts import RegisteredAccounts
-from ramp.xmpp.address import account_problem
 from ramp.xmpp.quotas import Complaints
 
 DONE: Final = b"ok\n"
@@ -38,30 +36,6 @@ DONE: Final = b"ok\n"
 _LINE_MAX_BYTES: Final = 64_000_000
 
 _log = logging.getLogger(__name__)
-
-
-def check_accounts(accounts: Mapping[str, str], domain: str, path: Path | None = None) -> None:
-    """Refuse accounts with an invalid name or without a password.
-
-    Args:
-        accounts: passwords by local name.
-        domain: domain of the server.
-        path: file that defines the accounts, for the error.
-
-    Raises:
-        ConfigurationError: a name is not canonical, or a password is empty.
-    """
-    for name, password in accounts.items():
-        problem = account_problem(name, domain)
-        if problem:
-            raise ConfigurationError(
-                f"invalid account name {name!a} at {domain}: {problem}; use a name in its prepared form, for example "
-                "lower-case letters, digits, dots, hyphens and underscores",
-                path=path,
-                key="name",
-            )
-        if not password:
-            raise ConfigurationError(f"the account {name} has no password; give one", path=path, key="passwords")
 
 
 class Accounts:
@@ -85,12 +59,7 @@ class Accounts:
         self._complaints = Complaints()
 
     def add(self, accounts: Mapping[str, str]) -> None:
-        """Create accounts, and set the passwords of existing ones.
-
-        Raises:
-            ConfigurationError: a name is not canonical, or a password is empty; nothing was changed.
-        """
-        check_accounts(accounts, self._domain)
+        """Create accounts, and set the passwords of existing ones; the launcher has checked their names."""
         for name in accounts:
             self._give_token(name, None)
         self._digests.update({name: self._digest(password) for name, password in accounts.items()})
@@ -99,9 +68,8 @@ class Accounts:
         """Set the only valid tokens for registering accounts; None closes the account.
 
         Raises:
-            ConfigurationError: a name is not canonical and nothing was changed, or an account cannot be closed.
+            ConfigurationError: an account cannot be closed.
         """
-        check_accounts(dict.fromkeys(tokens, "made by its owner"), self._domain)
         for name, token in tokens.items():
             if self._digests.pop(name, None) is not None:
                 self.closed(name)
@@ -164,7 +132,7 @@ class AccountLine:
         """Take the first line, before anyone can log in; return the reader of later ones.
 
         Raises:
-            ConfigurationError: a name is not canonical, or a password is empty.
+            ConfigurationError: the line is invalid.
         """
         lines, self._answers = await asyncio.open_connection(
             sock=socket.socket(fileno=self._descriptor), limit=_LINE_MAX_BYTES

@@ -20,9 +20,11 @@ The fixes depend on pyjabber's internals, so other versions are refused.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 import socket
 import sys
@@ -38,14 +40,14 @@ from xml import sax
 import loguru
 import uvloop
 
-from ramp.errors import ConfigurationError
+from ramp.errors import ConfigurationError, RampError
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.logs.events import log_to_stderr
+from ramp.servers import LOOPBACK
 from ramp.servers.accounts import AccountLine, Accounts
-from ramp.servers.certificate import ServerCertificate
 from ramp.servers.embedded_registration import FEATURE, Registration
 from ramp.servers.embedded_router import Router
-from ramp.servers.process import LOOPBACK
+from ramp.servers.registered_accounts import RegisteredAccounts
 from ramp.xmpp.quotas import Complaints
 
 
@@ -58,10 +60,11 @@ class _Off:
         pass
 
 
-# these would import alembic and aiohttp, 0.3 s and 25 MB, and make a scratch directory
+# these would import alembic, aiohttp and cryptography, 0.4 s and 35 MB, and make a scratch directory
 _SERVICES: dict[str, dict[str, Any]] = {
     "alembic": {"command": None},
     "alembic.config": {"Config": None},
+    "pyjabber.network.CertGenerator": {"check_hostname_cert_exists": lambda *_: True},
     "pyjabber.http_server": {"HttpServer": _Off},
     "pyjabber.plugins.xep_0363.upload_server": {"UploadHttpServer": _Off},
     "pyjabber.webpage.adminPage": {"api_adminpage_app": _Off},
@@ -342,23 +345,32 @@ def _exact_sessions() -> None:
     ConnectionManager.get_transport_online = lambda self, jid: [c for c in sessions(self, jid) if c.online]
 
 
-def serve(
-    domain: str, port: int, state_dir: Path, certificate: ServerCertificate, accounts: Accounts, line: AccountLine
-) -> None:
-    """Run the server until SIGTERM or SIGINT; only the end of the process stops its remaining tasks.
+def main(arguments: list[str] | None = None) -> int:
+    """Run the server in this process until SIGTERM or SIGINT, with the accounts from standard input.
 
-    Args:
-        domain: XMPP domain of the agents.
-        port: TCP port on loopback.
-        state_dir: directory of the rosters.
-        certificate: the server's certificate, in files named as pyjabber expects.
-        accounts: accounts that may log in.
-        line: source of all accounts that are not registered with a token.
+    Only the end of the process stops its remaining tasks.
 
-    Raises:
-        ConfigurationError: another version of pyjabber is installed, or the launcher gives invalid accounts.
-        OSError: the port is in use.
+    Returns:
+        Exit status: 0 stopped, 1 the port is in use, 2 invalid arguments or accounts, or a wrong version of pyjabber.
     """
+    parser = argparse.ArgumentParser(prog="ramp.servers.embedded_process", description="Run the embedded XMPP server.")
+    parser.add_argument("--host", default="localhost", help="XMPP domain of the agents (default: localhost)")
+    parser.add_argument("--port", type=int, required=True, help="TCP port for clients, on 127.0.0.1")
+    parser.add_argument("--state", type=Path, required=True, help="directory of rosters and registered accounts")
+    parser.add_argument("--certificates", type=Path, required=True, help="directory of the server's certificate")
+    options = parser.parse_args(arguments)
+    try:
+        _run(options)
+    except RampError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    except OSError as error:
+        print(f"cannot listen on port {options.port}: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _run(options: argparse.Namespace) -> None:
     installed = metadata.version("pyjabber")
     if installed != EXPECTED_VERSION:
         raise ConfigurationError(
@@ -370,12 +382,12 @@ def serve(
     log_to_stderr(logging.WARNING)
     # Not asyncio.run: it cancels the remaining tasks and waits for them, and some of pyjabber's tasks of closed
     # connections ignore their cancellation. The server would never end nor release the lock of its state directory.
-    uvloop.new_event_loop().run_until_complete(_serve(domain, port, state_dir, certificate, accounts, line))
+    uvloop.new_event_loop().run_until_complete(_serve(options.host, options.port, options.state, options.certificates))
 
 
-async def _serve(
-    domain: str, port: int, state_dir: Path, certificate: ServerCertificate, accounts: Accounts, line: AccountLine
-) -> None:
+async def _serve(domain: str, port: int, state_dir: Path, certificates: Path) -> None:
+    accounts = Accounts(domain, RegisteredAccounts(state_dir / "registered.json"))
+    line = AccountLine(accounts)
     loop = asyncio.get_running_loop()
     lines = await line.open()
     stop = asyncio.Event()
@@ -390,7 +402,7 @@ async def _serve(
             client_port=port,
             connection_timeout=0,
             database_path=str(state_dir / "rosters.sqlite"),
-            cert_path=str(certificate.certificate_file.parent),
+            cert_path=str(certificates),
             message_persistence=False,
             plugins=[name for name in Parameters().plugins if name != "jabber:iq:register"],
         )
@@ -414,3 +426,10 @@ async def _serve(
         await asyncio.sleep(0)
         AppConfig.app_config.process_pool_exe.shutdown(wait=False, cancel_futures=True)
         await DB.close_engine_async()
+
+
+if __name__ == "__main__":
+    status = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)  # threads and tasks of open connections must not delay the exit, see `_run`

@@ -17,14 +17,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, Self
 
-from ramp.errors import TransportError
+from ramp.errors import ConfigurationError, TransportError
 from ramp.runtime.joining.account_tokens import AccountToken
-from ramp.servers.accounts import check_accounts
+from ramp.servers import LOOPBACK
 from ramp.servers.certificate import ServerCertificate, ensure_server_certificate
 from ramp.servers.parent import tied
-
-LOOPBACK = "127.0.0.1"
-"""The only address on which local servers listen."""
+from ramp.xmpp.address import account_problem
 
 READY_LIMIT_S = 120.0
 """Timeout of a server's start in seconds; a server that ends earlier is reported at once."""
@@ -82,6 +80,30 @@ def free_port() -> int:
     with socket.socket() as listener:
         listener.bind((LOOPBACK, 0))
         return int(listener.getsockname()[1])
+
+
+def check_accounts(accounts: Mapping[str, str], domain: str, path: Path | None = None) -> None:
+    """Refuse accounts with an invalid name or without a password.
+
+    Args:
+        accounts: passwords by local name.
+        domain: domain of the server.
+        path: file that defines the accounts, for the error.
+
+    Raises:
+        ConfigurationError: a name is not canonical, or a password is empty.
+    """
+    for name, password in accounts.items():
+        problem = account_problem(name, domain)
+        if problem:
+            raise ConfigurationError(
+                f"invalid account name {name!a} at {domain}: {problem}; use a name in its prepared form, for example "
+                "lower-case letters, digits, dots, hyphens and underscores",
+                path=path,
+                key="name",
+            )
+        if not password:
+            raise ConfigurationError(f"the account {name} has no password; give one", path=path, key="passwords")
 
 
 class ServerProcess(abc.ABC):

@@ -18,9 +18,8 @@ from pathlib import Path
 from ramp.errors import TransportError
 from ramp.runtime.configuration.sites import FederationConfig, address_and_port
 from ramp.runtime.joining.account_tokens import AccountToken
-from ramp.servers.accounts import check_accounts
 from ramp.servers.certificate import ServerCertificate
-from ramp.servers.process import ServerProcess
+from ramp.servers.process import ServerProcess, check_accounts
 
 STANZA_MAX_BYTES = 262_144
 """Maximum stanza from a client in bytes (Prosody's default)."""

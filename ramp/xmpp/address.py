@@ -8,12 +8,27 @@ another did not, they could take two different accounts for the same one.
 
 from __future__ import annotations
 
+import re
 from typing import Final
-
-from slixmpp import JID, InvalidJID
 
 PART_MAX_BYTES: Final = 1023
 """Longest local part, domain or resource, in bytes of UTF-8 (RFC 7622, 3.1)."""
+
+_LABEL: Final = r"(?!xn--)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+_PLAIN: Final = re.compile(rf"[a-z0-9._-]{{1,255}}@{_LABEL}(\.{_LABEL}){{0,3}}")
+"""Most accounts' addresses; they are in prepared form, and slixmpp takes 12 MB and a quarter of a second to import."""
+
+
+def _prepared(address: str) -> str:
+    """Return the prepared form of an address, empty if it is invalid."""
+    if _PLAIN.fullmatch(address):
+        return address
+    from slixmpp import JID, InvalidJID
+
+    try:
+        return str(JID(address))
+    except (InvalidJID, UnicodeError):
+        return ""
 
 
 def is_canonical(address: str) -> bool:
@@ -29,10 +44,7 @@ def is_canonical(address: str) -> bool:
     # RFC 7622, 3.2, drops the dot of the root and turns A-labels into U-labels
     if not domain or domain.endswith(".") or "xn--" in domain:
         return False
-    try:
-        return str(JID(address)) == address
-    except (InvalidJID, UnicodeError):
-        return False
+    return _prepared(address) == address
 
 
 def sender_of(address: str | None) -> str | None:
@@ -57,9 +69,8 @@ def account_problem(name: str, domain: str) -> str:
     for character in "@/":
         if character in name:
             return f"it contains {character}"
-    try:
-        prepared = str(JID(f"{name}@{domain}"))
-    except (InvalidJID, UnicodeError):
+    prepared = _prepared(f"{name}@{domain}")
+    if not prepared:
         return "it contains characters that XMPP names must not contain (RFC 7622)"
     if prepared != f"{name}@{domain}" or not is_canonical(prepared):
         return f"it is not canonical; its prepared form is {prepared!a}"

@@ -111,7 +111,9 @@ def test_server_that_is_given_no_accounts_does_not_start(tmp_path):
     command = [
         sys.executable,
         "-m",
-        "ramp.servers.embedded",
+        "ramp.servers.embedded_process",
+        "--certificates",
+        str(tmp_path),
         "--port",
         str(free_port()),
         "--state",
@@ -203,9 +205,9 @@ def test_server_dies_with_its_launcher_and_the_next_one_starts(tmp_path):
 @pytest.mark.slow
 def test_another_version_of_pyjabber_is_refused(tmp_path):
     program = (
-        "import sys; from ramp.servers import embedded, embedded_process; "
+        "import sys; from ramp.servers import embedded_process; "
         "embedded_process.EXPECTED_VERSION = '0.4.4'; "
-        f"sys.exit(embedded.main(['--port', '1', '--state', {str(tmp_path)!r}]))"
+        f"sys.exit(embedded_process.main(['--port', '1', '--state', 'x', '--certificates', {str(tmp_path)!r}]))"
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert result.returncode == 2

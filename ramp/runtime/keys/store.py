@@ -19,7 +19,7 @@ import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
@@ -31,7 +31,6 @@ from ramp.model.instant import DAY, Duration, Instant, iso
 from ramp.model.seal import Role
 from ramp.rfql.signing import certificates
 from ramp.rfql.signing.certificates import PrivateKey
-from ramp.rfql.signing.notary import XmlNotary
 from ramp.runtime.atomic_writes import make_folder, write_whole
 from ramp.runtime.keys import issuing
 from ramp.runtime.keys.revocations import (
@@ -43,6 +42,9 @@ from ramp.runtime.keys.revocations import (
     write_revocations,
 )
 from ramp.text import IDENTIFIER
+
+if TYPE_CHECKING:
+    from ramp.rfql.signing.notary import XmlNotary
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +251,8 @@ class KeyStore:
 
     def notary(self, name: str) -> XmlNotary:
         """Return a party's notary with pins and revocation list; `ConfigurationError` without party or CA."""
+        from ramp.rfql.signing.notary import XmlNotary  # with lxml, which a supervisor does not need
+
         key, certificate = self.identity(name)
         return XmlNotary(
             name, key, certificate, self.ca_certificates(), pins=self.certificate_on_file, revoked=self.is_revoked

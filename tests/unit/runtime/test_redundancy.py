@@ -50,6 +50,15 @@ def test_further_ones_have_processes_of_their_own(tmp_path: Path) -> None:
     assert alone.keys() == {"directory", "directory-2", "directory-3", "house", "house-2", "keeper", "alice", "m1"}
 
 
+def test_few_users_are_in_the_process_of_the_bank(tmp_path: Path) -> None:
+    config = read(tmp_path / "market.toml")
+    (alice,) = config.users
+    users = tuple(replace(alice, name=f"user{each}") for each in range(5))
+    few = [each.name for each in users[:4]]
+    assert grouped(replace(config, users=users[:4]))["market"] == ["directory", "bank", "keeper", *few]
+    assert grouped(replace(config, users=users))["users"] == [each.name for each in users]
+
+
 def test_no_more_than_fifty_users_share_a_process(tmp_path: Path) -> None:
     config = read(tmp_path / "market.toml")
     (alice,) = config.users

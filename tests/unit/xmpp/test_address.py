@@ -6,7 +6,9 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from slixmpp import JID
 
+from ramp.xmpp import address
 from ramp.xmpp.address import account_problem, is_canonical, sender_of
 
 NOT_CANONICAL = {
@@ -129,6 +131,11 @@ def test_no_two_names_taken_are_prepared_to_one(name):
 @given(st.from_regex(r"[a-z0-9][a-z0-9._-]{0,20}", fullmatch=True))
 def test_every_plain_name_is_taken(name):
     assert account_problem(name, "localhost") == ""
+
+
+@given(st.from_regex(address._PLAIN, fullmatch=True))
+def test_slixmpp_agrees_that_a_plain_address_is_in_prepared_form(plain):
+    assert str(JID(plain)) == plain
 
 
 @given(st.text(max_size=30) | near_bank.map(lambda name: f"{name}@localhost/r"))
