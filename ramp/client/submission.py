@@ -259,7 +259,8 @@ class AsyncRequests(MarketUser):
         """
         quote = await self.ask(dialogues.outcome(request_id))
         if quote is None or quote.status is not RequestStatus.QUOTED:
-            raise ConfigurationError(f"{request_id} is not a quote: expected a request of `ramp quote`")
+            state = "running" if quote is None else quote.status.value
+            raise ConfigurationError(f"{request_id} is {state}, expected a quote whose offers have not been bought")
         await self.ask(dialogues.buy_quote(request_id, sellers_of(quote, numbers)))
         async with aclosing(self.watch(request_id)) as events:
             async for event in events:

@@ -83,7 +83,7 @@ def test_the_second_offer_of_a_quote_is_bought_once_at_the_price_shown(ramp, req
     assert (unit["resource"], unit["cost"], unit["start"]) == (second["resource"], second["cost"], second["start"])
     assert balance(ramp) == before - Decimal(second["cost"])
     code, _, said = ramp("quote", "--buy", "1", quoted["request_id"])
-    assert (code, "is not a quote" in said) == (2, True), said
+    assert (code, "is committed, expected a quote" in said) == (2, True), said
     assert balance(ramp) == before - Decimal(second["cost"])
 
 
