@@ -26,7 +26,6 @@ from simulation.queueing.job_table import jobs_of_log, jobs_to_simulate
 from simulation.queueing.malleable_share import MalleableShare, MalleableSummary, malleable_share_of
 from simulation.queueing.outages import Outage, outages_of
 from simulation.queueing.queue_simulation import EndedJob, Overrun
-from simulation.queueing.reservation_text import reservation_of
 from simulation.queueing.run_history import PlacementRecorder, amount_over_time, bars_without_places
 from simulation.queueing.shaped_jobs import ShapedJobs, shaped_jobs
 from simulation.queueing.trace import header_line, job_line, outage_line, reservation_line, schedule_as_swf
@@ -37,6 +36,7 @@ from simulation.queueing.whole_log import (
     SchedulerOptions,
     counts_only,
     replay_ends,
+    reservation_of,
     run_log,
     warm_up,
 )

@@ -22,9 +22,7 @@ from simulation.koala.placement import Replicas
 from simulation.koala.run import clusters_of
 from simulation.koala.scheduler import Koala, KoalaOptions
 from simulation.machine_files import load_multicluster
-from simulation.malleable.malleability import Malleability
-from simulation.malleable.sizes import Sizes
-from simulation.malleable.speedup import AmdahlLaw
+from simulation.malleable.malleability import AmdahlLaw, Malleability, Sizes
 
 POLICIES = ("wf", "cf", "cm", "fcm")
 MEASURES = ("clusters", "transfer_s", "response_s")

@@ -95,7 +95,7 @@ CHANGES = tuple(f"{measure}_percent" for measure in MEASURES)
 
 @compiled
 def speed_up(processors: float, average: float, variance: float) -> float:
-    """Return the speed-up by Downey's model (`simulation.malleable.speedup.DowneyLaw`)."""
+    """Return the speed-up by Downey's model (`simulation.malleable.malleability.DowneyLaw`)."""
     if variance <= 1:
         if processors <= average:
             return average * processors / (average + variance / 2 * (processors - 1))

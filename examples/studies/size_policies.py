@@ -17,7 +17,7 @@ from simulation.experiments.koala.statements import POLICIES
 from simulation.experiments.means import Means
 from simulation.experiments.study import Shown, Study, rows_of
 from simulation.koala.sizing import Asking, Message, RunningMalleable, SizePolicy
-from simulation.malleable.sizes import Sizes
+from simulation.malleable.malleability import Sizes
 
 
 class Equipartition(SizePolicy):

@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 
 from ramp.model.instant import MINUTE
 from simulation.machines.interface import GridMachine, Placement
-from simulation.planning.floors import Floors
 from simulation.planning.placers import ALWAYS, placer_of
-from simulation.planning.space_time import SpaceTime
+from simulation.planning.space_time import Floors, SpaceTime
 from simulation.queueing.queue_simulation import EndedJob, Overrun, QueueSimulation
 from simulation.resource.background import Submission
 from simulation.schedulers.declaration import make_scheduler
