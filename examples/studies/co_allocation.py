@@ -14,8 +14,7 @@ from statistics import fmean
 
 from simulation.experiments.comparison import Comparison
 from simulation.experiments.figures import Axis, Curves, Figure
-from simulation.experiments.means import Means
-from simulation.experiments.result import Column
+from simulation.experiments.result import Column, Means
 from simulation.experiments.study import Shown, Study, rows_of
 from simulation.koala.jobs import Component, KoalaJob
 from simulation.koala.placement import Replicas

@@ -16,8 +16,7 @@ from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.machines.grid import Grid
 from simulation.machines.interface import Machine, has_cables
 from simulation.malleable.assignment import MALLEABLE_STREAM, assigned_malleability
-from simulation.queueing.job_table import JobTable, jobs_of_log
-from simulation.queueing.shaped_jobs import shaped_jobs
+from simulation.queueing.job_table import JobTable, jobs_of_log, shaped_jobs
 from simulation.schedulers.interface import Job
 from simulation.workload.generators.lublin import DAY_S, synthetic_log
 from simulation.workload.logs import find_log, known_logs

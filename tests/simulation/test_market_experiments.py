@@ -13,7 +13,7 @@ from simulation.experiments.market import rounds as market_rounds
 from simulation.experiments.market import workloads as market_workloads
 from simulation.experiments.market.frame import straight_line
 from simulation.experiments.market.network import deployments_of
-from simulation.experiments.market.paper import TABLE3, TABLE4, TABLE4_SALES
+from simulation.experiments.market.statements import TABLE3, TABLE4, TABLE4_SALES
 from simulation.experiments.trials.plan import MarketPlan, table2_resources
 from simulation.experiments.trials.simulated import run_simulated
 

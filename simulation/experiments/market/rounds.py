@@ -30,7 +30,7 @@ from simulation.experiments.market.frame import (
     stand_in_note,
     straight_line,
 )
-from simulation.experiments.market.paper import FLAT_FROM_ROUNDS, REPETITIONS, TABLE4, TABLE4_SALES
+from simulation.experiments.market.statements import FLAT_FROM_ROUNDS, REPETITIONS, TABLE4, TABLE4_SALES
 from simulation.experiments.result import Column, Columns, grouped
 from simulation.experiments.study import Found, Rows, Run, Shown
 from simulation.experiments.trials.own_market import OwnMarket
