@@ -19,7 +19,8 @@ from simulation.machines.bluegene.cable_policy import CablePolicy
 from simulation.machines.bluegene.catalogue import Catalogue, ListedBlock
 from simulation.machines.bluegene.link_sets import LineWiring, LinkTable
 from simulation.machines.bluegene.search import first_fit
-from simulation.machines.grid import Grid, GridLayout, GridUnits, UnitState, bits_of, units_of, words_of
+from simulation.machines.grid import Grid, bits_of, units_of, words_of
+from simulation.machines.grid_units import GridLayout, GridUnits, UnitState
 from simulation.machines.interface import Connection, JobRequest, Placement, Reallocation, Traits
 from simulation.machines.reallocation import reallocate
 
