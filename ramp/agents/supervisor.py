@@ -128,7 +128,6 @@ class Supervisor:
         check_versions(self._state)
         with only_one(self._state):
             async with contextlib.AsyncExitStack() as ending:
-                ending.callback(self._state.leave_sockets)
                 overlay = starting(self._config.path, self._state)
                 changing = Changing(self, self._config, overlay, self._state, self._clock)
                 control = SupervisorControl(changing, self._config.domain, self._state, self._status)
