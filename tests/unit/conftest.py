@@ -15,7 +15,7 @@ from ramp.client import access
 from ramp.client.access import RunningMarket
 from ramp.client.market import Market
 from ramp.control.codec import VERSION, decode_request, encode_event
-from ramp.control.events import Done, MarketRefusalCode, Refused, RequestEnded, Submitted, Welcome
+from ramp.control.events import Done, MarketRefusalCode, Refused, Submitted, Welcome
 from ramp.control.requests import Hello
 from ramp.control.status import ServerStatus, SwarmStatus
 from ramp.model.agreement import Agreement
@@ -23,7 +23,7 @@ from ramp.model.contents import Bid
 from ramp.model.instant import HOUR, SECOND, from_iso
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus, ResourceRefusal, RoundRecord
-from ramp.protocol.progress import ApprovalAsked, RoundClosed, RoundOpened, UnitAdvanced
+from ramp.protocol.progress import ApprovalAsked, RequestEnded, RoundClosed, RoundOpened, UnitAdvanced
 from ramp.runtime.state_folder import StateFolder
 
 START = from_iso("2026-12-01T10:00:00Z")

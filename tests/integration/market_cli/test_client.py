@@ -13,11 +13,11 @@ import ramp
 from ramp.client import dialogues
 from ramp.client.portal import connected
 from ramp.control.codec import VERSION
-from ramp.control.events import Done, RequestEnded, Watching
+from ramp.control.events import Done, Watching
 from ramp.control.requests import ListRequests, Submit, Watch
 from ramp.protocol.events import Approval, AuctionOptions, DepositOrdered, OffersApproved
 from ramp.protocol.outcome import RequestStatus
-from ramp.protocol.progress import ApprovalAsked
+from ramp.protocol.progress import ApprovalAsked, RequestEnded
 from ramp.rfql.request_for_quotation import write_request
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.identifiers import RandomIds
