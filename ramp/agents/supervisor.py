@@ -141,8 +141,7 @@ class Supervisor:
                     group.tasks.append(asyncio.create_task(self._keep_alive(group)))
                 watches = [self._watch_server(), self._server_watch.run()]
                 if self._config.own_agents:
-                    told = self._give_accounts, self._give_tokens, changing.tell_bank
-                    watches.append(RegisterWatch(self._state, *told).run())
+                    watches.append(RegisterWatch(self._state, self._give_tokens, changing.tell_bank).run())
                 looks = [asyncio.create_task(each) for each in watches]
                 await self._wait_ready()
                 if ready is not None and not self._stopping.is_set():

@@ -8,7 +8,7 @@ import json
 import os
 import secrets
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -138,12 +138,6 @@ class StateFolder:
             known.update({name: secrets.token_urlsafe(18) for name in missing})
             write_private(path, json.dumps(known, indent=1, sort_keys=True))
         return known
-
-    def keep_passwords(self, given: Mapping[str, str]) -> None:
-        """Keep passwords of existing accounts by local name, instead of drawn ones."""
-        known = self.passwords([])
-        if any(known.get(name) != password for name, password in given.items()):
-            write_private(self.path / "passwords.json", json.dumps({**known, **given}, indent=1, sort_keys=True))
 
     def registered(self, directory: str) -> list[KnownAgent]:
         """Return the agents registered when a directory ended, since the start of the swarm."""

@@ -77,11 +77,10 @@ def test_the_signature_covers_it(market: Market) -> None:
             read_invitation(json.dumps({each: value for each, value in plain.items() if each not in key}))
 
 
-def test_one_without_a_token_has_an_account_made_by_the_keeper(market: Market) -> None:
+def test_a_market_on_an_external_server_gives_no_tokens(market: Market) -> None:
     made = market.invite()
     assert (made.account_token, made.account_token_digest) == ("", "")
     assert read_invitation(made.text()) == made
-    assert Register(market.state.invitations).accounts(NOW) == {made.account: made.account_password}
     assert tokens(market) == {}
 
 
@@ -92,7 +91,6 @@ def test_what_the_server_is_given(market: Market, site: StateFolder) -> None:
     assert tokens(market) == {
         each.account: AccountToken(each.account_token_digest, ends) for each in (guest, used, stolen)
     }
-    assert Register(market.state.invitations).accounts(NOW) == {}
     market.authority.issue(request_of(site, used, NOW), NOW)
     market.authority.revoke(used.name, NOW + DAY, "left")
     market.authority.revoke(stolen.name, NOW + DAY, "somebody came first")
@@ -111,10 +109,6 @@ def test_of_one_name_the_last_invitation_counts(market: Market) -> None:
     given = tokens(market)["dora"]
     assert given is not None
     assert given.digest == second.account_token_digest != first.account_token_digest
-    market.authority.revoke(GUEST, NOW, "mistake")
-    third = market.authority.invite(drafted(GUEST), NOW)  # of which the keeper makes the account
-    assert tokens(market) == {}
-    assert Register(market.state.invitations).accounts(NOW) == {"dora": third.account_password}
 
 
 def test_an_invited_name_is_promised(market: Market) -> None:
