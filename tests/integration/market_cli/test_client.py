@@ -3,9 +3,7 @@
 import asyncio
 import json
 import socket
-import tempfile
 import threading
-from pathlib import Path
 
 import pytest
 
@@ -87,15 +85,15 @@ async def test_a_task_that_is_cancelled_while_it_launches_leaves_no_market(tmp_p
         async with ramp.launch_async(config, state_dir=folder):
             raise AssertionError("nobody waits for it any more")
 
-    with tempfile.TemporaryDirectory(prefix="ramp-cli-") as folder:
-        launching = asyncio.create_task(launched(folder))
-        await asyncio.sleep(0)
-        launching.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await launching
-        assert StateFolder(Path(folder)).ledger.exists()
-        with pytest.raises(ramp.NoMarket):
-            ramp.connect(folder)
+    state = StateFolder(tmp_path / "state")
+    launching = asyncio.create_task(launched(state.path))
+    await asyncio.sleep(0)
+    launching.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await launching
+    assert state.ledger.exists()
+    with pytest.raises(ramp.NoMarket):
+        ramp.connect(state.path)
 
 
 def test_watching_all_that_goes_on(swarm):

@@ -9,8 +9,6 @@ import pytest
 from ramp.errors import ConfigurationError
 from ramp.model.instant import DAY
 from ramp.model.seal import Role
-from ramp.runtime.configuration.file import load_config
-from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.joining.account_tokens import (
     AccountInvitation,
     AccountToken,
@@ -22,6 +20,7 @@ from ramp.runtime.joining.invitations import Invitation, read_invitation
 from ramp.runtime.joining.membership import install, invited_account, market_account, own_password, request_of
 from ramp.runtime.joining.register import Register
 from ramp.runtime.state_folder import StateFolder
+from tests.tiny_market import config_of
 from tests.unit.joining.inviting_market import NOW, Market, draft
 
 NAME = "curie@south.example"
@@ -156,21 +155,12 @@ def test_what_invites_to_no_account_is_refused(uri: str) -> None:
         read_account_invitation(uri)
 
 
-def external(tmp_path: object, domain: str) -> SwarmConfig:
-    from pathlib import Path
-
-    path = Path(str(tmp_path)) / "site.toml"
-    path.write_text(
-        f'[market]\ndomain = "{domain}"\n[site]\nmarket = "west.example"\n'
-        '[server]\naddresses = ["192.0.2.9:5222"]\nfederation = true\n[[users]]\nname = "curie"\n',
-        "utf-8",
-    )
-    return load_config(path)
-
-
-def test_the_account_that_an_owner_invites_to(market: Market, tmp_path: object) -> None:
+def test_the_account_that_an_owner_invites_to(market: Market) -> None:
     invitation = invite(market)
-    config = external(tmp_path, "south.example")
+    config = config_of(
+        '[market]\ndomain = "south.example"\n[site]\nmarket = "west.example"\n'
+        '[server]\naddresses = ["192.0.2.9:5222"]\nfederation = true\n[[users]]\nname = "curie"\n'
+    )
     at_market = AccountInvitation("west.example", "", "t")
     assert invited_account(at_market, invitation, config) == market_account(invitation)
     own = invited_account(AccountInvitation("south.example", "curie", "t"), invitation, config)
