@@ -25,7 +25,7 @@ from ramp.agents.roles import (
     UserAgent,
     tell_sale,
 )
-from ramp.agents.sites.site import Site
+from ramp.agents.sites import Site
 from ramp.batch.finding import finding_variables
 from ramp.composition import Composition, OpeningAccount, open_accounts
 from ramp.errors import ConfigurationError, MembershipRevoked, StateDamaged

@@ -10,12 +10,13 @@ from typing import Any, Final
 from ramp.cli.views.output import amount_json, amount_text, count_text, duration_text, moment_text, price_text
 from ramp.cli.watching.stream import AgentsSeen, AuctionHeard, EventLogged, MachinesSeen, Seen
 from ramp.client.machine_state import MachineState
-from ramp.control.events import Event, RequestEnded, Submitted
+from ramp.control.events import Event, Submitted
 from ramp.control.headline import state_text
 from ramp.control.status import AgentStatus
 from ramp.model.instant import SECOND, Instant, iso
 from ramp.protocol import progress as pr
 from ramp.protocol.outcome import RequestOutcome
+from ramp.protocol.progress import RequestEnded
 
 AUCTIONS, AGENTS, MACHINES, LOG = KINDS = ("auctions", "agents", "machines", "log")
 """Kinds of events for `--only`."""

@@ -8,9 +8,10 @@ from collections.abc import Iterable
 from ramp.client.access import find_market
 from ramp.client.asyncio_market import AsyncMarket
 from ramp.client.every_user import watch_user
-from ramp.control.events import Event, RequestEnded
+from ramp.control.events import Event
 from ramp.model.instant import to_datetime
 from ramp.protocol.outcome import RequestOutcome
+from ramp.protocol.progress import RequestEnded
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.state_folder import StateFolder
 from ramp.web.live.follower import Follower

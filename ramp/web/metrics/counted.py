@@ -9,12 +9,12 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
-from ramp.control.events import Event, RequestEnded
+from ramp.control.events import Event
 from ramp.model.instant import seconds
 from ramp.model.money import MINOR_UNITS_PER_CREDIT
 from ramp.model.offer import RefusalCode
 from ramp.protocol.outcome import RequestStatus
-from ramp.protocol.progress import CancellationEnded, RoundClosed, RoundOpened, UnitAdvanced
+from ramp.protocol.progress import CancellationEnded, RequestEnded, RoundClosed, RoundOpened, UnitAdvanced
 
 ANSWER_BUCKETS_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds of the histogram of single answers, in seconds."""

@@ -7,13 +7,13 @@ import pytest
 
 from ramp.client import dialogues
 from ramp.client.asyncio_market import AsyncMarket
-from ramp.control.events import Done, Refused, RequestEnded, RequestStanding, Submitted, Watching
+from ramp.control.events import Done, Refused, RequestStanding, Submitted, Watching
 from ramp.control.requests import EVERYTHING, Submit, Watch
 from ramp.errors import MarketRefused, NoMarket
 from ramp.model.instant import SECOND
 from ramp.protocol.events import OffersApproved
 from ramp.protocol.outcome import RequestOutcome, RequestStatus
-from ramp.protocol.progress import ApprovalAsked, ChangeAdvanced, RoundOpened
+from ramp.protocol.progress import ApprovalAsked, ChangeAdvanced, RequestEnded, RoundOpened
 from ramp.web.live.feed import STORIES_MAX, UserFeed
 from tests.unit.control.test_auction_story import NOW, offer
 

@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from ramp.control.events import RequestEnded, RequestStanding, Watching
+from ramp.control.events import RequestStanding, Watching
+from ramp.protocol.progress import RequestEnded
 from ramp.web.live import sale_watch
 from ramp.web.live.sale_watch import SaleWatch
 from ramp.web.machines.sale_history import SaleHistory
