@@ -30,7 +30,7 @@ from ramp.batch.finding import finding_variables
 from ramp.composition import Composition, OpeningAccount, open_accounts
 from ramp.errors import ConfigurationError, MembershipRevoked, StateDamaged
 from ramp.launching.configuration import acting_by
-from ramp.ledger.account import AccountKind
+from ramp.ledger.entry import AccountKind
 from ramp.ledger.interface import Ledger
 from ramp.model.agreement import Agreement, Signed
 from ramp.model.instant import DAY, SECOND

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from ramp.errors import LedgerUnavailable
-from ramp.ledger.account import AccountKind
+from ramp.ledger.entry import AccountKind
 from ramp.model.contents import OrderLine, OrderState
 from ramp.model.instant import SECOND, Duration
 from ramp.runtime.ledger.bank_lease import BankLease, FencedLedger, _make
@@ -137,7 +137,7 @@ def test_a_transaction_whose_bank_stands_still_keeps_nobody_out(
 
     def work() -> None:
         try:
-            old._write(lambda records: (stand_still(records), records.balances()))
+            old.write(lambda records: (stand_still(records), records.balances()))
         except LedgerUnavailable as error:
             ended.append(error)
 
@@ -167,7 +167,7 @@ def test_who_takes_over_waits_for_what_is_under_way(
                 records.balances()  # type: ignore[attr-defined]
             order.append("written")
 
-        old._write(work)
+        old.write(work)
 
     thread = threading.Thread(target=write)
     thread.start()

@@ -23,8 +23,7 @@ from typing import Final, Self
 from sqlalchemy import Connection, Engine, exc
 
 from ramp.errors import LedgerCorrupt, LedgerUnavailable
-from ramp.ledger.account import ISSUER
-from ramp.ledger.entry import Action, Entry
+from ramp.ledger.entry import ISSUER, Action, Entry
 from ramp.ledger.interface import Answer, Ledger
 from ramp.ledger.records import Records
 from ramp.runtime.ledger.schema import create_tables, open_engine, writing_engine
@@ -62,7 +61,7 @@ class LedgerStore(Ledger):
         try:
             create_tables(engine)
             store = cls(engine)
-            store._write(_open_issuing_account)
+            store.write(_open_issuing_account)
         except BaseException:
             engine.dispose()
             raise
@@ -77,10 +76,10 @@ class LedgerStore(Ledger):
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _read(self, work: Callable[[Records], Answer]) -> Answer:
+    def read(self, work: Callable[[Records], Answer]) -> Answer:
         return self._attempt(self._engine, lambda connection: work(Tables(connection, writing=False)))
 
-    def _write(self, work: Callable[[Records], Answer]) -> Answer:
+    def write(self, work: Callable[[Records], Answer]) -> Answer:
         return self._attempt(self._writing, lambda connection: work(Tables(connection, writing=True)))
 
     def _attempt(self, engine: Engine, work: Callable[[Connection], Answer]) -> Answer:
