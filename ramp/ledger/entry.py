@@ -121,10 +121,6 @@ class Transfer:
             return TransferState.POSTED
         return TransferState.PENDING if self.voided_at is None else TransferState.VOIDED
 
-    @property
-    def settled_at(self) -> Instant | None:
-        return self.voided_at if self.posted_at is None else self.posted_at
-
 
 def transfer_id_of(agreement_id: str, kind: TransferKind) -> str:
     """Return the id of an agreement's transfer of a kind.

@@ -43,9 +43,11 @@ entered meanwhile (the repeat finds that transfer)."""
 class LedgerStore(Ledger):
     """The ledger in a database, created by `open`; several threads and processes may use it."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, check: Callable[[Connection], None] = lambda _: None) -> None:
+        """Use tables that exist; `check` may fail each transaction at its beginning."""
         self._engine = engine
         self._writing = writing_engine(engine)
+        self._check = check
 
     @classmethod
     def open(cls, location: str | Path) -> LedgerStore:
@@ -77,13 +79,17 @@ class LedgerStore(Ledger):
         self.close()
 
     def read(self, work: Callable[[Records], Answer]) -> Answer:
-        return self._attempt(self._engine, lambda connection: work(Tables(connection, writing=False)))
+        return self._checked(self._engine, work, writing=False)
 
     def write(self, work: Callable[[Records], Answer]) -> Answer:
-        return self._attempt(self._writing, lambda connection: work(Tables(connection, writing=True)))
+        return self._checked(self._writing, work, writing=True)
 
-    def _attempt(self, engine: Engine, work: Callable[[Connection], Answer]) -> Answer:
-        return attempted(engine, work)
+    def _checked(self, engine: Engine, work: Callable[[Records], Answer], *, writing: bool) -> Answer:
+        def checked(connection: Connection) -> Answer:
+            self._check(connection)
+            return work(Tables(connection, writing=writing))
+
+        return attempted(engine, checked)
 
 
 def attempted(engine: Engine, work: Callable[[Connection], Answer]) -> Answer:
