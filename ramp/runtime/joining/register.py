@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ramp.errors import ConfigurationError, WrongVersion, check_version
 from ramp.file_versions import CachedFile, Version, version_of
-from ramp.ledger.account import AccountKind
+from ramp.ledger.entry import AccountKind
 from ramp.model.instant import Instant
 from ramp.model.seal import Role
 from ramp.options import read_options

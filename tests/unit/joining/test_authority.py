@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from ramp.errors import ConfigurationError, EnrolmentRefused, SignerUnknown, WrongVersion
-from ramp.ledger.account import AccountKind
+from ramp.ledger.entry import AccountKind
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import EnrolmentRequest, MachineStatus
 from ramp.model.instant import DAY, HOUR, Duration
