@@ -22,8 +22,8 @@ from ramp.protocol import events as ev
 from ramp.protocol.party import Party
 from ramp.protocol.progress import ApprovalAsked, Progress
 from ramp.protocol.records import Record
-from ramp.runtime.guests.guarded import GuardedPlugin, GuardedStrategy
 from ramp.runtime.guests.health import GuestHealth
+from ramp.runtime.guests.questions import GuardedPlugin, GuardedStrategy
 from ramp.runtime.host import Host, Ports
 from simulation.kernel import EventQueue
 from simulation.market.actors import BANK, COMPOSITION, DIRECTORY, KEEPER, Actor, CountedIds, Crashed

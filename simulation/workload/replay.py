@@ -1,7 +1,7 @@
 """A workload log replayed as a live batch queue: what runs and what waits at any instant of the log.
 
 What runs is the log's own decision: a job runs from submit + wait for its run time. What waits was submitted and has
-not started. What the future brings is projected from requested times only (`simulation.workload.queue_projection`).
+not started. What the future brings is projected from requested times only (`simulation.workload.profile`).
 
 Log time is in microseconds and counts from the log's first submission, since cleaned logs start late (the paper's
 base times would lie before the first job otherwise). The log's own numbers are whole seconds.

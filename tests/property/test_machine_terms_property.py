@@ -28,7 +28,7 @@ from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.pricing import original_price, paper_price
 from ramp.protocol.resource.directory_entry import DirectoryEntry
 from ramp.protocol.resource.seller import PriceRange
-from ramp.protocol.user.final_refusals import FinalRefusals
+from ramp.protocol.user.bidding_round import FinalRefusals
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.world import START, World
 from simulation.resource.steady import SteadyMachine

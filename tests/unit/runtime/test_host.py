@@ -24,8 +24,8 @@ from ramp.protocol import events as said
 from ramp.protocol.party import Party
 from ramp.protocol.records import SlotReleased
 from ramp.protocol.timing import Timing
-from ramp.runtime.guests.guarded import GuardedPlugin
 from ramp.runtime.guests.health import GuestHealth
+from ramp.runtime.guests.questions import GuardedPlugin
 from ramp.runtime.host import Host, Ports
 from ramp.runtime.journal import MemoryJournal
 from ramp.runtime.ledger.bank_ledger import BankLedger
