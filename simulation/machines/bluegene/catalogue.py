@@ -104,7 +104,6 @@ class Catalogue:
         self.candidates: list[Candidate] = []
         self._pools = _Pools()
         self._kinds: dict[tuple[object, ...], NDArray[np.int64]] = {}
-        self._numbers: dict[tuple[object, ...], list[int]] = {}
         self._kind_rows: list[tuple[int, int]] = []
         self._masks: dict[tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]], NDArray[np.uint64]] = {}
         dimensions = len(grid.extents)
@@ -140,14 +139,6 @@ class Catalogue:
             kinds = np.array(numbers, dtype=np.int64)
             self._kinds[key] = kinds
         return kinds
-
-    def numbers_of(self, request: JobRequest) -> list[int]:
-        """Return the numbers of `kinds_of` as a list."""
-        key = request.kind
-        numbers = self._numbers.get(key)
-        if numbers is None:
-            numbers = self._numbers[key] = self.kinds_of(request).tolist()
-        return numbers
 
     def placement(self, answer: NDArray[np.int64], job_id: int) -> Placement:
         """Return the placement that an answer of the search describes."""
