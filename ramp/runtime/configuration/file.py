@@ -9,6 +9,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from datetime import date, time
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -205,6 +206,8 @@ def read_tables(data: Mapping[str, Any], path: Path, text: str = "") -> SwarmCon
     findings += _missing_parties(data)
     if file is not None:
         findings += [*_wrong_tables(file, data.get("market", {})), *_wrong_resources(file)]
+    if not findings:
+        findings += _dates(data)
     if file is not None and not findings:
         config = _config(file, path)
         findings += _repeated_names(config)
@@ -299,6 +302,15 @@ def _wrong_tables(file: MarketFile, market: Mapping[str, Any]) -> Iterator[_Find
     for key in (each for each in _OWN_AGENTS if each in market):
         right = f"no value: a site has none of its own; site.{key} is the market's"
         yield ("market", key), f"got {market[key]!r}, expected {right}"
+
+
+def _dates(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[_Finding]:
+    """Find dates and times of TOML; changes of the market and messages to guests are JSON, which has none."""
+    if isinstance(value, date | time):
+        yield path, f'got a date or time, expected a text such as "{value.isoformat()}"'
+    entries = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in entries:
+        yield from _dates(each, (*path, key))
 
 
 def _missing_parties(data: Mapping[str, Any]) -> Iterator[_Finding]:

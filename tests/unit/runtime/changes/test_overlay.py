@@ -179,7 +179,6 @@ def test_the_steps_between_two_markets_are_told_in_their_order(other: str, expec
         "[[resources]]\n[[resources]]\n",
         "resources = 3",
         "= =",
-        "[[resources]]\nx = 1979-05-27",
     ],
 )
 def test_a_resource_is_added_by_one_table_of_toml(text: str) -> None:
@@ -189,6 +188,12 @@ def test_a_resource_is_added_by_one_table_of_toml(text: str) -> None:
         {"name": "x"},
         {"m": {"cores": 4}},
     )
+
+
+@pytest.mark.parametrize("value", ["1979-05-27", "07:32:00", "[{ at = 1979-05-27T07:32:00Z }]"])
+def test_dates_of_toml_which_no_change_could_keep_are_refused_with_the_key(value: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"machines\.small\.options\.day.*expected a text such as"):
+        new_overlay(FILE.replace("load = 0.25", f"day = {value}"), PATH)
 
 
 def test_a_file_without_tables_of_users_is_told_with_its_line() -> None:
