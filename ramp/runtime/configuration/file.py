@@ -225,8 +225,8 @@ def _complete(data: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _config(file: MarketFile, path: Path) -> SwarmConfig:
-    joining = sites.JoiningConfig(file.site, file.federation, file.enrolment)
     market, signed = file.market, file.market.signed_offers
+    crosses_sites = any((file.site, file.federation, file.enrolment))
     named = file.market if file.site is None else file.site
     ca_file, passwords = (
         None if each is None else (path.parent / each).resolve()
@@ -235,7 +235,7 @@ def _config(file: MarketFile, path: Path) -> SwarmConfig:
     stated = {each.name: getattr(market, each.name) for each in fields(values.MarketTable)}
     own = {key: getattr(named, key) for key in _OWN_AGENTS}
     return SwarmConfig(
-        **stated | own | {"signed_offers": joining.crosses_sites if signed is None else signed},
+        **stated | own | {"signed_offers": crosses_sites if signed is None else signed},
         path=path,
         server=replace(file.server, ca_file=ca_file, passwords=passwords),
         users=file.users,
@@ -245,7 +245,9 @@ def _config(file: MarketFile, path: Path) -> SwarmConfig:
         guests=file.guests,
         logs=file.logs,
         launching=file.launching,
-        joining=joining,
+        site=file.site,
+        federation=file.federation,
+        enrolment=file.enrolment,
         banks=file.bank,
     )
 
@@ -343,7 +345,7 @@ def _wrong_resources(file: MarketFile) -> Iterator[_Finding]:
 
 def _repeated_names(config: SwarmConfig) -> Iterator[_Finding]:
     names = [*config.bank_names, *config.directory_names, config.keeper] if config.own_agents else []
-    names += [] if config.joining.enrolment is None else [config.joining.enrolment.name]
+    names += [] if config.enrolment is None else [config.enrolment.name]
     names += [user.name for user in config.users]
     names += [*(resource.name for resource in config.resources), *config.server.accounts]
     for name in sorted({name for name in names if names.count(name) > 1}):

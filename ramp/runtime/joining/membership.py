@@ -89,7 +89,7 @@ def joined(state: StateFolder) -> dict[str, Invitation]:
 
 def check_configuration(config: SwarmConfig, invitation: Invitation) -> None:
     """Check that a site's configuration fits an invitation; `ConfigurationError` lists every wrong key."""
-    site = config.joining.site
+    site = config.site
     if site is None:
         lines = f'[site]\nmarket = "{invitation.market}"'
         raise ConfigurationError(f"not the configuration of a joined site; it needs\n{lines}", path=config.path)
