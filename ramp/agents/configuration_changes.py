@@ -43,7 +43,7 @@ from ramp.runtime.configuration_changes.differences import Step, StepKind, steps
 from ramp.runtime.configuration_changes.overlay import Overlay, part_of_market, save_overlay
 from ramp.runtime.joining.register import Register
 from ramp.runtime.keys.store import KeyStore
-from ramp.runtime.logs.events import record
+from ramp.runtime.logs import record
 from ramp.runtime.state_folder import StateFolder
 
 if TYPE_CHECKING:
