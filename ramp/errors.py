@@ -342,12 +342,11 @@ class SystemRefused(BatchSystemError):
     Args:
         reason: in the system's words.
         busy: whether cores are the reason, which others have.
-        transient: whether the same may succeed soon (Slurm in its first seconds after a start).
     """
 
-    def __init__(self, reason: str, *, busy: bool = False, transient: bool = False) -> None:
+    def __init__(self, reason: str, *, busy: bool = False) -> None:
         self.busy = busy
-        super().__init__(reason, transient=transient)
+        super().__init__(reason, transient=False)
 
 
 class CommandFailed(BatchSystemError):

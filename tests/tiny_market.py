@@ -54,7 +54,7 @@ def config_of(text: str) -> SwarmConfig:
 @contextmanager
 def launched(config: str) -> Iterator[Path]:
     """Launch a market from the text of a configuration; yield its state folder and stop the market afterwards."""
-    with tempfile.TemporaryDirectory(prefix="ramp-tiny-") as folder:  # a short path, for the sockets in it
+    with tempfile.TemporaryDirectory(prefix="ramp-tiny-") as folder:
         path, state = Path(folder) / "market.toml", Path(folder) / "state"
         path.write_text(config)
         try:

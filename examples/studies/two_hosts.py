@@ -35,7 +35,7 @@ from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.sites import PROSODY
 from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.keys.store import KeyStore
-from ramp.runtime.logs.events import log_to_stderr
+from ramp.runtime.logs import log_to_stderr
 from ramp.runtime.state_folder import StateFolder, write_private
 from ramp.servers.certificate import ensure_server_certificate
 from ramp.servers.parent import tied

@@ -179,7 +179,7 @@ class PartyBuilder:
         return self._agent(KeeperAgent, name, self._market.keeper_party())
 
     def _office(self, name: str) -> PartyAgent:
-        settings = self.config.joining.enrolment
+        settings = self.config.enrolment
         assert settings is not None, "the name comes from these settings"
         keys = KeyStore(self.state.keys)
         authority = OfficeAuthority(
@@ -198,7 +198,7 @@ class PartyBuilder:
         Raises:
             MembershipRevoked: the known revocation list contains the agent's certificate.
         """
-        site = self.config.joining.site
+        site = self.config.site
         if site is None:
             return agent
         keys, name = KeyStore(self.state.keys), agent.host.name

@@ -43,7 +43,7 @@ from ramp.runtime.configuration_changes.differences import Step, StepKind, steps
 from ramp.runtime.configuration_changes.overlay import Overlay, part_of_market, save_overlay
 from ramp.runtime.joining.register import Register
 from ramp.runtime.keys.store import KeyStore
-from ramp.runtime.logs.events import record
+from ramp.runtime.logs import record
 from ramp.runtime.state_folder import StateFolder
 
 if TYPE_CHECKING:
@@ -259,7 +259,7 @@ class Changing:
         self._check_there(asked.name)
         address = self._config.address(asked.name)
         now = self._clock.now()
-        made = self._keys.renew(address, now, kind=asked.kind, new_key=asked.new_key, lifetime=asked.days * DAY)
+        made = self._keys.renew(address, now, new_key=asked.new_key, lifetime=asked.days * DAY)
         late = await self._update(asked.name)
         await self.tell_bank()
         until = iso(certificates.valid_until(made))

@@ -18,7 +18,7 @@ from ramp.control.events import Event, MarketRefusalCode, Refused, Welcome, refu
 from ramp.control.requests import Hello, Request, wire_name
 from ramp.errors import START_AGAIN, ControlLineError, RampError, wrong_version
 from ramp.runtime.configuration_changes.audit_log import peer_name
-from ramp.runtime.logs.events import brief
+from ramp.runtime.logs import brief
 from ramp.runtime.state_folder import socket_address
 
 _log = logging.getLogger(__name__)

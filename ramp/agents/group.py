@@ -47,7 +47,7 @@ from ramp.protocol.user.party import UserParty
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.configuration.values import LogFormat, SwarmConfig
 from ramp.runtime.configuration_changes.overlay import running_config
-from ramp.runtime.logs.events import as_json_lines, keep_events, log_to_stderr
+from ramp.runtime.logs import as_json_lines, keep_events, log_to_stderr
 from ramp.runtime.state_folder import StateFolder
 from ramp.runtime.storage_errors import STORAGE_ERRORS, is_storage_failure, reason_of
 from ramp.servers.parent import end_with_parent

@@ -27,7 +27,7 @@ from ramp.rfql import codec
 from ramp.rfql.encoded_message import EncodedMessage
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.host import Guest, Host, Ports
-from ramp.runtime.logs.events import brief
+from ramp.runtime.logs import brief
 from ramp.xmpp.behaviour import Courier
 from ramp.xmpp.bundles import BUNDLE_KEY, unpack
 from ramp.xmpp.settings import TransportSettings

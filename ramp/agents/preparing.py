@@ -38,13 +38,13 @@ def prepare_keys(config: SwarmConfig, state: StateFolder, now: Instant) -> None:
         ConfigurationError: a key or certificate is unusable, or a party of a site is not enrolled.
     """
     keys = KeyStore(state.keys)
-    if config.joining.site is not None:
+    if config.site is not None:
         _check_enrolled(config, state, keys)
         return
     keys.create_ca(now)
     for name, role in config.roles().items():
         keys.issue(config.address(name), role, now)
-    if config.joining.federation is not None:
+    if config.federation is not None:
         _certify_server(config.domain, state, keys, now)
 
 
@@ -57,7 +57,7 @@ def _check_enrolled(config: SwarmConfig, state: StateFolder, keys: KeyStore) -> 
         )
     for name in config.roles():
         keys.identity(config.address(name))
-    if config.joining.federation is None:
+    if config.federation is None:
         return
     for path in (server_key_file(state, config.domain), server_certificate_file(state, config.domain)):
         if not path.exists():
@@ -125,7 +125,7 @@ def new_server(config: SwarmConfig, state: StateFolder) -> ServerProcess | None:
     if config.server.kind == EMBEDDED:
         return EmbeddedServer(state.server, domain=config.domain)
     if config.server.kind == PROSODY:
-        federation = config.joining.federation
+        federation = config.federation
         if federation is None:
             return ProsodyServer(state.server, domain=config.domain)
         return FederatedProsody(state.server, config.domain, federation, state.keys / "ca.pem")

@@ -31,7 +31,7 @@ from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.user.party import UserParty
 from ramp.rfql.codec import DOCUMENT_FIELD
 from ramp.rfql.encoded_message import EncodedMessage
-from ramp.runtime.logs.events import record
+from ramp.runtime.logs import record
 from ramp.runtime.storage_errors import reason_of
 from ramp.xmpp.behaviour import Courier, behaviour
 from ramp.xmpp.bundles import PARTS_MAX, pack

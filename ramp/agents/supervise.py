@@ -14,7 +14,7 @@ from ramp.agents.supervisor import GROUP_COMMAND, OnEvent, Supervisor
 from ramp.errors import RampError
 from ramp.runtime.configuration.values import LogFormat, SwarmConfig
 from ramp.runtime.configuration_changes.overlay import load_market
-from ramp.runtime.logs.events import as_json_lines, keep_events, log_to_stderr
+from ramp.runtime.logs import as_json_lines, keep_events, log_to_stderr
 from ramp.runtime.state_folder import StateFolder
 from ramp.runtime.storage_errors import check_room, reason_of
 from ramp.servers.parent import end_with_parent

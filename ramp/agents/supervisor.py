@@ -29,8 +29,7 @@ from ramp.runtime.clock import SystemClock
 from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.configuration_changes.overlay import save_overlay, starting
 from ramp.runtime.joining.account_tokens import AccountToken
-from ramp.runtime.logs.events import record
-from ramp.runtime.logs.rotation import rotate_all
+from ramp.runtime.logs import record, rotate_all
 from ramp.runtime.state_folder import StateFolder, write_private
 from ramp.runtime.state_versions import check_versions
 from ramp.runtime.storage_errors import reason_of, storing

@@ -9,7 +9,7 @@ from ramp.client.access import find_market
 from ramp.client.dialogues import Dialogue
 from ramp.client.market import Market
 from ramp.client.swarm import status
-from ramp.control.headline import headline
+from ramp.control.status import headline
 from ramp.runtime.state_folder import StateFolder
 
 T = TypeVar("T")

@@ -19,7 +19,7 @@ from ramp.cli.views.output import print_json, say
 from ramp.client.access import running
 from ramp.control.status import SwarmStatus
 from ramp.errors import ConfigurationError, NoMarket
-from ramp.runtime.logs.events import log_to_stderr
+from ramp.runtime.logs import log_to_stderr
 from ramp.runtime.state_folder import StateFolder, write_private
 from ramp.web.security.address import PORT_DEFAULT, ServedAddress, served_address
 from ramp.web.security.sessions import Role, Sessions

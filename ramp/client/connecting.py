@@ -37,7 +37,6 @@ from ramp.runtime.state_folder import StateFolder, state_folder
 from ramp.xmpp.address import account_problem
 
 T = TypeVar("T")
-KeyKind = Literal["p256", "rsa", "ed25519"]
 Days = Annotated[int, Bounds(1, 3650)]
 InvitationDays = Annotated[int, Bounds(1, 365)]
 
@@ -163,11 +162,9 @@ class MarketOperator:
             server=server,
         )
 
-    def renew_keys(
-        self, name: str, *, new_key: bool = False, kind: KeyKind = "p256", days: Days = CERTIFICATE_DAYS
-    ) -> MarketChanged:
+    def renew_keys(self, name: str, *, new_key: bool = False, days: Days = CERTIFICATE_DAYS) -> MarketChanged:
         """Issue a new certificate to an agent, which signs with it at once."""
-        return self.change(RenewKeys(name, new_key, kind, days))
+        return self.change(RenewKeys(name, new_key, days))
 
     def restart(self, name: str) -> MarketChanged:
         """Restart an agent."""

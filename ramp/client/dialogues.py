@@ -128,14 +128,9 @@ def reservations(domain: str, *, everything: bool) -> Dialogue[tuple[Reservation
     return tuple(sorted(found, key=lambda each: (each.start, each.agreement_id)))
 
 
-def approve(request_id: str, approved: bool) -> Dialogue[None]:
-    """Answer `ApprovalAsked`; too late, it changes nothing."""
-    _expected((yield ev.OffersApproved(request_id, approved)), events.Done)
-
-
-def buy_quote(request_id: str, sellers: Sequence[tuple[int, str]]) -> Dialogue[None]:
-    """Accept the offers of a quote: numbers of units with the addresses of the sellers."""
-    _expected((yield ev.OffersApproved(request_id, approved=True, sellers=tuple(sellers))), events.Done)
+def approve(request_id: str, approved: bool, sellers: Sequence[tuple[int, str]] = ()) -> Dialogue[None]:
+    """Answer `ApprovalAsked`; too late, it changes nothing. With sellers of units, by number, accept their quote."""
+    _expected((yield ev.OffersApproved(request_id, approved, tuple(sellers))), events.Done)
 
 
 def withdraw(request_id: str) -> Dialogue[None]:

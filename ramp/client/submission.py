@@ -261,7 +261,7 @@ class AsyncRequests(MarketUser):
         if quote is None or quote.status is not RequestStatus.QUOTED:
             state = "running" if quote is None else quote.status.value
             raise ConfigurationError(f"{request_id} is {state}, expected a quote whose offers have not been bought")
-        await self.ask(dialogues.buy_quote(request_id, sellers_of(quote, numbers)))
+        await self.ask(dialogues.approve(request_id, True, sellers_of(quote, numbers)))
         async with aclosing(self.watch(request_id)) as events:
             async for event in events:
                 if on_event is not None:

@@ -308,7 +308,7 @@ EVENTS: Final[dict[str, type[Event]]] = by_wire_name(Event)
 
 
 def request_of(event: Event | pr.Progress) -> str:
-    """Return the id of the request whose auction an event is part of, or ""; a moved slot is not part of it."""
+    """Return the id of the request whose auction an event reports, or ""; moves of slots belong to no auction."""
     match event:
         case pr.RoundOpened() | pr.RoundClosed() | pr.ApprovalAsked() | pr.UnitAdvanced():
             return event.request_id

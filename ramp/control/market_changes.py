@@ -65,7 +65,6 @@ class RenewKeys:
 
     name: str
     new_key: bool = False
-    kind: str = "p256"
     days: int = CERTIFICATE_DAYS
 
 

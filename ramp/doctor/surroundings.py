@@ -10,8 +10,7 @@ from importlib import metadata
 from typing import Final
 
 from ramp.batch.inspecting import Remark
-from ramp.control.headline import is_well, state_text
-from ramp.control.status import SwarmStatus
+from ramp.control.status import SwarmStatus, is_well, state_text
 from ramp.errors import START_EMPTY, RampError
 from ramp.model.instant import DAY, Duration, Instant, iso
 from ramp.runtime.configuration.sites import EMBEDDED, PROSODY

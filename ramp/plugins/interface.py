@@ -61,6 +61,9 @@ __all__ = [
 NOT_RESIZABLE: Final = Refusal(0, RefusalCode.PLUGIN_FAILED, detail="this machine cannot change its reservations")
 """The answer of a machine that changes the size of no reservation."""
 
+SOURCES: Final = ("log", "synthetic", "live")
+"""Origins of a machine's queue."""
+
 GONE: Final = "the machine no longer has the reservation"
 """Reason of a lost slot that the machine has forgotten."""
 

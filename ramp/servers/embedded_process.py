@@ -42,7 +42,7 @@ import uvloop
 
 from ramp.errors import ConfigurationError, RampError
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.logs.events import log_to_stderr
+from ramp.runtime.logs import log_to_stderr
 from ramp.servers import LOOPBACK
 from ramp.servers.accounts import AccountLine, Accounts
 from ramp.servers.embedded_registration import FEATURE, Registration

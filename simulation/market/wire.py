@@ -25,7 +25,7 @@ class Wire:
         ca_key, ca = issuing.make_ca("simulated market", now, 10 * DAY)
         self._notaries: dict[str, XmlNotary] = {}
         for name, role in roles.items():
-            key = issuing.new_key("p256")
+            key = issuing.new_key()
             certificate = issuing.certify(name, key.public_key(), (ca_key, ca), now, 10 * DAY, role)
             self._notaries[name] = XmlNotary(name, key, certificate, (ca,))
 

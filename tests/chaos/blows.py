@@ -55,21 +55,15 @@ class Struck:
 
     Attributes:
         at_s: when, in seconds since the load began.
-        site: as in `Blow`.
-        victim: as in `Blow`.
+        blow: what was done, and to whom.
         agents: who was in the process.
-        kind: what was done.
-        lasting_s: for how long, in seconds.
         up_again_s: until everybody was up again, in seconds since the blow; None where that took too long.
         next_purchase_s: until the next purchase was committed, in seconds since the blow; None where none was.
     """
 
     at_s: float
-    site: str
-    victim: str
+    blow: Blow
     agents: tuple[str, ...]
-    kind: str
-    lasting_s: float
     up_again_s: float | None
     next_purchase_s: float | None = None
 
@@ -131,7 +125,7 @@ def strike(sites: Mapping[str, ChaosMarket], blow: Blow, at_s: float) -> Struck:
 
     waited = wait_until(again)
     up_again_s = None if waited is None else round(time.monotonic() - began, 2)
-    return Struck(round(at_s, 2), blow.site, blow.victim, agents, blow.kind.value, blow.lasting_s, up_again_s)
+    return Struck(round(at_s, 2), blow, agents, up_again_s)
 
 
 def _signal(pid: int, number: signal.Signals) -> None:

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from ramp.client import swarm
-from ramp.control.headline import Health, headline
-from ramp.control.status import SwarmStatus
+from ramp.control.status import Health, SwarmStatus, headline
 from ramp.errors import RampError
 from ramp.runtime.state_folder import StateFolder
 

@@ -130,8 +130,9 @@ def _next(load: Load, moment: float) -> float | None:
 
 
 def _line(struck: Struck) -> str:
-    who = f"{struck.victim} ({len(struck.agents)} agents)" if len(struck.agents) > 1 else struck.victim
-    who = f"{who} of {struck.site}" if struck.site else who
-    how = f"{struck.kind} for {struck.lasting_s:g} s" if struck.lasting_s else struck.kind
+    blow = struck.blow
+    who = f"{blow.victim} ({len(struck.agents)} agents)" if len(struck.agents) > 1 else blow.victim
+    who = f"{who} of {blow.site}" if blow.site else who
+    how = f"{blow.kind} for {blow.lasting_s:g} s" if blow.lasting_s else blow.kind
     end = "not up again" if struck.up_again_s is None else f"all up again after {struck.up_again_s:.1f} s"
     return f"{struck.at_s:6.1f} s: {how} of {who}: {end}"

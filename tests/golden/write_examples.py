@@ -35,9 +35,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         store = KeyStore(Path(folder) / "keys")
         store.create_ca(NOW)
-        for name, role in ((USER, Role.USER), (RESOURCE, Role.RESOURCE), (OTHER, Role.RESOURCE), (BANK, Role.BANK)):
+        parties = {USER: Role.USER, RESOURCE: Role.RESOURCE, OTHER: Role.RESOURCE, BANK: Role.BANK, KEEPER: Role.KEEPER}
+        for name, role in parties.items():
             store.issue(name, role, NOW)
-        store.issue(KEEPER, Role.KEEPER, NOW, kind="ed25519")
         (EXAMPLES / "market-ca.pem").write_bytes((store.folder / "ca.pem").read_bytes())
         write(*(store.notary(name) for name in (USER, RESOURCE, BANK, KEEPER)))
         write_changes(*(store.notary(name) for name in (USER, RESOURCE, BANK)))

@@ -21,6 +21,7 @@ from ramp.agents.guests.process import GuestGone, GuestProcess, how_ended
 from ramp.errors import ConfigurationError, PluginError
 from ramp.model.instant import MINUTE, SECOND, Duration, Instant
 from ramp.model.request import RequestUnit
+from ramp.plugins.interface import SOURCES
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.runtime.configuration.values import GuestLimits
@@ -28,7 +29,6 @@ from ramp.runtime.guests.health import GuestHealth
 from ramp.runtime.guests.questions import (
     OUT_OF_MEMORY,
     ROW_OF,
-    SOURCES,
     Question,
     Row,
     answer_problem,

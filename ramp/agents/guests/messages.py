@@ -8,10 +8,8 @@ answers of a plug-in in its own process.
 
 from __future__ import annotations
 
-import datetime
 import json
-import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
@@ -123,13 +121,13 @@ class NonsenseSaid(Exception):
 def write(message: FromGuest | ToGuest) -> bytes:
     """Encode a message with its length in front; `NonsenseSaid` if it is too long."""
     plain = _converter().unstructure(message, unstructure_as=FromGuest | ToGuest)
-    text = json.dumps(plain, separators=(",", ":"), default=_write_moment).encode("ascii")
+    text = json.dumps(plain, separators=(",", ":")).encode("ascii")
     return check_size(len(text)).to_bytes(LENGTH_BYTES, "big") + text
 
 
 def read_opening_or_question(text: bytes) -> ToGuest:
     """Decode a message of an agent; `NonsenseSaid` if it is invalid."""
-    message: ToGuest = _read(text, ToGuest, _read_moment)
+    message: ToGuest = _read(text, ToGuest)
     return message
 
 
@@ -146,7 +144,7 @@ def check_size(size: int) -> int:
     return size
 
 
-def _read(text: bytes, kind: Any, object_hook: Callable[[dict[str, Any]], Any]) -> Any:
+def _read(text: bytes, kind: Any, object_hook: Callable[[dict[str, Any]], Any] | None = None) -> Any:
     try:
         return _converter().structure(json.loads(text, object_hook=object_hook), kind)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, cattrs.BaseValidationError) as error:
@@ -163,24 +161,7 @@ def _converter() -> cattrs.Converter:
     return converter
 
 
-# -- dates and times of TOML in a plug-in's options ------------------------------------------------------------------
-
-_MOMENT: Final = "toml"
-
-
-def _write_moment(value: object) -> Mapping[str, str]:
-    if isinstance(value, datetime.datetime | datetime.date | datetime.time):
-        return {_MOMENT: value.isoformat()}
-    raise TypeError(f"cannot encode a {type(value).__name__}")
-
-
 def _limited(value: dict[str, Any]) -> dict[str, Any]:
     if any(isinstance(each, list) and len(each) > ENTRIES_MAX for each in value.values()):
         raise ValueError(f"more than {ENTRIES_MAX} entries")
     return value
-
-
-def _read_moment(value: dict[str, Any]) -> Any:
-    if value.keys() != {_MOMENT} or not isinstance(value[_MOMENT], str):
-        return value
-    return tomllib.loads(f"x = {value[_MOMENT]}")["x"]

@@ -69,8 +69,8 @@ class _Worker:
             self._channel.sendall(self._written(asked, told))
 
     def _open(self, opening: Any) -> tuple[Any, Callable[[Any, int], Any]]:
-        from ramp.plugins.interface import PluginSettings, checked_plugin
-        from ramp.runtime.guests.questions import SOURCES, GuardedPlugin, GuardedStrategy
+        from ramp.plugins.interface import SOURCES, PluginSettings, checked_plugin
+        from ramp.runtime.guests.questions import GuardedPlugin, GuardedStrategy
 
         made = EntryPoint(opening.name, opening.value, opening.group).load()
         if opening.settings is None:

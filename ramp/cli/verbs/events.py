@@ -13,7 +13,7 @@ from ramp.cli.options import WholeNumber, example, moment_type, state_options
 from ramp.cli.verbs.configuration_changes import print_changes
 from ramp.cli.views.output import moment_text, print_json, print_line
 from ramp.model.instant import Instant
-from ramp.runtime.logs.events import MarketEvent, follow_events, read_events
+from ramp.runtime.logs import MarketEvent, follow_events, read_events
 from ramp.runtime.state_folder import StateFolder
 
 SHOWN: int = 50

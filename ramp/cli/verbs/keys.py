@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from ramp.cli.options import WholeNumber, example, state_options
 from ramp.cli.views.fields import MOMENT, Field, Fields
 from ramp.cli.views.output import moment_text, print_json, print_object, say
-from ramp.client.connecting import KeyKind, operate
+from ramp.client.connecting import operate
 from ramp.client.swarm import status
 from ramp.errors import ConfigurationError
 from ramp.model.instant import DAY, iso
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ramp.runtime.keys.store import CertificateEntry, KeyStore
 
 DAYS_DEFAULT: Final = 365
-_kind_option = click.option("--kind", type=click.Choice(get_args(KeyKind)), default="p256", show_default=True,
-                            help="Kind of a new key; ed25519 for parties that sign no documents.")  # fmt: skip
 _roles = click.Choice([role.value for role in Role])
 _days_option = click.option("--days", type=WholeNumber(1, 3650), default=DAYS_DEFAULT, show_default=True,
                             help="Validity of the certificate.")  # fmt: skip
@@ -89,15 +87,14 @@ def init(market: str, state: StateFolder, as_json: bool) -> None:
 @keys.command("issue")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.option("--role", type=_roles, required=True, help="Role of the parties.")
-@_kind_option
 @_days_option
 @state_options
-def issue(names: tuple[str, ...], role: str, kind: str, days: int, state: StateFolder, as_json: bool) -> None:
+def issue(names: tuple[str, ...], role: str, days: int, state: StateFolder, as_json: bool) -> None:
     """Issue certificates; a valid certificate is kept."""
     store, now = _store(state)
     for name in names:
         _check_name(name)
-        store.issue(name, Role(role), now, kind=kind, lifetime=days * DAY)
+        store.issue(name, Role(role), now, lifetime=days * DAY)
     _print_entries(store, now, names, as_json)
 
 
@@ -119,21 +116,20 @@ def show(name: str | None, show_all: bool, state: StateFolder, as_json: bool) ->
 @keys.command("renew")
 @click.argument("name")
 @click.option("--new-key", is_flag=True, help="Also create a new key; needed after a revocation.")
-@_kind_option
 @_days_option
 @state_options
-def renew(name: str, new_key: bool, kind: KeyKind, days: int, state: StateFolder, as_json: bool) -> None:
+def renew(name: str, new_key: bool, days: int, state: StateFolder, as_json: bool) -> None:
     """Give a party a new certificate, by default for its present key; a running agent uses it at once."""
     store, now = _store(state)
     full_name = _full_name(store, name, now)
     if _runs(state, full_name):
         local = full_name.partition("@")[0]
-        lines = operate(state.path).renew_keys(local, new_key=new_key, kind=kind, days=days).lines
+        lines = operate(state.path).renew_keys(local, new_key=new_key, days=days).lines
         for line in lines:
             (say if as_json else click.echo)(line.text)
         _print_entries(store, now, (full_name,), as_json)
         return
-    store.renew(full_name, now, kind=kind, new_key=new_key, lifetime=days * DAY)
+    store.renew(full_name, now, new_key=new_key, lifetime=days * DAY)
     what = f"{full_name} has a new certificate"
     _written(state, now, "keys renew", full_name, what)
     (say if as_json else click.echo)(what)

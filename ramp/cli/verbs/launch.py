@@ -18,8 +18,7 @@ from ramp.cli.views.visible import console
 from ramp.client.access import running
 from ramp.client.launching import REGISTRATION_LIMIT_S, launch_detached, wait_registered
 from ramp.client.swarm import WAITING, OnEvent, check_none_is_up, status, stop
-from ramp.control.headline import ILL, headline, state_text
-from ramp.control.status import AgentStatus, SwarmStatus, status_object
+from ramp.control.status import ILL, AgentStatus, SwarmStatus, headline, state_text, status_object
 from ramp.errors import RampError
 from ramp.model.instant import from_iso
 from ramp.runtime.shipped_swarms import DEFAULT_SWARM, find_config

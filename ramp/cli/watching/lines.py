@@ -11,8 +11,7 @@ from ramp.cli.views.output import amount_json, amount_text, count_text, duration
 from ramp.cli.watching.stream import AgentsSeen, AuctionHeard, EventLogged, MachinesSeen, Seen
 from ramp.client.machine_state import MachineState
 from ramp.control.events import Event, Submitted
-from ramp.control.headline import state_text
-from ramp.control.status import AgentStatus
+from ramp.control.status import AgentStatus, state_text
 from ramp.model.instant import SECOND, Instant, iso
 from ramp.protocol import progress as pr
 from ramp.protocol.outcome import RequestOutcome

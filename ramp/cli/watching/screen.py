@@ -17,8 +17,7 @@ from ramp.cli.watching.stream import AgentsSeen, AuctionHeard, EventLogged, Mach
 from ramp.client.machine_state import MachineState
 from ramp.control.auction_story import AuctionStory
 from ramp.control.events import request_of
-from ramp.control.headline import Health, headline, state_text
-from ramp.control.status import AgentStatus, SwarmStatus
+from ramp.control.status import AgentStatus, Health, SwarmStatus, headline, state_text
 from ramp.model.instant import Instant
 from ramp.model.money import credits_text
 from ramp.protocol.outcome import RequestStatus

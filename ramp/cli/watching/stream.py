@@ -17,7 +17,7 @@ from ramp.control.status import SwarmStatus
 from ramp.errors import RampError
 from ramp.model.instant import Instant
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.logs.events import LOOK_S, MarketEvent, follow_events
+from ramp.runtime.logs import LOOK_S, MarketEvent, follow_events
 from ramp.runtime.state_folder import StateFolder
 
 AGENTS_S: Final = 1.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from inspect import isfunction
@@ -57,20 +57,17 @@ class Result:
     reason: str = ""
 
 
-def check_plugin(
-    subject: Subject, limit_s: float, told: Callable[[Result], None] = lambda _: None, rules: Sequence[Rule] = RULES
-) -> list[Result]:
+def check_plugin(subject: Subject, limit_s: float, told: Callable[[Result], None] = lambda _: None) -> list[Result]:
     """Try every rule on a plug-in; after a call that does not return, the rest are not tried.
 
     Args:
         subject: the plug-in.
         limit_s: time limit of a rule, in seconds.
         told: receives each result as it comes.
-        rules: the rules to try.
     """
     results: list[Result] = []
     stuck = ""
-    for rule in rules:
+    for rule in RULES:
         if stuck:
             result = Result(rule, Verdict.NOT_CHECKED, f"{stuck} did not return before")
         else:

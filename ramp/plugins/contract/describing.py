@@ -8,8 +8,8 @@ from ramp.errors import ConfigurationError
 from ramp.model.instant import DAY, HOUR, from_iso
 from ramp.plugins.contract.demands import demand, held
 from ramp.plugins.contract.subject import ContractBroken, Subject
+from ramp.plugins.interface import SOURCES
 
-SOURCES: Final = {"log", "synthetic", "live"}
 _LISTS: Final = {"running", "queued", "reservations", "projected_load"}
 _KEYS: Final = {"resource", "source", "time", "machine_time_s", "cores", "cores_busy", "load"} | _LISTS
 _JOB_KEYS: Final = {"job", "cores", "start", "end", "submitted", "user"}
@@ -19,7 +19,7 @@ _RESERVATION_KEYS: Final = {"reservation_id", "key", "cores", "start", "end", "f
 def source_is_one_of_three(subject: Subject) -> None:
     """`source` is `log`, `synthetic` or `live`; every offer contains it."""
     with subject.machine() as machine:
-        demand(machine.source in SOURCES, f"source: got {machine.source!r}, expected one of {sorted(SOURCES)}")
+        demand(machine.source in SOURCES, f"source: got {machine.source!r}, expected one of {list(SOURCES)}")
 
 
 def an_unknown_option_is_told(subject: Subject) -> None:

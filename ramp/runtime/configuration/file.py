@@ -9,6 +9,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from datetime import date, time
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -205,6 +206,8 @@ def read_tables(data: Mapping[str, Any], path: Path, text: str = "") -> SwarmCon
     findings += _missing_parties(data)
     if file is not None:
         findings += [*_wrong_tables(file, data.get("market", {})), *_wrong_resources(file)]
+    if not findings:
+        findings += _dates(data)
     if file is not None and not findings:
         config = _config(file, path)
         findings += _repeated_names(config)
@@ -222,8 +225,8 @@ def _complete(data: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _config(file: MarketFile, path: Path) -> SwarmConfig:
-    joining = sites.JoiningConfig(file.site, file.federation, file.enrolment)
     market, signed = file.market, file.market.signed_offers
+    crosses_sites = any((file.site, file.federation, file.enrolment))
     named = file.market if file.site is None else file.site
     ca_file, passwords = (
         None if each is None else (path.parent / each).resolve()
@@ -232,7 +235,7 @@ def _config(file: MarketFile, path: Path) -> SwarmConfig:
     stated = {each.name: getattr(market, each.name) for each in fields(values.MarketTable)}
     own = {key: getattr(named, key) for key in _OWN_AGENTS}
     return SwarmConfig(
-        **stated | own | {"signed_offers": joining.crosses_sites if signed is None else signed},
+        **stated | own | {"signed_offers": crosses_sites if signed is None else signed},
         path=path,
         server=replace(file.server, ca_file=ca_file, passwords=passwords),
         users=file.users,
@@ -242,7 +245,9 @@ def _config(file: MarketFile, path: Path) -> SwarmConfig:
         guests=file.guests,
         logs=file.logs,
         launching=file.launching,
-        joining=joining,
+        site=file.site,
+        federation=file.federation,
+        enrolment=file.enrolment,
         banks=file.bank,
     )
 
@@ -301,6 +306,15 @@ def _wrong_tables(file: MarketFile, market: Mapping[str, Any]) -> Iterator[_Find
         yield ("market", key), f"got {market[key]!r}, expected {right}"
 
 
+def _dates(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[_Finding]:
+    """Find dates and times of TOML; changes of the market and messages to guests are JSON, which has none."""
+    if isinstance(value, date | time):
+        yield path, f'got a date or time, expected a text such as "{value.isoformat()}"'
+    entries = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in entries:
+        yield from _dates(each, (*path, key))
+
+
 def _missing_parties(data: Mapping[str, Any]) -> Iterator[_Finding]:
     if not data.get("resources") and not ("site" in data and data.get("users")):
         yield ("resources",), "none given, expected at least one [[resources]]"
@@ -331,7 +345,7 @@ def _wrong_resources(file: MarketFile) -> Iterator[_Finding]:
 
 def _repeated_names(config: SwarmConfig) -> Iterator[_Finding]:
     names = [*config.bank_names, *config.directory_names, config.keeper] if config.own_agents else []
-    names += [] if config.joining.enrolment is None else [config.joining.enrolment.name]
+    names += [] if config.enrolment is None else [config.enrolment.name]
     names += [user.name for user in config.users]
     names += [*(resource.name for resource in config.resources), *config.server.accounts]
     for name in sorted({name for name in names if names.count(name) > 1}):

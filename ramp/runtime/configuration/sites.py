@@ -110,25 +110,6 @@ class EnrolmentConfig:
     revocations_days: Whole = 7
 
 
-@dataclass(frozen=True, slots=True)
-class JoiningConfig:
-    """Settings for other sites; the default is a market with one site.
-
-    Attributes:
-        site: the market that this site has joined.
-        federation: connection of the own server to others.
-        enrolment: the market's enrolment office.
-    """
-
-    site: SiteConfig | None = None
-    federation: FederationConfig | None = None
-    enrolment: EnrolmentConfig | None = None
-
-    @property
-    def crosses_sites(self) -> bool:
-        return self != JoiningConfig()
-
-
 # XMPP servers, and the Banking Agents
 
 EMBEDDED: Final = "embedded"

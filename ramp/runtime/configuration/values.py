@@ -29,7 +29,17 @@ from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.timing import Timing
-from ramp.runtime.configuration.sites import DIRECTORIES_MAX, BankConfig, JoiningConfig, Name, ServerConfig, Text, Whole
+from ramp.runtime.configuration.sites import (
+    DIRECTORIES_MAX,
+    BankConfig,
+    EnrolmentConfig,
+    FederationConfig,
+    Name,
+    ServerConfig,
+    SiteConfig,
+    Text,
+    Whole,
+)
 
 PLUGIN_GROUP: Final = "ramp.resource_plugins"
 PRICING_GROUP: Final = "ramp.pricing"
@@ -216,7 +226,9 @@ class SwarmConfig(MarketTable):
 
     Attributes:
         path: the file it was read from.
-        joining: what is on other sites: the market that this site has joined, or sites that have joined this market.
+        site: the market that this site has joined.
+        federation: connection of the own server to others.
+        enrolment: the market's enrolment office.
         banks: the Banking Agents.
     """
 
@@ -230,12 +242,14 @@ class SwarmConfig(MarketTable):
     guests: GuestLimits
     logs: LogConfig
     launching: LaunchingConfig
-    joining: JoiningConfig
+    site: SiteConfig | None
+    federation: FederationConfig | None
+    enrolment: EnrolmentConfig | None
     banks: BankConfig
 
     @property
     def directory_names(self) -> tuple[str, ...]:
-        site = self.joining.site
+        site = self.site
         further = range(2, (self.directories if site is None else site.directories) + 1)
         return self.directory, *(f"{self.directory}-{number}" for number in further)
 
@@ -247,10 +261,10 @@ class SwarmConfig(MarketTable):
     @property
     def own_agents(self) -> dict[str, Role]:
         """The market's own agents that run here, with their roles; empty on a site that has joined a market."""
-        if self.joining.site is not None:
+        if self.site is not None:
             return {}
         directories = dict.fromkeys(self.directory_names, Role.DIRECTORY)
-        office = self.joining.enrolment
+        office = self.enrolment
         offices = {} if office is None else {office.name: Role.ENROLMENT}
         return {self.bank: Role.BANK, **directories, self.keeper: Role.KEEPER, **offices}
 
@@ -269,13 +283,13 @@ class SwarmConfig(MarketTable):
 
     def market_address(self, local_name: str) -> str:
         """Return the full name of one of the market's own agents, at whichever site it runs."""
-        site = self.joining.site
+        site = self.site
         return f"{local_name}@{self.domain if site is None else site.market}"
 
     @property
     def federates(self) -> bool:
         """Whether agents of other domains take part."""
-        return self.server.federation or self.joining.crosses_sites
+        return self.server.federation or any((self.site, self.federation, self.enrolment))
 
     def resource(self, local_name: str) -> ResourceConfig:
         """Return a resource by name; `ConfigurationError` if it is unknown."""

@@ -221,8 +221,7 @@ def part_of_market(text: str, source: str) -> tuple[dict[str, Any], dict[str, An
     """
     try:
         data = tomllib.loads(text)
-        json.dumps(data)
-    except (tomllib.TOMLDecodeError, TypeError) as error:
+    except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"invalid TOML: {error}", path=source) from error
     listed, machines = data.pop("resources", []), data.pop("machines", {})
     if data or not isinstance(listed, list) or len(listed) != 1 or not isinstance(machines, dict):

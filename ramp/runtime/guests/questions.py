@@ -44,9 +44,6 @@ from ramp.text import one_line
 PRICE_MAX: Final = 10**9
 """Maximum price of a strategy in credits per core hour, far above any realistic price."""
 
-SOURCES: Final = ("log", "synthetic", "live")
-"""Sources of a machine's queue."""
-
 Question = fx.AskMachine | fx.PriceSlots
 Asked = TypeVar("Asked")
 Asking = TypeVar("Asking", bound=fx.AskMachine | fx.PriceSlots)

@@ -68,7 +68,7 @@ def invite_party(
         servers=addresses,
         server_ca=_server_ca(config, state),
         ca="",
-        enrolment=(config.joining.enrolment or EnrolmentConfig()).name,
+        enrolment=(config.enrolment or EnrolmentConfig()).name,
         bank=config.bank,
         directory=config.directory,
         directories=len(config.directory_names),
@@ -90,10 +90,10 @@ def invite_party(
 
 
 def _check(config: SwarmConfig, local: str, domain: str) -> None:
-    if config.joining.site is not None:
-        market = config.joining.site.market
+    if config.site is not None:
+        market = config.site.market
         raise ConfigurationError(f"this site has joined {market}; only that market's keeper can invite")
-    if domain != config.domain and config.joining.federation is None and not config.server.federation:
+    if domain != config.domain and config.federation is None and not config.server.federation:
         raise ConfigurationError(
             f"the market's server cannot reach a server of {domain}; add a table [federation] (for an external "
             "server: federation = true)",
@@ -107,7 +107,7 @@ def _server_ca(config: SwarmConfig, state: StateFolder) -> str:
     """Return the PEM of the authority of the server's certificate; "" for the system's authorities."""
     path = config.server.ca_file
     if config.server.kind != "external":
-        path = state.keys / "ca.pem" if config.joining.federation is not None else state.server / "tls" / "ca.pem"
+        path = state.keys / "ca.pem" if config.federation is not None else state.server / "tls" / "ca.pem"
     return "" if path is None else path.read_text("ascii")
 
 

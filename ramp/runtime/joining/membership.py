@@ -21,7 +21,7 @@ from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.joining.account_tokens import AccountInvitation
 from ramp.runtime.joining.invitations import Invitation, read_invitation
 from ramp.runtime.joining.requests import make_request
-from ramp.runtime.keys.issuing import private_pem
+from ramp.runtime.keys.issuing import new_key, private_pem
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.state_folder import StateFolder
 
@@ -89,7 +89,7 @@ def joined(state: StateFolder) -> dict[str, Invitation]:
 
 def check_configuration(config: SwarmConfig, invitation: Invitation) -> None:
     """Check that a site's configuration fits an invitation; `ConfigurationError` lists every wrong key."""
-    site = config.joining.site
+    site = config.site
     if site is None:
         lines = f'[site]\nmarket = "{invitation.market}"'
         raise ConfigurationError(f"not the configuration of a joined site; it needs\n{lines}", path=config.path)
@@ -241,7 +241,7 @@ def kept_key(path: Path) -> PrivateKey:
         if not isinstance(key, ec.EllipticCurvePrivateKey):
             raise ConfigurationError("wrong kind of key: expected P-256", path=path)
         return key
-    key = ec.generate_private_key(ec.SECP256R1())
+    key = new_key()
     write_whole(path, private_pem(key), private=True)
     return key
 

@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from ramp.errors import ConfigurationError, EnrolmentRefused
@@ -24,7 +24,6 @@ from ramp.model.contents import EnrolmentGranted, EnrolmentRequest
 from ramp.options import read_options
 from ramp.rfql.signing.certificates import (
     IDENTITY_SCHEME,
-    RSA_BITS_MIN,
     UNREADABLE,
     PrivateKey,
     PublicKey,
@@ -34,7 +33,7 @@ from ramp.runtime.joining.invitations import Invitation, proof
 
 VERSION: Final = 1
 REQUEST_BYTES_MAX: Final = 8_192
-"""Maximum size of a request in bytes of DER; one with an RSA key of 4096 bits has about 1 700."""
+"""Maximum size of a request in bytes of DER; one of this program has about 300."""
 
 _TRANSCRIPT: Final = "RAMP enrolment 1"
 _Contents = TypeVar("_Contents", EnrolmentRequest, EnrolmentGranted)
@@ -164,10 +163,6 @@ def _checked(der: bytes, identity: x509.GeneralName) -> PublicKey:
     if names != [identity]:
         shown = ", ".join(str(name.value) for name in names)[:200]
         raise EnrolmentRefused("other_name", f"it asks for {shown}; the invitation is for {identity.value}")
-    strong_curve = isinstance(key, ec.EllipticCurvePublicKey) and isinstance(key.curve, ec.SECP256R1)
-    strong_rsa = isinstance(key, rsa.RSAPublicKey) and key.key_size >= RSA_BITS_MIN
-    if not strong_curve and not strong_rsa:
-        right = f"P-256 or RSA of {RSA_BITS_MIN} bits"
-        raise EnrolmentRefused("bad_request", f"wrong kind of key: expected {right}")
-    assert isinstance(key, ec.EllipticCurvePublicKey | rsa.RSAPublicKey), "one of the two was found"
+    if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP256R1):
+        raise EnrolmentRefused("bad_request", "wrong kind of key: expected P-256")
     return key

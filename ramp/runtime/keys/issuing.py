@@ -10,7 +10,6 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from ramp.errors import ConfigurationError
 from ramp.model import instant
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.seal import Role
@@ -19,14 +18,6 @@ from ramp.rfql.signing.certificates import IDENTITY_SCHEME, PrivateKey, PublicKe
 
 CLOCK_SKEW: Final[Duration] = 5 * MINUTE
 """Time from the start of validity to the issue of a certificate, because parties' clocks differ."""
-
-RSA_BITS: Final = 3072
-"""Length of new RSA keys (128-bit strength, NIST SP 800-57)."""
-
-KEY_KINDS: Final = ("p256", "rsa", "ed25519")
-
-SEALING_ROLES: Final = frozenset({Role.DIRECTORY, Role.KEEPER, Role.ENROLMENT})
-"""Roles that seal messages only; XML signatures do not support Ed25519."""
 
 
 def make_ca(market: str, now: Instant, lifetime: Duration) -> tuple[PrivateKey, x509.Certificate]:
@@ -37,7 +28,7 @@ def make_ca(market: str, now: Instant, lifetime: Duration) -> tuple[PrivateKey, 
         now: the current time.
         lifetime: validity of the certificate.
     """
-    key = ec.generate_private_key(ec.SECP256R1())
+    key = new_key()
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, f"{market} CA {secrets.token_hex(4)}")])
     begins, usage = now - CLOCK_SKEW, key_usage(issues=True)
     return key, issued(subject, key.public_key(), (key, subject), begins, now + lifetime, usage)
@@ -92,25 +83,9 @@ def certify_server(
     return issued(subject, key, (ca_key, ca.subject), begins, ends, usage, usages, names)
 
 
-def new_key(kind: str) -> PrivateKey:
-    """Return a new private key of one of `KEY_KINDS`."""
-    if kind == "rsa":
-        return rsa.generate_private_key(public_exponent=65537, key_size=RSA_BITS)
-    if kind == "ed25519":
-        return ed25519.Ed25519PrivateKey.generate()
+def new_key() -> ec.EllipticCurvePrivateKey:
+    """Return a new private key, P-256 as all keys that RAMP makes."""
     return ec.generate_private_key(ec.SECP256R1())
-
-
-def check_kind(kind: str, role: Role) -> None:
-    """Check that a party of a role may have a key of this kind; `ConfigurationError` otherwise."""
-    if kind not in KEY_KINDS:
-        raise ConfigurationError(f"invalid key kind: got {kind!r}, expected one of {', '.join(KEY_KINDS)}")
-    if kind == "ed25519" and role not in SEALING_ROLES:
-        able = ", ".join(sorted(SEALING_ROLES))
-        raise ConfigurationError(
-            f"key kind 'ed25519' for a {role}: it signs documents, and XML signatures know no Ed25519 "
-            f"(only {able} may have such a key); choose p256 or rsa"
-        )
 
 
 def issued(
@@ -151,8 +126,7 @@ def issued(
     )
     for extension in extensions:
         builder = builder.add_extension(extension, critical=False)
-    own_hash = isinstance(issuer_key, ed25519.Ed25519PrivateKey)  # RFC 8410
-    return builder.sign(issuer_key, None if own_hash else hashes.SHA256())
+    return builder.sign(issuer_key, hashes.SHA256())
 
 
 def key_usage(*, issues: bool, commits: bool = False) -> x509.KeyUsage:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from ramp.errors import ConfigurationError, SignatureInvalid
 from ramp.file_versions import CachedFile
@@ -138,7 +138,6 @@ class KeyStore:
         role: Role,
         now: Instant,
         *,
-        kind: str = "p256",
         lifetime: Duration = CERTIFICATE_LIFETIME,
     ) -> x509.Certificate:
         """Return a valid certificate for a party: its current one, or one with a new key.
@@ -147,24 +146,22 @@ class KeyStore:
             name: the party (bare JID).
             role: role of the party.
             now: the current time.
-            kind: `p256`, `rsa`, or `ed25519` for a role that signs no XML.
             lifetime: validity of a new certificate.
 
         Raises:
-            ConfigurationError: name, kind or role is wrong, this store has no CA key, or the certificate is not valid
+            ConfigurationError: name or role is wrong, this store has no CA key, or the certificate is not valid
                 yet: the clock is wrong.
         """
         path = self._identity_path(name)
-        issuing.check_kind(kind, role)
         if path.exists():
             certificate = self._read_identity(path)[1]
             if certificates.valid_until(certificate) <= now or self.is_revoked(certificate):
-                return self.renew(name, now, role=role, kind=kind, new_key=True, lifetime=lifetime)
+                return self.renew(name, now, role=role, new_key=True, lifetime=lifetime)
             self._renewed_role(name, role, certificate, now)
             _check_begun(name, certificate, now, path)
             self._pin(name, certificate)  # in case a crash came between identity and pin
             return certificate
-        key = issuing.new_key(kind)
+        key = issuing.new_key()
         certificate = self._certify(name, key, now, lifetime, role)
         if not self._publish_folder(f"agents/{name}", issuing.identity_pem(key, certificate)):
             return self._read_identity(path)[1]  # another process was first; keep its identity
@@ -178,7 +175,6 @@ class KeyStore:
         now: Instant,
         *,
         role: Role | None = None,
-        kind: str = "p256",
         new_key: bool = False,
         lifetime: Duration = CERTIFICATE_LIFETIME,
     ) -> x509.Certificate:
@@ -188,7 +184,6 @@ class KeyStore:
             name: the party.
             now: the current time.
             role: role of the party; by default that of its current certificate.
-            kind: kind of a new key.
             new_key: whether to create a new key (necessary after a revocation).
             lifetime: validity of the new certificate.
 
@@ -199,8 +194,7 @@ class KeyStore:
         key, old = self.identity(name)
         role = self._renewed_role(name, role, old, now)
         if new_key:
-            issuing.check_kind(kind, role)
-            key = issuing.new_key(kind)
+            key = issuing.new_key()
         elif self.is_revoked(old):
             raise ConfigurationError(f"the key of {name} was revoked; make a new key", path=self.folder)
         certificate = self._certify(name, key, now, lifetime, role)
@@ -420,9 +414,8 @@ class KeyStore:
             certificate = x509.load_pem_x509_certificate(data)
         except (ValueError, TypeError) as error:
             raise ConfigurationError(f"not a private key and certificate in PEM: {error}", path=path) from error
-        if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | ed25519.Ed25519PrivateKey):
-            right = "P-256, RSA or Ed25519"
-            raise ConfigurationError(f"wrong kind of key: expected {right}", path=path)
+        if not isinstance(key, ec.EllipticCurvePrivateKey):
+            raise ConfigurationError("wrong kind of key: expected P-256", path=path)
         return key, certificate
 
 

@@ -113,7 +113,7 @@ class UserFeed(Follower):
         Raises:
             RampError: if they stand no more, or the agent does not answer.
         """
-        await self._find_market().ask(dialogues.buy_quote(request_id, sellers))
+        await self._find_market().ask(dialogues.approve(request_id, True, sellers))
         story = self._stories.get(request_id)
         if story is not None:
             story.resume()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ramp.client.machine_state import MachineState
-from ramp.control.headline import state_text
+from ramp.control.status import state_text
 from ramp.web.metrics.levels import Levels
 
 

@@ -13,7 +13,7 @@ from nicegui import run, ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from ramp.client.swarm import status
-from ramp.control.headline import Health, headline
+from ramp.control.status import Health, headline
 from ramp.errors import RampError
 from ramp.web.pages.visit import Visit
 from ramp.web.security.sessions import Role

@@ -13,7 +13,7 @@ from nicegui import run, ui
 from ramp.client import dialogues
 from ramp.client.connecting import MarketOperator
 from ramp.client.dialogues import converse
-from ramp.control.headline import headline, state_text
+from ramp.control.status import headline, state_text
 from ramp.model.contents import AccountLine, MarketOverview
 from ramp.model.contents.accounts import TransferKind
 from ramp.model.instant import HOUR, to_datetime

@@ -33,10 +33,11 @@ pytestmark = [
 @pytest.fixture
 def work(tmp_path: Path) -> Iterator[Path]:
     """A folder; what was launched there is stopped."""
-    yield tmp_path
+    work = tmp_path / "work"
+    work.mkdir()
+    yield work
     for site in ("south", "west"):
-        down = ["ramp", "down", "--state-dir", site]
-        subprocess.run(down, cwd=tmp_path, env=environment(tmp_path), capture_output=True)
+        subprocess.run(["ramp", "down", "--state-dir", site], cwd=work, env=environment(work), capture_output=True)
 
 
 PROGRAMS = Path(sys.executable).parent

@@ -7,7 +7,7 @@ import pytest
 import ramp
 from ramp.batch.node_lists import expand
 from ramp.batch.slurm.emulated import EmulatedCluster
-from ramp.runtime.logs.events import read_events
+from ramp.runtime.logs import read_events
 from tests.e2e.slurm.cluster_fixture import (
     NODES,
     in_service,

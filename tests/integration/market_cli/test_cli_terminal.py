@@ -44,16 +44,23 @@ def test_a_pipe_sees_plain_lines(swarm, request_file):
     assert lines[1].startswith("round 1, unit 1: asked 70 credits/core-hour, ")
 
 
-def test_ctrl_c_withdraws_a_request_that_is_going_on(swarm, ramp, request_file):
+@pytest.fixture
+def waiting(swarm, ramp, request_file):
+    """A submission whose round waits for the machines' process, which stands still; and all processes by agent."""
     pids = {agent["name"]: agent["pid"] for agent in ramp("ps", "--json")[1]["agents"]}
-    os.kill(pids["alpha"], signal.SIGSTOP)  # the round waits for the machines' process
+    os.kill(pids["alpha"], signal.SIGSTOP)
     try:
         terminal = Terminal("submit", request_file(8), "--round-time", "60", state=swarm)
         terminal.until("waiting for 3 resources")
-        terminal.type("\x03")
-        assert terminal.end() == 1
+        yield terminal, pids
     finally:
         os.kill(pids["alpha"], signal.SIGCONT)
+
+
+def test_ctrl_c_withdraws_a_request_that_is_going_on(waiting):
+    terminal, _ = waiting
+    terminal.type("\x03")
+    assert terminal.end() == 1
     assert "withdrew" in terminal.screen
 
 
@@ -68,16 +75,10 @@ def test_a_reader_that_goes_away_does_not_change_how_it_ends(swarm, ramp, reques
     assert balance(ramp) < before
 
 
-def test_a_user_agent_that_is_killed_is_waited_for(swarm, ramp, request_file):
-    pids = {agent["name"]: agent["pid"] for agent in ramp("ps", "--json")[1]["agents"]}
-    os.kill(pids["alpha"], signal.SIGSTOP)
-    try:
-        terminal = Terminal("submit", request_file(8), "--round-time", "60", state=swarm)
-        terminal.until("waiting for 3 resources")
-        os.kill(pids["alice"], signal.SIGKILL)
-        assert terminal.end() == 1
-    finally:
-        os.kill(pids["alpha"], signal.SIGCONT)
+def test_a_user_agent_that_is_killed_is_waited_for(waiting, ramp):
+    terminal, pids = waiting
+    os.kill(pids["alice"], signal.SIGKILL)
+    assert terminal.end() == 1
     assert "waiting for its restart" in terminal.screen
     assert "failed" in terminal.screen
     wait_ready(ramp, "alice")

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ramp.agents.supervisor import Supervisor
-from ramp.control.headline import Health, headline
+from ramp.control.status import Health, headline
 from ramp.model.instant import HOUR, from_iso
 from ramp.model.seal import Role
 from ramp.runtime.keys.store import KeyStore

@@ -43,8 +43,8 @@ from ramp.model.instant import HOUR
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.protocol.outcome import CancellationOutcome, ChangeOutcome
 from ramp.protocol.progress import CancellationEnded, ChangeEnded, RequestEnded
-from ramp.runtime.logs import events
-from ramp.runtime.logs.events import keep_events, record
+from ramp.runtime import logs as events
+from ramp.runtime.logs import keep_events, record
 from ramp.runtime.state_folder import StateFolder
 from ramp.text import is_printable, one_line, printable, visible
 from tests.unit.cli.test_qstat import SNAPSHOT

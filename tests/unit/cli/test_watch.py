@@ -12,7 +12,7 @@ from ramp.control.status import AgentStatus, ServerStatus, SwarmStatus
 from ramp.model.instant import SECOND, from_iso
 from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus
 from ramp.protocol.progress import RequestEnded, RoundClosed, RoundOpened, UnitAdvanced
-from ramp.runtime.logs.events import MarketEvent
+from ramp.runtime.logs import MarketEvent
 from tests.unit.control.test_auction_story import FIRST, offer
 from tests.unit.web.test_metrics import MACHINE
 

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ramp.control.headline import Health, headline
-from ramp.control.status import AgentStatus, ServerStatus, SwarmStatus
+from ramp.control.status import AgentStatus, Health, ServerStatus, SwarmStatus, headline
 
 SERVER = ServerStatus("external", "192.0.2.1", 5222, None)
 WELL = AgentStatus("alice", "user", 2, "ready", "", 0, "", is_up=True)

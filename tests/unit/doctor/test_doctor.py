@@ -9,8 +9,7 @@ import pytest
 
 from ramp.batch.inspecting import Promise
 from ramp.cli.main import main
-from ramp.control.headline import headline
-from ramp.control.status import AgentStatus, ServerStatus, SwarmStatus
+from ramp.control.status import AgentStatus, ServerStatus, SwarmStatus, headline
 from ramp.doctor import surroundings
 from ramp.doctor.examination import examine, forgotten, promises_of, read_records
 from ramp.errors import RampError

@@ -13,9 +13,11 @@ from ramp.model.acl import Message, Performative
 from ramp.model.instant import DAY, HOUR, MINUTE, SECOND
 from ramp.model.seal import Role
 from ramp.rfql.signing import certificates
+from ramp.rfql.signing.certificates import PrivateKey
+from ramp.runtime.keys import issuing
 from ramp.runtime.keys.store import KeyStore, load_ca_certificates
 from tests.unit.rfql.conftest import NOW, USER
-from tests.unit.rfql.forgery import text_of
+from tests.unit.rfql.forgery import certificate_for, text_of
 
 QUERY = Message(
     Performative.QUERY_REF, USER, "bank@localhost", "query-1", contents.AccountQuery("n-1", USER), "query-1-1"
@@ -106,17 +108,6 @@ def test_certificate_ends_with_its_ca(tmp_path: Path) -> None:
     keys = KeyStore(tmp_path)
     keys.create_ca(NOW, lifetime=10 * DAY)
     assert certificates.valid_until(keys.issue(USER, Role.USER, NOW)) == NOW + 10 * DAY
-
-
-def test_rsa_keys(keys: KeyStore) -> None:
-    key = keys.issue(USER, Role.USER, NOW, kind="rsa").public_key()
-    assert isinstance(key, rsa.RSAPublicKey)
-    assert key.key_size == 3072
-    notary = keys.notary(USER)
-    sealed = notary.seal(QUERY, NOW)
-    assert notary.open(text_of(sealed), NOW) == sealed
-    with pytest.raises(ConfigurationError, match="got 'dsa', expected one of p256, rsa, ed25519"):
-        keys.issue("bob@localhost", Role.USER, NOW, kind="dsa")
 
 
 def test_renewal_keeps_the_key_unless_asked(keys: KeyStore) -> None:
@@ -290,19 +281,16 @@ def test_renewal_keeps_the_role(keys: KeyStore) -> None:
     assert certificates.role_of(keys.renew(USER, NOW, new_key=True)) is Role.KEEPER
 
 
-@pytest.mark.parametrize("role", list(Role))
-def test_ed25519_is_for_those_who_sign_no_documents(keys: KeyStore, role: Role) -> None:
-    if role in {Role.DIRECTORY, Role.KEEPER, Role.ENROLMENT}:
-        certificate = keys.issue(USER, role, NOW, kind="ed25519")
-        assert isinstance(certificate.public_key(), ed25519.Ed25519PublicKey)
-        assert [entry.key_kind for entry in keys.inventory(NOW)] == ["Ed25519"]
+@pytest.mark.parametrize(
+    ("key", "kind"),
+    [(rsa.generate_private_key(65537, 2048), "RSA-2048"), (ed25519.Ed25519PrivateKey.generate(), "Ed25519")],
+    ids=["rsa", "ed25519"],
+)
+def test_keys_of_other_makers_are_named_and_ed25519_signs_no_documents(
+    keys: KeyStore, key: PrivateKey, kind: str
+) -> None:
+    certificate = certificate_for(keys, key, NOW)
+    assert issuing.kind_of(certificate) == kind
+    if kind == "Ed25519":
         with pytest.raises(SignatureInvalid, match="cannot sign documents"):
             certificates.check_key(certificate)
-    else:
-        with pytest.raises(
-            ConfigurationError, match=f"for a {role}: .*only directory, enrolment, keeper .*choose p256 or rsa"
-        ):
-            keys.issue(USER, role, NOW, kind="ed25519")
-        keys.issue(USER, role, NOW)
-        with pytest.raises(ConfigurationError, match="only directory, enrolment, keeper"):
-            keys.renew(USER, NOW, kind="ed25519", new_key=True)

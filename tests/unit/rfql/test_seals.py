@@ -3,11 +3,12 @@
 import base64
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from ramp.errors import CertificateExpired, DocumentError, SealInvalid
 from ramp.model import contents
@@ -100,18 +101,25 @@ def test_kept_text_is_read_again_by_anybody(sealed: Message, store: KeyStore) ->
         assert store.notary(reader).open(text_of(sealed), NOW + HOUR) == sealed
 
 
-@pytest.mark.parametrize("kind", ["p256", "rsa", "ed25519"])
-def test_every_kind_of_key_seals(
-    store: KeyStore, user_notary: XmlNotary, kind: str, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    market = KeyStore(tmp_path_factory.mktemp(kind))
+@pytest.mark.parametrize(
+    "key",
+    [
+        ec.generate_private_key(ec.SECP256R1()),
+        rsa.generate_private_key(65537, 2048),
+        ed25519.Ed25519PrivateKey.generate(),
+    ],
+    ids=["p256", "rsa", "ed25519"],
+)
+def test_every_kind_of_key_seals(user_notary: XmlNotary, key: PrivateKey, tmp_path: Path) -> None:
+    market = KeyStore(tmp_path)
     market.create_ca(NOW)
-    market.issue(DIRECTORY, Role.DIRECTORY, NOW, kind=kind)
     market.issue(USER, Role.USER, NOW)
+    certificate = certificate_for(market, key, NOW, names=(DIRECTORY,), roles=(Role.DIRECTORY,))
+    directory = XmlNotary(DIRECTORY, key, certificate, market.ca_certificates())
     message = Message(
         Performative.INFORM, DIRECTORY, USER, "q-1", contents.DirectoryListing("q-1", "resource-trader", ("a@b",))
     )
-    text = text_of(market.notary(DIRECTORY).seal(message, NOW))
+    text = text_of(directory.seal(message, NOW))
     opened = market.notary(USER).open(text, NOW)
     assert opened.content == message.content
     with pytest.raises(SealInvalid, match="does not fit the message"):

@@ -307,4 +307,4 @@ def test_notary_refuses_another_party_s_certificate_or_key(store: KeyStore) -> N
     with pytest.raises(SignerUnknown, match="got one for 'alice@localhost'"):
         XmlNotary(MALLORY, key, certificate, store.ca_certificates())
     with pytest.raises(SignatureInvalid, match="does not belong"):
-        XmlNotary(USER, issuing.new_key("p256"), certificate, store.ca_certificates())
+        XmlNotary(USER, issuing.new_key(), certificate, store.ca_certificates())

@@ -6,8 +6,7 @@ import pytest
 
 from ramp.agents.building import transport_settings
 from ramp.agents.preparing import grouped
-from ramp.control.headline import Health, headline
-from ramp.control.status import AgentStatus, ServerStatus, SwarmStatus
+from ramp.control.status import AgentStatus, Health, ServerStatus, SwarmStatus, headline
 from ramp.errors import ConfigurationError
 from ramp.model.instant import SECOND
 from ramp.model.seal import Role

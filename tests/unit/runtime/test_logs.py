@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ramp.runtime.logs.events import JsonLines, follow_events, keep_events, read_events, record
-from ramp.runtime.logs.rotation import rotate, rotate_all
+from ramp.runtime.logs import JsonLines, follow_events, keep_events, read_events, record, rotate, rotate_all
 
 
 @pytest.fixture

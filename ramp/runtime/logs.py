@@ -1,14 +1,18 @@
-"""Events for people, such as a sale, a refusal, a restart or a change: one JSON line each.
+"""What processes write for people and programs: events, such as a sale or a restart, and logs that are rotated.
 
-Every process writes its own file under `logs/events`, so none waits for another; readers merge them by time. The events
-are also lines of the process's log.
+An event is one JSON line. Every process writes its own file under `logs/events`, so none waits for another; readers
+merge them by time. The events are also lines of the process's log. Logs are rotated by copying and truncating, so that
+their writers need not open them again.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import logging.handlers
+import os
+import shutil
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -179,3 +183,39 @@ def brief(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {str(error)[:200]!a}{place}"
+
+
+def rotate(path: Path, *, rotate_bytes: int, keep: int) -> bool:
+    """Rotate a log if it is large: to `NAME.1`, older ones to `NAME.2` and so on; return whether it was rotated.
+
+    Lines written between copy and cut are lost: a few lines at most.
+
+    Args:
+        path: the log; its writers append (O_APPEND).
+        rotate_bytes: size at which to rotate.
+        keep: number of rotated logs to keep.
+
+    Raises:
+        OSError: the copy cannot be written; the log is unchanged.
+    """
+    if not path.exists() or path.stat().st_size < rotate_bytes:
+        return False
+    aside = path.with_name(f"{path.name}.new")
+    try:
+        shutil.copyfile(path, aside)
+    except OSError:
+        aside.unlink(missing_ok=True)
+        raise
+    for number in range(keep, 1, -1):
+        with contextlib.suppress(FileNotFoundError):
+            path.with_name(f"{path.name}.{number - 1}").rename(path.with_name(f"{path.name}.{number}"))
+    aside.rename(path.with_name(f"{path.name}.1"))
+    os.truncate(path, 0)
+    return True
+
+
+def rotate_all(folder: Path, *, rotate_bytes: int, keep: int) -> None:
+    """Rotate every log of a folder; skip one with an error."""
+    for path in folder.glob("*.log"):
+        with contextlib.suppress(OSError):
+            rotate(path, rotate_bytes=rotate_bytes, keep=keep)
