@@ -297,8 +297,10 @@ class ResourceParty(Party):
                 return self._on_sold(message, content, now)
             case c.MachineQuery():
                 return self._queries.ask(message, content)
-            case c.AccountStatement() | c.RequestRefused() | c.ClockReading():
-                return self._on_reading(message, content, now)
+            case c.AccountStatement() | c.RequestRefused():
+                return self._questions.account_answered(message, content, now)
+            case c.ClockReading():
+                return self._clock.answered(message, content, now)
             case c.Registered(number=number):
                 self._entry.entered(message, number)
                 return []
@@ -311,13 +313,6 @@ class ResourceParty(Party):
                 )
             case _:
                 raise RemoteProtocolError(f"{type(content).__name__} is not a message for a resource")
-
-    def _on_reading(
-        self, message: Message, content: c.AccountStatement | c.RequestRefused | c.ClockReading, now: Instant
-    ) -> list[Effect]:
-        if isinstance(content, c.ClockReading):
-            return self._clock.answered(message, content, now)
-        return self._questions.account_answered(message, content, now)
 
     def _on_acceptance(self, message: Message, acceptance: c.Acceptance, now: Instant) -> list[Effect]:
         seal = sealed_lately(message, Role.USER, now, self._timing)
@@ -343,7 +338,7 @@ class ResourceParty(Party):
         return self._kept.act(participant, partial(participant.start, now, full), now)
 
     def _hold_refused(self, message: Message, of: c.Acceptance | Offer, code: RefusalCode, detail: str = "") -> Send:
-        return self._reply(message, Performative.REFUSE, c.HoldRefused(of.request_id, of.offer_id, code, detail))
+        return reply(message, Performative.REFUSE, c.HoldRefused(of.request_id, of.offer_id, code, detail))
 
     def _on_hold_cancelled(self, message: Message, offer_id: str, now: Instant) -> list[Effect]:
         seal = sealed_lately(message, Role.USER, now, self._timing)
@@ -352,7 +347,7 @@ class ResourceParty(Party):
             self._check_user(participant, message)
             return self._kept.act(participant, partial(participant.on_hold_cancelled, seal, now), now)
         self._seller.rejected(offer_id, message.sender)
-        return [self._reply(message, Performative.INFORM, c.HoldCancelled(message.conversation_id, offer_id))]
+        return [reply(message, Performative.INFORM, c.HoldCancelled(message.conversation_id, offer_id))]
 
     def _on_commitment(self, message: Message, commitment: c.Commitment, now: Instant) -> list[Effect]:
         sealed_by(message, Role.USER)
@@ -383,7 +378,7 @@ class ResourceParty(Party):
             return self._kept.act(participant, partial(participant.on_cancellation, content, now), now)
         detail = "no slot is sold under this agreement"
         unknown = c.ChangeRefused(body.agreement_id, TERMINAL, "unknown_agreement", detail)
-        return [self._reply(message, Performative.REFUSE, unknown)]
+        return [reply(message, Performative.REFUSE, unknown)]
 
     def _on_bank(self, message: Message, content: BankWord, now: Instant) -> list[Effect]:
         seal = said_by(message, self._bank, Role.BANK)
@@ -405,12 +400,6 @@ class ResourceParty(Party):
     def _check_user(self, participant: Participant, message: Message) -> None:
         if message.sender != participant.user:
             raise RemoteProtocolError("the offer was made to another user")
-
-    def _reply(
-        self, message: Message, performative: Performative, content: c.HoldRefused | c.HoldCancelled | c.ChangeRefused
-    ) -> Send:
-        to, about, reference = message.sender, message.conversation_id, message.reply_with
-        return Send(Message(performative, self.name, to, about, content, in_reply_to=reference))
 
     def _new_participant(self, intended: HoldIntended) -> Participant:
         own = {"resource": self.name, "bank": self._bank, "account": self.jobs.account_of(intended.user)}

@@ -117,19 +117,14 @@ class OwnJobs:
             case JobOutputAsked(_, _, name, offset):
                 content = c.JobOutputQuery(command.job_id, agreement_id, name, offset)
                 performative = Performative.QUERY_REF
-        return self._questions.ask(
-            command.query_id, job.resource, lambda _: content, now, role=Role.RESOURCE, performative=performative
-        )
+        return self._ask(command.query_id, job.resource, content, performative, now)
 
     def _send_input(self, sent: JobInputSent, now: Instant) -> list[Effect]:
         agreement = self._agreements.get(sent.agreement_id)
         if agreement is None:
             return [Report(QueryAnswered(sent.query_id, self._not_bought(sent.job_id, sent.agreement_id)))]
         piece = c.JobInputPiece(sent.job_id, sent.agreement_id, sent.offset, sent.data)
-        role, performative = Role.RESOURCE, Performative.REQUEST
-        return self._questions.ask(
-            sent.query_id, agreement.resource, lambda _: piece, now, role=role, performative=performative
-        )
+        return self._ask(sent.query_id, agreement.resource, piece, Performative.REQUEST, now)
 
     def _not_bought(self, job_id: str, agreement_id: str) -> c.JobRefused:
         return c.JobRefused(job_id, agreement_id, NOT_BOUGHT, f"{agreement_id} is not an active agreement")
@@ -150,14 +145,13 @@ class OwnJobs:
         return [Persist(JobOrdered(job.request_id, job.resource, order, now)), *self._order(job, now)]
 
     def _order(self, job: OwnJob, now: Instant) -> list[Effect]:
-        order = job.order
+        return self._ask(ORDER_MARK + job.order.job_id, job.resource, job.order, Performative.REQUEST, now)
+
+    def _ask(
+        self, query_id: str, resource: str, content: c.Content, performative: Performative, now: Instant
+    ) -> list[Effect]:
         return self._questions.ask(
-            ORDER_MARK + order.job_id,
-            job.resource,
-            lambda _: order,
-            now,
-            role=Role.RESOURCE,
-            performative=Performative.REQUEST,
+            query_id, resource, lambda _: content, now, role=Role.RESOURCE, performative=performative
         )
 
     def answered(self, message: Message, answer: JobAnswer, now: Instant) -> list[Effect]:

@@ -68,7 +68,6 @@ class UserParty(Party):
         self._clock = ClockComparison(name, bank)
         self.follow(self._clock)
         self._bought: set[str] = set()
-        self._claims: list[Signed] = []
 
     @property
     def clock(self) -> ClockCompared | None:
@@ -109,9 +108,8 @@ class UserParty(Party):
         effects: list[Effect] = []
         for request_id, its_records in by_request.items():
             effects += guarded(request_id, partial(self._recover_request, request_id, its_records, now))
-        claims, self._claims = self._claims, []
         effects += self.changes.recover(records, now)
-        effects += self._claimed(claims, now)
+        effects += self._claimed(records, now)
         for agreement_id in self.changes.history.ended:
             self._note_refund(agreement_id)
         self.moves.recover(records)
@@ -130,8 +128,7 @@ class UserParty(Party):
             again = self.purchases.get(reference)
             if purchase is not None and purchase.outcome is None and again is not None and again.outcome is not None:
                 effects.append(Report(RequestEnded(again.outcome)))  # a quote whose purchase is not on record
-            claims, self._claims = self._claims, []
-            effects += self._claimed(claims, now)
+            effects += self._claimed(its_records, now)
         elif purchase is not None:
             reason = "the user agent failed before the request began"
             outcome = RequestOutcome(reference, RequestStatus.FAILED, reason, (), (), now, 0)
@@ -240,7 +237,9 @@ class UserParty(Party):
                 return self._questions.answered(query_id, message, content, now)
             case c.SlotMoved():
                 return self.moves.told(message, content, now)
-            case c.NotUnderstood() if effects := self._on_not_understood(message, content, now):
+            case c.NotUnderstood() if effects := self._questions.not_understood(
+                message, content
+            ) or self.changes.not_understood(message, now):
                 return effects
             case Signed(body=ContractChange(agreement_id=agreement_id)) if agreement_id in self._bought:
                 return self.changes.claim(content, now)
@@ -269,9 +268,6 @@ class UserParty(Party):
         ):
             return []
         raise RemoteProtocolError(f"{type(content).__name__} does not belong to any conversation here")
-
-    def _on_not_understood(self, message: Message, content: c.NotUnderstood, now: Instant) -> list[Effect]:
-        return self._questions.not_understood(message, content) or self.changes.not_understood(message, now)
 
     def _purchase_of(self, message: Message) -> Purchase | None:
         """Return the purchase of a message; the bank's announcements name only the order."""
@@ -311,16 +307,14 @@ class UserParty(Party):
             self._bought.update(unit.agreement_id for unit in concluded.outcome.units if unit.agreement_id)
             self._running.drop(request_id)
             self._ended.ended(purchase, now)
-            self._claims += [
-                record.failure
-                for record in records
-                if isinstance(record, rc.FailureTold) and record.failure.body.agreement_id in self._bought
-            ]
             return []
         return self._running.act(request_id, partial(purchase.recover, records, now), now)
 
-    def _claimed(self, claims: Sequence[Signed], now: Instant) -> list[Effect]:
-        return [effect for failure in claims for effect in self.changes.claim(failure, now)]
+    def _claimed(self, records: Sequence[rc.Record], now: Instant) -> list[Effect]:
+        """Claim the money of bought units whose recorded failure the journal does not settle."""
+        failures = (record.failure for record in records if isinstance(record, rc.FailureTold))
+        bought = (each for each in failures if each.body.agreement_id in self._bought)
+        return [effect for failure in bought for effect in self.changes.claim(failure, now)]
 
     def _followed(self, purchase: Purchase, effects: list[Effect], now: Instant) -> list[Effect]:
         """Keep a purchase's agreements; remove it from the running ones once it has ended."""
@@ -333,7 +327,7 @@ class UserParty(Party):
             if not bought <= self._bought:
                 self._bought |= bought
                 claims = confirmation.result.claims if confirmation is not None and confirmation.result else ()
-                effects += self._claimed(claims, now)
+                effects += [effect for failure in claims for effect in self.changes.claim(failure, now)]
             if purchase.deadline is None and self._running.drop(purchase.request_id) is not None:
                 self._ended.ended(purchase, now)
         return effects
