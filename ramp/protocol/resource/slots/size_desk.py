@@ -83,6 +83,7 @@ class SizeDesk:
     Attributes:
         booked: held and sold slots in their largest size.
         prices: of additions.
+        lose: reports a slot (an offer's id) as failed that has neither its new nor its old size.
     """
 
     def __init__(
@@ -103,7 +104,7 @@ class SizeDesk:
         self._in_the_way = in_the_way
         self._slots: dict[str, KeptSlot] = {}
         self._open: Conversations[SellerChange] = Conversations(registry, followed=self._followed)
-        self._stranded: list[tuple[str, str]] = []
+        self.lose: Callable[[str, RefusalCode, str, Instant], list[Effect]] = lambda *_: []
 
     @property
     def open(self) -> tuple[str, ...]:
@@ -161,11 +162,6 @@ class SizeDesk:
             if slot is not None:
                 slot.change = None
                 self._close(participant.offer.offer_id)
-
-    def stranded(self) -> list[tuple[str, str]]:
-        """Return, once, the slots (offer ids) that did not regain their old size, and why."""
-        told, self._stranded = self._stranded, []
-        return told
 
     # -- messages and answers ------------------------------------------------------------------------------------
 
@@ -355,9 +351,9 @@ class SizeDesk:
             slot.said[change.body.number] = change.last_word
             if isinstance(change.last_word, c.ChangeDone):
                 slot.amended(change.body)
-            if change.stranded:
-                self._stranded.append((offer_id, change.stranded))
         self._show(slot)
+        if change.stranded:  # after a crash between the two the resize is still open, and ends once more
+            return [*self.lose(offer_id, RefusalCode.NOT_DELIVERED, change.stranded, now), *effects]
         return effects
 
     def _show(self, slot: KeptSlot) -> None:
