@@ -371,16 +371,6 @@ def run_to(one: Any, end: int) -> list[Any]:
     return effects
 
 
-def test_a_slot_whose_release_the_machine_has_not_answered_is_kept(resource: Any) -> None:
-    resource.party.start(0)
-    free, _ = resource.hold()
-    resource.hear("alice", c.HoldCancelled("r1", free.offer_id), MINUTE)
-    assert gone(run_to(resource, MINUTE + RETENTION)) == []
-    resource.party.handle(ev.SlotFreed(free.offer_id, None), MINUTE + RETENTION)
-    assert gone(run_to(resource, MINUTE + 2 * RETENTION)) == [(free.offer_id,)]
-    assert resource.party.participants == {}
-
-
 def test_what_is_being_given_back_is_kept_until_the_bank_has_answered(alice: Any) -> None:
     agreement_id = alice.bought()
     late = SLOT_END + RETENTION

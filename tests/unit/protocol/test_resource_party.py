@@ -75,12 +75,13 @@ def test_what_the_machine_has_of_a_slot_that_was_let_go_meanwhile_is_not_asked_a
 
 # -- the agreement and the bank's vote -------------------------------------------------------------------------------
 
+DIFFERS = "the parties differ from those agreed"
 WRONG_AGREEMENTS = [
-    {"bank": "mallorys-bank"},
-    {"resource": "other"},
-    {"cost": 1},
-    {"reservation_id": "R-other"},
-    {"request_id": "r2"},
+    ({"bank": "mallorys-bank"}, DIFFERS),
+    ({"resource": "other"}, DIFFERS),
+    ({"cost": 1}, "the cost differs from what was agreed"),
+    ({"reservation_id": "R-other"}, "the reservation id differs from what was agreed"),
+    ({"request_id": "r2"}, "the request differs from what was agreed"),
 ]
 
 
@@ -94,10 +95,12 @@ def rejected(resource: Any, offer: Any, commitment: c.Commitment) -> str:
     return str(refused.detail)
 
 
-@pytest.mark.parametrize("change", WRONG_AGREEMENTS, ids=lambda change: next(iter(change)))
-def test_an_agreement_must_be_what_was_agreed(resource: Any, change: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("change", "told"), WRONG_AGREEMENTS, ids=str)
+def test_an_agreement_must_be_what_was_agreed(resource: Any, change: dict[str, Any], told: str) -> None:
     offer, _ = resource.hold()
-    rejected(resource, offer, resource.commitment(resource.agreement(offer, **change)))
+    assert rejected(resource, offer, resource.commitment(resource.agreement(offer, **change))) == told
+    dearer = resource.agreement(replace(offer, cpu_hour_cost=offer.cpu_hour_cost + 1))
+    assert rejected(resource, offer, resource.commitment(dearer)) == "the offer differs from what was agreed"
 
 
 @pytest.mark.parametrize(
@@ -205,7 +208,7 @@ def test_nothing_that_is_signed_for_a_buyer_buys_a_sold_slot_back(resource: Any,
         resource.hear("bank", c.PaymentMade("a1", "t1", offer.cost))
     tried = [
         resource.agreement(replace(offer, offer_id="offer-that-never-was")),
-        *(resource.agreement(offer, **change) for change in WRONG_AGREEMENTS),
+        *(resource.agreement(offer, **change) for change, _ in WRONG_AGREEMENTS),
         resource.agreement(other, cost=1),
     ]
     answers = [content for each in tried for content in contents(resource.hear("alice", resource.commitment(each)))]
