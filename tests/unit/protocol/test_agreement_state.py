@@ -3,19 +3,15 @@
 from typing import Any
 
 from ramp.model import contents as c
-from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.progress import CancellationEnded
 from ramp.protocol.user.changing.desk import NOT_ACTIVE
+from tests.unit.protocol.conftest import reports
 
 
 def ended(effects: list[Any]) -> Any:
-    (outcome,) = [
-        each.progress.outcome
-        for each in effects
-        if isinstance(each, fx.Report) and isinstance(each.progress, CancellationEnded)
-    ]
-    return outcome
+    (report,) = reports(effects, CancellationEnded)
+    return report.outcome
 
 
 def test_an_agreement_settles_and_is_active_until_it_is_given_back(alice: Any) -> None:

@@ -29,7 +29,7 @@ from ramp.protocol.user.changing.change import BuyerChange
 from ramp.protocol.user.changing.desk import Changes
 from simulation.market.actors import CountedIds
 from simulation.market.virtual_notary import VirtualNotary
-from tests.unit.protocol.conftest import messages, seal_of
+from tests.unit.protocol.conftest import messages, reports, seal_of
 
 NOTICE = 10 * SECOND
 WINDOW = 2 * MINUTE
@@ -104,7 +104,7 @@ def buyer() -> Buyer:
 
 
 def outcome_of(effects: list[Effect]) -> ChangeOutcome:
-    (ended,) = [each.progress for each in effects if isinstance(each, Report)]
+    (ended,) = reports(effects)
     assert isinstance(ended, ChangeEnded)
     return ended.outcome
 

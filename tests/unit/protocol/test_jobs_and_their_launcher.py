@@ -24,7 +24,7 @@ from ramp.protocol.resource.jobs.launching import LaunchTerms
 from simulation.machine_files import load_machine
 from simulation.machines.interface import Connection, JobRequest, has_places
 from simulation.resource.placement_text import describe_placement
-from tests.unit.protocol.conftest import contents, launching_resource
+from tests.unit.protocol.conftest import contents, launching_resource, records
 
 TERMS = LaunchTerms("local", {"alice": "alice1"}, grace=10 * SECOND, delivery_limit=5 * MINUTE)
 ORDER = c.JobOrder("job-1", "a1", 16, 1, HOUR, ("./run",))
@@ -45,7 +45,7 @@ class Seller:
         self.noted(self.one.hear("bank", c.PaymentMade("a1", "t1", offer.cost)))
 
     def noted(self, effects: list[fx.Effect]) -> list[fx.Effect]:
-        self.journal += [each.record for each in effects if isinstance(each, fx.Persist)]
+        self.journal += records(effects)
         return effects
 
     def hears(self, content: Any, now: int = 0) -> list[fx.Effect]:

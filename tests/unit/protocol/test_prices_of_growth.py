@@ -19,7 +19,7 @@ from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role
 from ramp.model.sizes.amended import first_state
 from ramp.protocol.conversations import Registry
-from ramp.protocol.effects import Effect, Report
+from ramp.protocol.effects import Effect
 from ramp.protocol.events import AgreementResized
 from ramp.protocol.outcome import ChangeOutcome
 from ramp.protocol.progress import ChangeEnded
@@ -27,7 +27,7 @@ from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.changing.desk import Changes
 from simulation.market.actors import CountedIds
 from simulation.market.virtual_notary import VirtualNotary
-from tests.unit.protocol.conftest import messages, records
+from tests.unit.protocol.conftest import messages, records, reports
 
 NOTICE = Timing().amendment_notice
 OFFER = Offer("o1", "r1", 1, "res1", 60, HOUR, 5 * HOUR, 16, 0.0, HOUR)
@@ -102,8 +102,7 @@ def calls(effects: list[Effect]) -> list[tuple[str, c.ChangeCall]]:
 
 
 def outcomes(effects: list[Effect]) -> list[ChangeOutcome]:
-    ended = [each.progress for each in effects if isinstance(each, Report)]
-    return [each.outcome for each in ended if isinstance(each, ChangeEnded)]
+    return [each.outcome for each in reports(effects, ChangeEnded)]
 
 
 def failed(effects: list[Effect]) -> list[tuple[str, bool, int, int, str, str]]:

@@ -11,18 +11,17 @@ from ramp.model.acl import Message, Performative
 from ramp.model.agreement import ContractChange, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import RefusalCode
-from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.model.request import RequestForQuotation, TotalCores
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.resource.slots import kept_participants as resource_party
 from ramp.protocol.timing import Timing
-from tests.unit.protocol.conftest import contents, messages, records, restarted_resource
+from tests.unit.protocol.conftest import UNIT, contents, messages, records, restarted_resource
 
 
 def test_a_call_that_rests_is_answered_from_the_start_when_it_comes_again(resource: Any) -> None:
-    unit = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
-    call = c.CallForProposals("r9", 1, RequestForQuotation((unit,)))
+    call = c.CallForProposals("r9", 1, RequestForQuotation((UNIT,)))
     message = Message(Performative.CFP, "alice", "res", "r9", call, reply_with="w")
 
     def called() -> list[fx.Effect]:
