@@ -111,7 +111,7 @@ class ResourceParty(Party):
         self._clock = ClockComparison(name, bank)
         self._queries = MachineQueries()
         self._questions = Questions(name, pace, self)
-        self.task(self._entry, self._on_heartbeat)
+        self.task(self._entry, lambda now: self._entry.renew(now) + self._tending.look(now))
         self.task(self._tending, self._tending.on_timer)
         self.task(kept.over, self._let_go)
         self.follow(seller)
@@ -217,9 +217,6 @@ class ResourceParty(Party):
             case ev.ClockAsked(query_id):
                 effects = self._clock.ask(query_id, now)
         return effects
-
-    def _on_heartbeat(self, now: Instant) -> list[Effect]:
-        return self._entry.renew(now) + self._tending.look(now)
 
     def _on_quotes(self, event: ev.SlotsQuoted | ev.SlotsPriced, now: Instant) -> list[Effect]:
         """Hand an answer to the auction's seller, to the prices of additions, or to an offer whose slot was taken."""

@@ -69,7 +69,9 @@ class EndedRequests:
         self.retention.keep(purchase.request_id, max(ends))
         self._at_length.append((now + self._linger, purchase.request_id))
         while self._at_length and self._at_length[0][0] <= now:
-            self._shorten(self._at_length.popleft()[1])
+            over = self._purchases.get(self._at_length.popleft()[1])
+            if over is not None:
+                over.shorten()
 
     def on_timer(self, now: Instant) -> list[Effect]:
         """Archive the requests whose retention is over, with their agreements."""
@@ -95,8 +97,3 @@ class EndedRequests:
 
     def clock_set(self, by: Duration) -> None:
         self._at_length = deque((until + by, request_id) for until, request_id in self._at_length)
-
-    def _shorten(self, request_id: str) -> None:
-        purchase = self._purchases.get(request_id)
-        if purchase is not None and purchase.outcome is not None:
-            purchase.shorten()

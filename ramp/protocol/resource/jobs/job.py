@@ -93,6 +93,8 @@ class Job(StateMachine[JobState]):
 
     def status(self) -> JobStatus:
         sight = self.sight
+        begins = f"the slot begins when queued job {self.to_run.reservation_id} starts"
+        awaits = begins if self.waits_for_start else ""
         return JobStatus(
             self.order.job_id,
             self.order.agreement_id,
@@ -106,14 +108,8 @@ class Job(StateMachine[JobState]):
             sight.started_at,
             sight.ended_at,
             sight.exit_code,
-            sight.detail or self._doubt or self._awaits,
+            sight.detail or self._doubt or awaits,
         )
-
-    @property
-    def _awaits(self) -> str:
-        if not self.waits_for_start:
-            return ""
-        return f"the slot begins when queued job {self.to_run.reservation_id} starts"
 
     def _described(self, begin: Instant, end: Instant) -> JobToRun:
         """Return the job for its launcher; its environment names the slot and the units that start with it."""

@@ -99,7 +99,7 @@ class JobDesk:
         self._resource = resource
         self._terms = terms
         self._timing = timing
-        self._jobs: Conversations[Job] = Conversations(registry, _offer_id, self._followed)
+        self._jobs: Conversations[Job] = Conversations(registry, lambda job: job.taken.offer_id, self._followed)
         self.judge: Callable[[str, Instant], list[Effect]] = lambda _, __: []
         self._by_offer: dict[str, list[str]] = {}
         self._waiting: dict[str, list[Message]] = {}
@@ -163,8 +163,9 @@ class JobDesk:
                 return [self._refuse(message, word, *refusal)]
             assert self._terms is not None
             offer, account = participant.offer, self._terms.account(message.sender)
-            due_at, starts = self._due_at(word, participant, now), self._command(word, participant)
-            taken = JobTaken(offer.offer_id, word, account, due_at, seal, now, command=starts)
+            others = [each.taken for each in self.jobs_of(offer.offer_id) if not each.state.is_final]
+            due = due_at(word, participant, now, beside=others)
+            taken = JobTaken(offer.offer_id, word, account, due, seal, now, command=self._command(word, participant))
             job = self._add(taken, participant)
             if participant.paid_at is not None:
                 job.slot_begun(participant.paid_at)
@@ -370,10 +371,6 @@ class JobDesk:
         self._by_offer.setdefault(taken.offer_id, []).append(taken.order.job_id)
         return job
 
-    def _due_at(self, order: c.JobOrder, participant: Participant, now: Instant) -> Instant:
-        others = [job.taken for job in self.jobs_of(participant.offer.offer_id) if not job.state.is_final]
-        return due_at(order, participant, now, beside=others)
-
     def _wait(self, message: Message, job: Job) -> None:
         waiting = self._waiting.setdefault(job.order.job_id, [])
         if len(waiting) < WAITING_MAX:
@@ -424,7 +421,3 @@ def due_at(order: c.JobOrder, participant: Participant, now: Instant, *, beside:
         )
         return max(order.begin_at, offer.start, now, *paid_from)
     return now if participant.paid_at is not None else offer.start
-
-
-def _offer_id(job: Job) -> str:
-    return job.taken.offer_id

@@ -286,11 +286,11 @@ class SizeDesk:
             if body.effective_at > latest:
                 told = f"the amendment takes effect at {iso(body.effective_at)}"
                 return "long_notice", f"{told}, expected {iso(latest)} or earlier"
-            return (
-                self._selling_problem(slot, body.cores, body.until)
-                or self._booked_problem(body, now)
-                or self._price_problem(body, now)
-            )
+            if unsold := self._selling_problem(slot, body.cores, body.until):
+                return unsold
+            if full := self.booked.problem(now, body.until, body.cores, without=body.offer_id):
+                return RefusalCode.SLOT_TAKEN, full
+            return self._price_problem(body, now)
         if busy := self._in_the_way(body.offer_id, body.cores, body.until):
             return "job_in_the_way", busy
         return None
@@ -308,10 +308,6 @@ class SizeDesk:
         more = cores if until > slot.state.until else cores - slot.state.cores
         too_much = self._unpaid.problem(slot.participant.user, more)
         return ("quota", too_much) if too_much else None
-
-    def _booked_problem(self, body: ContractChange, now: Instant) -> tuple[str, str] | None:
-        full = self.booked.problem(now, body.until, body.cores, without=body.offer_id)
-        return (RefusalCode.SLOT_TAKEN, full) if full else None
 
     def _price_problem(self, body: ContractChange, now: Instant) -> tuple[str, str] | None:
         price = self.prices.price(body.previous, body.cores, body.until, now)

@@ -79,7 +79,9 @@ class Changes:
         self._agreements = agreements
         self._standing = standing
         self._pace = pace
-        self._open: Conversations[BuyerChange] = Conversations(registry, _reference, self._finished)
+        self._open: Conversations[BuyerChange] = Conversations(
+            registry, lambda change: change.changes[0].agreement_id, self._finished
+        )
         self._found_at: dict[str, str] = {}  # key of the conversation of each open change, by the change's key
         self._resizes = Resizes(
             agreements,
@@ -385,7 +387,3 @@ class Changes:
         if isinstance(outcome, CancellationOutcome):
             return [Persist(rc.CancellationConcluded(outcome, seal, now)), Report(CancellationEnded(outcome))]
         return [Persist(rc.ChangeConcluded(outcome, seal, now)), Report(ChangeEnded(outcome))]
-
-
-def _reference(change: BuyerChange) -> str:
-    return change.changes[0].agreement_id
