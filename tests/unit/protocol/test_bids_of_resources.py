@@ -17,8 +17,7 @@ from ramp.protocol import effects as fx
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal, original_price, paper_price
 from ramp.protocol.resource import seller as selling
 from ramp.protocol.resource.fragmentation_pricing import fragmentation_price, spoilt_share
-from ramp.protocol.resource.jobs.applications import Application
-from ramp.protocol.resource.jobs.launching import LaunchTerms
+from ramp.protocol.resource.jobs.launching import Application, LaunchTerms
 from ramp.protocol.resource.seller import PriceRange, Seller
 from ramp.protocol.timing import Timing
 from simulation.market.actors import CountedIds

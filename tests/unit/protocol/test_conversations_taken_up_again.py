@@ -15,7 +15,7 @@ from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.slots import kept_participants as party
 from ramp.protocol.timing import Timing
 from ramp.protocol.user.changing.desk import AGENT_FAILED
-from ramp.protocol.user.ended_requests import EndedRequests
+from ramp.protocol.user.party import EndedRequests
 from tests.unit.protocol.conftest import contents, records, reports, resource_with, restarted_resource, restarted_user
 
 BUG = ZeroDivisionError("a bug")

@@ -21,8 +21,7 @@ from ramp.model.offer import RefusalCode
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.records import JobEnded, JobTaken, SlotFailed, SlotReleased
-from ramp.protocol.resource.jobs.applications import Application
-from ramp.protocol.resource.jobs.launching import LaunchTerms
+from ramp.protocol.resource.jobs.launching import Application, LaunchTerms
 from tests.unit.protocol.conftest import contents, launching_resource, records
 
 TERMS = LaunchTerms("local", {"alice": "alice1"}, grace=10 * SECOND, delivery_limit=5 * MINUTE)

@@ -19,7 +19,7 @@ from ramp.protocol.effects import Effect, Send, TendSlots
 from ramp.protocol.events import MachineOpened, SlotsTended
 from ramp.protocol.progress import SlotLost
 from ramp.protocol.resource.jobs.launching import LaunchTerms
-from ramp.protocol.resource.releases import Release
+from ramp.protocol.resource.slots.kept_participants import Release
 from ramp.protocol.resource.tending import LOOK_EVERY, REMIND_EVERY, TEND_EVERY, Tending
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.transition_tables import ParticipantState

@@ -25,9 +25,8 @@ from ramp.protocol.conversations import Conversations, Registry
 from ramp.protocol.effects import Effect, JobToRun, ReadJobFile, Send, StageJobInput, reply
 from ramp.protocol.events import JobFileRead, JobSeen
 from ramp.protocol.records import JobTaken, SlotJobRecord
-from ramp.protocol.resource.jobs.applications import Application, found, titles
 from ramp.protocol.resource.jobs.job import Job
-from ramp.protocol.resource.jobs.launching import LaunchTerms
+from ramp.protocol.resource.jobs.launching import Application, LaunchTerms, found, titles
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.timing import Timing
 from ramp.protocol.transition_tables import ParticipantState
