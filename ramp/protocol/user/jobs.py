@@ -19,6 +19,7 @@ from ramp.protocol.events import JobAsked, JobCancelled, JobInputSent, JobOutput
 from ramp.protocol.progress import QueryAnswered
 from ramp.protocol.questions import Questions
 from ramp.protocol.records import JobHeard, JobOrdered, OwnJobRecord
+from ramp.protocol.user.changing.history import History
 
 NOT_BOUGHT = "not_active"
 """Code of an order for an agreement that is not active."""
@@ -56,7 +57,7 @@ class OwnJobs:
         agreements: the user's agreements by id.
         state_of: state of an agreement.
         questions: the user's open questions.
-        until: present end of an agreement's slot.
+        history: of the user's changes.
     """
 
     def __init__(
@@ -64,11 +65,11 @@ class OwnJobs:
         agreements: Mapping[str, Agreement],
         state_of: Callable[[str], str],
         questions: Questions,
-        until: Callable[[str], Instant],
+        history: History,
     ) -> None:
         self._agreements = agreements
         self._state_of = state_of
-        self._until = until
+        self._history = history
         self._questions = questions
         self._jobs: dict[str, OwnJob] = {}
 
@@ -90,7 +91,7 @@ class OwnJobs:
         effects: list[Effect] = []
         for job in self._jobs.values():
             agreement = self._agreements.get(job.order.agreement_id)
-            if job.word is None and agreement is not None and now < self._until(agreement.agreement_id):
+            if job.word is None and agreement is not None and now < self._history.state(agreement.agreement_id).until:
                 effects += self._order(job, now)
         return effects
 

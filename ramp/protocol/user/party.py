@@ -149,7 +149,7 @@ class UserParty(Party):
         )
         self.task(self._ended.retention, self._ended.on_timer)
         self.follow(self._ended)
-        self.jobs = OwnJobs(self.agreements, self.agreement_state, self._questions, self.changes.history.end)
+        self.jobs = OwnJobs(self.agreements, self.agreement_state, self._questions, self.changes.history)
         self.moves = Moves(self.agreements)
         self._clock = ClockComparison(name, bank)
         self.follow(self._clock)
@@ -158,10 +158,6 @@ class UserParty(Party):
     @property
     def clock(self) -> ClockCompared | None:
         return self._clock.known
-
-    @property
-    def open_cancellations(self) -> tuple[str, ...]:
-        return self.changes.ending
 
     def agreement_state(self, agreement_id: str) -> str:
         """Return the state of an agreement: `settling`, `active`, `cancelling`, `cancelled`, `lost`, or `void`."""

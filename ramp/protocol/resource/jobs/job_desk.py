@@ -92,6 +92,9 @@ class JobDesk:
         terms: how it launches jobs; None if it does not.
         timing: the protocol's limits.
         registry: of the resource's conversations.
+
+    Attributes:
+        lose: reports a slot (an offer's id) as failed that was not delivered.
     """
 
     def __init__(self, resource: str, terms: LaunchTerms | None, timing: Timing, registry: Registry) -> None:
@@ -99,7 +102,7 @@ class JobDesk:
         self._terms = terms
         self._timing = timing
         self._jobs: Conversations[Job] = Conversations(registry, lambda job: job.taken.offer_id, self._followed)
-        self.judge: Callable[[str, Instant], list[Effect]] = lambda _, __: []
+        self.lose: Callable[[str, RefusalCode, str, Instant], list[Effect]] = lambda *_: []
         self._by_offer: dict[str, list[str]] = {}
         self._waiting: dict[str, list[Message]] = {}
         self._reads: dict[str, Message] = {}
@@ -300,18 +303,6 @@ class JobDesk:
         piece = c.JobOutput(query.job_id, query.agreement_id, name, query.offset, read.size, read.complete, read.data)
         return [reply(message, Performative.INFORM, piece)]
 
-    def undelivered(self, job_id: str) -> tuple[str, str] | None:
-        """Return the slot (an offer's id) that a job showed to be undelivered, with the reason, or None.
-
-        A slot on which a job has started was delivered.
-        """
-        job = self._jobs.get(job_id)
-        if job is None or job.delivery is not Delivery.UNDELIVERED:
-            return None
-        others = [each for each in self.jobs_of(job.taken.offer_id) if each is not job]
-        started = any(each.has_started and each.delivery is not Delivery.UNDELIVERED for each in others)
-        return None if started else (job.taken.offer_id, job.sight.detail)
-
     def in_the_way(self, offer_id: str, cores: int, end: Instant) -> str:
         """Return why a job prevents a slot's new cores and end, or the empty string."""
         for job in self.jobs_of(offer_id):
@@ -348,11 +339,16 @@ class JobDesk:
     # -- common --------------------------------------------------------------------------------------------------
 
     def act(self, job: Job, action: Callable[[], list[Effect]], now: Instant) -> list[Effect]:
-        """Run a job's action, then judge the delivery of its slot (`judge`); a bug stays in the slot."""
+        """Run a job's action, then judge the delivery of its slot; a bug stays in the slot."""
         return self._jobs.act(job.order.job_id, action, now)
 
     def _followed(self, job: Job, effects: list[Effect], now: Instant) -> list[Effect]:
-        return [*effects, *self.judge(job.order.job_id, now)]
+        """Report the slot as failed if a job shows that it was not delivered; one on which a job has started was."""
+        offer_id = job.taken.offer_id
+        others = (each for each in self.jobs_of(offer_id) if each.delivery is not Delivery.UNDELIVERED)
+        if job.delivery is not Delivery.UNDELIVERED or any(each.has_started for each in others):
+            return effects
+        return [*effects, *self.lose(offer_id, RefusalCode.NOT_DELIVERED, job.sight.detail, now)]
 
     def _add(self, taken: JobTaken, participant: Participant) -> Job:
         terms = self._terms or LaunchTerms("none")

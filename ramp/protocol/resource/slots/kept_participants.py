@@ -140,7 +140,7 @@ class KeptParticipants:
         self, name: str, seller: Seller, pace: Pace, registry: Registry, quotas: Quotas, launching: LaunchTerms | None
     ) -> None:
         self.jobs = JobDesk(name, launching, pace.timing, registry)
-        self.jobs.judge = self._judge_delivery
+        self.jobs.lose = self.lost
         self.unpaid = Unpaid(quotas, seller.cores)
         self.sizes = SizeDesk(pace, self.jobs.in_the_way, seller=seller, unpaid=self.unpaid, registry=registry)
         self.sizes.lose = self.lost
@@ -229,11 +229,6 @@ class KeptParticipants:
         for job in jobs:
             effects += self.jobs.act(job, partial(job.slot_seen, now), now)
         return effects
-
-    def _judge_delivery(self, job_id: str, now: Instant) -> list[Effect]:
-        """Report the slot as failed if a job shows that it was not delivered."""
-        found = self.jobs.undelivered(job_id)
-        return [] if found is None else self.lost(found[0], RefusalCode.NOT_DELIVERED, found[1], now)
 
 
 def told_of_slot(

@@ -146,10 +146,8 @@ class Changes:
                 effects += self._resumed([each], now)
         for lines in orders.values():
             order_id, wanted = lines[0].body.order_id, lines[0].together
-            on_record = [
-                each for each in wanted if any(body.order_id == order_id for body in self.history.proposed(each))
-            ]
-            if len(on_record) < len(wanted):  # the agent failed before all was on record, so nothing was sent
+            on_record = ({body.order_id for body in self.history.proposed(each)} for each in wanted)
+            if not all(order_id in ids for ids in on_record):  # the agent failed before, so nothing was sent
                 effects += self._resizes.none_done(
                     [each.body.agreement_id for each in lines], AGENT_FAILED, FAILED_BEFORE
                 )
