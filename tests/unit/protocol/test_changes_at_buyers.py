@@ -302,17 +302,6 @@ def test_words_of_what_was_never_proposed_are_ignored(buyer: Buyer) -> None:
 # -- when it gives up ------------------------------------------------------------------------------------------------
 
 
-def test_waiting_is_counted_by_the_clock_that_is_set(buyer: Buyer) -> None:
-    buyer.resize()
-    buyer.registry.clock_set(HOUR)
-    assert buyer.registry.deadline == HOUR + SECOND
-    buyer.hears(c.ChangeAgreed("a1", 1), HOUR + 1)
-    limit = NOTICE + WINDOW + PATIENCE
-    assert buyer.registry.deadline == limit
-    buyer.registry.clock_set(-SECOND)
-    assert buyer.registry.deadline == limit - SECOND
-
-
 def test_only_the_sellers_lack_of_understanding_counts(buyer: Buyer) -> None:
     def not_understood(sender: str, reference: str = REFERENCE) -> list[Effect]:
         content = c.NotUnderstood("?")
@@ -463,14 +452,6 @@ def test_what_has_ended_is_not_cancelled_again_and_is_told_as_it_ended(buyer: Bu
     outcome = report.progress.outcome
     assert (outcome.done, outcome.refund, outcome.code) == (True, 0, "already_cancelled")
     assert f"it was {'lost by its seller' if lost else 'cancelled'} before, with a refund of 5.00" in outcome.detail
-
-
-def test_an_inquiry_ends_as_soon_as_before_when_the_clock_is_set(buyer: Buyer) -> None:
-    buyer.resize(cores=24)
-    buyer.registry.clock_set(-HOUR)
-    limit = Timing().query_limit - HOUR
-    assert [each for each in buyer.registry.tick(limit - 1) if isinstance(each, Report)] == []
-    assert outcome_of(buyer.registry.tick(limit)).code == "no_answer"
 
 
 def test_what_is_archived_is_forgotten(buyer: Buyer) -> None:
