@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ramp.model.acl import Message, Performative
+from ramp.model.agreement import ContractChange
 from ramp.model.contents import ChangeCall, ChangePriced, ChangeRefused
 from ramp.model.instant import Duration, Instant, iso
 from ramp.model.offer import Refusal
@@ -152,9 +153,9 @@ class GrowthPrices:
         return refused(pending.message, pending.call, code, detail)
 
 
-def refused(message: Message, call: ChangeCall, code: str, detail: str) -> Send:
-    """Return a refusal of a price inquiry."""
-    return reply(message, Performative.REFUSE, ChangeRefused(call.agreement_id, call.number, code, detail))
+def refused(message: Message, change: ChangeCall | ContractChange, code: str, detail: str) -> Send:
+    """Return a refusal of an amendment, or of a price inquiry for one."""
+    return reply(message, Performative.REFUSE, ChangeRefused(change.agreement_id, change.number, code, detail))
 
 
 def _additions(unit: RequestUnit, call: ChangeCall, state: SlotState, begins: Instant) -> list[_Addition]:

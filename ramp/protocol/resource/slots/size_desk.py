@@ -182,11 +182,11 @@ class SizeDesk:
         body = signed.body
         assert isinstance(body, ContractChange)
         if participant is None or participant.agreement is None:
-            return [_refuse(message, body, "unknown_agreement", "no slot is sold for this offer")]
+            return [refused(message, body, "unknown_agreement", "no slot is sold for this offer")]
         if signed.signers != (participant.user,) or body.user != participant.user:
             raise RemoteProtocolError("the document must be signed by the buyer only")
         if body.agreement_id != participant.agreed.agreement_id:
-            return [_refuse(message, body, "unknown_agreement", "the slot is sold under another agreement")]
+            return [refused(message, body, "unknown_agreement", "the slot is sold under another agreement")]
         slot = self._slot(participant)
         if slot.change is not None and slot.change.body == body:
             return slot.change.on_proposed()
@@ -195,7 +195,7 @@ class SizeDesk:
             return [_say(message, said)]
         problem = self._problem(slot, body, now)
         if problem is not None:
-            return [_refuse(message, body, *problem)]
+            return [refused(message, body, *problem)]
         slot.change = self._change(signed, slot)
         return self._act(slot, partial(slot.change.start, now), now)
 
@@ -371,10 +371,6 @@ class SizeDesk:
         if change is not None and change.body.grows:
             cores, until = max(cores, change.body.cores), max(until, change.body.until)
         self.booked.put(offer.offer_id, offer.start, until, cores)
-
-
-def _refuse(message: Message, body: ContractChange, code: str, detail: str) -> Send:
-    return _say(message, c.ChangeRefused(body.agreement_id, body.number, code, detail))
 
 
 def _say(message: Message, content: c.ChangeDone | c.ChangeRefused) -> Send:
