@@ -232,18 +232,14 @@ def test_a_buyer_who_lets_a_firm_slot_go_makes_the_resource_ask_the_bank(resourc
 
 def test_after_a_restart_the_bank_is_asked_at_once(resource: Any) -> None:
     """It may have refunded on the buyer's word alone while the agent was away."""
-    journal = journal_of_a_sale(resource)
+    resource.sell()
+    journal = list(resource.journal)
     again, effects = restarted_resource(journal, 10 * SECOND)
     assert c.PaymentQuery("a1") in contents(effects)
     effects = again.hear("bank", c.ChangePosted("a1", 0, "t2", -104_000), 11 * SECOND)
     assert [each.record.refund for each in effects if isinstance(each, fx.Persist)] == [104_000]
     _, effects = restarted_resource(journal, 2 * HOUR)  # the slot is over
     assert c.PaymentQuery("a1") not in contents(effects)
-
-
-def journal_of_a_sale(resource: Any) -> list[Any]:
-    offer, held = resource.hold()
-    return records(held + resource.commit(offer) + resource.hear("bank", c.PaymentMade("a1", "t1", offer.cost)))
 
 
 # -- cancellation ----------------------------------------------------------------------------------------------------
