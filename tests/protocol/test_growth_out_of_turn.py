@@ -289,20 +289,6 @@ def test_another_order_is_not_believed(wrong: c.FundsReserved | c.OrderPosted) -
         Buyer().agreed().bank(wrong)
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        replace(proof(BODY), posted=c.ChangePosted("a-1", 1, "t", BODY.charge - 1)),
-        replace(proof(BODY), change=Signed(BODY, ("alice",), "")),
-        replace(proof(BODY), posted_seal=Seal("res", Role.RESOURCE, "res", "r-1", NOW, "")),
-    ],
-    ids=["less paid", "one signature", "not the bank's word"],
-)
-def test_a_proof_that_proves_nothing_is_not_believed(wrong: c.ChangeDone) -> None:
-    with pytest.raises(RemoteProtocolError):
-        Buyer().funded().seller(wrong)
-
-
 def test_nobody_speaks_for_seller_or_bank() -> None:
     buyer = Buyer()
     agreed = c.ChangeAgreed("a-1", 1)

@@ -32,7 +32,7 @@ from ramp.protocol.effects import ResizeSlot
 from ramp.protocol.events import MachineInDoubt
 from ramp.protocol.resource import seller
 from ramp.protocol.resource.participant import Participant
-from ramp.protocol.resource.releases import Releases
+from ramp.protocol.resource.slots.kept_participants import Releases
 from ramp.protocol.resource.slots.seller_change import SellerChange
 from ramp.protocol.rules.auction_rule import Price, UnitBids
 from ramp.protocol.rules.shipped.second_price import SecondPrice

@@ -175,9 +175,12 @@ class BankParty(Party):
                 return [reply(message, Performative.INFORM, c.ClockReading(query_id, now))]
             case c.AccountQuery():
                 return self._on_account_query(message, content, now)
-            case c.DepositOrder() | c.OverviewQuery():
+            case c.DepositOrder(deposit_id, account, amount, memo):
                 seal = sealed_lately(message, Role.KEEPER, now, self._timing)
-                return [_ordered(self._wait(message), content, seal.text)]
+                return [fx.PostDeposit(self._wait(message), deposit_id, account, amount, memo, seal.text)]
+            case c.OverviewQuery(_, since, until, after):
+                sealed_lately(message, Role.KEEPER, now, self._timing)
+                return [fx.LookUpOverview(self._wait(message), since, until, after)]
             case c.Unverified():
                 return self._on_unverified(message, content)
             case c.NotUnderstood():
@@ -285,7 +288,7 @@ class BankParty(Party):
         if order.state is c.OrderState.RESERVED:
             self._keep(order)
             return []
-        return self._announce(order, message) if self._close(order.order_id) else []
+        return [] if self._open.pop(order.order_id, None) is None else self._announce(order, message)
 
     def _announce(self, order: OrderStanding, message: Message | None) -> list[Effect]:
         user_knows = message is not None and isinstance(message.content, c.OrderWithdrawal)
@@ -320,7 +323,7 @@ class BankParty(Party):
     def _on_swept(self, swept: said.OrdersSwept) -> list[Effect]:
         reserved = {order.order_id for order in swept.reserved}
         for order_id in [each for each in self._open if each not in reserved]:
-            self._close(order_id)
+            del self._open[order_id]
         for order in swept.reserved:
             self._keep(order)
         return [effect for order in swept.voided for effect in self._announce(order, None)]
@@ -360,9 +363,6 @@ class BankParty(Party):
         self._open[order.order_id] = order
         self._expiry.deadline = earliest(self._expiry.deadline, order.valid_until)
 
-    def _close(self, order_id: str) -> bool:
-        return self._open.pop(order_id, None) is not None
-
     def _on_expiry(self, now: Instant) -> list[Effect]:
         """Void expired orders; an order that has ended before leaves its alarm behind."""
         self._expiry.deadline = min((order.valid_until for order in self._open.values()), default=None)
@@ -376,12 +376,3 @@ class BankParty(Party):
 
     def _refuse(self, message: Message, agreement_id: str, code: str, detail: str) -> Send:
         return reply(message, Performative.REFUSE, c.PaymentRefused(agreement_id, code, detail))
-
-
-def _ordered(call_id: str, order: c.DepositOrder | c.OverviewQuery, evidence: str) -> Effect:
-    """Return the question to the ledger for an order of the keeper."""
-    match order:
-        case c.DepositOrder(deposit_id, account, amount, memo):
-            return fx.PostDeposit(call_id, deposit_id, account, amount, memo, evidence)
-        case c.OverviewQuery(_, since, until, after):
-            return fx.LookUpOverview(call_id, since, until, after)

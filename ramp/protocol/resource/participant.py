@@ -88,6 +88,11 @@ class Participant(ParticipantAnswers):
         elif isinstance(record, rc.SlotReleased):
             self.released = record
 
+    def _recorded(self, record: rc.ParticipantRecord) -> fx.Persist:
+        """Take up a new record as after a restart."""
+        self.replay(record)
+        return fx.Persist(record)
+
     def recover(self, now: Instant) -> list[fx.Effect]:
         """Resume after a restart; every call to plug-in and bank may be repeated."""
         if self.released is not None:
@@ -206,9 +211,9 @@ class Participant(ParticipantAnswers):
         self._enter(S.HELD, SEEN)
         self._doubted = False
         self._retry.stop()
-        self.reservation_id = reservation.reservation_id
         self.deadline = self.until
-        return [fx.Persist(rc.HoldMade(self.offer.offer_id, self.reservation_id, self.until, now)), self._agree(now)]
+        made = rc.HoldMade(self.offer.offer_id, reservation.reservation_id, self.until, now)
+        return [self._recorded(made), self._agree(now)]
 
     def _not_held(self, code: RefusalCode, detail: str, now: Instant) -> list[fx.Effect]:
         """Vote no; if the slot was taken, ask the machine for its next one first."""
@@ -322,10 +327,9 @@ class Participant(ParticipantAnswers):
             return [self._refuse_for(RefusalCode.BAD_PRICE, str(unfair))]
         if self.state is S.HELD:
             self._enter(S.CONFIRMING, "Commitment")
-            self.agreement = signed
             self.deadline = None
             record = rc.AgreementReceived(self.offer.offer_id, signed, commitment.vote, commitment.vote_seal, now)
-            return [fx.Persist(record), fx.ConfirmSlot(self.offer.offer_id)]
+            return [self._recorded(record), fx.ConfirmSlot(self.offer.offer_id)]
         if self.state in (S.QUEUED, S.SETTLING):
             return [self._acknowledge()]
         return [self._settled()] if self.state is S.SOLD else []
@@ -344,25 +348,24 @@ class Participant(ParticipantAnswers):
         if self.agreement is None or body.agreement_id != self.agreed.agreement_id:
             detail = "the slot is not sold under this agreement"
             return [self._refuse_end(body.agreement_id, "unknown_agreement", detail)]
+        received = rc.CancellationReceived(self.offer.offer_id, signed, now)
         if self.state is S.SETTLING and self._cancellation is None:
-            self._cancellation = signed
-            return [fx.Persist(rc.CancellationReceived(self.offer.offer_id, signed, now))]
+            return [self._recorded(received)]
         if self.state is not S.SOLD:
             return []
         if now >= self.offer.start or self.offer.in_queue:
             return [self._refuse_end(body.agreement_id, "started", "the slot has already begun")]
         self._enter(S.ENDING, "ContractChange")
-        self._cancellation = signed
-        return [fx.Persist(rc.CancellationReceived(self.offer.offer_id, signed, now)), self._request(now)]
+        return [self._recorded(received), self._request(now)]
 
     def on_lost(self, code: RefusalCode, detail: str, now: Instant) -> list[fx.Effect]:
         """Report a sold slot as failed; the resource's signature makes the bank refund it."""
         if self.state is not S.SOLD:
             return []
         self._enter(S.ENDING, "SlotLost")
-        self.failed = rc.SlotFailed(self.offer.offer_id, code, detail, now)
+        failed = self._recorded(rc.SlotFailed(self.offer.offer_id, code, detail, now))
         lost = fx.Report(SlotLost(self.agreed.agreement_id, self.user, detail or code))
-        return [fx.Persist(self.failed), self._failure(), self._request(now), lost]
+        return [failed, self._failure(), self._request(now), lost]
 
     # -- the bank's answers --------------------------------------------------------------------------------------
 
@@ -389,17 +392,15 @@ class Participant(ParticipantAnswers):
             self._enter(S.SOLD, "ChangeRefused")
             self._still_sold(seal, now)
             refused = self._refuse_end(content.agreement_id, content.code, content.detail)
-            self._cancellation = None
-            return [fx.Persist(rc.CancellationDropped(self.offer.offer_id, seal, now)), refused]
+            return [self._recorded(rc.CancellationDropped(self.offer.offer_id, seal, now)), refused]
         return []
 
     def _on_paid(self, paid: c.PaymentMade, seal: Seal, now: Instant) -> list[fx.Effect]:
         self._retry.answered(now)
-        self._paid = paid, seal
         assert self.agreement is not None
-        record = rc.AgreementPaid(self.offer.offer_id, paid, seal, now)
+        record = self._recorded(rc.AgreementPaid(self.offer.offer_id, paid, seal, now))
         # The agreement first: after a crash between the two the bank is asked again, and both are written.
-        effects: list[fx.Effect] = [fx.SaveAgreement(paid.agreement_id, self.agreement, seal.text), fx.Persist(record)]
+        effects: list[fx.Effect] = [fx.SaveAgreement(paid.agreement_id, self.agreement, seal.text), record]
         if self._cancellation is not None:
             self._enter(S.ENDING, "PaymentMade")
             return [*effects, self._request(now)]
@@ -448,10 +449,6 @@ class Participant(ParticipantAnswers):
             asked = self._cancellation
         return self._ask_bank(asked)
 
-    def _stop_waiting(self) -> None:
-        self._retry.stop()
-        self.deadline = None
-
     def _release(
         self,
         code: RefusalCode,
@@ -462,7 +459,8 @@ class Participant(ParticipantAnswers):
         seal: Seal | None = None,
     ) -> list[fx.Effect]:
         self._enter(S.RELEASED, stimulus)
-        self._stop_waiting()
+        self._retry.stop()
+        self.deadline = None
         agreement_id = self.agreed.agreement_id if self.agreement is not None else ""
-        self.released = rc.SlotReleased(self.offer.offer_id, agreement_id, code, detail, refund, seal, now)
-        return [fx.Persist(self.released), fx.ReleaseSlot(self.offer.offer_id)]
+        released = rc.SlotReleased(self.offer.offer_id, agreement_id, code, detail, refund, seal, now)
+        return [self._recorded(released), fx.ReleaseSlot(self.offer.offer_id)]

@@ -18,23 +18,21 @@ from ramp.model.slot import Slot
 from ramp.protocol import events as ev
 from ramp.protocol.belief import said_by, sealed_by, sealed_lately
 from ramp.protocol.clock_comparison import ClockComparison
-from ramp.protocol.conversations import Retention, guarded
+from ramp.protocol.conversations import guarded
 from ramp.protocol.effects import Archive, DescribeMachine, Effect, ForgetSlots, Send, TakeUpAgain, reply
 from ramp.protocol.party import Party
 from ramp.protocol.progress import ClockCompared
 from ramp.protocol.questions import Questions
 from ramp.protocol.records import HoldIntended, ParticipantRecord, Record, SizeRecord, SlotJobRecord, reference_of
 from ramp.protocol.resource.directory_entry import DirectoryEntry
-from ramp.protocol.resource.jobs.job_desk import JobDesk, JobWord
+from ramp.protocol.resource.jobs.job_desk import JobWord
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.participant import NEXT, Participant
-from ramp.protocol.resource.quotas import Quotas, Unpaid
-from ramp.protocol.resource.releases import Releases
+from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange, Seller
 from ramp.protocol.resource.slots.growth_prices import CALLS
 from ramp.protocol.resource.slots.kept_participants import KeptParticipants, told_of_slot
-from ramp.protocol.resource.slots.size_desk import GrowthWord, SizeDesk
-from ramp.protocol.resource.tending import Tending
+from ramp.protocol.resource.slots.size_desk import GrowthWord
 from ramp.protocol.timing import Pace, Timing
 
 DESCRIBING_MAX: Final = 1_000
@@ -100,22 +98,11 @@ class ResourceParty(Party):
     ) -> None:
         super().__init__(name)
         pace = Pace(timing)
-        self.jobs = JobDesk(name, launching, timing, self)
-        self._unpaid = Unpaid(quotas or Quotas(), seller.cores)
-        self.sizes = SizeDesk(pace, self.jobs.in_the_way, seller=seller, unpaid=self._unpaid, registry=self)
-        self._releases = Releases(pace, self)
-        self._over = Retention(timing)
-        self._tending = Tending(name, launching, pace, self)
-        self._kept = KeptParticipants(
-            self,
-            unpaid=self._unpaid,
-            releases=self._releases,
-            over=self._over,
-            jobs=self.jobs,
-            sizes=self.sizes,
-            tending=self._tending,
-        )
-        self.participants = self._kept.participants
+        self._kept = kept = KeptParticipants(name, seller, pace, self, quotas or Quotas(), launching)
+        self.participants = kept.participants
+        self.jobs = kept.jobs
+        self.sizes = kept.sizes
+        self._tending = kept.tending
         self._entry = DirectoryEntry(name, directories, timing, terms=seller.terms, draining=seller.draining)
         self._bank = bank
         self._seller = seller
@@ -124,9 +111,9 @@ class ResourceParty(Party):
         self._clock = ClockComparison(name, bank)
         self._queries = MachineQueries()
         self._questions = Questions(name, pace, self)
-        self.task(self._entry, self._on_heartbeat)
+        self.task(self._entry, lambda now: self._entry.renew(now) + self._tending.look(now))
         self.task(self._tending, self._tending.on_timer)
-        self.task(self._over, self._let_go)
+        self.task(kept.over, self._let_go)
         self.follow(seller)
         self.follow(self._clock)
 
@@ -141,11 +128,11 @@ class ResourceParty(Party):
     @property
     def has_open_participants(self) -> bool:
         """Whether an accepted offer is neither sold nor released on the machine."""
-        return self._kept.has_open or bool(self._releases)
+        return self._kept.has_open or bool(self._kept.releases)
 
     def is_releasing(self, offer_id: str) -> bool:
         """Return whether the machine has not confirmed the release of a slot."""
-        return offer_id in self._releases
+        return offer_id in self._kept.releases
 
     # -- entries -------------------------------------------------------------------------------------------------
 
@@ -213,13 +200,13 @@ class ResourceParty(Party):
                 if isinstance(event, ev.SlotLookedUp):
                     effects += self.jobs.follow(participant, now)
             case ev.SlotFreed(key, answer):
-                effects = self._releases.answered(key, now, in_doubt=answer is not None)
+                effects = self._kept.releases.answered(key, now, in_doubt=answer is not None)
             case ev.JobSeen():
                 effects = self.jobs.on_seen(event, now)
             case ev.JobFileRead():
                 effects = self.jobs.on_read(event)
             case ev.SlotResized():
-                effects = self._kept.with_stranded(self.sizes.on_resized(event, now), now)
+                effects = self.sizes.on_resized(event, now)
             case ev.SlotsTended(moved=moved):
                 effects = self._kept.tended(event, now) + self._tending.moved(moved, now)
             case ev.MachineOpened(source, tended):
@@ -230,9 +217,6 @@ class ResourceParty(Party):
             case ev.ClockAsked(query_id):
                 effects = self._clock.ask(query_id, now)
         return effects
-
-    def _on_heartbeat(self, now: Instant) -> list[Effect]:
-        return self._entry.renew(now) + self._tending.look(now)
 
     def _on_quotes(self, event: ev.SlotsQuoted | ev.SlotsPriced, now: Instant) -> list[Effect]:
         """Hand an answer to the auction's seller, to the prices of additions, or to an offer whose slot was taken."""
@@ -254,14 +238,14 @@ class ResourceParty(Party):
     def _let_go(self, now: Instant) -> list[Effect]:
         """Archive offers whose retention is over."""
         keys: list[str] = []
-        for offer_id in self._over.due(now):
+        for offer_id in self._kept.over.due(now):
             participant = self.participants.get(offer_id)
-            if offer_id in self._releases or (participant is not None and participant.deadline is not None):
-                self._over.keep(offer_id, now)  # machine or bank has not answered yet
+            if offer_id in self._kept.releases or (participant is not None and participant.deadline is not None):
+                self._kept.over.keep(offer_id, now)  # machine or bank has not answered yet
                 continue
             ends = participant.size[1] if participant is not None and participant.released is None else 0
             if offer_id in self.sizes.open or now < ends + self._timing.retention:
-                self._over.keep(offer_id, max(ends, now))
+                self._kept.over.keep(offer_id, max(ends, now))
                 continue
             self.forget(offer_id)
             keys.append(offer_id)
@@ -297,8 +281,10 @@ class ResourceParty(Party):
                 return self._on_sold(message, content, now)
             case c.MachineQuery():
                 return self._queries.ask(message, content)
-            case c.AccountStatement() | c.RequestRefused() | c.ClockReading():
-                return self._on_reading(message, content, now)
+            case c.AccountStatement() | c.RequestRefused():
+                return self._questions.account_answered(message, content, now)
+            case c.ClockReading():
+                return self._clock.answered(message, content, now)
             case c.Registered(number=number):
                 self._entry.entered(message, number)
                 return []
@@ -312,13 +298,6 @@ class ResourceParty(Party):
             case _:
                 raise RemoteProtocolError(f"{type(content).__name__} is not a message for a resource")
 
-    def _on_reading(
-        self, message: Message, content: c.AccountStatement | c.RequestRefused | c.ClockReading, now: Instant
-    ) -> list[Effect]:
-        if isinstance(content, c.ClockReading):
-            return self._clock.answered(message, content, now)
-        return self._questions.account_answered(message, content, now)
-
     def _on_acceptance(self, message: Message, acceptance: c.Acceptance, now: Instant) -> list[Effect]:
         seal = sealed_lately(message, Role.USER, now, self._timing)
         participant = self.participants.get(acceptance.offer_id)
@@ -330,7 +309,7 @@ class ResourceParty(Party):
             return [self._hold_refused(message, acceptance, RefusalCode.UNKNOWN_OFFER)]
         if self._seller.draining:
             return [self._hold_refused(message, acceptance, RefusalCode.DRAINING, DRAINING_DETAIL)]
-        too_much = self._unpaid.problem(message.sender, found.offer.cores)
+        too_much = self._kept.unpaid.problem(message.sender, found.offer.cores)
         if too_much:
             return [self._hold_refused(message, acceptance, RefusalCode.QUOTA, too_much)]
         self._seller.forget(acceptance.offer_id)
@@ -343,7 +322,7 @@ class ResourceParty(Party):
         return self._kept.act(participant, partial(participant.start, now, full), now)
 
     def _hold_refused(self, message: Message, of: c.Acceptance | Offer, code: RefusalCode, detail: str = "") -> Send:
-        return self._reply(message, Performative.REFUSE, c.HoldRefused(of.request_id, of.offer_id, code, detail))
+        return reply(message, Performative.REFUSE, c.HoldRefused(of.request_id, of.offer_id, code, detail))
 
     def _on_hold_cancelled(self, message: Message, offer_id: str, now: Instant) -> list[Effect]:
         seal = sealed_lately(message, Role.USER, now, self._timing)
@@ -352,7 +331,7 @@ class ResourceParty(Party):
             self._check_user(participant, message)
             return self._kept.act(participant, partial(participant.on_hold_cancelled, seal, now), now)
         self._seller.rejected(offer_id, message.sender)
-        return [self._reply(message, Performative.INFORM, c.HoldCancelled(message.conversation_id, offer_id))]
+        return [reply(message, Performative.INFORM, c.HoldCancelled(message.conversation_id, offer_id))]
 
     def _on_commitment(self, message: Message, commitment: c.Commitment, now: Instant) -> list[Effect]:
         sealed_by(message, Role.USER)
@@ -383,7 +362,7 @@ class ResourceParty(Party):
             return self._kept.act(participant, partial(participant.on_cancellation, content, now), now)
         detail = "no slot is sold under this agreement"
         unknown = c.ChangeRefused(body.agreement_id, TERMINAL, "unknown_agreement", detail)
-        return [self._reply(message, Performative.REFUSE, unknown)]
+        return [reply(message, Performative.REFUSE, unknown)]
 
     def _on_bank(self, message: Message, content: BankWord, now: Instant) -> list[Effect]:
         seal = said_by(message, self._bank, Role.BANK)
@@ -405,12 +384,6 @@ class ResourceParty(Party):
     def _check_user(self, participant: Participant, message: Message) -> None:
         if message.sender != participant.user:
             raise RemoteProtocolError("the offer was made to another user")
-
-    def _reply(
-        self, message: Message, performative: Performative, content: c.HoldRefused | c.HoldCancelled | c.ChangeRefused
-    ) -> Send:
-        to, about, reference = message.sender, message.conversation_id, message.reply_with
-        return Send(Message(performative, self.name, to, about, content, in_reply_to=reference))
 
     def _new_participant(self, intended: HoldIntended) -> Participant:
         own = {"resource": self.name, "bank": self._bank, "account": self.jobs.account_of(intended.user)}

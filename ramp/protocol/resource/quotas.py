@@ -81,13 +81,9 @@ class Booked:
             without: key of a slot that it replaces.
         """
         others = [slot for key, slot in self._slots.items() if key != without and slot[0] < end and slot[1] > start]
-        peaks = (sum(each[2] for each in others if each[0] <= at < each[1]) for at in _starts(others, start))
+        starts = {max(each[0], start) for each in others}  # when the number of taken cores may be highest
+        peaks = (sum(each[2] for each in others if each[0] <= at < each[1]) for at in starts)
         taken = max(peaks, default=0)
         if taken + cores <= self._cores:
             return ""
         return f"{taken} of {self._cores} cores are held or sold in that time, so {cores} more do not fit"
-
-
-def _starts(slots: list[tuple[Instant, Instant, int]], start: Instant) -> set[Instant]:
-    """Return the instants at which the number of taken cores may be highest."""
-    return {max(each[0], start) for each in slots}

@@ -29,8 +29,7 @@ from ramp.model.slot import Slot, StaticTerms
 from ramp.protocol.conversations import Recent
 from ramp.protocol.effects import Effect, PriceSlots, QuoteSlots, Send
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
-from ramp.protocol.resource.jobs.applications import application_refusal, titles
-from ramp.protocol.resource.jobs.launching import LaunchTerms
+from ramp.protocol.resource.jobs.launching import LaunchTerms, application_refusal, titles
 from ramp.protocol.timing import Timing
 
 OFFERS_MAX = 50_000

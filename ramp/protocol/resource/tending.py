@@ -120,7 +120,8 @@ class Tending:
 
     def _ask(self, now: Instant) -> list[Effect]:
         self._sold = {key: each for key, each in self._sold.items() if now < each.size[1]}
-        slots = tuple((key, self._account(each.user)) for key, each in self._sold.items())
+        account = self._terms.account if self._terms is not None else lambda _: ""
+        slots = tuple((key, account(each.user)) for key, each in self._sold.items())
         return [TendSlots(slots)] if slots or self._tended else []
 
     def moved(self, moves: Sequence[tuple[str, SlotMove]], now: Instant) -> list[Effect]:
@@ -166,9 +167,6 @@ class Tending:
     def clock_set(self, by: Duration) -> None:
         self._hurry()
         self._look_at += by
-
-    def _account(self, user: str) -> str:
-        return "" if self._terms is None else self._terms.account(user)
 
     def _hurry(self) -> None:
         self.deadline = 0 if self._tended else None

@@ -264,8 +264,9 @@ class Confirmation(StateMachine[ConfirmationState]):
         let_go = self.state is S.VOIDING and not self.decided  # voiding has cancelled the holds
         self._enter(S.ENDED, type(content).__name__)
         if isinstance(content, c.OrderVoided) and self.decided and not late:
+            failed = frozenset(unit.resource for unit in self._units.values() if unit.stage is UnitStage.FAILED)
             awaited = frozenset(line.resource for line in content.awaited)
-            self._blamed = self._failed or awaited & self._blamed or awaited or self._blamed
+            self._blamed = failed or awaited & self._blamed or awaited or self._blamed
         self.result = ConfirmationResult(False, reason, blamed=self._blamed, expired=content.code == ORDER_EXPIRED)
         effects: list[Effect] = [Persist(closed), *([] if let_go else self._cancel_holds())]
         for unit in self._units.values():
@@ -327,10 +328,6 @@ class Confirmation(StateMachine[ConfirmationState]):
             unit.retry.stop()
         self._to_bank.begin(now)
         return [Persist(rc.VoidAsked(self.conversation_id, self.order_id, reason, now)), self._withdrawal()]
-
-    @property
-    def _failed(self) -> frozenset[str]:
-        return frozenset(unit.resource for unit in self._units.values() if unit.stage is UnitStage.FAILED)
 
     def _laggards(self) -> frozenset[str]:
         """Return the resources that delay the order: the silent ones, else all that have not settled."""

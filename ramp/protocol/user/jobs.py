@@ -19,6 +19,7 @@ from ramp.protocol.events import JobAsked, JobCancelled, JobInputSent, JobOutput
 from ramp.protocol.progress import QueryAnswered
 from ramp.protocol.questions import Questions
 from ramp.protocol.records import JobHeard, JobOrdered, OwnJobRecord
+from ramp.protocol.user.changing.history import History
 
 NOT_BOUGHT = "not_active"
 """Code of an order for an agreement that is not active."""
@@ -56,7 +57,7 @@ class OwnJobs:
         agreements: the user's agreements by id.
         state_of: state of an agreement.
         questions: the user's open questions.
-        until: present end of an agreement's slot.
+        history: of the user's changes.
     """
 
     def __init__(
@@ -64,11 +65,11 @@ class OwnJobs:
         agreements: Mapping[str, Agreement],
         state_of: Callable[[str], str],
         questions: Questions,
-        until: Callable[[str], Instant],
+        history: History,
     ) -> None:
         self._agreements = agreements
         self._state_of = state_of
-        self._until = until
+        self._history = history
         self._questions = questions
         self._jobs: dict[str, OwnJob] = {}
 
@@ -90,7 +91,7 @@ class OwnJobs:
         effects: list[Effect] = []
         for job in self._jobs.values():
             agreement = self._agreements.get(job.order.agreement_id)
-            if job.word is None and agreement is not None and now < self._until(agreement.agreement_id):
+            if job.word is None and agreement is not None and now < self._history.state(agreement.agreement_id).until:
                 effects += self._order(job, now)
         return effects
 
@@ -117,19 +118,14 @@ class OwnJobs:
             case JobOutputAsked(_, _, name, offset):
                 content = c.JobOutputQuery(command.job_id, agreement_id, name, offset)
                 performative = Performative.QUERY_REF
-        return self._questions.ask(
-            command.query_id, job.resource, lambda _: content, now, role=Role.RESOURCE, performative=performative
-        )
+        return self._ask(command.query_id, job.resource, content, performative, now)
 
     def _send_input(self, sent: JobInputSent, now: Instant) -> list[Effect]:
         agreement = self._agreements.get(sent.agreement_id)
         if agreement is None:
             return [Report(QueryAnswered(sent.query_id, self._not_bought(sent.job_id, sent.agreement_id)))]
         piece = c.JobInputPiece(sent.job_id, sent.agreement_id, sent.offset, sent.data)
-        role, performative = Role.RESOURCE, Performative.REQUEST
-        return self._questions.ask(
-            sent.query_id, agreement.resource, lambda _: piece, now, role=role, performative=performative
-        )
+        return self._ask(sent.query_id, agreement.resource, piece, Performative.REQUEST, now)
 
     def _not_bought(self, job_id: str, agreement_id: str) -> c.JobRefused:
         return c.JobRefused(job_id, agreement_id, NOT_BOUGHT, f"{agreement_id} is not an active agreement")
@@ -150,14 +146,13 @@ class OwnJobs:
         return [Persist(JobOrdered(job.request_id, job.resource, order, now)), *self._order(job, now)]
 
     def _order(self, job: OwnJob, now: Instant) -> list[Effect]:
-        order = job.order
+        return self._ask(ORDER_MARK + job.order.job_id, job.resource, job.order, Performative.REQUEST, now)
+
+    def _ask(
+        self, query_id: str, resource: str, content: c.Content, performative: Performative, now: Instant
+    ) -> list[Effect]:
         return self._questions.ask(
-            ORDER_MARK + order.job_id,
-            job.resource,
-            lambda _: order,
-            now,
-            role=Role.RESOURCE,
-            performative=Performative.REQUEST,
+            query_id, resource, lambda _: content, now, role=Role.RESOURCE, performative=performative
         )
 
     def answered(self, message: Message, answer: JobAnswer, now: Instant) -> list[Effect]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -10,7 +11,7 @@ from ramp.errors import RemoteProtocolError, RuleFailed
 from ramp.model import contents as c
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, ContractChange, Signed
-from ramp.model.instant import Instant
+from ramp.model.instant import Duration, Instant
 from ramp.model.ports import IdSource
 from ramp.model.probable_start import request_problem
 from ramp.model.seal import Role
@@ -18,9 +19,9 @@ from ramp.protocol import events as ev
 from ramp.protocol import records as rc
 from ramp.protocol.belief import sealed_by
 from ramp.protocol.clock_comparison import ClockComparison
-from ramp.protocol.conversations import Conversations, guarded
+from ramp.protocol.conversations import Conversations, Retention, guarded
 from ramp.protocol.directory.discovery import Directories, ListingPages
-from ramp.protocol.effects import Effect, Report, cancel_hold
+from ramp.protocol.effects import Archive, Effect, Report, cancel_hold
 from ramp.protocol.outcome import RequestOutcome, RequestStatus
 from ramp.protocol.party import Party
 from ramp.protocol.progress import ClockCompared, RecordsMissing, RequestEnded
@@ -29,10 +30,95 @@ from ramp.protocol.rules.auction_rule import PAPER_RULE, AuctionRule
 from ramp.protocol.rules.checked_rule import CheckedRule, RuleBook
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.changing.desk import Changes
-from ramp.protocol.user.ended_requests import EndedRequests
 from ramp.protocol.user.jobs import JobAnswer, JobCommand, OwnJobs
 from ramp.protocol.user.moves import Moves
 from ramp.protocol.user.purchase import Purchase
+
+
+class EndedRequests:
+    """The ended requests of one user.
+
+    An ended request keeps its full course for as long as an offer is valid, for late offers and proofs of payment.
+    After that only its outcome is kept, as after a restart.
+
+    Args:
+        purchases: all requests of the user, by id.
+        agreements: all its agreements, by id.
+        timing: the protocol's limits.
+        is_open: whether an agreement is being cancelled or resized, so that its request must wait.
+        until: returns the end of an agreement's resized slot, or 0.
+        forgotten: called with the references that are forgotten.
+
+    Attributes:
+        retention: when to call `on_timer`.
+    """
+
+    def __init__(
+        self,
+        purchases: dict[str, Purchase],
+        agreements: dict[str, Agreement],
+        timing: Timing,
+        *,
+        is_open: Callable[[str], bool],
+        until: Callable[[str], Instant],
+        forgotten: Callable[[tuple[str, ...]], None],
+    ) -> None:
+        self._purchases = purchases
+        self._is_open = is_open
+        self._until = until
+        self._forgotten = forgotten
+        self._agreements = agreements
+        self._linger = timing.offer_validity
+        self._time = timing.retention
+        self.retention = Retention(timing)
+        self._drawn_up: dict[str, list[str]] = {}
+        self._at_length: deque[tuple[Instant, str]] = deque()
+
+    def drew_up(self, agreement: Agreement) -> None:
+        """Record an agreement of a request; it may be voided later."""
+        if agreement.agreement_id not in self._agreements:
+            self._agreements[agreement.agreement_id] = agreement
+            self._drawn_up.setdefault(agreement.request_id, []).append(agreement.agreement_id)
+
+    def ended(self, purchase: Purchase, now: Instant) -> None:
+        """Record that a request has ended, now or before a restart."""
+        outcome = purchase.outcome
+        assert outcome is not None
+        of_request = [self._agreements[each] for each in self._drawn_up.get(purchase.request_id, ())]
+        ends = [outcome.started_at + outcome.duration]
+        ends += [unit.offer.end for unit in outcome.units if unit.agreement_id]
+        ends += [agreement.valid_until for agreement in of_request]
+        self.retention.keep(purchase.request_id, max(ends))
+        self._at_length.append((now + self._linger, purchase.request_id))
+        while self._at_length and self._at_length[0][0] <= now:
+            over = self._purchases.get(self._at_length.popleft()[1])
+            if over is not None:
+                over.shorten()
+
+    def on_timer(self, now: Instant) -> list[Effect]:
+        """Archive the requests whose retention is over, with their agreements."""
+        references: list[str] = []
+        for request_id in self.retention.due(now):
+            purchase = self._purchases.get(request_id)
+            if purchase is None or purchase.outcome is None:
+                continue  # suspended after a bug until the next start
+            agreement_ids = self._drawn_up.get(request_id, [])
+            if any(map(self._is_open, agreement_ids)):
+                self.retention.keep(request_id, now)
+                continue
+            latest = max(map(self._until, agreement_ids), default=0)
+            if now < latest + self._time:
+                self.retention.keep(request_id, latest)
+                continue
+            del self._purchases[request_id]
+            for agreement_id in self._drawn_up.pop(request_id, ()):
+                del self._agreements[agreement_id]
+            references += [request_id, *agreement_ids]
+        self._forgotten(tuple(references))
+        return [Archive(tuple(references))] if references else []
+
+    def clock_set(self, by: Duration) -> None:
+        self._at_length = deque((until + by, request_id) for until, request_id in self._at_length)
 
 
 class UserParty(Party):
@@ -63,20 +149,15 @@ class UserParty(Party):
         )
         self.task(self._ended.retention, self._ended.on_timer)
         self.follow(self._ended)
-        self.jobs = OwnJobs(self.agreements, self.agreement_state, self._questions, self.changes.history.end)
+        self.jobs = OwnJobs(self.agreements, self.agreement_state, self._questions, self.changes.history)
         self.moves = Moves(self.agreements)
         self._clock = ClockComparison(name, bank)
         self.follow(self._clock)
         self._bought: set[str] = set()
-        self._claims: list[Signed] = []
 
     @property
     def clock(self) -> ClockCompared | None:
         return self._clock.known
-
-    @property
-    def open_cancellations(self) -> tuple[str, ...]:
-        return self.changes.ending
 
     def agreement_state(self, agreement_id: str) -> str:
         """Return the state of an agreement: `settling`, `active`, `cancelling`, `cancelled`, `lost`, or `void`."""
@@ -109,9 +190,8 @@ class UserParty(Party):
         effects: list[Effect] = []
         for request_id, its_records in by_request.items():
             effects += guarded(request_id, partial(self._recover_request, request_id, its_records, now))
-        claims, self._claims = self._claims, []
         effects += self.changes.recover(records, now)
-        effects += self._claimed(claims, now)
+        effects += self._claimed(records, now)
         for agreement_id in self.changes.history.ended:
             self._note_refund(agreement_id)
         self.moves.recover(records)
@@ -130,8 +210,7 @@ class UserParty(Party):
             again = self.purchases.get(reference)
             if purchase is not None and purchase.outcome is None and again is not None and again.outcome is not None:
                 effects.append(Report(RequestEnded(again.outcome)))  # a quote whose purchase is not on record
-            claims, self._claims = self._claims, []
-            effects += self._claimed(claims, now)
+            effects += self._claimed(its_records, now)
         elif purchase is not None:
             reason = "the user agent failed before the request began"
             outcome = RequestOutcome(reference, RequestStatus.FAILED, reason, (), (), now, 0)
@@ -240,7 +319,9 @@ class UserParty(Party):
                 return self._questions.answered(query_id, message, content, now)
             case c.SlotMoved():
                 return self.moves.told(message, content, now)
-            case c.NotUnderstood() if effects := self._on_not_understood(message, content, now):
+            case c.NotUnderstood() if effects := self._questions.not_understood(
+                message, content
+            ) or self.changes.not_understood(message, now):
                 return effects
             case Signed(body=ContractChange(agreement_id=agreement_id)) if agreement_id in self._bought:
                 return self.changes.claim(content, now)
@@ -269,9 +350,6 @@ class UserParty(Party):
         ):
             return []
         raise RemoteProtocolError(f"{type(content).__name__} does not belong to any conversation here")
-
-    def _on_not_understood(self, message: Message, content: c.NotUnderstood, now: Instant) -> list[Effect]:
-        return self._questions.not_understood(message, content) or self.changes.not_understood(message, now)
 
     def _purchase_of(self, message: Message) -> Purchase | None:
         """Return the purchase of a message; the bank's announcements name only the order."""
@@ -311,16 +389,14 @@ class UserParty(Party):
             self._bought.update(unit.agreement_id for unit in concluded.outcome.units if unit.agreement_id)
             self._running.drop(request_id)
             self._ended.ended(purchase, now)
-            self._claims += [
-                record.failure
-                for record in records
-                if isinstance(record, rc.FailureTold) and record.failure.body.agreement_id in self._bought
-            ]
             return []
         return self._running.act(request_id, partial(purchase.recover, records, now), now)
 
-    def _claimed(self, claims: Sequence[Signed], now: Instant) -> list[Effect]:
-        return [effect for failure in claims for effect in self.changes.claim(failure, now)]
+    def _claimed(self, records: Sequence[rc.Record], now: Instant) -> list[Effect]:
+        """Claim the money of bought units whose recorded failure the journal does not settle."""
+        failures = (record.failure for record in records if isinstance(record, rc.FailureTold))
+        bought = (each for each in failures if each.body.agreement_id in self._bought)
+        return [effect for failure in bought for effect in self.changes.claim(failure, now)]
 
     def _followed(self, purchase: Purchase, effects: list[Effect], now: Instant) -> list[Effect]:
         """Keep a purchase's agreements; remove it from the running ones once it has ended."""
@@ -333,7 +409,7 @@ class UserParty(Party):
             if not bought <= self._bought:
                 self._bought |= bought
                 claims = confirmation.result.claims if confirmation is not None and confirmation.result else ()
-                effects += self._claimed(claims, now)
+                effects += [effect for failure in claims for effect in self.changes.claim(failure, now)]
             if purchase.deadline is None and self._running.drop(purchase.request_id) is not None:
                 self._ended.ended(purchase, now)
         return effects

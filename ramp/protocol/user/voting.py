@@ -152,7 +152,8 @@ class Voting(StateMachine[VotingState]):
         elif isinstance(content, HoldRefused):
             sealed_by(message, Role.RESOURCE)
             self._check_voter(message.sender, content.offer_id)
-            self._voted(content.offer_id, now)
+            if ballot := self._ballot_of(content.offer_id):
+                ballot.retry.answered(now)
             self._take_instead(content)
             effects = self._on_refused(content.offer_id, str(content.code), content.detail, "HoldRefused", now)
         elif isinstance(content, HoldCancelled):
@@ -252,11 +253,6 @@ class Voting(StateMachine[VotingState]):
 
     def _ballot_of(self, offer_id: str) -> _Ballot | None:
         return next((ballot for ballot in self._ballots.values() if ballot.offer.offer_id == offer_id), None)
-
-    def _voted(self, offer_id: str, now: Instant) -> None:
-        ballot = self._ballot_of(offer_id)
-        if ballot is not None:
-            ballot.retry.answered(now)
 
     def _check_voter(self, sender: str, offer_id: str) -> None:
         ballot = self._ballot_of(offer_id)

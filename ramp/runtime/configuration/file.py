@@ -29,7 +29,7 @@ from ramp.model.slot import StaticTerms
 from ramp.options import Bounds, nearest_name, options_and_findings, wrong_options
 from ramp.plugins.found_terms import with_found_terms
 from ramp.protocol.conversations import least_retention
-from ramp.protocol.resource.jobs.applications import Application
+from ramp.protocol.resource.jobs.launching import Application
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.timing import Timing
 from ramp.runtime.auction_rules import RULES

@@ -20,7 +20,7 @@ from tests.integration.faults.one_process import NAMES, OneProcess, in_one_proce
 pytestmark = pytest.mark.filterwarnings("ignore:Parsed a serial number", "ignore:Attribute's length must be")
 
 UNBOUNDED: dict[str, tuple[str, ...]] = {
-    "UserParty": ("purchases", "agreements", "_running", "_bought", "_claims"),
+    "UserParty": ("purchases", "agreements", "_running", "_bought"),
     "ResourceParty": (
         "participants",
         "_kept.by_agreement",

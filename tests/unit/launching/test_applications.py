@@ -10,7 +10,7 @@ from ramp.errors import ConfigurationError
 from ramp.launching.configuration import LaunchingConfig, launch_terms
 from ramp.model.offer import RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
-from ramp.protocol.resource.jobs.applications import Application, application_refusal, found
+from ramp.protocol.resource.jobs.launching import Application, application_refusal, found
 
 HOSTILE = ("two words", "; touch broken", "$(touch broken)", "`touch broken`", "{cores}", "{input}", "\n", "-x", "")
 CATALOGUE = (Application("NAMD", ("namd2",), "2.12"), Application("NAMD", ("namd1",), "2.9"), Application("R", ("R",)))

@@ -124,6 +124,7 @@ class OneResource(One):
     party: Any = field(default_factory=lambda: new_resource(Quotas()))
     unit: RequestUnit = UNIT
     placement: str = ""
+    journal: list[Record] = field(default_factory=list)
 
     def call(
         self, round_number: int = 1, price: int = 70, request_id: str = "r1", user: str = "alice", cores: int = 16
@@ -134,6 +135,7 @@ class OneResource(One):
         return reply
 
     def answered(self, effects: list[fx.Effect], now: int) -> list[fx.Effect]:
+        self.journal += records(effects)
         more: list[fx.Effect] = []
         for effect in effects:
             if isinstance(effect, fx.QuoteSlots):

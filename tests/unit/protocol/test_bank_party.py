@@ -365,7 +365,7 @@ def test_the_keeper_refunds_what_is_left_once_and_both_parties_hear_of_it(bank: 
     for now in (10 * HOUR, 11 * HOUR):  # also long after the slot
         effects = bank.hear("keeper", order, now)
         assert told(effects) == [("keeper", c.ChangePosted), ("alice", c.ChangePosted), ("res1", c.ChangePosted)]
-        assert {each.refund for each in contents(effects)} == {COST}
+        assert {(each.refund, each.ordered_for) for each in contents(effects)} == {(COST, "the machine was down")}
         (report,) = [each for each in effects if isinstance(each, fx.Report)]
         assert "960.00 credits of a1 to alice (the machine was down)" in str(report.progress)
         assert (bank.posted("alice"), bank.posted("res1")) == (200_000, 0)

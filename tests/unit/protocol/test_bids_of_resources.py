@@ -17,8 +17,7 @@ from ramp.protocol import effects as fx
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal, original_price, paper_price
 from ramp.protocol.resource import seller as selling
 from ramp.protocol.resource.fragmentation_pricing import fragmentation_price, spoilt_share
-from ramp.protocol.resource.jobs.applications import Application
-from ramp.protocol.resource.jobs.launching import LaunchTerms
+from ramp.protocol.resource.jobs.launching import Application, LaunchTerms
 from ramp.protocol.resource.seller import PriceRange, Seller
 from ramp.protocol.timing import Timing
 from simulation.market.actors import CountedIds
@@ -224,6 +223,9 @@ def test_paper_price(question: PriceQuestion, price: int) -> None:
 @pytest.mark.parametrize(
     ("question", "price"),
     [
+        (ask(70, 80, 40, 1.5), PriceRefusal(RefusalCode.CORES_TAKEN)),
+        # 1 - 0.9 is 0.100000024 in 32 bits and 0.09999999999999998 in 64, so 10 - 5 x that is just under or over 9.5
+        (ask(10, 25, 5, 0.9), 9),
         (ask(39, 45, 25), 35),  # 39 - 4.5
         (ask(70, 80, 30), 59),  # 50 div 4 = 12, x 0.9 = 10.8 -> 59.2
         (ask(70, 43, 40), 70),  # 3 div 4 = 0: it bids the price asked
@@ -232,13 +234,8 @@ def test_paper_price(question: PriceQuestion, price: int) -> None:
         (ask(26, 33, 25), 25),  # 2 x 0.9 = 1.8 -> 24.2, below the minimum
     ],
 )
-def test_original_price(question: PriceQuestion, price: int) -> None:
+def test_original_price(question: PriceQuestion, price: int | PriceRefusal) -> None:
     assert original_price(question) == price
-
-
-def test_the_original_computes_in_32_bit_floats() -> None:
-    # 1 - 0.9 is 0.100000024 in 32 bits and 0.09999999999999998 in 64, so 10 - 5 x that is just under or over 9.5
-    assert original_price(ask(10, 25, 5, 0.9)) == 9
 
 
 @pytest.mark.parametrize("strategy", [paper_price, original_price])
@@ -251,31 +248,26 @@ def test_own_offer_stands(strategy: object) -> None:
 QUESTION = PriceQuestion(asking=70, start_price=70, minimum_price=30, load=0.5)
 
 
-def test_the_reduction_is_cut_by_what_is_spoilt() -> None:
-    # (70 - 30) / 4 x (1 - 0.5) = 5 off; half of the room spoilt: 2.5 off, 67.5 rounds half up
-    assert fragmentation_price(QUESTION) == 65
-    assert fragmentation_price(replace(QUESTION, fragmentation=0.5)) == 68
-    assert fragmentation_price(replace(QUESTION, links_taken=0.5)) == 68
-
-
-def test_a_job_that_spoils_everything_never_goes_below_the_start_price() -> None:
-    spoiler = replace(QUESTION, fragmentation=1.0)
-    assert fragmentation_price(spoiler) == 70
-    assert fragmentation_price(replace(spoiler, asking=69)) == PriceRefusal(RefusalCode.PRICE, 70)
-    assert fragmentation_price(replace(spoiler, asking=69, best_offer=True)) == 70
+@pytest.mark.parametrize(
+    ("changes", "price"),
+    [
+        ({}, 65),  # (70 - 30) / 4 x (1 - 0.5) = 5 off
+        ({"fragmentation": 0.5}, 68),  # half of the room spoilt: 2.5 off, 67.5 rounds half up
+        ({"links_taken": 0.5}, 68),
+        ({"fragmentation": 1.0}, 70),  # a job that spoils everything never goes below the start price
+        ({"fragmentation": 1.0, "asking": 69}, PriceRefusal(RefusalCode.PRICE, 70)),
+        ({"fragmentation": 1.0, "asking": 69, "best_offer": True}, 70),
+        ({"asking": 50, "load": 1.0}, 50),
+        ({"asking": 50, "load": 1.5}, 50),
+        ({"own_last": 70}, PriceRefusal(RefusalCode.OWN_OFFER_STANDS)),
+    ],
+    ids=str,
+)
+def test_fragmentation_price(changes: dict[str, Any], price: int | PriceRefusal) -> None:
+    assert fragmentation_price(replace(QUESTION, **changes)) == price
 
 
 def test_a_machine_that_says_more_than_all_means_all() -> None:
     """The shares come from a plug-in: what is above one is one, what is below nothing is nothing."""
     assert spoilt_share(replace(QUESTION, fragmentation=1.5)) == spoilt_share(replace(QUESTION, links_taken=7.0)) == 1
     assert spoilt_share(replace(QUESTION, fragmentation=-0.5, links_taken=-1.0)) == 0
-    full = fragmentation_price(replace(QUESTION, asking=50, load=1.0))
-    assert fragmentation_price(replace(QUESTION, asking=50, load=1.5)) == full == 50
-
-
-def test_an_offer_that_stands_is_not_bettered() -> None:
-    assert fragmentation_price(replace(QUESTION, own_last=70)) == PriceRefusal(RefusalCode.OWN_OFFER_STANDS)
-
-
-def test_the_original_declines_on_an_overfull_machine() -> None:
-    assert original_price(ask(70, 80, 40, 1.5)) == PriceRefusal(RefusalCode.CORES_TAKEN)

@@ -12,7 +12,6 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.sizes.amended import order_line
 from ramp.protocol import effects as fx
 from ramp.protocol.bank import changes
-from ramp.protocol.progress import KeeperOrdered
 
 NOW = 30 * SECOND
 BODY = ContractChange(
@@ -60,20 +59,6 @@ def test_a_bank_posts_for_the_resource_that_both_have_named_only(paid: Any, refu
             brought(paid, **case)
     assert paid.posted("alice") == 104_000
     assert brought(paid).performative is Performative.AGREE  # none of them has decided anything
-
-
-def test_the_keeper_gives_back_what_is_left_and_both_parties_hear_why(paid: Any) -> None:
-    order = c.RefundOrder("a1", "the machine was down")
-    effects = paid.hear("keeper", order, 3 * HOUR, performative=Performative.REQUEST)
-    posted = c.ChangePosted("a1", 0, "refund:a1", -96_000, "the machine was down")
-    said = [(each.message.performative, each.message.receiver, each.message.content) for each in sends(effects)]
-    assert said == [
-        (Performative.AGREE, "keeper", posted),
-        (Performative.INFORM, "alice", posted),
-        (Performative.INFORM, "res1", posted),
-    ]
-    (told,) = [each.progress for each in effects if isinstance(each, fx.Report)]
-    assert told == KeeperOrdered("keeper", "refund", "960.00 credits of a1 to alice (the machine was down)")
 
 
 def test_what_does_not_verify_is_not_understood(paid: Any, refused: Any) -> None:

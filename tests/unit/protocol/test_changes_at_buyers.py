@@ -29,7 +29,7 @@ from ramp.protocol.user.changing.change import BuyerChange
 from ramp.protocol.user.changing.desk import Changes
 from simulation.market.actors import CountedIds
 from simulation.market.virtual_notary import VirtualNotary
-from tests.unit.protocol.conftest import messages, seal_of
+from tests.unit.protocol.conftest import messages, reports, seal_of
 
 NOTICE = 10 * SECOND
 WINDOW = 2 * MINUTE
@@ -69,14 +69,12 @@ class Buyer:
     """Alice's changes; what she knows of her agreement is set by the test."""
 
     standing: str = "active"
+    agreements: tuple[Agreement, ...] = (AGREEMENT,)
 
     def __post_init__(self) -> None:
-        self.changes = self.new()
-
-    def new(self) -> Changes:
         self.registry = Registry()
-        pace, ids = Pace(Timing()), CountedIds("alice")
-        return Changes({"a1": AGREEMENT}, lambda _: self.standing, pace, ids, self.registry)
+        agreements = {each.agreement_id: each for each in self.agreements}
+        self.changes = Changes(agreements, lambda _: self.standing, Pace(Timing()), CountedIds("alice"), self.registry)
 
     def resize(self, now: int = 0, *, cores: int | None = 8, **wish: Any) -> list[Effect]:
         return self.changes.resize(AgreementResized("a1", cores, **wish), now)
@@ -104,7 +102,7 @@ def buyer() -> Buyer:
 
 
 def outcome_of(effects: list[Effect]) -> ChangeOutcome:
-    (ended,) = [each.progress for each in effects if isinstance(each, Report)]
+    (ended,) = reports(effects)
     assert isinstance(ended, ChangeEnded)
     return ended.outcome
 
@@ -145,10 +143,9 @@ def test_a_change_that_does_not_fit_is_told_with_the_slot_as_it_stands(buyer: Bu
 
 
 def test_one_order_pays_at_one_bank() -> None:
-    agreements = {"a1": AGREEMENT, "a2": replace(AGREEMENT, agreement_id="a2", bank="other")}
-    changes = Changes(agreements, lambda _: "active", Pace(Timing()), CountedIds("alice"), Registry())
+    changes = Buyer(agreements=(AGREEMENT, replace(AGREEMENT, agreement_id="a2", bank="other"))).changes
     ended = changes.resize(AgreementResized("a1", 24, together=("a2",)), 0)
-    told = [each.progress.outcome for each in ended if isinstance(each, Report)]  # type: ignore[union-attr]
+    told = [each.outcome for each in reports(ended)]
     assert [(each.agreement_id, each.code) for each in told] == [("a1", "not_together"), ("a2", "not_together")]
     assert (len(ended), changes.open) == (2, ())
 
@@ -157,7 +154,7 @@ def test_more_of_a_moldable_slot_may_cost_what_its_own_size_may() -> None:
     """The run may cost 16 * 4 * 70 = 4 480 credits, which are 80 for each of the 8 * 7 core hours bought."""
     unit = replace(UNIT, wall_time=4 * HOUR, moldable=MoldableTerms(8, 16, "amdahl:0.1"))
     agreement = replace(AGREEMENT, request=unit, offer=replace(OFFER, cores=8, end=8 * HOUR))
-    changes = Changes({"a1": agreement}, lambda _: "active", Pace(Timing()), CountedIds("alice"), Registry())
+    changes = Buyer(agreements=(agreement,)).changes
     (call,) = messages(changes.resize(AgreementResized("a1", 12), 0))
     assert call.content == c.ChangeCall("a1", 1, 12, 8 * HOUR, 80)
 
@@ -165,7 +162,7 @@ def test_more_of_a_moldable_slot_may_cost_what_its_own_size_may() -> None:
 def test_more_of_a_slot_with_more_cores_than_asked_may_cost_what_a_charged_core_hour_may() -> None:
     """4 of 16 cores asked for four hours at 70 may cost 1 120 credits, 17.5 for each core-hour charged."""
     agreement = replace(AGREEMENT, request=replace(UNIT, cores=TotalCores(4)))
-    changes = Changes({"a1": agreement}, lambda _: "active", Pace(Timing()), CountedIds("alice"), Registry())
+    changes = Buyer(agreements=(agreement,)).changes
     (call,) = messages(changes.resize(AgreementResized("a1", 24), 0))
     assert call.content == c.ChangeCall("a1", 1, 24, 5 * HOUR, 17)
 
@@ -173,11 +170,9 @@ def test_more_of_a_slot_with_more_cores_than_asked_may_cost_what_a_charged_core_
 def test_nothing_is_added_to_a_submitted_job() -> None:
     """Its size is fixed, so that no seller is asked; and what would be paid with it is not asked for either."""
     submitted = replace(AGREEMENT, agreement_id="a2", offer=replace(OFFER, start_probability=0.9))
-    changes = Changes(
-        {"a1": AGREEMENT, "a2": submitted}, lambda _: "active", Pace(Timing()), CountedIds("alice"), Registry()
-    )
+    changes = Buyer(agreements=(AGREEMENT, submitted)).changes
     ended = changes.resize(AgreementResized("a1", 24, together=("a2",)), 0)
-    told = [each.progress.outcome for each in ended if isinstance(each, Report)]  # type: ignore[union-attr]
+    told = [each.outcome for each in reports(ended)]
     assert [(each.agreement_id, each.done, each.code) for each in told] == [
         ("a1", False, "not_reserved"),
         ("a2", False, "not_reserved"),
@@ -302,17 +297,6 @@ def test_words_of_what_was_never_proposed_are_ignored(buyer: Buyer) -> None:
 # -- when it gives up ------------------------------------------------------------------------------------------------
 
 
-def test_waiting_is_counted_by_the_clock_that_is_set(buyer: Buyer) -> None:
-    buyer.resize()
-    buyer.registry.clock_set(HOUR)
-    assert buyer.registry.deadline == HOUR + SECOND
-    buyer.hears(c.ChangeAgreed("a1", 1), HOUR + 1)
-    limit = NOTICE + WINDOW + PATIENCE
-    assert buyer.registry.deadline == limit
-    buyer.registry.clock_set(-SECOND)
-    assert buyer.registry.deadline == limit - SECOND
-
-
 def test_only_the_sellers_lack_of_understanding_counts(buyer: Buyer) -> None:
     def not_understood(sender: str, reference: str = REFERENCE) -> list[Effect]:
         content = c.NotUnderstood("?")
@@ -345,7 +329,7 @@ def test_a_user_whose_seller_does_not_understand_gives_the_change_up(alice: Any)
 
 def test_an_agreement_may_have_the_mark_in_its_name_that_stands_before_a_number() -> None:
     agreement = replace(AGREEMENT, agreement_id="a#1")
-    changes = Changes({"a#1": agreement}, lambda _: "active", Pace(Timing()), CountedIds("alice"), Registry())
+    changes = Buyer(agreements=(agreement,)).changes
     (proposal,) = messages(changes.resize(AgreementResized("a#1", 8), 0))
     content = c.NotUnderstood("?")
     answer = Message(Performative.NOT_UNDERSTOOD, "res", "alice", "r1", content, in_reply_to=proposal.reply_with)
@@ -386,14 +370,12 @@ def test_the_end_that_amendments_have_given_is_that_of_the_last(buyer: Buyer) ->
 
 
 def test_every_change_is_taken_up_again_and_one_that_is_lost_is_no_obstacle() -> None:
-    agreements = {"a1": AGREEMENT, "a2": replace(AGREEMENT, agreement_id="a2")}
-    registry = Registry()
-    changes = Changes(agreements, lambda _: "active", Pace(Timing()), CountedIds("alice"), registry)
-    proposed = [ChangeProposed(replace(FIRST, agreement_id=agreement_id), 0) for agreement_id in agreements]
+    buyer = Buyer(agreements=(AGREEMENT, replace(AGREEMENT, agreement_id="a2")))
+    proposed = [ChangeProposed(replace(FIRST, agreement_id=each.agreement_id), 0) for each in buyer.agreements]
     lost = ChangeConcluded(ChangeOutcome("a9", 1, False, 8, 5 * HOUR, NOTICE, 0, "withdrawn"), TO_SELLER, 1)
-    again = messages(changes.recover((lost, *proposed), HOUR))
+    again = messages(buyer.changes.recover((lost, *proposed), HOUR))
     assert [each.content for each in again] == [Signed(each.change) for each in proposed]
-    assert messages(registry.tick(HOUR + SECOND)) == again  # both are due at once
+    assert messages(buyer.registry.tick(HOUR + SECOND)) == again  # both are due at once
 
 
 def test_a_change_that_a_bug_has_ended_is_taken_up_or_told(buyer: Buyer) -> None:
@@ -463,14 +445,6 @@ def test_what_has_ended_is_not_cancelled_again_and_is_told_as_it_ended(buyer: Bu
     outcome = report.progress.outcome
     assert (outcome.done, outcome.refund, outcome.code) == (True, 0, "already_cancelled")
     assert f"it was {'lost by its seller' if lost else 'cancelled'} before, with a refund of 5.00" in outcome.detail
-
-
-def test_an_inquiry_ends_as_soon_as_before_when_the_clock_is_set(buyer: Buyer) -> None:
-    buyer.resize(cores=24)
-    buyer.registry.clock_set(-HOUR)
-    limit = Timing().query_limit - HOUR
-    assert [each for each in buyer.registry.tick(limit - 1) if isinstance(each, Report)] == []
-    assert outcome_of(buyer.registry.tick(limit)).code == "no_answer"
 
 
 def test_what_is_archived_is_forgotten(buyer: Buyer) -> None:

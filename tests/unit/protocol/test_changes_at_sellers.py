@@ -28,6 +28,7 @@ from ramp.protocol.resource.slots.size_desk import SizeDesk
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.transition_tables import ParticipantState
 from simulation.market.actors import CountedIds
+from tests.unit.protocol.conftest import messages
 
 NOTICE = 10 * SECOND
 
@@ -132,7 +133,7 @@ def desk(resource: Any) -> Desk:
 
 def refusal(effects: list[fx.Effect]) -> tuple[str, str]:
     """Code and sentence of the one refusal that is told to the buyer."""
-    (said,) = [each.message for each in effects if isinstance(each, fx.Send)]
+    (said,) = messages(effects)
     assert (said.performative, said.sender, said.receiver) == (Performative.REFUSE, "res", "alice")
     assert isinstance(said.content, c.ChangeRefused)
     return said.content.code, said.content.detail

@@ -13,7 +13,7 @@ from ramp.model import contents as c
 from ramp.model.instant import HOUR, MILLISECOND, MINUTE, SECOND
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.progress import RequestEnded
+from ramp.protocol.progress import ChangeEnded, RequestEnded
 from ramp.protocol.timing import Timing
 from tests.unit.protocol.conftest import PARTIES, contents
 
@@ -43,7 +43,9 @@ def agree(one: Any, other: Any, by: int, act: Callable[[Any, int], Any] | None =
         assert other.party.tick(due + by - 1) == []  # not earlier
         effects = one.party.tick(due)
         assert outline(effects) == outline(other.party.tick(due + by))
-        if any(isinstance(each, fx.Report) and isinstance(each.progress, RequestEnded) for each in effects):
+        if any(
+            isinstance(each, fx.Report) and isinstance(each.progress, RequestEnded | ChangeEnded) for each in effects
+        ):
             return times + 1
     return TICKS
 
@@ -99,6 +101,19 @@ def claiming(one: Any) -> None:
     one.hear("res1", one.failed())
 
 
+def shrinking(one: Any) -> None:
+    one.command(ev.AgreementResized(one.bought(), 8))
+
+
+def shrinking_soon(one: Any) -> None:
+    shrinking(one)
+    one.hear("res1", c.ChangeAgreed("agreement-alice-1", 1))
+
+
+def asking_for_prices(one: Any) -> None:
+    one.command(ev.AgreementResized(one.bought(), 24))
+
+
 def asking_the_bank(one: Any) -> None:
     one.command(ev.AccountAsked("q", None, None))
 
@@ -110,7 +125,7 @@ def letting_go(one: Any) -> None:
 
 USER = [
     listing, discovering, bidding, bidding_again, voting, letting_go, asking_for_funds, confirming, voiding, withdrawn,
-    cancelling, claiming, asking_the_bank,
+    cancelling, claiming, shrinking, shrinking_soon, asking_for_prices, asking_the_bank,
 ]  # fmt: skip
 
 

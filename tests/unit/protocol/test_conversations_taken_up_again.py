@@ -15,8 +15,8 @@ from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.slots import kept_participants as party
 from ramp.protocol.timing import Timing
 from ramp.protocol.user.changing.desk import AGENT_FAILED
-from ramp.protocol.user.ended_requests import EndedRequests
-from tests.unit.protocol.conftest import contents, records, reports, resource_with, restarted_resource, restarted_user
+from ramp.protocol.user.party import EndedRequests
+from tests.unit.protocol.conftest import contents, reports, resource_with, restarted_resource, restarted_user
 
 BUG = ZeroDivisionError("a bug")
 
@@ -136,29 +136,14 @@ def let_go(one: Any) -> Any:
     return offer
 
 
-class Journalled:
-    """A resource, and what it writes."""
-
-    def __init__(self, one: Any, written: Any) -> None:
-        self.journal: list[Any] = []
-        answered = one.answered
-
-        def kept(effects: list[Any], now: int) -> list[Any]:
-            self.journal += written(effects)
-            return list(answered(effects, now))
-
-        one.answered = kept
-
-
 @pytest.mark.parametrize("story", [promised, committed, sold, let_go])
 def test_an_accepted_offer_goes_on_as_after_a_restart(story: Any, resource: Any) -> None:
-    kept = Journalled(resource, records)
     offer = story(resource)
     other, _ = resource.hold("r2")
     untouched = resource.party.participants[other.offer_id]
-    its_own = [each for each in kept.journal if offer.offer_id in repr(each)]
+    its_own = [each for each in resource.journal if offer.offer_id in repr(each)]
     restarted, expected = restarted_resource(its_own, SECOND)
-    effects = resource.answered(resource.party.resume(offer.offer_id, tuple(kept.journal), SECOND), SECOND)
+    effects = resource.answered(resource.party.resume(offer.offer_id, tuple(resource.journal), SECOND), SECOND)
     assert effects == expected[1:]  # the first is its registration
     assert resource.party.participants[other.offer_id] is untouched
     assert resource.state(offer) == restarted.state(offer)
@@ -192,27 +177,25 @@ def test_the_last_of_what_was_released_is_remembered(resource: Any, monkeypatch:
 def test_a_sale_that_could_not_be_taken_up_at_the_start_is_taken_up_after_it(
     resource: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept = Journalled(resource, records)
     offer = committed(resource)
     with monkeypatch.context() as broken:
         broken.setattr(Participant, "recover", raise_bug)
-        again, effects = restarted_resource(kept.journal, SECOND)
+        again, effects = restarted_resource(resource.journal, SECOND)
         assert fx.TakeUpAgain(offer.offer_id, BUG) in effects
-    _, expected = restarted_resource(kept.journal, SECOND)
-    assert again.answered(again.party.resume(offer.offer_id, tuple(kept.journal), SECOND), SECOND) == expected[1:]
+    _, expected = restarted_resource(resource.journal, SECOND)
+    assert again.answered(again.party.resume(offer.offer_id, tuple(resource.journal), SECOND), SECOND) == expected[1:]
     assert again.state(offer) == "settling"
 
 
 def test_what_is_forgotten_takes_no_other_sale_with_it(resource: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two slots under one agreement id, the second since the first had gone; after a restart both are there again."""
-    kept = Journalled(resource, records)
     first = committed(resource)
     with monkeypatch.context() as small:
         small.setattr(party, "RELEASED_MAX", 0)
         resource.hear("bank", c.PaymentRefused("a1", "withdrawn"))
     second, _ = resource.hold("r2")
     resource.commit(second)
-    again, _ = restarted_resource(kept.journal, SECOND)
+    again, _ = restarted_resource(resource.journal, SECOND)
     again.party.forget(first.offer_id)
     again.hear("bank", c.PaymentMade("a1", "t1", second.cost), SECOND)
     assert again.state(second) == "sold"
@@ -369,16 +352,6 @@ def run_to(one: Any, end: int) -> list[Any]:
     while one.party.deadline is not None and one.party.deadline <= end:
         effects += one.answered(one.party.tick(one.party.deadline), one.party.deadline)
     return effects
-
-
-def test_a_slot_whose_release_the_machine_has_not_answered_is_kept(resource: Any) -> None:
-    resource.party.start(0)
-    free, _ = resource.hold()
-    resource.hear("alice", c.HoldCancelled("r1", free.offer_id), MINUTE)
-    assert gone(run_to(resource, MINUTE + RETENTION)) == []
-    resource.party.handle(ev.SlotFreed(free.offer_id, None), MINUTE + RETENTION)
-    assert gone(run_to(resource, MINUTE + 2 * RETENTION)) == [(free.offer_id,)]
-    assert resource.party.participants == {}
 
 
 def test_what_is_being_given_back_is_kept_until_the_bank_has_answered(alice: Any) -> None:

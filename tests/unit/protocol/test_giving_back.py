@@ -16,12 +16,12 @@ from ramp.protocol.progress import UnitAdvanced
 from ramp.protocol.records import CancellationStarted, FailureTold, OrderClosed, VoidAsked
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.changing.change import BuyerChange
-from tests.unit.protocol.conftest import records, reports, restarted_user
+from tests.unit.protocol.conftest import messages, records, reports, restarted_user
 
 
 def asked(effects: list[Any]) -> list[tuple[str, str]]:
     """Who is asked to give what back."""
-    sent = [effect.message for effect in effects if isinstance(effect, fx.Send)]
+    sent = messages(effects)
     return [(each.receiver, each.reply_with) for each in sent if isinstance(each.content, Signed)]
 
 

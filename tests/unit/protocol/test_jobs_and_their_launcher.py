@@ -33,36 +33,28 @@ CANCELLATION = c.JobCancellation("job-1", "a1")
 
 
 class Seller:
-    """A resource that has sold its slot to alice, with everything that it has on record."""
+    """A resource that has sold its slot to alice."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
         self.one = make()
-        self.journal: list[Any] = []
-        offer, effects = self.one.hold()
-        self.noted(effects)
-        self.noted(self.one.commit(offer))
-        self.noted(self.one.hear("bank", c.PaymentMade("a1", "t1", offer.cost)))
-
-    def noted(self, effects: list[fx.Effect]) -> list[fx.Effect]:
-        self.journal += [each.record for each in effects if isinstance(each, fx.Persist)]
-        return effects
+        self.one.sell()
 
     def hears(self, content: Any, now: int = 0) -> list[fx.Effect]:
-        return self.noted(self.one.hear("alice", content, now, performative=Performative.REQUEST))
+        return list(self.one.hear("alice", content, now, performative=Performative.REQUEST))
 
     def seen(self, answer: Any, now: int) -> list[fx.Effect]:
-        return self.noted(list(self.one.party.handle(ev.JobSeen("job-1", answer), now)))
+        return self.told(ev.JobSeen("job-1", answer), now)
 
-    def told(self, event: ev.SlotsTended, now: int) -> list[fx.Effect]:
-        return self.noted(list(self.one.party.handle(event, now)))
+    def told(self, event: ev.Event, now: int) -> list[fx.Effect]:
+        return list(self.one.answered(self.one.party.handle(event, now), now))
 
     def tick(self, now: int) -> list[fx.Effect]:
-        return self.noted(list(self.one.party.tick(now)))
+        return list(self.one.answered(self.one.party.tick(now), now))
 
     def restart(self, now: int) -> list[fx.Effect]:
-        self.one = self._make()
-        return self.noted(list(self.one.party.recover(self.journal, now)))
+        journal, self.one = self.one.journal, self._make()
+        return list(self.one.answered(self.one.party.recover(journal, now), now))
 
     @property
     def status(self) -> c.JobStatus:

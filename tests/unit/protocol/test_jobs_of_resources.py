@@ -21,8 +21,7 @@ from ramp.model.offer import RefusalCode
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.records import JobEnded, JobTaken, SlotFailed, SlotReleased
-from ramp.protocol.resource.jobs.applications import Application
-from ramp.protocol.resource.jobs.launching import LaunchTerms
+from ramp.protocol.resource.jobs.launching import Application, LaunchTerms
 from tests.unit.protocol.conftest import contents, launching_resource, records
 
 TERMS = LaunchTerms("local", {"alice": "alice1"}, grace=10 * SECOND, delivery_limit=5 * MINUTE)
@@ -144,15 +143,12 @@ def restarted(written: list[Any], now: int) -> tuple[Any, list[fx.Effect]]:
     return again, list(again.party.recover(written, now))
 
 
-def life(one: Any, *, submitted: bool) -> list[Any]:
-    """Everything that a resource has written, up to a job that is ordered, and perhaps launched."""
-    offer, effects = one.hold()
-    written = records(effects) + records(one.commit(offer))
-    written += records(one.hear("bank", c.PaymentMade("a1", "t1", offer.cost)))
-    written += records(ordered(one))
-    if submitted:
-        written += records(seen(one, ev.JobSight(JobState.QUEUED, "1"), 1))
-    return written
+def life(one: Any) -> list[Any]:
+    """Everything that a resource has written, up to a job that is launched."""
+    one.sell()
+    ordered(one)
+    seen(one, ev.JobSight(JobState.QUEUED, "1"), 1)
+    return list(one.journal)
 
 
 def test_what_the_launcher_has_lost_once_it_ran_is_not_launched_again(seller: Any) -> None:
@@ -200,7 +196,7 @@ def test_a_job_belongs_to_one_slot() -> None:
 
 
 def test_a_buyer_whose_account_was_taken_away_launches_nothing_more() -> None:
-    written = life(launching_resource(TERMS), submitted=True)
+    written = life(launching_resource(TERMS))
     again = launching_resource(replace(TERMS, accounts={}))
     again.party.recover(written, MINUTE)
     refusal = refused(ordered(again, replace(ORDER, job_id="job-2"), MINUTE))
@@ -209,7 +205,7 @@ def test_a_buyer_whose_account_was_taken_away_launches_nothing_more() -> None:
 
 def test_a_cancelled_job_ends_also_after_a_restart() -> None:
     one = launching_resource(TERMS)
-    written = life(one, submitted=True)
+    written = life(one)
     effects = one.hear("alice", c.JobCancellation("job-1", "a1"), 2)
     assert asked(effects) == [fx.CancelJob]
     again, effects = restarted([*written, *records(effects)], MINUTE)
@@ -299,7 +295,7 @@ def test_a_slot_on_which_a_job_has_run_was_delivered(seller: Any) -> None:
 
 def test_a_failed_slot_is_claimed_back_after_a_restart_however_far_it_had_come() -> None:
     one = launching_resource(TERMS)
-    written = life(one, submitted=True)
+    written = life(one)
     effects = seen(one, NEVER_STARTED, HOUR + 5 * MINUTE)
     ended, failed = records(effects)
     for known in ([ended], [ended, failed]):

@@ -12,12 +12,12 @@ from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import MoldableTerms, RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.slot import Slot, StaticTerms
 from ramp.protocol import effects as fx
-from ramp.protocol import events as ev
 from ramp.protocol.outcome import ResourceRefusal
 from ramp.protocol.progress import RoundClosed
 from ramp.protocol.resource.seller import PriceRange, Seller
 from ramp.protocol.timing import Timing
 from simulation.market.actors import CountedIds
+from tests.unit.protocol.conftest import messages, reports
 
 LAW = "amdahl:0.5"
 """On 16 cores T = 0.5 + 0.5 / 16 = 17/32; on 32 33/64, so an hour on 16 is 3495 s on 32 (rounded up); on 64 3442 s."""
@@ -74,13 +74,11 @@ def test_a_unit_with_no_size_is_refused_once(seller: Any) -> None:
 
 
 def rounds_of(effects: list[Any]) -> list[Any]:
-    found = [each.progress for each in effects if isinstance(each, fx.Report)]
-    return [each.record for each in found if isinstance(each, RoundClosed)]
+    return [each.record for each in reports(effects, RoundClosed)]
 
 
 def test_an_offer_against_the_law_is_a_coded_refusal(alice: Any) -> None:
-    alice.command(ev.RequestSubmitted("r1", RequestForQuotation((UNIT,)), ev.AuctionOptions(rounds=1)), 0)
-    alice.hear("directory", c.DirectoryListing("r1", "resource-trader", ("res1", "res2")))
+    alice.open("res1", "res2", units=(UNIT,))
     honest = replace(alice.offer("res1", 30), cores=32, start=HOUR, end=HOUR + TIMES[32])
     ideal = replace(alice.offer("res2", 20), cores=32, start=HOUR, end=HOUR + HOUR // 2)  # half the time, cheapest
     alice.hear("res2", c.Proposal("r1", 1, (ideal,)))
@@ -90,16 +88,14 @@ def test_an_offer_against_the_law_is_a_coded_refusal(alice: Any) -> None:
     assert isinstance(refusal, ResourceRefusal)
     assert (refusal.resource, refusal.refusal.code) == ("res2", RefusalCode.SIZE_AGAINST_LAW)
     assert LAW in refusal.refusal.detail
-    (accepted,) = [each.message for each in effects if isinstance(each, fx.Send)
-                   and isinstance(each.message.content, c.Acceptance)]  # fmt: skip
+    (accepted,) = messages(effects, c.Acceptance)
     assert accepted.receiver == "res1"
 
 
 @pytest.mark.parametrize(("price", "code"), [(70, None), (71, RefusalCode.BAD_PRICE)])
 def test_an_offer_that_costs_more_than_the_run_may_is_a_coded_refusal(alice: Any, price: int, code: Any) -> None:
     """At its reference size of 16 cores for 1 h and 70 credits per core hour the run may cost 1 120 credits."""
-    alice.command(ev.RequestSubmitted("r1", RequestForQuotation((UNIT,)), ev.AuctionOptions(rounds=1)), 0)
-    alice.hear("directory", c.DirectoryListing("r1", "resource-trader", ("res1", "res2")))
+    alice.open("res1", "res2", units=(UNIT,))
     at_reference = replace(alice.offer("res1", price), cores=16, start=HOUR, end=2 * HOUR)
     alice.hear("res1", c.Proposal("r1", 1, (at_reference,)))
     effects = alice.hear("res2", c.Proposal("r1", 1, (), (Refusal(1, RefusalCode.CORES_TAKEN),)))

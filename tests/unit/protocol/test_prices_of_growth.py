@@ -11,7 +11,7 @@ import pytest
 
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, ContractChange, Signed
+from ramp.model.agreement import Agreement, ContractChange
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.money import credits_text
 from ramp.model.offer import Offer
@@ -19,7 +19,7 @@ from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role
 from ramp.model.sizes.amended import first_state
 from ramp.protocol.conversations import Registry
-from ramp.protocol.effects import Effect, Report
+from ramp.protocol.effects import Effect
 from ramp.protocol.events import AgreementResized
 from ramp.protocol.outcome import ChangeOutcome
 from ramp.protocol.progress import ChangeEnded
@@ -27,7 +27,7 @@ from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.changing.desk import Changes
 from simulation.market.actors import CountedIds
 from simulation.market.virtual_notary import VirtualNotary
-from tests.unit.protocol.conftest import messages, records
+from tests.unit.protocol.conftest import messages, records, reports
 
 NOTICE = Timing().amendment_notice
 OFFER = Offer("o1", "r1", 1, "res1", 60, HOUR, 5 * HOUR, 16, 0.0, HOUR)
@@ -102,8 +102,7 @@ def calls(effects: list[Effect]) -> list[tuple[str, c.ChangeCall]]:
 
 
 def outcomes(effects: list[Effect]) -> list[ChangeOutcome]:
-    ended = [each.progress for each in effects if isinstance(each, Report)]
-    return [each.outcome for each in ended if isinstance(each, ChangeEnded)]
+    return [each.outcome for each in reports(effects, ChangeEnded)]
 
 
 def failed(effects: list[Effect]) -> list[tuple[str, bool, int, int, str, str]]:
@@ -145,26 +144,6 @@ def test_only_who_is_silent_is_asked_again_and_given_up_in_the_end(buyer: Buyer)
     assert ended == [(each, False, 16, 5 * HOUR, "no_answer", why) for each in ("a1", "a2")]
     assert Timing().query_limit <= now
     assert (buyer.changes.open, buyer.registry.deadline, buyer.proposed) == ((), None, [])
-
-
-def test_all_that_is_asked_or_proposed_goes_by_the_clock_that_is_set(buyer: Buyer) -> None:
-    """Each by itself; and what is asked of two sellers at once is moved once."""
-    buyer.asks(FIRST)
-    buyer.asks(OTHER)
-    buyer.registry.clock_set(HOUR)
-    assert buyer.registry.tick(HOUR + SECOND - 1) == []
-    assert calls(buyer.registry.tick(HOUR + SECOND)) == CALLS
-    for agreement_id in ("a1", "a2"):
-        buyer.priced(agreement_id=agreement_id, now=HOUR + 2 * SECOND)
-    assert len(buyer.proposed) == 2
-    buyer.registry.clock_set(-HOUR)
-    assert buyer.registry.tick(3 * SECOND - 1) == []
-    again = messages(buyer.registry.tick(3 * SECOND))
-    assert [each.content for each in again] == [Signed(each) for each in buyer.proposed]
-    together = Buyer()
-    together.asks(FIRST, OTHER)
-    together.registry.clock_set(HOUR)
-    assert together.registry.deadline == HOUR + SECOND
 
 
 def test_a_price_above_what_was_to_be_paid_is_not_paid(buyer: Buyer) -> None:

@@ -11,18 +11,17 @@ from ramp.model.acl import Message, Performative
 from ramp.model.agreement import ContractChange, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import RefusalCode
-from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.model.request import RequestForQuotation, TotalCores
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.resource.slots import kept_participants as resource_party
 from ramp.protocol.timing import Timing
-from tests.unit.protocol.conftest import contents, messages, records, restarted_resource
+from tests.unit.protocol.conftest import UNIT, contents, messages, records, restarted_resource
 
 
 def test_a_call_that_rests_is_answered_from_the_start_when_it_comes_again(resource: Any) -> None:
-    unit = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
-    call = c.CallForProposals("r9", 1, RequestForQuotation((unit,)))
+    call = c.CallForProposals("r9", 1, RequestForQuotation((UNIT,)))
     message = Message(Performative.CFP, "alice", "res", "r9", call, reply_with="w")
 
     def called() -> list[fx.Effect]:
@@ -75,12 +74,13 @@ def test_what_the_machine_has_of_a_slot_that_was_let_go_meanwhile_is_not_asked_a
 
 # -- the agreement and the bank's vote -------------------------------------------------------------------------------
 
+DIFFERS = "the parties differ from those agreed"
 WRONG_AGREEMENTS = [
-    {"bank": "mallorys-bank"},
-    {"resource": "other"},
-    {"cost": 1},
-    {"reservation_id": "R-other"},
-    {"request_id": "r2"},
+    ({"bank": "mallorys-bank"}, DIFFERS),
+    ({"resource": "other"}, DIFFERS),
+    ({"cost": 1}, "the cost differs from what was agreed"),
+    ({"reservation_id": "R-other"}, "the reservation id differs from what was agreed"),
+    ({"request_id": "r2"}, "the request differs from what was agreed"),
 ]
 
 
@@ -94,10 +94,12 @@ def rejected(resource: Any, offer: Any, commitment: c.Commitment) -> str:
     return str(refused.detail)
 
 
-@pytest.mark.parametrize("change", WRONG_AGREEMENTS, ids=lambda change: next(iter(change)))
-def test_an_agreement_must_be_what_was_agreed(resource: Any, change: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("change", "told"), WRONG_AGREEMENTS, ids=str)
+def test_an_agreement_must_be_what_was_agreed(resource: Any, change: dict[str, Any], told: str) -> None:
     offer, _ = resource.hold()
-    rejected(resource, offer, resource.commitment(resource.agreement(offer, **change)))
+    assert rejected(resource, offer, resource.commitment(resource.agreement(offer, **change))) == told
+    dearer = resource.agreement(replace(offer, cpu_hour_cost=offer.cpu_hour_cost + 1))
+    assert rejected(resource, offer, resource.commitment(dearer)) == "the offer differs from what was agreed"
 
 
 @pytest.mark.parametrize(
@@ -205,7 +207,7 @@ def test_nothing_that_is_signed_for_a_buyer_buys_a_sold_slot_back(resource: Any,
         resource.hear("bank", c.PaymentMade("a1", "t1", offer.cost))
     tried = [
         resource.agreement(replace(offer, offer_id="offer-that-never-was")),
-        *(resource.agreement(offer, **change) for change in WRONG_AGREEMENTS),
+        *(resource.agreement(offer, **change) for change, _ in WRONG_AGREEMENTS),
         resource.agreement(other, cost=1),
     ]
     answers = [content for each in tried for content in contents(resource.hear("alice", resource.commitment(each)))]
@@ -230,18 +232,14 @@ def test_a_buyer_who_lets_a_firm_slot_go_makes_the_resource_ask_the_bank(resourc
 
 def test_after_a_restart_the_bank_is_asked_at_once(resource: Any) -> None:
     """It may have refunded on the buyer's word alone while the agent was away."""
-    journal = journal_of_a_sale(resource)
+    resource.sell()
+    journal = list(resource.journal)
     again, effects = restarted_resource(journal, 10 * SECOND)
     assert c.PaymentQuery("a1") in contents(effects)
     effects = again.hear("bank", c.ChangePosted("a1", 0, "t2", -104_000), 11 * SECOND)
     assert [each.record.refund for each in effects if isinstance(each, fx.Persist)] == [104_000]
     _, effects = restarted_resource(journal, 2 * HOUR)  # the slot is over
     assert c.PaymentQuery("a1") not in contents(effects)
-
-
-def journal_of_a_sale(resource: Any) -> list[Any]:
-    offer, held = resource.hold()
-    return records(held + resource.commit(offer) + resource.hear("bank", c.PaymentMade("a1", "t1", offer.cost)))
 
 
 # -- cancellation ----------------------------------------------------------------------------------------------------

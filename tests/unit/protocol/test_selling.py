@@ -14,7 +14,7 @@ from ramp.model.agreement import ContractChange, Signed
 from ramp.model.contents.directory import DRAINING_SERVICE, RESOURCE_SERVICE
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import RefusalCode
-from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.model.request import RequestForQuotation
 from ramp.model.slot import Reservation, Slot, StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
@@ -25,7 +25,7 @@ from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange, Seller
 from ramp.protocol.timing import Timing
 from ramp.protocol.user.bidding_round import FOR_GOOD
 from simulation.market.actors import CountedIds
-from tests.unit.protocol.conftest import contents, records, restarted_resource
+from tests.unit.protocol.conftest import UNIT, contents, messages, restarted_resource
 
 INSTANTS = st.integers(0, 8)
 SLOTS = st.lists(st.tuples(INSTANTS, st.integers(1, 4), st.integers(1, 9)), max_size=8)
@@ -95,7 +95,7 @@ PRICES = PriceRange(70, 20, 4)
 
 
 def words(effects: list[fx.Effect]) -> list[tuple[Performative, str]]:
-    sent = [each.message for each in effects if isinstance(each, fx.Send)]
+    sent = messages(effects)
     return [(each.performative, each.content.service) for each in sent if hasattr(each.content, "service")]
 
 
@@ -257,14 +257,13 @@ def test_a_confirmation_in_doubt_waits_for_a_look_up_of_its_own(asked: Asked) ->
 def test_after_a_restart_only_what_may_still_take_something_is_released(
     resource: Any, sold: int, at: int, again: int
 ) -> None:
-    offer, effects = resource.hold()
-    journal = list(records(effects))
+    offer, _ = resource.hold()
     if sold:
-        journal += records(resource.commit(offer))
-        journal += records(resource.hear("bank", c.PaymentRefused("a1", "withdrawn")))
+        resource.commit(offer)
+        resource.hear("bank", c.PaymentRefused("a1", "withdrawn"))
     else:
-        journal += records(resource.hear("alice", c.HoldCancelled("r1", offer.offer_id)))
-    _, effects = restarted_resource(journal, at)
+        resource.hear("alice", c.HoldCancelled("r1", offer.offer_id))
+    _, effects = restarted_resource(resource.journal, at)
     assert releases(effects) == again
 
 
@@ -272,8 +271,7 @@ def test_after_a_restart_only_what_may_still_take_something_is_released(
 
 
 def call(request_id: str = "r1", round_number: int = 1) -> c.CallForProposals:
-    unit = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
-    return c.CallForProposals(request_id, round_number, RequestForQuotation((unit,)))
+    return c.CallForProposals(request_id, round_number, RequestForQuotation((UNIT,)))
 
 
 def quotes(effects: list[Any]) -> list[str]:
@@ -319,5 +317,5 @@ def test_who_drained_before_a_restart_says_so_with_its_first_registration() -> N
 
 
 def test_a_resource_asks_for_the_time_when_its_owner_wants_to_know(resource: Any) -> None:
-    (asked, *_) = [each.message for each in resource.party.handle(ev.ClockAsked("q"), 0) if isinstance(each, fx.Send)]
+    (asked, *_) = messages(resource.party.handle(ev.ClockAsked("q"), 0))
     assert asked.conversation_id == "q"

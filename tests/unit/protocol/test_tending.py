@@ -15,16 +15,16 @@ from ramp.model.seal import Role, Seal
 from ramp.model.slot import SlotMove
 from ramp.protocol import effects as fx
 from ramp.protocol.conversations import Registry
-from ramp.protocol.effects import Effect, Report, Send, TendSlots
+from ramp.protocol.effects import Effect, Send, TendSlots
 from ramp.protocol.events import MachineOpened, SlotsTended
 from ramp.protocol.progress import SlotLost
 from ramp.protocol.resource.jobs.launching import LaunchTerms
-from ramp.protocol.resource.releases import Release
+from ramp.protocol.resource.slots.kept_participants import Release
 from ramp.protocol.resource.tending import LOOK_EVERY, REMIND_EVERY, TEND_EVERY, Tending
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.transition_tables import ParticipantState
 from ramp.protocol.user.moves import MOVES_MAX, Moves
-from tests.unit.protocol.conftest import launching_resource
+from tests.unit.protocol.conftest import launching_resource, messages, reports
 
 S = ParticipantState
 
@@ -129,9 +129,9 @@ def test_a_sold_slot_that_its_machine_has_forgotten_is_paid_back(resource: Any) 
     (asked,) = [each for each in resource.party.tick(MINUTE) if isinstance(each, TendSlots)]
     assert asked.slots == ((offer.offer_id, ""),)
     effects = resource.party.handle(SlotsTended(((offer.offer_id, "the machine no longer has it"),)), MINUTE)
-    told = [each.message for each in effects if isinstance(each, Send)]
+    told = messages(effects)
     assert {each.receiver for each in told} == {"alice", "bank"}
-    (lost,) = [each.progress for each in effects if isinstance(each, Report)]
+    (lost,) = reports(effects)
     assert lost == SlotLost(told[0].content.body.agreement_id, "alice", "the machine no longer has it")  # type: ignore[union-attr]
     assert all(isinstance(each.content, Signed) for each in told)
 

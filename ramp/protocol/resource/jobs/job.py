@@ -70,14 +70,13 @@ class Job(StateMachine[JobState]):
         self.delivery = Delivery.PENDING
         self.sight = JobSight(S.TAKEN)
         self.asked = False
-        limit = terms.delivery_limit
         self._unit = unit
         self._place = place
-        where = reservation_id, resource
-        self.to_run = to_run(taken, offer, unit, *where, taken.due_at, offer.end, place, delivery_limit=limit)
-        self.waits_for_start = offer.in_queue
         self._offer = offer
         self._terms = terms
+        self._where = resource, reservation_id
+        self.to_run = self._described(taken.due_at, offer.end)
+        self.waits_for_start = offer.in_queue
         self._cancelling = False
         self._pause = LOOK_FIRST
         self._doubt = ""
@@ -94,6 +93,8 @@ class Job(StateMachine[JobState]):
 
     def status(self) -> JobStatus:
         sight = self.sight
+        begins = f"the slot begins when queued job {self.to_run.reservation_id} starts"
+        awaits = begins if self.waits_for_start else ""
         return JobStatus(
             self.order.job_id,
             self.order.agreement_id,
@@ -107,14 +108,44 @@ class Job(StateMachine[JobState]):
             sight.started_at,
             sight.ended_at,
             sight.exit_code,
-            sight.detail or self._doubt or self._awaits,
+            sight.detail or self._doubt or awaits,
         )
 
-    @property
-    def _awaits(self) -> str:
-        if not self.waits_for_start:
-            return ""
-        return f"the slot begins when queued job {self.to_run.reservation_id} starts"
+    def _described(self, begin: Instant, end: Instant) -> JobToRun:
+        """Return the job for its launcher; its environment names the slot and the units that start with it."""
+        order, taken, offer, unit = self.order, self.taken, self._offer, self._unit
+        resource, reservation_id = self._where
+        peers = order.peers or (JobPeer(order.unit, resource, reservation_id, offer.cores),)
+        environment = {
+            "RAMP_JOB": order.job_id,
+            "RAMP_AGREEMENT": order.agreement_id,
+            "RAMP_RESOURCE": resource,
+            "RAMP_RESERVATION": reservation_id,
+            "RAMP_CORES": str(order.cores),
+            "RAMP_GPUS": str(unit.gpus),
+            "RAMP_START": iso(taken.due_at),
+            "RAMP_END": iso(end),
+            "RAMP_UNIT": str(order.unit),
+            "RAMP_UNITS": str(len(peers)),
+            "RAMP_PEERS": " ".join(f"{each.unit}={each.resource}/{each.reservation_id}" for each in peers),
+            **self._place,
+            **{each.name: each.value for each in order.variables},
+        }
+        return JobToRun(
+            order.job_id,
+            resource,
+            reservation_id,
+            taken.account,
+            order.cores,
+            begin,
+            end,
+            taken.command or order.arguments,
+            tuple(environment.items()),
+            queue_key=offer.offer_id if offer.in_queue else "",
+            archive=order.archive,
+            start_by=min(max(taken.due_at, begin) + self._terms.delivery_limit, end),
+            gres=unit.gres,
+        )
 
     # -- entries -------------------------------------------------------------------------------------------------
 
@@ -136,10 +167,7 @@ class Job(StateMachine[JobState]):
             end = min(self._offer.end, paid_at + self._offer.end - self._offer.start)
             later = self.order.begin_at > self._offer.start
             begin = self.order.begin_at if later else min(paid_at, self.taken.due_at)
-            known = self.to_run
-            slot, limit = (known.reservation_id, known.resource), self._terms.delivery_limit
-            asked = self.taken, self._offer, self._unit
-            self.to_run = to_run(*asked, *slot, begin, end, self._place, delivery_limit=limit)
+            self.to_run = self._described(begin, end)
             if self.delivery is Delivery.PENDING and not self._terms.keeps_jobs:
                 self.delivery = Delivery.ON_TIME
 
@@ -335,62 +363,3 @@ class Job(StateMachine[JobState]):
         if not self.has_started and now < self.to_run.start_by:
             self.deadline = min(self.deadline, self.to_run.start_by)
         self._pause = min(self._pause * 3 // 2, LOOK_LONGEST)
-
-
-def to_run(
-    taken: JobTaken,
-    offer: Offer,
-    unit: RequestUnit,
-    reservation_id: str,
-    resource: str,
-    begin: Instant,
-    end: Instant,
-    place: Mapping[str, str],
-    *,
-    delivery_limit: Duration,
-) -> JobToRun:
-    """Return a job for its launcher; its environment names the slot and the units that start with it.
-
-    Args:
-        taken: the order.
-        offer: the slot.
-        unit: what was asked for.
-        reservation_id: the machine's name for it.
-        resource: name of the resource.
-        begin: earliest start of the job.
-        end: end of the slot.
-        place: variables that describe the slot's place.
-        delivery_limit: delay after which a start is too late.
-    """
-    order = taken.order
-    peers = order.peers or (JobPeer(order.unit, resource, reservation_id, offer.cores),)
-    environment = {
-        "RAMP_JOB": order.job_id,
-        "RAMP_AGREEMENT": order.agreement_id,
-        "RAMP_RESOURCE": resource,
-        "RAMP_RESERVATION": reservation_id,
-        "RAMP_CORES": str(order.cores),
-        "RAMP_GPUS": str(unit.gpus),
-        "RAMP_START": iso(taken.due_at),
-        "RAMP_END": iso(end),
-        "RAMP_UNIT": str(order.unit),
-        "RAMP_UNITS": str(len(peers)),
-        "RAMP_PEERS": " ".join(f"{each.unit}={each.resource}/{each.reservation_id}" for each in peers),
-        **place,
-        **{each.name: each.value for each in order.variables},
-    }
-    return JobToRun(
-        order.job_id,
-        resource,
-        reservation_id,
-        taken.account,
-        order.cores,
-        begin,
-        end,
-        taken.command or order.arguments,
-        tuple(environment.items()),
-        queue_key=offer.offer_id if offer.in_queue else "",
-        archive=order.archive,
-        start_by=min(max(taken.due_at, begin) + delivery_limit, end),
-        gres=unit.gres,
-    )

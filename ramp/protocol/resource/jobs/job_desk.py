@@ -25,9 +25,8 @@ from ramp.protocol.conversations import Conversations, Registry
 from ramp.protocol.effects import Effect, JobToRun, ReadJobFile, Send, StageJobInput, reply
 from ramp.protocol.events import JobFileRead, JobSeen
 from ramp.protocol.records import JobTaken, SlotJobRecord
-from ramp.protocol.resource.jobs.applications import Application, found, titles
 from ramp.protocol.resource.jobs.job import Job
-from ramp.protocol.resource.jobs.launching import LaunchTerms
+from ramp.protocol.resource.jobs.launching import Application, LaunchTerms, found, titles
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.timing import Timing
 from ramp.protocol.transition_tables import ParticipantState
@@ -93,14 +92,17 @@ class JobDesk:
         terms: how it launches jobs; None if it does not.
         timing: the protocol's limits.
         registry: of the resource's conversations.
+
+    Attributes:
+        lose: reports a slot (an offer's id) as failed that was not delivered.
     """
 
     def __init__(self, resource: str, terms: LaunchTerms | None, timing: Timing, registry: Registry) -> None:
         self._resource = resource
         self._terms = terms
         self._timing = timing
-        self._jobs: Conversations[Job] = Conversations(registry, _offer_id, self._followed)
-        self.judge: Callable[[str, Instant], list[Effect]] = lambda _, __: []
+        self._jobs: Conversations[Job] = Conversations(registry, lambda job: job.taken.offer_id, self._followed)
+        self.lose: Callable[[str, RefusalCode, str, Instant], list[Effect]] = lambda *_: []
         self._by_offer: dict[str, list[str]] = {}
         self._waiting: dict[str, list[Message]] = {}
         self._reads: dict[str, Message] = {}
@@ -163,8 +165,9 @@ class JobDesk:
                 return [self._refuse(message, word, *refusal)]
             assert self._terms is not None
             offer, account = participant.offer, self._terms.account(message.sender)
-            due_at, starts = self._due_at(word, participant, now), self._command(word, participant)
-            taken = JobTaken(offer.offer_id, word, account, due_at, seal, now, command=starts)
+            others = [each.taken for each in self.jobs_of(offer.offer_id) if not each.state.is_final]
+            due = due_at(word, participant, now, beside=others)
+            taken = JobTaken(offer.offer_id, word, account, due, seal, now, command=self._command(word, participant))
             job = self._add(taken, participant)
             if participant.paid_at is not None:
                 job.slot_begun(participant.paid_at)
@@ -300,18 +303,6 @@ class JobDesk:
         piece = c.JobOutput(query.job_id, query.agreement_id, name, query.offset, read.size, read.complete, read.data)
         return [reply(message, Performative.INFORM, piece)]
 
-    def undelivered(self, job_id: str) -> tuple[str, str] | None:
-        """Return the slot (an offer's id) that a job showed to be undelivered, with the reason, or None.
-
-        A slot on which a job has started was delivered.
-        """
-        job = self._jobs.get(job_id)
-        if job is None or job.delivery is not Delivery.UNDELIVERED:
-            return None
-        others = [each for each in self.jobs_of(job.taken.offer_id) if each is not job]
-        started = any(each.has_started and each.delivery is not Delivery.UNDELIVERED for each in others)
-        return None if started else (job.taken.offer_id, job.sight.detail)
-
     def in_the_way(self, offer_id: str, cores: int, end: Instant) -> str:
         """Return why a job prevents a slot's new cores and end, or the empty string."""
         for job in self.jobs_of(offer_id):
@@ -348,11 +339,16 @@ class JobDesk:
     # -- common --------------------------------------------------------------------------------------------------
 
     def act(self, job: Job, action: Callable[[], list[Effect]], now: Instant) -> list[Effect]:
-        """Run a job's action, then judge the delivery of its slot (`judge`); a bug stays in the slot."""
+        """Run a job's action, then judge the delivery of its slot; a bug stays in the slot."""
         return self._jobs.act(job.order.job_id, action, now)
 
     def _followed(self, job: Job, effects: list[Effect], now: Instant) -> list[Effect]:
-        return [*effects, *self.judge(job.order.job_id, now)]
+        """Report the slot as failed if a job shows that it was not delivered; one on which a job has started was."""
+        offer_id = job.taken.offer_id
+        others = (each for each in self.jobs_of(offer_id) if each.delivery is not Delivery.UNDELIVERED)
+        if job.delivery is not Delivery.UNDELIVERED or any(each.has_started for each in others):
+            return effects
+        return [*effects, *self.lose(offer_id, RefusalCode.NOT_DELIVERED, job.sight.detail, now)]
 
     def _add(self, taken: JobTaken, participant: Participant) -> Job:
         terms = self._terms or LaunchTerms("none")
@@ -369,10 +365,6 @@ class JobDesk:
         self._jobs.add(taken.order.job_id, job)
         self._by_offer.setdefault(taken.offer_id, []).append(taken.order.job_id)
         return job
-
-    def _due_at(self, order: c.JobOrder, participant: Participant, now: Instant) -> Instant:
-        others = [job.taken for job in self.jobs_of(participant.offer.offer_id) if not job.state.is_final]
-        return due_at(order, participant, now, beside=others)
 
     def _wait(self, message: Message, job: Job) -> None:
         waiting = self._waiting.setdefault(job.order.job_id, [])
@@ -424,7 +416,3 @@ def due_at(order: c.JobOrder, participant: Participant, now: Instant, *, beside:
         )
         return max(order.begin_at, offer.start, now, *paid_from)
     return now if participant.paid_at is not None else offer.start
-
-
-def _offer_id(job: Job) -> str:
-    return job.taken.offer_id

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ramp.model.acl import Message, Performative
+from ramp.model.agreement import ContractChange
 from ramp.model.contents import ChangeCall, ChangePriced, ChangeRefused
 from ramp.model.instant import Duration, Instant, iso
 from ramp.model.offer import Refusal
@@ -69,8 +70,9 @@ class GrowthPrices:
         self._timing = timing
         self._question = question
         self._pending: OrderedDict[str, _Pending] = OrderedDict()
-        self._prices: Recent[tuple[str, int, Instant], int] = Recent(timing.offer_validity, PRICES_MAX)
-        self._answers: Recent[tuple[ChangeCall, str], ChangePriced] = Recent(timing.offer_validity, PRICES_MAX)
+        self._answers: Recent[tuple[str, int, Instant], tuple[ChangeCall, ChangePriced]] = Recent(
+            timing.offer_validity, PRICES_MAX
+        )
         self._calls = 0
 
     def price(self, state: str, cores: int, until: Instant, now: Instant) -> int | None:
@@ -82,10 +84,10 @@ class GrowthPrices:
             until: new end.
             now: the present.
         """
-        return self._prices.standing((state, cores, until), now)
+        answered = self._answers.standing((state, cores, until), now)
+        return None if answered is None else answered[1].cpu_hour_cost
 
     def clock_set(self, by: Duration) -> None:
-        self._prices.clock_set(by)
         self._answers.clock_set(by)
 
     def on_call(
@@ -100,9 +102,9 @@ class GrowthPrices:
         begins = max(now + self._timing.amendment_notice, state.since)
         if begins >= state.until:
             return [refused(message, call, "too_late", f"the slot ends at {iso(state.until)}")]
-        answered = self._answers.standing((call, state.digest), now)
-        if answered is not None:
-            return [reply(message, Performative.PROPOSE, answered)]
+        answered = self._answers.standing((state.digest, call.cores, call.until), now)
+        if answered is not None and answered[0] == call:
+            return [reply(message, Performative.PROPOSE, answered[1])]
         if any(each.message == message for each in self._pending.values()):
             return []  # a copy; the machine is still at work on the first
         self._calls += 1
@@ -141,10 +143,9 @@ class GrowthPrices:
             named.append(price)
         del self._pending[call_id]
         call = pending.call
-        self._prices.put((pending.state, call.cores, call.until), max(named), now)
         asked = call.cores, call.until, pending.state
         priced = ChangePriced(call.agreement_id, call.number, max(named), self._timing.offer_validity, *asked)
-        self._answers.put((call, pending.state), priced, now)
+        self._answers.put((pending.state, call.cores, call.until), (call, priced), now)
         return [reply(pending.message, Performative.PROPOSE, priced)]
 
     def _refuse(self, call_id: str, code: str, detail: str) -> Send:
@@ -152,9 +153,9 @@ class GrowthPrices:
         return refused(pending.message, pending.call, code, detail)
 
 
-def refused(message: Message, call: ChangeCall, code: str, detail: str) -> Send:
-    """Return a refusal of a price inquiry."""
-    return reply(message, Performative.REFUSE, ChangeRefused(call.agreement_id, call.number, code, detail))
+def refused(message: Message, change: ChangeCall | ContractChange, code: str, detail: str) -> Send:
+    """Return a refusal of an amendment, or of a price inquiry for one."""
+    return reply(message, Performative.REFUSE, ChangeRefused(change.agreement_id, change.number, code, detail))
 
 
 def _additions(unit: RequestUnit, call: ChangeCall, state: SlotState, begins: Instant) -> list[_Addition]:

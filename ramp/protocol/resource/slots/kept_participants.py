@@ -1,4 +1,4 @@
-"""The accepted offers of a resource, and the indexes over all of them."""
+"""The accepted offers of a resource, their releases at the machine, and the indexes over all of them."""
 
 from __future__ import annotations
 
@@ -6,18 +6,102 @@ from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
 
-from ramp.model.instant import Instant
+from ramp.model.instant import Duration, Instant
 from ramp.model.offer import RefusalCode
 from ramp.protocol.conversations import Conversations, Registry, Retention
 from ramp.protocol.effects import Effect, ReleaseSlot
 from ramp.protocol.events import SlotConfirmed, SlotHeld, SlotLookedUp, SlotsTended
 from ramp.protocol.resource.jobs.job_desk import JobDesk
+from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.participant import Participant
-from ramp.protocol.resource.quotas import Unpaid
-from ramp.protocol.resource.releases import Releases
+from ramp.protocol.resource.quotas import Quotas, Unpaid
+from ramp.protocol.resource.seller import Seller
 from ramp.protocol.resource.slots.size_desk import SizeDesk
 from ramp.protocol.resource.tending import Tending
+from ramp.protocol.timing import Pace, Retry
 from ramp.protocol.transition_tables import ParticipantState
+
+
+class Release:
+    """The releases of one slot.
+
+    A slot may be released several times, and answers may overtake each other. It counts as free only when all answers
+    are in and none is in doubt; else it is released once more.
+
+    Args:
+        key: of the slot.
+        pace: of the resource.
+    """
+
+    def __init__(self, key: str, pace: Pace) -> None:
+        self.key = key
+        self._retry = Retry(pace)
+        self._under_way = 0
+        self._in_doubt = False
+        self._repeated = False
+
+    @property
+    def deadline(self) -> Instant | None:
+        return self._retry.due
+
+    @property
+    def is_done(self) -> bool:
+        return self._under_way == 0 and self._retry.due is None
+
+    def asked(self) -> list[Effect]:
+        """Note that the machine is asked to release the slot."""
+        self._under_way += 1
+        self._retry.stop()
+        return []
+
+    def on_answer(self, now: Instant, *, in_doubt: bool) -> list[Effect]:
+        """Take an answer; after the last one, wait for another try if any was in doubt."""
+        self._in_doubt |= in_doubt
+        self._under_way -= 1
+        if self._under_way == 0 and self._in_doubt:
+            self._in_doubt = False
+            if self._repeated:
+                self._retry.again(now)
+            else:
+                self._retry.begin(now)
+            self._repeated = True
+        return []
+
+    def on_timer(self, now: Instant) -> list[Effect]:
+        """Release the slot once more."""
+        return [*self.asked(), ReleaseSlot(self.key)]
+
+    def clock_set(self, by: Duration) -> None:
+        self._retry.clock_set(by)
+
+
+class Releases:
+    """All releases of one resource."""
+
+    def __init__(self, pace: Pace, registry: Registry) -> None:
+        self._pace = pace
+        self._open: Conversations[Release] = Conversations(registry, followed=self._followed)
+
+    def __bool__(self) -> bool:
+        return len(self._open) > 0
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._open
+
+    def asked(self, key: str, now: Instant) -> None:
+        """Note that the machine is asked to release a slot."""
+        release = self._open.get(key) or self._open.add(key, Release(key, self._pace))
+        self._open.act(key, release.asked, now)
+
+    def answered(self, key: str, now: Instant, *, in_doubt: bool) -> list[Effect]:
+        """Take an answer of the machine."""
+        return self._open.act(key, partial(self._open[key].on_answer, now, in_doubt=in_doubt), now)
+
+    def _followed(self, release: Release, effects: list[Effect], now: Instant) -> list[Effect]:
+        if release.is_done:
+            self._open.drop(release.key)
+        return effects
+
 
 RELEASED_MAX = 20_000
 """Maximum released offers kept to answer repeated messages, which come within minutes."""
@@ -31,44 +115,42 @@ FINAL = (S.SOLD, S.RELEASED)
 
 
 class KeptParticipants:
-    """The accepted offers of one resource, and the indexes that follow their states.
+    """The accepted offers of one resource, and what follows their states.
 
     Args:
-        registry: of the resource's conversations.
-        unpaid: unpaid slots of each buyer.
-        releases: releases that the machine has not confirmed.
-        over: ended offers, until they are archived.
-        jobs: jobs on sold slots.
-        sizes: resizes of sold slots.
-        tending: sold slots on a tended machine.
+        name: of the resource.
+        seller: the bidding side.
+        pace: of the resource.
+        registry: of its conversations.
+        quotas: limits of one buyer's unpaid slots.
+        launching: how it launches jobs; None if it does not.
 
     Attributes:
+        jobs: jobs on sold slots.
+        unpaid: unpaid slots of each buyer.
+        sizes: resizes of sold slots.
+        releases: releases that the machine has not confirmed.
+        over: ended offers, until they are archived.
+        tending: sold slots, which the machine may lose or move.
         participants: by the offer's id.
         by_agreement: the same by the agreement's id, once there is an agreement.
     """
 
     def __init__(
-        self,
-        registry: Registry,
-        *,
-        unpaid: Unpaid,
-        releases: Releases,
-        over: Retention,
-        jobs: JobDesk,
-        sizes: SizeDesk,
-        tending: Tending,
+        self, name: str, seller: Seller, pace: Pace, registry: Registry, quotas: Quotas, launching: LaunchTerms | None
     ) -> None:
+        self.jobs = JobDesk(name, launching, pace.timing, registry)
+        self.jobs.lose = self.lost
+        self.unpaid = Unpaid(quotas, seller.cores)
+        self.sizes = SizeDesk(pace, self.jobs.in_the_way, seller=seller, unpaid=self.unpaid, registry=registry)
+        self.sizes.lose = self.lost
+        self.releases = Releases(pace, registry)
+        self.over = Retention(pace.timing)
+        self.tending = Tending(name, launching, pace, registry)
         self.participants: Conversations[Participant] = Conversations(registry, followed=self._followed)
         self.by_agreement: dict[str, Participant] = {}
-        self._jobs = jobs
-        jobs.judge = self._judge_delivery
-        self._sizes = sizes
-        self._unpaid = unpaid
         self._open: dict[str, None] = {}
-        self._releases = releases
         self._released: OrderedDict[str, None] = OrderedDict()
-        self._over = over
-        self._tending = tending
 
     @property
     def has_open(self) -> bool:
@@ -82,11 +164,11 @@ class KeptParticipants:
             return False
         for index in (self._open, self._released):
             index.pop(reference, None)
-        self._over.drop(reference)
-        self._jobs.forget(reference)
-        self._sizes.forget(reference)
-        self._tending.forget(reference)
-        self._unpaid.remove(gone.user, reference)
+        self.over.drop(reference)
+        self.jobs.forget(reference)
+        self.sizes.forget(reference)
+        self.tending.forget(reference)
+        self.unpaid.remove(gone.user, reference)
         self._drop_agreement(gone)
         return True
 
@@ -102,24 +184,24 @@ class KeptParticipants:
     def _followed(self, participant: Participant, effects: list[Effect], now: Instant) -> list[Effect]:
         """Update the indexes after a participant's action."""
         offer_id = participant.offer.offer_id
-        self._tending.kept(participant)
-        self._sizes.kept(participant)
+        self.tending.kept(participant)
+        self.sizes.kept(participant)
         for effect in effects:
             if isinstance(effect, ReleaseSlot):
-                self._releases.asked(effect.key, now)
+                self.releases.asked(effect.key, now)
         if participant.agreement is not None:
             self.by_agreement[participant.agreed.agreement_id] = participant
         if participant.state in UNPAID:
-            self._unpaid.add(participant.user, offer_id, participant.offer.cores)
+            self.unpaid.add(participant.user, offer_id, participant.offer.cores)
         else:
-            self._unpaid.remove(participant.user, offer_id)
+            self.unpaid.remove(participant.user, offer_id)
         if participant.state in FINAL:
             self._open.pop(offer_id, None)
             ended = participant.released.at if participant.released is not None else participant.offer.end
-            self._over.keep(offer_id, ended)
+            self.over.keep(offer_id, ended)
         else:
             self._open[offer_id] = None
-            self._over.drop(offer_id)
+            self.over.drop(offer_id)
         if participant.state is ParticipantState.RELEASED:
             self._released[offer_id] = None
             if len(self._released) > RELEASED_MAX:
@@ -134,7 +216,7 @@ class KeptParticipants:
         participant = self.participants.get(offer_id)
         if participant is None or participant.state is not ParticipantState.SOLD:
             return []
-        lose = lambda: participant.on_lost(code, detail, now) + self._jobs.end(offer_id, now, lost=True)  # noqa: E731
+        lose = lambda: participant.on_lost(code, detail, now) + self.jobs.end(offer_id, now, lost=True)  # noqa: E731
         return self.act(participant, lose, now)
 
     def tended(self, told: SlotsTended, now: Instant) -> list[Effect]:
@@ -143,23 +225,10 @@ class KeptParticipants:
             if key in self.participants:
                 self.participants[key].reserved_as = move.reservation_id
         effects = [each for key, why in told.lost for each in self.lost(key, RefusalCode.PLUGIN_FAILED, why, now)]
-        jobs = [job for key in told.seen for job in self._jobs.jobs_of(key)]
+        jobs = [job for key in told.seen for job in self.jobs.jobs_of(key)]
         for job in jobs:
-            effects += self._jobs.act(job, partial(job.slot_seen, now), now)
+            effects += self.jobs.act(job, partial(job.slot_seen, now), now)
         return effects
-
-    def with_stranded(self, effects: list[Effect], now: Instant) -> list[Effect]:
-        """Precede effects by the failure of slots that have neither their new nor their old size.
-
-        After a crash between the two the resize is still open, and ends once more.
-        """
-        lost = (self.lost(key, RefusalCode.NOT_DELIVERED, why, now) for key, why in self._sizes.stranded())
-        return [*(effect for each in lost for effect in each), *effects]
-
-    def _judge_delivery(self, job_id: str, now: Instant) -> list[Effect]:
-        """Report the slot as failed if a job shows that it was not delivered."""
-        found = self._jobs.undelivered(job_id)
-        return [] if found is None else self.lost(found[0], RefusalCode.NOT_DELIVERED, found[1], now)
 
 
 def told_of_slot(

@@ -83,6 +83,7 @@ class SizeDesk:
     Attributes:
         booked: held and sold slots in their largest size.
         prices: of additions.
+        lose: reports a slot (an offer's id) as failed that has neither its new nor its old size.
     """
 
     def __init__(
@@ -103,7 +104,7 @@ class SizeDesk:
         self._in_the_way = in_the_way
         self._slots: dict[str, KeptSlot] = {}
         self._open: Conversations[SellerChange] = Conversations(registry, followed=self._followed)
-        self._stranded: list[tuple[str, str]] = []
+        self.lose: Callable[[str, RefusalCode, str, Instant], list[Effect]] = lambda *_: []
 
     @property
     def open(self) -> tuple[str, ...]:
@@ -162,11 +163,6 @@ class SizeDesk:
                 slot.change = None
                 self._close(participant.offer.offer_id)
 
-    def stranded(self) -> list[tuple[str, str]]:
-        """Return, once, the slots (offer ids) that did not regain their old size, and why."""
-        told, self._stranded = self._stranded, []
-        return told
-
     # -- messages and answers ------------------------------------------------------------------------------------
 
     def on_change(
@@ -186,11 +182,11 @@ class SizeDesk:
         body = signed.body
         assert isinstance(body, ContractChange)
         if participant is None or participant.agreement is None:
-            return [_refuse(message, body, "unknown_agreement", "no slot is sold for this offer")]
+            return [refused(message, body, "unknown_agreement", "no slot is sold for this offer")]
         if signed.signers != (participant.user,) or body.user != participant.user:
             raise RemoteProtocolError("the document must be signed by the buyer only")
         if body.agreement_id != participant.agreed.agreement_id:
-            return [_refuse(message, body, "unknown_agreement", "the slot is sold under another agreement")]
+            return [refused(message, body, "unknown_agreement", "the slot is sold under another agreement")]
         slot = self._slot(participant)
         if slot.change is not None and slot.change.body == body:
             return slot.change.on_proposed()
@@ -199,7 +195,7 @@ class SizeDesk:
             return [_say(message, said)]
         problem = self._problem(slot, body, now)
         if problem is not None:
-            return [_refuse(message, body, *problem)]
+            return [refused(message, body, *problem)]
         slot.change = self._change(signed, slot)
         return self._act(slot, partial(slot.change.start, now), now)
 
@@ -290,11 +286,11 @@ class SizeDesk:
             if body.effective_at > latest:
                 told = f"the amendment takes effect at {iso(body.effective_at)}"
                 return "long_notice", f"{told}, expected {iso(latest)} or earlier"
-            return (
-                self._selling_problem(slot, body.cores, body.until)
-                or self._booked_problem(body, now)
-                or self._price_problem(body, now)
-            )
+            if unsold := self._selling_problem(slot, body.cores, body.until):
+                return unsold
+            if full := self.booked.problem(now, body.until, body.cores, without=body.offer_id):
+                return RefusalCode.SLOT_TAKEN, full
+            return self._price_problem(body, now)
         if busy := self._in_the_way(body.offer_id, body.cores, body.until):
             return "job_in_the_way", busy
         return None
@@ -312,10 +308,6 @@ class SizeDesk:
         more = cores if until > slot.state.until else cores - slot.state.cores
         too_much = self._unpaid.problem(slot.participant.user, more)
         return ("quota", too_much) if too_much else None
-
-    def _booked_problem(self, body: ContractChange, now: Instant) -> tuple[str, str] | None:
-        full = self.booked.problem(now, body.until, body.cores, without=body.offer_id)
-        return (RefusalCode.SLOT_TAKEN, full) if full else None
 
     def _price_problem(self, body: ContractChange, now: Instant) -> tuple[str, str] | None:
         price = self.prices.price(body.previous, body.cores, body.until, now)
@@ -355,9 +347,9 @@ class SizeDesk:
             slot.said[change.body.number] = change.last_word
             if isinstance(change.last_word, c.ChangeDone):
                 slot.amended(change.body)
-            if change.stranded:
-                self._stranded.append((offer_id, change.stranded))
         self._show(slot)
+        if change.stranded:  # after a crash between the two the resize is still open, and ends once more
+            return [*self.lose(offer_id, RefusalCode.NOT_DELIVERED, change.stranded, now), *effects]
         return effects
 
     def _show(self, slot: KeptSlot) -> None:
@@ -379,10 +371,6 @@ class SizeDesk:
         if change is not None and change.body.grows:
             cores, until = max(cores, change.body.cores), max(until, change.body.until)
         self.booked.put(offer.offer_id, offer.start, until, cores)
-
-
-def _refuse(message: Message, body: ContractChange, code: str, detail: str) -> Send:
-    return _say(message, c.ChangeRefused(body.agreement_id, body.number, code, detail))
 
 
 def _say(message: Message, content: c.ChangeDone | c.ChangeRefused) -> Send:

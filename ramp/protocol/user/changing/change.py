@@ -112,10 +112,6 @@ class BuyerChange(StateMachine[BuyerChangeState]):
         return tuple(line.body for line in self._lines.values())
 
     @property
-    def lines(self) -> tuple[tuple[ContractChange, Agreement], ...]:
-        return tuple((line.body, line.agreement) for line in self._lines.values())
-
-    @property
     def doubt(self) -> str:
         """Say what is in doubt, and how it will be decided; empty after the end."""
         body = self._first

@@ -6,7 +6,7 @@ agreement are open at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeGuard
@@ -79,7 +79,9 @@ class Changes:
         self._agreements = agreements
         self._standing = standing
         self._pace = pace
-        self._open: Conversations[BuyerChange] = Conversations(registry, _reference, self._finished)
+        self._open: Conversations[BuyerChange] = Conversations(
+            registry, lambda change: change.changes[0].agreement_id, self._finished
+        )
         self._found_at: dict[str, str] = {}  # key of the conversation of each open change, by the change's key
         self._resizes = Resizes(
             agreements,
@@ -132,20 +134,20 @@ class Changes:
 
     def recover(self, records: Sequence[rc.Record], now: Instant) -> list[Effect]:
         """Resume open changes after a restart; the agreements must be known."""
+        return self._taken_up(self._replayed(records).values(), now)
+
+    def _taken_up(self, waiting: Iterable[_OnRecord], now: Instant) -> list[Effect]:
         effects: list[Effect] = []
         orders: dict[str, list[_OnRecord]] = {}
-        waiting = self._replayed(records)
-        for each in waiting.values():
+        for each in waiting:
             if each.body.grows:
                 orders.setdefault(each.body.order_id, []).append(each)
             else:
                 effects += self._resumed([each], now)
         for lines in orders.values():
             order_id, wanted = lines[0].body.order_id, lines[0].together
-            on_record = [
-                each for each in wanted if any(body.order_id == order_id for body in self.history.proposed(each))
-            ]
-            if len(on_record) < len(wanted):  # the agent failed before all was on record, so nothing was sent
+            on_record = ({body.order_id for body in self.history.proposed(each)} for each in wanted)
+            if not all(order_id in ids for ids in on_record):  # the agent failed before, so nothing was sent
                 effects += self._resizes.none_done(
                     [each.body.agreement_id for each in lines], AGENT_FAILED, FAILED_BEFORE
                 )
@@ -161,15 +163,15 @@ class Changes:
         waiting = self._replayed(records)
         effects = self._resizes.none_done(asked, AGENT_FAILED, FAILED_BEFORE)
         for change in lost:
-            if change.key in waiting:
-                effects += self._begin(change.lines, now, waiting[change.key].failure)
-            elif not change.outcomes:
+            if change.key not in waiting and not change.outcomes:
                 effects += self._not_begun(change)
-        begun = {body.key for change in lost for body in change.changes}
-        for key, each in waiting.items():
-            if each.body.agreement_id == agreement_id and key not in begun and not each.body.grows:
-                effects += self._resumed([each], now)
-        return effects
+        orders = {change.order_id for change in lost}
+        again = [
+            each
+            for each in waiting.values()
+            if (each.body.order_id in orders if each.body.grows else each.body.agreement_id == agreement_id)
+        ]
+        return effects + self._taken_up(again, now)
 
     def _not_begun(self, change: BuyerChange) -> list[Effect]:
         """Report a change that a bug ended before it was on record."""
@@ -383,7 +385,3 @@ class Changes:
         if isinstance(outcome, CancellationOutcome):
             return [Persist(rc.CancellationConcluded(outcome, seal, now)), Report(CancellationEnded(outcome))]
         return [Persist(rc.ChangeConcluded(outcome, seal, now)), Report(ChangeEnded(outcome))]
-
-
-def _reference(change: BuyerChange) -> str:
-    return change.changes[0].agreement_id

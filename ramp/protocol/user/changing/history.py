@@ -70,10 +70,6 @@ class History:
         """Return the posted changes of an agreement's size, in order."""
         return tuple(self._posted.get(agreement_id, ()))
 
-    def end(self, agreement_id: str) -> Instant:
-        """Return the present end of a slot."""
-        return self.state(agreement_id).until
-
     def new_end(self, agreement_id: str) -> Instant:
         """Return the end of a slot that changes have set, or 0 without changes."""
         posted = self._posted.get(agreement_id)
