@@ -23,7 +23,7 @@ from ramp.plugins.interface import PluginSettings
 INSPECTED: Final[Mapping[str, str]] = {
     "slurm": "ramp.batch.slurm.plugin",
     "gridengine": "ramp.batch.gridengine.plugin",
-    "queue-bound": "ramp.batch.waiting.inspection",
+    "queue-bound": "ramp.batch.waiting.plugin",
 }
 """Modules that inspect the systems of plug-ins."""
 

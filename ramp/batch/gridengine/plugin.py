@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final
 from ramp.batch.commands import CommandRunner, Runner, ask, check_installed, market_account, own_account
 from ramp.batch.for_sale import ForSale
 from ramp.batch.gridengine import questions
-from ramp.batch.gridengine.markup import limit_of
+from ramp.batch.gridengine.answers import limit_of
 from ramp.batch.gridengine.questions import ask_of_some
 from ramp.batch.gridengine.system import NAME, GridEngine
 from ramp.batch.inspecting import Comparing, Remark, reading

@@ -13,8 +13,8 @@ from ramp.batch.gridengine.system import GridEngine
 from ramp.batch.inspecting import Promise, inspection
 from ramp.batch.slurm.held_jobs import SlurmQueue
 from ramp.batch.slurm.system import SlurmSystem
-from ramp.batch.waiting.inspection import disagreements
 from ramp.batch.waiting.job_queue import ListedQueue, OwnJob, Standing, WantedJob
+from ramp.batch.waiting.plugin import disagreements
 from ramp.errors import BatchSystemError, CommandFailed, SystemRefused
 from ramp.model.instant import HOUR, MINUTE, from_iso
 from ramp.model.request import TotalCores

@@ -9,8 +9,7 @@ from ramp.batch.commands import Completed
 from ramp.batch.for_sale import ForSale
 from ramp.batch.inspecting import harms
 from ramp.batch.machine import BatchMachine
-from ramp.batch.slurm.nodes import Choice, parse_nodes
-from ramp.batch.slurm.partition import both, parse_partition, parse_qos
+from ramp.batch.slurm.partition import Choice, both, parse_nodes, parse_partition, parse_qos
 from ramp.batch.slurm.queue import parse_memories, parse_queue, running_jobs
 from ramp.batch.slurm.system import SlurmSystem
 from ramp.batch.system import Limits, Node, Parts, RunningJob, SystemReservation
