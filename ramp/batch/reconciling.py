@@ -171,7 +171,7 @@ class Reconciler:
         """Change a reservation in place, else make it anew; return it as read back."""
         failure: BatchSystemError | None = None
         try:
-            in_place = self._in_place(found, entry, now)
+            in_place = self._system.change(found, wanted_of(entry, now))
         except SystemRefused:
             raise
         except BatchSystemError as error:
@@ -188,11 +188,6 @@ class Reconciler:
             return after
         raise failure or BatchSystemError(f"{self._system.name} said that it changed {entry.name}, and has not")
 
-    def _in_place(self, found: SystemReservation, entry: Entry, now: Instant) -> bool:
-        """Order a change, if the system supports it; see `ramp.batch.system.ChangingSystem.change`."""
-        change: Callable[[SystemReservation, WantedReservation], bool] | None = getattr(self._system, "change", None)
-        return change is not None and change(found, wanted_of(entry, now))
-
     def _changed_to_fit(self, found: SystemReservation, entry: Entry, now: Instant) -> SystemReservation | None:
         """Change a reservation in place, because jobs may be in it; if impossible, remove it and return None.
 
@@ -200,7 +195,7 @@ class Reconciler:
         """
         after: SystemReservation | None = found
         with contextlib.suppress(SystemRefused):
-            if not self._is_exactly(found, entry, now) and self._in_place(found, entry, now):
+            if not self._is_exactly(found, entry, now) and self._system.change(found, wanted_of(entry, now)):
                 after = self.find(entry.name)
         if after is not None and not self.fits(after, entry, now):
             self._remove(after)

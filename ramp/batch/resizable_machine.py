@@ -17,7 +17,7 @@ from typing import Final
 from ramp.batch.book import Entry
 from ramp.batch.machine import BatchMachine, told
 from ramp.batch.node_lists import placement_of, token_of
-from ramp.batch.system import ChangingSystem, Limits, Parts, RunningJob, SystemSnapshot
+from ramp.batch.system import Limits, Parts, RunningJob, SystemSnapshot
 from ramp.errors import BatchSystemError, SystemRefused
 from ramp.model.instant import SECOND, Instant, iso
 from ramp.model.offer import Refusal, RefusalCode
@@ -114,8 +114,6 @@ _NAMED: Final = 5
 
 class ResizableBatchMachine(BatchMachine):
     """A batch machine over a system that can change existing reservations."""
-
-    system: ChangingSystem
 
     @told
     def resize(self, key: str, step: int, cores: int, until: Instant, now: Instant) -> Reservation | Refusal:

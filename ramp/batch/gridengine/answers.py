@@ -162,7 +162,6 @@ def _reservation(listed: Element) -> AdvanceReservation:
         end=end,
         slots_at=tuple(granted),
         users=tuple(each.get("user", "") for each in listed.iter("acl")),
-        messages=tuple((each.text or "").strip() for each in listed.iter("message")),
         submitted=moment_of(submitted, f"submission_time {what}") if submitted else None,
         group=text_of(listed, "group", ""),
         account=text_of(listed, "account", ""),

@@ -23,6 +23,7 @@ from ramp.batch.gridengine.answers import granted_number, verified_slots
 from ramp.batch.gridengine.records import AdvanceReservation, BatchJob, QueueInstance, QueueReport
 from ramp.batch.system import (
     NAME_PREFIX,
+    BatchSystem,
     Node,
     RunningJob,
     SystemReservation,
@@ -67,7 +68,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class GridEngine:
+class GridEngine(BatchSystem):
     """One live cell of Grid Engine.
 
     Attributes:

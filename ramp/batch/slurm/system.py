@@ -17,7 +17,16 @@ from typing import Final
 from ramp.batch.commands import Question, Runner, ask
 from ramp.batch.slurm import queue, reservations
 from ramp.batch.slurm.partition import ALL, Choice, NodeList, both, listed_nodes, partition_question, qos_question
-from ramp.batch.system import NO_LIMITS, Limits, Node, Parts, SystemReservation, SystemSnapshot, WantedReservation
+from ramp.batch.system import (
+    NO_LIMITS,
+    BatchSystem,
+    Limits,
+    Node,
+    Parts,
+    SystemReservation,
+    SystemSnapshot,
+    WantedReservation,
+)
 from ramp.errors import BatchSystemError, CommandFailed, SystemRefused, command_error
 from ramp.model.instant import Instant
 from ramp.text import one_line
@@ -47,7 +56,7 @@ _Guarded = tuple[Parts, Instant, Instant]
 _log: Final = logging.getLogger(__name__)
 
 
-class SlurmSystem:
+class SlurmSystem(BatchSystem):
     """One partition of one cluster.
 
     Args:
@@ -180,7 +189,7 @@ class SlurmSystem:
         return True
 
     def change(self, reservation: SystemReservation, wanted: WantedReservation) -> bool:
-        """Change nodes of reservations of whole nodes, the end of any; see `ramp.batch.system.ChangingSystem`."""
+        """Change nodes of reservations of whole nodes, the end of any; see `ramp.batch.system.BatchSystem`."""
         had = dict(reservation.parts)
         added = tuple(part for part in wanted.parts if part[0] not in had)
         kept = tuple(part for part in wanted.parts if part[0] in had)
@@ -206,11 +215,11 @@ class SlurmSystem:
         return True
 
     def launched_in(self, name: str) -> frozenset[str]:
-        """Recognise launched jobs by their names; see `ramp.batch.system.ChangingSystem`."""
+        """Recognise launched jobs by their names; see `ramp.batch.system.BatchSystem`."""
         return ask(reservations.launched_question(name), self.run)
 
     def narrow_job(self, job_id: str, nodes: int) -> None:
-        """See `ramp.batch.system.ChangingSystem.narrow_job`; Slurm does it only once per job."""
+        """See `ramp.batch.system.BatchSystem.narrow_job`; Slurm does it only once per job."""
         try:
             self._order(reservations.narrow_question(job_id, nodes))
         except CommandFailed as failed:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from ramp.batch.system import (
     NO_LIMITS,
+    BatchSystem,
     Limits,
     Node,
     RunningJob,
@@ -21,7 +22,7 @@ NOBODY_KNOWS = BatchSystemError("scontrol: it took more than 20 s")
 
 
 @dataclass
-class FakeSystem:
+class FakeSystem(BatchSystem):
     """Nodes, jobs and reservations in memory; `faults` are met one after another, by the name of the call."""
 
     nodes: list[Node] = field(default_factory=lambda: [Node(f"n{number}", 8) for number in range(1, 9)])
