@@ -30,6 +30,7 @@ _LONE_AMPERSAND: Final = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)")
 _NO_CHARACTER: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TASK: Final = re.compile(r"^(\s*</?JATASK):[^<>]*>\s*$")
 _HEADER: Final = re.compile(r"^\s*<\?xml[^>]*\?>")
+_NUMBER_MAX: Final = 10**9
 _GRANTED: Final = re.compile(r"^Your advance reservation (\d{1,9}) has been granted$", re.MULTILINE)
 _POSSIBLE: Final = re.compile(r"^verification: found possible assignment with (\d{1,9}) slots$", re.MULTILINE)
 _TASKS: Final = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}):([0-9]{1,9}))?")
@@ -267,10 +268,10 @@ def text_of(element: Element, name: str, default: str | None = None) -> str:
     return found.strip()
 
 
-def number_of(text: str, what: str, most: int = 10**9) -> int:
+def number_of(text: str, what: str) -> int:
     """Read a whole number from 0 on; `ValueError` if it is no whole number, or above the maximum."""
-    if not text.isascii() or not text.isdigit() or len(text) > 12 or int(text) > most:
-        raise ValueError(f"invalid {what}: got {text!r:.60}, expected a whole number up to {most}")
+    if not text.isascii() or not text.isdigit() or len(text) > 12 or int(text) > _NUMBER_MAX:
+        raise ValueError(f"invalid {what}: got {text!r:.60}, expected a whole number up to {_NUMBER_MAX}")
     return int(text)
 
 

@@ -47,7 +47,6 @@ class QueueBoundMachine(BookedMachine):
         script: of the agent's own jobs; `{seconds}` in it is replaced by the time bought.
         acting: starts commands as buyers' accounts; None if all jobs are the agent's own.
         snapshot_age_s: seconds for which one picture serves.
-        monotonic: a monotonic clock in seconds, for the picture's age.
 
     Raises:
         PluginError: the book cannot be read.
@@ -65,9 +64,8 @@ class QueueBoundMachine(BookedMachine):
         script: str = KEEPING,
         acting: Acting | None = None,
         snapshot_age_s: float = SNAPSHOT_AGE_S,
-        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__(queue.name, resource, cores, state_dir, snapshot_age_s, monotonic)
+        super().__init__(queue.name, resource, cores, state_dir, snapshot_age_s, time.monotonic)
         self.queue = queue
         self.source = queue.source
         self.learning = learning
