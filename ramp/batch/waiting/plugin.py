@@ -11,7 +11,7 @@ from ramp.batch.book import Entry
 from ramp.batch.inspecting import Comparing, Promise, Remark, of_book
 from ramp.batch.machine import SNAPSHOT_AGE_S
 from ramp.batch.reconciling import own_prefix
-from ramp.batch.waiting.job_queue import JobQueue, ListedQueue, OwnJob, Standing
+from ramp.batch.waiting.job_queue import JobQueue, OwnJob, Standing
 from ramp.batch.waiting.learning import QueueLearning
 from ramp.batch.waiting.machine import KEEPING, QueueBoundMachine
 from ramp.entry_points import entry_points_by_name
@@ -121,9 +121,9 @@ def _script(path: str, resource: str) -> str:
 def read(settings: PluginSettings) -> Comparing | None:
     """See `ramp.batch.inspecting.Inspection`; None for a queue within its agent, such as a simulated one."""
     queue = open_queue(settings, read_options(settings.options, QueueBoundOptions, within=settings.resource))
-    if not isinstance(queue, ListedQueue):
-        return None
     there, resource, name = queue.own(own_prefix(settings.resource)), settings.resource, queue.name
+    if there is None:
+        return None
     return lambda entries, promises, now: disagreements(resource, entries, promises, there, name, now)
 
 

@@ -10,7 +10,7 @@ from ramp.batch.commands import Completed
 from ramp.batch.slurm.held_jobs import SlurmQueue, parse_jobs
 from ramp.batch.slurm.system import SlurmSystem
 from ramp.batch.system import NO_LIMITS, Limits, Node, RunningJob, SystemSnapshot, WaitingJob
-from ramp.batch.waiting.job_queue import OwnJob, Standing, WantedJob
+from ramp.batch.waiting.job_queue import JobQueue, OwnJob, Standing, WantedJob
 from ramp.batch.waiting.learning import QueueLearning
 from ramp.batch.waiting.machine import QueueBoundMachine
 from ramp.batch.waiting.plugin import open_plugin
@@ -31,7 +31,7 @@ UNIT = RequestUnit(1, 70, NOW + 4 * HOUR, TotalCores(16), wall_time=HOUR, start_
 
 
 @dataclass
-class FakeQueue:
+class FakeQueue(JobQueue):
     """A queue of 64 cores that does what the test says; `faults` are met one after another, by the name of the call."""
 
     jobs: dict[str, OwnJob] = field(default_factory=dict)
