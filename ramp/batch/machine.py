@@ -419,8 +419,10 @@ class BatchMachine(BookedMachine):
         picture = self.picture(now)
         there = {each.name: each for each in self.system.reservations()}
         before = self._moves(owners)
-        sold = SoldSlots(self.book, self.reconciler, self.elsewhere, self._monotonic, self._wanting)
-        lost = sold.tend(owners, picture, there, now)
+        sold = SoldSlots(
+            self.book, self.reconciler, self.elsewhere, self._monotonic, self._wanting, picture, there, now
+        )
+        lost = sold.tend(owners)
         found = {**self._moves(owners), **lost}
         if found == before:  # report news first: a failure will be found again
             sold.check()
