@@ -23,7 +23,7 @@ from ramp.plugins.interface import PluginSettings
 INSPECTED: Final[Mapping[str, str]] = {
     "slurm": "ramp.batch.slurm.plugin",
     "gridengine": "ramp.batch.gridengine.plugin",
-    "queue-bound": "ramp.batch.waiting.inspection",
+    "queue-bound": "ramp.batch.waiting.plugin",
 }
 """Modules that inspect the systems of plug-ins."""
 
@@ -126,7 +126,7 @@ def disagreements(
     there: Sequence[SystemReservation],
     system: BatchSystem,
     now: Instant,
-    jobs_of: Callable[[SystemReservation], Sequence[str]] | None = None,
+    jobs_of: Callable[[SystemReservation], Sequence[str]],
 ) -> tuple[Remark, ...]:
     """Return a remark for each difference between journal, book and system.
 
@@ -149,7 +149,7 @@ def disagreements(
 
     for name, reservation in found.items():
         if name.startswith(own_prefix(resource)) and name not in live:
-            differs(*_orphan(reservation, known.get(name), system, () if jobs_of is None else jobs_of(reservation)))
+            differs(*_orphan(reservation, known.get(name), system, jobs_of(reservation)))
     for name, entry in live.items():
         kind = "sold" if entry.firm else "held"
         wrong = difference(found.get(name), entry, system, now) if entry.made else ""

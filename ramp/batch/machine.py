@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial, wraps
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from ramp.batch.availability import NEVER, Availability, Taking, takings_of
 from ramp.batch.book import Entry, HoldBook
@@ -32,7 +33,8 @@ from ramp.plugins.answers import iso_or_empty, request_refusal
 from ramp.plugins.interface import ResourcePlugin
 from ramp.plugins.snapshot import machine_shown
 
-Answer = TypeVar("Answer")
+_Given = ParamSpec("_Given")
+_Answer = TypeVar("_Answer")
 
 SNAPSHOT_AGE_S: Final = 3.0
 CONDITIONS_AGE_S: Final = 300.0
@@ -40,6 +42,26 @@ CONDITIONS_AGE_S: Final = 300.0
 
 _FOREVER: Final[Duration] = 365 * 24 * 3600 * SECOND
 """Assumed length of a job without a limit, in pictures; Slurm itself takes a year."""
+
+
+@contextmanager
+def failing_as(plugin: str) -> Iterator[None]:
+    """Turn failures of a batch system into those of a plug-in."""
+    try:
+        yield
+    except BatchSystemError as error:
+        raise PluginError(plugin, error.reason, transient=error.transient) from error
+
+
+def told(act: Callable[Concatenate[Any, _Given], _Answer]) -> Callable[Concatenate[Any, _Given], _Answer]:
+    """Let a method of a machine fail as a plug-in does."""
+
+    @wraps(act)
+    def acting(machine: Any, /, *given: _Given.args, **named: _Given.kwargs) -> _Answer:
+        with failing_as(machine.name):
+            return act(machine, *given, **named)
+
+    return acting
 
 
 class BookedMachine(ResourcePlugin):
@@ -63,7 +85,7 @@ class BookedMachine(ResourcePlugin):
         snapshot_age_s: float,
         monotonic: Callable[[], float],
     ) -> None:
-        self._name = name
+        self.name = name
         self.resource = resource
         self.capacity = cores
         self.book = HoldBook(state_dir, resource)
@@ -109,7 +131,7 @@ class BookedMachine(ResourcePlugin):
     def _sweep(self, now: Instant) -> None:
         """Remove what the system has for entries that are over."""
 
-    def _on_refused(self, refused: Refused, now: Instant) -> None:
+    def _on_refused(self, refused: SystemRefused, now: Instant) -> None:
         """Draw conclusions from the refusal of a hold."""
 
     def _on_firm(self, entry: Entry) -> None:
@@ -118,6 +140,7 @@ class BookedMachine(ResourcePlugin):
     def hold(self, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant) -> Reservation | Refusal:
         return self.hold_for("", key, unit, slot, until, now)
 
+    @told
     def hold_for(
         self, account: str, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant
     ) -> Reservation | Refusal:
@@ -126,51 +149,55 @@ class BookedMachine(ResourcePlugin):
             if until <= now:
                 detail = f"the hold would have ended at {iso(until)}"
                 return Refusal(unit.number, RefusalCode.HOLD_EXPIRED, detail=detail)
-            wanted = self._told(lambda: self._wanted(account, key, unit, slot, until, now))
+            wanted = self._wanted(account, key, unit, slot, until, now)
             if isinstance(wanted, str):
                 return Refusal(unit.number, RefusalCode.SLOT_TAKEN, detail=wanted)
             entry = wanted
             self.book.intend(entry)
         if entry.live(now) and not entry.made:
             try:
-                self._told(partial(self._make, entry, unit, now))
-            except Refused as refused:
+                self._make(entry, unit, now)
+            except SystemRefused as refused:
                 self.book.drop(key)
                 if refused.transient:
-                    raise PluginError(self._name, refused.reason, transient=True) from refused
+                    raise
                 self._on_refused(refused, now)
                 return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=refused.reason)
         return self.book.answer(key, now)
 
+    @told
     def confirm(self, key: str, now: Instant) -> Reservation | Refusal:
         """Make a hold firm once the system is seen to have it; see `ResourcePlugin.confirm`."""
         entry = self.book.entry(key)
         if entry is not None and entry.stands(now) and not entry.firm:
             try:
-                self._told(partial(self._check_held, entry, now))
-            except Refused as refused:
+                self._check_held(entry, now)
+            except SystemRefused as refused:
                 if refused.transient:
-                    raise PluginError(self._name, refused.reason, transient=True) from refused
+                    raise
                 self.book.release(key)
                 return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=refused.reason)
-            self._told(partial(self._on_firm, self.book.change(key, firm=True)))
+            self._on_firm(self.book.change(key, firm=True))
         return self.book.answer(key, now)
 
+    @told
     def release(self, key: str, now: Instant) -> None:
         entry = self.book.release(key)
         if entry is not None and entry.name and not entry.removed:
-            self._told(lambda: self._remove(entry))
+            self._remove(entry)
 
+    @told
     def forget(self, keys: Sequence[str], now: Instant) -> None:
-        self._told(lambda: self._sweep(now))
+        self._sweep(now)
         self.book.forget(keys, now)
 
     @abstractmethod
     def _projected_load(self, now: Instant) -> Callable[[Instant, Instant], float]:
         """Return the mean load from one instant to a later one."""
 
+    @told
     def snapshot(self, now: Instant, horizon: Duration) -> dict[str, Any]:
-        picture, load = self._told(lambda: (self.picture(now), self._projected_load(now)))
+        picture, load = self.picture(now), self._projected_load(now)
         waiting = []
         for job in picture.waiting:
             begin = max(job.planned_start or now, now)
@@ -192,20 +219,6 @@ class BookedMachine(ResourcePlugin):
             queued=waiting,
         )
         return {**shown, "picture_age_s": max(now - picture.taken_at, 0) / SECOND}
-
-    def _told(self, act: Callable[[], Answer]) -> Answer:
-        """Act on the system, turning its failures into those of plug-ins.
-
-        Raises:
-            Refused: a definite no.
-            PluginError: any other failure of the system.
-        """
-        try:
-            return act()
-        except SystemRefused as refused:
-            raise Refused(self._name, refused.reason, transient=refused.transient, busy=refused.busy) from refused
-        except BatchSystemError as error:
-            raise PluginError(self._name, error.reason, transient=error.transient) from error
 
 
 class BatchMachine(BookedMachine):
@@ -258,13 +271,14 @@ class BatchMachine(BookedMachine):
         """Since when sold slots are not as they should be, for their tending."""
         self._drawn: tuple[SystemSnapshot, object, Availability] | None = None
 
+    @told
     def begin(self, now: Instant) -> None:
         """Make the system agree with the book, as at every start: remove reservations without a holder.
 
         Raises:
             PluginError: the system cannot be asked now, or nothing is sold and a condition for sales is not met.
         """
-        self._told(lambda: self._sweep(now))
+        self._sweep(now)
         if not self.book.live(now):  # else the sold slots are looked after, and `tend` checks
             self._check_conditions(now)
 
@@ -278,7 +292,7 @@ class BatchMachine(BookedMachine):
         if self._checked_at is not None and 0 <= at - self._checked_at < CONDITIONS_AGE_S:
             return
         self._checked_at = None
-        findings = [f"{each.says}; {each.do}" for each in self._told(lambda: self._conditions(now)) if each.is_finding]
+        findings = [f"{each.says}; {each.do}" for each in self._conditions(now) if each.is_finding]
         self._not_selling = "".join(findings[:1])
         if findings:
             raise PluginError(self.system.name, self._not_selling, transient=True)
@@ -325,13 +339,14 @@ class BatchMachine(BookedMachine):
 
     # -- the interface of plug-ins -------------------------------------------------------------------------------
 
+    @told
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
         if refusal := request_refusal(unit, self.for_sale.cores(self.capacity), now):
             return refusal
         earliest, duration = unit.run_from(now)
         latest = unit.deadline - duration
         never = None if self._places is None or unit.torus is None else self._places.refused(unit)
-        return never or self._told(lambda: self._quoted(unit, duration, earliest, latest, now))
+        return never or self._quoted(unit, duration, earliest, latest, now)
 
     def _quoted(
         self, unit: RequestUnit, duration: Duration, earliest: Instant, latest: Instant, now: Instant
@@ -382,7 +397,7 @@ class BatchMachine(BookedMachine):
         del unit
         self.reconciler.make(entry, now)
 
-    def _on_refused(self, refused: Refused, now: Instant) -> None:
+    def _on_refused(self, refused: SystemRefused, now: Instant) -> None:
         self._picture = None  # it is out of date: others have taken the cores
         if not refused.busy:
             self._checked_at = None
@@ -397,17 +412,20 @@ class BatchMachine(BookedMachine):
     def _sweep(self, now: Instant) -> None:
         self.reconciler.sweep(now)
 
+    @told
     def tend(self, owners: Mapping[str, str], now: Instant) -> dict[str, str | SlotMove]:
         """Look after sold slots (`ramp.batch.tending`); while the system cannot be asked, nothing is lost."""
-        self._told(lambda: self._sweep(now))
-        picture = self._told(lambda: self.picture(now))
-        there = {each.name: each for each in self._told(self.system.reservations)}
+        self._sweep(now)
+        picture = self.picture(now)
+        there = {each.name: each for each in self.system.reservations()}
         before = self._moves(owners)
-        sold = SoldSlots(self.book, self.reconciler, self.elsewhere, self._monotonic, self._wanting)
-        lost = sold.tend(owners, picture, there, now)
+        sold = SoldSlots(
+            self.book, self.reconciler, self.elsewhere, self._monotonic, self._wanting, picture, there, now
+        )
+        lost = sold.tend(owners)
         found = {**self._moves(owners), **lost}
         if found == before:  # report news first: a failure will be found again
-            self._told(sold.check)
+            sold.check()
             self._check_conditions(now)
         return found
 
@@ -434,13 +452,14 @@ class BatchMachine(BookedMachine):
         found = free.like(entry.parts, start, end)
         return found if found or entry.shaped else free.more(entry.slot.cores, start, end)
 
+    @told
     def reservation(self, key: str, now: Instant) -> Reservation | None:
         """Return what both book and system have under a key; see `ResourcePlugin.reservation`."""
         entry = self.book.entry(key)
         if entry is None or not entry.stands(now):
             return None
         if entry.live(now):
-            found = self._told(partial(self.reconciler.find, entry.name))
+            found = self.reconciler.find(entry.name)
             if self.reconciler.fits(found, entry, now):
                 assert found is not None
                 entry = self.reconciler.note_made(entry, found, now)
@@ -448,8 +467,8 @@ class BatchMachine(BookedMachine):
                 return None
             else:
                 try:
-                    entry = self._told(partial(self.reconciler.make, entry, now))
-                except Refused:
+                    entry = self.reconciler.make(entry, now)
+                except SystemRefused:
                     return None
         return entry.reservation()
 
@@ -504,14 +523,6 @@ def beyond_limits(limits: Limits, unit: RequestUnit, duration: Duration) -> Refu
     if limits.nodes is not None and isinstance(unit.cores, Nodes) and unit.cores.count > limits.nodes:
         return refused(RefusalCode.MACHINE_TOO_SMALL, f"{limits.nodes} nodes", f"{unit.cores.count} nodes are")
     return None
-
-
-class Refused(PluginError):
-    """The system's definite no; `busy` if others have the cores."""
-
-    def __init__(self, name: str, reason: str, *, transient: bool, busy: bool = False) -> None:
-        self.busy = busy
-        super().__init__(name, reason, transient=transient)
 
 
 def job_shown(

@@ -12,7 +12,7 @@ import hashlib
 import logging
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -171,7 +171,7 @@ class Reconciler:
         """Change a reservation in place, else make it anew; return it as read back."""
         failure: BatchSystemError | None = None
         try:
-            in_place = self._in_place(found, entry, now)
+            in_place = self._system.change(found, wanted_of(entry, now))
         except SystemRefused:
             raise
         except BatchSystemError as error:
@@ -188,11 +188,6 @@ class Reconciler:
             return after
         raise failure or BatchSystemError(f"{self._system.name} said that it changed {entry.name}, and has not")
 
-    def _in_place(self, found: SystemReservation, entry: Entry, now: Instant) -> bool:
-        """Order a change, if the system supports it; see `ramp.batch.system.ChangingSystem.change`."""
-        change: Callable[[SystemReservation, WantedReservation], bool] | None = getattr(self._system, "change", None)
-        return change is not None and change(found, wanted_of(entry, now))
-
     def _changed_to_fit(self, found: SystemReservation, entry: Entry, now: Instant) -> SystemReservation | None:
         """Change a reservation in place, because jobs may be in it; if impossible, remove it and return None.
 
@@ -200,14 +195,14 @@ class Reconciler:
         """
         after: SystemReservation | None = found
         with contextlib.suppress(SystemRefused):
-            if not self._is_exactly(found, entry, now) and self._in_place(found, entry, now):
+            if not self._is_exactly(found, entry, now) and self._system.change(found, wanted_of(entry, now)):
                 after = self.find(entry.name)
         if after is not None and not self.fits(after, entry, now):
             self._remove(after)
             after = None
         return after
 
-    def make_anew(self, entry: Entry, now: Instant, patience_s: float = RESTART_S) -> Entry:
+    def make_anew(self, entry: Entry, now: Instant, patience_s: float) -> None:
         """Replace the system's reservation of an entry's name by a new one; see `make`.
 
         Raises:
@@ -217,7 +212,7 @@ class Reconciler:
         found = self.find(entry.name)
         if found is not None:
             self._remove(found)
-        return self.make(entry, now, patience_s)
+        self.make(entry, now, patience_s)
 
     def note_made(self, entry: Entry, found: SystemReservation, now: Instant) -> Entry:
         """Record that the system has an entry's reservation, and where.
@@ -252,7 +247,7 @@ class Reconciler:
             raise failure
         raise BatchSystemError(f"{self._system.name} said that it made {entry.name}, and does not have it")
 
-    def hand_over(self, entry: Entry, now: Instant) -> Entry:
+    def hand_over(self, entry: Entry, now: Instant) -> None:
         """Make an entry's account the only one that may run in its reservation.
 
         The caller repeats this call, so there is no wait for a busy system.
@@ -263,13 +258,12 @@ class Reconciler:
         """
         found = self.find(entry.name)
         if found is None or not _same_cores(found, entry, self._system):
-            return self.make(entry, now, 0.0)
-        if found.users != (entry.account,):
+            self.make(entry, now, 0.0)
+        elif found.users != (entry.account,):
             self._system.hand_over(found, entry.account)
             found = self.find(entry.name)
             if found is None or found.users != (entry.account,):
                 raise BatchSystemError(f"{self._system.name} has not handed {entry.name} over to {entry.account}")
-        return entry
 
     def remove(self, entry: Entry) -> None:
         """Remove the reservations of an entry's name from the system, and record that.
@@ -287,8 +281,8 @@ class Reconciler:
         if self.find(reservation.name) is not None:
             raise BatchSystemError(f"{self._system.name} still has {reservation.name} after it was removed")
 
-    def sweep(self, now: Instant, found: Sequence[SystemReservation] | None = None) -> tuple[str, ...]:
-        """Remove and name reservations without a holder, also those with our prefix that are not in the book.
+    def sweep(self, now: Instant) -> None:
+        """Remove reservations without a holder, also those with our prefix that are not in the book.
 
         Reservations that are missing in the book but used by jobs stay, because they were handed over. The next sweep
         retries failed removals; one failure does not stop the others.
@@ -297,9 +291,8 @@ class Reconciler:
             BatchSystemError: the system cannot be asked for its reservations.
         """
         over = {each.name: each for each in self._book.to_remove(now)}
-        there = {each.name: each for each in (self._system.reservations() if found is None else found)}
+        there = {each.name: each for each in self._system.reservations()}
         live = {each.name for each in self._book.live(now)}
-        swept: list[str] = []
         for name, reservation in there.items():
             if not name.startswith(self.prefix) or name in live:
                 continue
@@ -313,7 +306,5 @@ class Reconciler:
                 over.pop(name, None)
                 continue
             _log.info("%s was removed: it is not held at %s", name, iso(now))
-            swept.append(name)
         for entry in over.values():
             self._book.change(entry.key, removed=True)
-        return tuple(swept)

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ramp.batch.book import Entry
-from ramp.batch.machine import BatchMachine, Refused
+from ramp.batch.machine import BatchMachine, told
 from ramp.batch.node_lists import placement_of, token_of
-from ramp.batch.system import ChangingSystem, Limits, Parts, RunningJob, SystemSnapshot
-from ramp.errors import PluginError
+from ramp.batch.system import Limits, Parts, RunningJob, SystemSnapshot
+from ramp.errors import BatchSystemError, SystemRefused
 from ramp.model.instant import SECOND, Instant, iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.slot import Reservation, Slot
@@ -115,8 +115,7 @@ _NAMED: Final = 5
 class ResizableBatchMachine(BatchMachine):
     """A batch machine over a system that can change existing reservations."""
 
-    system: ChangingSystem
-
+    @told
     def resize(self, key: str, step: int, cores: int, until: Instant, now: Instant) -> Reservation | Refusal:
         entry = self.book.entry(key)
         if entry is None or entry.slot is None or not entry.firm or not entry.stands(now):
@@ -135,16 +134,16 @@ class ResizableBatchMachine(BatchMachine):
             entry = self.book.change(key, step=step)
         if entry.live(now):
             try:
-                self._told(lambda: self.reconciler.change(entry, now, anew=False))
-            except Refused as refused:
+                self.reconciler.change(entry, now, anew=False)
+            except SystemRefused as refused:
                 return _refused(entry, refused.reason)
         return self.book.answer(key, now)
 
     def _resized(self, entry: Entry, step: int, cores: int, until: Instant, now: Instant) -> Reservation | Refusal:
         assert entry.slot is not None
         self._picture = None
-        picture = self._told(lambda: self.picture(now))
-        planned = self._told(lambda: self._planned(entry, cores, until, picture, now))
+        picture = self.picture(now)
+        planned = self._planned(entry, cores, until, picture, now)
         if isinstance(planned, str):
             return _refused(entry, planned)
         slot = replace(
@@ -158,10 +157,10 @@ class ResizableBatchMachine(BatchMachine):
         after = self.book.change(entry.key, slot=slot, parts=planned.parts, step=step, moved_at=moved_at)
         try:
             self._changed(after, planned, anew=self._may_be_made_anew(entry, picture, now), now=now)
-        except Refused as refused:
+        except SystemRefused as refused:
             self._put_back(entry, now)
             if refused.transient:
-                raise PluginError(self.system.name, refused.reason, transient=True) from refused
+                raise
             return _refused(entry, refused.reason)
         finally:
             self._picture = None
@@ -171,20 +170,18 @@ class ResizableBatchMachine(BatchMachine):
         """Make the system agree with the book, and check that no job remains on released cores.
 
         Raises:
-            Refused: the system refuses.
-            PluginError: the result is unknown.
+            SystemRefused: the system refuses.
+            BatchSystemError: the result is unknown.
         """
         if not after.live(now):
-            self._told(lambda: self.reconciler.remove(after))
+            self.reconciler.remove(after)
             return
         for job, nodes in planned.jobs:
-            self._told(lambda job=job, nodes=nodes: self.system.narrow_job(job, nodes))  # type: ignore[misc]
-        self._told(lambda: self.reconciler.change(after, now, anew=anew))
-        left = _outside(after, self._told(lambda: self.system.snapshot(now)))
+            self.system.narrow_job(job, nodes)
+        self.reconciler.change(after, now, anew=anew)
+        left = _outside(after, self.system.snapshot(now))
         if left:
-            raise Refused(
-                self.system.name, f"{_jobs(left)} still runs on nodes that the change would release", transient=False
-            )
+            raise SystemRefused(f"{_jobs(left)} still runs on nodes that the change would release")
 
     def _put_back(self, entry: Entry, now: Instant) -> None:
         """Restore the slot's previous size in the book, and on the system if that has changed."""
@@ -193,8 +190,8 @@ class ResizableBatchMachine(BatchMachine):
         if not entry.live(now):
             return
         try:
-            self._told(lambda: self.reconciler.make(entry, now))
-        except PluginError as error:
+            self.reconciler.make(entry, now)
+        except BatchSystemError as error:
             _log.warning("%s cannot have its old size again now: %s", entry.name, error)
 
     def _planned(
@@ -208,7 +205,7 @@ class ResizableBatchMachine(BatchMachine):
         inside = [job for job in picture.running if job.reservation == entry.name]
         planned = SmallerSlot(entry.parts)
         if cores < slot.cores:
-            launched = self._told(lambda: self.system.launched_in(entry.name)) if inside else frozenset()
+            launched = self.system.launched_in(entry.name) if inside else frozenset()
             smaller = self._smaller(entry, cores, inside, picture, kept=launched)
             if smaller is None:
                 return f"{_jobs(inside)} has more than {cores} cores of it, and cannot be narrowed to them"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Protocol
 
+from ramp.errors import SystemRefused
 from ramp.model.instant import Duration, Instant
 from ramp.model.request import RequestUnit
 
@@ -284,10 +285,6 @@ class BatchSystem(Protocol):
         """Return the ids of the jobs that name the reservation, running or waiting."""
         ...
 
-
-class ChangingSystem(BatchSystem, Protocol):
-    """A system that can change existing reservations and take nodes from running jobs."""
-
     def change(self, reservation: SystemReservation, wanted: WantedReservation) -> bool:
         """Give a reservation other cores or another end in place, without disturbing its jobs.
 
@@ -299,21 +296,17 @@ class ChangingSystem(BatchSystem, Protocol):
             wanted: its name, and its new cores and end; its begin and its user stay as they are.
 
         Returns:
-            Whether it was ordered; false if the system does not support this change of this reservation.
+            Whether it was ordered; false, as by default, if the system does not support this change.
 
         Raises:
             SystemRefused: it was not changed; `busy` tells whether the cores were the reason.
         """
-        ...
+        return False
 
     def launched_in(self, name: str) -> frozenset[str]:
-        """Return the ids (see `RunningJob`) of jobs that a Resource Agent launched; their cores are promised.
-
-        Raises:
-            PluginError: the answer is unknown.
-        """
-        ...
+        """Return the ids (see `RunningJob`) of jobs that a Resource Agent launched; their cores are promised."""
+        return frozenset()
 
     def narrow_job(self, job_id: str, nodes: int) -> None:
-        """Reduce a running job to its first `nodes` nodes; `SystemRefused` if it keeps all."""
-        ...
+        """Reduce a running job to its first `nodes` nodes; `SystemRefused`, as by default, if it keeps all."""
+        raise SystemRefused(f"{self.name} cannot narrow job {job_id} to {nodes} nodes")

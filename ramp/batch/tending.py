@@ -16,7 +16,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
@@ -44,14 +44,17 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class SoldSlots:
-    """The sold slots of one resource.
+    """One look at the sold slots of a resource.
 
     Attributes:
         book: the record of sold slots.
         reconciler: makes the system agree with it.
         elsewhere: returns other cores for an entry, free for the whole of its slot, or none.
         monotonic: a monotonic clock in seconds.
-        wanting: start of each slot's trouble, by key; kept between calls.
+        wanting: start of each slot's trouble, by key; kept between looks.
+        picture: the system.
+        there: its reservations by name, read now.
+        now: the present.
         patience_s: remaining seconds of waiting.
         failure: the last failure at a slot.
     """
@@ -60,31 +63,25 @@ class SoldSlots:
     reconciler: Reconciler
     elsewhere: Callable[[Entry, Instant], Parts]
     monotonic: Callable[[], float]
-    wanting: dict[str, float] = field(default_factory=dict)
+    wanting: dict[str, float]
+    picture: SystemSnapshot
+    there: Mapping[str, SystemReservation]
+    now: Instant
     patience_s: float = MOVING_PATIENCE_S
     failure: BatchSystemError | None = None
 
-    def tend(
-        self,
-        owners: Mapping[str, str],
-        picture: SystemSnapshot,
-        there: Mapping[str, SystemReservation],
-        now: Instant,
-    ) -> dict[str, str]:
+    def tend(self, owners: Mapping[str, str]) -> dict[str, str]:
         """Look after every slot and return reasons for lost ones, by key.
 
         A failure at one slot does not stop the others; see `check`.
 
         Args:
             owners: the buyer's local account by the key of each sold slot; may be empty.
-            picture: the system.
-            there: its reservations by name, read now.
-            now: the present.
         """
         lost: dict[str, str] = {}
         for key, account in owners.items():
             try:
-                reason = self._seen_to(key, account, picture, there, now)
+                reason = self._seen_to(key, account)
             except BatchSystemError as error:
                 self.failure = error
                 _log.warning("%s cannot be seen to now: %s", key, error)
@@ -98,58 +95,44 @@ class SoldSlots:
         if self.failure is not None:
             raise self.failure
 
-    def _seen_to(
-        self,
-        key: str,
-        account: str,
-        picture: SystemSnapshot,
-        there: Mapping[str, SystemReservation],
-        now: Instant,
-    ) -> str:
+    def _seen_to(self, key: str, account: str) -> str:
         entry = self.book.entry(key)
-        if entry is not None and entry.stands(now) and not entry.live(now):
+        if entry is not None and entry.stands(self.now) and not entry.live(self.now):
             return ""  # it has ended
-        reason = self._trouble(entry, account, picture, there, now)
+        reason = self._trouble(entry, account)
         if not reason:
             self.wanting.pop(key, None)
             return ""
         slot = None if entry is None else entry.slot
         is_over = self.monotonic() - self.wanting.setdefault(key, self.monotonic()) >= LOST_AFTER_S
-        if is_over or (slot is not None and 0 < slot.start - now <= LAST_LOOK):
-            kept = self._move(key, reason, now)
+        if is_over or (slot is not None and 0 < slot.start - self.now <= LAST_LOOK):
+            kept = self._move(key, reason)
             if kept and is_over:
                 return reason if kept == reason else f"{reason}; {kept}"
             if not kept:
                 self.wanting.pop(key, None)
         return ""
 
-    def _trouble(
-        self,
-        entry: Entry | None,
-        account: str,
-        picture: SystemSnapshot,
-        there: Mapping[str, SystemReservation],
-        now: Instant,
-    ) -> str:
+    def _trouble(self, entry: Entry | None, account: str) -> str:
         """Hand over or make a slot again if necessary; return its trouble, empty without any."""
-        if entry is None or not entry.firm or not entry.live(now):
+        if entry is None or not entry.firm or not entry.live(self.now):
             return "the plug-in's book has no such slot any more"
         if account and entry.account != account:
             entry = self.book.change(entry.key, account=account)
-        reason = harm(entry, picture, self.reconciler.prefix, now)
+        reason = harm(entry, self.picture, self.reconciler.prefix, self.now)
         if reason:
             return reason
-        if self.reconciler.fits(there.get(entry.name), entry, now):
+        if self.reconciler.fits(self.there.get(entry.name), entry, self.now):
             return ""
         try:
-            self.reconciler.hand_over(entry, now)
+            self.reconciler.hand_over(entry, self.now)
         except SystemRefused as refused:
             return "" if refused.transient else refused.reason
         return ""
 
-    def _move(self, key: str, reason: str, now: Instant) -> str:
+    def _move(self, key: str, reason: str) -> str:
         """Give a slot that has not begun other cores; return why that is impossible, empty if it has moved."""
-        entry = self.book.entry(key)
+        entry, now = self.book.entry(key), self.now
         if entry is None or not entry.firm or not entry.live(now) or entry.slot is None:
             return reason
         if now >= entry.slot.start:

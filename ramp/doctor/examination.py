@@ -91,7 +91,6 @@ def examine(
     config_path: Path | None = None,
     *,
     clock: Callable[[], Instant] = lambda: time.time_ns() // 1000,
-    wait: Callable[[float], None] = time.sleep,
 ) -> Report:
     """Examine a running market, or one that is down by its configuration (default: the last one); change nothing."""
     remarks: list[Remark] = []
@@ -132,7 +131,7 @@ def examine(
         up = found
         looked("machines", lambda: _shown(state, up, config, clock), "machines")
     for resource in () if config is None else config.resources:
-        looked("reservations", lambda one=resource: _machine(one, state, found is not None, clock, wait), resource.name)  # type: ignore[misc]
+        looked("reservations", lambda one=resource: _machine(one, state, found is not None, clock), resource.name)  # type: ignore[misc]
     return Report(found is not None, tuple(remarks))
 
 
@@ -193,7 +192,6 @@ def _machine(
     state: StateFolder,
     is_up: bool,
     clock: Callable[[], Instant],
-    wait: Callable[[float], None],
 ) -> Iterable[Remark]:
     """Compare a resource's batch system with its book and its agreements; other machines are checked by `_shown`."""
     look = inspection(resource.plugin)
@@ -204,7 +202,7 @@ def _machine(
     if first is None:
         return
     if any(each.is_finding for each in first) and is_up:
-        wait(SETTLING_S)
+        time.sleep(SETTLING_S)
         again = _compared(resource, state, look, clock) or ()
         first = [each for each in again if each in first]
     yield from first

@@ -5,18 +5,17 @@ from __future__ import annotations
 import binascii
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
 from ramp.errors import wrong_version
 from ramp.launching import psij_jobs
 from ramp.launching.configuration import BATCH_SYSTEMS
+from ramp.launching.worker import VERSION
 from ramp.model.contents.jobs import OUTPUT_CHUNK_BYTES, JobState
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-
-VERSION: Final = 1
-"""Version of questions and answers, equal to the worker's constant."""
 
 ANSWER_BYTES_MAX: Final = 200_000
 """Maximum answer: a piece of output in base64."""
@@ -71,18 +70,9 @@ def question_text(
 
 def job_plain(job: fx.JobToRun, root: str) -> dict[str, Any]:
     """Return a job, and the folder of the job folders, for the worker."""
-    plain = {
-        "job_id": job.job_id,
-        "resource": job.resource,
-        "reservation_id": job.reservation_id,
-        "cores": job.cores,
-        "begin_at": job.begin_at,
-        "end_at": job.end_at,
-        "arguments": job.arguments,
-        "environment": job.environment,
-        "archive": job.archive,
-        "gres": job.gres,
-    }
+    plain = asdict(job)
+    for name in ("account", "queue_key", "start_by"):
+        del plain[name]
     return {"root": root, "job": plain}
 
 

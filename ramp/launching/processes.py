@@ -74,9 +74,9 @@ def kill(pids: Iterable[int], sign: int = signal.SIGKILL) -> list[int]:
     return refused
 
 
-def end_marked(mark: str, uid: int, limit_s: float = 2.0) -> None:
-    """Kill all processes of an account with `NAME=value` in their environment, wherever they are."""
-    until = time.monotonic() + limit_s
+def end_marked(mark: str, uid: int) -> None:
+    """Kill all processes of an account with `NAME=value` in their environment, wherever they are; try for 2 s."""
+    until = time.monotonic() + 2.0
     while found := carrying(mark, uid):
         kill(found)
         if time.monotonic() > until:

@@ -115,13 +115,12 @@ class QueuePlan:
         self._known_to = min(start, max(int(alone), now))
         return start
 
-    def started(self, key: Hashable, now: int, length: int | None = None) -> None:
-        """Start a waiting job at `now` that may run `length` microseconds; None for its requested time."""
+    def started(self, key: Hashable, now: int) -> None:
+        """Start a waiting job at `now`."""
         place = self._waiting.pop(key)
-        size, asked, planned = self._jobs[:, place].tolist()
-        may_run = asked if length is None else length
-        self._running.add(key, size, now, now + may_run)
-        if planned != now or may_run != asked:
+        size, length, planned = self._jobs[:, place].tolist()
+        self._running.add(key, size, now, now + length)
+        if planned != now:
             self._known_to = -1
         if self._known_to < 0:
             self._jobs[2, place] = _GONE

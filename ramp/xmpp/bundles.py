@@ -8,14 +8,13 @@ document, slots and seal.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
 from ramp.errors import SAME_VERSION, DocumentError, wrong_version
 from ramp.rfql.encoded_message import EncodedMessage
 from ramp.xmpp.address import sender_of
-from ramp.xmpp.wire import INFLATED_MAX_BYTES
+from ramp.xmpp.wire import FORBIDDEN, INFLATED_MAX_BYTES
 
 BUNDLE_KEY: Final = "bundle"
 """Metadata field that marks the body as a bundle; its value is the version of the format."""
@@ -28,7 +27,6 @@ PARTS_MAX: Final = 200
 UNPACKED_MAX: Final = INFLATED_MAX_BYTES
 """Maximum total length of the documents of a bundle in characters; a repeated document counts each time."""
 
-_FORBIDDEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _Value = TypeVar("_Value")
 
 
@@ -100,6 +98,6 @@ def _message(line: Any, bodies: list[Any], slots: list[Any]) -> EncodedMessage:
     if not isinstance(metadata, dict) or not all(isinstance(value, str) and value for value in metadata.values()):
         raise DocumentError("invalid slots in a bundle: expected texts by name, none of them empty")
     for text in (thread, body, *metadata, *metadata.values()):
-        if found := _FORBIDDEN.search(text):
+        if found := FORBIDDEN.search(text):
             raise DocumentError(f"character U+{ord(found.group()):04X} in a bundle is not allowed in XML 1.0")
     return EncodedMessage(machine, body, dict(metadata), thread)

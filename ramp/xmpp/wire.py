@@ -42,7 +42,7 @@ _DATA_FORM = "{jabber:x:data}"
 _STANZAS = "{urn:ietf:params:xml:ns:xmpp-stanzas}"
 
 # XML 1.0, production [2] Char: a server closes the stream of a client that sends any other character.
-_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _QUOTE = {'"': "&quot;"}
 
 
@@ -122,7 +122,7 @@ def _check_fields(message: EncodedMessage) -> None:
 
 
 def _refuse_forbidden(to: str, where: str, text: str, *, carriage_returns: bool = True) -> None:
-    found = _FORBIDDEN.search(text)
+    found = FORBIDDEN.search(text)
     if found is None and not carriage_returns and "\r" in text:
         raise DocumentError(
             f"{where}: a carriage return does not survive XML; use a line feed", source=f"message to {to}"

@@ -13,15 +13,15 @@ from typing import Annotated, Any, Final
 from ramp.batch.commands import CommandRunner, Runner, ask, check_installed, market_account, own_account
 from ramp.batch.for_sale import ForSale
 from ramp.batch.gridengine import questions
-from ramp.batch.gridengine.markup import limit_of
+from ramp.batch.gridengine.answers import limit_of
 from ramp.batch.gridengine.questions import ask_of_some
 from ramp.batch.gridengine.system import NAME, GridEngine
 from ramp.batch.inspecting import Comparing, Remark, reading
-from ramp.batch.machine import SNAPSHOT_AGE_S, BatchMachine
+from ramp.batch.machine import SNAPSHOT_AGE_S, BatchMachine, failing_as, told
 from ramp.batch.node_lists import parts_of
 from ramp.batch.reconciling import own_prefix
 from ramp.batch.system import WantedReservation
-from ramp.errors import BatchSystemError, ConfigurationError, PluginError
+from ramp.errors import ConfigurationError
 from ramp.model.instant import SECOND, Duration, Instant, iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
@@ -51,6 +51,7 @@ class GridEngineMachine(BatchMachine):
         super().__init__(system, *others, **named)
         self._answers: dict[tuple[object, ...], int] = {}
 
+    @told
     def begin(self, now: Instant) -> None:
         """Sweep reservations (see `BatchMachine.begin`), and usersets that a crash has left without a reservation.
 
@@ -59,11 +60,8 @@ class GridEngineMachine(BatchMachine):
         """
         super().begin(now)
         kept = {each.name for each in self.book.live(now)} | {each.name for each in self.book.to_remove(now)}
-        try:
-            there = {each.name for each in self.system.reservations()}
-            self.system.sweep_usersets(own_prefix(self.resource), kept | there)
-        except BatchSystemError as error:
-            raise PluginError(self.system.name, error.reason, transient=error.transient) from error
+        there = {each.name for each in self.system.reservations()}
+        self.system.sweep_usersets(own_prefix(self.resource), kept | there)
 
     def _quoted(
         self, unit: RequestUnit, duration: Duration, earliest: Instant, latest: Instant, now: Instant
@@ -165,6 +163,7 @@ def open_plugin(settings: PluginSettings) -> GridEngineMachine:
     return machine
 
 
+@failing_as(NAME)
 def open_system(settings: PluginSettings, options: GridEngineOptions) -> GridEngine:
     """Open the cell of the options and check its setup, without changing it.
 
@@ -175,17 +174,14 @@ def open_system(settings: PluginSettings, options: GridEngineOptions) -> GridEng
     variables = environment_of(options, settings.resource)
     check_installed(("qstat", "qrstat", "qrsub", "qconf"), variables, "Grid Engine", settings.resource)
     run = CommandRunner(variables, questions.ORDER_S)
-    try:
-        system = GridEngine(
-            run=run,
-            queue=options.queue,
-            environment=options.parallel_environment,
-            market_user=market_account(options.market_user, settings.resource),
-            default_duration=_checked(run, options, settings),
-        )
-        _check_cores(run, options.queue, settings)
-    except BatchSystemError as error:
-        raise PluginError(NAME, error.reason, transient=error.transient) from error
+    system = GridEngine(
+        run=run,
+        queue=options.queue,
+        environment=options.parallel_environment,
+        market_user=market_account(options.market_user, settings.resource),
+        default_duration=_checked(run, options, settings),
+    )
+    _check_cores(run, options.queue, settings)
     return system
 
 

@@ -106,7 +106,6 @@ class AdvanceReservation:
         end: its end.
         slots_at: slots granted on each queue instance.
         users: accounts that may use it, `@NAME` for a userset.
-        messages: problems that keep it from running.
         submitted: when it was made.
         group: its maker's.
         account: charged for its jobs.
@@ -121,7 +120,6 @@ class AdvanceReservation:
     end: Instant
     slots_at: tuple[tuple[str, int], ...] = ()
     users: tuple[str, ...] = ()
-    messages: tuple[str, ...] = ()
     submitted: Instant | None = None
     group: str = ""
     account: str = ""

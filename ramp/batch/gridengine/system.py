@@ -12,7 +12,7 @@ import logging
 import pwd
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -23,6 +23,7 @@ from ramp.batch.gridengine.answers import granted_number, verified_slots
 from ramp.batch.gridengine.records import AdvanceReservation, BatchJob, QueueInstance, QueueReport
 from ramp.batch.system import (
     NAME_PREFIX,
+    BatchSystem,
     Node,
     RunningJob,
     SystemReservation,
@@ -67,7 +68,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class GridEngine:
+class GridEngine(BatchSystem):
     """One live cell of Grid Engine.
 
     Attributes:
@@ -76,8 +77,6 @@ class GridEngine:
         environment: the parallel environment in which reservations are made.
         market_user: the local account as which the commands run.
         default_duration: assumed length of a job without `h_rt`; None for ever.
-        clock: the time now.
-        pause: waits the given seconds.
     """
 
     run: Runner
@@ -85,8 +84,6 @@ class GridEngine:
     environment: str
     market_user: str
     default_duration: Duration | None = None
-    clock: Callable[[], Instant] = lambda: time.time_ns() // 1000
-    pause: Callable[[float], None] = time.sleep
     name: str = NAME
     chooses_parts: bool = True
     begin_lag: Duration = BEGIN_LAG
@@ -155,11 +152,11 @@ class GridEngine:
             for each in listed:
                 if force or "d" not in each.state:
                     self._delete(each.number, force)
-            ends = self.clock() + int(GONE_S * SECOND)
-            while listed and self.clock() < ends:
+            ends = time.monotonic() + GONE_S
+            while listed and time.monotonic() < ends:
                 listed = [each for each in self._listed() if each.name == reservation.name]
                 if listed:
-                    self.pause(_PAUSE_S)
+                    time.sleep(_PAUSE_S)
             if not listed:
                 self._remove_userset(reservation.name)
                 return
@@ -175,7 +172,7 @@ class GridEngine:
     # -- common --------------------------------------------------------------------------------------------------
 
     def _reserving(self, wanted: WantedReservation) -> tuple[str, ...]:
-        start = wanted.start if wanted.start > self.clock() + START_NOW else None
+        start = wanted.start if wanted.start > time.time_ns() // 1000 + START_NOW else None
         instances = [name for name, _ in wanted.parts]
         slots = sum(count for _, count in wanted.parts)
         return questions.reserving(self.environment, slots, instances, start, wanted.end)
@@ -212,8 +209,8 @@ class GridEngine:
     def _configure(self, verb: str, argument: str) -> Completed:
         return self.run(("qconf", verb, argument), "", questions.ORDER_S)
 
-    def sweep_usersets(self, prefix: str, kept: Iterable[str]) -> tuple[str, ...]:
-        """Remove our usersets without a reservation, which a crash may leave; return their names.
+    def sweep_usersets(self, prefix: str, kept: Iterable[str]) -> None:
+        """Remove our usersets without a reservation, which a crash may leave.
 
         Args:
             prefix: of our names.
@@ -223,10 +220,8 @@ class GridEngine:
             BatchSystemError: the system does not answer.
         """
         names = [name for name in questions.ask_of_some(questions.USERSET_NAMES, self.run) if name.startswith(prefix)]
-        over = sorted(set(names) - set(kept))
-        for name in over:
+        for name in sorted(set(names) - set(kept)):
             self._remove_userset(name)
-        return tuple(over)
 
     def _listed(self) -> tuple[AdvanceReservation, ...]:
         return ask(questions.RESERVATIONS, self.run)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ramp.batch.commands import Question, Runner, ask
-from ramp.batch.slurm.nodes import ALL, Choice, NodeList, nodes_question
+from ramp.batch.slurm.partition import ALL, Choice, listed_nodes
 from ramp.errors import BatchSystemError, ConfigurationError
 
 CONF_VARIABLE: Final = "SLURM_CONF"
@@ -77,11 +77,7 @@ def static_terms(run: Runner, partition: str, choice: Choice = ALL) -> dict[str,
     Raises:
         BatchSystemError: the cluster cannot be asked, or the partition has no nodes for sale.
     """
-    listed: NodeList = ask(nodes_question(partition, choice), run)
-    nodes = listed.nodes
-    if not nodes:
-        why = "" if choice == ALL else " for sale; see the options nodes, features and gpus"
-        raise BatchSystemError(f"sinfo shows no nodes of partition {partition!r}{why}", transient=False)
+    nodes = listed_nodes(partition, choice, run).nodes
     found: dict[str, Any] = {
         "cores": sum(node.cores for node in nodes),
         "cores_per_node": max(node.cores for node in nodes),

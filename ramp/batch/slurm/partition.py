@@ -1,17 +1,20 @@
-"""What a Slurm partition allows a job: `scontrol show partition`, and the limits of its QOS.
+"""A Slurm partition: its nodes (`sinfo -N`), which of them are for sale, and what it allows a job.
 
-scontrol(1), slurm.conf(5) ("PARTITION CONFIGURATION"), sacctmgr(1). Who may submit (`AllowGroups`, `AllowAccounts`,
-`AllowQos`) and limits of users and accounts are not looked at: they depend on the buyer's account.
+sinfo(1) ("NODE STATE CODES"), scontrol(1), slurm.conf(5) ("PARTITION CONFIGURATION"), sacctmgr(1). Who may submit
+(`AllowGroups`, `AllowAccounts`, `AllowQos`) and limits of users and accounts are not looked at: they depend on the
+buyer's account.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Final
 
-from ramp.batch.commands import Question
+from ramp.batch.commands import Question, Runner, ask
 from ramp.batch.slurm.times import duration_of
-from ramp.batch.system import Limits
+from ramp.batch.system import Limits, Node
+from ramp.errors import BatchSystemError
 from ramp.model.instant import Duration
 
 _UP: Final = "UP"
@@ -19,6 +22,104 @@ _NO_LIMIT: Final = frozenset({"", "UNLIMITED", "INFINITE", "NONE", "N/A"})
 _FIELD: Final = re.compile(r"(\w+)=(\S*)")
 _KINDS: Final = ("cpu", "node")
 _TRES: Final = re.compile(r"\b(cpu|node)=(\d+)")
+_NODE_FIELDS: Final = "%N|%T|%X|%Y|%Z|%c|%m|%G|%f|%E"
+_STATE: Final = re.compile(r"([a-z_]+)([^a-z_]*)")
+_USABLE: Final = frozenset({"idle", "mixed", "allocated", "reserved", "planned", "completing"})
+_SILENT: Final = "*"
+"""Suffix of a node that does not answer. After `SlurmdTimeout` Slurm calls the node down; that, or its drain, is
+another state before the suffix.
+"""
+
+_AWAY: Final = frozenset(f"{_SILENT}@^")
+"""Suffixes of nodes that do not answer, or will restart soon."""
+
+_GPUS: Final = re.compile(r"(?:^|,)gpu(?::([^:,(]*[^:,(\d][^:,(]*))?(?::(\d+))?(?=[:,(]|$)")
+"""GPUs in `sinfo`'s words: `gpu:4`, `gpu:a100:4(S:0-1)`; `gpu` and `gpu:a100` are one."""
+
+_NOT_SEEN: Final = "unknown"
+"""State of a node that has not answered a controller since the controller's start."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeList:
+    """The nodes of a partition, and the hardware threads (Slurm's CPUs) of each core."""
+
+    nodes: tuple[Node, ...]
+    threads: int
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which nodes of a partition are for sale.
+
+    Attributes:
+        names: their names; empty for all.
+        features: features that each must have.
+        gpus: whether nodes with GPUs are among them.
+    """
+
+    names: frozenset[str] = frozenset()
+    features: frozenset[str] = frozenset()
+    gpus: bool = True
+
+    def takes(self, name: str, features: str, resources: str) -> bool:
+        """Whether a node is for sale, by its name, and its features and generic resources in `sinfo`'s words."""
+        named = not self.names or name in self.names
+        return named and self.features <= set(features.split(",")) and (self.gpus or not _GPUS.search(resources))
+
+
+ALL: Final = Choice()
+
+
+def nodes_question(partition: str, choice: Choice = ALL) -> Question[NodeList]:
+    """Ask for the nodes of a partition that are for sale, a line each."""
+    argv = ("sinfo", "-N", "-h", "-p", partition, "-o", _NODE_FIELDS)
+    return Question(argv, lambda text: parse_nodes(text, choice))
+
+
+def listed_nodes(partition: str, choice: Choice, run: Runner) -> NodeList:
+    """Return the nodes of a partition that are for sale.
+
+    Raises:
+        BatchSystemError: they cannot be read, or the list is empty, as it may be without the controller.
+    """
+    listed = ask(nodes_question(partition, choice), run)
+    if not listed.nodes:
+        chosen = "" if choice == ALL else " for sale; see the options nodes, features and gpus"
+        raise BatchSystemError(f"sinfo shows no nodes of partition {partition!r}{chosen}")
+    return listed
+
+
+def parse_nodes(text: str, choice: Choice = ALL) -> NodeList:
+    """Read the lines of `nodes_question`.
+
+    Raises:
+        ValueError: if a line is invalid, a node is repeated, or cores have different numbers of threads.
+    """
+    nodes: list[Node] = []
+    threads: set[int] = set()
+    for line in text.splitlines():
+        words = line.strip().split("|", 9)
+        if len(words) != 10:
+            raise ValueError(f"{line[:120]!r} has {len(words)} of 10 fields")
+        name, state, sockets, cores, per_core, cpus, memory, resources, features, reason = words
+        if not choice.takes(name, features, resources):
+            continue
+        match = _STATE.match(state)
+        if match is None:
+            raise ValueError(f"invalid node state: {state[:40]!r}")
+        threads.add(int(per_core))
+        usable = match[1] in _USABLE and not _AWAY & set(match[2])
+        waited_for = match[1] == _NOT_SEEN or (match[1] in _USABLE and _SILENT in match[2])
+        count = min(int(sockets) * int(cores), int(cpus) // int(per_core))
+        why = "" if reason == "none" else reason
+        gpus = tuple((model, int(n or 1)) for model, n in _GPUS.findall(resources))
+        nodes.append(Node(name, count, usable, state, why, int(memory), waited_for, gpus))
+    if len({node.name for node in nodes}) < len(nodes):
+        raise ValueError("a node is listed twice")
+    if len(threads) > 1:
+        raise ValueError(f"cores have different numbers of threads: {sorted(threads)}")
+    return NodeList(tuple(nodes), threads.pop() if threads else 1)
 
 
 def partition_question(name: str, threads: int) -> Question[tuple[Limits, str]]:

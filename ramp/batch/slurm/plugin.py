@@ -12,16 +12,16 @@ from typing import Annotated, Any, Final
 from ramp.batch.commands import CommandRunner, check_installed, market_account
 from ramp.batch.for_sale import ForSale
 from ramp.batch.inspecting import Comparing, Remark, reading
-from ramp.batch.machine import SNAPSHOT_AGE_S
+from ramp.batch.machine import SNAPSHOT_AGE_S, failing_as
 from ramp.batch.node_lists import expand
 from ramp.batch.places import open_torus
 from ramp.batch.resizable_machine import ResizableBatchMachine
 from ramp.batch.slurm.conditions import conditions
 from ramp.batch.slurm.finding import CONF_VARIABLE, default_partition, found_conf, static_terms
-from ramp.batch.slurm.nodes import ALL, Choice
+from ramp.batch.slurm.partition import ALL, Choice
 from ramp.batch.slurm.system import NAME, SlurmSystem, check_cluster, node_shortage
 from ramp.batch.slurm.topology import placed_options
-from ramp.errors import BatchSystemError, ConfigurationError, PluginError
+from ramp.errors import BatchSystemError, ConfigurationError
 from ramp.model.instant import Instant
 from ramp.options import Bounds, Wanted, read_options, takes
 from ramp.plugins.interface import PluginSettings
@@ -102,6 +102,7 @@ class SlurmOptions(ClusterOptions):
 
 
 @takes(SlurmOptions)
+@failing_as(NAME)
 def open_plugin(settings: PluginSettings) -> ResizableBatchMachine:
     """Open the partition of the options (entry point `slurm` of the group `ramp.resource_plugins`).
 
@@ -111,12 +112,9 @@ def open_plugin(settings: PluginSettings) -> ResizableBatchMachine:
     """
     options = read_options(settings.options, SlurmOptions, within=settings.resource)
     system = open_system(settings, options)
-    try:
-        nodes = system.nodes().nodes if options.torus else ()
-        torus = placed_options(options.torus, nodes, system.run, f"{settings.resource}.torus")
-        places = open_torus(torus, nodes, settings.resource)
-    except BatchSystemError as error:
-        raise PluginError(NAME, error.reason, transient=error.transient) from error
+    nodes = system.nodes().nodes if options.torus else ()
+    torus = placed_options(options.torus, nodes, system.run, f"{settings.resource}.torus")
+    places = open_torus(torus, nodes, settings.resource)
     machine = ResizableBatchMachine(
         system,
         settings.resource,
@@ -132,6 +130,7 @@ def open_plugin(settings: PluginSettings) -> ResizableBatchMachine:
     return machine
 
 
+@failing_as(NAME)
 def open_system(settings: PluginSettings, options: SlurmOptions) -> SlurmSystem:
     """Open the cluster of the options and check it against the static terms, without changing it.
 
@@ -140,12 +139,8 @@ def open_system(settings: PluginSettings, options: SlurmOptions) -> SlurmSystem:
         PluginError: the cluster cannot be asked now.
     """
     user = market_account(options.market_user, settings.resource)
-    try:
-        system = open_partition(settings, options, user, options.wrapper, options.choice)
-        wrong = check_cluster(system.run)
-    except BatchSystemError as error:
-        raise PluginError(NAME, error.reason, transient=error.transient) from error
-    if wrong:
+    system = open_partition(settings, options, user, options.wrapper, options.choice)
+    if wrong := check_cluster(system.run):
         raise ConfigurationError(wrong, key=settings.resource)
     return system
 

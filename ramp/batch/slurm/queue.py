@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from math import ceil
 from typing import Any, Final
@@ -22,6 +22,7 @@ from ramp.batch.commands import Question
 from ramp.batch.node_lists import expand
 from ramp.batch.slurm.times import duration_of, instant_of
 from ramp.batch.system import Node, Parts, RunningJob, WaitingJob
+from ramp.model.instant import Duration, Instant
 
 _FIELDS: Final = "%i|%T|%u|%P|%l|%S|%e|%V|%C|%D|%N|%v|%Q|%Y|%r"
 _HAVING: Final = "R,S,CG,CF,SO,RS"
@@ -48,20 +49,28 @@ class QueuedJob:
         state: Slurm's word.
         user: its owner.
         partitions: where it may run or runs.
+        start: its start, or the planned one.
         cpus: CPUs in all.
         nodes: how many nodes.
         node_names: where it runs.
-        fields: its times, limit, reservation, priority, planned nodes and reason, as in `WaitingJob`.
+        held: see `WaitingJob`, as of the other fields.
     """
 
     job_id: str
     state: str
     user: str
     partitions: tuple[str, ...]
+    time_limit: Duration | None
+    start: Instant | None
+    end: Instant | None
+    submitted: Instant | None
     cpus: int
     nodes: int
     node_names: tuple[str, ...]
-    fields: Mapping[str, Any]
+    reservation: str
+    priority: int
+    planned_nodes: tuple[str, ...]
+    held: bool
 
 
 def queue_question() -> Question[tuple[QueuedJob, ...]]:
@@ -78,35 +87,25 @@ def _queued(line: str) -> QueuedJob:
     words = line.split("|", 14)
     if len(words) != 15:
         raise ValueError(f"{line[:120]!r} has {len(words)} of 15 fields")
-    (
+    job_id, state, user, partitions, limit, *times, cpus, nodes, names, reservation, priority, plan, why = words
+    start, end, submitted = map(instant_of, times)
+    return QueuedJob(
         job_id,
         state,
         user,
-        partition,
-        limit,
+        tuple(partitions.split(",")),
+        duration_of(limit),
         start,
         end,
         submitted,
-        cpus,
-        nodes,
-        names,
-        reservation,
-        priority,
-        plan,
-        why,
-    ) = words
-    fields = {
-        "time_limit": duration_of(limit),
-        "start": instant_of(start),
-        "end": instant_of(end),
-        "submitted": instant_of(submitted),
-        "reservation": "" if reservation in _ABSENT else reservation,
-        "priority": int(priority),
-        "planned_nodes": expand(plan) if plan not in _ABSENT else (),
-        "held": _NOT_FOR_CORES.match(why) is not None,
-    }
-    node_names = () if state == _WAITING else expand(names)
-    return QueuedJob(job_id, state, user, tuple(partition.split(",")), _count(cpus), _count(nodes), node_names, fields)
+        _count(cpus),
+        _count(nodes),
+        () if state == _WAITING else expand(names),
+        "" if reservation in _ABSENT else reservation,
+        int(priority),
+        () if plan in _ABSENT else expand(plan),
+        int(priority) == 0 or _NOT_FOR_CORES.match(why) is not None,
+    )
 
 
 def _count(text: str) -> int:
@@ -233,16 +232,17 @@ def running_jobs(
             most = -(-job.cpus // threads) - (len(job.node_names) - 1)
             parts = tuple((name, min(most, cores.get(name, 0))) for name in job.node_names)
         ours = tuple((name, min(count, cores[name])) for name, count in parts if name in cores)
-        start, fields = job.fields["start"], job.fields
-        if start is None:
+        if job.start is None:
             raise ValueError(f"job {job.job_id} runs and has no start")
         memory = memories.get(job.job_id, 0)
         takes = tuple(
             (name, max(count, min(_cores_with(_memory_on(memory, name, parts), cores[name], sizes[name]), cores[name])))
             for name, count in ours
         )
-        running = RunningJob(job.job_id, job.user, start, fields["end"], ours, fields["reservation"])
-        found.append(replace(running, submitted=fields["submitted"], takes=takes if takes != ours else ()))
+        more = takes if takes != ours else ()
+        found.append(
+            RunningJob(job.job_id, job.user, job.start, job.end, ours, job.reservation, job.submitted, takes=more)
+        )
     return tuple(found)
 
 
@@ -259,22 +259,20 @@ def _cores_with(memory: int, cores: int, size: int | None) -> int:
 
 def waiting_jobs(jobs: Sequence[QueuedJob], partition: str, threads: int) -> tuple[WaitingJob, ...]:
     """Return the jobs that wait for a partition, in Slurm's order."""
-    found = []
-    for job in jobs:
-        if job.state != _WAITING or partition not in job.partitions:
-            continue
-        fields = job.fields
-        waiting = WaitingJob(
+    return tuple(
+        WaitingJob(
             job.job_id,
             job.user,
-            fields["submitted"],
+            job.submitted,
             -(-job.cpus // threads),
             job.nodes,
-            fields["time_limit"],
-            planned_start=fields["start"],
-            planned_nodes=fields["planned_nodes"],
-            priority=fields["priority"],
-            reservation=fields["reservation"],
+            job.time_limit,
+            planned_start=job.start,
+            planned_nodes=job.planned_nodes,
+            held=job.held,
+            priority=job.priority,
+            reservation=job.reservation,
         )
-        found.append(replace(waiting, held=fields["held"] or waiting.priority == 0))
-    return tuple(found)
+        for job in jobs
+        if job.state == _WAITING and partition in job.partitions
+    )

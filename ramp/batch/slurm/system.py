@@ -15,8 +15,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from ramp.batch.commands import Question, Runner, ask
-from ramp.batch.slurm import nodes, partition, queue, reservations
-from ramp.batch.system import NO_LIMITS, Limits, Node, Parts, SystemReservation, SystemSnapshot, WantedReservation
+from ramp.batch.slurm import queue, reservations
+from ramp.batch.slurm.partition import ALL, Choice, NodeList, both, listed_nodes, partition_question, qos_question
+from ramp.batch.system import (
+    NO_LIMITS,
+    BatchSystem,
+    Limits,
+    Node,
+    Parts,
+    SystemReservation,
+    SystemSnapshot,
+    WantedReservation,
+)
 from ramp.errors import BatchSystemError, CommandFailed, SystemRefused, command_error
 from ramp.model.instant import Instant
 from ramp.text import one_line
@@ -46,7 +56,7 @@ _Guarded = tuple[Parts, Instant, Instant]
 _log: Final = logging.getLogger(__name__)
 
 
-class SlurmSystem:
+class SlurmSystem(BatchSystem):
     """One partition of one cluster.
 
     Args:
@@ -69,7 +79,7 @@ class SlurmSystem:
         partition: str,
         market_user: str,
         wrapper: tuple[str, ...] = (),
-        choice: nodes.Choice = nodes.ALL,
+        choice: Choice = ALL,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
         self.market_user = market_user
@@ -101,14 +111,14 @@ class SlurmSystem:
         return SystemSnapshot(now, listed.nodes, running, waiting, found, limits)
 
     def _limits(self, threads: int) -> Limits:
-        limits, qos = ask(partition.partition_question(self.partition, threads), self.run)
+        limits, qos = ask(partition_question(self.partition, threads), self.run)
         if qos != self._of_qos[0]:
             try:
-                self._of_qos = qos, ask(partition.qos_question(qos, threads), self.run) if qos else NO_LIMITS
+                self._of_qos = qos, ask(qos_question(qos, threads), self.run) if qos else NO_LIMITS
             except BatchSystemError as error:
                 _log.warning("limits of QOS %s are not known: %s", qos, error)
                 self._of_qos = qos, NO_LIMITS
-        return partition.both(limits, self._of_qos[1])
+        return both(limits, self._of_qos[1])
 
     def _memory_counts(self) -> bool:
         if self._allots_memory is None:
@@ -116,16 +126,13 @@ class SlurmSystem:
             self._allots_memory = "MEMORY" in parameters.upper()
         return self._allots_memory
 
-    def nodes(self) -> nodes.NodeList:
+    def nodes(self) -> NodeList:
         """Read the nodes of the partition.
 
         Raises:
             BatchSystemError: they cannot be read, or the list is empty, as it may be without the controller.
         """
-        listed = ask(nodes.nodes_question(self.partition, self._choice), self.run)
-        if not listed.nodes:
-            chosen = "" if self._choice == nodes.ALL else " for sale; see the options nodes, features and gpus"
-            raise BatchSystemError(f"sinfo shows no nodes of partition {self.partition!r}{chosen}")
+        listed = listed_nodes(self.partition, self._choice, self.run)
         self._cores = {node.name: node.cores for node in listed.nodes}
         return listed
 
@@ -182,7 +189,7 @@ class SlurmSystem:
         return True
 
     def change(self, reservation: SystemReservation, wanted: WantedReservation) -> bool:
-        """Change nodes of reservations of whole nodes, the end of any; see `ramp.batch.system.ChangingSystem`."""
+        """Change nodes of reservations of whole nodes, the end of any; see `ramp.batch.system.BatchSystem`."""
         had = dict(reservation.parts)
         added = tuple(part for part in wanted.parts if part[0] not in had)
         kept = tuple(part for part in wanted.parts if part[0] in had)
@@ -208,11 +215,11 @@ class SlurmSystem:
         return True
 
     def launched_in(self, name: str) -> frozenset[str]:
-        """Recognise launched jobs by their names; see `ramp.batch.system.ChangingSystem`."""
+        """Recognise launched jobs by their names; see `ramp.batch.system.BatchSystem`."""
         return ask(reservations.launched_question(name), self.run)
 
     def narrow_job(self, job_id: str, nodes: int) -> None:
-        """See `ramp.batch.system.ChangingSystem.narrow_job`; Slurm does it only once per job."""
+        """See `ramp.batch.system.BatchSystem.narrow_job`; Slurm does it only once per job."""
         try:
             self._order(reservations.narrow_question(job_id, nodes))
         except CommandFailed as failed:
@@ -351,7 +358,7 @@ def _settings(text: str) -> dict[str, str]:
     return found
 
 
-def node_shortage(listed: nodes.NodeList, cores: int, cores_per_node: int, partition: str) -> str:
+def node_shortage(listed: NodeList, cores: int, cores_per_node: int, partition: str) -> str:
     """Say how nodes differ from the configuration's static terms; empty if they do not.
 
     Args:

@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 
 from ramp.batch.commands import TIME_LIMIT_S, CommandRunner, Completed, Question, Runner, ask
 from ramp.batch.system import BatchSystem, SystemSnapshot
-from ramp.batch.waiting.job_queue import WantedJob
+from ramp.batch.waiting.job_queue import JobQueue, WantedJob
 from ramp.errors import CommandFailed, ConfigurationError, SystemRefused, command_error
 from ramp.launching.acting import Acting
 from ramp.launching.worker import VERSION
@@ -85,7 +85,7 @@ def runner_of(own: Runner, acting: Mapping[str, str], variables: Mapping[str, st
     return runner
 
 
-class CommandQueue(ABC):
+class CommandQueue(JobQueue, ABC):
     """A queue whose jobs are submitted, released and deleted by commands, as the accounts that own them.
 
     Args:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from ramp.batch.system import SystemSnapshot
 from ramp.model.instant import Duration, Instant
@@ -106,15 +106,12 @@ class JobQueue(Protocol):
         """Cancel a job, waiting or running; one that is gone is no error."""
         ...
 
-
-@runtime_checkable
-class ListedQueue(Protocol):
-    """A queue outside the agent that can list all of the market's jobs, for inspections."""
-
-    def own(self, prefix: str) -> tuple[tuple[str, OwnJob], ...]:
+    def own(self, prefix: str) -> tuple[tuple[str, OwnJob], ...] | None:
         """Return all jobs whose names begin with a prefix, with their names; those that ended long ago may be missing.
+
+        None, as by default, for a queue within its agent, which nobody inspects.
 
         Args:
             prefix: of a resource's names (`ramp.batch.reconciling.own_prefix`).
         """
-        ...
+        return None

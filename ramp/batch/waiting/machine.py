@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from ramp.batch.book import Entry
-from ramp.batch.machine import SNAPSHOT_AGE_S, BookedMachine, beyond_limits, gpu_refusal
+from ramp.batch.machine import SNAPSHOT_AGE_S, BookedMachine, beyond_limits, gpu_refusal, told
 from ramp.batch.reconciling import reservation_name
 from ramp.batch.system import SystemSnapshot
 from ramp.batch.waiting.job_queue import JobQueue, OwnJob, Standing, WantedJob
 from ramp.batch.waiting.learning import QueueLearning
-from ramp.errors import BatchSystemError, PluginError, SystemRefused
+from ramp.errors import BatchSystemError, SystemRefused
 from ramp.launching.acting import Acting
 from ramp.launching.queue_script import queue_script
 from ramp.model.instant import SECOND, Duration, Instant, seconds
@@ -47,7 +47,6 @@ class QueueBoundMachine(BookedMachine):
         script: of the agent's own jobs; `{seconds}` in it is replaced by the time bought.
         acting: starts commands as buyers' accounts; None if all jobs are the agent's own.
         snapshot_age_s: seconds for which one picture serves.
-        monotonic: a monotonic clock in seconds, for the picture's age.
 
     Raises:
         PluginError: the book cannot be read.
@@ -65,9 +64,8 @@ class QueueBoundMachine(BookedMachine):
         script: str = KEEPING,
         acting: Acting | None = None,
         snapshot_age_s: float = SNAPSHOT_AGE_S,
-        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__(queue.name, resource, cores, state_dir, snapshot_age_s, monotonic)
+        super().__init__(queue.name, resource, cores, state_dir, snapshot_age_s, time.monotonic)
         self.queue = queue
         self.source = queue.source
         self.learning = learning
@@ -82,6 +80,7 @@ class QueueBoundMachine(BookedMachine):
 
     # -- the interface of plug-ins -------------------------------------------------------------------------------
 
+    @told
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
         """Return the latest start of the window, and the probability that a job starts by then."""
         if refusal := request_refusal(unit, self._sellable, now):
@@ -90,9 +89,9 @@ class QueueBoundMachine(BookedMachine):
         latest = min(unit.deadline - duration, max(begin, now + QUEUE_WAIT_MAX))
         if taken := self._taken(unit.cores.total, now):
             return Refusal(unit.number, RefusalCode.CORES_TAKEN, detail=taken)
-        picture = self._told(lambda: self.picture(now))
+        picture = self.picture(now)
         if picture.limits.closed:
-            raise PluginError(self.queue.name, picture.limits.closed, transient=True)
+            raise BatchSystemError(picture.limits.closed)
         if beyond := beyond_limits(picture.limits, unit, duration) or gpu_refusal(unit, picture.nodes):
             return beyond
         chance = self.learning.chance(unit.cores.total, duration, begin, latest, now)
@@ -173,18 +172,19 @@ class QueueBoundMachine(BookedMachine):
         for entry in self.book.to_remove(now):
             self._remove(entry)
 
+    @told
     def reservation(self, key: str, now: Instant) -> Reservation | None:
         """Return what both book and queue have under a key, and record its job's start."""
         entry = self.book.entry(key)
         if entry is None or not entry.stands(now):
             return None
         if entry.live(now) and entry.started is None:
-            self._told(lambda: self.picture(now))  # a job is followed for hours, in which its queue teaches
-            job = self._told(lambda: self._one(entry))
+            self.picture(now)  # a job is followed for hours, in which its queue teaches
+            job = self._one(entry)
             if job is None:
                 return None
             if entry.firm:
-                self._told(lambda: self._followed(entry, job))
+                self._followed(entry, job)
         found = self.book.answer(key, now)
         return found if isinstance(found, Reservation) else None
 

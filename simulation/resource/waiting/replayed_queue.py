@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from ramp.batch.system import Node, RunningJob, SystemSnapshot, WaitingJob
-from ramp.batch.waiting.job_queue import OwnJob, Standing, WantedJob
+from ramp.batch.waiting.job_queue import JobQueue, OwnJob, Standing, WantedJob
 from ramp.errors import ConfigurationError, WorkloadError
 from ramp.model.instant import DAY, SECOND, Duration, Instant
 from ramp.options import Bounds, Wanted, read_options, takes
@@ -80,7 +80,7 @@ class _Own:
     deleted: int | None = None
 
 
-class ReplayedQueue:
+class ReplayedQueue(JobQueue):
     """A `ramp.batch.waiting.job_queue.JobQueue`.
 
     Args:

@@ -9,12 +9,13 @@ import pytest
 from ramp.batch.waiting.plugin import open_plugin
 from ramp.launching.acting import Acting, system_python
 from ramp.model.instant import MINUTE, SECOND
-from ramp.model.slot import Reservation, Slot
+from ramp.model.slot import Reservation
 from ramp.plugins.interface import PluginSettings
 from tests.e2e.batch_jobs.job_at_site import JobAtSite
 from tests.e2e.batch_jobs.psij_environment import ACCOUNT
 from tests.e2e.gridengine.gridengine_cell import LIBRARY, wait_until
 from tests.e2e.gridengine.gridengine_selling import SLOTS, now, options_of, unit
+from tests.slots import held, quoted
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
@@ -30,23 +31,13 @@ def machine(cluster, tmp_path):
         opened.release(each.key, now())
 
 
-def held(machine, key):
-    """A job quoted and held."""
-    wanted = unit(4, run=90 * SECOND)
-    slot = machine.quote(wanted, now())
-    assert isinstance(slot, Slot), slot
-    found = machine.hold(key, wanted, slot, now() + 10 * MINUTE, now())
-    assert isinstance(found, Reservation), found
-    return found
-
-
 def states(cluster):
     """The state of each job by its number, as the real command prints them."""
     return {line.split()[0]: line.split()[4] for line in cluster("qstat", "-u", "*").splitlines()[2:]}
 
 
 def test_a_held_job_is_let_go_starts_and_is_released(cluster, machine):
-    number = held(machine, "offer-1").reservation_id
+    number = held(machine, "offer-1", unit(4, run=90 * SECOND), now()).reservation_id
     assert states(cluster) == {number: "hqw"}
     assert machine.reservation("offer-1", now()).started_at is None
     begun = now()
@@ -67,7 +58,7 @@ def test_what_the_buyer_orders_runs_in_that_very_job_as_the_buyers_account(clust
         acting = Acting("", system_python(), folder).plain()
         machine = open_plugin(PluginSettings("queue1", SLOTS, 1, now(), options, tmp_path / "own", acting=acting))
         wanted = unit(4, run=400 * SECOND)
-        slot = machine.quote(wanted, now())
+        slot = quoted(machine, wanted, now())
         bought = machine.hold_for(ACCOUNT, "offer-3", wanted, slot, now() + 10 * MINUTE, now())
         assert isinstance(bought, Reservation), bought
         assert cluster("qstat", "-u", ACCOUNT).splitlines()[2].split()[0] == bought.reservation_id

@@ -14,6 +14,7 @@ from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.slot import Reservation
 from tests.e2e.gridengine.gridengine_cell import wait_until
 from tests.e2e.gridengine.gridengine_selling import SLOTS, held, now, unit
+from tests.slots import refused
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
@@ -78,9 +79,8 @@ def test_somebody_elses_reservation_is_seen_and_left_alone(cluster, machine, set
     begin = time.strftime("%Y%m%d%H%M.%S", time.gmtime(time.time() + 7200))
     cluster("qrsub", "-a", begin, "-d", "3600", "-pe", "mpi", "60", "-u", "root", "-N", "maintenance")
     request = unit(8, after=2 * HOUR + 10 * MINUTE, run=10 * MINUTE, slack=MINUTE)
-    refused = machine.quote(request, now())
-    assert isinstance(refused, Refusal)
-    assert refused.code is RefusalCode.CORES_TAKEN
+    refusal = refused(machine, request, now())
+    assert refusal.code is RefusalCode.CORES_TAKEN
     open_plugin(settings())  # sweeps what is its own
     number = listed(cluster)["maintenanc"]  # the table cuts names at ten characters
     cluster("qrdel", number)
@@ -106,8 +106,7 @@ def test_a_job_without_a_limit_of_its_time_is_there_for_ever(cluster, machine):
     job = cluster("qsub", "-terse", "-b", "y", "-wd", "/tmp", "-o", "/dev/null", "-e", "/dev/null", "-pe", "mpi", "60",
                   "sleep", "3600", user=BUYER).strip()  # fmt: skip
     wait_until(lambda: "JAT_start_time" in cluster("qstat", "-xml", "-u", BUYER), f"job {job} runs")
-    refused = machine.quote(unit(8, after=HOUR), now())
-    assert isinstance(refused, Refusal)
+    refused(machine, unit(8, after=HOUR), now())
     assert not isinstance(machine.quote(unit(4, after=HOUR), now()), Refusal)
     cluster("qdel", job)
     wait_until(lambda: job not in cluster("qstat", "-u", "*"), f"job {job} is gone")

@@ -13,6 +13,8 @@ import pytest
 
 from ramp.batch.slurm.emulated import PACKAGES, EmulatedCluster, missing_programs
 from ramp.cli.demo_slurm import MARKET
+from ramp.model.instant import SECOND, Instant
+from ramp.plugins.interface import PluginSettings
 from tests.e2e.waiting import until as wait_for
 
 NODES, CORES = 16, 8
@@ -33,6 +35,19 @@ def running_cluster(
             yield cluster
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def settings_of(
+    cluster: EmulatedCluster, folder: Path | None = None, resource: str = "slurm1", **options: object
+) -> PluginSettings:
+    """Settings of the plug-in over all nodes of a cluster, with a picture of it for each call."""
+    table = {"partition": "debug", "conf": str(cluster.conf), "snapshot_age_s": 0, **options}
+    return PluginSettings(resource, cluster.nodes * CORES, CORES, 0, table, folder)
+
+
+def now_in_seconds() -> Instant:
+    """The time now, a whole second."""
+    return int(time.time()) * SECOND
 
 
 def market_of(cluster: EmulatedCluster, folder: Path) -> Path:

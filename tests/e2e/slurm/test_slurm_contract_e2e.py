@@ -1,7 +1,7 @@
 """The plug-in on a real cluster: the contract of all plug-ins, and what Slurm does that no other machine does."""
 
 import signal
-import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,48 +13,31 @@ from ramp.batch.slurm.emulated import EmulatedCluster
 from ramp.batch.slurm.plugin import open_plugin
 from ramp.errors import ConfigurationError, PluginError
 from ramp.model.instant import HOUR, MINUTE, SECOND, Instant
-from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.offer import RefusalCode
 from ramp.model.request import Nodes, RequestUnit, TotalCores
-from ramp.model.slot import Reservation, Slot
+from ramp.model.slot import Reservation
 from ramp.plugins.contract import Rule, Subject
-from ramp.plugins.interface import PluginSettings
-from tests.e2e.slurm.cluster_fixture import CORES, NODES, reservation_names, saved, wait_for
+from tests.e2e.slurm.cluster_fixture import now_in_seconds, reservation_names, saved, settings_of, wait_for
 from tests.e2e.waiting import LIMIT_S
+from tests.slots import held, quoted, refused
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full]
 CLUSTER = ("ca",)
 
 
-def _now() -> Instant:
-    return int(time.time()) * SECOND
-
-
-def _settings(cluster: EmulatedCluster, folder: Path | None = None, **options: Any) -> PluginSettings:
-    table = {"partition": "debug", "conf": str(cluster.conf), "snapshot_age_s": 0, **options}
-    return PluginSettings("slurm1", NODES * CORES, CORES, 0, table, folder)
-
-
 def _open(cluster: EmulatedCluster, folder: Path | None = None, **options: Any) -> BatchMachine:
-    return open_plugin(_settings(cluster, folder, **options))
+    return open_plugin(settings_of(cluster, folder, **options))
 
 
 def _unit(cores: int, now: Instant, after: int = HOUR) -> RequestUnit:
     return RequestUnit(1, 70, now + after + 9 * HOUR, TotalCores(cores), not_before=now + after, wall_time=30 * MINUTE)
 
 
-def _held(machine: BatchMachine, key: str, unit: RequestUnit, now: Instant) -> Reservation:
-    slot = machine.quote(unit, now)
-    assert isinstance(slot, Slot), slot
-    held = machine.hold(key, unit, slot, now + 10 * MINUTE, now)
-    assert isinstance(held, Reservation), held
-    return held
-
-
 def test_keeps_the_contract(
     plugin_rule: Rule, cluster: EmulatedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(conditions, "CLOCK_OFF_MAX_S", LIMIT_S)  # a rule's time stands still, however long it takes
-    subject = Subject(open_plugin, _settings(cluster), _now(), tmp_path / "states")
+    subject = Subject(open_plugin, settings_of(cluster), now_in_seconds(), tmp_path / "states")
     plugin_rule.check(subject)
     assert reservation_names(cluster) == []
 
@@ -63,7 +46,7 @@ def test_quotes_see_jobs_plans_reservations_and_nodes_out_of_service(cluster: Em
     cluster.run("sbatch", "-w", "ca1,ca2", "-N2", "--ntasks-per-node=4", "-t60", "-o/dev/null", "--wrap", "sleep 600")
     cluster.run("sbatch", "-w", "ca3", "-n8", "-o/dev/null", "--wrap", "sleep 600")  # without a limit
     cluster.run("scontrol", "update", "NodeName=ca4", "State=DRAIN", "Reason=a bad | disk")
-    now = _now()
+    now = now_in_seconds()
     cluster.run(
         *("scontrol", "create", "reservation", "ReservationName=theirs", f"StartTime=uts{now // SECOND + 600}"),
         *("Duration=600", "Users=root", "Nodes=ca5", "CoreCnt=3"),
@@ -71,29 +54,25 @@ def test_quotes_see_jobs_plans_reservations_and_nodes_out_of_service(cluster: Em
     wait_for(lambda: "CoreIDs=" in cluster.run("scontrol", "-o", "show", "reservation"), "cores of each node are told")
     wait_for(lambda: len(cluster.run("squeue", "-h", "-t", "R", "-o", "%A").split()) == 2, "both jobs run")
     machine = _open(cluster)
-    now = _now()
-    most = machine.quote(RequestUnit(1, 70, now + 2 * HOUR, Nodes(11, 8), now + 5 * MINUTE, 20 * MINUTE), now)
-    assert isinstance(most, Slot)
+    now = now_in_seconds()
+    most = quoted(machine, RequestUnit(1, 70, now + 2 * HOUR, Nodes(11, 8), now + 5 * MINUTE, 20 * MINUTE), now)
     assert most.placement == "ca[6-16]"
     # 4 + 4 of the job on two nodes, 5 beside the reservation, 11 whole nodes
-    exact = machine.quote(RequestUnit(1, 70, now + 30 * MINUTE, TotalCores(101), now + 5 * MINUTE, 20 * MINUTE), now)
-    assert isinstance(exact, Slot)
+    exact = quoted(machine, RequestUnit(1, 70, now + 30 * MINUTE, TotalCores(101), now + 5 * MINUTE, 20 * MINUTE), now)
     assert exact.placement == "ca[1-2,5-16]"
-    none = machine.quote(RequestUnit(1, 70, now + 30 * MINUTE, TotalCores(102), now + 5 * MINUTE, 20 * MINUTE), now)
-    assert isinstance(none, Refusal)
+    none = refused(machine, RequestUnit(1, 70, now + 30 * MINUTE, TotalCores(102), now + 5 * MINUTE, 20 * MINUTE), now)
     assert none.code is RefusalCode.CORES_TAKEN
-    later = machine.quote(RequestUnit(1, 70, now + 9 * HOUR, TotalCores(105), now + 5 * MINUTE, 20 * MINUTE), now)
-    assert isinstance(later, Slot)
+    later = quoted(machine, RequestUnit(1, 70, now + 9 * HOUR, TotalCores(105), now + 5 * MINUTE, 20 * MINUTE), now)
     assert later.start > now + 50 * MINUTE
-    assert isinstance(_held(machine, "offer-exact", _unit(101, now, 5 * MINUTE), now), Reservation)
+    held(machine, "offer-exact", _unit(101, now, 5 * MINUTE), now)
 
 
 def test_what_is_quoted_is_reserved_to_the_second_and_core(cluster: EmulatedCluster) -> None:
     machine = _open(cluster, market_user="daemon")
-    now = _now()
+    now = now_in_seconds()
     unit = RequestUnit(1, 70, now + 9 * HOUR, TotalCores(21), now + HOUR, 95 * SECOND)
-    held = _held(machine, "offer-1", unit, now)
-    assert held.reservation_id == "ramp_slurm1.offer-1"
+    hold = held(machine, "offer-1", unit, now)
+    assert hold.reservation_id == "ramp_slurm1.offer-1"
     (found,) = machine.system.reservations()
     assert (found.start, found.end) == (now + HOUR, now + HOUR + 95 * SECOND)
     assert (found.cores_in_all or sum(count for _, count in found.parts)) == 21
@@ -110,8 +89,8 @@ def test_what_is_quoted_is_reserved_to_the_second_and_core(cluster: EmulatedClus
 
 def test_a_release_takes_the_jobs_along(cluster: EmulatedCluster) -> None:
     machine = _open(cluster)
-    now = _now()
-    _held(machine, "offer-1", _unit(16, now, 0), now)
+    now = now_in_seconds()
+    held(machine, "offer-1", _unit(16, now, 0), now)
     name = "--reservation=ramp_slurm1.offer-1"
     cluster.run("sbatch", name, "-n8", "-t20", "-o/dev/null", "--wrap", "sleep 600")
     cluster.run("sbatch", name, "-n16", "-t20", "-o/dev/null", "--wrap", "sleep 600")
@@ -126,9 +105,9 @@ def test_what_a_killed_controller_forgets_is_made_again(
     cluster: EmulatedCluster, tmp_path: Path, confirmed: bool
 ) -> None:
     machine = _open(saved(cluster), tmp_path)
-    now = _now()
+    now = now_in_seconds()
     for number in range(4):
-        _held(machine, f"offer-{number}", _unit(8, now), now)
+        held(machine, f"offer-{number}", _unit(8, now), now)
         if confirmed:
             machine.confirm(f"offer-{number}", now)
     machine.release("offer-3", now)
@@ -148,10 +127,9 @@ def test_what_a_killed_controller_forgets_is_made_again(
 
 def test_a_controller_that_hangs_makes_nothing_that_stays_unknown(cluster: EmulatedCluster, tmp_path: Path) -> None:
     machine = _open(cluster, tmp_path, command_limit_s=2, snapshot_age_s=60)
-    now = _now()
+    now = now_in_seconds()
     unit = _unit(8, now)
-    slot = machine.quote(unit, now)
-    assert isinstance(slot, Slot)
+    slot = quoted(machine, unit, now)
     cluster.signal_controller(signal.SIGSTOP)
     with pytest.raises(PluginError) as failed:
         machine.hold("offer-1", unit, slot, now + 10 * MINUTE, now)
@@ -190,6 +168,5 @@ def test_a_controller_that_hangs_makes_nothing_that_stays_unknown(cluster: Emula
 def test_static_terms_and_options_are_checked_at_the_start(
     cluster: EmulatedCluster, options: dict[str, Any], cores: int, message: str
 ) -> None:
-    settings = _settings(cluster, **options)
     with pytest.raises((ConfigurationError, PluginError), match=message):
-        open_plugin(PluginSettings("slurm1", cores, CORES, 0, settings.options, None))
+        open_plugin(replace(settings_of(cluster, **options), cores=cores))

@@ -16,13 +16,14 @@ from ramp.batch.waiting.machine import QueueBoundMachine
 from ramp.batch.waiting.plugin import open_plugin
 from ramp.launching.acting import Acting, system_python
 from ramp.model.instant import HOUR, MINUTE, SECOND
-from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.offer import RefusalCode
 from ramp.model.request import Nodes, RequestUnit, TotalCores
-from ramp.model.slot import Reservation, Slot
+from ramp.model.slot import Reservation
 from ramp.plugins.interface import PluginSettings
 from tests.e2e.batch_jobs.job_at_site import JobAtSite
 from tests.e2e.batch_jobs.psij_environment import ACCOUNT
 from tests.e2e.slurm.cluster_fixture import CORES, saved, wait_for
+from tests.slots import held, quoted, refused
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full]
 SOME = 4
@@ -59,14 +60,6 @@ def unit(cores: TotalCores | Nodes) -> RequestUnit:
     return RequestUnit(1, 70, now() + 4 * HOUR, cores, wall_time=90 * SECOND)
 
 
-def held(machine: QueueBoundMachine, key: str, wanted: RequestUnit) -> Reservation:
-    slot = machine.quote(wanted, now())
-    assert isinstance(slot, Slot), slot
-    found = machine.hold(key, wanted, slot, now() + 10 * MINUTE, now())
-    assert isinstance(found, Reservation), found
-    return found
-
-
 def jobs(cluster: EmulatedCluster) -> list[list[str]]:
     """Name, state and cores of every job that runs or waits, as the real command prints them."""
     return [line.split() for line in cluster.run("squeue", "-h", "-a", "-o", "%j %T %C").splitlines()]
@@ -81,7 +74,7 @@ def started(machine: QueueBoundMachine, key: str) -> int | None:
 def test_a_held_job_is_let_go_starts_and_is_released(cluster: EmulatedCluster, tmp_path: Path) -> None:
     machine = opened(cluster, tmp_path)
     wanted = unit(Nodes(2, 3))
-    reservation = held(machine, "offer-1", wanted)
+    reservation = held(machine, "offer-1", wanted, now())
     assert reservation.slot.start_probability == 1.0  # an idle queue
     name = "ramp_queue1.offer-1"
     assert jobs(cluster) == [[name, "PENDING", "6"]]
@@ -105,12 +98,11 @@ def test_what_waits_is_refused_until_enough_is_known_and_a_deleted_job_is_gone(
 ) -> None:
     machine = opened(cluster, tmp_path)
     wanted = unit(TotalCores(SOME * CORES))
-    held(machine, "offer-2", wanted)
+    held(machine, "offer-2", wanted, now())
     cluster.run("sbatch", f"-n{SOME * CORES}", "-t20", "-o/dev/null", "--wrap", "sleep 600")
     wait_for(lambda: "R" in cluster.run("squeue", "-h", "-o", "%t").split(), "the local job runs")
-    refused = opened(cluster, tmp_path / "other").quote(wanted, now())
-    assert isinstance(refused, Refusal)
-    assert refused.code is RefusalCode.START_PROBABILITY
+    refusal = refused(opened(cluster, tmp_path / "other"), wanted, now())
+    assert refusal.code is RefusalCode.START_PROBABILITY
     machine.confirm("offer-2", now())
     assert started(machine, "offer-2") is None
     cluster.run("scancel", "--name", "ramp_queue1.offer-2")
@@ -119,7 +111,7 @@ def test_what_waits_is_refused_until_enough_is_known_and_a_deleted_job_is_gone(
 
 def test_a_killed_controller_and_a_new_agent_find_the_job_again(cluster: EmulatedCluster, tmp_path: Path) -> None:
     machine = opened(cluster, tmp_path)
-    reservation = held(machine, "offer-3", unit(TotalCores(3)))
+    reservation = held(machine, "offer-3", unit(TotalCores(3)), now())
     saved(cluster)
     cluster.signal_controller(signal.SIGKILL)
     cluster.start_controller()
@@ -140,8 +132,7 @@ def test_what_the_buyer_orders_runs_in_that_very_job_as_the_buyers_account(
         acting = Acting("", system_python(), str(folder)).plain()
         machine = open_plugin(replace(settings(cluster, tmp_path), acting=acting))
         wanted = unit(Nodes(2, 3))
-        slot = machine.quote(wanted, now())
-        assert isinstance(slot, Slot), slot
+        slot = quoted(machine, wanted, now())
         bought = machine.hold_for(ACCOUNT, "offer-5", wanted, slot, now() + 10 * MINUTE, now())
         assert isinstance(bought, Reservation), bought
         assert cluster.run("squeue", "-h", "-a", "-o", "%A %u %T").split() == [

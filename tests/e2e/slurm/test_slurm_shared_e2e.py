@@ -20,9 +20,9 @@ from ramp.model.instant import HOUR, MINUTE, SECOND, Instant, from_iso
 from ramp.model.machine_terms import with_whole_nodes
 from ramp.model.offer import Refusal
 from ramp.model.request import Nodes, RequestUnit, TotalCores
-from ramp.model.slot import Reservation, Slot, SlotMove, StaticTerms
-from ramp.plugins.interface import PluginSettings
-from tests.e2e.slurm.cluster_fixture import CORES, wait_for
+from ramp.model.slot import Slot, SlotMove, StaticTerms
+from tests.e2e.slurm.cluster_fixture import CORES, settings_of, wait_for
+from tests.slots import sold
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -52,13 +52,8 @@ def _now() -> Instant:
     return time.time_ns() // 1000
 
 
-def _settings(cluster: EmulatedCluster, **options: object) -> PluginSettings:
-    table = {"partition": "debug", "conf": str(cluster.conf), "snapshot_age_s": 0, "gpus": True, **options}
-    return PluginSettings("slurm1", NODES * CORES, CORES, 0, table, None)
-
-
 def _open(cluster: EmulatedCluster) -> BatchMachine:
-    return open_plugin(_settings(cluster))
+    return open_plugin(settings_of(cluster, gpus=True))
 
 
 def _local(cluster: EmulatedCluster, node: int, *words: str) -> str:
@@ -75,12 +70,7 @@ def _unit(cores: int, after: int, length: int = 10 * MINUTE) -> RequestUnit:
 
 
 def _sold(machine: BatchMachine, key: str, unit: RequestUnit) -> Slot:
-    slot = machine.quote(unit, _now())
-    assert isinstance(slot, Slot), slot
-    held = machine.hold(key, unit, slot, _now() + MINUTE, _now())
-    assert isinstance(held, Reservation), held
-    assert isinstance(machine.confirm(key, _now()), Reservation)
-    return slot
+    return sold(machine, key, unit, _now()).slot
 
 
 def _runs_in(cluster: EmulatedCluster, key: str, cores: int) -> None:
@@ -123,7 +113,7 @@ def test_the_first_slot_of_a_full_cluster_begins_a_second_after_the_job_that_end
 
 def test_cores_whose_memory_local_jobs_have_are_not_sold_and_those_sold_are_watched(cluster: EmulatedCluster) -> None:
     with pytest.raises(PluginError, match="for sale; see the options nodes, features and gpus"):
-        open_plugin(_settings(cluster, gpus=False))
+        open_plugin(settings_of(cluster, gpus=False))
     for node in range(1, NODES):
         _local(cluster, node, "-n1", "--mem=0", "-t600")
     machine = _open(cluster)

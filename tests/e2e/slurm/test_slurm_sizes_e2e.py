@@ -1,21 +1,21 @@
 """Sold slots that change their size on a real cluster, also while their buyer's jobs run in them."""
 
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from ramp.batch.reconciling import wanted_of
 from ramp.batch.resizable_machine import ResizableBatchMachine
 from ramp.batch.slurm.emulated import EmulatedCluster
 from ramp.batch.slurm.plugin import open_plugin
 from ramp.errors import SystemRefused
-from ramp.model.instant import HOUR, MINUTE, SECOND, Instant
+from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot
-from ramp.plugins.interface import PluginSettings
-from tests.e2e.slurm.cluster_fixture import CORES, reservation_names, wait_for
+from tests.e2e.slurm.cluster_fixture import CORES, now_in_seconds, reservation_names, settings_of, wait_for
+from tests.slots import sold
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full]
 NODES = 8
@@ -25,24 +25,14 @@ CLUSTER = ("cz", NODES)
 
 @pytest.fixture
 def machine(cluster: EmulatedCluster, tmp_path: Path) -> ResizableBatchMachine:
-    table = {"partition": "debug", "conf": str(cluster.conf), "snapshot_age_s": 0}
-    return open_plugin(PluginSettings("slurm1", NODES * CORES, CORES, 0, table, tmp_path))
-
-
-def _now() -> Instant:
-    return int(time.time()) * SECOND
+    return open_plugin(settings_of(cluster, tmp_path))
 
 
 def _sold(machine: ResizableBatchMachine, cores: int, after: int = 0, key: str = "offer-1") -> Slot:
     """A slot of half an hour, for this account, which has begun or begins so much later."""
-    now = _now()
+    now = now_in_seconds()
     unit = RequestUnit(1, 70, now + after + 2 * HOUR, TotalCores(cores), not_before=now + after, wall_time=30 * MINUTE)
-    slot = machine.quote(unit, now)
-    assert isinstance(slot, Slot), slot
-    assert isinstance(machine.hold(key, unit, slot, now + 10 * MINUTE, now), Reservation)
-    confirmed = machine.confirm(key, now)
-    assert isinstance(confirmed, Reservation)
-    return confirmed.slot
+    return sold(machine, key, unit, now).slot
 
 
 def _run(cluster: EmulatedCluster, nodes: int, *more: str) -> str:
@@ -73,7 +63,7 @@ def test_a_slot_that_has_begun_gives_up_nodes_beside_the_buyers_job_and_others_r
 ) -> None:
     slot = _sold(machine, NODES * CORES)
     job = _run(cluster, 2, "-w", "cz3,cz6")
-    smaller = machine.resize("offer-1", 3, 4 * CORES, slot.end - 5 * MINUTE, _now())
+    smaller = machine.resize("offer-1", 3, 4 * CORES, slot.end - 5 * MINUTE, now_in_seconds())
     assert isinstance(smaller, Reservation), smaller
     assert smaller.slot.placement == "cz[1-3,6]"
     (found,) = machine.system.reservations()
@@ -88,16 +78,16 @@ def test_the_buyers_job_is_narrowed_once_and_then_it_is_in_the_way(
 ) -> None:
     slot = _sold(machine, 4 * CORES)
     job = _run(cluster, 4)
-    smaller = machine.resize("offer-1", 3, 3 * CORES, slot.end, _now())
+    smaller = machine.resize("offer-1", 3, 3 * CORES, slot.end, now_in_seconds())
     assert isinstance(smaller, Reservation), smaller
     assert _where(cluster, job) == ("RUNNING", "cz[1-3]")
     assert "NodeCnt=3" in _shown(cluster)
     before = _shown(cluster)
-    refused = machine.resize("offer-1", 6, 2 * CORES, slot.end, _now())
+    refused = machine.resize("offer-1", 6, 2 * CORES, slot.end, now_in_seconds())
     reason = _reason(refused, RefusalCode.SLOT_TAKEN)
     assert reason.startswith(f"job {job} cannot be narrowed to 2 nodes"), reason
     assert _shown(cluster) == before
-    kept = machine.reservation("offer-1", _now())
+    kept = machine.reservation("offer-1", now_in_seconds())
     assert kept is not None
     assert kept.slot == smaller.slot
 
@@ -107,7 +97,7 @@ def test_a_slot_that_has_begun_grows_by_nodes_and_time_under_its_job(
 ) -> None:
     slot = _sold(machine, 2 * CORES)
     job = _run(cluster, 2)
-    larger = machine.resize("offer-1", 3, 4 * CORES, slot.end + 10 * MINUTE, _now())
+    larger = machine.resize("offer-1", 3, 4 * CORES, slot.end + 10 * MINUTE, now_in_seconds())
     assert isinstance(larger, Reservation), larger
     (found,) = machine.system.reservations()
     assert (found.name, found.end, len(found.parts)) == (NAME, larger.slot.end, 4)
@@ -131,10 +121,10 @@ def test_nothing_grows_over_reservations_of_cores_that_slurm_itself_would_not_se
         *("Duration=30", "Users=root", "Nodes=cz1", "CoreCnt=1"),
     )
     before = _shown(cluster)
-    assert "cz1 has" in _reason(machine.resize("offer-1", 1, 2 * CORES, slot.end + MINUTE, _now()))
+    assert "cz1 has" in _reason(machine.resize("offer-1", 1, 2 * CORES, slot.end + MINUTE, now_in_seconds()))
     entry = machine.book.entry("offer-1")
     assert entry is not None
-    wanted = machine.reconciler.wanted(entry, _now())
+    wanted = wanted_of(entry, now_in_seconds())
     (found,) = [each for each in machine.system.reservations() if each.name == NAME]
     for larger in (
         replace(wanted, parts=(*entry.parts, ("cz3", CORES))),
@@ -152,17 +142,17 @@ def test_a_slot_with_part_of_a_node_changes_its_end_in_place_and_its_cores_only_
 ) -> None:
     slot = _sold(machine, CORES + 3)
     job = _run(cluster, 1)
-    shorter = machine.resize("offer-1", 1, CORES + 3, slot.end - MINUTE, _now())
+    shorter = machine.resize("offer-1", 1, CORES + 3, slot.end - MINUTE, now_in_seconds())
     assert isinstance(shorter, Reservation), shorter
-    longer = machine.resize("offer-1", 2, CORES + 3, slot.end + MINUTE, _now())
+    longer = machine.resize("offer-1", 2, CORES + 3, slot.end + MINUTE, now_in_seconds())
     assert isinstance(longer, Reservation), longer
     assert machine.system.reservations()[0].end == slot.end + MINUTE
-    assert f"jobs {job} are in it" in _reason(machine.resize("offer-1", 3, CORES, slot.end, _now()))
+    assert f"jobs {job} are in it" in _reason(machine.resize("offer-1", 3, CORES, slot.end, now_in_seconds()))
     cluster.run("scancel", job)
     wait_for(lambda: not cluster.run("squeue", "-h", "-a", "-j", job).strip(), "the job has ended")
-    smaller = machine.resize("offer-1", 6, CORES, slot.end, _now())
+    smaller = machine.resize("offer-1", 6, CORES, slot.end, now_in_seconds())
     assert isinstance(smaller, Reservation), smaller
     assert (len(smaller.slot.placement), reservation_names(cluster)) == (3, [NAME])
-    again = machine.resize("offer-1", 9, CORES + 2, slot.end, _now())
+    again = machine.resize("offer-1", 9, CORES + 2, slot.end, now_in_seconds())
     assert isinstance(again, Reservation), again
     assert sum(count for _, count in machine.system.reservations()[0].parts) in {CORES + 2, 2 * CORES}

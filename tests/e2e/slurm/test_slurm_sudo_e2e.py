@@ -22,9 +22,10 @@ from ramp.batch.slurm.emulated import EmulatedCluster
 from ramp.batch.slurm.system import SlurmSystem
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.request import RequestUnit, TotalCores
-from ramp.model.slot import Reservation, Slot
+from ramp.model.slot import Reservation
 from tests.e2e.slurm.cluster_fixture import CORES, reservation_names, running_cluster, wait_for
 from tests.e2e.waiting import LIMIT_S
+from tests.slots import quoted
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -106,8 +107,7 @@ def test_an_account_without_privileges_sells_through_the_wrapper(cluster: Emulat
     machine = _machine(cluster)
     now = int(time.time()) * SECOND
     unit = RequestUnit(1, 70, now + 9 * HOUR, TotalCores(12), not_before=now + HOUR, wall_time=HOUR)
-    slot = machine.quote(unit, now)
-    assert isinstance(slot, Slot)
+    slot = quoted(machine, unit, now)
     assert isinstance(machine.hold("offer-1", unit, slot, now + 10 * MINUTE, now), Reservation)
     assert isinstance(machine.confirm("offer-1", now), Reservation)
     assert machine.tend({"offer-1": "nobody"}, now) == {}
@@ -162,8 +162,7 @@ def test_what_it_has_sold_changes_its_size_through_the_wrapper(cluster: Emulated
     machine = _machine(cluster)
     now = int(time.time()) * SECOND
     unit = RequestUnit(1, 70, now + 9 * HOUR, TotalCores(2 * CORES), not_before=now, wall_time=HOUR)
-    slot = machine.quote(unit, now)
-    assert isinstance(slot, Slot)
+    slot = quoted(machine, unit, now)
     assert isinstance(machine.hold("offer-2", unit, slot, now + 10 * MINUTE, now), Reservation)
     assert isinstance(machine.confirm("offer-2", now), Reservation)
     assert machine.tend({"offer-2": "nobody"}, now) == {}

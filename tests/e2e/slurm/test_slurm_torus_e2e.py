@@ -4,7 +4,6 @@ Their places are told by the site, or by Slurm's own topology: each row of the g
 """
 
 import itertools
-import time
 from typing import Any
 
 import pytest
@@ -12,12 +11,11 @@ import pytest
 from ramp.batch.node_lists import expand
 from ramp.batch.slurm.emulated import EmulatedCluster
 from ramp.batch.slurm.plugin import open_plugin
-from ramp.model.instant import HOUR, MINUTE, SECOND
-from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.instant import HOUR
+from ramp.model.offer import RefusalCode
 from ramp.model.request import RequestUnit, TorusTerms, TotalCores
-from ramp.model.slot import Reservation, Slot
-from ramp.plugins.interface import PluginSettings
-from tests.e2e.slurm.cluster_fixture import CORES
+from tests.e2e.slurm.cluster_fixture import CORES, now_in_seconds, settings_of
+from tests.slots import held, refused
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(900)]
 SIDE = 4
@@ -39,17 +37,14 @@ def _is_box(names: frozenset[str], width: int, height: int) -> bool:
 def test_two_by_two_nodes_are_reserved_as_a_box_and_holds_never_overlap(
     cluster: EmulatedCluster, torus: dict[str, Any]
 ) -> None:
-    options = {"partition": "debug", "conf": str(cluster.conf), "snapshot_age_s": 0, "torus": torus}
-    machine = open_plugin(PluginSettings("grid", SIDE * SIDE * CORES, CORES, 0, options, None))
+    machine = open_plugin(settings_of(cluster, resource="grid", torus=torus))
     cluster.run("scontrol", "update", "NodeName=g6", "State=DRAIN", "Reason=fan")
-    now = int(time.time()) * SECOND
+    now = now_in_seconds()
     taken: set[str] = set()
     for index, (width, height) in enumerate([(2, 2), (2, 2), (2, 1)]):
         terms = TorusTerms((width, height), rotate=False)
         unit = RequestUnit(1, 70, now + 3 * HOUR, TotalCores(width * height), now + HOUR, HOUR, torus=terms)
-        slot = machine.quote(unit, now)
-        assert isinstance(slot, Slot), slot
-        assert isinstance(machine.hold(f"offer-{index}", unit, slot, now + 10 * MINUTE, now), Reservation)
+        held(machine, f"offer-{index}", unit, now)
         shown = cluster.run("scontrol", "-o", "show", "reservation", f"ramp_grid.offer-{index}")
         names = frozenset(expand(shown.split(" Nodes=")[1].split()[0]))
         assert _is_box(names, width, height), names
@@ -58,6 +53,5 @@ def test_two_by_two_nodes_are_reserved_as_a_box_and_holds_never_overlap(
         assert "g6" not in names
         taken |= names
     too_large = RequestUnit(1, 70, now + 3 * HOUR, TotalCores(1), now + HOUR, HOUR, torus=TorusTerms((5, 1)))
-    refused = machine.quote(too_large, now)
-    assert isinstance(refused, Refusal)
-    assert refused.code is RefusalCode.TORUS
+    refusal = refused(machine, too_large, now)
+    assert refusal.code is RefusalCode.TORUS

@@ -1,10 +1,16 @@
 """A batch system of a few lines, with the faults of real ones, for tests of what all plug-ins have in common."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
 
+from ramp.batch.for_sale import ForSale
+from ramp.batch.machine import BatchMachine
 from ramp.batch.system import (
     NO_LIMITS,
+    BatchSystem,
     Limits,
     Node,
     RunningJob,
@@ -14,14 +20,15 @@ from ramp.batch.system import (
     WantedReservation,
 )
 from ramp.errors import BatchSystemError, SystemRefused
-from ramp.model.instant import Instant
+from ramp.model.instant import Instant, from_iso
 from ramp.model.slot import SlotMove
 
+NOW = from_iso("2026-11-21T08:00:00Z")
 NOBODY_KNOWS = BatchSystemError("scontrol: it took more than 20 s")
 
 
 @dataclass
-class FakeSystem:
+class FakeSystem(BatchSystem):
     """Nodes, jobs and reservations in memory; `faults` are met one after another, by the name of the call."""
 
     nodes: list[Node] = field(default_factory=lambda: [Node(f"n{number}", 8) for number in range(1, 9)])
@@ -65,22 +72,28 @@ class FakeSystem:
             raise NOBODY_KNOWS
         return tuple(self.there.values())
 
-    def make(self, wanted: WantedReservation) -> None:
-        fault = self._fault("make")
+    @contextmanager
+    def _doing(self, call: str, refusal: str = "Requested nodes are busy", *, busy: bool = True) -> Iterator[str]:
+        """Meet a fault before or after a change is made; yields it."""
+        fault = self._fault(call)
         if fault == "before":
             raise NOBODY_KNOWS
         if fault == "refuse":
-            raise SystemRefused("Requested nodes are busy", busy=True)
-        for each in self.there.values():
-            if each.end is None or (each.start < wanted.end and wanted.start < each.end):
-                self._room_beside(each, wanted)
-        parts = wanted.parts[:-1] if fault == "fewer" else wanted.parts
-        made = SystemReservation(
-            wanted.name, wanted.name, wanted.start, wanted.end, parts, (wanted.user or self.market_user,)
-        )
-        self.there[wanted.name] = made
+            raise SystemRefused(refusal, busy=busy)
+        yield fault
         if fault == "after":
             raise NOBODY_KNOWS
+
+    def make(self, wanted: WantedReservation) -> None:
+        with self._doing("make") as fault:
+            for each in self.there.values():
+                if each.end is None or (each.start < wanted.end and wanted.start < each.end):
+                    self._room_beside(each, wanted)
+            parts = wanted.parts[:-1] if fault == "fewer" else wanted.parts
+            users = (wanted.user or self.market_user,)
+            self.there[wanted.name] = SystemReservation(
+                wanted.name, wanted.name, wanted.start, wanted.end, parts, users
+            )
 
     def _room_beside(self, other: SystemReservation, wanted: WantedReservation) -> None:
         taken = dict(other.parts)
@@ -90,39 +103,24 @@ class FakeSystem:
                 raise SystemRefused(f"{node} is busy", busy=True)
 
     def hand_over(self, reservation: SystemReservation, user: str) -> None:
-        fault = self._fault("hand_over")
-        if fault == "before":
-            raise NOBODY_KNOWS
-        if fault == "refuse":
-            raise SystemRefused("Invalid user id")
-        self.there[reservation.name] = replace(reservation, users=(user,))
-        if fault == "after":
-            raise NOBODY_KNOWS
+        with self._doing("hand_over", "Invalid user id", busy=False):
+            self.there[reservation.name] = replace(reservation, users=(user,))
 
     def remove(self, reservation: SystemReservation) -> None:
-        fault = self._fault("remove")
-        if fault == "before":
-            raise NOBODY_KNOWS
-        self.jobs_in.pop(reservation.name, None)
-        self.there.pop(reservation.name, None)
-        if fault == "after":
-            raise NOBODY_KNOWS
+        with self._doing("remove"):
+            self.jobs_in.pop(reservation.name, None)
+            self.there.pop(reservation.name, None)
 
     def change(self, reservation: SystemReservation, wanted: WantedReservation) -> bool:
-        fault = self._fault("change")
-        if fault == "before":
-            raise NOBODY_KNOWS
-        if fault == "refuse":
-            raise SystemRefused("Requested nodes are busy", busy=True)
-        if not self.changes or {*reservation.parts, *wanted.parts} - {(each.name, each.cores) for each in self.nodes}:
-            return False
-        for each in self.there.values():
-            if each.name != reservation.name and (each.end is None or each.start < wanted.end):
-                self._room_beside(each, wanted)
-        there = self.there[reservation.name]
-        self.there[reservation.name] = replace(there, parts=wanted.parts, end=wanted.end)
-        if fault == "after":
-            raise NOBODY_KNOWS
+        with self._doing("change"):
+            whole = {(each.name, each.cores) for each in self.nodes}
+            if not self.changes or {*reservation.parts, *wanted.parts} - whole:
+                return False
+            for each in self.there.values():
+                if each.name != reservation.name and (each.end is None or each.start < wanted.end):
+                    self._room_beside(each, wanted)
+            there = self.there[reservation.name]
+            self.there[reservation.name] = replace(there, parts=wanted.parts, end=wanted.end)
         return True
 
     def launched_in(self, name: str) -> frozenset[str]:
@@ -137,6 +135,27 @@ class FakeSystem:
     def running_in(self, reservation: SystemReservation) -> tuple[str, ...]:
         self._fault("running_in")
         return self.jobs_in.get(reservation.name, ())
+
+
+Kind = TypeVar("Kind", bound=BatchMachine)
+
+
+def machine_on(
+    system: FakeSystem,
+    kind: type[Kind] = BatchMachine,  # type: ignore[assignment]
+    *,
+    folder: Path | None = None,
+    clock: list[float] | None = None,
+    for_sale: ForSale | None = None,
+    **options: Any,
+) -> Kind:
+    """Return a machine that sells all nodes of a system, waits for nothing, and looks at a clock of the test's."""
+    cores = sum(node.cores for node in system.nodes)
+    if clock is not None:
+        options["monotonic"] = lambda: clock[0]
+    return kind(
+        system, "big1", cores, for_sale or ForSale(), folder, **{"snapshot_age_s": 0, "wait": lambda _: None, **options}
+    )
 
 
 def lost_of(found: Mapping[str, str | SlotMove]) -> dict[str, str]:

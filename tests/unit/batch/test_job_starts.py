@@ -9,17 +9,17 @@ from ramp.batch.commands import Completed
 from ramp.batch.for_sale import ForSale
 from ramp.batch.inspecting import harms
 from ramp.batch.machine import BatchMachine
-from ramp.batch.slurm.nodes import Choice, parse_nodes
-from ramp.batch.slurm.partition import both, parse_partition, parse_qos
+from ramp.batch.slurm.partition import Choice, both, parse_nodes, parse_partition, parse_qos
 from ramp.batch.slurm.queue import parse_memories, parse_queue, running_jobs
 from ramp.batch.slurm.system import SlurmSystem
 from ramp.batch.system import Limits, Node, Parts, RunningJob, SystemReservation
 from ramp.errors import PluginError
-from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
+from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import Nodes, RequestUnit, TotalCores
-from ramp.model.slot import Reservation, Slot, SlotMove
-from tests.unit.batch.fake_system import FakeSystem
+from ramp.model.slot import Slot, SlotMove
+from tests.slots import quoted, refused, sold
+from tests.unit.batch.fake_system import NOW, FakeSystem, machine_on
 
 # recorded from Slurm 22.05.8 with CR_Core_Memory; GPUs on two of the nodes by hand
 SINFO = """\
@@ -45,7 +45,6 @@ LIMITED = (
     "OverTimeLimit=5 PreemptMode=OFF State=DRAIN TotalCPUs=16 TotalNodes=2 SelectTypeParameters=NONE "
     "JobDefaults=(null) DefMemPerCPU=100 MaxMemPerNode=UNLIMITED TRES=cpu=16,mem=2000M,node=2,billing=16\n"
 )
-NOW = from_iso("2026-11-21T08:00:00Z")
 UNIT = RequestUnit(1, 70, NOW + 40 * HOUR, TotalCores(8), not_before=NOW + HOUR, wall_time=HOUR)
 
 
@@ -94,28 +93,14 @@ def test_the_limits_of_a_partition_and_of_its_qos() -> None:
         parse_qos("", 1)
 
 
-def _machine(system: FakeSystem) -> BatchMachine:
-    return BatchMachine(system, "big1", 64, ForSale(), None, snapshot_age_s=0, wait=lambda _: None)
-
-
-def _sold(machine: BatchMachine, unit: RequestUnit = UNIT) -> Slot:
-    slot = machine.quote(unit, NOW)
-    assert isinstance(slot, Slot)
-    assert isinstance(machine.hold("offer-1", unit, slot, NOW + MINUTE, NOW), Reservation)
-    assert isinstance(machine.confirm("offer-1", NOW), Reservation)
-    return slot
-
-
 def test_cores_without_memory_are_neither_free_nor_for_sale() -> None:
     job = RunningJob("1", "u", NOW, NOW + 9 * HOUR, (("n1", 1),), takes=(("n1", 8),))
     system = FakeSystem(nodes=[Node("n1", 8), Node("n2", 8)], running=[job])
-    machine = BatchMachine(system, "big1", 16, ForSale(), None, snapshot_age_s=0)
-    slot = machine.quote(UNIT, NOW)
-    assert isinstance(slot, Slot)
+    machine = machine_on(system)
+    slot = quoted(machine, UNIT, NOW)
     assert slot.placement == "n2"
     assert machine.snapshot(NOW, HOUR)["cores_busy"] == 8
-    wide = machine.quote(replace(UNIT, cores=TotalCores(9)), NOW)
-    assert isinstance(wide, Slot)
+    wide = quoted(machine, replace(UNIT, cores=TotalCores(9)), NOW)
     assert wide.start == NOW + 9 * HOUR + SECOND
 
 
@@ -124,9 +109,8 @@ def test_memory_beyond_a_reservation_is_not_sold_again() -> None:
     theirs = SystemReservation("theirs", "theirs", NOW, NOW + 9 * HOUR, (("n1", 4),), active=True)
     job = RunningJob("1", "u", NOW, NOW + 9 * HOUR, (("n1", 4),), "theirs", takes=(("n1", 8),))
     system = FakeSystem(nodes=[Node("n1", 8)], running=[job], there={"theirs": theirs})
-    machine = BatchMachine(system, "big1", 8, ForSale(), None, snapshot_age_s=0)
-    slot = machine.quote(replace(UNIT, cores=TotalCores(4)), NOW)
-    assert isinstance(slot, Slot)
+    machine = machine_on(system)
+    slot = quoted(machine, replace(UNIT, cores=TotalCores(4)), NOW)
     assert slot.start == NOW + 9 * HOUR
 
 
@@ -139,28 +123,28 @@ def test_memory_beyond_a_reservation_is_not_sold_again() -> None:
     ],
 )
 def test_what_no_job_could_use_is_refused_with_the_limit(limits: Limits, unit: RequestUnit, nearest: str) -> None:
-    refusal = _machine(FakeSystem(limits=limits)).quote(unit, NOW)
+    refusal = machine_on(FakeSystem(limits=limits)).quote(unit, NOW)
     assert isinstance(refusal, Refusal)
     assert (refusal.code, refusal.nearest) == (RefusalCode.MACHINE_TOO_SMALL, nearest)
-    assert isinstance(_machine(FakeSystem()).quote(unit, NOW), Slot)
+    assert isinstance(machine_on(FakeSystem()).quote(unit, NOW), Slot)
 
 
 def test_a_request_for_cores_is_not_spread_over_more_nodes_than_a_job_may_have() -> None:
     busy = [RunningJob("1", "u", NOW, NOW + 9 * HOUR, tuple((f"n{number}", 5) for number in range(1, 9)))]
-    slot = _machine(FakeSystem(running=busy, limits=Limits(nodes=2))).quote(UNIT, NOW)
+    slot = machine_on(FakeSystem(running=busy, limits=Limits(nodes=2))).quote(UNIT, NOW)
     assert isinstance(slot, Slot)
     assert slot.start == NOW + 9 * HOUR + SECOND
-    unlimited = _machine(FakeSystem(running=busy)).quote(UNIT, NOW)
+    unlimited = machine_on(FakeSystem(running=busy)).quote(UNIT, NOW)
     assert isinstance(unlimited, Slot)
     assert unlimited.placement == "n[1-3]"
-    capped = _machine(FakeSystem(limits=Limits(cores_per_node=6))).quote(UNIT, NOW)
+    capped = machine_on(FakeSystem(limits=Limits(cores_per_node=6))).quote(UNIT, NOW)
     assert isinstance(capped, Slot)
     assert capped.token == "6:n1;2:n2"
 
 
 def test_a_partition_that_is_down_sells_nothing_and_has_nothing_free() -> None:
     system = FakeSystem(limits=Limits(closed="partition debug is DOWN"))
-    machine = _machine(system)
+    machine = machine_on(system)
     with pytest.raises(PluginError, match="partition debug is DOWN"):
         machine.quote(UNIT, NOW)
     assert machine.snapshot(NOW, HOUR)["cores_busy"] == 64
@@ -178,8 +162,8 @@ MAINTENANCE = SystemReservation("maintenance", "maintenance", WORKS, NOW + 3 * H
 
 def test_a_reservation_over_a_sold_slot_is_a_finding_and_moves_it() -> None:
     system = FakeSystem()
-    machine = _machine(system)
-    assert _sold(machine).placement == "n1"
+    machine = machine_on(system)
+    assert sold(machine, "offer-1", UNIT, NOW).slot.placement == "n1"
     assert _harms(machine, NOW) == []
     system.there["maintenance"] = MAINTENANCE
     assert _harms(machine, NOW) == ["reservation maintenance has n1 from 2026-11-21T09:30:00Z"]
@@ -194,8 +178,8 @@ def test_a_reservation_over_a_sold_slot_is_a_finding_and_moves_it() -> None:
 
 def test_memory_that_a_local_job_took_after_the_sale_is_a_finding_and_moves_the_slot() -> None:
     system = FakeSystem()
-    machine = _machine(system)
-    _sold(machine, replace(UNIT, cores=TotalCores(4)))
+    machine = machine_on(system)
+    sold(machine, "offer-1", replace(UNIT, cores=TotalCores(4)), NOW)
     job = RunningJob("7", "u", NOW, NOW + 9 * HOUR, (("n1", 1),), takes=(("n1", 8),))
     system.running = [job]
     assert _harms(machine, NOW) == ["job 7 of u has the memory of n1"]
@@ -218,8 +202,8 @@ def test_memory_that_a_local_job_took_after_the_sale_is_a_finding_and_moves_the_
 def test_a_closed_partition_harms_a_slot_only_once_it_has_begun() -> None:
     system = FakeSystem()
     clock = [0.0]
-    machine = BatchMachine(system, "big1", 64, ForSale(), None, snapshot_age_s=0, monotonic=lambda: clock[0])
-    _sold(machine)
+    machine = machine_on(system, clock=clock)
+    sold(machine, "offer-1", UNIT, NOW)
     system.limits = Limits(closed="partition debug is DOWN")
     for now in (NOW, NOW + 59 * MINUTE):
         clock[0] += 100
@@ -240,9 +224,8 @@ def test_what_the_system_reserved_instead_is_said_in_words() -> None:
             parts: Parts = (("n1", 2),)
             self.there = {name: replace(each, parts=parts) for name, each in self.there.items()}
 
-    machine = _machine(Fewer())
-    slot = machine.quote(replace(UNIT, cores=TotalCores(16)), NOW)
-    assert isinstance(slot, Slot)
+    machine = machine_on(Fewer())
+    slot = quoted(machine, replace(UNIT, cores=TotalCores(16)), NOW)
     refusal = machine.hold("offer-1", UNIT, slot, NOW + MINUTE, NOW)
     assert isinstance(refusal, Refusal)
     assert refusal.detail == "fake reserved 2 cores on n1 for ramp_big1.offer-1, not 16 cores on n[1-2]"
@@ -295,25 +278,19 @@ def test_gpus_are_sold_on_whole_free_nodes_that_have_them() -> None:
     }
     nodes = [Node(name, 8, gpus=has) for name, has in gpus.items()]
     local = RunningJob("7", "root", NOW - HOUR, NOW + 9 * HOUR, (("g1", 1),))
-    machine = BatchMachine(
-        FakeSystem(nodes, [local]), "big1", 48, ForSale(), None, snapshot_age_s=0, wait=lambda _: None
-    )
+    machine = machine_on(FakeSystem(nodes, [local]))
     unit = replace(UNIT, cores=Nodes(2, 8), gpus_per_node=2, gpu_model="a100")
-    slot = machine.quote(unit, NOW)
-    assert isinstance(slot, Slot)
+    slot = quoted(machine, unit, NOW)
     assert (slot.placement, slot.cores, slot.start) == ("g[2,5]", 16, NOW + HOUR)
-    later = machine.quote(replace(unit, cores=Nodes(3, 8)), NOW)
-    assert isinstance(later, Slot)
+    later = quoted(machine, replace(unit, cores=Nodes(3, 8)), NOW)
     assert later.start == NOW + 9 * HOUR + SECOND, "when all of g1 is free"
     for wanted, nearest in (
         (replace(unit, gpus_per_node=4), "1 node with gpu:a100:4"),
         (replace(unit, gpu_model="h100"), "0 nodes with gpu:h100:2"),
     ):
-        refusal = machine.quote(wanted, NOW)
-        assert isinstance(refusal, Refusal)
+        refusal = refused(machine, wanted, NOW)
         assert (refusal.code, refusal.nearest) == (RefusalCode.GPUS, nearest)
-    any_model = machine.quote(replace(unit, cores=Nodes(4, 8), gpu_model=None), NOW)
-    assert isinstance(any_model, Slot)
+    any_model = quoted(machine, replace(unit, cores=Nodes(4, 8), gpu_model=None), NOW)
     assert any_model.placement == "g[2-5]"
     broken = Availability([replace(nodes[0], usable=False), *nodes[1:]], [], NOW, ForSale())
     assert broken.like((("g1", 8),), NOW, NOW + HOUR) == (("g2", 8),), "another node with the same GPUs"

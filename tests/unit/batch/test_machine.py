@@ -4,39 +4,33 @@ import contextlib
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ramp.batch.book import BOOK_VERSION, HoldBook, book_path, read_book
 from ramp.batch.for_sale import ForSale
 from ramp.batch.inspecting import Remark
-from ramp.batch.machine import BatchMachine
+from ramp.batch.machine import SNAPSHOT_AGE_S, BatchMachine
 from ramp.batch.reconciling import own_prefix, reservation_name
 from ramp.batch.system import Node, RunningJob, SystemReservation, WantedReservation
 from ramp.errors import PluginError, StateDamaged, SystemRefused, WrongVersion
-from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
+from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import Nodes, RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot, SlotMove
-from tests.unit.batch.fake_system import FakeSystem, lost_of
+from tests.slots import quoted, refused
+from tests.unit.batch.fake_system import NOW, FakeSystem, lost_of, machine_on
 
-NOW = from_iso("2026-11-21T08:00:00Z")
 UNIT = RequestUnit(1, 70, NOW + 4 * HOUR, TotalCores(20), not_before=NOW + HOUR, wall_time=HOUR)
 
 
-def _machine(system: FakeSystem, folder: Path | None = None, **options: object) -> BatchMachine:
-    for_sale = ForSale(**options)  # type: ignore[arg-type]
-    return BatchMachine(system, "big1", 64, for_sale, folder, wait=lambda _: None)
-
-
-def _quoted(machine: BatchMachine, unit: RequestUnit = UNIT) -> Slot:
-    slot = machine.quote(unit, NOW)
-    assert isinstance(slot, Slot)
-    return slot
+def _machine(system: FakeSystem, folder: Path | None = None, **options: Any) -> BatchMachine:
+    return machine_on(system, folder=folder, snapshot_age_s=SNAPSHOT_AGE_S, **options)
 
 
 def _hold(machine: BatchMachine, key: str = "offer-1") -> Reservation | Refusal:
-    return machine.hold(key, UNIT, _quoted(machine), NOW + MINUTE, NOW)
+    return machine.hold(key, UNIT, quoted(machine, UNIT, NOW), NOW + MINUTE, NOW)
 
 
 def test_a_hold_is_a_reservation_for_the_market_and_then_for_the_buyer() -> None:
@@ -74,7 +68,7 @@ def test_a_create_that_comes_late_is_found_by_name() -> None:
     system = FakeSystem(faults=[("make", "after"), ("reservations", "hang")])
     machine = _machine(system)
     system.calls.clear()
-    slot = _quoted(machine)
+    slot = quoted(machine, UNIT, NOW)
     system.faults = [("reservations", ""), ("make", "after"), ("reservations", "hang")]
     with pytest.raises(PluginError):
         machine.hold("offer-1", UNIT, slot, NOW + MINUTE, NOW)
@@ -151,7 +145,7 @@ def test_a_restart_sweeps_what_nobody_holds_and_leaves_the_rest(tmp_path: Path) 
     system = FakeSystem()
     before = _machine(system, tmp_path)
     _hold(before)
-    before.hold("offer-2", UNIT, _quoted(before), NOW + 10 * MINUTE, NOW)
+    before.hold("offer-2", UNIT, quoted(before, UNIT, NOW), NOW + 10 * MINUTE, NOW)
     slot = system.there["ramp_big1.offer-1"]
     for name in ("ramp_big1.unknown", "ramp_big1.used", "ramp_big10.other", "theirs"):
         system.there[name] = replace(slot, name=name, parts=(("n8", 1),))
@@ -164,7 +158,7 @@ def test_a_restart_sweeps_what_nobody_holds_and_leaves_the_rest(tmp_path: Path) 
 def test_one_picture_serves_all_who_ask_for_some_seconds() -> None:
     clock = [0.0]
     system = FakeSystem()
-    machine = BatchMachine(system, "big1", 64, ForSale(), None, monotonic=lambda: clock[0])
+    machine = _machine(system, clock=clock)
     for number in range(50):
         machine.quote(UNIT, NOW + number)
     assert system.calls.count("snapshot") == 1
@@ -176,7 +170,7 @@ def test_one_picture_serves_all_who_ask_for_some_seconds() -> None:
 def test_a_new_picture_is_drawn_anew_even_where_the_old_one_was_in_memory() -> None:
     """A picture that is gone leaves its id to the next one, which then looked as if it were drawn already."""
     system = FakeSystem()
-    machine = BatchMachine(system, "big1", 64, ForSale(), None, snapshot_age_s=0)
+    machine = machine_on(system)
     for number in range(50):
         usable = number % 2 == 0
         machine.picture(NOW)
@@ -188,12 +182,12 @@ def test_jobs_and_nodes_out_of_service_are_not_sold() -> None:
     nodes = [Node(f"n{number}", 8) for number in range(1, 5)]
     nodes[1] = Node("n2", 8, usable=False, state="drained")
     system = FakeSystem(nodes, [RunningJob("1", "u", NOW - HOUR, NOW + 90 * MINUTE, (("n1", 8), ("n3", 2)))])
-    machine = BatchMachine(system, "big1", 32, ForSale(), None)
-    slot = _quoted(machine)
+    machine = machine_on(system)
+    slot = quoted(machine, UNIT, NOW)
     assert slot.start == NOW + 90 * MINUTE + SECOND
     assert slot.placement == "n[1,3-4]"
     assert slot.load == pytest.approx(8 / 32)
-    small = _quoted(machine, replace(UNIT, cores=TotalCores(14)))
+    small = quoted(machine, replace(UNIT, cores=TotalCores(14)), NOW)
     assert (small.start, small.placement) == (NOW + HOUR, "n[3-4]")
 
 
@@ -217,9 +211,7 @@ def test_nothing_is_offered_while_the_doctor_would_complain() -> None:
     system, clock = FakeSystem(), [0.0]
     may_not = Remark("privilege", "big1", "this account may not reserve", "install the wrapper")
     found: list[Remark] = [Remark("clock", "big1", "is right"), may_not]
-    machine = BatchMachine(
-        system, "big1", 64, ForSale(), None, conditions=lambda _: found, monotonic=lambda: clock[0], wait=lambda _: None
-    )
+    machine = _machine(system, clock=clock, conditions=lambda _: found)
     words = "this account may not reserve; install the wrapper"
     for act in (machine.begin, lambda now: machine.quote(UNIT, now), lambda now: machine.tend({}, now)):
         with pytest.raises(PluginError, match=words) as caught:
@@ -249,8 +241,8 @@ def test_a_hold_that_is_refused_for_another_reason_than_cores_is_explained_by_th
             raise SystemRefused("Invalid user id")
 
     found: list[Remark] = []
-    machine = BatchMachine(Forbidden(), "big1", 64, ForSale(), None, conditions=lambda _: found, wait=lambda _: None)
-    slot = _quoted(machine)
+    machine = machine_on(Forbidden(), conditions=lambda _: found)
+    slot = quoted(machine, UNIT, NOW)
     found.append(Remark("privilege", "big1", "this account may not reserve", "install the wrapper"))
     with pytest.raises(PluginError, match="this account may not reserve; install the wrapper"):
         machine.hold("offer-1", UNIT, slot, NOW + MINUTE, NOW)
@@ -258,16 +250,13 @@ def test_a_hold_that_is_refused_for_another_reason_than_cores_is_explained_by_th
 
 def test_the_market_has_its_share_at_most() -> None:
     system = FakeSystem()
-    machine = _machine(system, share=0.5)
+    machine = _machine(system, for_sale=ForSale(share=0.5))
     assert isinstance(_hold(machine), Reservation)
-    answer = machine.quote(replace(UNIT, cores=TotalCores(33)), NOW)
-    assert isinstance(answer, Refusal)
+    answer = refused(machine, replace(UNIT, cores=TotalCores(33)), NOW)
     assert (answer.code, answer.nearest) == (RefusalCode.MACHINE_TOO_SMALL, "32 cores")
-    later = machine.quote(replace(UNIT, cores=TotalCores(13)), NOW)
-    assert isinstance(later, Slot)
+    later = quoted(machine, replace(UNIT, cores=TotalCores(13)), NOW)
     assert later.start == NOW + 2 * HOUR
-    now = machine.quote(replace(UNIT, cores=TotalCores(12)), NOW)
-    assert isinstance(now, Slot)
+    now = quoted(machine, replace(UNIT, cores=TotalCores(12)), NOW)
     assert now.start == NOW + HOUR
 
 
@@ -310,7 +299,7 @@ def test_an_intention_is_in_the_book_before_the_system_is_told(tmp_path: Path) -
         _hold(_machine(Dies(), tmp_path))
     again = _machine(FakeSystem(), tmp_path)
     assert again.reservation("offer-1", NOW + SECOND) is None
-    assert again.quote(UNIT, NOW + SECOND) != _quoted(_machine(FakeSystem())), "an intention takes its cores"
+    assert again.quote(UNIT, NOW + SECOND) != quoted(_machine(FakeSystem()), UNIT, NOW), "an intention takes its cores"
 
 
 def _sold(machine: BatchMachine, key: str = "offer-1") -> None:
@@ -348,9 +337,9 @@ def test_a_slot_of_cores_moves_to_nodes_of_another_size_and_a_slot_of_nodes_does
     small = [Node(f"s{number}", 8) for number in range(10)]
     for cores, moved in ((TotalCores(32), True), (Nodes(1, 32), False)):
         system, clock = FakeSystem(nodes=[Node("n1", 32)]), [0.0]
-        machine = BatchMachine(system, "big1", 32, ForSale(), None, snapshot_age_s=0, monotonic=lambda c=clock: c[0])  # type: ignore[misc]
+        machine = machine_on(system, clock=clock)
         unit = replace(UNIT, cores=cores)
-        machine.hold("offer-1", unit, _quoted(machine, unit), NOW + MINUTE, NOW)
+        machine.hold("offer-1", unit, quoted(machine, unit, NOW), NOW + MINUTE, NOW)
         machine.confirm("offer-1", NOW)
         system.nodes += small
         _fail(system, "n1")
@@ -494,7 +483,7 @@ def test_many_moves_that_the_system_refuses_are_given_up_without_waiting_for_eac
     def wait(seconds: float) -> None:
         clock[0] += seconds
 
-    machine = BatchMachine(system, "big1", 64, ForSale(), None, snapshot_age_s=0, monotonic=lambda: clock[0], wait=wait)
+    machine = machine_on(system, clock=clock, wait=wait)
     keys = ["offer-1", "offer-2", "offer-3"]
     for key in keys:
         _sold(machine, key)
@@ -538,9 +527,7 @@ def _tended(nodes: int) -> tuple[BatchMachine, FakeSystem, list[float]]:
     """A machine with two sold slots of 20 cores, and the clock by which it waits."""
     system = FakeSystem(nodes=[Node(f"n{number}", 8) for number in range(1, nodes + 1)])
     clock = [0.0]
-    machine = BatchMachine(
-        system, "big1", 8 * nodes, ForSale(), None, snapshot_age_s=0, monotonic=lambda: clock[0], wait=lambda _: None
-    )
+    machine = machine_on(system, clock=clock)
     _sold(machine)
     _sold(machine, "offer-2")
     return machine, system, clock
@@ -555,7 +542,7 @@ def _fail(system: FakeSystem, name: str) -> None:
 def test_a_sold_slot_that_was_given_to_another_is_lost() -> None:
     system = FakeSystem()
     clock = [0.0]
-    machine = BatchMachine(system, "big1", 64, ForSale(), None, monotonic=lambda: clock[0], wait=lambda _: None)
+    machine = _machine(system, clock=clock)
     _sold(machine)
     before = dict(system.there)
     all_nodes = tuple((node.name, 8) for node in system.nodes)
@@ -586,7 +573,6 @@ def test_nothing_is_lost_because_the_system_cannot_be_asked() -> None:
     system = FakeSystem()
     machine = _machine(system)
     _sold(machine)
-    for fault in (("reservations", "hang"),):
-        system.faults = [fault]
-        with pytest.raises(PluginError):
-            machine.tend({"offer-1": "buyer1"}, NOW)
+    system.faults = [("reservations", "hang")]
+    with pytest.raises(PluginError):
+        machine.tend({"offer-1": "buyer1"}, NOW)

@@ -10,7 +10,7 @@ from ramp.batch.commands import Completed
 from ramp.batch.slurm.held_jobs import SlurmQueue, parse_jobs
 from ramp.batch.slurm.system import SlurmSystem
 from ramp.batch.system import NO_LIMITS, Limits, Node, RunningJob, SystemSnapshot, WaitingJob
-from ramp.batch.waiting.job_queue import OwnJob, Standing, WantedJob
+from ramp.batch.waiting.job_queue import JobQueue, OwnJob, Standing, WantedJob
 from ramp.batch.waiting.learning import QueueLearning
 from ramp.batch.waiting.machine import QueueBoundMachine
 from ramp.batch.waiting.plugin import open_plugin
@@ -19,9 +19,10 @@ from ramp.launching.acting import Acting
 from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import Nodes, RequestUnit, TotalCores
-from ramp.model.slot import Reservation, Slot
+from ramp.model.slot import Slot
 from ramp.plugins.interface import PluginSettings
 from ramp.queue_bound.predictor import PREDICTORS
+from tests.slots import held, quoted, refused
 
 pytestmark = pytest.mark.loops
 
@@ -30,7 +31,7 @@ UNIT = RequestUnit(1, 70, NOW + 4 * HOUR, TotalCores(16), wall_time=HOUR, start_
 
 
 @dataclass
-class FakeQueue:
+class FakeQueue(JobQueue):
     """A queue of 64 cores that does what the test says; `faults` are met one after another, by the name of the call."""
 
     jobs: dict[str, OwnJob] = field(default_factory=dict)
@@ -90,20 +91,12 @@ def new_machine(queue: FakeQueue, folder: Path | None = None, **options: Any) ->
     return QueueBoundMachine(queue, "queue1", 64, 64, learning, folder, snapshot_age_s=0)
 
 
-def held(machine: QueueBoundMachine, key: str = "offer-1") -> Reservation:
-    slot = machine.quote(UNIT, NOW)
-    assert isinstance(slot, Slot)
-    found = machine.hold(key, UNIT, slot, NOW + MINUTE, NOW)
-    assert isinstance(found, Reservation)
-    return found
-
-
 def test_a_job_is_held_let_go_when_bought_and_its_start_is_told() -> None:
     queue = FakeQueue()
     machine = new_machine(queue)
     slot = machine.quote(UNIT, NOW)
     assert slot == Slot(NOW + 3 * HOUR, NOW + 4 * HOUR, 16, 0.0, start_probability=1.0)
-    reservation = held(machine)
+    reservation = held(machine, "offer-1", UNIT, NOW, MINUTE)
     assert (reservation.reservation_id, reservation.firm, queue.jobs["1"].standing) == ("1", False, Standing.HELD)
     (wanted,) = queue.wanted
     assert (wanted.name, wanted.length, "exec sleep 3600" in wanted.script) == ("ramp_queue1.offer-1", HOUR, True)
@@ -123,16 +116,14 @@ def test_a_job_is_held_let_go_when_bought_and_its_start_is_told() -> None:
 def test_a_queued_job_asks_for_the_gpus_of_its_request_alone() -> None:
     queue = FakeQueue(gpus=(("a100", 2),))
     machine = new_machine(queue)
-    held(machine)
+    held(machine, "offer-1", UNIT, NOW, MINUTE)
     with_gpus = replace(UNIT, cores=Nodes(1, 16), gpus_per_node=2, gpu_model="a100")
-    slot = machine.quote(with_gpus, NOW)
-    assert isinstance(slot, Slot)
+    slot = quoted(machine, with_gpus, NOW)
     machine.hold("offer-2", with_gpus, slot, NOW + MINUTE, NOW)
     assert [each.gres for each in queue.wanted] == ["none", "gpu:a100:2"]
     slurm = SlurmQueue(SlurmSystem(lambda *_: Completed((), 0, "", ""), "debug", "market"), None)  # type: ignore[arg-type]
     assert ["--gres=" + each.gres in slurm._submission(each) for each in queue.wanted] == [True, True]
-    refusal = new_machine(FakeQueue()).quote(with_gpus, NOW)
-    assert isinstance(refusal, Refusal)
+    refusal = refused(new_machine(FakeQueue()), with_gpus, NOW)
     assert (refusal.code, refusal.nearest) == (RefusalCode.GPUS, "0 nodes with gpu:a100:2")
 
 
@@ -140,8 +131,7 @@ def test_where_the_site_launches_a_job_is_its_buyers_and_runs_what_that_orders(t
     queue, acting = FakeQueue(), Acting("/worker", "/python", "/scratch/jobs")
     predictor = PREDICTORS.find("planned").new({})
     machine = QueueBoundMachine(queue, "queue1", 64, 64, QueueLearning(predictor, None), tmp_path, acting=acting)
-    slot = machine.quote(UNIT, NOW)
-    assert isinstance(slot, Slot)
+    slot = quoted(machine, UNIT, NOW)
     machine.hold_for("alice1", "offer-1", UNIT, slot, NOW + MINUTE, NOW)
     (wanted,) = queue.wanted
     assert (wanted.account, "orders=/scratch/jobs/alice1/queued/offer-1\n" in wanted.script) == ("alice1", True)
@@ -156,13 +146,12 @@ def test_where_the_site_launches_a_job_is_its_buyers_and_runs_what_that_orders(t
 def test_what_is_released_or_runs_out_is_deleted() -> None:
     queue = FakeQueue()
     machine = new_machine(queue)
-    held(machine)
+    held(machine, "offer-1", UNIT, NOW, MINUTE)
     machine.release("offer-1", NOW)
     assert queue.jobs == {}
-    held(machine, "offer-2")
-    held(machine, "offer-3")
-    slot = machine.quote(UNIT, NOW + 2 * MINUTE)
-    assert isinstance(slot, Slot)
+    held(machine, "offer-2", UNIT, NOW, MINUTE)
+    held(machine, "offer-3", UNIT, NOW, MINUTE)
+    slot = quoted(machine, UNIT, NOW + 2 * MINUTE)
     machine.hold("offer-4", UNIT, slot, NOW + HOUR, NOW + 2 * MINUTE)  # the others have run out
     assert [queue.names[job_id] for job_id in queue.jobs] == ["ramp_queue1.offer-4"]
 
@@ -171,7 +160,7 @@ def test_a_job_that_its_owner_renames_is_paid_for_and_deleted_all_the_same() -> 
     """It would run for nothing: without its name it would count as gone, and be left in the queue."""
     queue = FakeQueue()
     machine = new_machine(queue)
-    held(machine)
+    held(machine, "offer-1", UNIT, NOW, MINUTE)
     machine.confirm("offer-1", NOW)
     queue.names["1"] = "mine"
     queue.starts("1", NOW + 90 * SECOND)
@@ -186,8 +175,7 @@ def test_a_job_that_its_owner_renames_is_paid_for_and_deleted_all_the_same() -> 
 def test_what_was_submitted_is_found_by_its_name_and_is_one(fault: str, tmp_path: Path) -> None:
     queue = FakeQueue(faults=[("submit", fault)])
     machine = new_machine(queue, tmp_path)
-    slot = machine.quote(UNIT, NOW)
-    assert isinstance(slot, Slot)
+    slot = quoted(machine, UNIT, NOW)
     if fault == "after":
         with pytest.raises(PluginError) as failed:
             machine.hold("offer-1", UNIT, slot, NOW + MINUTE, NOW)
@@ -202,8 +190,7 @@ def test_what_was_submitted_is_found_by_its_name_and_is_one(fault: str, tmp_path
 
 def test_what_the_system_surely_will_not_have_is_refused() -> None:
     machine = new_machine(FakeQueue(faults=[("submit", "refuse")]))
-    slot = machine.quote(UNIT, NOW)
-    assert isinstance(slot, Slot)
+    slot = quoted(machine, UNIT, NOW)
     refused = machine.hold("offer-1", UNIT, slot, NOW + MINUTE, NOW)
     assert isinstance(refused, Refusal)
     assert (refused.code, machine.reservation("offer-1", NOW)) == (RefusalCode.SLOT_TAKEN, None)
@@ -212,7 +199,7 @@ def test_what_the_system_surely_will_not_have_is_refused() -> None:
 def test_a_job_that_was_bought_and_not_let_go_is_let_go_at_the_next_look(tmp_path: Path) -> None:
     queue = FakeQueue()
     machine = new_machine(queue, tmp_path)
-    held(machine)
+    held(machine, "offer-1", UNIT, NOW, MINUTE)
     queue.faults.append(("let_go", "before"))
     with pytest.raises(PluginError):
         machine.confirm("offer-1", NOW)
@@ -224,7 +211,7 @@ def test_a_job_that_was_bought_and_not_let_go_is_let_go_at_the_next_look(tmp_pat
 def test_a_job_that_somebody_deletes_is_gone() -> None:
     queue = FakeQueue()
     machine = new_machine(queue)
-    held(machine)
+    held(machine, "offer-1", UNIT, NOW, MINUTE)
     machine.confirm("offer-1", NOW)
     queue.jobs.clear()
     assert machine.reservation("offer-1", NOW) is None
@@ -232,10 +219,9 @@ def test_a_job_that_somebody_deletes_is_gone() -> None:
 
 def test_of_a_queue_of_which_too_little_is_known_nothing_is_sold() -> None:
     queue = FakeQueue(running=[RunningJob("7", "eve", NOW - HOUR, NOW + HOUR, (("n1", 60),))])
-    refused = new_machine(queue).quote(UNIT, NOW)
-    assert isinstance(refused, Refusal)
-    assert (refused.code, refused.nearest) == (RefusalCode.START_PROBABILITY, "")
-    assert "of the 0 waits" in refused.detail
+    refusal = refused(new_machine(queue), UNIT, NOW)
+    assert (refusal.code, refusal.nearest) == (RefusalCode.START_PROBABILITY, "")
+    assert "of the 0 waits" in refusal.detail
 
 
 def learnt(machine: QueueBoundMachine, queue: FakeQueue, waits: int, *, in_time: int) -> int:
@@ -258,8 +244,7 @@ def test_the_probability_is_the_share_of_like_jobs_that_started_in_time(tmp_path
     now = learnt(machine, queue, 10, in_time=8)
     queue.running = [RunningJob("r", "eve", now, now + HOUR, (("n1", 64),))]
     unit = replace(UNIT, deadline=now + 3 * HOUR)
-    slot = machine.quote(unit, now)
-    assert isinstance(slot, Slot)
+    slot = quoted(machine, unit, now)
     assert (slot.start, slot.start_probability) == (now + 2 * HOUR, pytest.approx(0.8))
     again = new_machine(queue, tmp_path, enough=10)  # the waits are kept
     assert again.quote(unit, now) == slot
@@ -307,6 +292,5 @@ def test_a_partition_that_is_down_sells_no_starts_and_its_limits_hold() -> None:
     with pytest.raises(PluginError, match="partition debug is DOWN"):
         machine.quote(UNIT, NOW)
     queue.limits = Limits(longest=30 * MINUTE)
-    refusal = machine.quote(UNIT, NOW)
-    assert isinstance(refusal, Refusal)
+    refusal = refused(machine, UNIT, NOW)
     assert (refusal.code, refusal.nearest) == (RefusalCode.MACHINE_TOO_SMALL, "1800 s")

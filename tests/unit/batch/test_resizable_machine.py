@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,31 +15,26 @@ from ramp.batch.gridengine.plugin import GridEngineMachine
 from ramp.batch.resizable_machine import ResizableBatchMachine, smaller_slot
 from ramp.batch.system import Limits, Node, Parts, RunningJob, WaitingJob
 from ramp.errors import PluginError
-from ramp.model.instant import HOUR, MINUTE, Instant, from_iso
+from ramp.model.instant import HOUR, MINUTE, Instant
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot, SlotMove
 from ramp.plugins.interface import ResourcePlugin
 from tests.example_counts import examples
-from tests.unit.batch.fake_system import FakeSystem, lost_of
+from tests.slots import sold
+from tests.unit.batch.fake_system import NOW, FakeSystem, lost_of, machine_on
 
-NOW = from_iso("2026-11-21T08:00:00Z")
 NAME = "ramp_big1.offer-1"
 BEGIN, END = NOW + HOUR, NOW + 2 * HOUR
 
 
-def _machine(system: FakeSystem, folder: Path | None = None, **options: object) -> ResizableBatchMachine:
-    for_sale = ForSale(**options)  # type: ignore[arg-type]
-    return ResizableBatchMachine(system, "big1", 64, for_sale, folder, snapshot_age_s=0, wait=lambda _: None)
+def _machine(system: FakeSystem, folder: Path | None = None, **options: Any) -> ResizableBatchMachine:
+    return machine_on(system, ResizableBatchMachine, folder=folder, **options)
 
 
 def _sold(machine: ResizableBatchMachine, cores: int = 32, key: str = "offer-1") -> Slot:
     unit = RequestUnit(1, 70, NOW + 4 * HOUR, TotalCores(cores), not_before=BEGIN, wall_time=HOUR)
-    slot = machine.quote(unit, NOW)
-    assert isinstance(slot, Slot)
-    assert isinstance(machine.hold(key, unit, slot, NOW + MINUTE, NOW), Reservation)
-    assert isinstance(machine.confirm(key, NOW), Reservation)
-    return slot
+    return sold(machine, key, unit, NOW).slot
 
 
 def _runs(system: FakeSystem, parts: Parts, job_id: str = "7", end: Instant | None = END) -> None:
@@ -174,10 +170,8 @@ def test_a_slot_grows_by_nodes_and_time_that_are_free_and_by_no_others() -> None
         ({"share": 0.5}, END, "8 cores more are not free and for sale"),
     ],
 )
-def test_what_the_site_does_not_sell_no_slot_grows_into(
-    options: dict[str, object], until: Instant, reason: str
-) -> None:
-    machine = _machine(FakeSystem(), **options)
+def test_what_the_site_does_not_sell_no_slot_grows_into(options: dict[str, Any], until: Instant, reason: str) -> None:
+    machine = _machine(FakeSystem(), for_sale=ForSale(**options))
     _sold(machine)
     cores = 40 if until == END else 32
     assert reason in _reason(machine.resize("offer-1", 1, cores, until, NOW))
@@ -291,7 +285,7 @@ def test_a_box_of_a_torus_keeps_its_nodes() -> None:
         pass
 
     system = FakeSystem()
-    machine = ResizableBatchMachine(system, "big1", 64, ForSale(), None, places=Boxes())  # type: ignore[arg-type]
+    machine = _machine(system, places=Boxes())
     _sold(machine)
     assert "box of the torus" in _reason(machine.resize("offer-1", 1, 16, END, NOW))
     assert isinstance(machine.resize("offer-1", 1, 32, END - MINUTE, NOW), Reservation)

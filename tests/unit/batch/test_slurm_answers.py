@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ramp.batch.commands import Completed, ask
-from ramp.batch.slurm import nodes, queue, reservations
+from ramp.batch.slurm import partition, queue, reservations
 from ramp.batch.slurm.system import PING, SlurmSystem
 from ramp.batch.slurm.times import duration_of, instant_of, told
 from ramp.batch.system import Node, RunningJob, SystemReservation, WaitingJob, WantedReservation
@@ -26,7 +26,7 @@ def _recorded(name: str) -> str:
 
 
 def test_nodes_and_which_of_them_can_be_used() -> None:
-    listed = nodes.parse_nodes(_recorded("sinfo.txt"))
+    listed = partition.parse_nodes(_recorded("sinfo.txt"))
     assert [node.name for node in listed.nodes] == list(ALPHA)
     assert {node.cores for node in listed.nodes} == {8}
     assert [(node.name, node.state, node.reason) for node in listed.nodes if not node.usable] == [
@@ -45,7 +45,7 @@ def test_nodes_and_which_of_them_can_be_used() -> None:
     ],
 )
 def test_states_of_nodes(state: str, usable: bool) -> None:
-    (node,) = nodes.parse_nodes(f"n1|{state}|2|4|2|16|64000|(null)|(null)|a | reason").nodes
+    (node,) = partition.parse_nodes(f"n1|{state}|2|4|2|16|64000|(null)|(null)|a | reason").nodes
     assert (node.usable, node.cores, node.reason) == (usable, 8, "a | reason")
 
 
@@ -58,7 +58,7 @@ def test_states_of_nodes(state: str, usable: bool) -> None:
     ],
 )
 def test_slurm_itself_waits_for_nodes_that_are_silent(state: str, waited_for: bool) -> None:
-    (node,) = nodes.parse_nodes(f"n1|{state}|2|4|2|16|64000|(null)|(null)|none").nodes
+    (node,) = partition.parse_nodes(f"n1|{state}|2|4|2|16|64000|(null)|(null)|none").nodes
     assert node.waited_for == waited_for
     assert not (node.usable and waited_for)
 
@@ -72,11 +72,11 @@ def test_slurm_itself_waits_for_nodes_that_are_silent(state: str, waited_for: bo
 )
 def test_what_is_no_list_of_nodes_is_told(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
-        nodes.parse_nodes(text)
+        partition.parse_nodes(text)
 
 
 def _queue() -> tuple[tuple[RunningJob, ...], tuple[WaitingJob, ...]]:
-    listed = nodes.parse_nodes(_recorded("sinfo.txt"))
+    listed = partition.parse_nodes(_recorded("sinfo.txt"))
     jobs = queue.parse_queue(_recorded("squeue.txt"))
     assert queue.cores_unclear(jobs, ALPHA, 1)
     allocations = queue.parse_allocations(_recorded("squeue.json"))
@@ -104,7 +104,7 @@ def test_what_agents_have_launched_is_known_by_its_name() -> None:
 
 
 def test_without_json_a_job_counts_with_as_much_of_each_node_as_it_may_have() -> None:
-    listed = nodes.parse_nodes(_recorded("sinfo.txt"))
+    listed = partition.parse_nodes(_recorded("sinfo.txt"))
     jobs = queue.parse_queue(_recorded("squeue.txt"))
     parts = {job.job_id: job.parts for job in queue.running_jobs(jobs, listed.nodes, {}, 1, {})}
     assert parts["35"] == (("alpha1", 8), ("alpha2", 8), ("alpha3", 8))
@@ -353,4 +353,4 @@ def test_a_word_that_is_no_job_is_not_cancelled() -> None:
 
 
 def test_node_of_the_recording_is_whole() -> None:
-    assert nodes.parse_nodes(_recorded("sinfo.txt")).nodes[0] == Node("alpha1", 8, True, "allocated", "", 1000)
+    assert partition.parse_nodes(_recorded("sinfo.txt")).nodes[0] == Node("alpha1", 8, True, "allocated", "", 1000)

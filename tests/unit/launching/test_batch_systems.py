@@ -12,9 +12,10 @@ import pytest
 
 from ramp.batch.finding import finding_variables
 from ramp.errors import ConfigurationError
-from ramp.launching import psij_jobs, worker
+from ramp.launching import psij_jobs
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.values import plugin_settings
+from tests.unit.launching.keeping import answer_to
 
 SECOND = 1_000_000
 MARKET = """
@@ -136,11 +137,7 @@ print(first)
         }  # fmt: skip
         asked = {"version": 1, "verb": verb, "executor": "slurm", "root": str(self.root), "job": job}
         asked |= {"psij_python": sys.executable, "program": program or fake}
-        done = subprocess.run(
-            [sys.executable, "-I", worker.__file__], input=json.dumps(asked).encode(), capture_output=True, check=True
-        )
-        answer: dict[str, Any] = json.loads(done.stdout)
-        return answer
+        return answer_to(asked)
 
     @property
     def questions(self) -> list[dict[str, Any]]:

@@ -1,11 +1,9 @@
 """A job in a queue that runs what its buyer orders: its script and the worker are real, the queue is not."""
 
 import base64
-import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,9 +14,9 @@ import pytest
 from ramp.batch.commands import Completed
 from ramp.batch.waiting.as_account import AccountRunner, runner_of
 from ramp.errors import BatchSystemError
-from ramp.launching import worker
 from ramp.launching.acting import Acting
 from ramp.launching.queue_script import queue_script
+from tests.unit.launching.keeping import WORKER, answer_to
 
 LIMIT_S = 90.0
 SECOND = 1_000_000
@@ -48,15 +46,7 @@ class Site:
         job |= {"arguments": ["sh", "-c", does], "environment": [["RAMP_UNIT", "1"]]}
         asked = {"version": 1, "verb": verb, "executor": "slurm", "root": str(self.root), "job": job, **more}
         asked["variables"] = {"PATH": str(self.commands)}
-        done = subprocess.run(
-            [sys.executable, "-I", worker.__file__],
-            input=json.dumps(asked).encode(),
-            capture_output=True,
-            check=True,
-            timeout=LIMIT_S,
-        )
-        answer: dict[str, Any] = json.loads(done.stdout)
-        return answer
+        return answer_to(asked)
 
     def until(self, state: str, job_id: str = "job-1") -> dict[str, Any]:
         end = time.monotonic() + LIMIT_S
@@ -130,7 +120,7 @@ class ThisAccount(Acting):
     """Acts as whoever runs the test."""
 
     def command(self, account: str) -> Any:
-        return (sys.executable, "-I", worker.__file__), ""
+        return WORKER, ""
 
 
 def test_a_command_as_somebody_else_says_what_it_says_or_why_not(site: Site) -> None:

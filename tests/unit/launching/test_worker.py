@@ -15,9 +15,8 @@ from typing import Any
 import pytest
 
 from ramp.launching import worker
-from tests.unit.launching.keeping import until
+from tests.unit.launching.keeping import LIMIT_S, WORKER, until
 
-LIMIT_S = 300.0
 SECOND = 1_000_000
 
 
@@ -33,9 +32,8 @@ def ask(tmp_path: Path) -> Any:
         more = {key: changed.pop(key) for key in names if key in changed}
         asked = {"version": 1, "verb": verb, "root": str(tmp_path), "job": {**job, **changed}, **more}
         text = json.dumps({"version": 1, "verb": "run"} | asked if verb == "run" else asked) + "\n"
-        command = [sys.executable, "-I", worker.__file__]
         given = (2 * text if verb == "run" else text).encode()
-        done = subprocess.run(command, input=given, capture_output=True, timeout=LIMIT_S)
+        done = subprocess.run(WORKER, input=given, capture_output=True, timeout=LIMIT_S)
         lines = done.stdout.splitlines()
         assert len(lines) == (2 if verb == "run" and done.returncode else 1), done
         assert done.returncode == (worker.CANNOT_RUN if len(lines) == 2 else 0), done
@@ -56,9 +54,8 @@ def test_the_worker_becomes_the_command_and_its_output_is_read_in_pieces(ask: An
 
 
 def test_a_worker_whose_keeper_goes_before_the_start_is_on_record_runs_nothing(ask: Any, tmp_path: Path) -> None:
-    command = [sys.executable, "-I", worker.__file__]
     line = json.dumps({"version": 1, "verb": "run"}).encode() + b"\n"
-    done = subprocess.run(command, input=line, capture_output=True, timeout=LIMIT_S, cwd=tmp_path)
+    done = subprocess.run(WORKER, input=line, capture_output=True, timeout=LIMIT_S, cwd=tmp_path)
     assert (done.returncode, [*tmp_path.iterdir()]) == (worker.CANNOT_RUN, [])
 
 
@@ -214,7 +211,7 @@ def test_an_unknown_batch_system_is_refused(ask: Any) -> None:
 @pytest.mark.slow
 def test_another_version_or_no_question_is_refused() -> None:
     for text in (b"", b"{", b"[]", b'{"version": 9}', b"x" * 500_000):
-        done = subprocess.run([sys.executable, "-I", worker.__file__], input=text, capture_output=True, check=True)
+        done = subprocess.run(WORKER, input=text, capture_output=True, check=True)
         assert "error" in json.loads(done.stdout)
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from ramp.batch.gridengine.answers import (
     granted_number,
+    limit_of,
     read_queues,
     read_reservation_of_jobs,
     read_reservations,
@@ -15,7 +16,6 @@ from ramp.batch.gridengine.answers import (
     task_count,
     verified_slots,
 )
-from ramp.batch.gridengine.markup import limit_of
 from ramp.model.instant import MINUTE, SECOND, from_iso
 
 OUTPUTS = Path(__file__).parent / "outputs"
