@@ -121,6 +121,8 @@ class Record(Generic[Value]):
         hints = get_type_hints(content)
         flat = []
         for item in fields(content):  # type: ignore[arg-type]
+            if not item.init:
+                continue
             hint = hints[item.name]
             if hint is Seal:
                 sealed = item.name.removesuffix("_seal")

@@ -205,13 +205,17 @@ class World(MarketView):
         With a condition, virtual time stands at the last event afterwards; without one, at the limit.
         """
         end = self.now + limit
-        while (until is None or not until()) and (event := self._queue.pop_until(end)) is not None:
+        if until is not None and until():
+            return
+        for event in self._queue.until(end):
             if isinstance(event, Delivery):
                 self._deliver(event)
             else:
                 self._happen(event)
             for checker in self._looking:
                 checker.on_step(self)
+            if until is not None and until():
+                return
         if until is None:
             self._queue.now = end
 
