@@ -24,8 +24,7 @@ class Desk(ResourcePlugin):
         self.book = pickle.loads(self.file.read_bytes()) if self.file.exists() else {}  # noqa: S301 -- its own
 
     def quote(self, unit, now):
-        window = run_window(unit, self.capacity, now)
-        if isinstance(window, Refusal):
+        if isinstance(window := run_window(unit, self.capacity, now), Refusal):
             return window
         cores, (first, run) = unit.cores.total, window
         starts = sorted({first, *(each.slot.end for each in self.reservations(now) if each.slot.end > first)})

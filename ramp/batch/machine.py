@@ -326,8 +326,7 @@ class BatchMachine(BookedMachine):
     # -- the interface of plug-ins -------------------------------------------------------------------------------
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
-        window = run_window(unit, self.for_sale.cores(self.capacity), now)
-        if isinstance(window, Refusal):
+        if isinstance(window := run_window(unit, self.for_sale.cores(self.capacity), now), Refusal):
             return window
         earliest, duration = window
         latest = unit.deadline - duration

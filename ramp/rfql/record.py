@@ -121,15 +121,13 @@ class Record(Generic[Value]):
         hints = get_type_hints(content)
         flat = []
         for item in fields(content):  # type: ignore[arg-type]
-            if not item.init:
-                continue
             hint = hints[item.name]
             if hint is Seal:
                 sealed = item.name.removesuffix("_seal")
                 self._sealed[item.name] = sealed, hints[sealed]
             elif (nested := WORDS[item.name] if hint == tuple[str, ...] else _nested(hint)) is not None:
                 self._nested[item.name] = nested
-            elif item.name != self._text:
+            elif item.init and item.name != self._text:
                 flat.append(item)
         for sealed, _ in self._sealed.values():
             del self._nested[sealed]

@@ -90,8 +90,7 @@ class BookedMachine(ResourcePlugin):
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
         """Return the earliest slot of the unit's window with the cores free throughout; see `ResourcePlugin.quote`."""
-        window = run_window(unit, self.capacity, now)
-        if isinstance(window, Refusal):
+        if isinstance(window := run_window(unit, self.capacity, now), Refusal):
             return window
         earliest, duration = window
         slot = self._earliest_slot(unit, duration, earliest, unit.deadline - duration, now)

@@ -84,8 +84,7 @@ class QueueBoundMachine(BookedMachine):
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
         """Return the latest start of the window, and the probability that a job starts by then."""
-        window = run_window(unit, self._sellable, now)
-        if isinstance(window, Refusal):
+        if isinstance(window := run_window(unit, self._sellable, now), Refusal):
             return window
         begin, duration = window
         latest = min(unit.deadline - duration, max(begin, now + QUEUE_WAIT_MAX))

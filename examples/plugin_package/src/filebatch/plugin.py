@@ -38,8 +38,7 @@ class FileBatchPlugin(ResourcePlugin):
 
     def quote(self, unit: RequestUnit, now: int) -> Slot | Refusal:
         """The first slot in the window with the cores free throughout."""
-        window = run_window(unit, self.capacity, now)
-        if isinstance(window, Refusal):
+        if isinstance(window := run_window(unit, self.capacity, now), Refusal):
             return window
         wanted, (first, run) = unit.cores.total, window
         last = unit.deadline - run
