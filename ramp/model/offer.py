@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 from ramp.model import money
@@ -109,7 +109,6 @@ class Offer:
         start_probability: probability that the job starts by `start`, if a submitted job is sold; None for a reserved
             slot (`ramp.model.probable_start`).
         if_late: refund if it does not, in the words of `probable_start.RefundRule`; empty likewise.
-        cost: of the slot at its price, in minor units; it follows from the others.
     """
 
     offer_id: str
@@ -128,12 +127,12 @@ class Offer:
     terms: str = ""
     start_probability: float | None = None
     if_late: str = ""
-    cost: int = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "cost", money.cost(self.cpu_hour_cost, self.cores, self.end - self.start))
 
     @property
     def in_queue(self) -> bool:
         """Whether a job in a queue is sold instead of a reserved slot, so that its start is only probable."""
         return self.start_probability is not None
+
+    @property
+    def cost(self) -> int:
+        return money.cost(self.cpu_hour_cost, self.cores, self.end - self.start)

@@ -127,7 +127,7 @@ class Record(Generic[Value]):
                 self._sealed[item.name] = sealed, hints[sealed]
             elif (nested := WORDS[item.name] if hint == tuple[str, ...] else _nested(hint)) is not None:
                 self._nested[item.name] = nested
-            elif item.init and item.name != self._text:
+            elif item.name != self._text:
                 flat.append(item)
         for sealed, _ in self._sealed.values():
             del self._nested[sealed]
