@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ramp.errors import ConfigurationError
 from ramp.model.offer import Refusal, RefusalCode
-from ramp.plugins.answers import iso_or_empty, request_refusal
+from ramp.plugins.answers import iso_or_empty, run_window
 from ramp.plugins.interface import Reservation, ResourcePlugin, Slot
 from ramp.runtime.atomic_writes import write_whole
 
@@ -24,9 +24,9 @@ class Desk(ResourcePlugin):
         self.book = pickle.loads(self.file.read_bytes()) if self.file.exists() else {}  # noqa: S301 -- its own
 
     def quote(self, unit, now):
-        if refused := request_refusal(unit, self.capacity, now):
-            return refused
-        cores, (first, run) = unit.cores.total, unit.run_from(now)
+        if isinstance(window := run_window(unit, self.capacity, now), Refusal):
+            return window
+        cores, (first, run) = unit.cores.total, window
         starts = sorted({first, *(each.slot.end for each in self.reservations(now) if each.slot.end > first)})
         start = next(at for at in starts if self.taken(at, at + run, now) + cores <= self.capacity)
         if start + run > unit.deadline:

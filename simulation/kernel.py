@@ -85,16 +85,15 @@ class EventQueue(Generic[EventT]):
         self.now = time
         return event
 
-    def pop_until(self, end: int) -> EventT | None:
-        """Advance to the next event and hand it out; None, and time stands, where none happens by `end`."""
+    def until(self, end: int) -> Iterator[EventT]:
+        """Advance to each event that happens by `end` and hand it out, also those added meanwhile."""
         heap, pending = self._heap, self._pending
         while heap and heap[0][0] <= end:
             time, _, ticket, event = heapq.heappop(heap)
             if ticket in pending:
                 pending.remove(ticket)
                 self.now = time
-                return event
-        return None
+                yield event
 
     def pop_simultaneous(self) -> Iterator[EventT]:
         """Hand out all events of the next point in time, in order, also those added for that time meanwhile."""

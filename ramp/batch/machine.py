@@ -29,7 +29,7 @@ from ramp.model.instant import SECOND, Duration, Instant, iso, seconds
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import Nodes, RequestUnit
 from ramp.model.slot import Reservation, Slot, SlotMove
-from ramp.plugins.answers import iso_or_empty, request_refusal
+from ramp.plugins.answers import iso_or_empty, run_window
 from ramp.plugins.interface import ResourcePlugin
 from ramp.plugins.snapshot import machine_shown
 
@@ -341,9 +341,9 @@ class BatchMachine(BookedMachine):
 
     @told
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
-        if refusal := request_refusal(unit, self.for_sale.cores(self.capacity), now):
-            return refusal
-        earliest, duration = unit.run_from(now)
+        if isinstance(window := run_window(unit, self.for_sale.cores(self.capacity), now), Refusal):
+            return window
+        earliest, duration = window
         latest = unit.deadline - duration
         never = None if self._places is None or unit.torus is None else self._places.refused(unit)
         return never or self._quoted(unit, duration, earliest, latest, now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, Final
 
-from ramp.model.instant import Instant, from_iso, iso, seconds
+from ramp.model.instant import Duration, Instant, from_iso, iso, seconds
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot, SlotMove
@@ -24,14 +24,17 @@ TOKEN_MAX: Final = 20_000
 """Characters of a plug-in's own mark on a slot, which stays in the resource's journal."""
 
 
-def request_refusal(unit: RequestUnit, cores: int, now: Instant) -> Refusal | None:
-    """Refuse a unit that needs more cores than the machine sells, or whose window holds no run; None if it fits."""
+def run_window(unit: RequestUnit, cores: int, now: Instant) -> tuple[Instant, Duration] | Refusal:
+    """Return the first instant at which a unit's run may start, and its length.
+
+    A unit that needs more cores than the machine sells, or whose window holds no run, is refused.
+    """
     if unit.cores.total > cores:
         detail = f"the request needs {unit.cores.total} cores, the machine sells {cores}"
         return Refusal(unit.number, RefusalCode.MACHINE_TOO_SMALL, f"{cores} cores", detail)
     earliest, duration = unit.run_from(now)
     if unit.deadline > now and 0 < duration <= unit.deadline - earliest:
-        return None
+        return earliest, duration
     nearest = iso_or_empty(earliest + duration) if duration > 0 else ""  # the end of a run begun at once
     if unit.deadline <= now:
         detail = f"the deadline {iso(unit.deadline)} has passed"

@@ -46,10 +46,8 @@ if TYPE_CHECKING:
 START: Instant = 1_800_000_000_000_000
 """Virtual time begins here, in January 2027; any fixed instant would do."""
 
-
 WAKE_MAX = 1000
 """Who wakes so often at one instant never goes to sleep again."""
-
 
 Watcher = TypeVar("Watcher", Checker, Observer)
 Listener = Callable[[str, Progress, Instant], None]
@@ -114,8 +112,9 @@ class World(MarketView):
         )
         self._crash_random = stream(seed, "crash")
         self._breakdowns = Breakdowns(faults.aims, faults.disks, stream(seed, "breakdowns"), START, self.healed_at)
-        isolations = tuple(isolation.after(START) for isolation in faults.isolations)
-        self._network = Network(faults.network, self.healed_at, stream(seed, "network"), isolations)
+        self._network = Network(
+            faults.network, self.healed_at, stream(seed, "network"), [each.after(START) for each in faults.isolations]
+        )
         self._ledger = Book()
         open_accounts(accounts, self._ledger, START)
         self._machines = {spec.name: spec.machine for spec in resources}
@@ -205,7 +204,8 @@ class World(MarketView):
         With a condition, virtual time stands at the last event afterwards; without one, at the limit.
         """
         end = self.now + limit
-        while (until is None or not until()) and (event := self._queue.pop_until(end)) is not None:
+        events = self._queue.until(end)
+        while (until is None or not until()) and (event := next(events, None)) is not None:
             if isinstance(event, Delivery):
                 self._deliver(event)
             else:

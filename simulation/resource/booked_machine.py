@@ -17,7 +17,7 @@ from ramp.model.instant import SECOND, Duration, Instant, from_iso, iso, seconds
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot
-from ramp.plugins.answers import iso_or_empty, request_refusal
+from ramp.plugins.answers import iso_or_empty, run_window
 from ramp.plugins.interface import ResourcePlugin
 from ramp.plugins.snapshot import machine_shown
 from simulation.resource.machine_clock import MachineClock
@@ -90,10 +90,9 @@ class BookedMachine(ResourcePlugin):
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
         """Return the earliest slot of the unit's window with the cores free throughout; see `ResourcePlugin.quote`."""
-        refused = request_refusal(unit, self.capacity, now)
-        if refused is not None:
-            return refused
-        earliest, duration = unit.run_from(now)
+        if isinstance(window := run_window(unit, self.capacity, now), Refusal):
+            return window
+        earliest, duration = window
         slot = self._earliest_slot(unit, duration, earliest, unit.deadline - duration, now)
         if slot is None:
             later = self._earliest_slot(unit, duration, earliest, None, now)
@@ -231,12 +230,13 @@ class BookedMachine(ResourcePlugin):
     ) -> Slot | None:
         """Return the first slot for a unit that starts in [earliest, latest] (None = any later time), or None."""
         cores, length = unit.cores.total, self.clock.log_duration(duration)
-        last, until = NEVER, NEVER
-        if latest is not None:
-            last = self.clock.log_time(latest)
+        if latest is None:
+            first, last, until = self.clock.log_time(earliest), NEVER, NEVER
+        else:
+            first, last = self.clock.log_window(earliest, latest)
             until = last + length
         profile = self.profile(now, until)
-        found = profile.earliest_start(cores, length, self.clock.log_time(earliest), last)
+        found = profile.earliest_start(cores, length, first, last)
         if found is None:
             return None
         start = max(earliest, self.clock.instant(found))

@@ -115,7 +115,7 @@ class ModelledMachine(BookedMachine):
         outlook = self.live.outlook()
         if self._profile is None or self._profile[0] is not outlook:
             times, units = outlook.space_time.levels()
-            self._profile = (outlook, CoreProfile(self.capacity, times, units * self._kind.cores))
+            self._profile = (outlook, CoreProfile(self.capacity, times.tolist(), (units * self._kind.cores).tolist()))
         return self._profile[1]
 
     def jobs(self, now: Instant) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -323,10 +323,10 @@ def _cables_a_dimension(machine: BlueGene) -> list[int]:
 
 
 def _cable_profiles(machine: BlueGene, space_time: SpaceTime) -> tuple[CoreProfile, ...]:
-    times, _ = space_time.levels()
+    times = space_time.levels()[0].tolist()
     offsets = machine.catalogue.line_offsets
     return tuple(
-        CoreProfile(cables, times, space_time.bits_over_time(first, last))
+        CoreProfile(cables, times, space_time.bits_over_time(first, last).tolist())
         for cables, first, last in zip(_cables_a_dimension(machine), offsets[:-1], offsets[1:], strict=True)
     )
 

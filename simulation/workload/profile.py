@@ -9,8 +9,10 @@ Reserved windows are taken first; jobs are planned around them.
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -28,13 +30,13 @@ class CoreProfile:
 
     Attributes:
         capacity: cores of the machine.
-        times: shape (steps,), microseconds, strictly ascending; the profile begins at the first.
-        taken: shape (steps,), cores taken from that time until the next, 0 to `capacity`; the last one for ever.
+        times: microseconds, strictly ascending; the profile begins at the first.
+        taken: cores taken from that time until the next, 0 to `capacity`; the last one for ever.
     """
 
     capacity: int
-    times: Int64Array
-    taken: Int64Array
+    times: Sequence[int]
+    taken: Sequence[int]
 
     @staticmethod
     def of_intervals(
@@ -56,7 +58,8 @@ class CoreProfile:
         moments = moments[order]
         totals = np.cumsum(changes[order])
         last_of_moment = np.append(moments[1:] != moments[:-1], True)
-        return CoreProfile(capacity, moments[last_of_moment], np.minimum(totals[last_of_moment], capacity))
+        taken = np.minimum(totals[last_of_moment], capacity)
+        return CoreProfile(capacity, moments[last_of_moment].tolist(), taken.tolist())
 
     def max_over(self, start: int, end: int) -> int:
         """Return the most cores taken at any time of [start, end).
@@ -66,7 +69,7 @@ class CoreProfile:
             end: microseconds, after `start`.
         """
         first, last = self._steps(start, end)
-        return int(self.taken[first:last].max())
+        return max(self.taken[first:last])
 
     def mean_over(self, start: int, end: int) -> float:
         """Return the cores taken in the time-mean of [start, end).
@@ -76,11 +79,9 @@ class CoreProfile:
             end: microseconds, after `start`.
         """
         first, last = self._steps(start, end)
-        bounds = np.empty(last - first + 1)
-        bounds[0] = 0
-        bounds[1:-1] = self.times[first + 1 : last] - start
-        bounds[-1] = end - start
-        return float((bounds[1:] - bounds[:-1]) @ self.taken[first:last]) / (end - start)
+        lasts = pairwise((start, *self.times[first + 1 : last], end))
+        taken = sum((to - since) * cores for (since, to), cores in zip(lasts, self.taken[first:last], strict=True))
+        return taken / (end - start)
 
     def earliest_start(self, cores: int, duration: int, earliest: int, latest: int = NEVER) -> int | None:
         """Return the first time from which `cores` are free for the whole of `duration`.
@@ -94,23 +95,22 @@ class CoreProfile:
         Returns:
             The start, microseconds, or None if every one is after `latest`.
         """
-        first = int(self.times.searchsorted(earliest, side="right")) - 1
-        blocked = self.taken[first:] > self.capacity - cores
-        (edges,) = (blocked[1:] != blocked[:-1]).nonzero()
-        changes = [] if blocked[0] else [earliest]  # begins and ends of free time in turn
-        changes += self.times[edges + (first + 1)].tolist()
-        if len(changes) % 2:
-            changes.append(NEVER)
-        for start, end in zip(changes[0::2], changes[1::2], strict=True):
-            if end - start >= duration:
-                return start if start <= latest else None
-        return None
+        room = self.capacity - cores
+        step = bisect_right(self.times, earliest) - 1
+        start: int | None = earliest
+        for time, taken in zip(self.times[step:], self.taken[step:], strict=True):
+            if start is not None and time - start >= duration:
+                break
+            if taken > room:
+                start = None
+            elif start is None:
+                start = time
+        return start if start is not None and start <= latest else None
 
     def _steps(self, start: int, end: int) -> tuple[int, int]:
         if not self.times[0] <= start < end:
             raise ValueError(f"window [{start}, {end}) is empty or before the profile's begin {self.times[0]}")
-        first = int(self.times.searchsorted(start, side="right")) - 1
-        return first, int(self.times.searchsorted(end, side="left"))
+        return bisect_right(self.times, start) - 1, bisect_left(self.times, end)
 
 
 @dataclass(frozen=True, slots=True)

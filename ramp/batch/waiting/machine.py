@@ -28,7 +28,7 @@ from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.probable_start import QUEUE_WAIT_MAX
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot
-from ramp.plugins.answers import request_refusal
+from ramp.plugins.answers import run_window
 
 KEEPING: Final = "#!/bin/sh\n# keeps what was bought for as long as it was bought\nexec sleep {seconds}\n"
 """Script of a job if the site configures no other."""
@@ -83,9 +83,9 @@ class QueueBoundMachine(BookedMachine):
     @told
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
         """Return the latest start of the window, and the probability that a job starts by then."""
-        if refusal := request_refusal(unit, self._sellable, now):
-            return refusal
-        begin, duration = unit.run_from(now)
+        if isinstance(window := run_window(unit, self._sellable, now), Refusal):
+            return window
+        begin, duration = window
         latest = min(unit.deadline - duration, max(begin, now + QUEUE_WAIT_MAX))
         if taken := self._taken(unit.cores.total, now):
             return Refusal(unit.number, RefusalCode.CORES_TAKEN, detail=taken)

@@ -133,8 +133,7 @@ def price_for(unit: RequestUnit, price: int, cores: int, length: Duration) -> in
     asked = 2 * money.MINOR_UNITS_PER_CREDIT * unit.cores.total * (length if unit.wall_time is None else unit.wall_time)
     if asked <= 0:
         return price
-    cost = money.cost(price, cores, length)
-    return max(0, -((1 - 2 * cost) * HOUR // asked))
+    return max(0, -((1 - 2 * money.cost(price, cores, length)) * HOUR // asked))
 
 
 def reference_price(unit: RequestUnit, offer: Offer) -> int:

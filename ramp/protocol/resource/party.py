@@ -71,6 +71,9 @@ class MachineQueries:
 BankWord = c.PaymentMade | c.PaymentRefused | c.ChangePosted | c.ChangeRefused
 """Messages of the bank about what the resource has sold."""
 
+Quoted = ev.SlotsQuoted | ev.SlotsPriced
+"""Answers of machine and price strategy about slots that are not held yet."""
+
 
 class ResourceParty(Party):
     """Everything one Resource Agent does.
@@ -181,12 +184,17 @@ class ResourceParty(Party):
             if isinstance(event.content, c.CallForProposals):
                 return self._seller.on_call(event, event.content, now)
             return self._on_message(event, now)
-        if isinstance(event, ev.SlotsQuoted | ev.SlotsPriced):
-            try:
-                return self._on_quotes(event, now)
-            except Exception as error:  # a bug stays in its call
-                return [TakeUpAgain(event.call_id, error)]
-        return self._on_event(event, now)
+        if not isinstance(event, Quoted):
+            return self._on_event(event, now)
+        try:
+            if event.call_id.startswith(NEXT):
+                return self._on_next(event, now)
+            asked = self.sizes.prices if event.call_id.startswith(CALLS) else self._seller
+            if isinstance(event, ev.SlotsQuoted):
+                return asked.on_quoted(event.call_id, event.answers, now)
+            return asked.on_priced(event.call_id, event.prices, now)
+        except Exception as error:  # a bug stays in its call
+            return [TakeUpAgain(event.call_id, error)]
 
     def _on_event(self, event: ev.Event, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
@@ -218,17 +226,12 @@ class ResourceParty(Party):
                 effects = self._clock.ask(query_id, now)
         return effects
 
-    def _on_quotes(self, event: ev.SlotsQuoted | ev.SlotsPriced, now: Instant) -> list[Effect]:
-        """Hand an answer to the auction's seller, to the prices of additions, or to an offer whose slot was taken."""
-        if event.call_id.startswith(NEXT):
-            participant = self.participants.get(event.call_id.removeprefix(NEXT))
-            if participant is None or not isinstance(event, ev.SlotsQuoted):
-                return []
-            return participant.on_next(self._next_offer(participant, event.answers[0], now))
-        asked = self.sizes.prices if event.call_id.startswith(CALLS) else self._seller
-        if isinstance(event, ev.SlotsQuoted):
-            return asked.on_quoted(event.call_id, event.answers, now)
-        return asked.on_priced(event.call_id, event.prices, now)
+    def _on_next(self, event: Quoted, now: Instant) -> list[Effect]:
+        """Hand a quote to an offer whose slot was taken."""
+        participant = self.participants.get(event.call_id.removeprefix(NEXT))
+        if participant is None or not isinstance(event, ev.SlotsQuoted):
+            return []
+        return participant.on_next(self._next_offer(participant, event.answers[0], now))
 
     def _next_offer(self, participant: Participant, answer: Slot | Refusal, now: Instant) -> tuple[Offer, ...]:
         if isinstance(answer, Refusal) or self.sizes.booked.problem(answer.start, answer.end, answer.cores):

@@ -34,6 +34,9 @@ from ramp.protocol.user.jobs import JobAnswer, JobCommand, OwnJobs
 from ramp.protocol.user.moves import Moves
 from ramp.protocol.user.purchase import Purchase
 
+AuctionAnswer = c.Proposal | c.DirectoryListing
+"""Messages to an auction; most messages of a market are proposals."""
+
 
 class EndedRequests:
     """The ended requests of one user.
@@ -230,10 +233,10 @@ class UserParty(Party):
         """
         if not isinstance(event, Message):
             return self._on_command(event, now)
-        if isinstance(event.content, c.Proposal | c.DirectoryListing) and event.conversation_id in self._running:
-            purchase = self._running[event.conversation_id]
-            return self._running.act(event.conversation_id, partial(purchase.on_message, event, now), now)
-        return self._on_message(event, now)
+        purchase = self._running.get(event.conversation_id) if isinstance(event.content, AuctionAnswer) else None
+        if purchase is None:
+            return self._on_message(event, now)
+        return self._running.act(purchase.request_id, partial(purchase.on_message, event, now), now)
 
     # -- commands ------------------------------------------------------------------------------------------------
 

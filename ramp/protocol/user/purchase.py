@@ -91,8 +91,9 @@ class Purchase:
         """The earliest deadline of the machines, or of a quote that can be bought."""
         first = self.outcome.until if self._quote is not None and self.outcome is not None else None
         for machine in (self._auction, self._voting, self.confirmation):
-            if machine is not None and machine.deadline is not None and (first is None or machine.deadline < first):
-                first = machine.deadline
+            due = None if machine is None else machine.deadline
+            if due is not None and (first is None or due < first):
+                first = due
         return first
 
     @property
@@ -159,17 +160,21 @@ class Purchase:
         content = message.content
         if self._recalled:
             return self._after_the_end(message)
-        if isinstance(content, HoldRefused) and self._is_committing(content.offer_id):
+        if isinstance(content, Proposal) and self._voting is not None:
+            effects = self._late_proposal(message, content)
+        elif isinstance(content, Proposal):
+            effects = self._auction.handle(message, now)
+        elif isinstance(content, HoldRefused) and self._is_committing(content.offer_id):
             assert self.confirmation is not None
             effects = self.confirmation.handle(message, now)
         elif isinstance(content, HoldGranted | HoldRefused | HoldCancelled):
             effects = self._on_vote(message, content, now)
-        elif self.confirmation is not None and not isinstance(content, Proposal):
+        elif self.confirmation is not None:
             effects = self.confirmation.handle(message, now)
         elif self._voting is None:
             effects = self._auction.handle(message, now)
         else:
-            effects = self._late_proposal(message)
+            effects = []
         return effects + self._advance(now)
 
     def stands(self, sellers: Sequence[tuple[int, str]]) -> bool:
@@ -258,19 +263,15 @@ class Purchase:
 
     # -- from one machine to the next ----------------------------------------------------------------------------
 
-    def _late_proposal(self, message: Message) -> list[Effect]:
-        if not isinstance(message.content, Proposal):
-            return []
+    def _late_proposal(self, message: Message, proposal: Proposal) -> list[Effect]:
+        candidates = self._won.candidates.values() if self._won is not None else ()
+        known = {offer.offer_id for offers in candidates for offer in offers}
         late = "the offer came after the bidding"
         return [
             reject(self._user, message.sender, self.request_id, offer.offer_id, late)
-            for offer in message.content.offers
-            if self._voting is None or offer.offer_id not in self._known_offers()
+            for offer in proposal.offers
+            if offer.offer_id not in known
         ]
-
-    def _known_offers(self) -> set[str]:
-        candidates = self._won.candidates.values() if self._won is not None else ()
-        return {offer.offer_id for offers in candidates for offer in offers}
 
     def _advance(self, now: Instant) -> list[Effect]:
         if self.outcome is not None:

@@ -12,7 +12,7 @@ from ramp.errors import ConfigurationError
 from ramp.model.instant import iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
-from ramp.plugins.answers import iso_or_empty, request_refusal
+from ramp.plugins.answers import iso_or_empty, run_window
 from ramp.plugins.interface import PluginSettings, Reservation, ResourcePlugin, Slot
 from ramp.plugins.snapshot import machine_shown
 
@@ -38,11 +38,10 @@ class FileBatchPlugin(ResourcePlugin):
 
     def quote(self, unit: RequestUnit, now: int) -> Slot | Refusal:
         """The first slot in the window with the cores free throughout."""
-        wanted, (first, run) = unit.cores.total, unit.run_from(now)
+        if isinstance(window := run_window(unit, self.capacity, now), Refusal):
+            return window
+        wanted, (first, run) = unit.cores.total, window
         last = unit.deadline - run
-        refused = request_refusal(unit, self.capacity, now)
-        if refused is not None:
-            return refused
         taken = self._batch.taken(now)
         start = self._first_start(taken, wanted, run, first)
         if start > last:
