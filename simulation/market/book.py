@@ -70,7 +70,6 @@ class BookRecords:
         self._evidence: dict[str, list[Evidence]] = {}
         self._changes: dict[str, dict[int, DecidedChange]] = {}  # by agreement id and number
         self._nonces: dict[tuple[str, str], Instant] = {}  # expiry by signer and nonce
-        self._certificates: dict[str, str] = {}
 
     def balances(self, account_ids: Iterable[str] | None = None) -> dict[str, Balance]:
         if account_ids is None:
@@ -218,12 +217,6 @@ class BookRecords:
         marked = {*order.countersigned, agreement_id}
         in_order = tuple(line.agreement_id for line in order.lines if line.agreement_id in marked)
         self._orders[order.order_id] = replace(order, countersigned=in_order)
-
-    def certificate(self, account_id: str) -> str | None:
-        return self._certificates.get(account_id)
-
-    def put_certificate(self, account_id: str, pem: str) -> None:
-        self._certificates[account_id] = pem
 
     def add_nonce(self, signer: str, nonce: str, expires_at: Instant) -> bool:
         if (signer, nonce) in self._nonces:

@@ -37,7 +37,6 @@ from ramp.model.contents import OrderLine, TransferKind
 from ramp.model.instant import Instant
 from ramp.runtime.ledger.schema import (
     ACCOUNTS,
-    CERTIFICATES,
     CHANGES,
     ENTRIES,
     EVIDENCE,
@@ -266,15 +265,6 @@ class Tables:
                     for each in subjects
                 ]
                 self._update(_COUNTERSIGN, signed)
-
-    def certificate(self, account_id: str) -> str | None:
-        query = sa.select(CERTIFICATES.c.pem).where(CERTIFICATES.c.account_id == account_id)
-        return self._connection.execute(query).scalar_one_or_none()
-
-    def put_certificate(self, account_id: str, pem: str) -> None:
-        replaced = sa.update(CERTIFICATES).where(CERTIFICATES.c.account_id == account_id).values(pem=pem)
-        if self._connection.execute(replaced).rowcount == 0:
-            self._connection.execute(sa.insert(CERTIFICATES).values(account_id=account_id, pem=pem))
 
     def add_nonce(self, signer: str, nonce: str, expires_at: Instant) -> bool:
         key = {"signer": signer, "nonce": nonce}
