@@ -44,13 +44,8 @@ def passed(store: KeyStore) -> Pass:
 
     def run(performative: Performative, sender: str, receiver: str, content: contents.Content) -> contents.Content:
         message = store.notary(sender).seal(Message(performative, sender, receiver, "request-4", content), NOW)
-        encoded = codec.encode(message)
-        return codec.decode(
-            EncodedMessage(sender, encoded.body, encoded.metadata, encoded.thread),
-            receiver,
-            store.notary(receiver),
-            NOW,
-        ).content
+        arrived = replace(codec.encode(message), peer=sender)
+        return codec.decode(arrived, receiver, store.notary(receiver), NOW).content
 
     return run
 
