@@ -62,7 +62,7 @@ def stands_at(offer: Offer, seal: Seal, at: int) -> bool:
 
 
 def price_problem(agreement: Agreement) -> str:
-    """Say what is wrong with an agreement's price by the agreement itself, after a `PriceFault`; empty if it is right."""
+    """Say what is wrong with an agreement's price by the agreement itself, after its `PriceFault`; may be empty."""
     price, offer, cost = agreement.price, agreement.offer, agreement.cost
     if not agreement.best_offer and (dear := cost_problem(agreement.request, offer, cost)):
         return _problem(PriceFault.ABOVE_CAP, dear)
