@@ -5,9 +5,8 @@ What differs between the two is handed in: identifiers, what drives a machine, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Protocol
 from zlib import crc32
 
@@ -176,19 +175,13 @@ class Composition:
         return self.directories[first:] + self.directories[:first]
 
 
-def open_accounts(
-    accounts: Iterable[OpeningAccount],
-    ledger: Ledger,
-    now: Instant,
-    certificates: Mapping[str, str] = MappingProxyType({}),
-) -> None:
-    """Open accounts that are not open yet, credit opening deposits once, and put certificates on file (section 6.3).
+def open_accounts(accounts: Iterable[OpeningAccount], ledger: Ledger, now: Instant) -> None:
+    """Open accounts that are not open yet, and credit opening deposits once (section 6.3).
 
     Args:
         accounts: whose, and with what.
         ledger: the bank's.
         now: the present.
-        certificates: PEM text by name, of those who have one.
     """
     known = {balance.account.account_id for balance in ledger.balances()}
     for each in accounts:
@@ -196,5 +189,3 @@ def open_accounts(
             ledger.open_account(each.name, each.kind, at=now, credit_limit=each.credit_limit)
         if each.deposit:
             ledger.deposit(f"opening-{each.name}", each.name, each.deposit, at=now, memo="opening deposit")
-        if each.name in certificates:
-            ledger.register_certificate(each.name, certificates[each.name])

@@ -171,9 +171,7 @@ class PartyBuilder:
 
     def _open_accounts(self, ledger: Ledger) -> None:
         accounts = [*opening_accounts(self.config), *enrolled_accounts(self.state)]
-        pins = {each.name: KeyStore(self.state.keys).pin(each.name) for each in accounts}
-        certificates = {name: pin.read_text("ascii") for name, pin in pins.items() if pin.exists()}
-        open_accounts(accounts, ledger, self.clock.now(), certificates)
+        open_accounts(accounts, ledger, self.clock.now())
 
     def _keeper(self, name: str) -> PartyAgent:
         return self._agent(KeeperAgent, name, self._market.keeper_party())

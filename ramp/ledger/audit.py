@@ -1,8 +1,8 @@
 """The audit: every invariant of the ledger, checked over the rows of any storage.
 
 It shares no arithmetic with the code that keeps balances and settles orders, so that each can catch the other's errors.
-`RULES` has the questions about single rows; the other functions compare sums. It skips the evidence, the certificates,
-and the words in memos and reasons, which no computation uses.
+`RULES` has the questions about single rows; the other functions compare sums. It skips the evidence and the
+words in memos and reasons, which no computation uses.
 """
 
 from __future__ import annotations

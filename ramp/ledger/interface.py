@@ -50,7 +50,7 @@ def _writing(rule: Callable[Concatenate[Records, Terms], Answer]) -> Callable[Co
 
 
 class Ledger(ABC):
-    """Double-entry ledger of the market: accounts, deposits, orders, refunds, evidence, certificates.
+    """Double-entry ledger of the market: accounts, deposits, orders, refunds, evidence.
 
     Every operation is one indivisible unit of work and idempotent: repeated on the same terms it gives the same answer
     and changes nothing; the same key on other terms is refused (`duplicate_differs`).
@@ -72,7 +72,6 @@ class Ledger(ABC):
     post_change = _writing(order_rules.post_change)
     void_change = _writing(change_rules.void_change)
     use_nonce = _writing(payment_rules.use_nonce)
-    register_certificate = _writing(payment_rules.register_certificate)
     overview = _reading(payment_rules.overview)
     balance = _reading(payment_rules.known_balance)
     statement = _reading(payment_rules.statement)
@@ -112,10 +111,6 @@ class Ledger(ABC):
             return (*records.evidence(reference, after), *early)
 
         return self.read(work)
-
-    def certificate(self, account_id: str) -> str | None:
-        """Return the stored certificate of an account as PEM text, or None."""
-        return self.read(lambda records: records.certificate(account_id))
 
     def transfer(self, agreement_id: str, kind: TransferKind = TransferKind.PAYMENT) -> Transfer | None:
         """Return the payment, refund or (by its reference) deposit of an agreement, or None."""

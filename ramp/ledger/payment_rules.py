@@ -6,7 +6,7 @@ same answer and enters nothing; the same key with other terms is refused. Checks
 entries, accounts, funds), so that every storage refuses with the same code. `ramp.ledger.order_rules` has the
 rules of orders, `ramp.ledger.change_rules` those of changes and refunds.
 
-Sources: paper sections 5.1.2 (debit and credit) and 6.3 (accounts, statement, certificates).
+Sources: paper sections 5.1.2 (debit and credit) and 6.3 (accounts, statement).
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from ramp.ledger.entry import (
 )
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
-    CERTIFICATE_LENGTH_MAX,
     TEXT_LENGTH_MAX,
     RefusalCode,
     check_amount,
@@ -152,22 +151,6 @@ def deposit(
     records.append(Entry(Action.ENTERED, wanted))
     store_evidence(records, EvidenceKind.DEPOSIT, deposit_id, evidence, at)
     return wanted
-
-
-def register_certificate(records: Records, account_id: str, pem: str) -> None:
-    """Store the X.509 certificate (PEM text) of an account's owner (paper section 6.3), replacing an older one.
-
-    Raises:
-        LedgerRefusal: `unknown_account`, `malformed_value`.
-    """
-    known_balance(records, account_id)
-    if (
-        len(pem) > CERTIFICATE_LENGTH_MAX
-        or not pem.lstrip().startswith("-----BEGIN CERTIFICATE-----")
-        or not pem.isascii()
-    ):
-        refuse(RefusalCode.MALFORMED_VALUE, f"certificate for {account_id} is not an X.509 certificate in PEM text")
-    records.put_certificate(account_id, pem)
 
 
 def use_nonce(records: Records, signer: str, nonce: str, expires_at: Instant, now: Instant) -> bool:

@@ -198,14 +198,6 @@ class Records(Protocol):
         """Store a decision, the first of its agreement and number."""
         ...
 
-    def certificate(self, account_id: str) -> str | None:
-        """The PEM certificate on file for an account, or None."""
-        ...
-
-    def put_certificate(self, account_id: str, pem: str) -> None:
-        """Put a certificate on file in place of an older one."""
-        ...
-
     def add_nonce(self, signer: str, nonce: str, expires_at: Instant) -> bool:
         """Remember a nonce; False if it is remembered already."""
         ...

@@ -15,9 +15,6 @@ IDENTIFIER_LENGTH_MAX: Final = 512
 TEXT_LENGTH_MAX: Final = 1000
 """Longest memo and reason in characters; longer ones are cut."""
 
-CERTIFICATE_LENGTH_MAX: Final = 65_536
-"""Longest certificate in characters of PEM text."""
-
 
 class RefusalCode(StrEnum):
     """Codes of `LedgerRefusal`, of refused orders, and of void amendments."""

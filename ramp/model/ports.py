@@ -9,20 +9,8 @@ from ramp.model.agreement import Signed
 from ramp.model.instant import Instant
 
 
-class Notary(Protocol):
-    """Signs in the name of one party and verifies signatures of others.
-
-    The real one (`ramp.rfql.signing.notary`) does XML-DSig with X.509 certificates; the simulator's passes the typed
-    body along with the signers' names.
-    """
-
-    def sign(self, signed: Signed, now: Instant) -> Signed:
-        """Add this party's signature as the outermost one; fills `signers` and `document`."""
-        ...
-
-    def seal(self, message: Message, now: Instant) -> Message:
-        """Seal a message of this party's; `CertificateExpired` if the party's own certificate is not valid now."""
-        ...
+class Verifier(Protocol):
+    """Verifies signatures and seals of other parties."""
 
     def open(self, text: str, now: Instant) -> Message:
         """Read a sealed message that has arrived, was kept or passed on; the message bears its seal.
@@ -38,6 +26,22 @@ class Notary(Protocol):
         Raises:
             DocumentError: if document or signatures are invalid.
         """
+        ...
+
+
+class Notary(Verifier, Protocol):
+    """Signs in the name of one party as well.
+
+    The real one (`ramp.rfql.signing.notary`) does XML-DSig with X.509 certificates; the simulator's passes the typed
+    body along with the signers' names.
+    """
+
+    def sign(self, signed: Signed, now: Instant) -> Signed:
+        """Add this party's signature as the outermost one; fills `signers` and `document`."""
+        ...
+
+    def seal(self, message: Message, now: Instant) -> Message:
+        """Seal a message of this party's; `CertificateExpired` if the party's own certificate is not valid now."""
         ...
 
 

@@ -7,7 +7,6 @@ For the second-price rule (W. Vickrey, Journal of Finance 16, 1961) the price it
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -45,17 +44,6 @@ class PriceFault(StrEnum):
     NOT_THE_RULES = "not_the_rules_price"
 
 
-@dataclass(frozen=True, slots=True)
-class PriceProblem:
-    """The fault of a price, as a code and a sentence."""
-
-    code: PriceFault
-    detail: str
-
-    def __str__(self) -> str:
-        return f"{self.code}: {self.detail}"
-
-
 def second_price(unit: RequestUnit, winner: Offer, runner_up: Offer | None) -> int:
     """Return the winner's payment under the second-price rule, in minor units.
 
@@ -73,56 +61,55 @@ def stands_at(offer: Offer, seal: Seal, at: int) -> bool:
     return seal.signed_at - CLOCKS_APART <= at < seal.signed_at + offer.valid_for
 
 
-def price_problem(agreement: Agreement) -> PriceProblem | None:
-    """Return the fault of an agreement's price by the agreement itself; None if it is right."""
+def price_problem(agreement: Agreement) -> str:
+    """Say what is wrong with an agreement's price by the agreement itself, after its `PriceFault`; may be empty."""
     price, offer, cost = agreement.price, agreement.offer, agreement.cost
     if not agreement.best_offer and (dear := cost_problem(agreement.request, offer, cost)):
-        return PriceProblem(PriceFault.ABOVE_CAP, dear)
+        return _problem(PriceFault.ABOVE_CAP, dear)
     if price is None:
         if cost == offer.cost:
-            return None
-        return PriceProblem(PriceFault.NOT_AS_OFFERED, f"wrong cost: got {_text(cost)}, expected {_text(offer.cost)}")
+            return ""
+        return _problem(PriceFault.NOT_AS_OFFERED, f"wrong cost: got {_text(cost)}, expected {_text(offer.cost)}")
     if agreement.best_offer:
-        return PriceProblem(PriceFault.RULE_NOT_AGREED, "a best offer is paid at the price offered")
-    problem = None if price.runner_up is None else _runner_up_problem(agreement, price, price.runner_up)
-    if problem is not None:
+        return _problem(PriceFault.RULE_NOT_AGREED, "a best offer is paid at the price offered")
+    if price.runner_up is not None and (problem := _runner_up_problem(agreement, price, price.runner_up)):
         return problem
     for each in (offer,) if price.runner_up is None else (offer, price.runner_up):
         if other := called_otherwise(agreement.request, price.rule, each, sealed=price.rule == SECOND_PRICE):
-            return PriceProblem(PriceFault.CALLED_OTHERWISE, f"{each.offer_id}: {other}")
+            return _problem(PriceFault.CALLED_OTHERWISE, f"{each.offer_id}: {other}")
     if cost < offer.cost:
-        return PriceProblem(PriceFault.BELOW_OFFER, f"{_text(cost)} is below the {_text(offer.cost)} offered")
+        return _problem(PriceFault.BELOW_OFFER, f"{_text(cost)} is below the {_text(offer.cost)} offered")
     if price.rule == SECOND_PRICE and cost != (owed := second_price(agreement.request, offer, price.runner_up)):
-        return PriceProblem(PriceFault.NOT_THE_RULES, f"wrong cost: got {_text(cost)}, expected {_text(owed)}")
-    return None
+        return _problem(PriceFault.NOT_THE_RULES, f"wrong cost: got {_text(cost)}, expected {_text(owed)}")
+    return ""
 
 
-def _runner_up_problem(agreement: Agreement, price: PricePaid, other: Offer) -> PriceProblem | None:
+def _runner_up_problem(agreement: Agreement, price: PricePaid, other: Offer) -> str:
     seal = price.seal
     if seal is None or (seal.signer, seal.role) != (other.resource, Role.RESOURCE):
-        return PriceProblem(PriceFault.RUNNER_UP_FORGED, f"{other.offer_id} is not sealed by {other.resource}")
+        return _problem(PriceFault.RUNNER_UP_FORGED, f"{other.offer_id} is not sealed by {other.resource}")
     if other.resource in (agreement.resource, agreement.user):
-        return PriceProblem(PriceFault.RUNNER_UP_SHAM, f"{other.offer_id} is an offer of a party of the agreement")
+        return _problem(PriceFault.RUNNER_UP_SHAM, f"{other.offer_id} is an offer of a party of the agreement")
     told = seal.receiver, seal.conversation_id, other.request_id, other.unit
     if told != (agreement.user, agreement.request_id, agreement.request_id, agreement.request.number):
-        return PriceProblem(PriceFault.RUNNER_UP_FOREIGN, f"{other.offer_id} was made for another request")
+        return _problem(PriceFault.RUNNER_UP_FOREIGN, f"{other.offer_id} was made for another request")
     if unmet := shortcoming(agreement.request, other):
-        return PriceProblem(PriceFault.RUNNER_UP_FOREIGN, f"{other.offer_id} does not meet the request: {unmet}")
+        return _problem(PriceFault.RUNNER_UP_FOREIGN, f"{other.offer_id} does not meet the request: {unmet}")
     if agreement.valid_until - agreement.issued_at > ORDER_VALIDITY_MAX:
         # the buyer states when it was issued, the bank limits its validity: a false date would revive lapsed offers
         most = f"agreements are valid for at most {ORDER_VALIDITY_MAX // MINUTE} minutes, this one is backdated"
-        return PriceProblem(PriceFault.RUNNER_UP_EXPIRED, f"{other.offer_id} may have expired: {most}")
+        return _problem(PriceFault.RUNNER_UP_EXPIRED, f"{other.offer_id} may have expired: {most}")
     if not stands_at(other, seal, agreement.issued_at):
         valid = f"from {iso(seal.signed_at)} until {iso(seal.signed_at + other.valid_for)}"
-        return PriceProblem(PriceFault.RUNNER_UP_EXPIRED, f"{other.offer_id} was valid only {valid}")
+        return _problem(PriceFault.RUNNER_UP_EXPIRED, f"{other.offer_id} was valid only {valid}")
     if other.cost < agreement.offer.cost:
         low = f"{_text(other.cost)} of {other.offer_id} is below the {_text(agreement.offer.cost)} of the winner"
-        return PriceProblem(PriceFault.RUNNER_UP_TOO_LOW, low)
-    return None
+        return _problem(PriceFault.RUNNER_UP_TOO_LOW, low)
+    return ""
 
 
-def agreed_price_problem(agreement: Agreement, unit: RequestUnit, rule: str) -> PriceProblem | None:
-    """Return the fault of a price for the seller, who knows the call; None if it is right.
+def agreed_price_problem(agreement: Agreement, unit: RequestUnit, rule: str) -> str:
+    """Say what is wrong with a price for the seller, who knows the call, as `price_problem` does; empty if it is right.
 
     Args:
         agreement: as the user has signed it.
@@ -131,13 +118,13 @@ def agreed_price_problem(agreement: Agreement, unit: RequestUnit, rule: str) -> 
     """
     price = agreement.price
     if price is None and rule and not shortcoming(unit, agreement.offer):
-        return PriceProblem(PriceFault.RULE_NOT_AGREED, f"the call says that {rule} finds the price")
+        return _problem(PriceFault.RULE_NOT_AGREED, f"the call says that {rule} finds the price")
     if price is not None and price.rule != rule:
         said = f"by {rule}" if rule else "as offered"
-        return PriceProblem(PriceFault.RULE_NOT_AGREED, f"wrong auction rule: got {price.rule}, expected {said}")
+        return _problem(PriceFault.RULE_NOT_AGREED, f"wrong auction rule: got {price.rule}, expected {said}")
     if price is not None and agreement.request.cpu_hour_cost < unit.cpu_hour_cost:
         lower = f"{agreement.request.cpu_hour_cost} credits/core-hour is below the {unit.cpu_hour_cost} of the call"
-        return PriceProblem(PriceFault.CAP_LOWERED, lower)
+        return _problem(PriceFault.CAP_LOWERED, lower)
     return price_problem(agreement)
 
 
@@ -151,6 +138,10 @@ def how_priced(agreement: Agreement) -> str:
     if price.runner_up is None:
         return f"{said}; no other offer sets the price"
     return f"{said}; the sealed offer {price.runner_up.offer_id} of {price.runner_up.resource} sets the price"
+
+
+def _problem(fault: PriceFault, detail: str) -> str:
+    return f"{fault}: {detail}"
 
 
 def _text(minor_units: int) -> str:

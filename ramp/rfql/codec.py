@@ -16,9 +16,9 @@ from ramp.model.agreement import Signed
 from ramp.model.communicative_acts import DECLARED
 from ramp.model.contents import NotUnderstood
 from ramp.model.instant import Instant
+from ramp.model.ports import Verifier
 from ramp.model.seal import SEAL_AGE_MAX
-from ramp.rfql import documents, slots
-from ramp.rfql.documents import Verifier
+from ramp.rfql import documents
 from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.signing import seals
 from ramp.rfql.xml.parser import check_size, root_name
@@ -41,7 +41,7 @@ def encode(message: Message) -> EncodedMessage:
             or for values that the document cannot carry, an unsigned signable, a content that is never
             sent (`Unverified`) or does not go with the performative, or a missing seal.
     """
-    slots.check_sendable(message)
+    seals.check_sendable(message)
     kind = type(message.content)
     if message.seal is None and kind in SEALED:
         raise DocumentError(f"{kind.__name__} needs a seal; its receiver would drop it")
@@ -80,7 +80,7 @@ def _metadata(message: Message) -> dict[str, str]:
     if message.in_reply_to:
         metadata["in-reply-to"] = message.in_reply_to
     if message.reply_by is not None:
-        metadata["reply-by"] = slots.write_reply_by(message.reply_by)
+        metadata["reply-by"] = seals.write_reply_by(message.reply_by)
     return metadata
 
 
@@ -103,8 +103,8 @@ def decode(
             verify raises no error: its content is `Unverified`.
     """
     sender, metadata = encoded.peer, encoded.metadata
-    slots.check_version(metadata.get(_VERSION, ""))
-    performative = slots.read_performative(metadata.get("performative", ""))
+    seals.check_version(metadata.get(_VERSION, ""))
+    performative = seals.read_performative(metadata.get("performative", ""))
     for slot, expected in (("ontology", ONTOLOGY), ("language", LANGUAGE)):
         if metadata.get(slot) != expected:
             raise DocumentError(f"metadata: {slot}: got {metadata.get(slot)!r}, expected {expected!r}")
@@ -131,7 +131,7 @@ def decode(
         content=content,
         reply_with=metadata.get("reply-with", ""),
         in_reply_to=metadata.get("in-reply-to", ""),
-        reply_by=slots.read_reply_by(metadata.get("reply-by")),
+        reply_by=seals.read_reply_by(metadata.get("reply-by")),
     )
 
 

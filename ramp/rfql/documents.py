@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from ramp.errors import (
     SAME_VERSION,
@@ -25,11 +25,11 @@ from ramp.errors import (
     wrong_version,
 )
 from ramp.model import contents, instant
-from ramp.model.acl import Message
 from ramp.model.agreement import TERMINAL, Agreement, ContractChange, Signable, Signed
 from ramp.model.communicative_acts import DECLARED
 from ramp.model.instant import Instant
 from ramp.model.offer import Offer
+from ramp.model.ports import Verifier
 from ramp.model.probable_start import probable_start_problem
 from ramp.rfql.record import record_of
 from ramp.rfql.signing.passed_on import SIGNED, Proofs
@@ -160,14 +160,6 @@ COUNTERSIGNED: Final = {
 
 SIGNABLE: Final = frozenset({AGREEMENT, CHANGE, *COUNTERSIGNED})
 """Tags of the roots of signed documents."""
-
-
-class Verifier(Protocol):
-    """The part of a notary that reading needs."""
-
-    def verify(self, document: str, now: Instant) -> Signed: ...
-
-    def open(self, text: str, now: Instant) -> Message: ...
 
 
 _SENT: Final = {kind.__name__: kind for kind in DECLARED if kind not in {Signed, contents.Unverified}}

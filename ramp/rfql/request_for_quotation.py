@@ -87,19 +87,19 @@ def parse_request(text: str | bytes, source: str | None = None) -> RequestForQuo
     violations = schema.findings(root, "rfql")
     if root.tag != ROOT:
         violations = (f"line {root.sourceline}: wrong root element: got {root.tag}, expected {ROOT}",)
-        raise schema.schema_violation(violations, source)
+        raise schema.violation(violations, source)
     units, senseless = _read_units(root, least_price=1)
     max_cost, strange = _read_max_cost(root)
     senseless += strange
     if violations:
         told = {_place_of(line) for line in violations}
         extra = tuple(line for line in senseless if _place_of(line) not in told)
-        raise schema.schema_violation(tuple(sorted(violations + extra, key=_line_of)), source)
+        raise schema.violation(tuple(sorted(violations + extra, key=_line_of)), source)
     request = RequestForQuotation(units=units, warnings=warnings, max_cost=max_cost)
     if not senseless and (problem := request_problem(request)):
         senseless = (f"StartProbability: {problem}",)
     if senseless:
-        raise _meaning_violation(senseless, source)
+        raise schema.violation(senseless, source)
     return request
 
 
@@ -111,7 +111,7 @@ def read_request(root: Element, source: str | None = None) -> RequestForQuotatio
     """
     units, senseless = _read_units(root, least_price=0)
     if senseless:
-        raise _meaning_violation(senseless, source)
+        raise schema.violation(senseless, source)
     return RequestForQuotation(units=units)
 
 
@@ -120,7 +120,7 @@ def read_unit(element: Element, number: int) -> RequestUnit:
     reader = _UnitReader(number, least_price=0)
     unit = reader.read(element)
     if reader.violations or unit is None:
-        raise _meaning_violation(tuple(reader.violations), None)
+        raise schema.violation(tuple(reader.violations), None)
     return unit
 
 
@@ -216,12 +216,6 @@ def _replace_aliases(root: Element) -> tuple[str, ...]:
             )
             element.text = name
     return tuple(warnings)
-
-
-def _meaning_violation(violations: tuple[str, ...], source: str | None) -> DocumentError:
-    if len(violations) == 1:
-        return DocumentError(violations[0], source=source)
-    return DocumentError(f"{len(violations)} errors", source=source, violations=violations)
 
 
 def _read_units(root: Element, least_price: int) -> tuple[tuple[RequestUnit, ...], tuple[str, ...]]:

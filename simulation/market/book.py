@@ -7,7 +7,6 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
-from ramp.errors import LedgerCorrupt
 from ramp.ledger.contract_change import DecidedChange
 from ramp.ledger.entry import (
     ISSUER,
@@ -20,7 +19,6 @@ from ramp.ledger.entry import (
     Order,
     RememberedVoid,
     Transfer,
-    TransferState,
     balance_changes,
     transfer_id_of,
 )
@@ -56,7 +54,7 @@ class Book(Ledger):
 
 
 class BookRecords:
-    """The present state; implements `Records`."""
+    """The present state; implements `Records`. No constraint checks an entry: the audit finds one that does not fit."""
 
     def __init__(self) -> None:
         self._entries: list[EntryRow] = []
@@ -70,7 +68,6 @@ class BookRecords:
         self._evidence: dict[str, list[Evidence]] = {}
         self._changes: dict[str, dict[int, DecidedChange]] = {}  # by agreement id and number
         self._nonces: dict[tuple[str, str], Instant] = {}  # expiry by signer and nonce
-        self._certificates: dict[str, str] = {}
 
     def balances(self, account_ids: Iterable[str] | None = None) -> dict[str, Balance]:
         if account_ids is None:
@@ -164,8 +161,6 @@ class BookRecords:
             self._append(entry)
 
     def _append(self, entry: Entry) -> None:
-        if not self._follows(entry):
-            raise LedgerCorrupt(f"entry {len(self._entries) + 1} contradicts those before it: {entry}")
         for change in balance_changes(entry):
             balance = self._balances[change.account_id]
             posted, reserved = balance.posted + change.posted, balance.reserved + change.reserved
@@ -184,27 +179,6 @@ class BookRecords:
                 self._signed[signed.agreement_id] = signed
                 self._put_countersigned(signed.agreement_id)
 
-    def _follows(self, entry: Entry) -> bool:
-        """Whether the constraints of a database would accept an entry."""
-        is_settled = entry.action is Action.SETTLED
-        match entry.subject:
-            case Account(account_id):
-                return account_id not in self._balances
-            case Transfer() as transfer if is_settled:
-                pending = self._transfers.get(transfer.transfer_id)
-                return pending is not None and pending.state is TransferState.PENDING and _same_terms(pending, transfer)
-            case Transfer() as transfer:
-                accounts_known = {transfer.debit_account, transfer.credit_account} <= self._balances.keys()
-                return accounts_known and transfer.transfer_id not in self._transfers
-            case Order() as order if is_settled:
-                before = self._orders.get(order.order_id)
-                terms = (order.user, order.lines, order.valid_until, OrderState.RESERVED)
-                return before is not None and (before.user, before.lines, before.valid_until, before.state) == terms
-            case Order(order_id):
-                return order_id not in self._orders
-            case Countersignature(agreement_id):
-                return agreement_id not in self._signed and self.order_of(agreement_id) is not None
-
     def _put_order(self, order: Order) -> None:
         self._orders[order.order_id] = order
         if order.state is OrderState.RESERVED:
@@ -218,12 +192,6 @@ class BookRecords:
         marked = {*order.countersigned, agreement_id}
         in_order = tuple(line.agreement_id for line in order.lines if line.agreement_id in marked)
         self._orders[order.order_id] = replace(order, countersigned=in_order)
-
-    def certificate(self, account_id: str) -> str | None:
-        return self._certificates.get(account_id)
-
-    def put_certificate(self, account_id: str, pem: str) -> None:
-        self._certificates[account_id] = pem
 
     def add_nonce(self, signer: str, nonce: str, expires_at: Instant) -> bool:
         if (signer, nonce) in self._nonces:
@@ -244,8 +212,3 @@ def _is_within(transfer: Transfer, since: Instant | None, until: Instant | None)
 def _row(kind: Any, record: object) -> Any:
     """Return the row with the fields of a record that it names."""
     return kind._make(getattr(record, name) for name in kind._fields)
-
-
-def _same_terms(one: Transfer, other: Transfer) -> bool:
-    terms = (one.debit_account, one.credit_account, one.amount, one.order_id)
-    return terms == (other.debit_account, other.credit_account, other.amount, other.order_id)

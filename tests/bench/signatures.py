@@ -6,6 +6,7 @@ The curve's signature and verification of a seal's text are measured in the same
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from cryptography.hazmat.primitives import hashes
@@ -58,7 +59,7 @@ def _with_keys(store: KeyStore) -> list[tuple[str, float, str]]:
     )
 
     def arrive() -> Message:
-        return codec.decode(EncodedMessage(RESOURCE, encoded.body, encoded.metadata, encoded.thread), USER, user, NOW)
+        return codec.decode(replace(encoded, peer=RESOURCE), USER, user, NOW)
 
     assert arrive() == sealed
     seal = _rate(lambda: codec.encode(resource.seal(message, NOW)))
@@ -129,6 +130,4 @@ def _proposal() -> Message:
 
 
 def _decode(encoded: EncodedMessage) -> Message:
-    return codec.decode(
-        EncodedMessage(USER, encoded.body, encoded.metadata, encoded.thread), RESOURCE, PublicNotary(Trust(())), NOW
-    )
+    return codec.decode(replace(encoded, peer=USER), RESOURCE, PublicNotary(Trust(())), NOW)

@@ -82,7 +82,7 @@ def test_no_unit_is_paid_above_its_cap_or_below_its_winners_offer(
             "a", "r", 1, "user", winner.resource, "bank", unit, winner, "R", priced.cost, MINUTE, "order", 3 * MINUTE,
             price=priced.price,
         )  # fmt: skip
-        assert price_problem(agreement) is None
+        assert price_problem(agreement) == ""
         assert (priced.price is None) is rule.pays_offer
 
 

@@ -44,53 +44,35 @@ def reserve(order_id, cost, *agreements):
     return store.reserve_order(order_id, "alice", [OrderLine(one, "hector", cost) for one in agreements], 1_000, at=10)
 """
 
-RESERVE_THE_SAME = (
-    GO
-    + """
+RESERVE_THE_SAME = """
 print(json.dumps([attempt(lambda: reserve(f"o-{i}", 7, f"a-{i}", f"b-{i}").total) for i in range(25)]))
 """
-)
 
-SPEND_THE_LAST = (
-    GO
-    + """
+SPEND_THE_LAST = """
 print(json.dumps([reserve(f"o-{number}-{i}", 500, f"a-{number}-{i}").code for i in range(9)]))
 """
-)
 
-COUNTERSIGN_ALL_LINES = (
-    GO
-    + """
+COUNTERSIGN_ALL_LINES = """
 print(json.dumps([store.countersign(f"a-{i}-{number}", at=20, starts_at=5_000).state for i in range(25)]))
 """
-)
 
-POST_OR_VOID = (
-    GO
-    + """
+POST_OR_VOID = """
 def post(i):
     return store.countersign(f"a-{i}", at=20, starts_at=5_000).state
 def void(i):
     return store.void_order(f"o-{i}", "alice", 1_000, at=20, code="unwanted", reason="").state
 print(json.dumps([(post if number else void)(i) for i in range(25)]))
 """
-)
 
-FAIL_OR_REFUND = (
-    GO
-    + """
+FAIL_OR_REFUND = """
 def fail(i):
     return store.post_change(ChangeTerms(f"a-{i}", TERMINAL, Grounds.SELLER, resource="hector"), at=30).amount
 def refund(i):
     return store.post_change(ChangeTerms(f"a-{i}", TERMINAL, Grounds.BOTH), at=30, evidence="<cancellation/>").amount
 print(json.dumps([(refund if number else fail)(i) for i in range(25)]))
 """
-)
 
 USE_THE_SAME_NONCE = """
-store = LedgerStore.open(url)
-print("ready", flush=True)
-sys.stdin.readline()
 print(json.dumps([store.use_nonce("alice", f"n-{i}", expires_at=100, now=5) for i in range(25)]))
 """
 
@@ -146,9 +128,9 @@ def start(script: str, url: str, number: int, step: str = "") -> ForkedScript:
     return ForkedScript(PROLOGUE + script, url, number, RAMP_TEST_STEP=step)
 
 
-def race(script: str, url: str, processes: int = 3) -> list[list[str]]:
-    """Start processes, let them go all at once, and collect what each of them was answered."""
-    running = [start(script, url, number) for number in range(processes)]
+def race(script: str, url: str, processes: int = 3, *, ready: str = GO) -> list[list[str]]:
+    """Start processes, let them go all at once when they are ready, and collect what each of them was answered."""
+    running = [start(ready + script, url, number) for number in range(processes)]
     for process in running:
         assert process.stdout.readline() == "ready\n"
     for process in running:
@@ -234,7 +216,7 @@ def test_a_nonce_is_good_for_one_process_only(store_url: str) -> None:
 
 
 def test_processes_may_make_the_ledger_at_once(ledger_url: str) -> None:
-    answers = race(OPEN_AT_ONCE, ledger_url)
+    answers = race(OPEN_AT_ONCE, ledger_url, ready="")
     assert answers[0] == answers[1] == answers[2]
     with LedgerStore.open(ledger_url) as store:
         assert len(store.snapshot().entries) == 1

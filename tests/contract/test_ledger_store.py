@@ -9,12 +9,9 @@ from ledger_answers import amounts, end, refusal_code
 from ramp.errors import ConfigurationError, LedgerRefusal
 from ramp.ledger.entry import ISSUING_ACCOUNT, AccountKind, Balance
 from ramp.ledger.interface import Ledger
-from ramp.ledger.refusals import CERTIFICATE_LENGTH_MAX
 from ramp.model.contents import OrderLine, OrderState, StatementLine, TransferKind
 from ramp.model.money import AMOUNT_MAX
 from ramp.runtime.ledger.store import LedgerStore
-
-PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
 
 
 def test_a_new_ledger_has_only_the_empty_issuing_account(ledger: Ledger) -> None:
@@ -47,7 +44,6 @@ def test_unknown_accounts_are_named(funded: Ledger) -> None:
         lambda: funded.balance("nobody"),
         lambda: funded.statement("nobody"),
         lambda: funded.deposit("d-2", "nobody", 1, at=3),
-        lambda: funded.register_certificate("nobody", PEM),
     ):
         with pytest.raises(LedgerRefusal, match="nobody") as caught:
             call()
@@ -91,30 +87,6 @@ def test_a_nonce_is_good_once_for_each_signer_and_until_it_expires(ledger: Ledge
     assert not ledger.use_nonce("alice", "n-1", expires_at=100, now=100)
     assert ledger.use_nonce("alice", "n-1", expires_at=300, now=200)
     assert ledger.use_nonce("alice", "n-1", expires_at=400, now=300)  # it has expired at that very instant
-
-
-def test_certificates_are_on_file(funded: Ledger) -> None:
-    assert funded.certificate("alice") is None
-    funded.register_certificate("alice", PEM)
-    assert funded.certificate("alice") == PEM
-    renewed = PEM.replace("MIIB", "MIIC")
-    funded.register_certificate("alice", renewed)
-    assert funded.certificate("alice") == renewed
-    assert (
-        refusal_code(lambda: funded.register_certificate("alice", "-----BEGIN PRIVATE KEY-----")) == "malformed_value"
-    )
-
-
-def test_a_certificate_of_the_greatest_length_is_taken_and_a_longer_one_is_not(funded: Ledger) -> None:
-    longest = PEM.ljust(CERTIFICATE_LENGTH_MAX)
-    funded.register_certificate("alice", longest)
-    assert funded.certificate("alice") == longest
-    assert refusal_code(lambda: funded.register_certificate("alice", longest + " ")) == "malformed_value"
-
-
-def test_a_certificate_may_have_white_space_before_it(funded: Ledger) -> None:
-    funded.register_certificate("alice", "\n" + PEM)
-    assert funded.certificate("alice") == "\n" + PEM
 
 
 def reserve(ledger: Ledger, agreement_id: str, resource: str, cost: int, at: int) -> None:
@@ -163,13 +135,11 @@ def test_what_was_done_is_there_after_reopening(reopen: Callable[[], Ledger]) ->
     deposited = before.deposit("d-1", "alice", 100, at=2)
     pay(before, "a-1", "hector", 40, at=3)
     reserve(before, "a-2", "hector", 50, at=4)
-    before.register_certificate("alice", PEM)
     assert before.use_nonce("alice", "n-1", expires_at=100, now=5)
     after = reopen()
     assert after.deposit("d-1", "alice", 100, at=9) == deposited
     assert after.transfer("a-1") == before.transfer("a-1")
     assert after.open_orders() == before.open_orders() != ()
-    assert after.certificate("alice") == PEM
     assert not after.use_nonce("alice", "n-1", expires_at=100, now=9)
     assert after.balance("alice") == before.balance("alice") == Balance(alice, 60, 50)
     assert after.snapshot() == before.snapshot()

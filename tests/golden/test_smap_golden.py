@@ -368,8 +368,11 @@ def test_a_wrong_trace_is_refused_with_its_line(tmp_path):
         path.write_text(wrong)
         with pytest.raises(DocumentError, match=match):
             run(smap, "--trace", path)
-    with pytest.raises(DocumentError, match="none"):
-        run(smap, "--trace", tmp_path / "none")
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(DocumentError, match="not UTF-8 text"):
+        run(smap, "--trace", path)
+    with pytest.raises(DocumentError, match=r"nothing\.jsonl: file of the trace not found; .*--trace FILE"):
+        run(smap, "--trace", tmp_path / "nothing.jsonl")
 
 
 def test_options_that_exclude_each_other(tmp_path):
@@ -403,14 +406,3 @@ def test_the_link_sets_of_figure_5_and_the_cables_of_a_place():
     ]
     with pytest.raises(MachineError, match=r"expected a box of midplanes, got bgl\[000,011\]"):
         run(hostlist, "bgl000,bgl011", "--cables", "bgl")
-
-
-def test_what_is_no_trace_is_told_without_the_systems_words(tmp_path):
-    from ramp.errors import DocumentError
-
-    with pytest.raises(DocumentError, match=r"nothing\.jsonl: file of the trace not found; .*--trace FILE"):
-        CliRunner().invoke(smap, ["--trace", str(tmp_path / "nothing.jsonl")], catch_exceptions=False)
-    binary = tmp_path / "binary"
-    binary.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(DocumentError, match="not UTF-8 text"):
-        CliRunner().invoke(smap, ["--trace", str(binary)], catch_exceptions=False)

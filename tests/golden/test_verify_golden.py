@@ -107,15 +107,24 @@ def test_changed_message_does_not_hold(capsys: pytest.CaptureFixture[str], tmp_p
     assert text.splitlines()[-1] == "FAILED: the seal does not fit the message from 'bank@localhost'"
 
 
-@pytest.mark.parametrize("text", ["", "PK\x03\x04", "RAMP sealed message 7\n", "<a/>"])
-def test_anything_else_is_bad_input(capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("<a/>", "unsigned kind of document: got a, "),
+        ('<PaymentMade xmlns="urn:ramp:market:1"/>', "unsigned kind of document: got PaymentMade, "),
+        ("PK\x03\x04", "neither a signed document nor a sealed message: got 'PK"),
+        ("", "neither a signed document nor a sealed message: got '', "),
+        ("RAMP sealed message 7\n", " or the line 'RAMP sealed message 1'"),
+    ],
+)
+def test_anything_else_is_bad_input(capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, reason: str) -> None:
     path = tmp_path / "something"
     path.write_text(text)
     assert main(["verify", str(path), "--ca", str(EXAMPLES / "market-ca.pem")]) == 2
     said = capsys.readouterr()
     assert said.out == ""
-    assert str(path) in said.err
-    assert "expected an agreement, an amendment or a cancellation" in said.err
+    for part in (str(path), reason, "expected an agreement, an amendment or a cancellation"):
+        assert part in said.err
 
 
 FIRST, SECOND = "countersigned-change", "countersigned-second-change"

@@ -327,12 +327,8 @@ def notaries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, XmlNotary]:
 
 def passed_on(message: Message, notaries: dict[str, XmlNotary]) -> tuple[EncodedMessage, Message]:
     encoded = codec.encode(message)
-    return encoded, codec.decode(
-        EncodedMessage(message.sender, encoded.body, encoded.metadata, encoded.thread),
-        message.receiver,
-        notaries[NAMES[Role.USER]],
-        NOW,
-    )
+    arrived = replace(encoded, peer=message.sender)
+    return encoded, codec.decode(arrived, message.receiver, notaries[NAMES[Role.USER]], NOW)
 
 
 @pytest.mark.parametrize(("performative", "kind"), PLAIN, ids=lambda value: getattr(value, "__name__", str(value)))

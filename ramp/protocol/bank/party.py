@@ -228,9 +228,8 @@ class BankParty(Party):
             return self._refuse_order(message, order, BAD_SIGNATURE, detail, signed.document)
         stated = (agreement.bank, agreement.user, agreement.valid_until, agreement.units_total, agreement.resource)
         ordered = (self.name, order.user, order.valid_until, len(order.lines), message.sender)
-        unfair = price_problem(agreement)
-        if unfair is not None:
-            return self._refuse_order(message, order, BAD_PRICE, str(unfair), signed.document)
+        if unfair := price_problem(agreement):
+            return self._refuse_order(message, order, BAD_PRICE, unfair, signed.document)
         if stated != ordered or order_lines((agreement,))[0] not in order.lines:
             detail = "the agreement differs from its order"
             return self._refuse_order(message, order, BAD_TERMS, detail, signed.document)

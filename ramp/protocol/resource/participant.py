@@ -322,9 +322,8 @@ class Participant(ParticipantAnswers):
         problem = self._problem(commitment)
         if problem:  # no signed failure, which would refund a later sale under this agreement id
             return [self._refuse_for(RefusalCode.BAD_AGREEMENT, problem)]
-        unfair = agreed_price_problem(signed.body, self.unit, self._intended.rule)
-        if unfair is not None:
-            return [self._refuse_for(RefusalCode.BAD_PRICE, str(unfair))]
+        if unfair := agreed_price_problem(signed.body, self.unit, self._intended.rule):
+            return [self._refuse_for(RefusalCode.BAD_PRICE, unfair)]
         if self.state is S.HELD:
             self._enter(S.CONFIRMING, "Commitment")
             self.deadline = None

@@ -21,7 +21,7 @@ from ramp.model.acl import ANY_AGE, CONTENT_OF, ROLES_OF, Message
 from ramp.model.agreement import Agreement, Signable, Signed
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.seal import Role, Seal
-from ramp.rfql import documents, slots
+from ramp.rfql import documents
 from ramp.rfql.record import INSTANT
 from ramp.rfql.signing import certificates, seals
 from ramp.rfql.signing.certificates import PrivateKey
@@ -165,7 +165,7 @@ class PublicNotary:
         if kind is None or root_name(sealed.body) != sealed.document:
             raise SealInvalid(f"the seal names a {sealed.document or 'nameless document'} but covers another document")
         check_role(signer.role, kind, sealed.sender)
-        performative = slots.read_performative(sealed.performative)
+        performative = seals.read_performative(sealed.performative)
         content = documents.read_content(sealed.body, self, now, f"{performative} of {sealed.sender}")
         if kind not in CONTENT_OF[performative]:
             raise DocumentError(
@@ -180,7 +180,7 @@ class PublicNotary:
             content=content,
             reply_with=sealed.reply_with,
             in_reply_to=sealed.in_reply_to,
-            reply_by=slots.read_reply_by(sealed.reply_by or None),
+            reply_by=seals.read_reply_by(sealed.reply_by or None),
             seal=Seal(signer.name, signer.role, sealed.receiver, sealed.conversation_id, signed_at, text),
         )
 
@@ -283,7 +283,7 @@ class XmlNotary(PublicNotary):
         if message.sender != self.name:
             raise SealInvalid(f"{self.name} may not seal for {message.sender}")
         kind = type(message.content)
-        slots.check_sendable(message)
+        seals.check_sendable(message)
         check_role(self.role, kind, self.name)
         certificates.check_validity(self._certificate, now)
         body = documents.write_content(message.content)

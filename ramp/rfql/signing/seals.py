@@ -37,12 +37,12 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 
-from ramp.errors import SealInvalid
-from ramp.model import instant
-from ramp.model.acl import Message
-from ramp.model.instant import Instant
-from ramp.rfql import slots
+from ramp.errors import SAME_VERSION, DocumentError, SealInvalid, wrong_version
+from ramp.model import contents, instant
+from ramp.model.acl import CONTENT_OF, WIRE_VERSION, Message, Performative
+from ramp.model.instant import MILLISECOND, Duration, Instant
 from ramp.rfql.signing.certificates import CERTIFICATE_BYTES_MAX, PrivateKey, PublicKey
+from ramp.rfql.xml import schema
 from ramp.rfql.xml.markup import shown
 from ramp.rfql.xml.parser import DOCUMENT_BYTES_MAX, check_size, root_name
 from ramp.text import is_printable
@@ -71,6 +71,10 @@ SIGNATURE_BYTES_MAX: Final = 1_024
 
 TEXT_BYTES_MAX: Final = DOCUMENT_BYTES_MAX + 4 * HEADER_CHARACTERS_MAX * len(HEADERS) + 2 * CERTIFICATE_BYTES_MAX
 """Longest sealed message as text: the longest document and everything around it."""
+
+
+_MILLISECONDS_DIGITS_MAX: Final = 12
+"""Digits of the longest deadline for an answer, thirty years."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +186,7 @@ def unsigned(message: Message, body: str, signed_at: str) -> SealedText:
         conversation_id=message.conversation_id,
         reply_with=message.reply_with,
         in_reply_to=message.in_reply_to,
-        reply_by="" if message.reply_by is None else slots.write_reply_by(message.reply_by),
+        reply_by="" if message.reply_by is None else write_reply_by(message.reply_by),
         signed_at=signed_at,
         body=body,
     )
@@ -280,3 +284,59 @@ def _trailer(rest: str) -> tuple[str, str, str]:
     if len(parts) != 3 or not parts[1].startswith("signature: ") or not parts[2].startswith("certificate: "):
         raise SealInvalid("its last two lines are not signature and certificate")
     return parts[0], parts[1].removeprefix("signature: "), parts[2].removeprefix("certificate: ")
+
+
+# Message slots (FIPA SC00061) as text, in metadata and in header lines
+
+
+def check_sendable(message: Message) -> None:
+    """Check that a message's content goes with its performative.
+
+    Raises:
+        DocumentError: if not, or if the content is never sent (`Unverified`).
+    """
+    kind = type(message.content)
+    if kind not in CONTENT_OF[message.performative] or kind is contents.Unverified:
+        raise DocumentError(f"{kind.__name__} cannot be sent as {message.performative}")
+
+
+def check_version(value: str) -> None:
+    """Check the version of the wire format in a message's metadata; an empty text means that it is missing.
+
+    Raises:
+        DocumentError: if it is another version.
+    """
+    if value != str(WIRE_VERSION):
+        got = shown(value) if value else None
+        raise DocumentError(f"metadata: {wrong_version('the wire format', got, WIRE_VERSION, SAME_VERSION)}")
+
+
+def read_performative(text: str) -> Performative:
+    """Read a performative; `DocumentError` if the name is unknown."""
+    try:
+        return Performative(text)
+    except ValueError as error:
+        right = schema.nearest_name(text[:64], tuple(Performative))
+        raise DocumentError(f"metadata: performative: got {shown(text)}, {right}") from error
+
+
+def write_reply_by(reply_by: Duration) -> str:
+    """Write milliseconds, with decimals only for fractions."""
+    whole, fraction = divmod(reply_by, MILLISECOND)
+    return f"{whole}.{fraction:03d}" if fraction else str(whole)
+
+
+def read_reply_by(text: str | None) -> Duration | None:
+    """Read the text of `write_reply_by`; None if the slot is missing.
+
+    Raises:
+        DocumentError: if it is no duration.
+    """
+    if text is None:
+        return None
+    whole, _, fraction = text.partition(".")
+    if not (whole.isascii() and whole.isdigit() and len(whole) <= _MILLISECONDS_DIGITS_MAX):
+        raise DocumentError(f"metadata: reply-by: got {shown(text)}, expected milliseconds such as 1500")
+    if fraction and not (fraction.isascii() and fraction.isdigit() and len(fraction) <= 3):
+        raise DocumentError(f"metadata: reply-by: got {shown(text)}, expected milliseconds such as 1500")
+    return int(whole) * MILLISECOND + int(fraction.ljust(3, "0"))

@@ -300,8 +300,7 @@ def _agreement_report(path: str, verified: Verified, now: Instant, passed: list[
     assert isinstance(body, Agreement), "the root says so"
     if len(verified.signatures) != 2:
         raise SignatureInvalid(f"signed by {body.user} only; the resource's signature is missing")
-    problem = price_problem(body)
-    if problem is not None:
+    if problem := price_problem(body):
         raise DocumentError(f"the price paid is not the one owed: {problem}")
     if body.price is not None:
         passed.append(how_priced(body))

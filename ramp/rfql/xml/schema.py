@@ -89,10 +89,10 @@ def check(root: Element, source: str | None = None) -> None:
         DocumentError: with all findings, each naming line, element, value and expected value.
     """
     if violations := findings(root):
-        raise schema_violation(violations, source)
+        raise violation(violations, source)
 
 
-def schema_violation(violations: tuple[str, ...], source: str | None) -> DocumentError:
+def violation(violations: tuple[str, ...], source: str | None) -> DocumentError:
     """Return one error for all findings; a single one takes one line."""
     if len(violations) == 1:
         return DocumentError(violations[0], source=source)

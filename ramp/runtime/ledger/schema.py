@@ -213,13 +213,6 @@ NONCES = sa.Table(
     sa.Column("expires_at", _BIG, nullable=False, index=True),
 )
 
-CERTIFICATES = sa.Table(
-    "certificates",
-    _METADATA,
-    sa.Column("account_id", sa.Text, sa.ForeignKey("accounts.account_id"), primary_key=True),
-    sa.Column("pem", sa.Text, nullable=False),
-)
-
 
 def open_engine(location: str | Path) -> sa.Engine:
     """Create the engine for a ledger; it opens no connection yet.

@@ -37,7 +37,6 @@ from ramp.model.contents import OrderLine, TransferKind
 from ramp.model.instant import Instant
 from ramp.runtime.ledger.schema import (
     ACCOUNTS,
-    CERTIFICATES,
     CHANGES,
     ENTRIES,
     EVIDENCE,
@@ -60,6 +59,15 @@ _ACCOUNTS_OF: Final = (
 )
 _ACCOUNTS_LOCKED: Final = _ACCOUNTS_OF.with_for_update()  # SQLite holds its write lock already and renders nothing here
 _TRANSFER_OF: Final = sa.select(TRANSFERS).where(TRANSFERS.c.transfer_id == sa.bindparam("wanted_id"))
+# Posted transfers, each with the number of the entry that posted it: only payments are pending first.
+_POSTINGS: Final = sa.select(ENTRIES.c.entry_number, TRANSFERS).join_from(
+    TRANSFERS,
+    ENTRIES,
+    sa.and_(
+        ENTRIES.c.transfer_id == TRANSFERS.c.transfer_id,
+        ENTRIES.c.action == sa.case((TRANSFERS.c.kind == TransferKind.PAYMENT, Action.SETTLED), else_=Action.ENTERED),
+    ),
+)
 _ENTER_TRANSFER: Final = sa.insert(TRANSFERS)
 _ENTER_ORDER: Final = sa.insert(ORDERS)
 _ENTER_LINE: Final = sa.insert(ORDER_LINES)
@@ -133,15 +141,10 @@ class Tables:
         return None if row is None else Transfer(*row)
 
     def posted(self, account_id: str, since: Instant | None, until: Instant | None) -> Sequence[Transfer]:
-        # The last entry of a posted transfer is its posting.
-        posting = sa.select(sa.func.max(ENTRIES.c.entry_number)).where(ENTRIES.c.transfer_id == TRANSFERS.c.transfer_id)
-        query = (
-            sa.select(TRANSFERS)
-            .where(sa.or_(TRANSFERS.c.debit_account == account_id, TRANSFERS.c.credit_account == account_id))
-            .where(*_posted_within(since, until))
-            .order_by(TRANSFERS.c.posted_at, posting.scalar_subquery())
-        )
-        return [Transfer(*row) for row in self._connection.execute(query)]
+        of_account = sa.or_(TRANSFERS.c.debit_account == account_id, TRANSFERS.c.credit_account == account_id)
+        query = _POSTINGS.where(of_account, *_posted_within(since, until))
+        in_order = query.order_by(TRANSFERS.c.posted_at, ENTRIES.c.entry_number)
+        return [Transfer(*row[1:]) for row in self._connection.execute(in_order)]
 
     def posted_before(self, account_id: str, since: Instant) -> int:
         total = 0
@@ -153,22 +156,9 @@ class Tables:
     def trades(
         self, since: Instant | None, until: Instant | None, after: int, limit: int
     ) -> Sequence[tuple[int, Transfer]]:
-        # A transfer that was pending first has a second entry, which posted it.
-        settled = ENTRIES.alias()
-        was_pending = sa.exists().where(
-            settled.c.transfer_id == ENTRIES.c.transfer_id, settled.c.action == Action.SETTLED
-        )
-        posting = sa.or_(
-            ENTRIES.c.action == Action.SETTLED, sa.and_(ENTRIES.c.action == Action.ENTERED, sa.not_(was_pending))
-        )
-        query = (
-            sa.select(ENTRIES.c.entry_number, TRANSFERS)
-            .join(TRANSFERS, ENTRIES.c.transfer_id == TRANSFERS.c.transfer_id)
-            .where(posting, *_posted_within(since, until), ENTRIES.c.entry_number > after)
-            .order_by(ENTRIES.c.entry_number)
-            .limit(limit)
-        )
-        return [(row.entry_number, Transfer(*row[1:])) for row in self._connection.execute(query)]
+        query = _POSTINGS.where(*_posted_within(since, until), ENTRIES.c.entry_number > after)
+        page = query.order_by(ENTRIES.c.entry_number).limit(limit)
+        return [(row.entry_number, Transfer(*row[1:])) for row in self._connection.execute(page)]
 
     def order(self, order_id: str) -> Order | None:
         return next(iter(orders_of(self._connection.execute(_ORDER, {"wanted_id": order_id}))), None)
@@ -266,15 +256,6 @@ class Tables:
                     for each in subjects
                 ]
                 self._update(_COUNTERSIGN, signed)
-
-    def certificate(self, account_id: str) -> str | None:
-        query = sa.select(CERTIFICATES.c.pem).where(CERTIFICATES.c.account_id == account_id)
-        return self._connection.execute(query).scalar_one_or_none()
-
-    def put_certificate(self, account_id: str, pem: str) -> None:
-        replaced = sa.update(CERTIFICATES).where(CERTIFICATES.c.account_id == account_id).values(pem=pem)
-        if self._connection.execute(replaced).rowcount == 0:
-            self._connection.execute(sa.insert(CERTIFICATES).values(account_id=account_id, pem=pem))
 
     def add_nonce(self, signer: str, nonce: str, expires_at: Instant) -> bool:
         key = {"signer": signer, "nonce": nonce}

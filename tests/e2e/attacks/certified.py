@@ -17,8 +17,7 @@ from typing import Any, Self
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from ramp.errors import RampError
-from ramp.model.acl import LANGUAGE, ONTOLOGY, WIRE_VERSION, Message, Performative
-from ramp.model.communicative_acts import DECLARED
+from ramp.model.acl import LANGUAGE, ONTOLOGY, Message, Performative
 from ramp.model.contents import (
     CallForProposals,
     Content,
@@ -56,20 +55,8 @@ def fresh(what: str) -> str:
 
 def unsealed(message: Message) -> EncodedMessage:
     """A message as it would travel without a seal, whether or not it must have one."""
-    metadata = {
-        "performative": message.performative.value,
-        "conversation-id": message.conversation_id,
-        "ontology": ONTOLOGY,
-        "language": LANGUAGE,
-        "version": str(WIRE_VERSION),
-    }
-    optional = {
-        "protocol": DECLARED[type(message.content)].interaction,
-        "reply-with": message.reply_with,
-        "in-reply-to": message.in_reply_to,
-    }
-    metadata |= {key: value for key, value in optional.items() if value}
-    return EncodedMessage(message.receiver, documents.write_content(message.content), metadata, message.conversation_id)
+    body, metadata = documents.write_content(message.content), codec._metadata(message)
+    return EncodedMessage(message.receiver, body, metadata, message.conversation_id)
 
 
 def with_seal(encoded: EncodedMessage, sealed: seals.SealedText) -> EncodedMessage:

@@ -14,7 +14,7 @@ from ramp.rfql.request_for_quotation import parse_request
 from ramp.rfql.xml import schema
 from ramp.rfql.xml.namespaces import SIGNATURE
 from ramp.text import IDENTIFIER, is_printable
-from tests.unit.rfql.test_codec import NOW, NoNotary
+from tests.unit.rfql.test_codec import read
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "schemas" / "examples" / "valid"
 MESSAGES = sorted(path for path in EXAMPLES.glob("*.xml") if not path.name.startswith("rfq-"))
@@ -81,7 +81,7 @@ def test_a_reservation_has_an_identifier_or_none(word: str) -> None:
     granted = contents.HoldGranted("request-4", "offer-1", word, 60_000_000)
     assert not IDENTIFIER.fullmatch(word)
     with pytest.raises(DocumentError, match=r"reservationId: got .*, expected 1 to 64 letters"):
-        documents.read_content(documents.write_content(granted), NoNotary(), NOW)
+        read(documents.write_content(granted))
 
 
 @pytest.mark.parametrize(
@@ -89,22 +89,22 @@ def test_a_reservation_has_an_identifier_or_none(word: str) -> None:
 )
 def test_names_and_ids_in_use_are_identifiers(name: str) -> None:
     granted = contents.HoldGranted("request-4", "offer-1", name, 60_000_000)
-    assert documents.read_content(documents.write_content(granted), NoNotary(), NOW) == granted
+    assert read(documents.write_content(granted)) == granted
 
 
 def test_a_placement_with_a_line_break_is_refused() -> None:
-    assert documents.read_content(OFFER.format(placement="n[1-4] (torus) \u00e9 \u4e2d"), NoNotary(), NOW)
+    assert read(OFFER.format(placement="n[1-4] (torus) \u00e9 \u4e2d"))
     for hidden in ("&#10;touch OWNED", "&#13;", "&#9;", "\x9b", "\u202e"):
         with pytest.raises(DocumentError, match=r"placement: got .*, expected one line of printable characters"):
-            documents.read_content(OFFER.format(placement=f"n1{hidden}"), NoNotary(), NOW)
+            read(OFFER.format(placement=f"n1{hidden}"))
 
 
 def test_an_own_sentence_is_made_one_printable_line() -> None:
     """A batch system's output in a refusal must not cost the message."""
     said = contents.HoldRefused("request-4", "offer-17", RefusalCode.PLUGIN_FAILED, "down\r\n\x1b[31mnow\u202e")
-    read = documents.read_content(documents.write_content(said), NoNotary(), NOW)
-    assert isinstance(read, contents.HoldRefused)
-    assert read.detail == "down ?[31mnow?"
+    refused = read(documents.write_content(said))
+    assert isinstance(refused, contents.HoldRefused)
+    assert refused.detail == "down ?[31mnow?"
 
 
 def test_schema_and_program_mean_the_same_characters() -> None:

@@ -14,13 +14,14 @@ from ramp.model.called_terms import bound
 from ramp.model.instant import MINUTE, SECOND
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.price_paid import SECOND_PRICE
-from ramp.model.seal import Role, Seal
+from ramp.model.seal import Role
 from ramp.protocol.rules.checked_rule import RUNNER_UP_BYTES_MAX, passed_on_bytes
 from ramp.rfql.codec import encode
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.rfql.signing.verification import FileReport, verify_file
 from ramp.runtime.keys.store import KeyStore
 from tests.unit.rfql.conftest import AGREEMENT, NOW
+from tests.unit.rfql.forgery import seal_of
 
 OTHER = "ricc1@localhost"
 ID = "3f0b7a6e-4f0e-4c39-9d0a-{:012}"
@@ -36,16 +37,14 @@ def other_notary(store: KeyStore) -> XmlNotary:
 def sealed_offer() -> Callable[..., PricePaid]:
     """A runner-up's offer at 60, changed or not, sealed by whoever."""
 
-    def seal(notary: XmlNotary, **changes: object) -> PricePaid:
+    def price(notary: XmlNotary, **changes: object) -> PricePaid:
         offer = bound(AGREEMENT.offer, AGREEMENT.request, SECOND_PRICE)
         offer = replace(offer, offer_id="offer-18", resource=OTHER, cpu_hour_cost=60, **changes)  # type: ignore[arg-type]
         proposal = contents.Proposal(AGREEMENT.request_id, 1, (offer,))
-        message = Message(Performative.PROPOSE, notary.name, AGREEMENT.user, AGREEMENT.request_id, proposal)
-        made = notary.seal(message, NOW - SECOND).seal
-        assert made is not None
-        return PricePaid(SECOND_PRICE, offer, made)
+        seal = seal_of(notary, Performative.PROPOSE, AGREEMENT.user, proposal, NOW - SECOND)
+        return PricePaid(SECOND_PRICE, offer, seal)
 
-    return seal
+    return price
 
 
 @pytest.fixture
@@ -124,9 +123,7 @@ def test_another_markets_offer_fails(report, sealed_offer, tmp_path: Path) -> No
 
 def test_something_else_sealed_is_no_offer(report, other_notary: XmlNotary) -> None:
     refused = contents.HoldRefused(AGREEMENT.request_id, "offer-18", RefusalCode.SLOT_TAKEN)
-    message = Message(Performative.REFUSE, OTHER, AGREEMENT.user, AGREEMENT.request_id, refused)
-    seal = other_notary.seal(message, NOW).seal
-    assert isinstance(seal, Seal)
+    seal = seal_of(other_notary, Performative.REFUSE, AGREEMENT.user, refused, NOW)
     price = PricePaid(SECOND_PRICE, replace(AGREEMENT.offer, offer_id="offer-18", resource=OTHER), seal)
     assert "wrong document in the sealed message: got a HoldRefused, expected a Proposal" in report(price).failure
 
@@ -142,8 +139,7 @@ def test_an_offer_whose_id_is_twice_in_the_proposal_fails(report, sealed_offer, 
     price = sealed_offer(other_notary)
     elsewhere = replace(price.runner_up, unit=9)
     proposal = contents.Proposal(AGREEMENT.request_id, 1, (price.runner_up, elsewhere))
-    message = Message(Performative.PROPOSE, OTHER, AGREEMENT.user, AGREEMENT.request_id, proposal)
-    twice = replace(price, seal=other_notary.seal(message, NOW).seal)
+    twice = replace(price, seal=seal_of(other_notary, Performative.PROPOSE, AGREEMENT.user, proposal, NOW))
     assert "'offer-18' is more than once in the proposal" in report(twice).failure
 
 
@@ -156,21 +152,13 @@ def test_what_may_be_a_runner_up_fits_the_winners_commitment(
     offers = tuple(replace(other, offer_id=ID.format(unit), unit=unit) for unit in range(1, units + 1))
     refusals = (Refusal(2, RefusalCode.PRICE, detail=detail),) if detail else ()
     proposal = contents.Proposal(AGREEMENT.request_id, 1, offers, refusals)
-    seal = other_notary.seal(
-        Message(Performative.PROPOSE, OTHER, AGREEMENT.user, AGREEMENT.request_id, proposal), NOW
-    ).seal
-    assert seal is not None
+    seal = seal_of(other_notary, Performative.PROPOSE, AGREEMENT.user, proposal, NOW)
     assert passed_on_bytes(seal) <= RUNNER_UP_BYTES_MAX
     lines = tuple(
         contents.OrderLine(ID.format(line), AGREEMENT.resource, 10**6, ID.format(line)) for line in range(150)
     )
     vote = contents.FundsReserved("order-6", AGREEMENT.user, lines, MINUTE, AGREEMENT.valid_until, NOW)
-    said = (
-        store.notary(AGREEMENT.bank)
-        .seal(Message(Performative.AGREE, AGREEMENT.bank, AGREEMENT.user, "request-4", vote), NOW)
-        .seal
-    )
-    assert said is not None
+    said = seal_of(store.notary(AGREEMENT.bank), Performative.AGREE, AGREEMENT.user, vote, NOW)
 
     def document(price: PricePaid) -> int:
         signed = user_notary.sign(Signed(replace(AGREEMENT, price=price, cost=60 * 12_800)), NOW)

@@ -44,13 +44,8 @@ def passed(store: KeyStore) -> Pass:
 
     def run(performative: Performative, sender: str, receiver: str, content: contents.Content) -> contents.Content:
         message = store.notary(sender).seal(Message(performative, sender, receiver, "request-4", content), NOW)
-        encoded = codec.encode(message)
-        return codec.decode(
-            EncodedMessage(sender, encoded.body, encoded.metadata, encoded.thread),
-            receiver,
-            store.notary(receiver),
-            NOW,
-        ).content
+        arrived = replace(codec.encode(message), peer=sender)
+        return codec.decode(arrived, receiver, store.notary(receiver), NOW).content
 
     return run
 
@@ -76,23 +71,14 @@ def test_commitment_whose_proofs_do_not_hold_is_unverified(
         return replace(commitment, vote_seal=replace(commitment.vote_seal, text=text))
 
     text = commitment.vote_seal.text
-    assert refused(with_text(text.replace('cost="704000"', 'cost="1"')))[:3] == (
-        "agreement",
-        "agreement-9",
-        "bad_signature",
-    )
+    bad_signature = ("agreement", "agreement-9", "bad_signature")
+    assert refused(with_text(text.replace('cost="704000"', 'cost="1"')))[:3] == bad_signature
     assert "does not fit" in refused(with_text(text.replace("PT600S", "PT60000S")))[3]
     assert "does not begin" in refused(with_text("yes"))[3]
-    assert (
-        "expected a FundsReserved"
-        in refused(with_text(seal_of(store.notary(BANK), Performative.AGREE, USER, payment(), NOW).text))[3]
-    )
+    paid = seal_of(store.notary(BANK), Performative.AGREE, USER, payment(), NOW)
+    assert "expected a FundsReserved" in refused(with_text(paid.text))[3]
     forged = signed.document.replace('cost="704000"', 'cost="1"')
-    assert refused(replace(commitment, agreement=replace(signed, document=forged)))[:3] == (
-        "agreement",
-        "agreement-9",
-        "bad_signature",
-    )
+    assert refused(replace(commitment, agreement=replace(signed, document=forged)))[:3] == bad_signature
     assert refused(replace(commitment, agreement=replace(signed, document="<a")))[:3] == ("agreement", "", "malformed")
 
 

@@ -46,16 +46,6 @@ def test_report_of_a_genuine_agreement(check, countersigned: Signed) -> None:
         ("thunder1@localhost", NOW + SECOND),
     ]
     assert report.warnings == ()
-    listed = "\n".join(report.passed)
-    for part in (
-        "well-formed CountersignedAgreement",
-        "signature of thunder1@localhost over the whole CountersignedAgreement (ECDSA_SHA256)",
-        "signature of alice@localhost over the whole Agreement (ECDSA_SHA256)",
-        "request, offer and cost agree",
-        "signed by both parties",
-        "certificates held when it was signed",
-    ):
-        assert part in listed
     told = report.as_dict()
     assert told["agreement"]["cost"] == "7 040.00"
     assert told["agreement"]["reservation_id"] == "thunder1-000123"
@@ -111,21 +101,6 @@ def test_user_s_signature_alone_is_no_agreement(check, signed: Signed) -> None:
     assert any("signature of alice@localhost" in line for line in report.passed)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("<a/>", "agreement.xml: unsigned kind of document: got a"),
-        ('<PaymentMade xmlns="urn:ramp:market:1"/>', "unsigned kind of document: got PaymentMade"),
-        ("PK\x03\x04", "neither a signed document nor a sealed message: got 'PK"),
-        ("", "neither a signed document nor a sealed message: got ''"),
-        ("RAMP sealed message 2\n", "expected .* the line 'RAMP sealed message 1'"),
-    ],
-)
-def test_other_files_are_bad_input(check, text: str, said: str) -> None:
-    with pytest.raises(DocumentError, match=said):
-        check(text)
-
-
 # Cancellations
 
 
@@ -175,9 +150,6 @@ def test_report_of_a_sealed_message(check, payment_text: str) -> None:
         'amount="704000"/>',
     }
     assert [(one["signer"], one["role"]) for one in told["signatures"]] == [(BANK, "bank")]
-    listed = "\n".join(report.passed)
-    for part in (" of bank@localhost as bank: of this market", "seal of bank@localhost", "bank is the role"):
-        assert part in listed
 
 
 def test_sealed_message_outlives_its_certificate(check, payment_text: str) -> None:
