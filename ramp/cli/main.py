@@ -52,14 +52,12 @@ VERBS: Final[dict[str, Verb]] = {
     "demo-slurm": Verb(_TRY, "ramp.cli.demo_slurm:demo_slurm", "Sell half of an emulated Slurm cluster."),
     "up": Verb(_MARKET, "ramp.cli.verbs.launch:up", "Start a market in the foreground (--detach: background)."),
     "down": Verb(_MARKET, "ramp.cli.verbs.launch:down", "Stop the market."),
-    "user": Verb(_MARKET, "ramp.cli.verbs.parties:user", "Add or remove a user while the market runs."),
-    "resource": Verb(_MARKET, "ramp.cli.verbs.parties:resource", "Add, drain, price or remove a resource at run time."),
+    "user": Verb(_MARKET, "ramp.cli.verbs.changes:user", "Add or remove a user while the market runs."),
+    "resource": Verb(_MARKET, "ramp.cli.verbs.changes:resource", "Add, drain, price or remove a resource at run time."),
     "invite": Verb(_MARKET, "ramp.cli.verbs.joining.invite:invite", "Invite a user or resource of another site."),
     "join": Verb(_MARKET, "ramp.cli.verbs.joining.join:join", "Join another market with an invitation."),
-    "restart": Verb(_MARKET, "ramp.cli.verbs.configuration_changes:restart", "Restart one agent."),
-    "reload": Verb(
-        _MARKET, "ramp.cli.verbs.configuration_changes:reload", "Apply changes from the configuration file."
-    ),
+    "restart": Verb(_MARKET, "ramp.cli.verbs.changes:restart", "Restart one agent."),
+    "reload": Verb(_MARKET, "ramp.cli.verbs.changes:reload", "Apply changes from the configuration file."),
     "events": Verb(_MARKET, "ramp.cli.verbs.events:events", "Show sales, refusals, restarts; --follow; --changes."),
     "watch": Verb(_MARKET, "ramp.cli.watching.verb:watch", "Watch auctions, machines, agents and events live."),
     "ps": Verb(_MARKET, "ramp.cli.verbs.launch:ps", "Show the running agents."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 import click
 
@@ -12,14 +12,32 @@ from ramp.cli.connection import ask, open_market
 from ramp.cli.options import check_period, csv_option, example, market_options, moment_type
 from ramp.cli.views.fields import AMOUNT, CREDITS, MOMENT, Field, Fields, address
 from ramp.cli.views.output import amount_text, moment_text, print_json, print_line, waiting
-from ramp.cli.views.postings import AGREEMENT, DEPOSIT, reference
 from ramp.client import dialogues
+from ramp.client.identifiers import shortened
 from ramp.client.jobs.job import deliveries
 from ramp.client.market import Market
 from ramp.client.results import Account, short_name
-from ramp.model.contents import StatementLine
+from ramp.model.contents import StatementLine, TradeLine
 from ramp.model.instant import Instant
 from ramp.runtime.state_folder import StateFolder
+
+Posting = TypeVar("Posting", StatementLine, TradeLine)
+
+AGREEMENT: Final[Field[StatementLine | TradeLine]] = Field(
+    "agreement_id", "", lambda line: None if line.deposit_id else line.agreement_id
+)
+DEPOSIT: Final[Field[StatementLine | TradeLine]] = Field("deposit_id", "", lambda line: line.deposit_id or None)
+
+
+def reference(lines: Sequence[Posting], domain: str) -> Field[Posting]:
+    """Return the column of references: short agreement ids, whole deposit ids without the market's domain."""
+    short = shortened([line.agreement_id for line in lines if not line.deposit_id])
+    return Field(
+        "",
+        "Agreement (or deposit)",
+        lambda line: short_name(line.deposit_id, domain) or short[line.agreement_id],
+    )
+
 
 ACCOUNT: Final[Fields[Account]] = Fields(
     Field("account", "Account", lambda each: each.name),

@@ -8,6 +8,7 @@ from functools import partial
 import click
 
 from ramp.cli.options import check_period, credits_type, example, moment_type, state_options
+from ramp.cli.verbs.account import AGREEMENT, DEPOSIT, reference
 from ramp.cli.views.fields import AMOUNT, MOMENT, Field, Fields, address
 from ramp.cli.views.output import (
     amount_json,
@@ -18,7 +19,6 @@ from ramp.cli.views.output import (
     print_line,
     waiting,
 )
-from ramp.cli.views.postings import AGREEMENT, DEPOSIT, reference
 from ramp.client import dialogues
 from ramp.client.access import running
 from ramp.client.connecting import ask_keeper
@@ -162,8 +162,7 @@ def refund(agreement: str, reason: str, state: StateFolder, as_json: bool) -> No
 @bank.command(epilog=example("ramp bank audit", "ramp bank audit --ledger postgresql://ramp@db/market --json"))
 @click.option("--ledger", metavar="URL", help="URL of the ledger's database (default: the configuration's).")
 @state_options
-@click.pass_context
-def audit(ctx: click.Context, ledger: str | None, state: StateFolder, as_json: bool) -> None:
+def audit(ledger: str | None, state: StateFolder, as_json: bool) -> int:
     """Check every row of the bank's ledger, as the bank does at every start.
 
     This takes about a second for 20 000 orders; the market may be running. Exit code 1 if the audit finds a fault.
@@ -184,4 +183,4 @@ def audit(ctx: click.Context, ledger: str | None, state: StateFolder, as_json: b
         for finding in findings:
             print_line(finding)
         click.echo(f"{count_text(accounts, 'account')}, {count_text(len(findings), 'finding')}")
-    ctx.exit(1 if findings else 0)
+    return 1 if findings else 0

@@ -94,8 +94,7 @@ class _Shown:
 @click.option("--state-dir", "path", type=folder_type,
               help="Folder of the state (default: a temporary folder; only the agreements are kept).")  # fmt: skip
 @json_option
-@click.pass_context
-def demo(ctx: click.Context, name: str, path: Path | None, as_json: bool) -> None:
+def demo(name: str, path: Path | None, as_json: bool) -> int:
     """Launch a market, buy two units, show every round, the agreements and the balances, and stop.
 
     This takes a few seconds and leaves nothing running. --json prints the object of `ramp submit` with `machines`,
@@ -122,7 +121,7 @@ def demo(ctx: click.Context, name: str, path: Path | None, as_json: bool) -> Non
     else:
         kept = "agreements stay" if bought and path is None else "state stays"
         click.echo(f"Everything is stopped after {total:.1f} s; the {kept} in {state.path}")
-    ctx.exit(0 if bought else 1)
+    return 0 if bought else 1
 
 
 @contextmanager

@@ -38,8 +38,7 @@ if TYPE_CHECKING:
 @click.argument("name", default=DEFAULT_SWARM, metavar="[CONFIG]")
 @click.option("--detach", is_flag=True, help="Return when all agents are ready; run the market in the background.")
 @state_options
-@click.pass_context
-def up(ctx: click.Context, name: str, detach: bool, state: StateFolder, as_json: bool) -> None:
+def up(name: str, detach: bool, state: StateFolder, as_json: bool) -> int:
     """Launch a market: XMPP server, bank, directory, resources and users.
 
     CONFIG is a TOML file or a market that comes with RAMP: quickstart (the twenty machines of the paper's Table 2 and
@@ -62,10 +61,10 @@ def up(ctx: click.Context, name: str, detach: bool, state: StateFolder, as_json:
             print_line(up_text(found))
             click.echo("`ramp ps` shows the agents, `ramp down` stops them")
         warn_of_ill(found)
-        return
+        return 0
     if as_json:
         raise click.UsageError("--json needs --detach")
-    ctx.exit(_stay(config, state))
+    return _stay(config, state)
 
 
 def launch_in_background(config: SwarmConfig, state: StateFolder, *, parent: int | None = None) -> SwarmStatus:
@@ -206,8 +205,7 @@ def down(state: StateFolder, as_json: bool) -> None:
 
 @click.command(epilog=example("ramp ps", "ramp ps --json"))
 @state_options
-@click.pass_context
-def ps(ctx: click.Context, state: StateFolder, as_json: bool) -> None:
+def ps(state: StateFolder, as_json: bool) -> int:
     """Show the market's health in one line, and its agents: role, process, state, restarts.
 
     The first line says `up`, `degraded` with the agents and reasons, `starting`, or `no server` if the XMPP server is
@@ -220,8 +218,9 @@ def ps(ctx: click.Context, state: StateFolder, as_json: bool) -> None:
     if as_json:
         found = status(state)
         print_json(_ps_object(found, state))
-        ctx.exit(0 if found is not None else 1)
+        return 0 if found is not None else 1
     _show(running(state), state)
+    return 0
 
 
 def _ps_object(found: SwarmStatus | None, state: StateFolder) -> dict[str, object]:

@@ -212,10 +212,7 @@ def show(any_id: str, style: str | None, user: str | None, state: StateFolder, a
 )
 @click.option("--reason", default="", metavar="TEXT", help="Reason for the records of the resource and the bank.")
 @market_options
-@click.pass_context
-def cancel(
-    ctx: click.Context, ids: tuple[str, ...], reason: str, user: str | None, state: StateFolder, as_json: bool
-) -> None:
+def cancel(ids: tuple[str, ...], reason: str, user: str | None, state: StateFolder, as_json: bool) -> int:
     """Cancel reservations for a refund, or withdraw a running request.
 
     ID is an agreement, a reservation, or a request; a request cancels everything that it bought. The refund is posted
@@ -235,7 +232,7 @@ def cancel(
             print_line(f"Agreement {result.agreement_id}: cancelled, {amount_text(result.refund)} refunded")
         else:
             say(f"ramp: agreement {result.agreement_id}: not cancelled: {result.detail or result.code}")
-    ctx.exit(0 if all(result.done or result.withdrawn for result in results) else 1)
+    return 0 if all(result.done or result.withdrawn for result in results) else 1
 
 
 @click.command(
@@ -260,9 +257,7 @@ def cancel(
 @click.option("--max-cost", type=credits_type, metavar="CREDITS", help="Maximum total cost of the addition in credits.")
 @click.option("--quote", is_flag=True, help="Only preview the cost or refund.")
 @market_options
-@click.pass_context
 def resize(
-    ctx: click.Context,
     any_ids: tuple[str, ...],
     cores: int | None,
     until: Instant | None,
@@ -272,7 +267,7 @@ def resize(
     user: str | None,
     state: StateFolder,
     as_json: bool,
-) -> None:
+) -> int:
     """Change the number of cores or the end of a reservation, before or while it runs.
 
     You and the seller sign an amendment. Fewer cores or an earlier end take effect after a few seconds of notice. The
@@ -305,7 +300,7 @@ def resize(
             click.echo(f"Agreement {result.agreement_id}: {stands}, {moved}")
         else:
             say(f"ramp: agreement {result.agreement_id}: not changed: {result.detail or result.code}")
-    ctx.exit(0 if all(result.done or result.quoted for result in results) else 1)
+    return 0 if all(result.done or result.quoted for result in results) else 1
 
 
 def _find(

@@ -94,8 +94,7 @@ auction_options: Final = together(
               help="auto: buy offers that meet the request; ask: show the offers first; best-offer: if none meets "
                    "the request, buy the best offer within --max-cost without asking.")  # fmt: skip
 @market_options
-@click.pass_context
-def submit(ctx: click.Context, /, max_cost: int | None, approve: str, **auction: Any) -> None:
+def submit(max_cost: int | None, approve: str, **auction: Any) -> int:
     """Auction a request for quotation, buy the best offers by two-phase commit, and pay.
 
     Several files make one request with all their units, in this order; all are bought or none. `-` reads standard
@@ -103,8 +102,8 @@ def submit(ctx: click.Context, /, max_cost: int | None, approve: str, **auction:
     waiting. If the output pipe closes, the request continues, and the exit code gives its result.
     """
     if approve == Approval.ASK and not sys.stdin.isatty():
-        raise click.UsageError("--approve ask needs a terminal; use auto or best-offer", ctx)
-    ctx.exit(_auction(**auction, approval=Approval(approve), max_cost=max_cost))
+        raise click.UsageError("--approve ask needs a terminal; use auto or best-offer")
+    return _auction(**auction, approval=Approval(approve), max_cost=max_cost)
 
 
 class Numbers(click.ParamType[Any]):
@@ -143,18 +142,17 @@ class FileOrQuote(click.ParamType[Any]):
               help="Buy these offers of an earlier quote: the number of one for each unit.")  # fmt: skip
 @auction_options
 @market_options
-@click.pass_context
-def quote(ctx: click.Context, /, buy: tuple[int, ...] | None, **auction: Any) -> None:
+def quote(buy: tuple[int, ...] | None, **auction: Any) -> int:
     """Auction a request for quotation without buying or holding anything.
 
     The offers are numbered, the best first. While they stand, --buy buys exactly the offers that it names, all or none,
     by the same two-phase commit as `ramp submit`. --json prints the object of `ramp submit`.
     """
     if buy is None:
-        ctx.exit(_auction(**auction, quote_only=True))
+        return _auction(**auction, quote_only=True)
     if len(auction["files"]) != 1:
-        raise click.UsageError("--buy takes the id of one quote", ctx)
-    ctx.exit(_buy(str(auction["files"][0]), buy, auction["user"], auction["state"], as_json=auction["as_json"]))
+        raise click.UsageError("--buy takes the id of one quote")
+    return _buy(str(auction["files"][0]), buy, auction["user"], auction["state"], as_json=auction["as_json"])
 
 
 def _buy(quote_id: str, numbers: tuple[int, ...], user: str | None, state: StateFolder, *, as_json: bool) -> int:

@@ -38,10 +38,7 @@ if TYPE_CHECKING:
 @click.option("--ca", "ca_file", type=existing_file_type, metavar="FILE",
               help="The authority's certificate, PEM (default: the state folder's, with its revocations).")  # fmt: skip
 @state_options
-@click.pass_context
-def verify(
-    ctx: click.Context, files: tuple[Path, ...], ca_file: Path | None, state: StateFolder, as_json: bool
-) -> None:
+def verify(files: tuple[Path, ...], ca_file: Path | None, state: StateFolder, as_json: bool) -> int:
     """Check signed documents offline: the signatures, the signers' roles, and that the parts agree.
 
     FILE is an agreement, an amendment or a cancellation (XML), or a sealed message (text that begins with "RAMP sealed
@@ -73,12 +70,12 @@ def verify(
     if as_json:
         several = {"holds": holds, "files": [report.as_dict() for report in reports], "chains": _chain_objects(chains)}
         print_json(reports[0].as_dict() if len(reports) == 1 else several)
-        ctx.exit(0 if holds else 1)
-    for report in reports:
-        _print_report(report)
-    for chain in chains:
-        _print_chain(chain)
-    ctx.exit(0 if holds else 1)
+    else:
+        for report in reports:
+            _print_report(report)
+        for chain in chains:
+            _print_chain(chain)
+    return 0 if holds else 1
 
 
 def _print_report(report: FileReport) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
@@ -28,29 +27,12 @@ NARROW: Final = 90
 in the middle of words."""
 
 
-@dataclass(frozen=True, slots=True)
-class UnitRow:
-    """One unit in one round, as both views show it."""
-
-    round_name: str
-    unit: int
-    asked: int
-    offers: str = ""
-    best: str = ""
-    refusals: str = ""
-    refused_by: str = ""
-    took: str = ""
-
-
-def _row(bidding: Round, unit: int, short: ShortName) -> UnitRow:
-    row = UnitRound(bidding, unit, bidding.asked[unit])
-    if bidding.record is None or row.offers is None or row.refusals is None:
-        return UnitRow(bidding.name, unit, row.asked)
-    refusals = reasons_text(row.refusals)
-    took = duration_text(bidding.record.duration)
-    return UnitRow(
-        bidding.name, unit, row.asked, str(len(row.offers)), row.best(short), refusals, str(len(row.refusals)), took
-    )
+def _figures(row: UnitRound, short: ShortName, *, narrow: bool = False) -> tuple[str, str, str, str]:
+    """Return offers, best offer, refusals and duration, as both views show them; empty while the round is open."""
+    if row.round.record is None or row.offers is None or row.refusals is None:
+        return "", "", "", ""
+    refused = str(len(row.refusals)) if narrow else reasons_text(row.refusals)
+    return str(len(row.offers)), row.best(short), refused, duration_text(row.round.record.duration)
 
 
 def _stage_text(stage: str, resource: str, detail: str, short: ShortName) -> str:
@@ -81,11 +63,11 @@ def _lines(event: Event, short: ShortName) -> Iterator[str]:
         case RoundClosed(record=record):
             asked = dict(record.asked)
             closed = Round(record.round_number, record.best_offer, asked, record=record, best=dict(event.best))
-            for row in (_row(closed, unit, short) for unit in asked):
+            for unit, price in asked.items():
+                offers, best, refused, took = _figures(UnitRound(closed, unit, price), short)
                 yield (
-                    f"round {row.round_name}, unit {row.unit}: asked {price_text(row.asked)}, "
-                    f"{count_text(int(row.offers), 'offer')}, best {row.best or 'none'}, "
-                    f"refused: {row.refusals or 'none'}, {row.took}"
+                    f"round {closed.name}, unit {unit}: asked {price_text(price)}, {count_text(int(offers), 'offer')}, "
+                    f"best {best or 'none'}, refused: {refused or 'none'}, {took}"
                 )
         case UnitAdvanced():
             yield f"unit {event.unit}: {_stage_text(event.stage, event.resource, event.detail, short)}"
@@ -188,9 +170,9 @@ class LiveView(AuctionView):
             )  # fmt: skip
             for bidding in self._story.rounds.values():
                 name = bidding.name
-                for row in (_row(bidding, unit, self._short) for unit in bidding.asked):
-                    refused = row.refused_by if narrow else row.refusals
-                    table.add_row(name, str(row.unit), str(row.asked), row.offers, row.best, refused, row.took)
+                for unit, price in bidding.asked.items():
+                    figures = _figures(UnitRound(bidding, unit, price), self._short, narrow=narrow)
+                    table.add_row(name, str(unit), str(price), *figures)
                     name = ""
             parts.append(table)
         last = {each.unit: each for each in self._story.moments}

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from ramp.cli.main import main
-from ramp.cli.views.postings import AGREEMENT, reference
+from ramp.cli.verbs.account import AGREEMENT, reference
 from ramp.client.results import account_of
 from ramp.ledger.account import ISSUE_LIMIT, ISSUER, AccountKind
 from ramp.model.contents import AccountLine, AccountStatement, MarketOverview, StatementLine, TradeLine, TransferKind
