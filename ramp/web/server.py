@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from ramp.client.every_user import watch_user
 from ramp.web.laboratory.results import files_route
-from ramp.web.metrics.endpoint import MetricsEndpoint, metrics_token
+from ramp.web.metrics import MetricsEndpoint, metrics_token
 from ramp.web.pages.register import register_pages
 from ramp.web.security.address import bound_socket
 from ramp.web.security.gate import SESSION_KEY, Gate, OwnerOf

@@ -10,13 +10,11 @@ from ramp.client.access import RunningMarket, find_market, running
 from ramp.client.asyncio_market import AsyncMarket
 from ramp.errors import NoMarket
 from ramp.runtime.state_folder import StateFolder
-from ramp.web.asking.draft import Drafts
+from ramp.web.draft import Drafts
 from ramp.web.laboratory.runs import Runs
-from ramp.web.live.feed import UserFeed
-from ramp.web.live.sale_watch import SaleWatch
+from ramp.web.levels import Levels, MarketReader
+from ramp.web.live import SaleWatch, UserFeed
 from ramp.web.machines.sale_history import SaleHistory
-from ramp.web.metrics.levels import Levels
-from ramp.web.metrics.reading import MarketReader
 from ramp.web.security.address import ServedAddress
 from ramp.web.security.sessions import Role, Session, Sessions
 

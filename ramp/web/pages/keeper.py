@@ -20,12 +20,10 @@ from ramp.model.instant import HOUR, to_datetime
 from ramp.model.money import credits_of, exact_credits
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.joining.inviting import DAYS_DEFAULT
-from ramp.web.machines.sellers import Seller, sellers_of
-from ramp.web.metrics.levels import Levels
+from ramp.web.levels import Levels, Seller, sellers_of
 from ramp.web.pages import frame
-from ramp.web.pages.charts import draw_chart, redraw
+from ramp.web.pages.charts import draw_chart, price_chart, redraw
 from ramp.web.pages.dialogs import Asked, answers, complaining, confirmed, whole_number
-from ramp.web.pages.machines.charts import price_chart
 from ramp.web.pages.machines.market import price_text
 from ramp.web.pages.numbers import amount, credits_named, whole
 from ramp.web.pages.refreshing import Refresher

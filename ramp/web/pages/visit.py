@@ -13,7 +13,7 @@ from starlette.requests import Request
 
 from ramp.client.asyncio_market import AsyncMarket
 from ramp.model.instant import MINUTE, to_datetime, with_local_times
-from ramp.web.live.feed import UserFeed
+from ramp.web.live import UserFeed
 from ramp.web.security.sessions import Session
 from ramp.web.site import Site
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from ramp.web.pages.machines.scene import FILLED, VIEW_DEGREES, camera_for
+from ramp.web.pages.machines.torus import FILLED, VIEW_DEGREES, camera_for
 
 
 def seen(camera, point, aspect):

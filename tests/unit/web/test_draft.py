@@ -14,7 +14,7 @@ from ramp.rfql.request_for_quotation import load_request, parse_request
 from ramp.rfql.xml import schema
 from ramp.rfql.xml.namespaces import schemas_dir
 from ramp.shipped_files import shipped_directory
-from ramp.web.asking.draft import DRAFTS_MAX, FIELDS, FIRST, Draft, Drafts, UnitDraft, greatest_cost, labelled
+from ramp.web.draft import DRAFTS_MAX, FIELDS, FIRST, Draft, Drafts, UnitDraft, greatest_cost, labelled
 
 NOW = from_iso("2026-11-21T08:00:00Z")
 

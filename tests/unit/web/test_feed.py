@@ -14,7 +14,7 @@ from ramp.model.instant import SECOND
 from ramp.protocol.events import OffersApproved
 from ramp.protocol.outcome import RequestOutcome, RequestStatus
 from ramp.protocol.progress import ApprovalAsked, ChangeAdvanced, RoundOpened
-from ramp.web.live.feed import STORIES_MAX, UserFeed
+from ramp.web.live import STORIES_MAX, UserFeed
 from tests.unit.control.test_auction_story import NOW, offer
 
 LIMIT_S = 300
@@ -143,9 +143,9 @@ async def test_a_page_that_fails_does_not_silence_the_others(agent, feed):
 
 async def test_a_change_of_size_whose_end_may_have_been_missed_is_not_pending(agent, feed):
     await agent.told.put(ChangeAdvanced(SimpleNamespace(agreement_id="a1")))
-    await until(lambda: feed.changes.agreed("a1"))
+    await until(lambda: feed.changes.latest("a1"))
     await agent.told.put(None)  # the connection ends
-    await until(lambda: not feed.changes.agreed("a1"))
+    await until(lambda: not feed.changes.latest("a1"))
 
 
 async def test_a_request_that_cannot_be_read_hides_no_others(agent, feed, monkeypatch):
@@ -154,7 +154,7 @@ async def test_a_request_that_cannot_be_read_hides_no_others(agent, feed, monkey
             raise MarketRefused("unknown", "r1")
         return dialogues.outcome(request_id)
 
-    monkeypatch.setattr("ramp.web.live.feed.dialogues", SimpleNamespace(outcome=unreadable))
+    monkeypatch.setattr("ramp.web.live.dialogues", SimpleNamespace(outcome=unreadable))
     agent.listed = tuple(RequestStanding(name, "rejected", "", 1, NOW, outcome(name)) for name in ("r1", "r2"))
     await agent.told.put(None)
     await until(lambda: (story := feed.story("r2")) is not None and story.outcome is not None)

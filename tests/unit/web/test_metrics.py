@@ -21,8 +21,8 @@ from ramp.model.offer import RefusalCode
 from ramp.protocol.outcome import BoughtUnit, CancellationOutcome, RequestOutcome, RequestStatus
 from ramp.protocol.progress import CancellationEnded, RoundClosed, RoundOpened, UnitAdvanced
 from ramp.shipped_files import shipped_directory
-from ramp.web.metrics.endpoint import MetricsEndpoint, metrics_token
-from ramp.web.metrics.levels import Levels
+from ramp.web.levels import Levels
+from ramp.web.metrics import MetricsEndpoint, metrics_token
 from ramp.web.security.address import served_address
 from ramp.web.security.gate import Gate
 from ramp.web.security.sessions import Sessions

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from ramp.control.events import RequestEnded, RequestStanding, Watching
-from ramp.web.live import sale_watch
-from ramp.web.live.sale_watch import SaleWatch
+from ramp.web import live
+from ramp.web.live import SaleWatch
 from ramp.web.machines.sale_history import SaleHistory
 from tests.unit.control.test_auction_story import NOW
 from tests.unit.web.test_sale_history import bought
@@ -32,9 +32,9 @@ class Agent:
 @pytest.fixture
 async def agent(monkeypatch):
     found = Agent()
-    monkeypatch.setattr(sale_watch, "watch_user", lambda _: found.watch)
-    monkeypatch.setattr(sale_watch, "find_market", lambda *_: None)
-    monkeypatch.setattr(sale_watch, "AsyncMarket", lambda _: found)
+    monkeypatch.setattr(live, "watch_user", lambda _: found.watch)
+    monkeypatch.setattr(live, "find_market", lambda *_: None)
+    monkeypatch.setattr(live, "AsyncMarket", lambda _: found)
     return found
 
 

@@ -6,7 +6,7 @@ from ramp.model.agreement import ContractChange
 from ramp.model.instant import HOUR, MINUTE, from_iso
 from ramp.protocol.outcome import QUOTED, ChangeOutcome
 from ramp.protocol.progress import ChangeAdvanced, ChangeEnded, RoundOpened
-from ramp.web.live.size_changes import SLOTS_MAX, SizeChanges
+from ramp.web.live import SLOTS_MAX, SizeChanges
 
 NOW = from_iso("2026-11-21T08:00:00Z")
 PROPOSED = ContractChange(
@@ -17,11 +17,13 @@ DONE = ChangeOutcome("agreement-1", 1, True, 8, NOW + HOUR, NOW + MINUTE, 100)
 
 def test_a_change_goes_on_from_the_sellers_word_to_its_end() -> None:
     changes = SizeChanges()
-    assert (changes.agreed("agreement-1"), changes.ended("agreement-1")) == (None, None)
+    assert changes.latest("agreement-1") is None
     assert changes.take(ChangeAdvanced(PROPOSED))
-    assert (changes.agreed("agreement-1"), changes.ended("agreement-1")) == (PROPOSED, None)
+    assert changes.latest("agreement-1") is PROPOSED
     assert changes.take(ChangeEnded(DONE))
-    assert (changes.agreed("agreement-1"), changes.ended("agreement-1")) == (None, DONE)
+    assert changes.latest("agreement-1") is DONE
+    changes.forget_agreed()
+    assert changes.latest("agreement-1") is DONE
 
 
 def test_a_quotation_and_what_is_no_change_of_size_say_nothing() -> None:
@@ -29,12 +31,12 @@ def test_a_quotation_and_what_is_no_change_of_size_say_nothing() -> None:
     changes.take(ChangeAdvanced(PROPOSED))
     assert not changes.take(ChangeEnded(replace(DONE, done=False, number=0, code=QUOTED)))
     assert not changes.take(RoundOpened("request-1", 1, (), 3))
-    assert (changes.agreed("agreement-1"), changes.ended("agreement-1")) == (PROPOSED, None)
+    assert changes.latest("agreement-1") is PROPOSED
 
 
 def test_only_the_last_ones_are_kept() -> None:
     changes = SizeChanges()
     for number in range(SLOTS_MAX + 1):
         changes.take(ChangeEnded(replace(DONE, agreement_id=f"agreement-{number}")))
-    assert changes.ended("agreement-0") is None
-    assert changes.ended("agreement-1") is not None
+    assert changes.latest("agreement-0") is None
+    assert changes.latest("agreement-1") is not None

@@ -1,8 +1,7 @@
 """The flat slices of a torus: one point for each unit, none upon another, in the colours of the scene."""
 
 from ramp.web.machines.torus_map import torus_map
-from ramp.web.pages.machines.scene import colours_of, idle
-from ramp.web.pages.machines.slices import FREE, slices_chart
+from ramp.web.pages.machines.torus import FREE, colours_of, idle, slices_chart
 from tests.unit.web.test_torus_map import NOW, job, machine_map, placed, state
 
 

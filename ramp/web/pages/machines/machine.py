@@ -15,9 +15,18 @@ from ramp.runtime.clock import SystemClock
 from ramp.web.machines.core_rows import core_bars, taken_in
 from ramp.web.machines.torus_map import TorusMap, torus_map
 from ramp.web.pages import frame
-from ramp.web.pages.charts import Options, draw_chart, redraw
-from ramp.web.pages.machines.charts import KINDS, core_chart, load_chart, price_chart, redraw_rows, row_chart
-from ramp.web.pages.machines.places import PlacesView
+from ramp.web.pages.charts import (
+    KINDS,
+    Options,
+    core_chart,
+    draw_chart,
+    load_chart,
+    price_chart,
+    redraw,
+    redraw_rows,
+    row_chart,
+)
+from ramp.web.pages.machines.torus import PlacesView
 from ramp.web.pages.numbers import whole
 from ramp.web.pages.row_tables import Column, Kind, RowTable, table
 from ramp.web.pages.visit import Visit

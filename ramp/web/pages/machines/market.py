@@ -11,8 +11,8 @@ from nicegui import ui
 
 from ramp.model.instant import HOUR, Instant
 from ramp.runtime.clock import SystemClock
+from ramp.web.levels import Seller, sellers_of
 from ramp.web.machines.sale_history import Sale, mean_price
-from ramp.web.machines.sellers import Seller, sellers_of
 from ramp.web.pages import frame
 from ramp.web.pages.numbers import credits_named, whole
 from ramp.web.pages.refreshing import Refresher

@@ -1,4 +1,4 @@
-"""Events of one user's requests, followed while the server runs and passed on to the open pages.
+"""Events of users while the server runs, in bounded memory: the requests of each user, and everybody's sales.
 
 A feed survives restarts of the market and of the user's agent: it reads missed events from the agent's record. It keeps
 the latest requests only.
@@ -6,30 +6,144 @@ the latest requests only.
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+import asyncio
+import contextlib
+import logging
+from abc import ABC, abstractmethod
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing, suppress
 from typing import Final
 
 from ramp.client import dialogues
+from ramp.client.access import find_market
 from ramp.client.asyncio_market import AsyncMarket
+from ramp.client.every_user import EveryUser, WatchUser, watch_user
 from ramp.client.line import refused
 from ramp.control.auction_story import AuctionStory
-from ramp.control.events import Event, Refused, request_of
+from ramp.control.events import Event, Refused, RequestEnded, Watching, request_of
 from ramp.control.requests import Submit
 from ramp.errors import RampError, TransportError
-from ramp.protocol.outcome import RequestOutcome
-from ramp.protocol.progress import CancellationEnded
+from ramp.model.agreement import ContractChange
+from ramp.model.instant import to_datetime
+from ramp.protocol.outcome import QUOTED, ChangeOutcome, RequestOutcome
+from ramp.protocol.progress import CancellationEnded, ChangeAdvanced, ChangeEnded
 from ramp.protocol.transition_tables import AuctionState
 from ramp.runtime.clock import SystemClock
-from ramp.web.live.follower import Follower
-from ramp.web.live.size_changes import SizeChanges
+from ramp.runtime.state_folder import StateFolder
+from ramp.web.machines.sale_history import SaleHistory, sales_of
+
+Listener = Callable[[str], None]
+"""Called with the id of a changed request, or an empty string for other changes."""
+
+SLOTS_MAX: Final = 200
+"""Reservations with a change of size in memory; the user's agent has all."""
 
 STORIES_MAX: Final = 60
 """Requests in memory; earlier ones are fetched when a page needs them."""
 
 FindMarket = Callable[[], AsyncMarket]
 """Returns the running market; raises `RampError` without one."""
+
+
+class Follower(ABC):
+    """Events of some users; those missed before a connection or during an interruption come from agents' records.
+
+    Args:
+        watch: begins to watch a user's requests.
+    """
+
+    def __init__(self, watch: WatchUser) -> None:
+        self._users = EveryUser(watch, self._hear)
+        self._listeners: set[Listener] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @abstractmethod
+    def take(self, event: Event) -> None:
+        """Apply an event."""
+
+    @abstractmethod
+    async def catch_up(self, user: str) -> None:
+        """Read what happened to a user before the connection; a `RampError` leaves that to the next connection."""
+
+    def keep(self, users: Iterable[str]) -> None:
+        """Follow exactly these users from now on."""
+        self._users.keep(users)
+
+    async def end(self) -> None:
+        """Stop following; requests continue at the users' agents."""
+        await self._users.end()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def listen(self, listener: Listener, about: str | None = None) -> Callable[[], None]:
+        """Call a listener after changes; the returned function ends that.
+
+        Args:
+            listener: what is called.
+            about: the request whose changes matter, beside changes of no request; None for every change.
+        """
+
+        def hear(which: str) -> None:
+            if about is None or which in ("", about):
+                listener(which)
+
+        self._listeners.add(hear)
+        return lambda: self._listeners.discard(hear)
+
+    def tell(self, which: str = "") -> None:
+        """Call the listeners; one that fails is called no more."""
+        for listener in list(self._listeners):
+            try:
+                listener(which)
+            except Exception:
+                logging.getLogger(__name__).exception("telling a page")
+                self._listeners.discard(listener)
+
+    def _hear(self, user: str, event: Event) -> None:
+        if isinstance(event, Watching):
+            task = asyncio.get_running_loop().create_task(self._caught_up(user))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        else:
+            self.take(event)
+
+    async def _caught_up(self, user: str) -> None:
+        with contextlib.suppress(RampError):
+            await self.catch_up(user)
+
+
+class SizeChanges:
+    """The latest change of the size of each slot: agreed and not yet in effect, or ended."""
+
+    def __init__(self) -> None:
+        self._latest: OrderedDict[str, ContractChange | ChangeOutcome] = OrderedDict()
+
+    def take(self, event: Event) -> bool:
+        """Apply an event; returns whether it changed a slot's size. A quotation does not."""
+        latest: ContractChange | ChangeOutcome
+        match event:
+            case ChangeAdvanced(amendment):
+                latest = amendment
+            case ChangeEnded(outcome) if outcome.code != QUOTED:
+                latest = outcome
+            case _:
+                return False
+        self._latest[latest.agreement_id] = latest
+        self._latest.move_to_end(latest.agreement_id)
+        if len(self._latest) > SLOTS_MAX:
+            self._latest.popitem(last=False)
+        return True
+
+    def forget_agreed(self) -> None:
+        """Forget the agreed changes, whose ends may have been missed."""
+        for agreement_id, latest in list(self._latest.items()):
+            if not isinstance(latest, ChangeOutcome):
+                del self._latest[agreement_id]
+
+    def latest(self, agreement_id: str) -> ContractChange | ChangeOutcome | None:
+        return self._latest.get(agreement_id)
 
 
 class UserFeed(Follower):
@@ -152,3 +266,33 @@ class UserFeed(Follower):
         for key in over[: max(len(self._stories) - STORIES_MAX, 0)]:
             del self._stories[key]
         return story
+
+
+class SaleWatch(Follower):
+    """Watches a market's users from the first call of `keep` on.
+
+    Attributes:
+        refusals: of the last rounds of requests that ended since then, by code.
+        since: when the counting began.
+    """
+
+    def __init__(self, state: StateFolder, history: SaleHistory) -> None:
+        super().__init__(watch_user(state))
+        self._state = state
+        self._history = history
+        self.refusals: Counter[str] = Counter()
+        self.since = to_datetime(SystemClock().now())
+
+    def take(self, event: Event) -> None:
+        if isinstance(event, RequestEnded):
+            if event.outcome.rounds:
+                self.refusals.update(each.refusal.code.value for each in event.outcome.rounds[-1].refusals)
+            self._store([event.outcome])
+
+    async def catch_up(self, user: str) -> None:
+        listed = await AsyncMarket(find_market(self._state, user)).requests()
+        self._store(each.outcome for each in listed if each.outcome is not None)
+
+    def _store(self, outcomes: Iterable[RequestOutcome]) -> None:
+        if self._history.sold(sale for outcome in outcomes for sale in sales_of(outcome)):
+            self.tell()
