@@ -13,6 +13,7 @@ from nicegui import run, ui
 from ramp.client import dialogues
 from ramp.client.connecting import MarketOperator
 from ramp.client.dialogues import converse
+from ramp.client.results import short_name
 from ramp.control.headline import headline, state_text
 from ramp.model.contents import AccountLine, MarketOverview
 from ramp.model.contents.accounts import TransferKind
@@ -48,6 +49,7 @@ class KeeperPage:
         self._visit = visit
         self._access = visit.site.keeper_access(visit.session)
         self._operator = MarketOperator(visit.site.state)
+        self._short = partial(short_name, domain=self._access.domain)
 
     async def build(self) -> None:
         with ui.element("div").classes("row items-baseline full-width").style("gap: .3rem 1rem"):
@@ -184,9 +186,6 @@ class KeeperPage:
         money = whole(round(exact_credits(sum(each.balance for each in users))))
         frame.tile("Money of users", money, f"credits of {len(users)} users")
 
-    def _short(self, name: str) -> str:
-        return name.removesuffix(f"@{self._access.domain}") if self._access.domain else name
-
     # -- what the keeper does ------------------------------------------------------------------------------------
 
     async def _act(self, done: str, act: Callable[[], Awaitable[object]]) -> None:
@@ -302,8 +301,3 @@ def _moment(text: str) -> datetime | None:
         return datetime.fromisoformat(text)
     except ValueError:
         return None
-
-
-async def build(visit: Visit) -> None:
-    """Fill the page."""
-    await KeeperPage(visit).build()

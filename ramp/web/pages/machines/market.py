@@ -142,8 +142,3 @@ def curve_of(sales: Sequence[Sale]) -> str:
     step = 100 / (len(prices) - 1)
     heights = (22 - 20 * (each - low) / (high - low) if high > low else 12 for each in prices)
     return " ".join(f"{step * place:.1f},{height:.1f}" for place, height in enumerate(heights))
-
-
-async def build(visit: Visit) -> None:
-    """Fill the page."""
-    await MarketPage(visit).build()

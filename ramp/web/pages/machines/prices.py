@@ -82,8 +82,3 @@ class PricesPage:
     def _is_of(self, sale: Sale, chosen: str) -> bool:
         name = self._short(sale.resource)
         return chosen in (ALL, name, self._architecture.get(name))
-
-
-async def build(visit: Visit) -> None:
-    """Fill the page."""
-    await PricesPage(visit).build()
