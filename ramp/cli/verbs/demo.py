@@ -19,8 +19,8 @@ from ramp.cli.verbs.launch import launch_in_background, up_text
 from ramp.cli.verbs.machines import machine_object, source_text
 from ramp.cli.verbs.submit import follow, new_view
 from ramp.cli.views.fields import NUMBER, Field, Fields
-from ramp.cli.views.outcome_report import outcome_object, print_outcome
 from ramp.cli.views.output import amount_json, amount_text, print_json, print_line, say, waiting
+from ramp.cli.views.reports import outcome_object, print_outcome
 from ramp.client import dialogues
 from ramp.client.machine_state import MachineState
 from ramp.client.market import Market

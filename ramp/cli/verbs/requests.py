@@ -10,12 +10,11 @@ import click
 from ramp.cli.completing import complete_ids
 from ramp.cli.connection import ask, open_market
 from ramp.cli.options import WholeNumber, credits_type, example, market_options, moment_type
-from ramp.cli.views.agreement_report import agreement_object, print_agreement, shown_state
 from ramp.cli.views.fields import AMOUNT, DATETIME, DURATION, MOMENT, NUMBER, PROSE, Field, Fields, address
 from ramp.cli.views.launch_snippets import SNIPPETS, snippet
-from ramp.cli.views.outcome_report import outcome_object, print_outcome
 from ramp.cli.views.output import amount_text, count_text, moment_text, print_json, print_line, say
 from ramp.cli.views.past_requests import PAST, PastRequests
+from ramp.cli.views.reports import agreement_object, outcome_object, print_agreement, print_outcome, shown_state
 from ramp.client import dialogues
 from ramp.client.identifiers import belonging, one_request, shortened
 from ramp.client.market import Market

@@ -27,16 +27,15 @@ from ramp.cli.options import (
     together,
 )
 from ramp.cli.views.auction_view import AuctionView, LineView, LiveView, unless_closed
-from ramp.cli.views.fields import AMOUNT, MOMENT, NUMBER, Field, Fields, address
-from ramp.cli.views.outcome_report import ShortName, charged_text, outcome_object, print_outcome
-from ramp.cli.views.output import print_json, say
+from ramp.cli.views.fields import AMOUNT, NUMBER, Field, Fields
+from ramp.cli.views.output import amount_text, print_json, say
+from ramp.cli.views.reports import UNIT, ShortName, outcome_object, print_outcome, slot_fields
 from ramp.client.identifiers import one_request
 from ramp.client.market import Market
 from ramp.client.request import combined, named_sites
 from ramp.client.submission import ROUND_TIME, ROUNDS, Approver, Following, fixed_rule, nobody_approves, submission
 from ramp.control.events import Event, RequestEnded, RequestStanding
 from ramp.errors import ConfigurationError, RampError
-from ramp.model import money
 from ramp.model.instant import Duration
 from ramp.model.offer import Offer
 from ramp.model.request import RequestForQuotation
@@ -317,27 +316,23 @@ class AskAtTerminal:
         self._request = request
 
     def __call__(self, asked: ApprovalAsked) -> bool:
-        offers = list(zip(asked.offers, asked.meets, asked.costs, strict=True))
-        self._fields().print_table(offers, title="Offers (price in credits/core-hour, cost in credits)", error=True)
-        total = money.credits_text(sum(asked.costs))
+        units = [
+            BoughtUnit(offer.unit, offer, self._cores_asked(offer), meets_request=meets, paid=cost)
+            for offer, meets, cost in zip(asked.offers, asked.meets, asked.costs, strict=True)
+        ]
+        fields: Fields[BoughtUnit] = Fields(
+            UNIT,
+            *slot_fields(self._short),
+            Field("", "Price", lambda unit: unit.offer.cpu_hour_cost, NUMBER),
+            Field("", "Cost", lambda unit: unit.cost, AMOUNT),
+            Field("", "Meets request", lambda unit: "yes" if unit.meets_request else "no"),
+        )
+        fields.print_table(units, title="Offers (price in credits/core-hour, cost in credits)", error=True)
         try:
-            return click.confirm(f"Buy for {total} credits?", default=False, err=True)
+            return click.confirm(f"Buy for {amount_text(sum(asked.costs))}?", default=False, err=True)
         except click.Abort:
             say("")
             return False
 
-    def _fields(self) -> Fields[tuple[Offer, bool, int]]:
-        return Fields(
-            Field("", "Unit", lambda each: each[0].unit, NUMBER),
-            Field("", "Resource", lambda each: each[0].resource, address(self._short)),
-            Field("", "Start", lambda each: each[0].start, MOMENT),
-            Field("", "End", lambda each: each[0].end, MOMENT),
-            Field("", "Cores", lambda each: self._cores_text(each[0]), NUMBER),
-            Field("", "Price", lambda each: each[0].cpu_hour_cost, NUMBER),
-            Field("", "Cost", lambda each: each[2], AMOUNT),
-            Field("", "Meets request", lambda each: "yes" if each[1] else "no"),
-        )
-
-    def _cores_text(self, offer: Offer) -> str:
-        asked = as_offered(self._request.unit(offer.unit), offer).cores.total
-        return charged_text(BoughtUnit(offer.unit, offer, asked))
+    def _cores_asked(self, offer: Offer) -> int:
+        return as_offered(self._request.unit(offer.unit), offer).cores.total

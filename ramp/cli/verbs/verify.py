@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from ramp.cli.options import example, existing_file_type, state_options
-from ramp.cli.views.agreement_report import amendment_text, amount_moved
 from ramp.cli.views.output import (
     amount_json,
     amount_text,
@@ -21,6 +20,7 @@ from ramp.cli.views.output import (
     print_pairs,
     say,
 )
+from ramp.cli.views.reports import amendment_text, amount_moved
 from ramp.errors import DocumentError
 from ramp.model.agreement import Agreement, ContractChange
 from ramp.model.instant import iso

@@ -88,7 +88,7 @@ class AuctionPage:
                 (
                     Column("Unit", lambda each: each.unit, Kind.NUMBER),
                     Column("Reason", lambda each: each.code.replace("_", " ")),
-                    Column("Resources", lambda each: each.count, Kind.NUMBER),
+                    Column("Resources", lambda each: len(each.entries), Kind.NUMBER),
                     Column("Nearest acceptable value", self._passing_text),
                 )
             )
@@ -119,10 +119,7 @@ class AuctionPage:
         self._refusals.show(self._story.reasons())
 
     def _passing_text(self, reason: Reason) -> str:
-        passing = "; ".join(
-            f"{self._short(who)}: {self._visit.sentence(value, up=True)}" for who, value in reason.passing
-        )
-        return passing + (f" and {reason.more} more" if reason.more else "")
+        return reason.passing(self._short, partial(self._visit.sentence, up=True))
 
     def _best_text(self, row: UnitRound) -> str:
         if row.round.record is None:

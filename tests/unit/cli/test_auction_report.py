@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console
 
 from ramp.cli.views.auction_view import LineView, LiveView
-from ramp.cli.views.outcome_report import outcome_object, print_outcome, reasons_text
 from ramp.cli.views.output import amount_json
+from ramp.cli.views.reports import outcome_object, print_outcome, reasons_text
 from ramp.model.money import credits_text
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.protocol.outcome import BoughtUnit, RequestStatus, ResourceRefusal

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from ramp.cli.main import main
-from ramp.cli.verbs.account import AGREEMENT, reference
+from ramp.cli.verbs.accounts import AGREEMENT, reference
 from ramp.client.results import account_of
 from ramp.ledger.account import ISSUE_LIMIT, ISSUER, AccountKind
 from ramp.model.contents import AccountLine, AccountStatement, MarketOverview, StatementLine, TradeLine, TransferKind
@@ -49,8 +49,8 @@ LINES = (
 
 @pytest.fixture
 def _asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ramp.cli.verbs.bank.ask_keeper", lambda state, dialogue: OVERVIEW)
-    monkeypatch.setattr("ramp.cli.verbs.bank.running", lambda state: SimpleNamespace(domain="localhost"))
+    monkeypatch.setattr("ramp.cli.verbs.accounts.ask_keeper", lambda state, dialogue: OVERVIEW)
+    monkeypatch.setattr("ramp.cli.verbs.accounts.running", lambda state: SimpleNamespace(domain="localhost"))
 
 
 @pytest.mark.usefixtures("_asked")

@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from ramp.cli.views.agreement_report import agreement_object, print_agreement
 from ramp.cli.views.launch_snippets import SNIPPETS, clock_text, snippet
 from ramp.cli.views.output import (
     amount_json,
@@ -20,6 +19,7 @@ from ramp.cli.views.output import (
     print_rows,
     say,
 )
+from ramp.cli.views.reports import agreement_object, print_agreement
 from ramp.control.events import AgreementStanding
 from ramp.errors import ConfigurationError
 from ramp.model.agreement import ContractChange
