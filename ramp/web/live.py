@@ -271,19 +271,26 @@ class UserFeed(Follower):
 class SaleWatch(Follower):
     """Watches a market's users from the first call of `keep` on.
 
+    Args:
+        state: the market's state folder.
+        history: stores the sales.
+        count: takes every event.
+
     Attributes:
         refusals: of the last rounds of requests that ended since then, by code.
         since: when the counting began.
     """
 
-    def __init__(self, state: StateFolder, history: SaleHistory) -> None:
+    def __init__(self, state: StateFolder, history: SaleHistory, count: Callable[[Event], None]) -> None:
         super().__init__(watch_user(state))
         self._state = state
         self._history = history
+        self._count = count
         self.refusals: Counter[str] = Counter()
         self.since = to_datetime(SystemClock().now())
 
     def take(self, event: Event) -> None:
+        self._count(event)
         if isinstance(event, RequestEnded):
             if event.outcome.rounds:
                 self.refusals.update(each.refusal.code.value for each in event.outcome.rounds[-1].refusals)

@@ -9,7 +9,6 @@ without an answer are left out: an old number would look like a current one.
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 import secrets
 from collections import Counter as Sums
@@ -31,7 +30,6 @@ from prometheus_client.registry import Collector
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from ramp.client.every_user import EveryUser, WatchUser
 from ramp.client.machine_state import MachineState
 from ramp.control.events import Event, RequestEnded
 from ramp.control.status import SwarmStatus
@@ -65,13 +63,10 @@ TOKEN_LEAST: Final = 20
 
 
 class Counted:
-    """Counts the events of users.
+    """Counts the events of users, in its `registry`."""
 
-    Args:
-        registry: where the numbers are shown.
-    """
-
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(self) -> None:
+        self.registry = registry = CollectorRegistry()
         disable_created_metrics()  # type: ignore[no-untyped-call]  # they would double the number of series
 
         def counter(name: str, what: str, *labels: str) -> Counter:
@@ -231,23 +226,20 @@ def _gauge(name: str, what: str, labels: tuple[str, ...], values: Mapping[tuple[
 
 
 class MetricsEndpoint:
-    """Serves metrics; counting starts with the first collection, so that it costs nothing without one.
+    """Serves metrics.
 
     Args:
         token: what has to be shown.
         read: how the market stands.
-        watch: begins to watch a user's requests.
+        counted: what has been counted.
     """
 
-    def __init__(self, token: str, read: Callable[[], Awaitable[Levels]], watch: WatchUser) -> None:
+    def __init__(self, token: str, read: Callable[[], Awaitable[Levels]], counted: Counted) -> None:
         self._token = token.encode()
         self._read = read
-        registry = CollectorRegistry()
-        counted = Counted(registry)
         self._levels = LevelsCollector()
-        registry.register(self._levels)
-        self._registry = registry
-        self._users = EveryUser(watch, lambda _, event: counted.take(event))
+        self._registry = counted.registry
+        self._registry.register(self._levels)
 
     async def answer(self, request: Request) -> Response:
         if not self._may(request.headers.get("authorization", "")):
@@ -261,15 +253,8 @@ class MetricsEndpoint:
 
     async def collect(self) -> bytes:
         """Return all metrics in the text format of Prometheus."""
-        levels = await self._read()
-        self._levels.levels = levels
-        if levels.status is not None:
-            self._users.keep(levels.status.names("user"))
-        await asyncio.sleep(0)  # what has just been begun is under way
+        self._levels.levels = await self._read()
         return generate_latest(self._registry)
-
-    async def end(self) -> None:
-        await self._users.end()
 
     def _may(self, authorization: str) -> bool:
         scheme, _, shown = authorization.partition(" ")

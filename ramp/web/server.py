@@ -17,7 +17,6 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from ramp.client.every_user import watch_user
 from ramp.web.laboratory.results import files_route
 from ramp.web.metrics import MetricsEndpoint, metrics_token
 from ramp.web.pages.register import register_pages
@@ -59,14 +58,13 @@ def application(served: Served) -> Gate:
     async def healthy(_: Request) -> PlainTextResponse:
         return PlainTextResponse("ok\n")
 
-    metrics = MetricsEndpoint(metrics_token(site.state.metrics_token), site.reader.read, watch_user(site.state))
+    metrics = MetricsEndpoint(metrics_token(site.state.metrics_token), site.levels, site.counted)
     plain = [Route("/healthz", healthy, methods=["GET"]), Route("/metrics", metrics.answer, methods=["GET"])]
     app = FastAPI(
         openapi_url=None, routes=[*routes(sessions, address, gate, openid), *plain, files_route(site.results)]
     )
     register_pages(site)
     nicegui_app.on_shutdown(site.end)
-    nicegui_app.on_shutdown(metrics.end)
     core.app.config.socket_io_js_transports = ["websocket"]
     # the loading bar has no name for screen readers and no use here
     core.app.config.quasar_config["loadingBar"]["skipHijack"] = True

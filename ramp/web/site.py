@@ -15,6 +15,7 @@ from ramp.web.laboratory.runs import Runs
 from ramp.web.levels import Levels, MarketReader
 from ramp.web.live import SaleWatch, UserFeed
 from ramp.web.machines.sale_history import SaleHistory
+from ramp.web.metrics import Counted
 from ramp.web.security.address import ServedAddress
 from ramp.web.security.sessions import Role, Session, Sessions
 
@@ -52,10 +53,10 @@ class Site:
         notice: one line on the first page; empty for none.
         owners: key of the session of each open page, by the page's id.
         sales: of the market over time.
-        sale_watch: follows them.
+        counted: what metrics count of the events of all users.
+        sale_watch: follows all users.
         results: folder of results of experiments and of traces.
         runs: experiments that the keeper runs.
-        reader: of the state of all machines, for the keeper.
         drafts: forms of requests by session.
     """
 
@@ -63,11 +64,12 @@ class Site:
         self.state, self.sessions, self.notice = served.state, served.sessions, served.notice
         self.owners: dict[str, str] = {}
         self.sales = SaleHistory(self.state.web_sales)
-        self.sale_watch = SaleWatch(self.state, self.sales)
+        self.counted = Counted()
+        self.sale_watch = SaleWatch(self.state, self.sales, self.counted.take)
         self._feeds: dict[str, UserFeed] = {}
         self.results = (served.results or self.state.web_results).resolve()
         self.runs = Runs(self.results)
-        self.reader = MarketReader(self.state)
+        self._reader = MarketReader(self.state)
         self.drafts = Drafts()
 
     async def end(self) -> None:
@@ -77,7 +79,7 @@ class Site:
 
     async def levels(self) -> Levels:
         """Return the state of the market, and follow the sales to its present users."""
-        found = await self.reader.read()
+        found = await self._reader.read()
         if found.status is not None:
             self.sale_watch.keep(found.status.names("user"))
         return found

@@ -40,7 +40,8 @@ async def agent(monkeypatch):
 
 async def test_a_sale_is_stored_and_told_when_it_happens(agent, tmp_path):
     history = SaleHistory(tmp_path / "sales.sqlite")
-    watch = SaleWatch(None, history)
+    counted = []
+    watch = SaleWatch(None, history, counted.append)
     heard = asyncio.Event()
     watch.listen(lambda _: heard.set())
     watch.keep(["alice"])
@@ -49,5 +50,6 @@ async def test_a_sale_is_stored_and_told_when_it_happens(agent, tmp_path):
         agent.told.put_nowait(event)
         await asyncio.wait_for(heard.wait(), LIMIT_S)
         assert {each.agreement_id for each in history.since(0)} == names
+    assert counted == [RequestEnded(bought("now"))]
     await watch.end()
     history.close()
