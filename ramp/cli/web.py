@@ -156,7 +156,7 @@ def serve_pages(
         openid: file of a provider of OpenID Connect.
     """
     from ramp.web.server import serve
-    from ramp.web.site import Served
+    from ramp.web.site import Site
 
     found = running(state)
     sessions = Sessions(state.web_sessions)
@@ -177,7 +177,7 @@ def serve_pages(
 
     log_to_stderr(logging.WARNING, "ramp web: %(name)s: %(message)s")
     try:
-        serve(Served(state, sessions, address, results, notice, openid), ready)
+        serve(Site(state, sessions, results, notice), address, openid, ready)
     finally:
         sessions.close()
         if _served_at(state) in served:  # it may be another server's

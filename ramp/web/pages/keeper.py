@@ -11,10 +11,12 @@ from typing import Final
 from nicegui import run, ui
 
 from ramp.client import dialogues
+from ramp.client.access import RunningMarket, running
 from ramp.client.connecting import MarketOperator
 from ramp.client.dialogues import converse
 from ramp.client.results import short_name
 from ramp.control.headline import headline, state_text
+from ramp.errors import NoMarket
 from ramp.model.contents import AccountLine, MarketOverview
 from ramp.model.contents.accounts import TransferKind
 from ramp.model.instant import HOUR, to_datetime
@@ -47,7 +49,10 @@ class KeeperPage:
 
     def __init__(self, visit: Visit) -> None:
         self._visit = visit
-        self._access = visit.site.keeper_access(visit.session)
+        name, found = visit.session.name, running(visit.site.state)
+        if name not in found.names("keeper"):
+            raise NoMarket(f"the market that runs has no keeper {name}")
+        self._access = RunningMarket(visit.site.state, name, found.domain, found.names("user"))
         self._operator = MarketOperator(visit.site.state)
         self._short = partial(short_name, domain=self._access.domain)
 

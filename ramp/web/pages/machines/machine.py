@@ -54,7 +54,7 @@ async def build(visit: Visit) -> None:
     """Fill the page."""
     name = visit.request.path_params["name"]
     frame.heading(f"Machine {name}")
-    market = visit.site.looking_market(visit.session)
+    market = visit.looking_market()
     if name not in {each.name for each in await market.resources()}:
         ui.label(f"Unknown seller {name}.").props('role="alert"').classes("ramp-bad")
         return
@@ -129,7 +129,7 @@ class MachinePage:
 
     def _price_chart(self) -> Options:
         site, now = self._visit.site, SystemClock().now()
-        short = site.looking_market(self._visit.session).short
+        short = self._visit.looking_market().short
         sales = [each for each in site.sales.since(now - DAY) if short(each.resource) == self._name]
         return price_chart(sales, now - DAY, now, self._visit.dark)
 
@@ -145,7 +145,7 @@ class MachinePage:
 
     async def _look(self) -> None:
         try:
-            market = self._visit.site.looking_market(self._visit.session)
+            market = self._visit.looking_market()
             self.show(await market.machine(self._name, HORIZON))
         except RampError as error:
             self._complain(f"The machine does not answer: {error}")
