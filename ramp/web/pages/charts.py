@@ -105,6 +105,10 @@ def plain(dark: bool, *, x_name: str, y_name: str, x_type: str = "category") -> 
     }
 
 
+def _line(name: str, data: Sequence[object], colour: str, **more: object) -> Options:
+    return {"name": name, "type": "line", "data": data, "color": colour, **more}
+
+
 def auction_chart(story: AuctionStory, unit: int, dark: bool) -> Options:
     """Return the chart of asking price, best price and offers of a unit by round."""
     shown = colours(dark)
@@ -118,26 +122,11 @@ def auction_chart(story: AuctionStory, unit: int, dark: bool) -> Options:
         for bid in (each.record.bids if each.record is not None else ())
         if bid.unit == unit
     )
+    asked, dashed = [each.asked[unit] for each in rounds], {"type": "dashed", "width": 2}
     best = [each.best[unit].cpu_hour_cost if unit in each.best else None for each in rounds]
     options["series"] = [
-        {
-            "name": "asking price",
-            "type": "line",
-            "step": "middle",
-            "data": [each.asked[unit] for each in rounds],
-            "color": shown["asked"],
-            "lineStyle": {"type": "dashed", "width": 2},
-            "symbol": "none",
-        },
-        {
-            "name": "best offer",
-            "type": "line",
-            "step": "middle",
-            "data": best,
-            "color": shown["best"],
-            "lineStyle": {"width": 3},
-            "symbolSize": 8,
-        },
+        _line("asking price", asked, shown["asked"], step="middle", symbol="none", lineStyle=dashed),
+        _line("best offer", best, shown["best"], step="middle", symbolSize=8, lineStyle={"width": 3}),
         {"name": "offers", "type": "scatter", "data": offers, "color": shown["offers"], "symbolSize": 7},
     ]
     return options
@@ -145,19 +134,10 @@ def auction_chart(story: AuctionStory, unit: int, dark: bool) -> Options:
 
 def balance_chart(points: Sequence[tuple[Instant, int]], dark: bool) -> Options:
     """Return the chart of a balance after every posting; amounts in minor units."""
-    shown = colours(dark)
     options = plain(dark, x_name="", y_name="credits", x_type="time")
     options["grid"]["left"] = 90
-    options["series"] = [
-        {
-            "name": "balance",
-            "type": "line",
-            "step": "end",
-            "data": tuple((at // 1000, amount / 100) for at, amount in points),
-            "color": shown["best"],
-            "symbolSize": 6,
-        }
-    ]
+    data = tuple((at // 1000, amount / 100) for at, amount in points)
+    options["series"] = [_line("balance", data, colours(dark)["best"], step="end", symbolSize=6)]
     return options
 
 
@@ -180,18 +160,8 @@ def load_chart(state: MachineState, dark: bool) -> Options:
     data = [(_ms(each.time), _per_cent(each.load)) for each in state.projected_load]
     if len(data) > 1:
         data.append((2 * data[-1][0] - data[-2][0], data[-1][1]))  # the last part is as long as the one before
-    shown = colours(dark)
-    options["series"] = [
-        {
-            "name": "projected load",
-            "type": "line",
-            "step": "end",
-            "symbol": "none",
-            "data": tuple(data),
-            "color": shown["best"],
-            "areaStyle": {"opacity": 0.15},
-        }
-    ]
+    area, colour = {"opacity": 0.15}, colours(dark)["best"]
+    options["series"] = [_line("projected load", tuple(data), colour, step="end", symbol="none", areaStyle=area)]
     return options
 
 
@@ -209,18 +179,7 @@ def core_chart(
     units: str = "cores",
     now: datetime | None = None,
 ) -> Options:
-    """Return the chart of a flat machine: occupied cores over time as rectangles.
-
-    Args:
-        bars: the occupations.
-        cores: of the machine.
-        begin: left end of the picture.
-        until: right end of the picture.
-        dark: whether the page is dark.
-        kinds: colours of bars by their kind.
-        units: name of the units of the machine.
-        now: where a line marks the present; None for no line.
-    """
+    """Return the chart of a flat machine: occupied cores over time as rectangles, with a line at the present, `now`."""
     options = _over_time(dark, units)
     options["xAxis"] |= {"min": _ms(begin), "max": _ms(until)}
     options["yAxis"] |= {"min": 0, "max": cores}
@@ -267,12 +226,7 @@ def row_chart(
 ) -> Options:
     """Return a Gantt chart: bars over time in a row of each name, or in several where they overlap.
 
-    Args:
-        rows: the bars by name.
-        now: the present, marked by a line.
-        longest: how far the picture reaches before and after it at most.
-        dark: whether the page is dark.
-        kinds: colours of bars by their kind.
+    The picture reaches at most as far as `longest` before and after the present.
     """
     shown = {
         name: sorted(
@@ -323,12 +277,6 @@ def price_chart(sales: Sequence[Sale], begin: Instant, until: Instant, dark: boo
     """Return the chart of prices paid: the mean by interval, the band from lowest to highest, and the volume below.
 
     It begins shortly before the first sale.
-
-    Args:
-        sales: of the period.
-        begin: left end of the picture.
-        until: right end of the picture.
-        dark: whether the page is dark.
     """
     if sales and (first := min(each.at for each in sales)) > begin:
         begin = max(begin, until - max(until - first, HOUR) * 21 // 20)
@@ -360,13 +308,7 @@ def price_chart(sales: Sequence[Sale], begin: Instant, until: Instant, dark: boo
             "data": points(lambda number: max(prices[number]) - min(prices[number])),
             "areaStyle": {"color": shown["best"], "opacity": 0.2},
         },
-        {
-            "name": "mean price",
-            "type": "line",
-            "symbolSize": 5,
-            "data": points(lambda number: mean_price(intervals[number])),
-            "color": shown["best"],
-        },
+        _line("mean price", points(lambda number: mean_price(intervals[number])), shown["best"], symbolSize=5),
         {
             "name": "core-hours",
             "type": "bar",
