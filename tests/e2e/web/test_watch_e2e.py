@@ -8,15 +8,17 @@ import threading
 
 import pytest
 
-from ramp.cli.main import main
+import ramp
 from tests.e2e.waiting import LIMIT_S, until
 from tests.e2e.web.conftest import RAMP
 from tests.integration.market_cli.tiny_market import Terminal
 
 pytestmark = pytest.mark.e2e
 
+WANTED = ramp.request(cores=8, wall_time="1h", start="+10min", price=70)
 
-def test_an_auction_is_seen_at_a_terminal_and_in_a_pipe(market, tmp_path):
+
+def test_an_auction_is_seen_at_a_terminal_and_in_a_pipe(market):
     command = [*RAMP, "watch", "--json", "--only", "auctions", "--only", "agents", "--state-dir", str(market)]
     environment = os.environ | {"PYTHONUNBUFFERED": "1"}
     piped = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
@@ -27,13 +29,10 @@ def test_an_auction_is_seen_at_a_terminal_and_in_a_pipe(market, tmp_path):
     try:
         for text in ("RAMP market", "Machines", "gamma", "25 %", "no auction yet"):
             terminal.until(text)
-        job = tmp_path / "job.xml"
-        window = ("--start", "+10min", "--walltime", "1h", "--price", "70", "-o", str(job))
-        assert main(["rfq", "new", "--cores", "8", *window]) == 0
-        quote = ["quote", str(job), "--state-dir", str(market)]
-        # each user's auctions are heard from the moment on at which its agent has been reached
-        until(lambda: main(quote) == 0 and told and told[-1]["kind"] == "auctions", lambda: str(told))
-        assert main(["submit", str(job), "--state-dir", str(market)]) == 0
+        with ramp.connect(market, user="alice") as alice:
+            # each user's auctions are heard from the moment on at which its agent has been reached
+            until(lambda: alice.quote(WANTED) and told and told[-1]["kind"] == "auctions", lambda: str(told))
+            assert alice.submit(WANTED).committed
         terminal.until("committed")
         terminal.until("sale")
         until(lambda: told[-1].get("status") == "committed", lambda: str(told))
