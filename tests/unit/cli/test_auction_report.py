@@ -78,14 +78,24 @@ def test_lines_tell_the_rounds_in_a_pipe(script, capsys):
     ]
 
 
-def test_the_table_tells_the_rounds_on_a_terminal(script, monkeypatch):
-    screen = io.StringIO()
-    drawn = Console(file=screen, force_terminal=True, width=120, highlight=False, color_system=None)
-    monkeypatch.setattr("ramp.cli.views.auction_view.console", lambda error: drawn)
-    with LiveView(short) as view:
-        for event in (script.submitted, script.opened, script.closed, script.advanced):
-            view.show(event)
-    last = screen.getvalue().rpartition("Bidding")[2]
+@pytest.fixture
+def drawn(monkeypatch):
+    """Shows events at a terminal of some columns; returns the last picture."""
+
+    def draw(width, *events):
+        screen = io.StringIO()
+        terminal = Console(file=screen, force_terminal=True, width=width, highlight=False, color_system=None)
+        monkeypatch.setattr("ramp.cli.views.auction_view.console", lambda error: terminal)
+        with LiveView(short) as view:
+            for event in events:
+                view.show(event)
+        return screen.getvalue().rpartition("Bidding")[2]
+
+    return draw
+
+
+def test_the_table_tells_the_rounds_on_a_terminal(script, drawn):
+    last = drawn(120, script.submitted, script.opened, script.closed, script.advanced)
     for text in (
         "credits/core-hour",
         "70",
@@ -99,14 +109,8 @@ def test_the_table_tells_the_rounds_on_a_terminal(script, monkeypatch):
     assert "buying" not in last
 
 
-def test_the_table_keeps_every_column_on_a_narrow_terminal(script, monkeypatch):
-    screen = io.StringIO()
-    drawn = Console(file=screen, force_terminal=True, width=60, highlight=False, color_system=None)
-    monkeypatch.setattr("ramp.cli.views.auction_view.console", lambda error: drawn)
-    with LiveView(short) as view:
-        for event in (script.submitted, script.opened, script.closed):
-            view.show(event)
-    rows = screen.getvalue().rpartition("Bidding")[2].splitlines()
+def test_the_table_keeps_every_column_on_a_narrow_terminal(script, drawn):
+    rows = drawn(60, script.submitted, script.opened, script.closed).splitlines()
     assert ["1", "1", "70", "2", "30", "by", "thunder1", "3", "0.250", "s"] in [row.split() for row in rows]
 
 
