@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -83,16 +84,17 @@ def _show(name: str | None, state: StateFolder, *, as_json: bool) -> None:
     if as_json:
         print_json(_object(loaded))
         return
+    quotas = loaded.quotas
     print_pairs(
         (
             ("File", loaded.path),
             ("Domain", loaded.domain),
-            ("Server", _server_text(loaded)),
+            ("Server", " ".join((loaded.server.kind, ", ".join(_addresses(loaded)))).strip()),
             ("Ledger", loaded.ledger or "SQLite in the state folder"),
             ("Bank, directories", ", ".join((loaded.bank, *loaded.directory_names))),
-            ("Quotas", _quotas_text(loaded)),
-            ("Guests", _guests_text(loaded)),
-            ("Timing", ", ".join(f"{key} {value:g}" for key, value in _timing(loaded).items())),
+            ("Quotas", f"{quotas.messages_per_sender_per_second} messages a sender and second, {quotas.burst} at once"),
+            ("Guests", _listed(_guest_limits(loaded))),
+            ("Timing", _listed(_timing(loaded))),
         )
     )
     USERS.print_table(loaded.users)
@@ -107,18 +109,12 @@ def _present(state: StateFolder) -> Path:
     return find_config(DEFAULT_SWARM) if found is None else Path(found.config)
 
 
-def _server_text(loaded: SwarmConfig) -> str:
-    addresses = ", ".join(f"{host}:{port}" for host, port in loaded.server.addresses)
-    return f"{loaded.server.kind} {addresses}".strip()
+def _addresses(loaded: SwarmConfig) -> list[str]:
+    return [f"{host}:{port}" for host, port in loaded.server.addresses]
 
 
-def _quotas_text(loaded: SwarmConfig) -> str:
-    quotas = loaded.quotas
-    return f"{quotas.messages_per_sender_per_second} messages a sender and second, {quotas.burst} at once"
-
-
-def _guests_text(loaded: SwarmConfig) -> str:
-    return ", ".join(f"{key} {value:g}" for key, value in _guest_limits(loaded).items())
+def _listed(values: Mapping[str, float]) -> str:
+    return ", ".join(f"{key} {value:g}" for key, value in values.items())
 
 
 def _guest_limits(loaded: SwarmConfig) -> dict[str, float]:
@@ -159,7 +155,7 @@ def _object(loaded: SwarmConfig) -> dict[str, object]:
         "domain": loaded.domain,
         "server": {
             "kind": loaded.server.kind,
-            "addresses": [f"{host}:{port}" for host, port in loaded.server.addresses],
+            "addresses": _addresses(loaded),
             "spread": loaded.server.spread,
             "register": loaded.server.register,
             "federation": loaded.server.federation,

@@ -203,6 +203,18 @@ def down(state: StateFolder, as_json: bool) -> None:
         say("the market is stopped" if stopped else f"no market is running with the state folder {state.path}")
 
 
+AGENTS: Final[Fields[AgentStatus]] = Fields(
+    Field("", "Agent", lambda agent: agent.name),
+    Field("", "Role", lambda agent: agent.role),
+    Field("", "State", state_text, PROSE),
+    Field("", "Process", lambda agent: agent.pid, NUMBER),
+    Field("", "Restarts", lambda agent: agent.restarts, NUMBER),
+    Field("", "Clock (ms)", lambda agent: f"{agent.clock_offset_ms:+.0f}" if agent.clock_offset_ms else "", NUMBER),
+    Field("", "Since", lambda agent: from_iso(agent.since) if agent.since else None, MOMENT),
+    Field("", "Detail", lambda agent: "" if agent.state in ILL else agent.detail, PROSE),
+)
+
+
 @click.command(epilog=example("ramp ps", "ramp ps --json"))
 @state_options
 def ps(state: StateFolder, as_json: bool) -> int:
@@ -217,36 +229,17 @@ def ps(state: StateFolder, as_json: bool) -> int:
     """
     if as_json:
         found = status(state)
-        print_json(_ps_object(found, state))
+        shown: dict[str, object] = {"agents": []}
+        if found is not None:
+            told = headline(found)
+            shown = {"headline": {"state": told.health.value, "why": told.why}, **status_object(found)}
+        print_json({"running": found is not None, "state_dir": str(state.path), **shown})
         return 0 if found is not None else 1
-    _show(running(state), state)
-    return 0
-
-
-def _ps_object(found: SwarmStatus | None, state: StateFolder) -> dict[str, object]:
-    shown: dict[str, object] = {"agents": []}
-    if found is not None:
-        told = headline(found)
-        shown = {"headline": {"state": told.health.value, "why": told.why}, **status_object(found)}
-    return {"running": found is not None, "state_dir": str(state.path), **shown}
-
-
-AGENTS: Final[Fields[AgentStatus]] = Fields(
-    Field("", "Agent", lambda agent: agent.name),
-    Field("", "Role", lambda agent: agent.role),
-    Field("", "State", state_text, PROSE),
-    Field("", "Process", lambda agent: agent.pid, NUMBER),
-    Field("", "Restarts", lambda agent: agent.restarts, NUMBER),
-    Field("", "Clock (ms)", lambda agent: f"{agent.clock_offset_ms:+.0f}" if agent.clock_offset_ms else "", NUMBER),
-    Field("", "Since", lambda agent: from_iso(agent.since) if agent.since else None, MOMENT),
-    Field("", "Detail", lambda agent: "" if agent.state in ILL else agent.detail, PROSE),
-)
-
-
-def _show(found: SwarmStatus, state: StateFolder) -> None:
+    found = running(state)
     print_line(up_text(found))
     AGENTS.print_table(found.agents)
     for agent in found.agents:
         if agent.clock_warning:
             say(f"ramp: warning: {agent.name}: {agent.clock_warning}")
     print_line(f"Configuration {found.config}, state folder {state.path}")
+    return 0

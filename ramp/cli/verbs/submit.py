@@ -158,7 +158,7 @@ def _buy(quote_id: str, numbers: tuple[int, ...], user: str | None, state: State
     market = open_market(state, user)
     found = one_request(market.requests(), quote_id)
     view = new_view(market.short, as_json)
-    with view:
+    with contextlib.closing(view):
         bought = market.buy_quote(found.request_id, numbers, on_event=view.show)
     files = {agreement_id: str(path) for agreement_id, path in bought.files.items()}
     with unless_closed():
@@ -238,7 +238,7 @@ def follow(
 
     try:
         # batch systems send SIGTERM at the end of a job
-        with interrupted_by(signal.SIGTERM, again_s=TERMINATED_LIMIT_S), view:
+        with interrupted_by(signal.SIGTERM, again_s=TERMINATED_LIMIT_S), contextlib.closing(view):
             return market.follow(following, approve=asked, on_event=show, on_interrupt=interrupted, on_lost=lost)
     except KeyboardInterrupt:
         say(f"ramp: no longer waiting: {_pending(market, request_id)}")

@@ -22,7 +22,6 @@ from ramp.cli.views.output import (
 )
 from ramp.cli.views.reports import amendment_text, amount_moved
 from ramp.errors import DocumentError
-from ramp.model.agreement import Agreement, ContractChange
 from ramp.model.instant import iso
 from ramp.model.price_paid import how_priced
 from ramp.runtime.state_folder import StateFolder
@@ -129,43 +128,30 @@ def _is_request(file: Path) -> bool:
 
 def _print_what(report: FileReport) -> None:
     if report.agreement is not None:
-        print_line(_agreement_summary(report.agreement))
+        bought = report.agreement
+        print_line(
+            f"{bought.user} has bought {bought.offer.cores} cores of {bought.resource} "
+            f"from {moment_text(bought.offer.start)} to {moment_text(bought.offer.end)} "
+            f"at {price_text(bought.offer.cpu_hour_cost)}, {amount_text(bought.cost)} in all (agreement "
+            f"{bought.agreement_id}, reservation {bought.reservation_id}, order {bought.order_id})"
+        )
+        if how := how_priced(bought):
+            print_line(how)
     elif report.amendment is not None:
-        print_line(_amendment_summary(report.amendment))
+        changed = report.amendment
+        print_line(
+            f"{changed.user} and {changed.resource} have changed agreement {changed.agreement_id} (amendment "
+            f"{changed.number}): {changed.cores} cores until {moment_text(changed.until)} from "
+            f"{moment_text(changed.effective_at)} on, for {amount_moved(changed)}"
+        )
     elif report.cancellation is not None:
-        print_line(_cancellation_summary(report.cancellation))
+        ended = report.cancellation
+        print_line(
+            f"{ended.user} has cancelled agreement {ended.agreement_id} with {ended.resource} "
+            f"at {moment_text(ended.issued_at)}: {ended.reason}"
+        )
     elif report.message is not None:
         _print_message(report.message)
-
-
-def _agreement_summary(agreement: Agreement) -> str:
-    offer = agreement.offer
-    return (
-        f"{agreement.user} has bought {offer.cores} cores of {agreement.resource} "
-        f"from {moment_text(offer.start)} to {moment_text(offer.end)} at {price_text(offer.cpu_hour_cost)}, "
-        f"{amount_text(agreement.cost)} in all (agreement {agreement.agreement_id}, "
-        f"reservation {agreement.reservation_id}, order {agreement.order_id})" + _found(agreement)
-    )
-
-
-def _found(agreement: Agreement) -> str:
-    text = how_priced(agreement)
-    return f"\n{text}" if text else ""
-
-
-def _amendment_summary(amendment: ContractChange) -> str:
-    return (
-        f"{amendment.user} and {amendment.resource} have changed agreement {amendment.agreement_id} (amendment "
-        f"{amendment.number}): {amendment.cores} cores until {moment_text(amendment.until)} from "
-        f"{moment_text(amendment.effective_at)} on, for {amount_moved(amendment)}"
-    )
-
-
-def _cancellation_summary(cancellation: ContractChange) -> str:
-    return (
-        f"{cancellation.user} has cancelled agreement {cancellation.agreement_id} with {cancellation.resource} "
-        f"at {moment_text(cancellation.issued_at)}: {cancellation.reason}"
-    )
 
 
 def _print_message(message: Message) -> None:

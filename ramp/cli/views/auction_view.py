@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -84,21 +83,16 @@ def unless_closed() -> Iterator[None]:
 
 
 class AuctionView:
-    """Shows nothing of an auction; a context manager."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        pass
+    """Shows nothing of an auction."""
 
     def show(self, event: Event) -> None:
         """Take a progress event of the control channel."""
 
     def pause(self) -> None:
-        """Hold still, because the owner is asked something."""
+        """Hold still, because the owner is asked something or everything has been shown."""
+
+    def close(self) -> None:
+        self.pause()
 
 
 class LineView(AuctionView):
@@ -122,15 +116,6 @@ class LiveView(AuctionView):
         self._note = ""
         self._console = console(error=error)
         self._live: Live | None = None
-
-    def __enter__(self) -> Self:
-        self._resume()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.pause()
 
     def show(self, event: Event) -> None:
         if not isinstance(event, RequestEnded):  # its rounds have been shown

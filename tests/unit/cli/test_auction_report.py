@@ -1,6 +1,7 @@
 """What is shown of an auction, and the object that `--json` prints."""
 
 import io
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -65,7 +66,7 @@ def test_refusals_are_counted_by_reason_the_most_frequent_first():
 
 
 def test_lines_tell_the_rounds_in_a_pipe(script, capsys):
-    with LineView(short) as view:
+    with closing(LineView(short)) as view:
         for event in (script.submitted, script.opened, script.closed, script.advanced, script.ended()):
             view.show(event)
     assert capsys.readouterr().out.splitlines() == [
@@ -86,7 +87,7 @@ def drawn(monkeypatch):
         screen = io.StringIO()
         terminal = Console(file=screen, force_terminal=True, width=width, highlight=False, color_system=None)
         monkeypatch.setattr("ramp.cli.views.auction_view.console", lambda error: terminal)
-        with LiveView(short) as view:
+        with closing(LiveView(short)) as view:
             for event in events:
                 view.show(event)
         return screen.getvalue().rpartition("Bidding")[2]
