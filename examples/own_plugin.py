@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from ramp.errors import ConfigurationError
 from ramp.model.offer import Refusal, RefusalCode
+from ramp.plugins.answers import iso_or_empty, request_refusal
 from ramp.plugins.interface import Reservation, ResourcePlugin, Slot
-from ramp.plugins.windows import iso_or_empty, request_refusal
 from ramp.runtime.atomic_writes import write_whole
 
 

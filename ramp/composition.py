@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Protocol
 from zlib import crc32
 
-from ramp.ledger.account import AccountKind
+from ramp.ledger.entry import AccountKind
 from ramp.ledger.interface import Ledger
 from ramp.model.acl import OFFERS, SEALED
 from ramp.model.instant import Instant

@@ -16,8 +16,8 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from simulation.koala.approach import Approach
     from simulation.koala.placement import Assignment, PlacementPolicy
+    from simulation.koala.policy import Approach
     from simulation.koala.run import KoalaRun, koala
     from simulation.koala.sizing import Message, SizePolicy
     from simulation.machine_files import load_machine
@@ -41,7 +41,7 @@ __all__ = [
 ]  # fmt: skip
 
 _PLACES: Final = {
-    "simulation.koala.approach": ("Approach",),
+    "simulation.koala.policy": ("Approach",),
     "simulation.koala.placement": ("Assignment", "PlacementPolicy"),
     "simulation.koala.run": ("KoalaRun",),
     "simulation.koala.sizing": ("Message", "SizePolicy"),

@@ -22,13 +22,11 @@ from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.lab import check_pictures
 from simulation.machine_files import load_machine
 from simulation.machines.interface import Machine, has_cables, has_places
-from simulation.queueing.job_table import jobs_of_log, jobs_to_simulate
+from simulation.queueing.job_table import ShapedJobs, jobs_of_log, jobs_to_simulate, shaped_jobs
 from simulation.queueing.malleable_share import MalleableShare, MalleableSummary, malleable_share_of
 from simulation.queueing.outages import Outage, outages_of
 from simulation.queueing.queue_simulation import EndedJob, Overrun
-from simulation.queueing.reservation_text import reservation_of
 from simulation.queueing.run_history import PlacementRecorder, amount_over_time, bars_without_places
-from simulation.queueing.shaped_jobs import ShapedJobs, shaped_jobs
 from simulation.queueing.trace import header_line, job_line, outage_line, reservation_line, schedule_as_swf
 from simulation.queueing.whole_log import (
     EventOrder,
@@ -37,6 +35,7 @@ from simulation.queueing.whole_log import (
     SchedulerOptions,
     counts_only,
     replay_ends,
+    reservation_of,
     run_log,
     warm_up,
 )

@@ -45,20 +45,18 @@ from simulation.checkers.slot_or_money import SlotOrMoney
 from simulation.checkers.vote_binds import VoteBinds
 from simulation.checkers.written_before_said import WrittenBeforeSaid
 from simulation.market.actors import COMPOSITION
-from simulation.market.drawing.resizes import (
+from simulation.market.drawing import (
+    WholeParts,
     change_some,
     draw_changes,
     draw_growths,
-    grow_some,
-    run_on,
-    with_time_for_changes,
-)
-from simulation.market.drawing.units import (
-    WholeParts,
     draw_sizes,
     draw_starts,
+    grow_some,
     joining_a_queue,
     of_any_size,
+    run_on,
+    with_time_for_changes,
     without_reserving,
 )
 from simulation.market.faults.late_guests import ForgetfulMachine

@@ -6,8 +6,8 @@ import pytest
 
 from ramp.errors import LedgerRefusal
 from ramp.ledger.contract_change import ChangeTerms, DecidedChange, Grounds
+from ramp.ledger.entry import Order
 from ramp.ledger.interface import Ledger
-from ramp.ledger.orders.order import Order
 from ramp.model.agreement import TERMINAL
 from ramp.model.instant import Instant
 

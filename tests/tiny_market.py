@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ramp.cli.main import main
+from ramp.runtime.configuration.file import read_tables, tables_of
+from ramp.runtime.configuration.values import SwarmConfig
 
 TWO_SELLERS = {"alpha": (40, 20), "beta": (60, 30)}
 """First and least price of each resource, credits per core-hour."""
@@ -41,6 +43,12 @@ def tiny_market(
         for name, (start, least) in prices.items()
     ]
     return "\n".join([*users, f"[machines.small]\ncores = {cores}\n{machine}", *resources])
+
+
+def config_of(text: str) -> SwarmConfig:
+    """The configuration that a file of this text would be."""
+    path = Path("market.toml")
+    return read_tables(tables_of(text, path), path, text)
 
 
 @contextmanager

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Final
 
-from simulation.experiments.angara.gains import MEASURE_COLUMNS, differences, gain
 from simulation.experiments.angara.runs import (
     BASES,
     FIND_SYSTEMS,
@@ -24,7 +23,7 @@ from simulation.experiments.angara.runs import (
     recipe_of,
     row_of,
 )
-from simulation.experiments.angara.study import EXPERIMENTS, LOAD, extent
+from simulation.experiments.angara.study import EXPERIMENTS, LOAD, MEASURE_COLUMNS, differences, extent, gain
 from simulation.experiments.result import Column, grouped
 from simulation.experiments.study import Shown, Study, rows_of
 from simulation.queueing.box_window import run_window_first_fit

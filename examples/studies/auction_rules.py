@@ -22,8 +22,7 @@ from ramp.protocol.pricing import PriceRefusal, paper_price
 from ramp.protocol.progress import RequestEnded
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from simulation.experiments.figures import Axis, Curves, Figure, plain_style
-from simulation.experiments.means import Means
-from simulation.experiments.result import Column
+from simulation.experiments.result import Column, Means
 from simulation.experiments.study import Comparison, Shown, Study, rows_of
 from simulation.experiments.trials.plan import table2_resources
 from simulation.market.observing import unless_rule_failed

@@ -17,8 +17,7 @@ from simulation.experiments.bluegene.runs import (
     run_setting,
 )
 from simulation.experiments.figures import Axis, Curves, Figure
-from simulation.experiments.means import Means
-from simulation.experiments.result import Column
+from simulation.experiments.result import Column, Means
 from simulation.experiments.study import Comparison, Shown, Study, rows_of
 
 CASE = ("log", "machine", "fat_probability", "torus_probability")

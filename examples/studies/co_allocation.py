@@ -14,17 +14,14 @@ from statistics import fmean
 
 from simulation.experiments.comparison import Comparison
 from simulation.experiments.figures import Axis, Curves, Figure
-from simulation.experiments.means import Means
-from simulation.experiments.result import Column
+from simulation.experiments.result import Column, Means
 from simulation.experiments.study import Shown, Study, rows_of
 from simulation.koala.jobs import Component, KoalaJob
 from simulation.koala.placement import Replicas
 from simulation.koala.run import clusters_of
 from simulation.koala.scheduler import Koala, KoalaOptions
 from simulation.machine_files import load_multicluster
-from simulation.malleable.malleability import Malleability
-from simulation.malleable.sizes import Sizes
-from simulation.malleable.speedup import AmdahlLaw
+from simulation.malleable.malleability import AmdahlLaw, Malleability, Sizes
 
 POLICIES = ("wf", "cf", "cm", "fcm")
 MEASURES = ("clusters", "transfer_s", "response_s")

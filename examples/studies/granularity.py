@@ -10,16 +10,14 @@ ramp experiment run examples/studies/granularity.py:STUDY --out results --quick
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from simulation.experiments.bluegene.readings import MAIN_JOBS
 from simulation.experiments.bluegene.runs import EASY, log_sizes
-from simulation.experiments.bluegene.study import QUICK_JOBS
+from simulation.experiments.bluegene.study import MAIN_JOBS, QUICK_JOBS
 from simulation.experiments.result import Column, Columns
 from simulation.experiments.study import Shown, Study
 from simulation.machines.bluegene.machine import BlueGene
 from simulation.machines.description import build_machine
-from simulation.queueing.job_table import JobTable
+from simulation.queueing.job_table import JobTable, shaped_jobs
 from simulation.queueing.queue_simulation import Overrun
-from simulation.queueing.shaped_jobs import shaped_jobs
 from simulation.queueing.whole_log import SchedulerOptions, run_log
 from simulation.workload.metrics import summarise
 

@@ -21,8 +21,7 @@ import psutil
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.protocol.events import AuctionOptions
 from simulation.experiments.figures import Axis, Curves, Figure
-from simulation.experiments.market.frame import MARKET_COLUMNS, first_plan, market_study
-from simulation.experiments.market.statistics import drawn_ages, mean_and_deviation
+from simulation.experiments.market.frame import MARKET_COLUMNS, drawn_ages, first_plan, market_study, mean_and_deviation
 from simulation.experiments.market.users import plans_of
 from simulation.experiments.measuring import one_by_one
 from simulation.experiments.result import Column, grouped

@@ -17,7 +17,7 @@ import numpy as np
 
 from ramp.model.instant import HOUR, SECOND
 from ramp.runtime.configuration.values import ResourceConfig
-from simulation.experiments.market.statistics import OLDEST_HOURS
+from simulation.experiments.market.frame import OLDEST_HOURS
 from simulation.experiments.market.workloads import study_on
 from simulation.experiments.trials.plan import table2_resources
 from simulation.workload.replay import ReplayLog

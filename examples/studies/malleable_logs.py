@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from simulation.compiling import compiled
 from simulation.experiments.figures import Axis, Curves, Figure
-from simulation.experiments.means import Means
-from simulation.experiments.result import Column, grouped
+from simulation.experiments.result import Column, Means, grouped
 from simulation.experiments.study import Comparison, Shown, Study, rows_of
 from simulation.malleable.assignment import ASSIGNED_SIZES, ASSIGNED_SPEED_UP, LARGER, SMALLER, draw_laws
 from simulation.plots.style import SERIES
@@ -95,7 +94,7 @@ CHANGES = tuple(f"{measure}_percent" for measure in MEASURES)
 
 @compiled
 def speed_up(processors: float, average: float, variance: float) -> float:
-    """Return the speed-up by Downey's model (`simulation.malleable.speedup.DowneyLaw`)."""
+    """Return the speed-up by Downey's model (`simulation.malleable.malleability.DowneyLaw`)."""
     if variance <= 1:
         if processors <= average:
             return average * processors / (average + variance / 2 * (processors - 1))

@@ -13,15 +13,14 @@ import numpy as np
 
 from simulation.experiments.bluegene.runs import log_sizes
 from simulation.experiments.figures import Axis, Curves, Figure
-from simulation.experiments.means import Means
-from simulation.experiments.result import Column, grouped
+from simulation.experiments.result import Column, Means, grouped
 from simulation.experiments.study import Shown, Study
 from simulation.machine_files import FLAT_PREFIX, load_machine
 from simulation.machines.interface import JobRequest
 from simulation.malleable.assignment import LARGER, SMALLER, assigned_malleability
 from simulation.plots.style import BLUE, GREEN, ORANGE, VERMILION
+from simulation.queueing.job_table import shaped_jobs
 from simulation.queueing.queue_simulation import Overrun
-from simulation.queueing.shaped_jobs import shaped_jobs
 from simulation.queueing.whole_log import SchedulerOptions, run_log
 from simulation.workload.metrics import summarise
 

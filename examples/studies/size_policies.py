@@ -13,11 +13,11 @@ from dataclasses import replace
 
 from simulation.experiments.koala import study as paper
 from simulation.experiments.koala.runs import APPROACHES, Setting, run_setting
-from simulation.experiments.koala.statements import POLICIES
-from simulation.experiments.means import Means
+from simulation.experiments.koala.study import POLICIES
+from simulation.experiments.result import Means
 from simulation.experiments.study import Shown, Study, rows_of
 from simulation.koala.sizing import Asking, Message, RunningMalleable, SizePolicy
-from simulation.malleable.sizes import Sizes
+from simulation.malleable.malleability import Sizes
 
 
 class Equipartition(SizePolicy):

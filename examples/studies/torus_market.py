@@ -23,8 +23,7 @@ from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.values import open_plugin, pricing_strategy
 from ramp.runtime.shipped_swarms import find_config
 from simulation.experiments.figures import Axis, Curves, Figure
-from simulation.experiments.means import Means
-from simulation.experiments.result import Column
+from simulation.experiments.result import Column, Means
 from simulation.experiments.study import Shown, Study
 from simulation.experiments.trials.plan import STAND_IN_NOTE, workload_of
 from simulation.machines.grid import Grid

@@ -25,12 +25,12 @@ from ramp.agents.roles import (
     UserAgent,
     tell_sale,
 )
-from ramp.agents.sites.site import Site
+from ramp.agents.sites import Site
 from ramp.batch.finding import finding_variables
 from ramp.composition import Composition, OpeningAccount, open_accounts
 from ramp.errors import ConfigurationError, MembershipRevoked, StateDamaged
 from ramp.launching.configuration import acting_by
-from ramp.ledger.account import AccountKind
+from ramp.ledger.entry import AccountKind
 from ramp.ledger.interface import Ledger
 from ramp.model.agreement import Agreement, Signed
 from ramp.model.instant import DAY, SECOND
@@ -154,11 +154,11 @@ class PartyBuilder:
         """
         if not self.config.ledger:
             check_room(self.state.path)
-        from ramp.runtime.ledger.bank_lease import FencedLedger
+        from ramp.runtime.ledger.bank_lease import fenced_ledger
         from ramp.runtime.ledger.store import LedgerStore  # imports sqlalchemy, which only the bank needs
 
         location = self.config.ledger or self.state.ledger
-        ledger = LedgerStore.open(location) if lease is None else FencedLedger.under(lease, str(location))
+        ledger = LedgerStore.open(location) if lease is None else fenced_ledger(lease, str(location))
         try:
             audit(ledger, self.state.ledger)
             self._open_accounts(ledger)

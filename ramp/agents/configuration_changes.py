@@ -31,15 +31,16 @@ from ramp.control.requests import Request
 from ramp.control.status import SwarmStatus
 from ramp.errors import ConfigurationError, TransportError
 from ramp.model.instant import DAY, iso
-from ramp.model.money import credits_text
+from ramp.model.money import credits_text, exact_credits
 from ramp.model.seal import Role
 from ramp.options import nearest_name
 from ramp.rfql.signing import certificates
 from ramp.runtime.clock import SystemClock
+from ramp.runtime.configuration.file import text_of
 from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.configuration_changes.audit_log import add_line
 from ramp.runtime.configuration_changes.differences import Step, StepKind, steps_between, waiting_steps
-from ramp.runtime.configuration_changes.overlay import Overlay, part_of_market, save_overlay, text_of
+from ramp.runtime.configuration_changes.overlay import Overlay, part_of_market, save_overlay
 from ramp.runtime.joining.register import Register
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.logs.events import record
@@ -115,7 +116,7 @@ class Changing:
                 f"deposit and overdraft must be at least 0 minor units, got {asked.deposit} and {asked.credit_limit}"
             )
         amounts = {"deposit": asked.deposit, "overdraft": asked.credit_limit}
-        table = {"name": asked.name, **{key: f"{value / 100:.2f}" for key, value in amounts.items() if value}}
+        table = {"name": asked.name, **{key: str(exact_credits(value)) for key, value in amounts.items() if value}}
         then = self._overlay.with_user(asked.name, table)
         given = f"deposit {credits_text(asked.deposit)}, overdraft {credits_text(asked.credit_limit)} credits"
         changed = await self._come(asked.name, then, "user add", f"added user {asked.name}: {given}", who)

@@ -14,16 +14,7 @@ from ramp.agents.roles import CommandedAgent, UserAgent
 from ramp.control import answering
 from ramp.control.answering import full_name
 from ramp.control.events import Event, Submitted, Watching
-from ramp.control.requests import (
-    KeeperRequest,
-    ListAgreements,
-    ListJobs,
-    ListRequests,
-    Request,
-    Submit,
-    UserCommand,
-    Watch,
-)
+from ramp.control.requests import KeeperRequest, Request, Submit, UserCommand, Watch
 from ramp.model.contents import ChangePosted, DepositMade
 from ramp.model.money import credits_text
 from ramp.model.request import RequestForQuotation
@@ -82,6 +73,10 @@ class UserControl(ControlChannel):
         self._state = state
 
     async def answer(self, request: Request, reader: asyncio.StreamReader, who: str) -> AsyncIterator[Event]:
+        party = self._agent.party
+        if (found := answering.answer_at_once(request, party, self._agreement_file, self._payment_file)) is not None:
+            yield found
+            return
         match request:
             case Submit():
                 async for event in self._submit(request):
@@ -92,20 +87,6 @@ class UserControl(ControlChannel):
             case Watch(request_id):
                 async for event in self._watch(request_id):
                     yield event
-            case ev.OffersApproved(request_id) | ev.RequestWithdrawn(request_id) if (
-                request_id not in self._agent.party.purchases
-            ):
-                yield answering.unknown(request_id)
-            case ev.OffersApproved(request_id, True, sellers) if sellers and (
-                not self._agent.party.purchases[request_id].stands(sellers)
-            ):
-                yield answering.quote_over(request_id)
-            case ListRequests():
-                yield answering.requests_of(self._agent.party)
-            case ListAgreements():
-                yield answering.agreements_of(self._agent.party, self._agreement_file, self._payment_file)
-            case ListJobs():
-                yield answering.jobs_of(self._agent.party)
             case _ if isinstance(request, UserCommand):
                 yield await self._ask(request)
 
@@ -132,11 +113,9 @@ class UserControl(ControlChannel):
         check_size(write_request(request), limit=DOCUMENT_BYTES_MAX - room)
 
     async def _watch(self, request_id: str) -> AsyncIterator[Event]:
-        purchase = self._agent.party.purchases.get(request_id)
-        if purchase is None:
-            yield answering.unknown(request_id)
-        elif purchase.outcome is not None:
-            yield answering.ended(self._outcome(purchase.outcome), self._agreement_file)
+        outcome = self._agent.party.purchases[request_id].outcome
+        if outcome is not None:
+            yield answering.ended(self._outcome(outcome), self._agreement_file)
         else:
             async for event in self._follow_request(request_id, None):
                 yield event

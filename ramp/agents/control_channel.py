@@ -19,7 +19,7 @@ from ramp.control.requests import Hello, Request, wire_name
 from ramp.errors import START_AGAIN, ControlLineError, RampError, wrong_version
 from ramp.runtime.configuration_changes.audit_log import peer_name
 from ramp.runtime.logs.events import brief
-from ramp.runtime.state_folder import check_private
+from ramp.runtime.state_folder import socket_address
 
 _log = logging.getLogger(__name__)
 
@@ -45,9 +45,8 @@ class ControlSocket(abc.ABC):
 
     async def start(self) -> None:
         """Open the socket and replace a stale one; `ConfigurationError` if other users can access its folder."""
-        check_private(self._path.parent)
-        self._path.unlink(missing_ok=True)
-        self._server = await asyncio.start_unix_server(self._serve, str(self._path), limit=REQUEST_BYTES_MAX)
+        with socket_address(self._path) as address:
+            self._server = await asyncio.start_unix_server(self._serve, address, limit=REQUEST_BYTES_MAX)
         self._path.chmod(0o600)
 
     async def stop(self) -> None:

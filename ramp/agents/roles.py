@@ -17,8 +17,7 @@ from ramp.agents.clock_watch import ComparingAgent
 from ramp.agents.guests.isolated import IsolatedGuest
 from ramp.agents.job_launcher import JobLauncher
 from ramp.agents.party_agent import PartyAgent
-from ramp.agents.sites.routes import BUNDLED, SITE_FIELD, Routes
-from ramp.agents.sites.site import Site
+from ramp.agents.sites import BUNDLED, SITE_FIELD, Routes, Site
 from ramp.errors import DocumentError, LedgerUnavailable, TransportError
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement

@@ -127,7 +127,6 @@ class Supervisor:
         check_versions(self._state)
         with only_one(self._state):
             async with contextlib.AsyncExitStack() as ending:
-                ending.callback(self._state.leave_sockets)
                 overlay = starting(self._config.path, self._state)
                 changing = Changing(self, self._config, overlay, self._state, self._clock)
                 control = SupervisorControl(changing, self._config.domain, self._state, self._status)
@@ -141,8 +140,7 @@ class Supervisor:
                     group.tasks.append(asyncio.create_task(self._keep_alive(group)))
                 watches = [self._watch_server(), self._server_watch.run()]
                 if self._config.own_agents:
-                    told = self._give_accounts, self._give_tokens, changing.tell_bank
-                    watches.append(RegisterWatch(self._state, *told).run())
+                    watches.append(RegisterWatch(self._state, self._give_tokens, changing.tell_bank).run())
                 looks = [asyncio.create_task(each) for each in watches]
                 await self._wait_ready()
                 if ready is not None and not self._stopping.is_set():

@@ -28,9 +28,9 @@ from ramp.model.instant import SECOND, Duration, Instant, iso, seconds
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import Nodes, RequestUnit
 from ramp.model.slot import Reservation, Slot, SlotMove
+from ramp.plugins.answers import iso_or_empty, request_refusal
 from ramp.plugins.interface import ResourcePlugin
 from ramp.plugins.snapshot import machine_shown
-from ramp.plugins.windows import iso_or_empty, request_refusal
 
 Answer = TypeVar("Answer")
 

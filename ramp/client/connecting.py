@@ -131,7 +131,6 @@ class MarketOperator:
         deposit: Credits = 0,
         overdraft: Credits = 0,
         server: bool | None = None,
-        account_token: bool | None = None,
     ) -> Invitation:
         """Invite a party of another site: `text()` of the result is its file, `token()` the same in one line.
 
@@ -142,8 +141,6 @@ class MarketOperator:
             deposit: opening credit of a user's account.
             overdraft: how far below 0 a user's balance may go.
             server: whether the site's XMPP server is certified too; by default for the first party of a domain.
-            account_token: whether the party registers its account itself; by default where the market starts its
-                server.
 
         Raises:
             ConfigurationError: if the name is invalid or taken, or this market cannot invite the party.
@@ -164,7 +161,6 @@ class MarketOperator:
             deposit=credits_given(deposit, "deposit", zero=True),
             overdraft=credits_given(overdraft, "overdraft", zero=True),
             server=server,
-            account_token=account_token,
         )
 
     def renew_keys(

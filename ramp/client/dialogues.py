@@ -34,7 +34,7 @@ from ramp.model.request import NUMBER_MAX
 from ramp.protocol import events as ev
 from ramp.protocol.events import AgreementResized
 from ramp.protocol.outcome import ALREADY_CANCELLED, RequestOutcome, RequestStatus
-from ramp.protocol.progress import CancellationEnded, ChangeEnded
+from ramp.protocol.progress import CancellationEnded, ChangeEnded, RequestEnded
 
 OPEN_STATES = ("settling", "active", "cancelling")
 """States of agreements that still mean something; the others are history."""
@@ -113,7 +113,7 @@ def outcome(request_id: str) -> Dialogue[RequestOutcome | None]:
     ended = yield Watch(request_id)
     if isinstance(ended, events.Refused) and ended.code is events.MarketRefusalCode.UNKNOWN_REQUEST:
         return None
-    return _expected(ended, events.RequestEnded).outcome
+    return _expected(ended, RequestEnded).outcome
 
 
 def agreements() -> Dialogue[tuple[events.AgreementStanding, ...]]:

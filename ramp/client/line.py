@@ -13,7 +13,7 @@ from ramp.control.codec import LINE_BYTES_MAX, VERSION, decode_event, encode_req
 from ramp.control.events import Event, Last, MarketRefusalCode, Refused, Welcome, market_refused
 from ramp.control.requests import EVERYTHING, Hello, Request
 from ramp.errors import START_AGAIN, ControlLineError, MarketRefused, NoMarket, TransportError, wrong_version
-from ramp.runtime.state_folder import check_private
+from ramp.runtime.state_folder import socket_address
 
 
 class Line(contextlib.AbstractAsyncContextManager["Line"], Protocol):
@@ -46,10 +46,10 @@ class SocketLine:
             ConfigurationError: if the socket's folder is not the user's own alone.
             MarketRefused: if the agent speaks another version.
         """
-        if path.parent.exists():
-            check_private(path.parent)
         try:
-            reader, writer = await asyncio.open_unix_connection(str(path), limit=LINE_BYTES_MAX)
+            path.parent.lstat()  # without the folder there is no market
+            with socket_address(path) as address:
+                reader, writer = await asyncio.open_unix_connection(address, limit=LINE_BYTES_MAX)
         except OSError as error:
             reason = f"no market is running at {path} ({error.strerror}); start one with `ramp up`"
             raise NoMarket(reason) from error

@@ -18,7 +18,7 @@ from ramp.client.dialogues import Dialogue, converse
 from ramp.client.line import refused
 from ramp.client.request import Requestable, document_of, length_given, resolved
 from ramp.client.results import Purchase, purchase_of, sellers_of, short_name
-from ramp.control.events import Event, MarketRefusalCode, Refused, RequestEnded
+from ramp.control.events import Event, MarketRefusalCode, Refused
 from ramp.control.requests import Submit, Watch
 from ramp.errors import ConfigurationError, MarketRefused, TransportError
 from ramp.model.instant import Instant
@@ -26,7 +26,7 @@ from ramp.model.money import credits_of
 from ramp.options import Bounds, checked
 from ramp.protocol.events import Approval, AuctionOptions, Preference
 from ramp.protocol.outcome import RequestStatus
-from ramp.protocol.progress import ApprovalAsked
+from ramp.protocol.progress import ApprovalAsked, RequestEnded
 from ramp.protocol.rules.checked_rule import ROUNDS_MAX
 
 T = TypeVar("T")

@@ -19,7 +19,7 @@ from ramp.control.market_changes import ShowStatus
 from ramp.control.requests import Hello
 from ramp.control.status import READY_LIMIT_S, STOP_LIMIT_S, UP, SwarmStatus
 from ramp.errors import ConfigurationError, TransportError
-from ramp.runtime.state_folder import StateFolder, check_private
+from ramp.runtime.state_folder import StateFolder, socket_address
 from ramp.runtime.state_versions import check_versions
 from ramp.runtime.storage_errors import check_room
 
@@ -174,11 +174,10 @@ def status(state: StateFolder) -> SwarmStatus | None:
             return None
     except OSError as error:  # no folder can have such a name
         raise ConfigurationError(f"the state folder cannot be read: {error.strerror}", path=state.path) from error
-    check_private(state.sockets)
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+    with socket_address(state.supervisor_socket) as address, socket.socket(socket.AF_UNIX) as line:
         line.settimeout(STATUS_LIMIT_S)
         try:
-            line.connect(str(state.supervisor_socket))
+            line.connect(address)
         except OSError:
             return None
         try:

@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import Final
 
 from ramp.control import events
-from ramp.control.requests import KeeperRequest, Submit, UserCommand
+from ramp.control.requests import (
+    KeeperRequest,
+    ListAgreements,
+    ListJobs,
+    ListRequests,
+    Request,
+    Submit,
+    UserCommand,
+    Watch,
+)
 from ramp.errors import ConfigurationError
 from ramp.model import contents as c
 from ramp.model.contents.jobs import limits_problem
@@ -173,15 +182,23 @@ def answer(answered: pr.QueryAnswered) -> events.Event:
     return found
 
 
-def unknown(request_id: str) -> events.Refused:
-    """Return the refusal for an unknown request."""
-    return events.Refused(events.MarketRefusalCode.UNKNOWN_REQUEST, f"unknown request {request_id}")
-
-
-def quote_over(request_id: str) -> events.Refused:
-    """Return the refusal for a quote that cannot be bought."""
-    reason = f"the quote {request_id} has no such offer any more; ask for a new one with `ramp quote`"
-    return events.Refused(events.MarketRefusalCode.QUOTE_OVER, reason)
+def answer_at_once(request: Request, party: UserParty, file_of: FileOf, payment_file_of: FileOf) -> events.Event | None:
+    """Return the answer to a request of a user that the party's present state gives; None where there is more to do."""
+    match request:
+        case Watch("") | Submit():
+            return None
+        case Watch(id_) | ev.OffersApproved(id_) | ev.RequestWithdrawn(id_) if id_ not in party.purchases:
+            return events.Refused(events.MarketRefusalCode.UNKNOWN_REQUEST, f"unknown request {id_}")
+        case ev.OffersApproved(id_, True, sellers) if sellers and not party.purchases[id_].stands(sellers):
+            reason = f"the quote {id_} has no such offer any more; ask for a new one with `ramp quote`"
+            return events.Refused(events.MarketRefusalCode.QUOTE_OVER, reason)
+        case ListRequests():
+            return _requests_of(party)
+        case ListAgreements():
+            return _agreements_of(party, file_of, payment_file_of)
+        case ListJobs():
+            return _jobs_of(party)
+    return None
 
 
 def told(progress: pr.Progress, file_of: FileOf) -> events.Event | None:
@@ -193,24 +210,18 @@ def told(progress: pr.Progress, file_of: FileOf) -> events.Event | None:
 
 def request_of(progress: pr.Progress) -> str:
     """Return the id of the request that a progress belongs to, or ""."""
-    match progress:
-        case pr.RequestEnded(outcome):
-            return outcome.request_id
-        case pr.RoundOpened() | pr.RoundClosed() | pr.ApprovalAsked() | pr.UnitAdvanced() | pr.UnitMoved():
-            return progress.request_id
-        case _:
-            return ""
+    return progress.request_id if isinstance(progress, pr.UnitMoved) else events.request_of(progress)
 
 
-def ended(outcome: RequestOutcome, file_of: FileOf) -> events.RequestEnded:
+def ended(outcome: RequestOutcome, file_of: FileOf) -> pr.RequestEnded:
     """Return the event for the end of a request, with the files of the agreements."""
     files = {unit.agreement_id: _text(file_of(unit.agreement_id)) for unit in outcome.units if unit.agreement_id}
-    return events.RequestEnded(outcome, files)
+    return pr.RequestEnded(outcome, files)
 
 
-def requests_of(party: UserParty) -> events.RequestsListed:
+def _requests_of(party: UserParty) -> events.RequestsListed:
     """List all requests of a user."""
-    money = events.by_request(agreements_of(party, no_files, no_files).agreements)
+    money = events.by_request(_agreements_of(party, no_files, no_files).agreements)
     return events.RequestsListed(
         tuple(
             events.RequestStanding(
@@ -231,7 +242,7 @@ def requests_of(party: UserParty) -> events.RequestsListed:
     )
 
 
-def jobs_of(party: UserParty) -> events.JobsListed:
+def _jobs_of(party: UserParty) -> events.JobsListed:
     """List all jobs of a user with their last known state."""
     return events.JobsListed(
         tuple(
@@ -249,7 +260,7 @@ def jobs_of(party: UserParty) -> events.JobsListed:
     )
 
 
-def agreements_of(party: UserParty, file_of: FileOf, payment_file_of: FileOf) -> events.AgreementsListed:
+def _agreements_of(party: UserParty, file_of: FileOf, payment_file_of: FileOf) -> events.AgreementsListed:
     """List all agreements of a user."""
     doubts = party.doubts()
     return events.AgreementsListed(

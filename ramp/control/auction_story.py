@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from ramp.control.events import Event, RequestEnded
+from ramp.control.events import Event
 from ramp.model.contents import Bid
 from ramp.model.instant import MILLISECOND, Instant
 from ramp.model.offer import RefusalCode, ease
 from ramp.protocol.outcome import RequestOutcome, RequestStatus, ResourceRefusal, RoundRecord
-from ramp.protocol.progress import ApprovalAsked, RoundClosed, RoundOpened, UnitAdvanced
+from ramp.protocol.progress import ApprovalAsked, RequestEnded, RoundClosed, RoundOpened, UnitAdvanced
 
 ROUNDS_MAX: Final = 60
 """Rounds in memory; the user's journal has all."""

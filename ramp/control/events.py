@@ -6,10 +6,10 @@ classes here add data for the owner, such as files.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final, final
+from typing import Final
 
 from ramp.control.market_changes import MarketChanged
 from ramp.control.requests import by_wire_name
@@ -88,15 +88,6 @@ class Submitted:
 @dataclass(frozen=True, slots=True)
 class Watching:
     """From now on all events are reported."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class RequestEnded:
-    """A request has ended; `files` has the path of every signed agreement by its id, None where there is no file."""
-
-    outcome: RequestOutcome
-    files: Mapping[str, str | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +279,7 @@ Progress = (
 
 Last = (
     Welcome
-    | RequestEnded
+    | pr.RequestEnded
     | pr.CancellationEnded
     | pr.ChangeEnded
     | ChangesEnded
@@ -316,12 +307,12 @@ EVENTS: Final[dict[str, type[Event]]] = by_wire_name(Event)
 """Every event by its name on the wire."""
 
 
-def request_of(event: Event) -> str:
-    """Return the id of the request that an event belongs to, or ""."""
+def request_of(event: Event | pr.Progress) -> str:
+    """Return the id of the request that an event tells of, or ""; a moved slot is none of its auction's events."""
     match event:
         case pr.RoundOpened() | pr.RoundClosed() | pr.ApprovalAsked() | pr.UnitAdvanced():
             return event.request_id
-        case RequestEnded():
+        case pr.RequestEnded():
             return event.outcome.request_id
         case _:
             return ""

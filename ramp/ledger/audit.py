@@ -13,9 +13,8 @@ from itertools import islice
 from operator import attrgetter
 from typing import Any, Final, get_type_hints
 
-from ramp.ledger.account import ISSUING_ACCOUNT, AccountKind
-from ramp.ledger.entry import Action
-from ramp.ledger.snapshot import (
+from ramp.ledger.entry import ISSUING_ACCOUNT, AccountKind, Action, transfer_id_of
+from ramp.ledger.records import (
     ChangeRow,
     EntryRow,
     LineRow,
@@ -23,7 +22,6 @@ from ramp.ledger.snapshot import (
     Snapshot,
     TransferRow,
 )
-from ramp.ledger.transfer import transfer_id_of
 from ramp.model.agreement import change_key
 from ramp.model.contents import OrderState, TransferKind
 

@@ -2,7 +2,7 @@
 
 One rule posts every change that returns something: a reduction of a slot, a cancellation, a seller's failure, and a
 refund that the keeper orders. What adds to a slot is a line of an order, with which it is posted or void
-(`ramp.ledger.orders.order_rules`).
+(`ramp.ledger.order_rules`).
 
 A proposal is void if its number is below a decided one, or if it changes another state than the last posted one; so no
 old or repeated proposal is ever posted. After a terminal change nothing is posted any more. A rule checks everything
@@ -22,8 +22,7 @@ from ramp.ledger.contract_change import (
     ended,
     standing_digest,
 )
-from ramp.ledger.entry import Action, Entry
-from ramp.ledger.evidence import EvidenceKind
+from ramp.ledger.entry import Action, Entry, EvidenceKind, Transfer, TransferState, transfer_id_of
 from ramp.ledger.payment_rules import Problem, store_evidence
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
@@ -35,7 +34,6 @@ from ramp.ledger.refusals import (
     check_instant,
     refuse,
 )
-from ramp.ledger.transfer import Transfer, TransferState, transfer_id_of
 from ramp.model.agreement import CHANGE_MARK, TERMINAL, change_key
 from ramp.model.contents import OrderLine, TransferKind
 from ramp.model.instant import Instant, iso
@@ -75,9 +73,13 @@ def post_change(records: Records, terms: ChangeTerms, at: Instant, evidence: str
 
 
 def void_change(
-    records: Records, agreement_id: str, number: int, user: str, at: Instant, evidence: str
+    records: Records, agreement_id: str, number: int, user: str, *, at: Instant, evidence: str = ""
 ) -> DecidedChange:
-    """Void a change of size for its buyer, known or not; an earlier decision stays."""
+    """Void an unposted change of size, known or not, for the user who has paid; an earlier decision stays.
+
+    Raises:
+        LedgerRefusal: `no_agreement`, `unknown_transfer`, `not_posted`, `malformed_value`.
+    """
     check_evidence(evidence)
     if number == TERMINAL:
         refuse(RefusalCode.MALFORMED_VALUE, f"the end of {agreement_id} cannot be voided")

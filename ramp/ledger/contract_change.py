@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ramp.ledger.transfer import transfer_id_of
+from ramp.ledger.entry import transfer_id_of
 from ramp.model.agreement import TERMINAL, change_key
 from ramp.model.contents import TransferKind
 from ramp.model.instant import Instant

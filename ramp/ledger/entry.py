@@ -1,14 +1,205 @@
-"""Entries: the ledger's history, which is only appended to and determines everything else."""
+"""Entries, the ledger's history, which is only appended to and determines everything else; and what they are about.
+
+- `Account`: of a party of the market's bank, with its balance (paper sections 6.3 and 6.3.1).
+- `Transfer`: one amount from one account to another. It is posted at once, or first pending (its amount is reserved in
+  escrow) and then posted or voided. These are TigerBeetle's words; the two-phase commit of the auction uses others, to
+  keep the two apart.
+- `Order`: payments of a user for the agreements of one request (paper section 5.1.2). Their money is reserved together,
+  with one pending transfer a line, and posted or voided together.
+- `Evidence`: a signed message that justifies a change.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
-from ramp.ledger.account import Account
-from ramp.ledger.orders.order import Order
-from ramp.ledger.transfer import Transfer, TransferState
-from ramp.model.instant import Instant
+from ramp.model.agreement import CHANGE_MARK
+from ramp.model.contents import OrderLine, OrderState, TransferKind
+from ramp.model.instant import Duration, Instant
+from ramp.model.probable_start import QUEUE_WAIT_MAX
+
+
+class AccountKind(StrEnum):
+    """The kind of an account's owner."""
+
+    USER = "user"
+    RESOURCE = "resource"
+    MARKET = "market"
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One party's account.
+
+    Attributes:
+        account_id: the party's name in the market, without white space or double quotes.
+        credit_limit: overdraft in minor units, not negative: how far the balance less reservations may go below zero.
+    """
+
+    account_id: str
+    kind: AccountKind
+    credit_limit: int
+    opened_at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """Balance of an account, in minor units.
+
+    Attributes:
+        posted: credits less debits of posted transfers; negative when overdrawn.
+        reserved: total of the pending transfers that will debit the account (money in escrow).
+    """
+
+    account: Account
+    posted: int
+    reserved: int
+
+    @property
+    def credit_limit(self) -> int:
+        """Overdraft in minor units."""
+        return self.account.credit_limit
+
+    @property
+    def available(self) -> int:
+        """Amount that can still be spent, including the overdraft, in minor units."""
+        return self.posted - self.reserved + self.account.credit_limit
+
+
+ISSUE_LIMIT: Final = 10**18
+"""Overdraft of the issuing account in minor units: all money that can ever exist."""
+
+ISSUING_ACCOUNT: Final = "market"
+"""The account debited by deposits: its balance is minus all money in circulation, so all balances sum to zero."""
+
+ISSUER: Final = Account(ISSUING_ACCOUNT, AccountKind.MARKET, ISSUE_LIMIT, 0)
+"""The issuing account as every ledger opens it first."""
+
+
+class TransferState(StrEnum):
+    """State of a transfer; only a pending transfer changes again."""
+
+    PENDING = "pending"
+    POSTED = "posted"
+    VOIDED = "voided"
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """One transfer in its present state.
+
+    Attributes:
+        transfer_id: `transfer_id_of(agreement_id, kind)`.
+        debit_account: the payer.
+        credit_account: the payee.
+        amount: minor units, above zero.
+        agreement_id: its agreement; a deposit's reference; or `change_key` for the payment or refund of a change of
+            size. With `kind` it is the idempotency key.
+        posted_at: when the money moved, or None.
+        voided_at: when it was voided, or None.
+        memo: one line for people.
+        order_id: the order of a payment and its refunds; empty for a deposit.
+    """
+
+    transfer_id: str
+    debit_account: str
+    credit_account: str
+    amount: int
+    agreement_id: str
+    kind: TransferKind
+    entered_at: Instant
+    posted_at: Instant | None = None
+    voided_at: Instant | None = None
+    memo: str = ""
+    order_id: str = ""
+
+    @property
+    def state(self) -> TransferState:
+        if self.posted_at is not None:
+            return TransferState.POSTED
+        return TransferState.PENDING if self.voided_at is None else TransferState.VOIDED
+
+
+def transfer_id_of(agreement_id: str, kind: TransferKind) -> str:
+    """Return the id of an agreement's transfer of a kind.
+
+    It is derived, so that a repeat after a crash names the same transfer, and each kind exists once.
+    """
+    return f"{kind}:{agreement_id}"
+
+
+def agreement_of(transfer: Transfer) -> str:
+    """Return the agreement of a refund, the key of a payment, or a deposit's reference."""
+    if transfer.kind is TransferKind.REFUND:
+        return transfer.agreement_id.partition(CHANGE_MARK)[0]
+    return transfer.agreement_id
+
+
+ORDER_LINES_MAX: Final = 1000
+"""Maximum agreements in one order."""
+
+VOID_REMEMBERED_MAX: Final[Duration] = QUEUE_WAIT_MAX
+"""Maximum time to the deadline of an unknown order whose void is remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One order in its present state.
+
+    Attributes:
+        order_id: the idempotency key.
+        user: the account that is debited.
+        lines: the payments; empty in the answer to the void of an unknown order.
+        valid_until: first instant at which it can no longer be posted.
+        settled_at: when it was posted, voided or refused; None while it is reserved.
+        code: machine-readable reason of a void or refusal, else empty.
+        reason: the sentence for people, one line, else empty.
+        countersigned: agreements that have arrived countersigned, in the order of the lines.
+    """
+
+    order_id: str
+    user: str
+    lines: tuple[OrderLine, ...]
+    valid_until: Instant
+    entered_at: Instant
+    state: OrderState
+    settled_at: Instant | None = None
+    code: str = ""
+    reason: str = ""
+    countersigned: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """Sum of the lines in minor units."""
+        return sum(line.cost for line in self.lines)
+
+    def line(self, agreement_id: str) -> OrderLine:
+        """Return the line of an agreement of the order."""
+        return next(line for line in self.lines if line.agreement_id == agreement_id)
+
+
+@dataclass(frozen=True, slots=True)
+class RememberedVoid:
+    """A void that came before its order; kept until its deadline, and not an entry, as it moves nothing.
+
+    Attributes:
+        order_id: of the order.
+        user: of the order; another user's order of that id is not voided.
+        valid_until: when it is forgotten.
+        code: machine-readable reason.
+        reason: the sentence for people.
+        evidence: the signed message, or empty.
+    """
+
+    order_id: str
+    user: str
+    valid_until: Instant
+    voided_at: Instant
+    code: str
+    reason: str
+    evidence: str = ""
 
 
 class Action(StrEnum):
@@ -75,3 +266,33 @@ def balance_changes(entry: Entry) -> tuple[BalanceChange, ...]:
                 BalanceChange(transfer.debit_account, -transfer.amount, -released),
                 BalanceChange(transfer.credit_account, transfer.amount, 0),
             )
+
+
+EVIDENCE_LENGTH_MAX: Final = 4_194_304
+"""Longest evidence in characters: an order of the most lines, with signature and certificate, is far shorter."""
+
+
+class EvidenceKind(StrEnum):
+    """The kind of change that a signed message justifies."""
+
+    ORDER = "order"
+    AGREEMENT = "agreement"
+    VOID = "void"
+    CHANGE = "change"
+    DEPOSIT = "deposit"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One signed message.
+
+    Attributes:
+        reference: the order, agreement or deposit.
+        text: as signed.
+        at: when the change was entered.
+    """
+
+    reference: str
+    kind: EvidenceKind
+    text: str
+    at: Instant

@@ -3,7 +3,7 @@
 A rule reads through `Records`, refuses with `LedgerRefusal`, and otherwise appends entries, which storage applies to
 balances. It checks everything before it writes. Every operation is idempotent: repeated on the same terms it gives the
 same answer and enters nothing; the same key with other terms is refused. Checks run in a fixed order (values, existing
-entries, accounts, funds), so that every storage refuses with the same code. `ramp.ledger.orders.order_rules` has the
+entries, accounts, funds), so that every storage refuses with the same code. `ramp.ledger.order_rules` has the
 rules of orders, `ramp.ledger.change_rules` those of changes and refunds.
 
 Sources: paper sections 5.1.2 (debit and credit) and 6.3 (accounts, statement, certificates).
@@ -11,10 +11,22 @@ Sources: paper sections 5.1.2 (debit and credit) and 6.3 (accounts, statement, c
 
 from __future__ import annotations
 
-from ramp.ledger.account import ISSUING_ACCOUNT, Account, AccountKind, Balance
-from ramp.ledger.entry import Action, Entry
-from ramp.ledger.evidence import Evidence, EvidenceKind
-from ramp.ledger.overview import OVERVIEW_LIMIT_MAX, Overview, trade_of
+from dataclasses import dataclass
+from typing import Final
+
+from ramp.ledger.entry import (
+    ISSUING_ACCOUNT,
+    Account,
+    AccountKind,
+    Action,
+    Balance,
+    Entry,
+    Evidence,
+    EvidenceKind,
+    Transfer,
+    agreement_of,
+    transfer_id_of,
+)
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
     CERTIFICATE_LENGTH_MAX,
@@ -26,8 +38,7 @@ from ramp.ledger.refusals import (
     check_instant,
     refuse,
 )
-from ramp.ledger.transfer import Transfer, agreement_of, transfer_id_of
-from ramp.model.contents import StatementLine, TransferKind
+from ramp.model.contents import StatementLine, TradeLine, TransferKind
 from ramp.model.instant import Instant
 from ramp.model.money import AMOUNT_MAX, credits_text
 from ramp.text import one_line
@@ -35,9 +46,34 @@ from ramp.text import one_line
 Problem = tuple[RefusalCode, str]
 """Code and sentence of a refusal."""
 
+OVERVIEW_LIMIT_MAX: Final = 10_000
+"""Maximum transfers on one page."""
 
-def open_account(records: Records, account: Account) -> Account:
-    """Open an account; opening it again on the same terms returns the existing one."""
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """Present balances, and one page of the transfers posted in a period.
+
+    Attributes:
+        balances: of all accounts, by account id.
+        trades: posted transfers of this page, in order of posting.
+        next_after: the next page's `after`, or None on the last page.
+    """
+
+    balances: tuple[Balance, ...]
+    trades: tuple[TradeLine, ...]
+    next_after: int | None
+
+
+def open_account(
+    records: Records, account_id: str, kind: AccountKind, *, at: Instant, credit_limit: int = 0
+) -> Account:
+    """Open an account; opening it again on the same terms returns the existing one.
+
+    Raises:
+        LedgerRefusal: `duplicate_differs`, `malformed_value`, `wrong_account` (a resource with an overdraft).
+    """
+    account = Account(account_id, kind, credit_limit, at)
     check_identifier("account id", account.account_id)
     check_instant("opening time", account.opened_at)
     limit = account.credit_limit
@@ -66,9 +102,20 @@ def open_account(records: Records, account: Account) -> Account:
 
 
 def deposit(
-    records: Records, deposit_id: str, account_id: str, amount: int, at: Instant, memo: str, evidence: str
+    records: Records,
+    deposit_id: str,
+    account_id: str,
+    amount: int,
+    *,
+    at: Instant,
+    memo: str = "",
+    evidence: str = "",
 ) -> Transfer:
-    """Credit an account from the issuing account."""
+    """Credit a user's account with new money from the issuing account; `deposit_id` is the idempotency key.
+
+    Raises:
+        LedgerRefusal: `unknown_account`, `wrong_account`, `amount_not_positive`, `duplicate_differs`, ...
+    """
     check_identifier("deposit id", deposit_id)
     check_identifier("credit account", account_id)
     check_amount("amount", amount)
@@ -108,7 +155,11 @@ def deposit(
 
 
 def register_certificate(records: Records, account_id: str, pem: str) -> None:
-    """Store an account's public certificate; a new one replaces the old one."""
+    """Store the X.509 certificate (PEM text) of an account's owner (paper section 6.3), replacing an older one.
+
+    Raises:
+        LedgerRefusal: `unknown_account`, `malformed_value`.
+    """
     known_balance(records, account_id)
     if (
         len(pem) > CERTIFICATE_LENGTH_MAX
@@ -120,7 +171,10 @@ def register_certificate(records: Records, account_id: str, pem: str) -> None:
 
 
 def use_nonce(records: Records, signer: str, nonce: str, expires_at: Instant, now: Instant) -> bool:
-    """Consume a signed request's nonce: True the first time, False for a replay or after its expiry."""
+    """Consume the nonce of a signed request: True exactly once before its expiry, False for a replay.
+
+    Each signer has its own nonces. A nonce is forgotten after `expires_at`, when such a request is refused anyway.
+    """
     for name, value in (("signer", signer), ("nonce", nonce)):
         check_identifier(name, value)
     for name, instant in (("expiry", expires_at), ("time", now)):
@@ -131,8 +185,21 @@ def use_nonce(records: Records, signer: str, nonce: str, expires_at: Instant, no
     return records.add_nonce(signer, nonce, expires_at)
 
 
-def overview(records: Records, since: Instant | None, until: Instant | None, after: int, limit: int) -> Overview:
-    """Return all balances, and one page of the transfers posted in a period."""
+def overview(
+    records: Records, since: Instant | None, until: Instant | None, *, after: int = 0, limit: int = 500
+) -> Overview:
+    """Return all balances, and one page of the transfers posted in a period (paper section 6.3).
+
+    Args:
+        records: the ledger.
+        since: first instant, None for the beginning.
+        until: last instant (included), None for everything so far.
+        after: 0, or `next_after` of the page before.
+        limit: transfers on a page, 1 to `OVERVIEW_LIMIT_MAX`.
+
+    Raises:
+        LedgerRefusal: `malformed_value`.
+    """
     for name, instant in (("first instant", since), ("last instant", until)):
         if instant is not None:
             check_instant(name, instant)
@@ -144,15 +211,34 @@ def overview(records: Records, since: Instant | None, until: Instant | None, aft
     page = found[:limit]
     return Overview(
         balances=tuple(balance for _, balance in sorted(records.balances().items())),
-        trades=tuple(trade_of(transfer) for _, transfer in page),
+        trades=tuple(_trade_of(transfer) for _, transfer in page),
         next_after=page[-1][0] if len(found) > limit else None,
     )
 
 
+def _trade_of(transfer: Transfer) -> TradeLine:
+    """Return a posted transfer for the overview."""
+    assert transfer.posted_at is not None
+    return TradeLine(
+        transfer_id=transfer.transfer_id,
+        posted_at=transfer.posted_at,
+        kind=str(transfer.kind),
+        debit_account=transfer.debit_account,
+        credit_account=transfer.credit_account,
+        agreement_id=agreement_of(transfer),
+        order_id=transfer.order_id,
+        amount=transfer.amount,
+    )
+
+
 def statement(
-    records: Records, account_id: str, since: Instant | None, until: Instant | None
+    records: Records, account_id: str, since: Instant | None = None, until: Instant | None = None
 ) -> tuple[StatementLine, ...]:
-    """Return an account's posted transfers of a period, oldest first; debits are negative."""
+    """Return the transfers of an account posted from `since` to `until` (both included), with a running balance.
+
+    Raises:
+        LedgerRefusal: `unknown_account`.
+    """
     known_balance(records, account_id)
     balance = 0 if since is None else records.posted_before(account_id, since)
     lines = []
@@ -176,7 +262,7 @@ def statement(
 
 
 def known_balance(records: Records, account_id: str) -> Balance:
-    """Return the balance of an account, which must exist."""
+    """Return the balance of an account: posted, reserved, available; `LedgerRefusal` with `unknown_account`."""
     check_identifier("account id", account_id)
     there = records.balances([account_id]).get(account_id)
     if there is None:

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Final, NoReturn
 
 from ramp.errors import LedgerRefusal
-from ramp.ledger.evidence import EVIDENCE_LENGTH_MAX
+from ramp.ledger.entry import EVIDENCE_LENGTH_MAX
 from ramp.model.money import AMOUNT_MAX
 
 IDENTIFIER_LENGTH_MAX: Final = 512

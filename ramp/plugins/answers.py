@@ -1,4 +1,4 @@
-"""Check a plug-in's answers, for the host at every call, and for the contract suite."""
+"""Refuse requests that a machine cannot serve, for plug-ins; and check their answers, for host and contract suite."""
 
 from __future__ import annotations
 
@@ -22,6 +22,30 @@ PLACEMENT_MAX: Final = 4_000
 
 TOKEN_MAX: Final = 20_000
 """Characters of a plug-in's own mark on a slot, which stays in the resource's journal."""
+
+
+def request_refusal(unit: RequestUnit, cores: int, now: Instant) -> Refusal | None:
+    """Refuse a unit that needs more cores than the machine sells, or whose window holds no run; None if it fits."""
+    if unit.cores.total > cores:
+        detail = f"the request needs {unit.cores.total} cores, the machine sells {cores}"
+        return Refusal(unit.number, RefusalCode.MACHINE_TOO_SMALL, f"{cores} cores", detail)
+    earliest, duration = unit.run_from(now)
+    if unit.deadline > now and 0 < duration <= unit.deadline - earliest:
+        return None
+    nearest = iso_or_empty(earliest + duration) if duration > 0 else ""  # the end of a run begun at once
+    if unit.deadline <= now:
+        detail = f"the deadline {iso(unit.deadline)} has passed"
+        return Refusal(unit.number, RefusalCode.WINDOW_PASSED, nearest, detail)
+    detail = f"a run of {seconds(duration):g} s does not end by {iso(unit.deadline)}"
+    return Refusal(unit.number, RefusalCode.WINDOW_TOO_SHORT, nearest, detail)
+
+
+def iso_or_empty(instant: Instant | None) -> str:
+    """Return an instant as text; empty without one, and for one after the calendar's end."""
+    try:
+        return "" if instant is None else iso(instant)
+    except OverflowError:
+        return ""
 
 
 def quote_problem(unit: RequestUnit, answer: Any) -> str:

@@ -112,7 +112,7 @@ class ResourcePlugin(ABC):
 
         Check only capacity and time; the Resource Agent checks static terms and price.
         For `CORES_TAKEN`, `nearest` is the earliest start after the window that would be free (ISO 8601), if any. A
-        request that is too large and a window that holds no run are refused by `ramp.plugins.windows.request_refusal`.
+        request that is too large and a window that holds no run are refused by `ramp.plugins.answers.request_refusal`.
         Changes nothing.
         """
 

@@ -13,7 +13,7 @@ from ramp.model.ports import IdSource
 from ramp.model.probable_start import probable_start_problem
 from ramp.model.request import RequestForQuotation, RequestUnit
 from ramp.model.seal import Role, Seal
-from ramp.protocol.rules.paid_prices import Priced
+from ramp.protocol.rules.checked_rule import Priced
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,8 @@ pays an agreement id once. Ids are random, so none occurs twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from functools import partial
 from heapq import heapify, heappop, heappush
 from typing import Final, Protocol, TypeVar
@@ -85,6 +86,8 @@ STALE_MAX: Final = 100
 """Replaced alarms in the heap, besides as many as there are valid ones, before it is cleared of them."""
 
 C = TypeVar("C", bound=Conversation)
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
 
 _Alarm = tuple[Instant, int, "Conversations[Conversation]", str]
 """A deadline, the number of its alarm, the group and the key of its conversation."""
@@ -327,3 +330,37 @@ class Retention:
                 found.append(reference)
         self._set_deadline()
         return found
+
+
+class Recent(dict[Key, Value]):
+    """Values by key; the oldest go first.
+
+    Args:
+        lifetime: of a value since it was set; expired values go when the next one is set.
+        most: maximum number of values.
+    """
+
+    def __init__(self, lifetime: Duration, most: int) -> None:
+        super().__init__()
+        self._lifetime = lifetime
+        self._most = most
+        self._until: OrderedDict[Key, Instant] = OrderedDict()
+
+    def standing(self, key: Key, now: Instant) -> Value | None:
+        """Return the value if its lifetime has not ended, else None."""
+        return self[key] if key in self and now < self._until[key] else None
+
+    def forget(self, key: Key) -> None:
+        if self.pop(key, None) is not None:
+            del self._until[key]
+
+    def clock_set(self, by: Duration) -> None:
+        for key, until in self._until.items():
+            self._until[key] = until + by
+
+    def put(self, key: Key, value: Value, now: Instant) -> None:
+        self[key] = value
+        self._until[key] = now + self._lifetime
+        self._until.move_to_end(key)
+        while len(self) > self._most or next(iter(self._until.values())) <= now:
+            del self[self._until.popitem(last=False)[0]]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import final
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from ramp.model import contents as c
 from ramp.model.agreement import ContractChange
@@ -90,12 +90,12 @@ class UnitMoved(Progress):
     moved_at: Instant
 
 
-@final  # so that type checkers tell it from the event of the control channel
 @dataclass(frozen=True, slots=True)
 class RequestEnded(Progress):
-    """A request has ended."""
+    """A request has ended; its agent adds the paths of signed agreements by their ids, None where there is no file."""
 
     outcome: RequestOutcome
+    files: Mapping[str, str | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

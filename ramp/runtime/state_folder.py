@@ -8,8 +8,7 @@ import json
 import os
 import secrets
 import stat
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
 
 STATE_VARIABLE: Final = "RAMP_STATE"
 """Environment variable that names the state folder."""
-
-SOCKET_PATH_MAX = 100
-"""Maximum path of a Unix socket on Linux; deeper state folders get their sockets elsewhere."""
 
 
 class _Part:
@@ -52,6 +48,7 @@ class StateFolder:
         logs: logs of the processes.
         events: events for people, one file for each process.
         run: files that are valid only while a swarm runs.
+        sockets: control sockets of the agents and the supervisor.
         ledger: the ledger's file, unless the configuration names a database.
         changes: changes of the running market (`ramp.runtime.configuration_changes`).
         audit_log: authors and times of all changes.
@@ -76,6 +73,7 @@ class StateFolder:
     logs = _Part("logs")
     events = _Part("logs", "events")
     run = _Part("run")
+    sockets = _Part("run", "control")
     ledger = _Part("ledger.sqlite")
     changes = _Part("changes.json")
     audit_log = _Part("audit.log")
@@ -99,43 +97,15 @@ class StateFolder:
             for folder in (self.path, self.journals, self.reservations, self.logs, self.run):
                 folder.mkdir(parents=True, exist_ok=True)
             self.path.chmod(0o700)
-            if self._has_short_path:
-                self.sockets.mkdir(exist_ok=True, mode=0o700)
-            elif not _is_private(self.sockets):
-                # nobody can guess the name of the folder, so nobody can take it before
-                made = tempfile.mkdtemp(prefix="ramp-", dir=_runtime_folder())
-                write_private(self._sockets_elsewhere, made)
+            self.sockets.mkdir(exist_ok=True, mode=0o700)
         except OSError as error:
             if error.errno == errno.ENOSPC:
                 raise StorageFailed(f"disk full: {self.path}") from error
             raise ConfigurationError(f"the state folder cannot be made: {error.strerror}", path=self.path) from error
         check_private(self.sockets)
 
-    def leave_sockets(self) -> None:
-        """Remove an empty folder of control sockets outside this one."""
-        if not self.sockets.is_relative_to(self.path):
-            with contextlib.suppress(OSError):
-                self.sockets.rmdir()
-                self._sockets_elsewhere.unlink()
-
     def journal(self, agent: str) -> Path:
         return self.journals / f"{agent}.sqlite"
-
-    @property
-    def sockets(self) -> Path:
-        """Folder of the control sockets; under the state folder unless its path is too long for a socket."""
-        if not self._has_short_path:
-            with contextlib.suppress(OSError):
-                return Path(self._sockets_elsewhere.read_text("utf-8"))
-        return self.run / "control"
-
-    @property
-    def _has_short_path(self) -> bool:
-        return _fits_sockets(self.run / "control")
-
-    @property
-    def _sockets_elsewhere(self) -> Path:
-        return self.run / "sockets-folder"
 
     def socket(self, user: str) -> Path:
         return self.sockets / f"{user}.sock"
@@ -168,12 +138,6 @@ class StateFolder:
             known.update({name: secrets.token_urlsafe(18) for name in missing})
             write_private(path, json.dumps(known, indent=1, sort_keys=True))
         return known
-
-    def keep_passwords(self, given: Mapping[str, str]) -> None:
-        """Keep passwords of existing accounts by local name, instead of drawn ones."""
-        known = self.passwords([])
-        if any(known.get(name) != password for name, password in given.items()):
-            write_private(self.path / "passwords.json", json.dumps({**known, **given}, indent=1, sort_keys=True))
 
     def registered(self, directory: str) -> list[KnownAgent]:
         """Return the agents registered when a directory ended, since the start of the swarm."""
@@ -210,22 +174,21 @@ def state_folder(path: Path | str | None) -> StateFolder:
     return StateFolder(Path(path or os.environ.get(STATE_VARIABLE) or Path(home, "ramp")).absolute())
 
 
-def _fits_sockets(folder: Path) -> bool:
-    return len(os.fsencode(folder.absolute())) + 40 < SOCKET_PATH_MAX
+@contextlib.contextmanager
+def socket_address(path: Path) -> Iterator[str]:
+    """Check the folder of a control socket, and yield an address of the socket that is short enough for the kernel.
 
+    The address leads over an open descriptor of the folder: a socket's path has at most 107 bytes (unix(7)).
 
-def _runtime_folder() -> Path | None:
-    """Return the user's own runtime folder, or None for the temporary folder."""
-    folder = Path(os.environ.get("XDG_RUNTIME_DIR") or "/nowhere")
-    return folder if _is_private(folder) and _fits_sockets(folder / "ramp-12345678") else None
-
-
-def _is_private(folder: Path) -> bool:
+    Raises:
+        ConfigurationError: see `check_private`.
+    """
+    check_private(path.parent)
+    descriptor = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
     try:
-        check_private(folder)
-    except ConfigurationError:
-        return False
-    return True
+        yield f"/proc/self/fd/{descriptor}/{path.name}"
+    finally:
+        os.close(descriptor)
 
 
 def check_private(folder: Path) -> None:
@@ -249,9 +212,7 @@ def check_private(folder: Path) -> None:
         problem = f"has mode {stat.S_IMODE(found.st_mode):04o}, expected 0700"
     if problem:
         raise ConfigurationError(
-            f"the folder of the control sockets {problem}: others could speak for the agents. "
-            "Remove it, or choose a state folder with a shorter path",
-            path=folder,
+            f"the folder of the control sockets {problem}: others could speak for the agents. Remove it", path=folder
         )
 
 

@@ -21,13 +21,13 @@ from ramp.client.asyncio_market import AsyncMarket
 from ramp.client.every_user import EveryUser, WatchUser, watch_user
 from ramp.client.line import refused
 from ramp.control.auction_story import AuctionStory
-from ramp.control.events import Event, Refused, RequestEnded, Watching, request_of
+from ramp.control.events import Event, Refused, Watching, request_of
 from ramp.control.requests import Submit
 from ramp.errors import RampError, TransportError
 from ramp.model.agreement import ContractChange
 from ramp.model.instant import to_datetime
 from ramp.protocol.outcome import QUOTED, ChangeOutcome, RequestOutcome
-from ramp.protocol.progress import CancellationEnded, ChangeAdvanced, ChangeEnded
+from ramp.protocol.progress import CancellationEnded, ChangeAdvanced, ChangeEnded, RequestEnded
 from ramp.protocol.transition_tables import AuctionState
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.state_folder import StateFolder

@@ -31,7 +31,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from ramp.client.machine_state import MachineState
-from ramp.control.events import Event, RequestEnded
+from ramp.control.events import Event
 from ramp.control.status import SwarmStatus
 from ramp.errors import ConfigurationError
 from ramp.model.contents.accounts import AccountLine
@@ -39,7 +39,7 @@ from ramp.model.instant import seconds
 from ramp.model.money import MINOR_UNITS_PER_CREDIT
 from ramp.model.offer import RefusalCode
 from ramp.protocol.outcome import RequestStatus
-from ramp.protocol.progress import CancellationEnded, RoundClosed, RoundOpened, UnitAdvanced
+from ramp.protocol.progress import CancellationEnded, RequestEnded, RoundClosed, RoundOpened, UnitAdvanced
 from ramp.runtime.state_folder import read_private, write_private
 from ramp.web.levels import Levels
 

@@ -1,11 +1,14 @@
 """A bought slot has the size that its posted amendments say; each gave back or cost what its part was worth, once.
 
-What goes back is counted core by core, apart from RAMP's rules. The chain of what the bank has posted is followed in
+What goes back is counted core by core, apart from RAMP's rules: a price for every core of every interval between two
+instants at which anything changes. The chain of what the bank has posted is followed in
 every slot, liars' too.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fractions import Fraction
 from itertools import pairwise
 
 from ramp.ledger.contract_change import DecidedChange
@@ -15,8 +18,58 @@ from ramp.model.contents import TransferKind
 from ramp.model.instant import Instant
 from ramp.model.sizes.amended import after, change_problem, first_state, state_digest
 from ramp.protocol.transition_tables import ParticipantState
-from simulation.checkers.core_prices import given_back
 from simulation.market.market_view import Checker, MarketView, posted_transfers
+
+Interval = tuple[Instant, Instant]
+"""From when to when."""
+
+
+def given_back(agreement: Agreement, changes: Sequence[ContractChange], last: ContractChange) -> tuple[Fraction, int]:
+    """What the last of a slot's changes gives back, and how much of the slot.
+
+    Args:
+        agreement: what was bought.
+        changes: those posted before it, in their order.
+        last: which leaves less than there was.
+
+    Returns:
+        Minor units as an exact fraction, and core microseconds.
+    """
+    offer = agreement.offer
+    instants = {offer.start, offer.end}
+    for change in (*changes, last):
+        instants |= {max(change.effective_at, offer.start), max(change.until, offer.start)}
+    prices: dict[Interval, list[Fraction]] = {
+        interval: [Fraction(agreement.cost, offer.cores * (offer.end - offer.start))] * offer.cores
+        if interval[1] <= offer.end
+        else []
+        for interval in pairwise(sorted(instants))
+    }
+    counts_from = offer.start
+    for change in changes:
+        counts_from = max(counts_from, change.effective_at)
+        _change(prices, change, counts_from)
+    counts_from = max(counts_from, last.effective_at)
+    worth, core_time = Fraction(0), 0
+    for (begin, end), cores in prices.items():
+        gone = cores if begin >= last.until else cores[last.cores :]
+        if begin >= counts_from:
+            worth += sum(gone, Fraction(0)) * (end - begin)
+            core_time += len(gone) * (end - begin)
+    return worth, core_time
+
+
+def _change(prices: dict[Interval, list[Fraction]], change: ContractChange, counts_from: Instant) -> None:
+    """Take what goes from the end of each interval's cores, and put what comes behind them at its own price."""
+    added = sum(
+        (change.cores - len(cores)) * (end - begin)
+        for (begin, end), cores in prices.items()
+        if counts_from <= begin < change.until
+    )
+    price = Fraction(change.charge, added) if change.charge else Fraction(0)
+    for (begin, _), cores in prices.items():
+        left = change.cores if begin < change.until else 0
+        cores[left:] = [price] * (left - len(cores))
 
 
 class AmendedOnce(Checker):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ramp.ledger.account import AccountKind
+from ramp.ledger.entry import AccountKind
 from ramp.model.contents import TransferKind
 from simulation.market.market_view import Checker, MarketView, addition_of, posted_transfers
 

@@ -311,7 +311,7 @@ def _notes(trial: Trial | None, live: LiveMap | None) -> str:
 
 def _link_sets(machine: Machine, names: str) -> list[str]:
     # only here: the tables of the machine take a while
-    from simulation.machines.bluegene.cable_table import link_set_lines
+    from simulation.machines.trial import link_set_lines
 
     if not has_cables(machine):
         raise MachineError(f"{machine.name}: --cables needs a machine with cabled lines")

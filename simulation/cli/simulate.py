@@ -25,8 +25,7 @@ from simulation.koala.scheduler import APPROACHES, PLACEMENT_POLICIES, SIZE_POLI
 from simulation.lab import check_pictures, tell_loops
 from simulation.queueing.outages import FAILURES_FORM
 from simulation.queueing.queue_simulation import Overrun
-from simulation.queueing.reservation_text import RESERVATION_FORM
-from simulation.queueing.whole_log import EventOrder
+from simulation.queueing.whole_log import RESERVATION_FORM, EventOrder
 from simulation.schedulers.declaration import SCHEDULERS
 from simulation.simulated_run import SimulatedRun, left_out
 from simulation.simulated_run import simulate as simulate_log

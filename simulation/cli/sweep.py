@@ -12,8 +12,7 @@ from ramp.cli.views.output import print_rows
 from simulation.cli.executor_option import check_alone, executor_option
 from simulation.cli.progress import progress_of
 from simulation.experiments.executors import working_on
-from simulation.experiments.sweeps.plan import SIMULATE, read_sweep
-from simulation.experiments.sweeps.running import TABLE_CSV, TABLE_JSON, SweepResult, run_sweep
+from simulation.experiments.sweeps import SIMULATE, TABLE_CSV, TABLE_JSON, SweepResult, read_sweep, run_sweep
 from simulation.experiments.worker_processes import ending_on_sigterm
 from simulation.lab import check_pictures, tell_loops
 

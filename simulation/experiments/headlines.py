@@ -10,15 +10,15 @@ from dataclasses import replace
 from typing import Any, Final
 
 from simulation.experiments.angara import study as angara
-from simulation.experiments.angara.gains import gains_over
 from simulation.experiments.angara.runs import BASE_NO_WRAP, MSS
+from simulation.experiments.angara.study import gains_over
 from simulation.experiments.bluegene import study as bluegene
 from simulation.experiments.bluegene.runs import MULTI_TOROIDAL, PLAIN
 from simulation.experiments.bluegene.statements import headline, percent
 from simulation.experiments.comparison import Comparison, Verdict
 from simulation.experiments.figures import Figure
 from simulation.experiments.koala import study as malleable
-from simulation.experiments.koala.statements import PWA, of_pwa
+from simulation.experiments.koala.study import PWA, of_pwa
 from simulation.experiments.market import rounds, workloads
 from simulation.experiments.market.rounds import EXP1, of_request, prices_of
 from simulation.experiments.market.statements import medians, prices_and_sales

@@ -1,4 +1,4 @@
-"""KOALA's policies by name: each is a class of one file, with an object of it under the name `POLICY`.
+"""KOALA's approaches and policies by name: each is a class of one file, with an object of it under the name `POLICY`.
 
 Other packages register the class or an object of it as an entry point of the groups `ramp.placement_policies`,
 `ramp.size_policies` or `ramp.approaches`, or users name its place (`module:Name`, `FILE.py:Name`).
@@ -6,11 +6,16 @@ Other packages register the class or an object of it as an entry point of the gr
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ramp.declarations import Sort
 from ramp.errors import ConfigurationError
 from ramp.options import first_paragraph
+
+if TYPE_CHECKING:
+    from simulation.koala.scheduler import Koala
 
 
 class Policy:
@@ -47,3 +52,15 @@ def policy_of(sort: Sort[PolicyT], given: str | PolicyT) -> PolicyT:
     if not isinstance(given, str):
         return given
     return sort.find(given if ":" in given else given.lower())
+
+
+class Approach(Policy, ABC):
+    """Says who has precedence when processors become available."""
+
+    @abstractmethod
+    def manage(self, koala: Koala) -> None:
+        """Act at a poll after which something is different from what was known: `grow`, `scan` and `shrink_for`."""
+
+    def closed(self, koala: Koala) -> Iterable[str]:
+        """Return the clusters where no waiting job is placed now; none by default."""
+        return ()

@@ -24,20 +24,17 @@ from typing import Final
 from ramp.errors import ConfigurationError, WorkloadError
 from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.koala.agenda import Kind
-from simulation.koala.approach import Approach
 from simulation.koala.clusters import Cluster, LocalUsers
 from simulation.koala.jobs import Component, Fate, KoalaJob, Record
 from simulation.koala.placement import PlacementPolicy, Replicas
-from simulation.koala.policy import policy_of
+from simulation.koala.policy import Approach, policy_of
 from simulation.koala.scheduler import PLACEMENT_POLICIES, Held, Koala, KoalaOptions, Outcome
 from simulation.koala.sizing import SizePolicy
 from simulation.koala.workloads import PAPER_SIZES, PAPER_SPEED_UP, WorkloadRecipe, log_of_jobs, make_jobs, recipe_of
 from simulation.machine_files import load_multicluster
 from simulation.machines.interface import JobRequest, Placement
 from simulation.machines.kinds.multicluster import Clusters, MulticlusterDescription, lowest
-from simulation.malleable.malleability import Malleability
-from simulation.malleable.sizes import Sizes
-from simulation.malleable.speedup import AmdahlLaw
+from simulation.malleable.malleability import AmdahlLaw, Malleability, Sizes
 from simulation.queueing.job_table import JobTable, jobs_of_log
 from simulation.queueing.malleable_share import MalleableShare, malleable_share_of
 from simulation.queueing.queue_simulation import EndedJob, EndReason

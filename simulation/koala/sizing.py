@@ -11,7 +11,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 from simulation.koala.policy import Policy
-from simulation.malleable.sizes import Sizes
+from simulation.malleable.malleability import Sizes
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,8 @@ import numpy as np
 
 from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.koala.jobs import Component, KoalaJob
-from simulation.malleable.malleability import Malleability
-from simulation.malleable.sizes import Sizes
-from simulation.malleable.speedup import GADGET_2, NAS_FT, SpeedUpLaw
-from simulation.workload.swf import UNKNOWN, SwfLog
-from simulation.workload.swf_text import FIELD_COUNT, FIELD_NAMES
+from simulation.malleable.malleability import GADGET_2, NAS_FT, Malleability, Sizes, SpeedUpLaw
+from simulation.workload.swf import FIELD_COUNT, FIELD_NAMES, UNKNOWN, SwfLog
 
 JOBS: Final = 300
 MINIMUM: Final = 2

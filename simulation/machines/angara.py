@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramp.errors import MachineError
-from simulation.machines.boxes.choice import choose
 from simulation.machines.boxes.policy import Choice, FreeBox
 from simulation.machines.boxes.ranked import RankedBoxes
-from simulation.machines.boxes.search import keep_free, list_free
+from simulation.machines.boxes.search import choose, keep_free, list_free
 from simulation.machines.grid import Grid
 from simulation.machines.grid_units import GridLayout, GridUnits, UnitState
 from simulation.machines.interface import Connection, JobRequest, Placement, Reallocation, Traits, emptied

@@ -8,9 +8,8 @@ from typing import Any
 
 from ramp.errors import MachineError
 from simulation.machines.grid import Grid, bits_of
-from simulation.machines.hostlist import compress_coordinates
+from simulation.machines.hostlist import compress_coordinates, unit_name
 from simulation.machines.interface import NodeState, Placement, Traits
-from simulation.machines.names import unit_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,26 @@ from itertools import product
 
 from ramp.errors import MachineError
 from simulation.machines.grid import Grid
-from simulation.machines.names import DIGITS, digits_of
+
+DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+"""Digits of a coordinate; Slurm numbers up to 36 units a dimension this way."""
+
+
+def digits_of(coordinates: Sequence[int]) -> str:
+    """Return the digits of a unit's coordinates.
+
+    Raises:
+        MachineError: a coordinate has no digit.
+    """
+    if any(not 0 <= coordinate < len(DIGITS) for coordinate in coordinates):
+        raise MachineError(f"coordinates must be 0 to {len(DIGITS) - 1} to form a name, got {list(coordinates)}")
+    return "".join([DIGITS[coordinate] for coordinate in coordinates])
+
+
+def unit_name(prefix: str, coordinates: Sequence[int]) -> str:
+    """Return the name of the unit at the coordinates, for example bgl012."""
+    return prefix + digits_of(coordinates)
+
 
 HOSTS_MAX = 1_000_000
 """Names one list may expand to; above, the list is more likely a slip than a machine."""

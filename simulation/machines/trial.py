@@ -1,15 +1,57 @@
-"""Try a request on a machine in the state that a view shows (Slurm's --test-only)."""
+"""Try a request on a machine in the state that a view shows (Slurm's --test-only); link sets and cables as text."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from simulation.machines.bluegene.cable_table import cable_lines
+from simulation.machines.bluegene.link_sets import LinkTable
 from simulation.machines.bluegene.machine import BlueGene
 from simulation.machines.grid import Grid, bits_of
 from simulation.machines.interface import Connection, JobRequest, NodeState, Placement, emptied
 from simulation.machines.view import PENDING, MachineView, ViewBlock, ViewJob, job_of_placement, with_block
+
+
+def link_set_lines(machine: BlueGene, members: Sequence[Sequence[int]]) -> list[str]:
+    """Return the link sets of each dimension of a box, smallest first: label sets that join its midplanes of a line.
+
+    Args:
+        machine: the machine.
+        members: coordinates in each dimension.
+    """
+    lines = []
+    for name, table, axis in zip(machine.dimension_names, machine.layout.tables, members, strict=True):
+        for connection in (Connection.MESH, Connection.TORUS):
+            sets = " ".join(f"{{{','.join(map(str, one))}}}" for one in table.link_sets(axis, connection))
+            lines.append(f"{name}  {_places(axis)}  {str(connection).upper():5}  {sets or 'none'}")
+    return lines
+
+
+def cable_lines(machine: BlueGene, placement: Placement) -> list[str]:
+    """Return which cables a place takes on each line that crosses it, and the way of the signal over its switches."""
+    lines = []
+    members, links = placement.members, placement.links
+    parts = zip(machine.dimension_names, machine.layout.tables, members, links, placement.connection, strict=True)
+    for name, table, axis, labels, connection in parts:
+        count = prod(map(len, members)) // len(axis)
+        cables = " ".join(f"{label}:{table.wiring.cables[label]}" for label in labels)
+        way = _way(table, axis, labels, connection)
+        lines.append(f"{name}  {_places(axis)}  {str(connection).upper():5}  {cables or 'no cables'}  way {way}  "
+                     f"on {count} {name}-line{'s' if count > 1 else ''}")  # fmt: skip
+    return lines
+
+
+def _places(axis: Sequence[int]) -> str:
+    return f"{{{','.join(map(str, axis))}}}"
+
+
+def _way(table: LinkTable, axis: Sequence[int], labels: Sequence[int], connection: Connection) -> str:
+    """Return the switches in order; those in brackets are passed through, and a torus returns to its first."""
+    switches = table.walk(axis, connection, labels)
+    closed = (*switches, switches[0]) if connection is Connection.TORUS and labels else switches
+    return ">".join(str(switch) if switch in axis else f"({switch})" for switch in closed)
+
 
 TRIAL_USER = "--test-only"
 """Stands in the user column of the job that is tried."""

@@ -16,9 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramp.errors import WorkloadError
-from simulation.malleable.malleability import Malleability
-from simulation.malleable.sizes import Sizes
-from simulation.malleable.speedup import DowneyLaw
+from simulation.malleable.malleability import DowneyLaw, Malleability, Sizes
 
 SMALLER: Final = 4
 """A malleable job's minimum is its size in the log, which it prefers, over this, rounded up."""

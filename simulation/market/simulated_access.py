@@ -15,16 +15,7 @@ from typing import Final, Self
 from ramp.client.line import Line
 from ramp.control import answering
 from ramp.control.events import Done, Event, MarketRefusalCode, Refused, Submitted, Watching, refusal
-from ramp.control.requests import (
-    ListAgreements,
-    ListJobs,
-    ListRequests,
-    Request,
-    Submit,
-    UserCommand,
-    Watch,
-    wire_name,
-)
+from ramp.control.requests import Request, Submit, UserCommand, Watch, wire_name
 from ramp.errors import RampError, TransportError
 from ramp.model.instant import DAY, SECOND, Duration, Instant
 from ramp.protocol import events as ev
@@ -144,7 +135,10 @@ class _SimulatedLine:
                 return refusal(error)
 
     def _answer(self, request: Request) -> Iterator[Event]:
-        party = self._party
+        found = answering.answer_at_once(request, self._party, answering.no_files, answering.no_files)
+        if found is not None:
+            yield found
+            return
         match request:
             case Submit():
                 command = answering.submission(request, request.request_id or self._access.new_id("request"))
@@ -153,20 +147,12 @@ class _SimulatedLine:
                 yield from self._follow(command.request_id)
             case Watch(""):
                 yield from self._watch_all()
-            case Watch(request_id) | ev.RequestWithdrawn(request_id) if request_id not in party.purchases:
-                yield answering.unknown(request_id)
             case Watch(request_id):
-                outcome = party.purchases[request_id].outcome
+                outcome = self._party.purchases[request_id].outcome
                 if outcome is not None:
                     yield answering.ended(outcome, answering.no_files)
                 else:
                     yield from self._follow(request_id)
-            case ListRequests():
-                yield answering.requests_of(party)
-            case ListAgreements():
-                yield answering.agreements_of(party, answering.no_files, answering.no_files)
-            case ListJobs():
-                yield answering.jobs_of(party)
             case _ if isinstance(request, UserCommand):
                 yield self._ask(request)
             case _:

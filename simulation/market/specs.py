@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ramp.composition import Composition, OpeningAccount
-from ramp.ledger.account import AccountKind
+from ramp.ledger.entry import AccountKind
 from ramp.model.instant import Instant
 from ramp.model.slot import StaticTerms
 from ramp.plugins.interface import ResourcePlugin

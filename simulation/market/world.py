@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from ramp.composition import Composition, open_accounts
 from ramp.errors import DocumentError, EffectFailed, InvariantViolated
-from ramp.ledger.book import Book
 from ramp.model.acl import Message
 from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role
@@ -23,11 +22,12 @@ from ramp.protocol import events as ev
 from ramp.protocol.party import Party
 from ramp.protocol.progress import ApprovalAsked, Progress
 from ramp.protocol.records import Record
-from ramp.runtime.guests.guarded import GuardedPlugin, GuardedStrategy
 from ramp.runtime.guests.health import GuestHealth
+from ramp.runtime.guests.questions import GuardedPlugin, GuardedStrategy
 from ramp.runtime.host import Host, Ports
 from simulation.kernel import EventQueue
 from simulation.market.actors import BANK, COMPOSITION, DIRECTORY, KEEPER, Actor, CountedIds, Crashed
+from simulation.market.book import Book
 from simulation.market.faults.breakdowns import Aim, Blow, Breakdowns, WatchedJournal, WatchedLedger
 from simulation.market.faults.happenings import ClockSet, Delivery, Given, GuestStep, Happening, Outage, Restart, Tick
 from simulation.market.faults.late_guests import Fate, LateGuests, Surroundings

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulation.compiling import compiled
-from simulation.machines.bluegene.machine import BlueGene
-from simulation.machines.bluegene.occupancy import StateVector
+from simulation.machines.bluegene.machine import BlueGene, StateVector
 from simulation.machines.bluegene.search import Tables, first_fit
 from simulation.machines.interface import JobRequest, Placement
 

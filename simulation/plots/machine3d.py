@@ -20,7 +20,7 @@ from matplotlib.patches import Circle, Patch, PathPatch, Polygon
 from matplotlib.path import Path as Outline
 
 from ramp.errors import MachineError
-from simulation.machines.bluegene.wiring import Cable, LineWiring
+from simulation.machines.bluegene.link_sets import Cable, LineWiring
 from simulation.machines.grid import Grid
 from simulation.machines.render import SMAP_LETTERS, duration, letters_of
 from simulation.machines.view import HELD, MachineView, ViewJob, seconds_text

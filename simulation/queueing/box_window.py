@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from ramp.errors import MachineError
 from simulation.compiling import compiled
-from simulation.machines.boxes.choice import choose
 from simulation.machines.boxes.policy import Choice
 from simulation.machines.boxes.ranked import RankedBoxes
-from simulation.machines.boxes.search import BoxArrays, keep_free, list_free
+from simulation.machines.boxes.search import BoxArrays, choose, keep_free, list_free
 from simulation.machines.interface import JobRequest
 from simulation.schedulers.policies.window_first_fit import WindowCounts
 from simulation.workload.metrics import Schedule

@@ -12,17 +12,76 @@ Decisions where logs leave it open:
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from math import isfinite, prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ramp.errors import WorkloadError
 from simulation.kernel import MICROSECONDS_PER_SECOND
-from simulation.workload.generators.load_scaling import scale_arrivals
+from simulation.machines.interface import Connection, JobRequest, Machine, has_places
+from simulation.workload.shapes import Shape, check_probability, choose_shapes, choose_tori
 from simulation.workload.swf import SwfLog
 
 Int64Array = NDArray[np.int64]
+
+ARRIVALS_MAX = 10**12
+"""Span of the arrivals, in the unit given, above which a load is refused: no simulation wants to last so long."""
+
+
+def offered_load(submit_time: Int64Array, run_time: Int64Array, size: Int64Array, capacity: int) -> float:
+    """Work submitted / (capacity x time from the first to the last submission).
+
+    Args:
+        submit_time: any unit, shape (jobs,).
+        run_time: same unit, shape (jobs,).
+        size: units each job asks for, shape (jobs,).
+        capacity: units of the machine.
+
+    Raises:
+        WorkloadError: all jobs are submitted at one time, or the machine has no unit: there is no load to speak of.
+    """
+    if capacity < 1:
+        raise WorkloadError("the offered load needs a machine with units in service")
+    length = int(submit_time.max() - submit_time.min()) if submit_time.size else 0
+    if length <= 0:
+        raise WorkloadError("the offered load needs jobs submitted at two or more times")
+    return float((size.astype(np.float64) * run_time).sum()) / (capacity * length)
+
+
+def scale_arrivals(
+    submit_time: Int64Array, run_time: Int64Array, size: Int64Array, capacity: int, load: float
+) -> Int64Array:
+    """Return the submission times that offer the machine a given load; the first submission stays where it is.
+
+    Args:
+        submit_time: any unit, shape (jobs,).
+        run_time: same unit, shape (jobs,).
+        size: units each job asks for, shape (jobs,).
+        capacity: units of the machine.
+        load: offered load wanted, above 0 (1 = as much work as the machine can do).
+
+    Returns:
+        New submission times in the same order and unit, shape (jobs,).
+
+    Raises:
+        WorkloadError: the load is not positive, or so small that the arrivals would not fit `ARRIVALS_MAX`, or the
+            jobs have none.
+    """
+    if not load > 0 or not isfinite(load):
+        raise WorkloadError(f"load must be above 0, got {load}")
+    offered = offered_load(submit_time, run_time, size, capacity)
+    first, last = int(submit_time.min()), int(submit_time.max())
+    least = (last - first) * offered / ARRIVALS_MAX
+    if load < least:
+        raise WorkloadError(f"load must be at least {least:.2g} for these jobs, got {load}")
+    factor = offered / load
+    scaled: Int64Array = first + np.rint((submit_time - first) * factor).astype(np.int64)
+    return scaled
+
 
 LOG_SECONDS_MAX = 10**12
 """Seconds from 0 within which all jobs must end even one after the other: times in microseconds stay in 64 bits then,
@@ -145,3 +204,74 @@ def _check_times(log: SwfLog, jobs: Int64Array) -> None:
         f"job {int(log.job_number[jobs[worst]])}: submitted at {submit[worst]:.0f} s, runs {run[worst]:.0f} s, asks "
         f"for {requested[worst]:.0f} s; all jobs one after the other must end within {LOG_SECONDS_MAX} s"
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShapedJobs:
+    """Jobs and what each asks of a machine.
+
+    Attributes:
+        jobs: sizes are the shapes' volumes.
+        requests: in the same order; ids are the job numbers.
+    """
+
+    jobs: JobTable
+    requests: tuple[JobRequest, ...]
+
+    def with_load(self, capacity: int, load: float) -> ShapedJobs:
+        """Return the same jobs arriving so that their shapes offer a machine a load (`JobTable.with_load`)."""
+        return ShapedJobs(self.jobs.with_load(capacity, load), self.requests)
+
+    def in_blocks(self, around_s: Callable[[int], int]) -> ShapedJobs:
+        """Return the same jobs, each as long as its block: configuring, booting and deallocating count as run time."""
+        around = np.array([around_s(request.size) for request in self.requests], np.int64) * MICROSECONDS_PER_SECOND
+        jobs = replace(
+            self.jobs, run_time=self.jobs.run_time + around, requested_time=self.jobs.requested_time + around
+        )
+        return ShapedJobs(jobs, self.requests)
+
+
+def shaped_jobs(
+    jobs: JobTable,
+    machine: Machine,
+    *,
+    fat_probability: float,
+    torus_probability: float,
+    seed: int,
+    any_shape: bool = False,
+) -> ShapedJobs:
+    """Draw a shape and a connection for each job.
+
+    Draws come from two streams of the seed, one number a job each, so that workloads of one seed differ only where
+    their probabilities say so. A job that is larger than the machine keeps its size and has no shape.
+
+    Args:
+        jobs: the jobs.
+        machine: gives the extents; a flat machine has no shapes, and its jobs just keep their sizes.
+        fat_probability: share of jobs with at least two units in each dimension.
+        torus_probability: share of jobs that are tori; the others are meshes.
+        seed: of the draws.
+        any_shape: jobs keep their sizes and leave the shape to the machine's allocator.
+
+    Raises:
+        WorkloadError: a probability is not one.
+    """
+    sizes = jobs.size.tolist()
+    shapes: list[Shape | None]
+    if any_shape or not has_places(machine):
+        check_probability("fat probability", fat_probability)
+        shapes = [None] * len(jobs)
+    else:
+        shapes = choose_shapes(sizes, machine.extents, fat_probability, random.Random(f"{seed}/shapes"))
+    tori = choose_tori(len(jobs), torus_probability, random.Random(f"{seed}/tori"))
+    requests = tuple(
+        _request(number, size, shape, Connection.TORUS if torus else machine.traits.connection)
+        for number, size, shape, torus in zip(jobs.job_number.tolist(), sizes, shapes, tori, strict=True)
+    )
+    return ShapedJobs(jobs.with_size(np.array([request.size for request in requests], dtype=np.int64)), requests)
+
+
+def _request(number: int, size: int, shape: Shape | None, connection: Connection) -> JobRequest:
+    if shape is None:
+        return JobRequest(number, size, connection=connection)
+    return JobRequest(number, prod(shape), shape, connection=connection)

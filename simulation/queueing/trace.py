@@ -13,8 +13,7 @@ from simulation.queueing.outages import Outage
 from simulation.queueing.queue_simulation import EndedJob, EndReason
 from simulation.queueing.whole_log import LogRun
 from simulation.schedulers.interface import AdvanceReservation
-from simulation.workload.swf import SwfLog
-from simulation.workload.swf_text import FIELD_NAMES
+from simulation.workload.swf import FIELD_NAMES, SwfLog
 
 _COMPLETED = 1
 _ENDED_BY_THE_SYSTEM = 0

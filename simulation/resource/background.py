@@ -16,8 +16,7 @@ from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.machines.grid import Grid
 from simulation.machines.interface import Machine, has_cables
 from simulation.malleable.assignment import MALLEABLE_STREAM, assigned_malleability
-from simulation.queueing.job_table import JobTable, jobs_of_log
-from simulation.queueing.shaped_jobs import shaped_jobs
+from simulation.queueing.job_table import JobTable, jobs_of_log, shaped_jobs
 from simulation.schedulers.interface import Job
 from simulation.workload.generators.lublin import DAY_S, synthetic_log
 from simulation.workload.logs import find_log, known_logs
@@ -70,13 +69,12 @@ class Background:
     submissions: Iterator[Submission]
 
 
-def open_background(workload: Workload, machine: Machine, since: int = 0) -> Background:
+def open_background(workload: Workload, machine: Machine) -> Background:
     """Return the submissions of a workload for a machine.
 
     Args:
         workload: what its users submit.
         machine: the machine.
-        since: number of a job; jobs that come long before it may be left out.
 
     Raises:
         WorkloadError: the log is damaged, or unknown and no synthetic workload can replace it.
@@ -87,7 +85,7 @@ def open_background(workload: Workload, machine: Machine, since: int = 0) -> Bac
     if workload.log != SYNTHETIC and workload.log not in known_logs():
         known = ", ".join((*known_logs(), SYNTHETIC))
         raise WorkloadError(f"no copy of the log {workload.log!r}; known logs are {known}")
-    return Background("synthetic", _generated(workload, machine, since // _NUMBERS_A_MONTH))
+    return Background("synthetic", _generated(workload, machine))
 
 
 def _of_log(workload: Workload, machine: Machine, path: Path) -> Iterator[Submission]:
@@ -99,11 +97,11 @@ def _of_log(workload: Workload, machine: Machine, path: Path) -> Iterator[Submis
     return _submissions(workload, machine, log, jobs, workload.seed)
 
 
-def _generated(workload: Workload, machine: Machine, first_month: int) -> Iterator[Submission]:
+def _generated(workload: Workload, machine: Machine) -> Iterator[Submission]:
     load = 0.7 if workload.load is None else workload.load
     if load == 0:
         return
-    for month in count(first_month):
+    for month in count():
         digest = hashlib.sha256(f"{workload.seed}/{workload.log}/{month}".encode()).digest()
         seed = int.from_bytes(digest[:6], "big")
         log = synthetic_log(Grid(machine.extents).size, _MONTH_S, seed, load=load)

@@ -17,13 +17,12 @@ from ramp.model.instant import SECOND, Duration, Instant, from_iso, iso, seconds
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot
+from ramp.plugins.answers import iso_or_empty, request_refusal
 from ramp.plugins.interface import ResourcePlugin
 from ramp.plugins.snapshot import machine_shown
-from ramp.plugins.windows import iso_or_empty, request_refusal
 from simulation.resource.machine_clock import MachineClock
 from simulation.resource.reservation_book import Change, ReservationBook, Standing
-from simulation.workload.profile import NEVER, CoreProfile
-from simulation.workload.queue_projection import ReservedWindow
+from simulation.workload.profile import NEVER, CoreProfile, ReservedWindow
 
 
 class BookedMachine(ResourcePlugin):

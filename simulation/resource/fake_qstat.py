@@ -23,8 +23,7 @@ from ramp.plugins.interface import PluginSettings
 from simulation.resource.booked_machine import BookedMachine
 from simulation.resource.machine_clock import MachineClock
 from simulation.workload.generators.lublin import DEFAULT_LOAD
-from simulation.workload.profile import CoreProfile
-from simulation.workload.queue_projection import QueueProjection
+from simulation.workload.profile import CoreProfile, QueueProjection
 from simulation.workload.replay import QueueState
 from simulation.workload.replay_source import open_replay
 

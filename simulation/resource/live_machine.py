@@ -17,16 +17,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from operator import is_
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ramp.model.instant import MINUTE
 from simulation.machines.interface import GridMachine, Placement
-from simulation.planning.floors import Floors
 from simulation.planning.placers import ALWAYS, placer_of
-from simulation.planning.space_time import SpaceTime
+from simulation.planning.space_time import Floors, SpaceTime
 from simulation.queueing.queue_simulation import EndedJob, Overrun, QueueSimulation
 from simulation.resource.background import Submission
 from simulation.schedulers.declaration import make_scheduler
@@ -70,7 +69,6 @@ class LiveMachine:
 
     Attributes:
         users: owner of each job that waits or runs, None where unknown.
-        on_end: as given; may be set later.
     """
 
     def __init__(
@@ -84,7 +82,7 @@ class LiveMachine:
     ) -> None:
         self.machine = machine
         self.users: dict[int, int | None] = {}
-        self.on_end = on_end
+        self._on_end = on_end
         scheduler = scheduler or make_scheduler(SCHEDULER_DEFAULT)
         self._queue = QueueSimulation(machine, scheduler, overrun=overrun, on_end=self._ended)
         self._submissions: Iterator[Submission] = iter(submissions)
@@ -101,27 +99,6 @@ class LiveMachine:
     def queue(self) -> QueueSimulation:
         """The queue: running and waiting jobs, reservations."""
         return self._queue
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the state without the parts made again by `go_on` and `outlook`, and without `on_end`."""
-        return self.__dict__ | {"_submissions": iter(()), "_outlook": None, "on_end": None}
-
-    @property
-    def next_job(self) -> int | None:
-        """Number of the job that is submitted next; None where none comes any more."""
-        return None if self._next is None else self._next.job.job_number
-
-    def go_on(self, submissions: Iterable[Submission]) -> None:
-        """Give a machine that was put away its users' submissions again.
-
-        Args:
-            submissions: as when it was made; those up to `next_job`, it included, are passed over.
-        """
-        self._submissions = iter(submissions)
-        if self._next is not None:
-            for submission in self._submissions:
-                if submission.job.job_number == self.next_job:
-                    break
 
     def advance(self, until: int) -> None:
         """Let everything happen up to and including a time; an earlier one than now changes nothing."""
@@ -243,5 +220,5 @@ class LiveMachine:
 
     def _ended(self, ended: EndedJob) -> None:
         self.users.pop(ended.job.job_number, None)
-        if self.on_end is not None:
-            self.on_end(ended)
+        if self._on_end is not None:
+            self._on_end(ended)

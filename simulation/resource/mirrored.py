@@ -24,8 +24,7 @@ from ramp.options import Bounds, Wanted, read_options, takes
 from ramp.plugins.interface import PluginSettings
 from simulation.resource.booked_machine import BookedMachine
 from simulation.resource.machine_clock import FAR, MachineClock
-from simulation.workload.profile import CoreProfile
-from simulation.workload.queue_projection import QueueProjection
+from simulation.workload.profile import CoreProfile, QueueProjection
 
 NAME: Final = "mirrored"
 _OUT_OF_ORDER: Final = frozenset("duEsSDCco")

@@ -20,54 +20,43 @@ Options (the plug-in's table in the machine's configuration):
 - `load_of`: cores (default), or cores-and-links: the price follows the larger of the shares taken of the machine's
   cores and of its cables in the dimensions in which the job needs any.
 
-A restart takes the machine up as it was kept lately (`simulation.resource.kept_life`) and lets it live through what
-came afterwards. Where nothing was kept that may be used, the machine is made anew and lives through its whole history,
-reservations at the moments at which they were made; both ways lead to the same state. One process fronts a machine at
-a time.
+After a restart the machine lives through its whole history again, reservations at the moments at which they were made,
+and reaches the same state; a month takes about two seconds. One process fronts a machine at a time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ramp.errors import ConfigurationError, PluginError, WorkloadError
-from ramp.model.instant import DAY, Duration, Instant, iso
+from ramp.model.instant import Duration, Instant, iso
 from ramp.model.offer import Refusal
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot
 from ramp.options import read_options, takes
 from ramp.plugins.interface import PluginSettings
-from simulation.machine_files import machine_path
 from simulation.machines.bluegene.machine import BlueGene
 from simulation.machines.grid import Grid, units_of
-from simulation.machines.interface import Connection, GridMachine, JobRequest, Placement, has_cables
+from simulation.machines.interface import Connection, JobRequest, Placement, has_cables
 from simulation.machines.reallocation import places_of_a_box, sizes_of_planes
 from simulation.planning.placers import ALWAYS
 from simulation.planning.space_time import SpaceTime
 from simulation.resource.background import open_background
 from simulation.resource.booked_machine import BookedMachine
 from simulation.resource.free_boxes import free_boxes
-from simulation.resource.kept_life import KeptLife, Life
 from simulation.resource.live_machine import LiveMachine, Outlook
 from simulation.resource.live_map import map_of
 from simulation.resource.machine_clock import MachineClock
 from simulation.resource.modelled_options import NAME, LoadOf, ModelledOptions
 from simulation.resource.placement_text import asked_connection, describe_placement, read_token, write_token
-from simulation.resource.reservation_book import Change, book_path
+from simulation.resource.reservation_book import Change
 from simulation.resource.torus_request import TorusRequests, connection_of, unit_kind
-from simulation.workload.logs import find_log
 from simulation.workload.profile import CoreProfile
-from simulation.workload.replay_source import log_digest
-
-KEEP_CHANGES: Final = 100
-"""Records of the book after which the machine is kept again; to live through one takes about a millisecond."""
-KEEP_AFTER: Final = 10 * DAY
-"""Machine time after which it is kept again; with its own users' jobs alone that is lived through in a tenth second."""
 
 
 class ModelledMachine(BookedMachine):
@@ -84,24 +73,13 @@ class ModelledMachine(BookedMachine):
     def __init__(self, settings: PluginSettings) -> None:
         options = read_options(settings.options, ModelledOptions, within=settings.resource)
         machine = options.new_machine(settings.resource)
-        self._kept = _kept_life(settings, options, machine)
-        found = self._kept.read() if self._kept is not None else None
         clock = MachineClock(settings.started_at, options.base_time, options.speed)
         self._numbers: dict[str, int] = {}
         self._expiries: dict[str, Instant] = {}
-        told_bytes = 0
         try:
             scheduler = options.new_scheduler(settings.resource)
-            since = 0
-            if found is not None:
-                life, told_bytes = found
-                self.live, self._numbers, self._expiries = life.live, life.numbers, life.expiries
-                machine, since = life.live.machine, life.live.next_job or 0
-            background = open_background(options.workload(settings), machine, since)
-            if found is not None:
-                self.live.go_on(background.submissions)
-            else:
-                self.live = LiveMachine(machine, background.submissions, scheduler=scheduler, overrun=options.overrun)
+            background = open_background(options.workload(settings), machine)
+            self.live = LiveMachine(machine, background.submissions, scheduler=scheduler, overrun=options.overrun)
         except WorkloadError as error:
             raise ConfigurationError(str(error), key=f"{settings.resource}.log") from error
         self.machine = machine
@@ -111,8 +89,6 @@ class ModelledMachine(BookedMachine):
         self._boxes = free_boxes(machine.extents, wrap=machine.traits.wraps)
         self._profile: tuple[Outlook, CoreProfile] | None = None
         self._cables: tuple[Outlook, tuple[CoreProfile, ...]] | None = None
-        self._kept_at = self.live.now if found is not None else -1
-        self._changes = 0  # since then
         self.live.advance(options.base_time)
         # the book tells of earlier reservations while it is opened, which needs both
         self.clock, self.resource = clock, settings.resource
@@ -124,24 +100,14 @@ class ModelledMachine(BookedMachine):
             clock=clock,
             state_dir=settings.state_dir,
             on_change=self._changed,
-            told_bytes=told_bytes,
         )
         self._warm_up()
-        self._keep_when_due()
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
         """Return the earliest slot with a place for its whole time; see `ResourcePlugin.quote`."""
         self.advance(now)
-        self._keep_when_due()
         translated = self._requests.translate(unit) if unit.cores.total <= self.capacity else None
         return translated if isinstance(translated, Refusal) else super().quote(unit, now)
-
-    def _keep_when_due(self) -> None:
-        """Keep the machine as it is now, if living through what came since the last time would take a while."""
-        if self._kept is None or (self._changes < KEEP_CHANGES and self.live.now - self._kept_at < KEEP_AFTER):
-            return
-        self._kept.keep(Life(self.live, self._numbers, self._expiries), self._book.length)
-        self._kept_at, self._changes = self.live.now, 0
 
     def profile(self, now: Instant, until: int) -> CoreProfile:
         """Return the cores taken by running, planned and reserved jobs; see `BookedMachine.profile`."""
@@ -306,7 +272,6 @@ class ModelledMachine(BookedMachine):
         self.live.advance(self.clock.log_time(now))
 
     def _changed(self, change: Change) -> None:
-        self._changes += 1
         self.advance(change.at)
         reservation = change.reservation
         if reservation is None:
@@ -349,21 +314,6 @@ class ModelledMachine(BookedMachine):
         self._numbers[key] = self.live.reserve(replace(placement, job_id=0), begin, end)
         if held_until is not None:
             self._expiries[key] = held_until
-
-
-def _kept_life(settings: PluginSettings, options: ModelledOptions, machine: GridMachine) -> KeptLife | None:
-    """Return where a machine's life is kept; nowhere if nothing of it is."""
-    if settings.state_dir is None:
-        return None
-    log = find_log(options.log)
-    made_of = (
-        replace(settings, state_dir=None),
-        machine_path(options.machine).read_bytes(),
-        machine.layout.blocks if has_cables(machine) else (),
-        None if log is None else (str(log), log_digest(log)),
-    )
-    path = settings.state_dir / f"{settings.resource}.life"
-    return KeptLife(path, book_path(settings.state_dir, settings.resource), repr(made_of))
 
 
 def _cables_a_dimension(machine: BlueGene) -> list[int]:

@@ -1,7 +1,7 @@
 """A workload log replayed as a live batch queue: what runs and what waits at any instant of the log.
 
 What runs is the log's own decision: a job runs from submit + wait for its run time. What waits was submitted and has
-not started. What the future brings is projected from requested times only (`simulation.workload.queue_projection`).
+not started. What the future brings is projected from requested times only (`simulation.workload.profile`).
 
 Log time is in microseconds and counts from the log's first submission, since cleaned logs start late (the paper's
 base times would lie before the first job otherwise). The log's own numbers are whole seconds.
@@ -30,10 +30,74 @@ from numpy.typing import NDArray
 
 from ramp.errors import WorkloadError
 from ramp.model.instant import HOUR, MINUTE, SECOND, Duration
-from simulation.workload.interval_index import IntervalIndex
 from simulation.workload.swf import SwfLog
 
 Int64Array = NDArray[np.int64]
+
+SPACING: Final = 128
+"""Starts between two checkpoints: what has to be looked through beyond a checkpoint's own set."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IntervalIndex:
+    """Intervals [start, end), sorted by start, with the set of open ones written down at every `SPACING`-th start.
+
+    Attributes:
+        order: shape (intervals,), number of each interval in the caller's arrays, by start.
+        starts: shape (intervals,), ascending.
+        ends: shape (intervals,), in the order of `starts`.
+        open_intervals: positions (in start order) open at each checkpoint, one checkpoint after the other.
+        open_offsets: shape (checkpoints + 1,), where each checkpoint's part of `open_intervals` begins.
+    """
+
+    order: Int64Array
+    starts: Int64Array
+    ends: Int64Array
+    open_intervals: Int64Array
+    open_offsets: Int64Array
+
+    @staticmethod
+    def build(starts: Int64Array, ends: Int64Array) -> IntervalIndex:
+        """Index intervals; empty ones (end <= start) are left out.
+
+        Args:
+            starts: shape (intervals,).
+            ends: shape (intervals,), exclusive.
+        """
+        order = np.flatnonzero(ends > starts)
+        order = order[np.argsort(starts[order], kind="stable")]
+        starts, ends = starts[order], ends[order]
+        positions = np.arange(len(order), dtype=np.int64)
+        checkpoint_times = starts[::SPACING]
+        first = positions // SPACING + 1
+        behind_last = np.searchsorted(checkpoint_times, ends, side="left")
+        counts = np.maximum(behind_last - first, 0)
+        entries = np.repeat(positions, counts)
+        within = np.arange(len(entries)) - np.repeat(np.cumsum(counts) - counts, counts)
+        checkpoints = np.repeat(first, counts) + within
+        by_checkpoint = np.argsort(checkpoints, kind="stable")
+        offsets = np.searchsorted(checkpoints[by_checkpoint], np.arange(len(checkpoint_times) + 1))
+        return IntervalIndex(order, starts, ends, entries[by_checkpoint], offsets.astype(np.int64))
+
+    def holding(self, point: int) -> Int64Array:
+        """Return the intervals that hold a point.
+
+        Args:
+            point: on the axis of starts and ends.
+
+        Returns:
+            Numbers of the intervals in the caller's arrays, by start.
+        """
+        started = int(np.searchsorted(self.starts, point, side="right"))
+        if started == 0:
+            return self.order[:0]
+        checkpoint = (started - 1) // SPACING
+        earlier = self.open_intervals[self.open_offsets[checkpoint] : self.open_offsets[checkpoint + 1]]
+        later = np.arange(checkpoint * SPACING, started)
+        candidates = np.concatenate((earlier, later))
+        found: Int64Array = self.order[candidates[self.ends[candidates] > point]]
+        return found
+
 
 OVERRUN_STEPS: Final[tuple[Duration, ...]] = (
     *(minutes * MINUTE for minutes in (1, 5, 15, 30)),

@@ -21,12 +21,11 @@ import numpy as np
 from ramp.errors import WorkloadError
 from ramp.file_versions import Version, version_of
 from ramp.runtime.atomic_writes import write_whole
-from simulation.workload import interval_index, replay, swf
+from simulation.workload import replay, swf
 from simulation.workload.generators import easy_starts, lublin
 from simulation.workload.generators.lublin import DEFAULT_LOAD, synthetic_log
-from simulation.workload.interval_index import IntervalIndex
 from simulation.workload.logs import cache_dir, find_log, known_logs
-from simulation.workload.replay import ReplayLog
+from simulation.workload.replay import IntervalIndex, ReplayLog
 from simulation.workload.swf import SwfLog, read_swf
 
 SYNTHETIC: Final = "synthetic"
@@ -115,7 +114,7 @@ def _replay_of_file(path: Path, capacity: int, log_digest: str) -> ReplayLog:
 def _kept(name: str, capacity: int, log: Callable[[], SwfLog]) -> ReplayLog:
     """Return the replay of a log from the cache; `name` is the log's content, or all that it is generated from."""
     key = hashlib.sha256(f"{np.__version__} {name}".encode())
-    for module in (swf, replay, interval_index, lublin, easy_starts):
+    for module in (swf, replay, lublin, easy_starts):
         key.update(Path(str(module.__file__)).read_bytes())
     cached = cache_dir() / "replay" / f"{key.hexdigest()[:32]}-{capacity}.npz"
     indexed = _load(cached, capacity)

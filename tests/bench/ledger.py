@@ -6,14 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 
-from ramp.ledger.account import AccountKind
-from ramp.ledger.book import Book
+from ramp.ledger import order_rules
+from ramp.ledger.entry import AccountKind
 from ramp.ledger.interface import Ledger
-from ramp.ledger.orders import order_rules
-from ramp.ledger.orders.order import Order
 from ramp.ledger.records import Records
-from ramp.model.contents import OrderLine, OrderState
+from ramp.model.contents import OrderLine
 from ramp.runtime.ledger.store import LedgerStore
+from simulation.market.book import Book
 
 ROUNDS = 10
 PAYMENTS_A_ROUND = 50
@@ -99,11 +98,11 @@ def _fill(store: LedgerStore) -> None:
     def work(records: Records) -> None:
         for number in range(PAYMENTS, TRANSFERS):
             line = OrderLine(f"a-hector-{number}", "hector", 100)
-            order = Order(f"o-hector-{number}", "alice", (line,), UNTIL, 10 + number, OrderState.RESERVED)
-            order_rules.reserve_order(records, order, "")
-            order_rules.countersign(records, line.agreement_id, 10 + number, START, "")
+            at = 10 + number
+            order_rules.reserve_order(records, f"o-hector-{number}", "alice", [line], UNTIL, at=at)
+            order_rules.countersign(records, line.agreement_id, at=at, starts_at=START)
 
-    store._write(work)
+    store.write(work)
 
 
 def _statement_seconds(store: LedgerStore) -> tuple[float, int]:

@@ -10,7 +10,7 @@ from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal, original_price
 from ramp.protocol.resource.seller import PriceRange
-from ramp.protocol.user.final_refusals import FinalRefusals
+from ramp.protocol.user.bidding_round import FinalRefusals
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.world import START, World
 from simulation.resource.steady import SteadyMachine

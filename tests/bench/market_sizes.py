@@ -24,12 +24,12 @@ import psutil
 
 from ramp.client import swarm
 from ramp.client.portal import connected
-from ramp.control.events import RequestEnded
 from ramp.control.requests import Submit
 from ramp.control.status import SwarmStatus
 from ramp.errors import RampError
 from ramp.model.instant import HOUR, SECOND
 from ramp.protocol.events import AuctionOptions
+from ramp.protocol.progress import RequestEnded
 from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.request_for_quotation import write_request
 from ramp.runtime.clock import SystemClock

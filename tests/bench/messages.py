@@ -25,7 +25,6 @@ import psutil
 
 from ramp.client import swarm
 from ramp.client.portal import connected
-from ramp.control import events
 from ramp.control.requests import Submit
 from ramp.model.acl import Message
 from ramp.model.contents import CallForProposals, ClockQuery, ClockReading, Proposal, Registered, Registration
@@ -236,7 +235,7 @@ def auction(state: StateFolder, rounds: int, *, quote_only: bool) -> RequestOutc
     with connected(state.socket("user1")) as line:
         options = AuctionOptions(rounds=rounds, quote_only=quote_only)
         *_, ended = line.events(Submit(write_request(request(SystemClock().now())), options=options))
-    assert isinstance(ended, events.RequestEnded), ended
+    assert isinstance(ended, RequestEnded), ended
     assert ended.outcome.status in ("committed", "quoted"), ended
     return ended.outcome
 

@@ -8,9 +8,8 @@ import numpy as np
 
 from simulation.machine_files import load_machine
 from simulation.machines.flat import FlatMachine
-from simulation.queueing.job_table import JobTable
+from simulation.queueing.job_table import JobTable, ShapedJobs, shaped_jobs
 from simulation.queueing.queue_simulation import Overrun, QueueSimulation
-from simulation.queueing.shaped_jobs import ShapedJobs, shaped_jobs
 from simulation.queueing.whole_log import SchedulerOptions, run_log
 from simulation.schedulers.interface import Job, Scheduler
 from simulation.schedulers.policies.conservative import ConservativeBackfill

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from ramp.client.connecting import connect
-from ramp.ledger.orders.order import Order
+from ramp.ledger.entry import Order
 from ramp.model.agreement import CHANGE_MARK
 from ramp.model.contents import OrderState, TransferKind
 from ramp.model.slot import Reservation

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, make_url, text
 
-from ramp.ledger.account import AccountKind
-from ramp.ledger.book import Book
+from ramp.ledger.entry import AccountKind
 from ramp.ledger.interface import Ledger
 from ramp.model.contents import OrderLine
 from ramp.runtime.ledger.store import LedgerStore
+from simulation.market.book import Book
 
 POSTGRESQL = (pytest.mark.postgresql, pytest.mark.slow)
 """A server of its own takes its time; what it shares with SQLite is tested with that all the time."""

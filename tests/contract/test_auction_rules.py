@@ -17,8 +17,7 @@ from ramp.model.seal import Role, Seal
 from ramp.model.sizes.moldable import cost_cap, price_with
 from ramp.protocol.events import Preference
 from ramp.protocol.rules.auction_rule import Bidding, UnitBids
-from ramp.protocol.rules.checked_rule import ROUNDS_MAX, CheckedRule
-from ramp.protocol.rules.paid_prices import PaidPrices
+from ramp.protocol.rules.checked_rule import ROUNDS_MAX, CheckedRule, PaidPrices
 from ramp.protocol.user.evaluator import Ranking
 from ramp.runtime.auction_rules import RULES
 

@@ -9,10 +9,11 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from ramp.errors import LedgerUnavailable
-from ramp.ledger.account import AccountKind
+from ramp.ledger.entry import AccountKind
 from ramp.model.contents import OrderLine, OrderState
 from ramp.model.instant import SECOND, Duration
-from ramp.runtime.ledger.bank_lease import BankLease, FencedLedger, _make
+from ramp.runtime.ledger.bank_lease import BankLease, _make, fenced_ledger
+from ramp.runtime.ledger.store import LedgerStore
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.slow]
 
@@ -37,14 +38,14 @@ def claim(postgresql_url: str) -> Iterator[Callable[..., BankLease]]:
 
 
 @pytest.fixture
-def opened(claim: Callable[[str], BankLease], postgresql_url: str) -> Iterator[Callable[[str], FencedLedger]]:
+def opened(claim: Callable[[str], BankLease], postgresql_url: str) -> Iterator[Callable[[str], LedgerStore]]:
     """`opened(holder)` waits until the agent is the bank, and opens its ledger."""
-    stores: list[FencedLedger] = []
+    stores: list[LedgerStore] = []
 
-    def open_store(holder: str) -> FencedLedger:
+    def open_store(holder: str) -> LedgerStore:
         lease = claim(holder)
         taken(lease)
-        stores.append(FencedLedger.under(lease, postgresql_url))
+        stores.append(fenced_ledger(lease, postgresql_url))
         return stores[-1]
 
     yield open_store
@@ -100,7 +101,7 @@ def test_a_sign_of_an_older_epoch_is_refused(claim: Callable[[str], BankLease]) 
     second.assert_held()
 
 
-def test_reads_and_writes_of_an_older_epoch_fail_and_change_nothing(opened: Callable[[str], FencedLedger]) -> None:
+def test_reads_and_writes_of_an_older_epoch_fail_and_change_nothing(opened: Callable[[str], LedgerStore]) -> None:
     old = opened("bank")
     old.open_account("alice", AccountKind.USER, at=0)
     old.open_account("res", AccountKind.RESOURCE, at=0)
@@ -125,7 +126,7 @@ def test_reads_and_writes_of_an_older_epoch_fail_and_change_nothing(opened: Call
 
 
 def test_a_transaction_whose_bank_stands_still_keeps_nobody_out(
-    opened: Callable[[str], FencedLedger], claim: Callable[[str], BankLease]
+    opened: Callable[[str], LedgerStore], claim: Callable[[str], BankLease]
 ) -> None:
     """As when the process is stopped between two statements: the database ends the transaction."""
     old, second = opened("bank"), claim("bank-2")
@@ -137,7 +138,7 @@ def test_a_transaction_whose_bank_stands_still_keeps_nobody_out(
 
     def work() -> None:
         try:
-            old._write(lambda records: (stand_still(records), records.balances()))
+            old.write(lambda records: (stand_still(records), records.balances()))
         except LedgerUnavailable as error:
             ended.append(error)
 
@@ -153,7 +154,7 @@ def test_a_transaction_whose_bank_stands_still_keeps_nobody_out(
 
 
 def test_who_takes_over_waits_for_what_is_under_way(
-    opened: Callable[[str], FencedLedger], claim: Callable[[str], BankLease]
+    opened: Callable[[str], LedgerStore], claim: Callable[[str], BankLease]
 ) -> None:
     old, second = opened("bank"), claim("bank-2")
     old.open_account("alice", AccountKind.USER, at=0)
@@ -167,7 +168,7 @@ def test_who_takes_over_waits_for_what_is_under_way(
                 records.balances()  # type: ignore[attr-defined]
             order.append("written")
 
-        old._write(work)
+        old.write(work)
 
     thread = threading.Thread(target=write)
     thread.start()

@@ -13,13 +13,13 @@ from sqlalchemy import create_engine, make_url, text
 
 from ramp.agents import building
 from ramp.errors import LedgerRefusal, StateDamaged
-from ramp.ledger.account import AccountKind
 from ramp.ledger.audit import audit
-from ramp.ledger.book import Book
+from ramp.ledger.entry import AccountKind
 from ramp.ledger.interface import Ledger
-from ramp.ledger.snapshot import Snapshot
+from ramp.ledger.records import Snapshot
 from ramp.model.contents import OrderLine
 from ramp.runtime.ledger.store import LedgerStore
+from simulation.market.book import Book
 
 USERS = ("alice", "bob", "carol")
 RESOURCES = ("hector", "kelvin", "lomonosov")

@@ -6,13 +6,10 @@ from typing import Any
 import pytest
 from ledger_answers import balances, end, fail, refusal_code
 
-from ramp.ledger.account import AccountKind
 from ramp.ledger.contract_change import ChangeTerms, DecidedChange, Grounds
-from ramp.ledger.evidence import Evidence, EvidenceKind
+from ramp.ledger.entry import AccountKind, Evidence, EvidenceKind, Order, Transfer
 from ramp.ledger.interface import Ledger
-from ramp.ledger.orders.order import Order
 from ramp.ledger.refusals import TEXT_LENGTH_MAX
-from ramp.ledger.transfer import Transfer
 from ramp.model.agreement import TERMINAL
 from ramp.model.contents import OrderLine, OrderState, TransferKind
 

@@ -11,9 +11,7 @@ import pytest
 from sqlalchemy import create_engine, event, exc, text
 
 from ramp.errors import ConfigurationError, LedgerCorrupt, WrongVersion
-from ramp.ledger.account import AccountKind
-from ramp.ledger.orders.order import Order
-from ramp.ledger.transfer import TransferState
+from ramp.ledger.entry import AccountKind, Order, TransferState
 from ramp.model.contents import OrderLine, OrderState
 from ramp.runtime.ledger import schema as ledger_schema
 from ramp.runtime.ledger.store import LedgerStore
@@ -23,7 +21,7 @@ PROLOGUE = """
 import json, os, signal, sys
 from sqlalchemy import Engine, event
 from ramp.errors import LedgerRefusal
-from ramp.ledger.account import AccountKind
+from ramp.ledger.entry import AccountKind
 from ramp.ledger.contract_change import ChangeTerms, Grounds
 from ramp.model.agreement import TERMINAL
 from ramp.model.contents import OrderLine

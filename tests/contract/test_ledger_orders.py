@@ -6,12 +6,20 @@ from dataclasses import replace
 import pytest
 from ledger_answers import amounts, end, fail, refusal_code
 
-from ramp.ledger.account import ISSUING_ACCOUNT, AccountKind
 from ramp.ledger.contract_change import ChangeTerms, DecidedChange, Grounds
-from ramp.ledger.evidence import EVIDENCE_LENGTH_MAX, Evidence, EvidenceKind
+from ramp.ledger.entry import (
+    EVIDENCE_LENGTH_MAX,
+    ISSUING_ACCOUNT,
+    ORDER_LINES_MAX,
+    VOID_REMEMBERED_MAX,
+    AccountKind,
+    Evidence,
+    EvidenceKind,
+    Order,
+    Transfer,
+    TransferState,
+)
 from ramp.ledger.interface import Ledger
-from ramp.ledger.orders.order import ORDER_LINES_MAX, VOID_REMEMBERED_MAX, Order
-from ramp.ledger.transfer import Transfer, TransferState
 from ramp.model.agreement import TERMINAL
 from ramp.model.contents import OrderLine, OrderState, TradeLine, TransferKind
 from ramp.model.money import AMOUNT_MAX

@@ -7,7 +7,7 @@ import pytest
 from ledger_answers import amounts, end, refusal_code
 
 from ramp.errors import ConfigurationError, LedgerRefusal
-from ramp.ledger.account import ISSUING_ACCOUNT, AccountKind, Balance
+from ramp.ledger.entry import ISSUING_ACCOUNT, AccountKind, Balance
 from ramp.ledger.interface import Ledger
 from ramp.ledger.refusals import CERTIFICATE_LENGTH_MAX
 from ramp.model.contents import OrderLine, OrderState, StatementLine, TransferKind

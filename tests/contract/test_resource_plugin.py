@@ -26,8 +26,7 @@ from ramp.plugins.interface import PluginSettings, ResourcePlugin, Slot
 from simulation.resource import fake_qstat, mirrored, modelled, steady
 from simulation.resource.gridengine.formats import queue_document
 from simulation.resource.steady import SteadyMachine
-from simulation.workload.swf import SwfLog, write_swf
-from simulation.workload.swf_text import FIELD_COUNT, FIELD_NAMES
+from simulation.workload.swf import FIELD_COUNT, FIELD_NAMES, SwfLog, write_swf
 
 NOW = from_iso("2026-11-21T08:00:00Z")
 CORES = 64

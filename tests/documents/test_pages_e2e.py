@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 import sysconfig
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,21 +31,20 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
 
 @pytest.fixture
-def work() -> Iterator[Path]:
+def work(tmp_path: Path) -> Iterator[Path]:
     """A folder that looks like a checkout where `make install` was done, and a home beside it.
 
-    What was launched from there is stopped. The path is short, for the sockets under it.
+    What was launched from there is stopped.
     """
-    with tempfile.TemporaryDirectory(prefix="ramp-page-") as folder:
-        work, home = Path(folder) / "ramp", Path(folder) / "home"
-        work.mkdir()
-        home.mkdir()
-        for entry in ROOT.iterdir():
-            if entry.name not in {".git", ".venv", "build", "out"}:
-                (work / entry.name).symlink_to(entry)
-        _make_environment(work / ".venv")
-        yield work
-        subprocess.run([work / ".venv" / "bin" / "ramp", "down"], env=_environment(work), capture_output=True)
+    work, home = tmp_path / "ramp", tmp_path / "home"
+    work.mkdir()
+    home.mkdir()
+    for entry in ROOT.iterdir():
+        if entry.name not in {".git", ".venv", "build", "out"}:
+            (work / entry.name).symlink_to(entry)
+    _make_environment(work / ".venv")
+    yield work
+    subprocess.run([work / ".venv" / "bin" / "ramp", "down"], env=_environment(work), capture_output=True)
 
 
 def _make_environment(folder: Path) -> None:

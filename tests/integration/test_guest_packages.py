@@ -20,6 +20,7 @@ from simulation.cli.plugins import plugins
 from simulation.cli.simulate import simulate
 from simulation.experiments.discovery import all_experiments, find_experiment
 from simulation.schedulers.declaration import SCHEDULERS
+from tests.packages import install
 
 pytestmark = pytest.mark.loops
 
@@ -81,10 +82,7 @@ def guests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A package beside the project, as pip would have left it."""
     (tmp_path / "guest_policies.py").write_text(GUEST)
     (tmp_path / "guest_broken.py").write_text("raise RuntimeError('no such luck')\n")
-    packed = tmp_path / "guest_policies-1.0.dist-info"
-    packed.mkdir()
-    (packed / "METADATA").write_text("Metadata-Version: 2.1\nName: guest-policies\nVersion: 1.0\n")
-    (packed / "entry_points.txt").write_text(ENTRIES)
+    install(tmp_path, "guest-policies", ENTRIES)
     monkeypatch.syspath_prepend(tmp_path)
     yield
     for name in ("guest_policies", "guest_broken"):

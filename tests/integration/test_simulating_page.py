@@ -14,6 +14,7 @@ import pytest
 
 from ramp.plugins.interface import PluginSettings
 from simulation.resource.modelled import open_plugin
+from tests.packages import install
 
 PAGE = Path(__file__).parents[2] / "docs" / "simulating-and-extending.md"
 FILE = re.compile(r"^`([^`]+)`[^\n]*:\n\n```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -30,14 +31,11 @@ for command, python in json.load(sys.stdin):
 """Runs what it reads in one process: the start of each costs more than what it does."""
 
 
-def install(folder: Path) -> None:
+def install_page(folder: Path) -> None:
     """What pip makes of the page's pyproject.toml, as far as anybody looks at it."""
     text = (folder / "pyproject.toml").read_text()
-    packed = folder / "my_policies-1.0.dist-info"
-    packed.mkdir()
-    (packed / "METADATA").write_text("Metadata-Version: 2.1\nName: my-policies\nVersion: 1.0\n")
     groups = re.sub(r'\[project\.entry-points\."([^"]+)"\]', r"[\1]", text[text.index("[project.entry-points") :])
-    (packed / "entry_points.txt").write_text(groups.replace('"', ""))
+    install(folder, "my-policies", groups.replace('"', ""))
 
 
 @pytest.mark.slow
@@ -48,7 +46,7 @@ def test_every_file_and_command_of_the_page_works(tmp_path: Path) -> None:
     for match in files.values():
         (tmp_path / match[1]).write_text(match[2])
     shutil.copy(PAGE.parents[1] / "examples" / "own_machine.py", tmp_path)
-    install(tmp_path)
+    install_page(tmp_path)
     steps: list[tuple[list[str], str]] = []
     for block in BLOCK.finditer(page):
         if block[1] == "console":
@@ -75,7 +73,7 @@ def test_the_files_of_the_page_work_by_name_and_in_a_live_machine(
     for match in FILE.finditer(PAGE.read_text("utf-8")):
         if match[1].endswith((".py", ".toml")):
             (tmp_path / match[1]).write_text(match[2])
-    install(tmp_path)
+    install_page(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     assert {entry.name for entry in metadata.entry_points(group="ramp.schedulers")} >= {"shortest"}
     options = {"machine": "bgl", "load": 0, "scheduler": "shortest", "scheduler_options": {"patience_h": 2}}

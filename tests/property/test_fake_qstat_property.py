@@ -18,9 +18,8 @@ from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot
 from ramp.plugins.interface import PluginSettings
 from simulation.resource.fake_qstat import FakeQstat
-from simulation.workload.interval_index import IntervalIndex
-from simulation.workload.swf import SwfLog, write_swf
-from simulation.workload.swf_text import FIELD_COUNT, FIELD_NAMES
+from simulation.workload.replay import IntervalIndex
+from simulation.workload.swf import FIELD_COUNT, FIELD_NAMES, SwfLog, write_swf
 
 CAPACITY = 8
 STARTED = from_iso("2026-11-21T08:00:00Z")

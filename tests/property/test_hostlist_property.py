@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulation.machines.hostlist import compress, compress_coordinates, cover, expand
-from simulation.machines.names import unit_name
+from simulation.machines.hostlist import compress, compress_coordinates, cover, expand, unit_name
 
 coordinates = st.tuples(st.integers(0, 12), st.integers(0, 4), st.integers(0, 35))
 small_sets = st.sets(st.tuples(*[st.integers(0, 3)] * 3), min_size=1)

@@ -23,12 +23,11 @@ from hypothesis.stateful import (
 from ledger_answers import end, fail
 
 from ramp.errors import LedgerRefusal
-from ramp.ledger.account import AccountKind
-from ramp.ledger.book import Book
+from ramp.ledger.entry import AccountKind, Order
 from ramp.ledger.interface import Ledger
-from ramp.ledger.orders.order import Order
 from ramp.model.contents import OrderLine, TransferKind
 from ramp.runtime.ledger.store import LedgerStore
+from simulation.market.book import Book
 
 T = TypeVar("T")
 

@@ -23,12 +23,12 @@ from ramp.model.request import (
 )
 from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
-from ramp.protocol.directory.listed import Listed
+from ramp.protocol.directory.party import Listed
 from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.pricing import original_price, paper_price
 from ramp.protocol.resource.directory_entry import DirectoryEntry
 from ramp.protocol.resource.seller import PriceRange
-from ramp.protocol.user.final_refusals import FinalRefusals
+from ramp.protocol.user.bidding_round import FinalRefusals
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.world import START, World
 from simulation.resource.steady import SteadyMachine
@@ -102,19 +102,16 @@ def unit_of(draw: random.Random, number: int = 1) -> RequestUnit:
 @settings(max_examples=examples(200))
 @given(st.integers(0, 2**32))
 def test_pages_are_those_of_looking_at_everybody(seed: int) -> None:
-    """The index against each machine's own answer, while agents come, go, and state other terms or none."""
+    """The listing against each machine's own answer, while agents come, go, and state other terms or none."""
     draw = random.Random(seed)
     listed, known = Listed(), dict[str, StaticTerms | None]()
     for _ in range(draw.randrange(1, 120)):
         name, terms = f"res{draw.randrange(60):02}", draw.choice((machine_of(draw), machine_of(draw), None))
-        if name not in known:
-            listed.add(name, terms)
-        elif draw.random() < 0.4:
+        if name in known and draw.random() < 0.4:
             listed.remove(name)
             del known[name]
             continue
-        else:
-            listed.state(name, terms)
+        listed.put(name, terms)
         known[name] = terms
     units = [unit_of(draw, number) for number in range(draw.randrange(1, 4))]
     needs = needs_of(units)
@@ -125,12 +122,12 @@ def test_pages_are_those_of_looking_at_everybody(seed: int) -> None:
         if terms is None or any(static_refusal(unit, terms) is None for unit in units)
     ]  # fmt: skip
     behind = [name for name in fit if name > after]
-    names, more, others = listed.page_by_need(needs, after, most, 5)
+    names, more, others = listed.page(needs, after, most, 5)
     assert (names, more) == (tuple(behind[:most]), len(behind) > most)
     unfit = [] if after else [(name, terms) for name, terms in sorted(known.items()) if name not in fit]
     assert [(each.name, each.terms[0]) for each in others] == unfit[:5]
     everybody = sorted(name for name in known if name > after)
-    assert listed.page(after, most) == (tuple(everybody[:most]), len(everybody) > most)
+    assert listed.page((), after, most, 5) == (tuple(everybody[:most]), len(everybody) > most, ())
 
 
 def auction(

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from simulation.machine_files import load_machine
 from simulation.machines.grid import units_of
 from simulation.machines.interface import Connection, GridMachine, JobRequest, Placement, has_places
-from simulation.planning.floors import Floors
 from simulation.planning.placers import placer_of
-from simulation.planning.space_time import SpaceTime
+from simulation.planning.space_time import Floors, SpaceTime
 
 pytestmark = pytest.mark.loops
 

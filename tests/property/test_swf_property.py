@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ramp.errors import WorkloadError
-from simulation.workload.swf import SwfLog, format_swf, parse_swf
-from simulation.workload.swf_text import FIELD_COUNT
+from simulation.workload.swf import FIELD_COUNT, SwfLog, format_swf, parse_swf
 
 VALUES = st.integers(min_value=-(10**17) + 1, max_value=10**17 - 1)
 JOBS = st.lists(st.lists(VALUES, min_size=FIELD_COUNT, max_size=FIELD_COUNT), max_size=8)

@@ -23,15 +23,12 @@ import pytest
 from ramp.errors import InvariantViolated
 from simulation.koala.agenda import Kind
 from simulation.koala.clusters import Cluster
-from simulation.koala.job_resize import Change, Stimulus
 from simulation.koala.jobs import Component, KoalaJob
-from simulation.koala.runner import Latencies, Runner
+from simulation.koala.runner import Change, Latencies, Runner, Stimulus
 from simulation.koala.scheduler import Koala, KoalaOptions
 from simulation.koala.size_policies.none import NoChange
 from simulation.koala.sizing import Message
-from simulation.malleable.malleability import Malleability
-from simulation.malleable.sizes import Sizes
-from simulation.malleable.speedup import AmdahlLaw
+from simulation.malleable.malleability import AmdahlLaw, Malleability, Sizes
 from tests.unit.koala.invariants import check
 
 FOLDER = Path(__file__).parent / "koala_scripts"

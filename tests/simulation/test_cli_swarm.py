@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from ramp.ledger.orders import order_rules
+from ramp.ledger import order_rules
 from simulation.cli.swarm import swarm
 from tests.swarm.__main__ import main as liars_swarm
 from tests.tiny_market import tiny_market

@@ -8,7 +8,7 @@ import pytest
 from simulation.experiments.comparison import Verdict
 from simulation.experiments.discovery import find_experiment
 from simulation.experiments.koala.runs import Setting, clusters_of, run_setting
-from simulation.experiments.koala.statements import comparisons, outcome_two
+from simulation.experiments.koala.study import comparisons, outcome_two
 
 
 @pytest.mark.parametrize(("capacity", "of_cpus"), [(100, False), (120, False), (272, False), (100, True)])

@@ -10,10 +10,10 @@ from ramp.model.instant import HOUR, MINUTE
 from simulation.cli.experiment import experiment
 from simulation.experiments.discovery import find_experiment
 from simulation.experiments.market import rounds as market_rounds
-from simulation.experiments.market import statistics as market_statistics
 from simulation.experiments.market import workloads as market_workloads
+from simulation.experiments.market.frame import straight_line
 from simulation.experiments.market.network import deployments_of
-from simulation.experiments.market.paper import TABLE3, TABLE4, TABLE4_SALES
+from simulation.experiments.market.statements import TABLE3, TABLE4, TABLE4_SALES
 from simulation.experiments.trials.plan import MarketPlan, table2_resources
 from simulation.experiments.trials.simulated import run_simulated
 
@@ -165,9 +165,9 @@ def test_where_the_price_is_flat(prices, flat) -> None:
 
 
 def test_a_straight_line_is_found() -> None:
-    slope, intercept, fit = market_statistics.straight_line([(1, 5.0), (2, 7.0), (4, 11.0)])
+    slope, intercept, fit = straight_line([(1, 5.0), (2, 7.0), (4, 11.0)])
     assert (slope, intercept, fit) == pytest.approx((2, 3, 1))
-    assert market_statistics.straight_line([(0, 0.0), (1, 1.0), (2, 0.0)])[2] == pytest.approx(0)
+    assert straight_line([(0, 0.0), (1, 1.0), (2, 0.0)])[2] == pytest.approx(0)
 
 
 def test_the_paper_s_hosts() -> None:

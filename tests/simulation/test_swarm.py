@@ -10,8 +10,7 @@ import pytest
 from ramp.model.instant import HOUR, MILLISECOND, MINUTE, SECOND
 from simulation import swarm
 from simulation.market.actors import COMPOSITION
-from simulation.market.drawing.resizes import draw_changes
-from simulation.market.drawing.units import draw_starts
+from simulation.market.drawing import draw_changes, draw_starts
 from simulation.market.faults.breakdowns import Blow, FullDisk
 from simulation.market.faults.plan import FaultPlan, draw_fault_plan
 from simulation.market.network import Isolation, NetworkFaults

@@ -7,7 +7,7 @@ from ramp.model.seal import Role
 from ramp.model.slot import StaticTerms
 from ramp.protocol.resource.seller import PriceRange
 from simulation.market.actors import COMPOSITION
-from simulation.market.drawing.units import draw_sizes
+from simulation.market.drawing import draw_sizes
 from simulation.market.faults.late_guests import ForgetfulMachine
 from simulation.market.random_streams import stream
 from simulation.market.specs import ResourceSpec

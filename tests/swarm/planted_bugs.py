@@ -10,17 +10,13 @@ from typing import Any, Final
 from unittest.mock import patch
 from weakref import WeakKeyDictionary
 
-from ramp.ledger import change_rules
-from ramp.ledger.book import _Index
+from ramp.ledger import change_rules, order_rules
 from ramp.ledger.contract_change import ChangeTerms, DecidedChange
-from ramp.ledger.entry import Action, Entry
+from ramp.ledger.entry import Action, Entry, Order, Transfer
 from ramp.ledger.interface import Ledger
-from ramp.ledger.orders import order_rules
-from ramp.ledger.orders.order import Order
 from ramp.ledger.payment_rules import Problem
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import RefusalCode as Refused
-from ramp.ledger.transfer import Transfer
 from ramp.model import shortcoming
 from ramp.model.contents import HoldGranted, OrderLine, OrderState, TransferKind
 from ramp.model.instant import MINUTE, Duration, Instant
@@ -46,6 +42,7 @@ from ramp.protocol.user.auction import Auction
 from ramp.protocol.user.changing.desk import Changes
 from ramp.protocol.user.voting import Voting
 from ramp.runtime.host import Host
+from simulation.market.book import BookRecords
 
 FAR: Instant = 2**62
 """Later than any instant of a run."""
@@ -172,16 +169,19 @@ def late_vote_accepted(original: Any, voting: Voting, now: Instant) -> Any:
     return original(voting, now)
 
 
-@replaces(order_rules, "reserve_order")
-def refusal_forgotten(original: Any, records: Records, wanted: Order, evidence: str) -> Order:
+@replaces(Ledger, "reserve_order")
+def refusal_forgotten(
+    original: Any, ledger: Ledger, order_id: str, user: str, lines: Any, valid_until: Instant, **terms: Any
+) -> Order:
     """An order that was refused or voided is said to be reserved when it comes again."""
-    there = records.order(wanted.order_id)
+    there = ledger.order(order_id)
     if there is None or there.state not in (OrderState.REFUSED, OrderState.VOIDED):
-        reserved: Order = original(records, wanted, evidence)
+        reserved: Order = original(ledger, order_id, user, lines, valid_until, **terms)
         return reserved
-    problem = order_rules._funds_problem(wanted, records.balances([wanted.user])[wanted.user].available)
-    if problem is not None or wanted.entered_at >= wanted.valid_until:
+    at: Instant = terms["at"]
+    if there.total > ledger.balance(user).available or at >= valid_until:
         return there
+    wanted = Order(order_id, user, tuple(lines), valid_until, at, OrderState.RESERVED)
     return replace(wanted, countersigned=there.countersigned)
 
 
@@ -377,7 +377,7 @@ def addition_kept(original: Any, change: SellerChange) -> Any:
     return _machine_asked(change, change.body.cores, change.body.until)
 
 
-@replaces(_Index, "add_change")
+@replaces(BookRecords, "add_change")
 def decisions_forgotten(*_: object) -> None:
     """The ledger does not note what it has decided of an amendment."""
 

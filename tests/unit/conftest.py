@@ -2,7 +2,6 @@
 
 import contextlib
 import socket
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from ramp.client import access
 from ramp.client.access import RunningMarket
 from ramp.client.market import Market
 from ramp.control.codec import VERSION, decode_request, encode_event
-from ramp.control.events import Done, MarketRefusalCode, Refused, RequestEnded, Submitted, Welcome
+from ramp.control.events import Done, MarketRefusalCode, Refused, Submitted, Welcome
 from ramp.control.requests import Hello
 from ramp.control.status import ServerStatus, SwarmStatus
 from ramp.model.agreement import Agreement
@@ -23,8 +22,8 @@ from ramp.model.contents import Bid
 from ramp.model.instant import HOUR, SECOND, from_iso
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus, ResourceRefusal, RoundRecord
-from ramp.protocol.progress import ApprovalAsked, RoundClosed, RoundOpened, UnitAdvanced
-from ramp.runtime.state_folder import StateFolder
+from ramp.protocol.progress import ApprovalAsked, RequestEnded, RoundClosed, RoundOpened, UnitAdvanced
+from ramp.runtime.state_folder import StateFolder, socket_address
 
 START = from_iso("2026-12-01T10:00:00Z")
 
@@ -107,7 +106,8 @@ class FakeAgent:
     def __init__(self, path: Path, lives: list[list[object]]) -> None:
         self.heard: list[object] = []
         self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.bind(str(path))
+        with socket_address(path) as address:
+            self._socket.bind(address)
         self._socket.listen()
         self._lives = lives
         threading.Thread(target=self._serve, daemon=True).start()
@@ -138,19 +138,14 @@ UP = SwarmStatus("up", "2026-12-01T10:00:00Z", 1, "swarm.toml", ServerStatus("em
 
 
 @pytest.fixture
-def agent(monkeypatch):
+def agent(tmp_path, monkeypatch):
     """Starts a fake agent; gives the market that leads to it."""
-    with tempfile.TemporaryDirectory(prefix="rc") as folder:
-        state = StateFolder(Path(folder))
-        state.prepare()
-        monkeypatch.setattr(access, "status", lambda _: UP)
-        monkeypatch.setattr(access, "RECONNECT_PAUSE_S", 0.001)
-        market = Market(RunningMarket(state, "alice", "localhost", ("alice",)))
-
-        def start(*lives):
-            return FakeAgent(state.socket("alice"), list(lives)), market
-
-        yield start
+    state = StateFolder(tmp_path / "state")
+    state.prepare()
+    monkeypatch.setattr(access, "status", lambda _: UP)
+    monkeypatch.setattr(access, "RECONNECT_PAUSE_S", 0.001)
+    market = Market(RunningMarket(state, "alice", "localhost", ("alice",)))
+    return lambda *lives: (FakeAgent(state.socket("alice"), list(lives)), market)
 
 
 @pytest.fixture

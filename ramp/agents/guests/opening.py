@@ -28,8 +28,8 @@ from ramp.runtime.configuration.values import (
     plugin_settings,
     pricing_strategy,
 )
-from ramp.runtime.guests.guarded import GuardedPlugin, GuardedStrategy
 from ramp.runtime.guests.health import GuestHealth
+from ramp.runtime.guests.questions import GuardedPlugin, GuardedStrategy
 from ramp.runtime.host import Guest
 from ramp.runtime.sqlite_file import FROM_BACKUP
 

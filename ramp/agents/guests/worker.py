@@ -70,8 +70,7 @@ class _Worker:
 
     def _open(self, opening: Any) -> tuple[Any, Callable[[Any, int], Any]]:
         from ramp.plugins.interface import PluginSettings, checked_plugin
-        from ramp.runtime.guests.guarded import GuardedPlugin, GuardedStrategy
-        from ramp.runtime.guests.questions import SOURCES
+        from ramp.runtime.guests.questions import SOURCES, GuardedPlugin, GuardedStrategy
 
         made = EntryPoint(opening.name, opening.value, opening.group).load()
         if opening.settings is None:

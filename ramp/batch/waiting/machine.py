@@ -28,7 +28,7 @@ from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.probable_start import QUEUE_WAIT_MAX
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot
-from ramp.plugins.windows import request_refusal
+from ramp.plugins.answers import request_refusal
 
 KEEPING: Final = "#!/bin/sh\n# keeps what was bought for as long as it was bought\nexec sleep {seconds}\n"
 """Script of a job if the site configures no other."""

@@ -27,11 +27,11 @@ from ramp.client.market import Market
 from ramp.client.results import Account
 from ramp.client.swarm import stop
 from ramp.client.times import whole_seconds_up
-from ramp.control.events import RequestEnded
 from ramp.model.instant import HOUR, MINUTE, Instant
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.protocol.events import AuctionOptions
 from ramp.protocol.outcome import RequestStatus
+from ramp.protocol.progress import RequestEnded
 from ramp.runtime.configuration.values import ResourceConfig
 from ramp.runtime.shipped_swarms import DEFAULT_SWARM, find_config
 from ramp.runtime.state_folder import StateFolder

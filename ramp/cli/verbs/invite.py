@@ -93,9 +93,6 @@ def invite() -> None:
 )
 @click.option("--server/--no-server", "server", default=None,
               help="Also certify the site's XMPP server (default: for the first party of a domain).")  # fmt: skip
-@click.option("--account-token/--no-account-token", "account_token", default=None,
-              help="Let the invited register the account at the market's server with a password of their own (default "
-                   "where the market starts its server); without, one is made for them now.")  # fmt: skip
 @click.option("-o", "--output", type=output_type, metavar="FILE",
               help="File of the invitation (default: NAME.invitation).")  # fmt: skip
 @click.option("--token", is_flag=True, help="Print the invitation as one line; write no file.")
@@ -107,7 +104,6 @@ def make(
     deposit: int | None,
     overdraft: int | None,
     server: bool | None,
-    account_token: bool | None,
     output: Path | None,
     token: bool,
     state: StateFolder,
@@ -125,7 +121,6 @@ def make(
         deposit=exact_credits(deposit or 0),
         overdraft=exact_credits(overdraft or 0),
         server=server,
-        account_token=account_token,
     )
     path = None if token else output or Path(f"{name}.invitation")
     if path is not None:

@@ -101,8 +101,6 @@ def join(
     password = _accounts(state, given, loaded, account_invitation, by_files=certificate is not None)
     issued = _issued(given, asked, certificate, password)
     made = install(state, given, issued, now)
-    if given.domain == given.market:
-        state.keep_passwords({given.local_name: password})
     told: dict[str, object] = {
         "name": given.name,
         "role": given.role.value,
@@ -153,7 +151,7 @@ def _accounts(
 ) -> str:
     """Make the accounts that the party has tokens for; return the password at the market's server."""
     here = market_account(given)
-    token, password = given.account_token, given.account_password
+    token, password = given.account_token, own_password(state, here)
     if account_invitation is not None:
         uri = _uri(account_invitation)
         place = invited_account(uri, given, loaded)
@@ -161,11 +159,10 @@ def _accounts(
             token = uri.token
         else:
             _register(place, own_password(state, place), uri.token)
-    if not token and not given.account_token_digest:
-        return password  # the keeper has made it
-    password = own_password(state, here)
     if by_files and given.domain != given.market:
         return password  # nobody logs in with it
+    if not token and not given.account_token_digest:
+        return password  # of an account that exists at an external server
     if not token:
         raise ConfigurationError("the invitation has no account token; ask the keeper for the complete invitation")
     _register(here, password, token)

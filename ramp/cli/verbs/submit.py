@@ -34,7 +34,7 @@ from ramp.client.identifiers import one_request
 from ramp.client.market import Market
 from ramp.client.request import combined, named_sites
 from ramp.client.submission import ROUND_TIME, ROUNDS, Approver, Following, fixed_rule, nobody_approves, submission
-from ramp.control.events import Event, RequestEnded, RequestStanding
+from ramp.control.events import Event, RequestStanding
 from ramp.errors import ConfigurationError, RampError
 from ramp.model.instant import Duration
 from ramp.model.offer import Offer
@@ -43,7 +43,7 @@ from ramp.model.sizes.moldable import as_offered
 from ramp.protocol.clock_comparison import offset_text
 from ramp.protocol.events import Approval, AuctionOptions, Preference
 from ramp.protocol.outcome import BoughtUnit, RequestStatus
-from ramp.protocol.progress import ApprovalAsked, ClockCompared
+from ramp.protocol.progress import ApprovalAsked, ClockCompared, RequestEnded
 from ramp.runtime.auction_rules import RULES
 from ramp.runtime.state_folder import StateFolder
 

@@ -12,8 +12,8 @@ from ramp.cli.views.output import count_text, duration_text, new_table, price_te
 from ramp.cli.views.reports import ShortName, reasons_text
 from ramp.cli.views.visible import console
 from ramp.control.auction_story import AuctionStory, Round, UnitRound
-from ramp.control.events import Event, Refused, RequestEnded, Submitted
-from ramp.protocol.progress import RoundClosed, RoundOpened, UnitAdvanced
+from ramp.control.events import Event, Refused, Submitted
+from ramp.protocol.progress import RequestEnded, RoundClosed, RoundOpened, UnitAdvanced
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -14,13 +14,14 @@ from ramp.client.asyncio_market import AsyncMarket
 from ramp.client.every_user import EveryUser, watch_user
 from ramp.client.machine_state import MachineState
 from ramp.client.swarm import status
-from ramp.control.events import Event, RequestEnded, Submitted
+from ramp.control.events import Event, Submitted
 from ramp.control.headline import state_text
 from ramp.control.status import AgentStatus, SwarmStatus
 from ramp.errors import RampError
 from ramp.model.instant import SECOND, Instant, iso
 from ramp.protocol import progress as pr
 from ramp.protocol.outcome import RequestOutcome
+from ramp.protocol.progress import RequestEnded
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.logs.events import LOOK_S, MarketEvent, follow_events
 from ramp.runtime.state_folder import StateFolder

@@ -6,19 +6,22 @@ so a captured message cannot remove or keep an agent.
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from heapq import merge
+from itertools import islice
 
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
+from ramp.model.contents import UnfitAgent
 from ramp.model.contents.directory import ROLE_OF_SERVICE
 from ramp.model.instant import MINUTE, Duration, Instant
-from ramp.model.machine_terms import StaticNeeds
+from ramp.model.machine_terms import TERMS, StaticNeeds
 from ramp.model.slot import StaticTerms
 from ramp.protocol.belief import sealed_lately
 from ramp.protocol.conversations import Conversations
-from ramp.protocol.directory.listed import Listed
 from ramp.protocol.effects import Effect, reply
 from ramp.protocol.events import Event
 from ramp.protocol.party import Party
@@ -72,6 +75,79 @@ class KnownAgent:
     service: str
     name: str
     number: int
+
+
+class Listed:
+    """The agents listed under one service; `names` are in alphabetical order.
+
+    Machines are often alike, so agents are also kept by their terms: a query looks at each kind of machine once.
+    """
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self._terms: dict[str, StaticTerms | None] = {}
+        self._kinds: dict[StaticTerms | None, list[str]] = {}
+
+    def put(self, name: str, terms: StaticTerms | None) -> None:
+        """List an agent or replace its terms; a machine without terms may have any."""
+        if name not in self._terms:
+            insort(self.names, name)
+        elif self._terms[name] == terms:
+            return
+        else:
+            self._leave_kind(name)
+        self._terms[name] = terms
+        insort(self._kinds.setdefault(terms, []), name)
+
+    def remove(self, name: str) -> None:
+        del self.names[bisect_right(self.names, name) - 1]
+        self._leave_kind(name)
+
+    def page(
+        self, needs: tuple[StaticNeeds, ...], after: str, most: int, most_unfit: int
+    ) -> tuple[tuple[str, ...], bool, tuple[UnfitAgent, ...]]:
+        """Return a page of the agents that can serve some of the needs, or state no terms.
+
+        Args:
+            needs: empty for all agents.
+            after: name before the page; empty for the first page.
+            most: maximum number of names.
+            most_unfit: maximum number of other agents, on the first page only.
+
+        Returns:
+            The names, whether more follow, and other agents with their terms.
+        """
+        fit: list[list[str]] = []
+        unfit: list[list[str]] = []
+        for terms, names in self._kinds.items():
+            serves = terms is None or not needs or any(_meets(terms, need) for need in needs)
+            (fit if serves else unfit).append(names)
+        found = _first(fit, after, most + 1)
+        others = () if after else _first(unfit, "", most_unfit)
+        told = tuple(UnfitAgent(name, (terms,)) for name in others if (terms := self._terms[name]) is not None)
+        return found[:most], len(found) > most, told
+
+    def _leave_kind(self, name: str) -> None:
+        terms = self._terms.pop(name)
+        self._kinds[terms].remove(name)
+        if not self._kinds[terms]:
+            del self._kinds[terms]
+
+
+def _first(kinds: list[list[str]], after: str, most: int) -> tuple[str, ...]:
+    """Return the first names after a name, in alphabetical order."""
+    behind = (names[bisect_right(names, after) :][:most] for names in kinds)
+    return tuple(islice(merge(*behind), most))
+
+
+def _meets(machine: StaticTerms, need: StaticNeeds) -> bool:
+    """Return whether a machine's terms meet a need; what it does not state meets none."""
+    for term in TERMS:
+        wanted, has = getattr(need, term.name), getattr(machine, term.name)
+        if wanted is not None and (has is None or (has < wanted if term.measure else has != wanted)):
+            return False
+    large = machine.cores >= need.cores and machine.cores // machine.cores_per_node >= need.nodes
+    return large and machine.cores_per_node >= need.cores_per_node and (machine.torus or not need.torus)
 
 
 class DirectoryParty(Party):
@@ -161,11 +237,8 @@ class DirectoryParty(Party):
             return entry.number
         listed = entry.until is not None
         entry.number, entry.until = number, now + min(lease, LEASE_MAX)
-        if listed:
-            self._listed[service].state(name, terms)
-        else:
-            self._listed[service].add(name, terms)
-            self.changes += 1
+        self._listed[service].put(name, terms)
+        self.changes += not listed
         if entry.deadline is None or entry.until < entry.deadline:
             entry.deadline = entry.until
             self._entries.arm(key)
@@ -179,11 +252,8 @@ class DirectoryParty(Party):
 
     def _page(self, query_id: str, service: str, after: str, needs: tuple[StaticNeeds, ...]) -> c.DirectoryListing:
         listed = self._listed.get(service)
-        if listed is None:
-            return c.DirectoryListing(query_id, service, ())
-        if needs:
-            return c.DirectoryListing(query_id, service, *listed.page_by_need(needs, after, PAGE_NAMES_MAX, UNFIT_MAX))
-        return c.DirectoryListing(query_id, service, *listed.page(after, PAGE_NAMES_MAX))
+        page = ((),) if listed is None else listed.page(needs, after, PAGE_NAMES_MAX, UNFIT_MAX)
+        return c.DirectoryListing(query_id, service, *page)
 
 
 def _key(service: str, name: str) -> str:

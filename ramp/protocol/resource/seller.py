@@ -26,11 +26,11 @@ from ramp.model.request import RequestUnit
 from ramp.model.shortcoming import site_refusal
 from ramp.model.sizes.moldable import candidates, price_for, price_with, reference_price
 from ramp.model.slot import Slot, StaticTerms
+from ramp.protocol.conversations import Recent
 from ramp.protocol.effects import Effect, PriceSlots, QuoteSlots, Send
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
 from ramp.protocol.resource.jobs.applications import application_refusal, titles
 from ramp.protocol.resource.jobs.launching import LaunchTerms
-from ramp.protocol.resource.recent import Recent
 from ramp.protocol.timing import Timing
 
 OFFERS_MAX = 50_000

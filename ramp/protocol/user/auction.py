@@ -32,13 +32,11 @@ from ramp.protocol.machine import StateMachine
 from ramp.protocol.outcome import RequestStatus, RoundRecord
 from ramp.protocol.progress import ApprovalAsked, RoundClosed, RoundOpened
 from ramp.protocol.rules.auction_rule import Bidding
-from ramp.protocol.rules.checked_rule import CheckedRule
-from ramp.protocol.rules.paid_prices import RUNNER_UP_BYTES_MAX, PaidPrices, passed_on_bytes
+from ramp.protocol.rules.checked_rule import RUNNER_UP_BYTES_MAX, CheckedRule, PaidPrices, passed_on_bytes
 from ramp.protocol.timing import Pace, earliest, moved
 from ramp.protocol.transition_tables import AUCTION, AuctionState
-from ramp.protocol.user.bidding_round import BiddingRound
+from ramp.protocol.user.bidding_round import BiddingRound, FinalRefusals
 from ramp.protocol.user.evaluator import OffersMade, lowest_bids, misfits, over_limit
-from ramp.protocol.user.final_refusals import FinalRefusals
 from ramp.protocol.user.voting import REQUEST_ENDED
 
 ROUND_CLOSED = "RoundClosed"

@@ -17,8 +17,7 @@ from ramp.model.shortcoming import cost_problem
 from ramp.model.sizes.moldable import reference_price, size_problem
 from ramp.protocol.events import Preference
 from ramp.protocol.rules.auction_rule import UnitBids
-from ramp.protocol.rules.checked_rule import CheckedRule
-from ramp.protocol.rules.paid_prices import PaidPrices, Priced
+from ramp.protocol.rules.checked_rule import CheckedRule, PaidPrices, Priced
 
 BIDS_SHOWN = 5
 """Lowest bids of a unit that the next call shows; with all, traffic would grow with the square of the resources."""

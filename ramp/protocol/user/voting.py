@@ -26,7 +26,7 @@ from ramp.protocol.machine import StateMachine
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import UnitAdvanced
 from ramp.protocol.records import AcceptanceAsked, Record
-from ramp.protocol.rules.paid_prices import PaidPrices, Priced
+from ramp.protocol.rules.checked_rule import PaidPrices, Priced
 from ramp.protocol.timing import Pace, Retry, earliest
 from ramp.protocol.transition_tables import VOTING, VotingState
 from ramp.protocol.user.evaluator import over_limit, rank

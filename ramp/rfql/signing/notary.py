@@ -60,51 +60,6 @@ class Verified:
     signatures: tuple[VerifiedSignature, ...]
 
 
-def verify_document(document: str, trust: Trust, now: Instant, passed: list[str] | None = None) -> Verified:
-    """Check every signature of a document and read the signed content.
-
-    Args:
-        document: the XML text.
-        trust: decides on certificates.
-        now: the time for which certificates must hold.
-        passed: takes a sentence for every check that has passed, for reports.
-
-    Raises:
-        DocumentError: if document or signatures are invalid.
-    """
-    told = passed if passed is not None else []
-    sealed = PublicNotary(trust, passed)
-    proofs = replace(NO_PROOFS, open=lambda text: sealed.open(text, now))
-    root = parse_wire(document)
-    if root.tag not in documents.SIGNABLE:
-        raise DocumentError(f"root element {root.tag} is no signable document")
-    told.append(f"well-formed {etree.QName(root).localname}, no forbidden markup, {len(document)} characters")
-    inner_tag = documents.COUNTERSIGNED.get(str(root.tag))
-    if inner_tag is None:
-        content, outer = _verify_level(root, document.encode(), 1, trust, now, told)
-        schema.check(content)
-        body = documents.read_body(content, proofs)
-        signer = Signed(body).next_signer
-        _check_party(outer, signer, Role.USER if signer == body.user else Role.RESOURCE, told)
-        return Verified(body, (_signature(outer, body.issued_at),))
-    content, outer = _verify_level(root, document.encode(), 2, trust, now, told)
-    schema.check(content)
-    told.append("follows the schema")
-    inner_element = content.find(inner_tag)
-    assert inner_element is not None, "the schema requires it"
-    inner_bytes = etree.tostring(inner_element, with_tail=False)
-    inner_content, inner = _verify_level(inner_element, inner_bytes, 1, trust, now, told)
-    body = documents.read_body(inner_content, proofs)
-    if isinstance(body, Agreement):
-        told.append("request, offer and cost agree with one another")
-    elif body.is_failure:
-        raise DocumentError(f"{body.resource} alone signs that it has failed")
-    _check_party(inner, body.user, Role.USER, told)
-    _check_party(outer, body.resource, Role.RESOURCE, told)
-    countersigned_at = _read_instant(str(content.attrib["countersignedAt"]))
-    return Verified(body, (_signature(inner, body.issued_at), _signature(outer, countersigned_at)))
-
-
 def _read_instant(text: str) -> Instant:
     try:
         moment: Instant = INSTANT.read(text)
@@ -117,26 +72,6 @@ def _signature(party: CertifiedParty, signed_at: Instant) -> VerifiedSignature:
     return VerifiedSignature(party.name, party.role, party.certificate, signed_at)
 
 
-def _verify_level(
-    element: Element, document: bytes, levels: int, trust: Trust, now: Instant, told: list[str]
-) -> tuple[Element, CertifiedParty]:
-    parts = check_profile(signature_of(element, levels))
-    party = trust.check(parts.certificate, now)
-    told.append(f"certificate {certificates.serial_text(party.certificate)} of {party.name}: {trust.standing()}")
-    content = verify_bytes(document, parts, now)
-    assert content.tag == element.tag, "URI='' covers the whole document"
-    told.append(f"signature of {party.name} over the whole {etree.QName(element).localname} ({parts.method.name})")
-    return content, party
-
-
-def _check_party(signer: CertifiedParty, party: str, role: Role, told: list[str]) -> None:
-    if signer.name != party:
-        raise SignerUnknown(f"wrong signer: got {signer.name!r}, expected {party!r}, whom the document names")
-    if signer.role is not role:
-        raise SignerUnknown(f"{party} signs with a wrong certificate: got role {signer.role}, expected {role}")
-    told.append(f"{party} is the party that the document names, certified as {role}")
-
-
 class PublicNotary:
     """Checks signatures and seals, makes none; `passed` takes a sentence for every check that has passed."""
 
@@ -144,10 +79,71 @@ class PublicNotary:
         self._trust = trust
         self._passed = passed
 
+    def _tell(self, sentence: str) -> None:
+        if self._passed is not None:
+            self._passed.append(sentence)
+
     def verify(self, document: str, now: Instant) -> Signed:
-        verified = verify_document(document, self._trust, now, self._passed)
+        """Check every signature of a document and return the signed content; errors as of `verified`."""
+        verified = self.verified(document, now)
         signers = tuple(signature.signer for signature in verified.signatures)
         return Signed(body=verified.body, signers=signers, document=document)
+
+    def verified(self, document: str, now: Instant) -> Verified:
+        """Check every signature of a document and read the signed content.
+
+        Args:
+            document: the XML text.
+            now: the time for which certificates must hold.
+
+        Raises:
+            DocumentError: if document or signatures are invalid.
+        """
+        proofs = replace(NO_PROOFS, open=lambda text: self.open(text, now))
+        root = parse_wire(document)
+        if root.tag not in documents.SIGNABLE:
+            raise DocumentError(f"root element {root.tag} is no signable document")
+        self._tell(f"well-formed {etree.QName(root).localname}, no forbidden markup, {len(document)} characters")
+        inner_tag = documents.COUNTERSIGNED.get(str(root.tag))
+        content, outer = self._verify_level(root, document.encode(), 1 if inner_tag is None else 2, now)
+        schema.check(content)
+        if inner_tag is None:
+            body = documents.read_body(content, proofs)
+            signer = Signed(body).next_signer
+            self._check_party(outer, signer, Role.USER if signer == body.user else Role.RESOURCE)
+            return Verified(body, (_signature(outer, body.issued_at),))
+        self._tell("follows the schema")
+        inner_element = content.find(inner_tag)
+        assert inner_element is not None, "the schema requires it"
+        inner_content, inner = self._verify_level(inner_element, etree.tostring(inner_element, with_tail=False), 1, now)
+        body = documents.read_body(inner_content, proofs)
+        if isinstance(body, Agreement):
+            self._tell("request, offer and cost agree with one another")
+        elif body.is_failure:
+            raise DocumentError(f"{body.resource} alone signs that it has failed")
+        self._check_party(inner, body.user, Role.USER)
+        self._check_party(outer, body.resource, Role.RESOURCE)
+        countersigned_at = _read_instant(str(content.attrib["countersignedAt"]))
+        return Verified(body, (_signature(inner, body.issued_at), _signature(outer, countersigned_at)))
+
+    def _verify_level(
+        self, element: Element, document: bytes, levels: int, now: Instant
+    ) -> tuple[Element, CertifiedParty]:
+        parts = check_profile(signature_of(element, levels))
+        party = self._trust.check(parts.certificate, now)
+        serial = certificates.serial_text(party.certificate)
+        self._tell(f"certificate {serial} of {party.name}: {self._trust.standing()}")
+        content = verify_bytes(document, parts, now)
+        assert content.tag == element.tag, "URI='' covers the whole document"
+        self._tell(f"signature of {party.name} over the whole {etree.QName(element).localname} ({parts.method.name})")
+        return content, party
+
+    def _check_party(self, signer: CertifiedParty, party: str, role: Role) -> None:
+        if signer.name != party:
+            raise SignerUnknown(f"wrong signer: got {signer.name!r}, expected {party!r}, whom the document names")
+        if signer.role is not role:
+            raise SignerUnknown(f"{party} signs with a wrong certificate: got role {signer.role}, expected {role}")
+        self._tell(f"{party} is the party that the document names, certified as {role}")
 
     def open(self, text: str, now: Instant) -> Message:
         """Read a sealed message, as it has arrived, or as it was kept or passed on.
@@ -175,9 +171,7 @@ class PublicNotary:
             raise DocumentError(
                 f"{performative} of {sealed.sender}: {kind.__name__} does not go with this performative"
             )
-        if self._passed is not None:
-            may = f"{signer.role} is the role to say it in"
-            self._passed.append(f"{sealed.document} goes with {performative}, and {may}")
+        self._tell(f"{sealed.document} goes with {performative}, and {signer.role} is the role to say it in")
         return Message(
             performative=performative,
             sender=sealed.sender,
@@ -197,16 +191,12 @@ class PublicNotary:
             raise
         except DocumentError as error:
             raise SealInvalid(error.reason, source=error.source, violations=error.violations) from error
-        if self._passed is not None:
-            serial = certificates.serial_text(signer.certificate)
-            self._passed.append(f"certificate {serial} of {signer.name} as {signer.role}: {self._trust.standing()}")
+        serial = certificates.serial_text(signer.certificate)
+        self._tell(f"certificate {serial} of {signer.name} as {signer.role}: {self._trust.standing()}")
         if signer.name != sealed.sender:
             raise SealInvalid(f"wrong signer of the seal: got {signer.name!r}, expected the sender {sealed.sender!r}")
         sealed.check_signature(signer.key)
-        if self._passed is not None:
-            self._passed.append(
-                f"seal of {signer.name} over the whole message, {len(sealed.body)} characters of document"
-            )
+        self._tell(f"seal of {signer.name} over the whole message, {len(sealed.body)} characters of document")
         if signed_at > now + CLOCK_SKEW:
             raise SealInvalid(f"signed at {sealed.signed_at}, which is in the future")
         return signer

@@ -25,7 +25,7 @@ from ramp.model.shortcoming import shortcomings
 from ramp.model.sizes.amended import SlotState, after, change_problem, first_state, state_digest
 from ramp.rfql import documents
 from ramp.rfql.signing import certificates, seals
-from ramp.rfql.signing.notary import PublicNotary, Verified, VerifiedSignature, verify_document
+from ramp.rfql.signing.notary import PublicNotary, Verified, VerifiedSignature
 from ramp.rfql.signing.trust import Trust, no_pin, none_revoked
 from ramp.rfql.xml.markup import read_instant, shown
 from ramp.rfql.xml.parser import Element, check_size, parse_wire
@@ -99,21 +99,18 @@ class FileReport:
         }
 
 
+def _named(record: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in names}
+
+
 def _agreement_dict(agreement: Agreement) -> dict[str, Any]:
     return {
-        "agreement_id": agreement.agreement_id,
-        "request_id": agreement.request_id,
-        "order_id": agreement.order_id,
+        **_named(agreement, "agreement_id", "request_id", "order_id"),
         "unit": agreement.request.number,
-        "units_total": agreement.units_total,
-        "user": agreement.user,
-        "resource": agreement.resource,
-        "bank": agreement.bank,
-        "reservation_id": agreement.reservation_id,
+        **_named(agreement, "units_total", "user", "resource", "bank", "reservation_id"),
         "start": instant.iso(agreement.offer.start),
         "end": instant.iso(agreement.offer.end),
-        "cores": agreement.offer.cores,
-        "cpu_hour_cost": agreement.offer.cpu_hour_cost,
+        **_named(agreement.offer, "cores", "cpu_hour_cost"),
         "digest": state_digest(agreement),
         "cost": money.credits_text(agreement.cost),
         "offered": money.credits_text(agreement.offer.cost),
@@ -124,30 +121,17 @@ def _agreement_dict(agreement: Agreement) -> dict[str, Any]:
 
 def _cancellation_dict(cancellation: ContractChange) -> dict[str, Any]:
     return {
-        "agreement_id": cancellation.agreement_id,
-        "offer_id": cancellation.offer_id,
-        "user": cancellation.user,
-        "resource": cancellation.resource,
-        "reason": cancellation.reason,
+        **_named(cancellation, "agreement_id", "offer_id", "user", "resource", "reason"),
         "issued_at": instant.iso(cancellation.issued_at),
     }
 
 
 def _amendment_dict(amendment: ContractChange) -> dict[str, Any]:
-    added = {
-        "charge": money.credits_text(amendment.charge),
-        "cpu_hour_cost": amendment.cpu_hour_cost,
-        "order_id": amendment.order_id,
-    }
+    added = {"charge": money.credits_text(amendment.charge), **_named(amendment, "cpu_hour_cost", "order_id")}
     return {
-        "agreement_id": amendment.agreement_id,
-        "number": amendment.number,
-        "previous": amendment.previous,
+        **_named(amendment, "agreement_id", "number", "previous"),
         "digest": state_digest(amendment),
-        "user": amendment.user,
-        "resource": amendment.resource,
-        "bank": amendment.bank,
-        "cores": amendment.cores,
+        **_named(amendment, "user", "resource", "bank", "cores"),
         "until": instant.iso(amendment.until),
         "effective_at": instant.iso(amendment.effective_at),
         "refund": money.credits_text(amendment.refund),
@@ -163,10 +147,7 @@ def _message_dict(message: Message) -> dict[str, Any]:
         "content": type(message.content).__name__,
         "sender": message.sender,
         "role": message.seal.role.value,
-        "receiver": message.receiver,
-        "conversation_id": message.conversation_id,
-        "reply_with": message.reply_with,
-        "in_reply_to": message.in_reply_to,
+        **_named(message, "receiver", "conversation_id", "reply_with", "in_reply_to"),
         "signed_at": instant.iso(message.seal.signed_at),
         "document": sealed_document(message),
     }
@@ -271,7 +252,7 @@ def _verify_signed(path: str, document: str, trust: Trust, now: Instant) -> File
         root = parse_wire(document)
         kind = _kind_of(root, path)
         claimed = _claimed_time(root, kind)
-        verified = verify_document(document, trust, claimed, passed)
+        verified = PublicNotary(trust, passed).verified(document, claimed)
         _check_time(verified, claimed, passed)
         if kind == "agreement":
             return _agreement_report(path, verified, now, passed)

@@ -163,13 +163,18 @@ def load_config(path: Path) -> SwarmConfig:
         WrongVersion: the file has another format version.
         ConfigurationError: lists every problem and names the file.
     """
+    text = text_of(path)
+    return read_tables(tables_of(text, path), path, text)
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a configuration file; `ConfigurationError` if it cannot be read."""
     try:
-        text = path.read_text("utf-8")
+        return path.read_text("utf-8")
     except OSError as error:
         raise ConfigurationError(f"cannot be read: {error.strerror}", path=path) from error
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"invalid TOML: {error}", path=path) from error
-    return read_tables(tables_of(text, path), path, text)
 
 
 def tables_of(text: str, path: Path) -> dict[str, Any]:

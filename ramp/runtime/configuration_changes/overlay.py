@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from ramp.errors import ConfigurationError, StateDamaged, WrongVersion, check_version
 from ramp.plugins.found_terms import completed, found_terms
-from ramp.runtime.configuration.file import read_tables, tables_of
+from ramp.runtime.configuration.file import read_tables, tables_of, text_of
 from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.sqlite_file import FROM_BACKUP
 from ramp.runtime.state_folder import StateFolder, write_private
@@ -185,14 +185,6 @@ def load_overlay(state: StateFolder) -> Overlay | None:
 def save_overlay(state: StateFolder, overlay: Overlay) -> None:
     """Save an overlay, completely or not at all."""
     write_private(state.changes, json.dumps({"version": VERSION, **asdict(overlay)}, indent=1))
-
-
-def text_of(path: Path) -> str:
-    """Return the text of a configuration file; `ConfigurationError` if it cannot be read."""
-    try:
-        return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"cannot be read: {error}", path=path) from error
 
 
 def starting(path: Path, state: StateFolder) -> Overlay:

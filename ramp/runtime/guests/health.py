@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from ramp.model.instant import MINUTE, SECOND, Duration, Instant
 from ramp.protocol.progress import GuestFailed, Progress
@@ -21,28 +21,6 @@ PAUSE_LONGEST: Final[Duration] = MINUTE
 
 PROCESS: Final = frozenset({"open", "process"})
 """Failures that concern every call: the guest cannot be opened, or its process has ended."""
-
-
-class Health(Protocol):
-    """Records how a guest's calls end.
-
-    Attributes:
-        is_well: whether no failure is known, so that a valid answer changes nothing and no call rests.
-    """
-
-    is_well: bool
-
-    def resting(self, call: str, now: Instant) -> str:
-        """Return why to skip a question now; empty to ask it."""
-        ...
-
-    def failed(self, call: str, reason: str, now: Instant) -> None:
-        """Record that a call has failed, or had an impossible answer."""
-        ...
-
-    def answered(self, call: str) -> None:
-        """Record a valid answer to a call."""
-        ...
 
 
 _SHOWS: Final = {row.call: row.shows for row in ROWS}

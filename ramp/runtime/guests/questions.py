@@ -1,8 +1,12 @@
-"""The questions to plug-ins and price strategies: one typed table that everything about them reads.
+"""The questions to plug-ins and price strategies: one typed table that everything about them reads, and who asks them.
 
 A row says which method of a guest answers a question, how the answer is checked, what stands in for a missing one, and
 how long it may take. So a new question is one row here and one method of `ResourcePlugin`. All guests have the same
 checks; answers from a separate process are checked on both sides.
+
+An exception or an impossible answer of a guest is reported once and becomes an answer that the protocol knows. A quote
+or price is refused with a code. A hold, confirmation or release is in doubt, because its effect is unknown; the party
+asks about it again. For a while after a failure the guest is asked for no further offers.
 """
 
 from __future__ import annotations
@@ -11,9 +15,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
-from ramp.errors import told
+from ramp.errors import PluginError, StorageFailed, told
 from ramp.model.instant import Instant
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
@@ -29,12 +33,12 @@ from ramp.plugins.answers import (
     tended_problem,
     text_problem,
 )
-from ramp.plugins.interface import NOT_RESIZABLE
+from ramp.plugins.interface import NOT_RESIZABLE, ResourcePlugin
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.effects import ResizeSlot
 from ramp.protocol.events import MachineInDoubt, SlotResized
-from ramp.protocol.pricing import PriceQuestion, PriceRefusal
+from ramp.protocol.pricing import PriceQuestion, PriceRefusal, PricingStrategy
 from ramp.text import one_line
 
 PRICE_MAX: Final = 10**9
@@ -45,6 +49,7 @@ SOURCES: Final = ("log", "synthetic", "live")
 
 Question = fx.AskMachine | fx.PriceSlots
 Asked = TypeVar("Asked")
+Asking = TypeVar("Asking", bound=fx.AskMachine | fx.PriceSlots)
 Part = TypeVar("Part")
 Value = TypeVar("Value")
 Answered = TypeVar("Answered")
@@ -370,3 +375,82 @@ OUT_OF_MEMORY: Final = "it exceeds its memory limit ([guests] memory_mb)"
 def raised(error: BaseException) -> str:
     """Return the exception of a guest as one short line."""
     return OUT_OF_MEMORY if isinstance(error, MemoryError) else told(error)
+
+
+# -- asking --------------------------------------------------------------------------------------------------------
+
+
+class Health(Protocol):
+    """Records how a guest's calls end.
+
+    Attributes:
+        is_well: whether no failure is known, so that a valid answer changes nothing and no call rests.
+    """
+
+    is_well: bool
+
+    def resting(self, call: str, now: Instant) -> str:
+        """Return why to skip a question now; empty to ask it."""
+        ...
+
+    def failed(self, call: str, reason: str, now: Instant) -> None:
+        """Record that a call has failed, or had an impossible answer."""
+        ...
+
+    def answered(self, call: str) -> None:
+        """Record a valid answer to a call."""
+        ...
+
+
+class GuardedGuest(Generic[Asking]):
+    """A guest whose impossible answers and exceptions become refusals or doubts; only `StorageFailed` passes.
+
+    Args:
+        guest: the plug-in or price strategy.
+        health: records how its calls end.
+        own_memory: whether the plug-in's book of reservations is the agent's own memory, without which it must end.
+    """
+
+    def __init__(self, guest: ResourcePlugin | PricingStrategy, health: Health, *, own_memory: bool = True) -> None:
+        self.guest = guest
+        self._health = health
+        self._own_memory = own_memory
+
+    def ask(self, question: Asking, now: Instant) -> ev.Answer:
+        """Return the guest's answer to a party's question; during a pause it answers only about promised slots.
+
+        Raises:
+            StorageFailed: the agent's own book of reservations cannot be written.
+        """
+        row, health, values = ROW_OF[type(question)], self._health, []
+        for part in row.parts(question):
+            # for every part, because the one before may have failed
+            if row.impatient and not health.is_well and (resting := health.resting(row.call, now)):
+                values.append(row.failed(part, MachineInDoubt(resting), False))
+                continue
+            problem: str | None
+            transient: bool | None = None
+            try:
+                value = getattr(self.guest, row.call)(part, now) if row.ask is None else row.ask(self.guest, part, now)
+                problem = row.problem(part, value) or None
+            except StorageFailed as error:
+                if row.changes and self._own_memory:  # that ends the agent, like the failure of its journal
+                    raise
+                problem = str(error)
+            except PluginError as error:
+                problem, transient = error.reason, error.transient
+            except Exception as error:  # any exception of a guest is the guest's fault
+                problem = raised(error)
+            if problem is not None:
+                sentence = f"{row.call}: {one_line(problem)}"
+                health.failed(row.call, sentence, now)
+                value = row.failed(part, MachineInDoubt(sentence, transient), True)
+            elif not health.is_well:
+                health.answered(row.call)
+            values.append(value)
+        answer: ev.Answer = row.answered(question, tuple(values))
+        return answer
+
+
+GuardedPlugin = GuardedGuest[fx.AskMachine]
+GuardedStrategy = GuardedGuest[fx.PriceSlots]

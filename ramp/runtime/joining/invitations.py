@@ -2,9 +2,8 @@
 
 An invitation fixes name, role and end, says where the market is, and pins its authority. Its secret never travels: it
 is the key of an HMAC (RFC 2104) over the request for a certificate. The invited party registers the XMPP account at the
-market's server with the token of the invitation (`account_tokens`), or the keeper has created it with a password
-derived from the secret (HKDF, RFC 5869). The authority's signature covers all parts, the token by its digest, so any
-change makes the invitation invalid. A person who reads the invitation can use it, once.
+market's server with the token of the invitation (`account_tokens`). The authority's signature covers all parts, the
+token by its digest, so any change makes the invitation invalid. A person who reads the invitation can use it, once.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from ramp.errors import ConfigurationError
 from ramp.model.instant import Instant, from_iso, iso
@@ -82,7 +80,7 @@ class Invitation:
         signed_offers: whether the market's offers are signed.
         secret: in hexadecimal; known only to the keeper and to holders of the invitation.
         signature: of the market's authority over all of the others but the token itself, in base64.
-        account_token_digest: of the token with which the account is registered; empty where the account has been made.
+        account_token_digest: of the token that registers the account; empty for a market on an external server.
         account_token: the token; empty there too, and in what the keeper and the site keep of the invitation.
     """
 
@@ -124,11 +122,6 @@ class Invitation:
         """SHA-256 of the authority's certificate in hexadecimal pairs, for comparison over another channel."""
         return certificates.fingerprint(self.ca_certificate)
 
-    @property
-    def account_password(self) -> str:
-        """Password of the XMPP account of the invitation; does not reveal the secret."""
-        return account_password(self.secret)
-
     def without_token(self) -> Invitation:
         """Return the invitation without its token, for storage after the token was passed on or used."""
         return replace(self, account_token="")
@@ -141,12 +134,6 @@ class Invitation:
         """Return the invitation as one line."""
         packed = json.dumps({"version": VERSION, **_plain(self)}, separators=(",", ":")).encode()
         return TOKEN_PREFIX + base64.urlsafe_b64encode(packed).decode().rstrip("=")
-
-
-def account_password(secret: str) -> str:
-    """Derive the password of an invited account from the invitation's secret (HKDF-SHA256)."""
-    derived = HKDF(hashes.SHA256(), 24, salt=None, info=b"RAMP account 1").derive(bytes.fromhex(secret))
-    return base64.urlsafe_b64encode(derived).decode()
 
 
 def sign_invitation(invitation: Invitation, key: PrivateKey) -> Invitation:

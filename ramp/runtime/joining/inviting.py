@@ -32,7 +32,6 @@ def invite_party(
     deposit: int = 0,
     overdraft: int = 0,
     server: bool | None = None,
-    account_token: bool | None = None,
 ) -> Invitation:
     """Invite a party into the market, and add a line to the audit log.
 
@@ -47,7 +46,6 @@ def invite_party(
         deposit: opening credit in minor units; of users only.
         overdraft: how far below 0 the balance may go, in minor units; of users only.
         server: whether the site's XMPP server is certified too; by default for the first party of a domain.
-        account_token: whether the invited registers the account; by default where the market starts its server.
 
     Raises:
         ConfigurationError: if the name is taken, or the market cannot invite that party.
@@ -60,11 +58,6 @@ def invite_party(
     if server and at_home:
         raise ConfigurationError(f"{config.domain} uses the market's own server; leave out --server")
     external = config.server.kind == "external"
-    if account_token and external:
-        right = "an account invitation of the server's owner, for `ramp join --account-invitation`"
-        raise ConfigurationError(
-            f"only the owner of an external server can issue account tokens; ask for {right}", path=config.path
-        )
     addresses = tuple(f"{host}:{port}" for host, port in config.server.addresses) if external else (server_address,)
     drafted = Invitation(
         invitation_id="",
@@ -90,7 +83,7 @@ def invite_party(
         now,
         deposit=deposit,
         credit_limit=overdraft,
-        account_token=not external if account_token is None else account_token,
+        account_token=not external,
     )
     add_line(state, now, own_name(), "invite", name, f"{name} is invited as {role} until {iso(made.ends_at)}")
     return made

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ramp.errors import ConfigurationError, WrongVersion, check_version
 from ramp.file_versions import CachedFile, Version, version_of
-from ramp.ledger.account import AccountKind
+from ramp.ledger.entry import AccountKind
 from ramp.model.instant import Instant
 from ramp.model.seal import Role
 from ramp.options import read_options
@@ -90,17 +90,6 @@ class Register:
         """
         return dict(self._file.content() or {})
 
-    def accounts(self, now: Instant) -> dict[str, str]:
-        """Return passwords of invited accounts on the market's server by local name.
-
-        Invitations that have expired unused, or were revoked, have no account.
-        """
-        return {
-            entry.invitation.account: entry.invitation.account_password
-            for entry in self.entries().values()
-            if entry.state(now) in ("open", "enrolled") and not entry.invitation.account_token_digest
-        }
-
     def account_tokens(self, now: Instant) -> dict[str, AccountToken | None]:
         """Return tokens for registering invited accounts on the market's server, by local name.
 
@@ -111,9 +100,9 @@ class Register:
         found: dict[str, AccountToken | None] = {}
         for entry in self.entries().values():
             invitation, state = entry.invitation, entry.state(now)
-            if not invitation.account_token_digest:
-                found.pop(invitation.account, None)  # the keeper has made that account, after an earlier invitation
-            elif state == "revoked" and entry.grant is not None and entry.revoked_at is not None:
+            if not invitation.account_token_digest:  # of a time with an external server
+                continue
+            if state == "revoked" and entry.grant is not None and entry.revoked_at is not None:
                 ends_at = min(invitation.ends_at, entry.revoked_at)
                 found[invitation.account] = AccountToken(invitation.account_token_digest, ends_at)
             elif state in ("open", "enrolled"):

@@ -12,7 +12,7 @@ import hashlib
 import hmac
 import json
 from dataclasses import asdict, dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from ramp.errors import ConfigurationError, EnrolmentRefused
 from ramp.model.contents import EnrolmentGranted, EnrolmentRequest
+from ramp.options import read_options
 from ramp.rfql.signing.certificates import (
     IDENTITY_SCHEME,
     RSA_BITS_MIN,
@@ -36,6 +37,7 @@ REQUEST_BYTES_MAX: Final = 8_192
 """Maximum size of a request in bytes of DER; one with an RSA key of 4096 bits has about 1 700."""
 
 _TRANSCRIPT: Final = "RAMP enrolment 1"
+_Contents = TypeVar("_Contents", EnrolmentRequest, EnrolmentGranted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ def request_text(asked: EnrolmentRequest) -> str:
 
 def read_request(text: str, source: str) -> EnrolmentRequest:
     """Read a request's file; `ConfigurationError` if it is invalid."""
-    return EnrolmentRequest(**_read(text, source, EnrolmentRequest, "`ramp join INVITATION --request FILE`"))
+    return _read(text, source, EnrolmentRequest, "`ramp join INVITATION --request FILE`")
 
 
 def issued_text(issued: EnrolmentGranted) -> str:
@@ -106,20 +108,19 @@ def issued_text(issued: EnrolmentGranted) -> str:
 
 def read_issued(text: str, source: str) -> EnrolmentGranted:
     """Read a file of issued certificates; `ConfigurationError` if it is invalid."""
-    return EnrolmentGranted(**_read(text, source, EnrolmentGranted, "`ramp invite sign REQUEST`"))
+    return _read(text, source, EnrolmentGranted, "`ramp invite sign REQUEST`")
 
 
-def _read(text: str, source: str, kind: type[EnrolmentRequest | EnrolmentGranted], writer: str) -> dict[str, str]:
-    names = set(kind.__dataclass_fields__)
+def _read(text: str, source: str, kind: type[_Contents], writer: str) -> _Contents:
     try:
         plain = json.loads(text)
-    except ValueError as error:
-        raise ConfigurationError(f"not a file written by {writer}: {error}", path=source) from error
-    right = isinstance(plain, dict) and plain.pop("version", None) == VERSION and plain.keys() == names
-    if not right or not all(isinstance(value, str) for value in plain.values()):
-        what = f"a JSON object with version {VERSION} and, as texts, {', '.join(sorted(names))}"
-        raise ConfigurationError(f"not a file written by {writer}: expected {what}", path=source)
-    return dict(plain)
+    except ValueError:
+        plain = None
+    version = plain.pop("version", None) if isinstance(plain, dict) else None
+    if version != VERSION:
+        right = f"a JSON object of version {VERSION}"
+        raise ConfigurationError(f"not a file written by {writer}: expected {right}", path=source)
+    return read_options(plain, kind, source=source)
 
 
 def _transcript(invitation: Invitation, request: bytes, server_request: bytes) -> bytes:

@@ -211,22 +211,11 @@ def _make(connection: sa.Connection) -> None:
         connection.execute(sa.insert(_LEASE).values(only=_ONLY, epoch=0, until=0))
 
 
-class FencedLedger(LedgerStore):
-    """The ledger on PostgreSQL under a lease; its transactions fail once another bank has the lease."""
+def fenced_ledger(lease: BankLease, location: str) -> LedgerStore:
+    """Open a ledger under a taken lease; its transactions fail once another bank has the lease.
 
-    def __init__(self, engine: sa.Engine, lease: BankLease) -> None:
-        super().__init__(engine)
-        self._lease = lease
-
-    @classmethod
-    def under(cls, lease: BankLease, location: str) -> FencedLedger:
-        """Open a ledger under a taken lease; errors as in `LedgerStore.open`."""
-        LedgerStore.open(location).close()  # creates missing tables
-        return cls(fenced_engine(location, lease.duration), lease)
-
-    def _attempt(self, engine: sa.Engine, work: Callable[[sa.Connection], Any]) -> Any:
-        def fenced(connection: sa.Connection) -> Any:
-            self._lease.check(connection)
-            return work(connection)
-
-        return super()._attempt(engine, fenced)
+    Raises:
+        ConfigurationError: as of `LedgerStore.open`.
+    """
+    LedgerStore.open(location).close()  # creates missing tables
+    return LedgerStore(fenced_engine(location, lease.duration), lease.check)

@@ -8,8 +8,8 @@ from functools import partial
 
 from ramp.errors import LedgerRefusal
 from ramp.ledger.contract_change import ChangeTerms, DecidedChange, Grounds
+from ramp.ledger.entry import Order
 from ramp.ledger.interface import Ledger
-from ramp.ledger.orders.order import Order
 from ramp.model.agreement import TERMINAL, ContractChange
 from ramp.model.contents import AccountLine, ChangePosted, OrderState, PaymentMade, TransferKind
 from ramp.model.contents.accounts import REPLAYED

@@ -15,10 +15,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
 
 from ramp.errors import ConfigurationError, check_version
-from ramp.ledger.account import AccountKind
 from ramp.ledger.contract_change import Grounds
-from ramp.ledger.entry import Action
-from ramp.ledger.evidence import EvidenceKind
+from ramp.ledger.entry import AccountKind, Action, EvidenceKind
 from ramp.model.contents import OrderState, TransferKind
 from ramp.runtime.ledger.schema_version import SCHEMA_VERSION
 

@@ -10,12 +10,20 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from ramp.errors import LedgerCorrupt
-from ramp.ledger.account import Account, Balance
 from ramp.ledger.contract_change import DecidedChange
-from ramp.ledger.entry import Action, Entry, balance_changes
-from ramp.ledger.evidence import Evidence
-from ramp.ledger.orders.order import Order, RememberedVoid
-from ramp.ledger.snapshot import (
+from ramp.ledger.entry import (
+    Account,
+    Action,
+    Balance,
+    Entry,
+    Evidence,
+    Order,
+    RememberedVoid,
+    Transfer,
+    balance_changes,
+    transfer_id_of,
+)
+from ramp.ledger.records import (
     AccountRow,
     ChangeRow,
     EntryRow,
@@ -25,7 +33,6 @@ from ramp.ledger.snapshot import (
     TransferRow,
     entry_row,
 )
-from ramp.ledger.transfer import Transfer, transfer_id_of
 from ramp.model.contents import OrderLine, TransferKind
 from ramp.model.instant import Instant
 from ramp.runtime.ledger.schema import (

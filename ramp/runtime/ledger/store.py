@@ -23,8 +23,7 @@ from typing import Final, Self
 from sqlalchemy import Connection, Engine, exc
 
 from ramp.errors import LedgerCorrupt, LedgerUnavailable
-from ramp.ledger.account import ISSUER
-from ramp.ledger.entry import Action, Entry
+from ramp.ledger.entry import ISSUER, Action, Entry
 from ramp.ledger.interface import Answer, Ledger
 from ramp.ledger.records import Records
 from ramp.runtime.ledger.schema import create_tables, open_engine, writing_engine
@@ -44,9 +43,11 @@ entered meanwhile (the repeat finds that transfer)."""
 class LedgerStore(Ledger):
     """The ledger in a database, created by `open`; several threads and processes may use it."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, check: Callable[[Connection], None] = lambda _: None) -> None:
+        """Use tables that exist; `check` may fail each transaction at its beginning."""
         self._engine = engine
         self._writing = writing_engine(engine)
+        self._check = check
 
     @classmethod
     def open(cls, location: str | Path) -> LedgerStore:
@@ -62,7 +63,7 @@ class LedgerStore(Ledger):
         try:
             create_tables(engine)
             store = cls(engine)
-            store._write(_open_issuing_account)
+            store.write(_open_issuing_account)
         except BaseException:
             engine.dispose()
             raise
@@ -77,14 +78,18 @@ class LedgerStore(Ledger):
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _read(self, work: Callable[[Records], Answer]) -> Answer:
-        return self._attempt(self._engine, lambda connection: work(Tables(connection, writing=False)))
+    def read(self, work: Callable[[Records], Answer]) -> Answer:
+        return self._checked(self._engine, work, writing=False)
 
-    def _write(self, work: Callable[[Records], Answer]) -> Answer:
-        return self._attempt(self._writing, lambda connection: work(Tables(connection, writing=True)))
+    def write(self, work: Callable[[Records], Answer]) -> Answer:
+        return self._checked(self._writing, work, writing=True)
 
-    def _attempt(self, engine: Engine, work: Callable[[Connection], Answer]) -> Answer:
-        return attempted(engine, work)
+    def _checked(self, engine: Engine, work: Callable[[Records], Answer], *, writing: bool) -> Answer:
+        def checked(connection: Connection) -> Answer:
+            self._check(connection)
+            return work(Tables(connection, writing=writing))
+
+        return attempted(engine, checked)
 
 
 def attempted(engine: Engine, work: Callable[[Connection], Answer]) -> Answer:

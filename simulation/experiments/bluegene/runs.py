@@ -19,9 +19,8 @@ from simulation.machine_files import load_machine
 from simulation.machines.bluegene.cable_policy import Merit
 from simulation.machines.bluegene.machine import BlueGene
 from simulation.machines.interface import Machine, has_cables
-from simulation.queueing.job_table import JobTable, jobs_of_log
+from simulation.queueing.job_table import JobTable, jobs_of_log, shaped_jobs
 from simulation.queueing.queue_simulation import Overrun
-from simulation.queueing.shaped_jobs import shaped_jobs
 from simulation.queueing.whole_log import SchedulerOptions, run_log
 from simulation.workload.logs import find_log
 from simulation.workload.metrics import summarise, utilisation_while_arriving

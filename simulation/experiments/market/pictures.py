@@ -10,8 +10,7 @@ import numpy as np
 
 from simulation.experiments.figures import Figure
 from simulation.experiments.market.frame import first_plan, stand_in_note
-from simulation.experiments.market.paper import MEDIAN_OFFER_PERCENT
-from simulation.experiments.market.statements import medians
+from simulation.experiments.market.statements import MEDIAN_OFFER_PERCENT, medians
 from simulation.experiments.result import Row, Rows
 from simulation.experiments.trials.plan import STAND_IN, workload_of
 from simulation.plots.style import BLUE, GREEN, GREY, SERIES, SKY, VERMILION

@@ -21,15 +21,16 @@ from ramp.protocol.events import AuctionOptions
 from simulation.experiments.comparison import Comparison
 from simulation.experiments.figures import Figure
 from simulation.experiments.market.frame import (
+    drawn_ages,
     first_plan,
     market_study,
     mode_of,
     own_market,
     repetitions_of,
     stand_in_note,
+    straight_line,
 )
-from simulation.experiments.market.paper import FLAT_FROM_ROUNDS, REPETITIONS, TABLE4, TABLE4_SALES
-from simulation.experiments.market.statistics import drawn_ages, straight_line
+from simulation.experiments.market.statements import FLAT_FROM_ROUNDS, REPETITIONS, TABLE4, TABLE4_SALES
 from simulation.experiments.result import Column, Columns, grouped
 from simulation.experiments.study import Found, Rows, Run, Shown
 from simulation.experiments.trials.own_market import OwnMarket

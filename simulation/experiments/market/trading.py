@@ -19,13 +19,13 @@ from ramp.client import dialogues
 from ramp.client.line import SocketLine, refused
 from ramp.client.portal import ask, connected
 from ramp.control.codec import decode_event, encode_event
-from ramp.control.events import Refused, RequestEnded
+from ramp.control.events import Refused
 from ramp.control.requests import Submit
 from ramp.errors import MarketRefused, TransportError
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.protocol.events import AuctionOptions
 from ramp.protocol.outcome import RequestOutcome
-from ramp.protocol.progress import RoundClosed
+from ramp.protocol.progress import RequestEnded, RoundClosed
 from ramp.rfql.request_for_quotation import write_request
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.state_folder import StateFolder

@@ -16,13 +16,15 @@ from ramp.protocol.events import AuctionOptions
 from simulation.experiments.comparison import Comparison
 from simulation.experiments.figures import Figure
 from simulation.experiments.market.frame import (
+    drawn_ages,
     first_plan,
     market_study,
+    mean_and_deviation,
     mode_of,
     repetitions_of,
     stand_in_note,
+    straight_line,
 )
-from simulation.experiments.market.statistics import drawn_ages, mean_and_deviation, straight_line
 from simulation.experiments.result import Column, Columns
 from simulation.experiments.study import RUNS, Found, Rows, Run, Shown
 from simulation.experiments.trials.plan import MarketPlan, Mode, Submission, UnitWish, table2_resources

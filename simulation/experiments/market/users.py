@@ -16,8 +16,15 @@ from ramp.protocol.events import AuctionOptions
 from ramp.runtime.configuration.values import ResourceConfig
 from simulation.experiments.comparison import Comparison
 from simulation.experiments.figures import Axis, Curves, Figure
-from simulation.experiments.market.frame import market_study, mode_of, repetitions_of, stand_in_note
-from simulation.experiments.market.statistics import drawn_ages, mean_and_deviation, straight_line
+from simulation.experiments.market.frame import (
+    drawn_ages,
+    market_study,
+    mean_and_deviation,
+    mode_of,
+    repetitions_of,
+    stand_in_note,
+    straight_line,
+)
 from simulation.experiments.result import Column, Columns
 from simulation.experiments.study import RUNS, Found, Row, Rows, Run, Shown
 from simulation.experiments.trials.plan import (

@@ -17,11 +17,9 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.protocol.events import AuctionOptions
 from ramp.runtime.configuration.values import ResourceConfig
 from simulation.experiments.comparison import Comparison
-from simulation.experiments.market.frame import first_plan, market_study, mode_of, repetitions_of
-from simulation.experiments.market.paper import REPETITIONS, ROUNDS, TABLE3
+from simulation.experiments.market.frame import drawn_ages, first_plan, market_study, mode_of, repetitions_of
 from simulation.experiments.market.pictures import FIGURES
-from simulation.experiments.market.statements import medians, prices_and_sales, statements
-from simulation.experiments.market.statistics import drawn_ages
+from simulation.experiments.market.statements import REPETITIONS, ROUNDS, TABLE3, medians, prices_and_sales, statements
 from simulation.experiments.result import Column, Columns, grouped
 from simulation.experiments.study import Found, Rows, Run, Shown, Study
 from simulation.experiments.trials.plan import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from simulation.koala.approach import Approach
+from simulation.koala.policy import Approach
 
 if TYPE_CHECKING:
     from simulation.koala.scheduler import Koala

@@ -7,7 +7,7 @@ the box. Source: Aridor et al. 2005. Decisions take a few microseconds (`simulat
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 import numpy as np
@@ -17,14 +17,38 @@ from ramp.errors import MachineError
 from simulation.machines.bluegene.blocks import BlockTimes
 from simulation.machines.bluegene.cable_policy import CablePolicy
 from simulation.machines.bluegene.catalogue import Catalogue, ListedBlock
-from simulation.machines.bluegene.link_sets import LinkTable
-from simulation.machines.bluegene.occupancy import Occupancy, StateVector
+from simulation.machines.bluegene.link_sets import LineWiring, LinkTable
 from simulation.machines.bluegene.search import first_fit
-from simulation.machines.bluegene.wiring import LineWiring
 from simulation.machines.grid import Grid, bits_of, units_of, words_of
-from simulation.machines.grid_units import GridLayout, GridUnits
+from simulation.machines.grid_units import GridLayout, GridUnits, UnitState
 from simulation.machines.interface import Connection, JobRequest, Placement, Reallocation, Traits
 from simulation.machines.reallocation import reallocate
+
+StateVector = NDArray[np.uint64]
+"""Units first (one bit each), then one word a line (one bit a cable); set = not to be given out."""
+
+
+@dataclass(slots=True)
+class Occupancy(UnitState):
+    """What is taken on a machine, also as state vectors as the search scans them (units first, then one word a line).
+
+    Attributes:
+        held: by jobs.
+        out: out of service: drained and down midplanes, failed cables.
+        busy: either; what a new job must avoid.
+    """
+
+    held: StateVector = field(kw_only=True)
+    out: StateVector = field(kw_only=True)
+    busy: StateVector = field(kw_only=True)
+
+    def copy(self) -> Occupancy:
+        vectors = {"held": self.held.copy(), "out": self.out.copy(), "busy": self.busy.copy()}
+        return Occupancy(self.running.copy(), self.held_units, self.drained, self.down, **vectors)
+
+    def refresh(self) -> None:
+        """Recompute `busy` after a release or a change of service."""
+        np.bitwise_or(self.held, self.out, out=self.busy)
 
 
 @dataclass(frozen=True, slots=True)

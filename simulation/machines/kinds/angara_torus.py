@@ -11,8 +11,7 @@ from ramp.options import Bounds, Wanted
 from simulation.machines.allocator_declaration import make_policy
 from simulation.machines.boxes.policy import BoxPolicy
 from simulation.machines.description import BuildOptions, Prefix, dimension_index, machine_kind, set_nodes
-from simulation.machines.hostlist import expand_coordinates
-from simulation.machines.names import DIGITS
+from simulation.machines.hostlist import DIGITS, expand_coordinates
 
 if TYPE_CHECKING:
     from simulation.machines.angara import AngaraMachine

@@ -11,11 +11,9 @@ from ramp.options import Bounds, Wanted
 from simulation.machines.allocator_declaration import make_policy
 from simulation.machines.bluegene.blocks import BlockTimes
 from simulation.machines.bluegene.cable_policy import CablePolicy
-from simulation.machines.bluegene.link_sets import build_link_table
-from simulation.machines.bluegene.wiring import LineWiring, parse_wiring, ring_wiring
+from simulation.machines.bluegene.link_sets import LineWiring, build_link_table, parse_wiring, ring_wiring
 from simulation.machines.description import BuildOptions, Prefix, dimension_index, machine_kind, set_nodes
-from simulation.machines.hostlist import expand_coordinates
-from simulation.machines.names import DIGITS
+from simulation.machines.hostlist import DIGITS, expand_coordinates
 
 if TYPE_CHECKING:
     from simulation.machines.bluegene.machine import BlueGene

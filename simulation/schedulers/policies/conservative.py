@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from simulation.machines.interface import Placement, units_out
-from simulation.planning.floors import Floors
 from simulation.planning.plan import Plan
+from simulation.planning.space_time import Floors
 from simulation.schedulers.declaration import scheduler
 from simulation.schedulers.interface import Job, Site
 from simulation.schedulers.planner import expected_ends, plan_of

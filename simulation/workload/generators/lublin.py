@@ -29,8 +29,7 @@ from numpy.typing import NDArray
 
 from ramp.errors import WorkloadError
 from simulation.workload.generators.easy_starts import easy_starts
-from simulation.workload.swf import UNKNOWN, SwfLog
-from simulation.workload.swf_text import FIELD_COUNT, FIELD_NAMES
+from simulation.workload.swf import FIELD_COUNT, FIELD_NAMES, UNKNOWN, SwfLog
 
 Int64Array = NDArray[np.int64]
 Float64Array = NDArray[np.float64]

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import tempfile
 
 import pytest
 
@@ -18,11 +17,9 @@ WITHOUT_PROSODY = pytest.mark.skipif(prosody_executable() is None, reason="Proso
 @pytest.mark.parametrize(
     "options", [(), pytest.param(("--federated",), marks=WITHOUT_PROSODY)], ids=["one server", "two sites"]
 )
-def test_a_minute_of_chaos_loses_nothing(options):
-    command = [sys.executable, "-m", "tests.chaos", "--minutes", "1", "--json"]
-    with tempfile.TemporaryDirectory(prefix="ramp-c-") as folder:  # a short path, for the sockets under it
-        command += ["--keep", folder, *options]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
+def test_a_minute_of_chaos_loses_nothing(options, tmp_path):
+    command = [sys.executable, "-m", "tests.chaos", "--minutes", "1", "--json", "--keep", str(tmp_path), *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
     assert done.stdout, done.stderr
     report = json.loads(done.stdout)
     assert report["holds"], (report["checks"], done.stderr)

@@ -9,7 +9,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -32,14 +31,12 @@ pytestmark = [
 
 
 @pytest.fixture
-def work() -> Iterator[Path]:
-    """A short path, for the sockets under it; what was launched there is stopped."""
-    with tempfile.TemporaryDirectory(prefix="ramp-2-") as folder:
-        work = Path(folder) / "w"
-        work.mkdir()
-        yield work
-        for site in ("south", "west"):
-            subprocess.run(["ramp", "down", "--state-dir", site], cwd=work, env=environment(work), capture_output=True)
+def work(tmp_path: Path) -> Iterator[Path]:
+    """A folder; what was launched there is stopped."""
+    yield tmp_path
+    for site in ("south", "west"):
+        down = ["ramp", "down", "--state-dir", site]
+        subprocess.run(down, cwd=tmp_path, env=environment(tmp_path), capture_output=True)
 
 
 PROGRAMS = Path(sys.executable).parent

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import Any
 
 from ramp.errors import RampError
-from ramp.ledger.account import ISSUING_ACCOUNT
+from ramp.ledger.entry import ISSUING_ACCOUNT
 from ramp.model.money import MINOR_UNITS_PER_CREDIT
 from ramp.model.slot import Reservation
 from ramp.runtime.configuration.file import load_config

@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -13,13 +12,6 @@ from tests.e2e.web.conftest import RAMP, free_port
 from tests.tiny_market import tiny_market
 
 pytestmark = pytest.mark.e2e
-
-
-@pytest.fixture
-def place():
-    """A folder for temporary ones; so short that the sockets of a demonstration are in its own."""
-    with tempfile.TemporaryDirectory(prefix="rw-") as folder:
-        yield Path(folder)
 
 
 def begin(place):
@@ -49,23 +41,23 @@ def running(place):
     return found
 
 
-def test_a_demonstration_comes_up_moves_and_leaves_nothing(place):
-    process, port = begin(place)
+def test_a_demonstration_comes_up_moves_and_leaves_nothing(tmp_path):
+    process, port = begin(tmp_path)
     with process:
         line = process.stdout.readline()
         assert line.startswith(f"alice: http://127.0.0.1:{port}/login?token=")
         process.send_signal(signal.SIGINT)
         said = process.communicate(timeout=LIMIT_S)[1]
     assert (process.returncode, "internal error" in said, "The market is up: 2 resources" in said) == (0, False, True)
-    assert running(place) == []
-    assert [each.name for each in place.iterdir()] == ["tiny.toml"]
+    assert running(tmp_path) == []
+    assert [each.name for each in tmp_path.iterdir()] == ["tiny.toml"]
 
 
 @pytest.mark.full
-def test_a_market_does_not_outlive_a_demonstration_that_is_killed(place):
-    process, _ = begin(place)
+def test_a_market_does_not_outlive_a_demonstration_that_is_killed(tmp_path):
+    process, _ = begin(tmp_path)
     with process:
-        until(lambda: list(place.glob("ramp-web-demo-*/state/run/web-address")), "the pages are served")
+        until(lambda: list(tmp_path.glob("ramp-web-demo-*/state/run/web-address")), "the pages are served")
         process.kill()
         process.communicate(timeout=LIMIT_S)
-    until(lambda: running(place) == [], "the market has ended")
+    until(lambda: running(tmp_path) == [], "the market has ended")

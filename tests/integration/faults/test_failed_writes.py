@@ -22,7 +22,7 @@ from ramp.errors import EffectFailed, LedgerUnavailable, StorageFailed
 from ramp.model.instant import MINUTE
 from ramp.protocol.transition_tables import ParticipantState
 from ramp.runtime import state_folder
-from ramp.runtime.guests.guarded import GuardedGuest
+from ramp.runtime.guests.questions import GuardedGuest
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.ledger.store import LedgerStore
 from simulation.resource import reservation_book

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from ramp.agents.sites.routes import Routes
-from ramp.agents.sites.site import Site
+from ramp.agents.sites import Routes, Site
 from ramp.errors import EffectFailed
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import CallForProposals, Rejection

@@ -6,6 +6,8 @@ What they shall do is read from a file before every call, so a test can break an
 import json
 from pathlib import Path
 
+from tests.packages import install
+
 NAME = "moody-site"
 MODULE = "moody_site"
 
@@ -173,6 +175,15 @@ def price(question):
 '''
 
 
+ENTRIES = f"""
+[ramp.resource_plugins]
+moody = {MODULE}:Moody
+absent = moody_absent:Moody
+[ramp.pricing]
+moody = {MODULE}:price
+"""
+
+
 class MoodyPackage:
     """The package, installed in a folder that goes onto PYTHONPATH.
 
@@ -182,14 +193,8 @@ class MoodyPackage:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        information = folder / f"{MODULE}-1.0.dist-info"
-        information.mkdir(parents=True)
+        install(folder, NAME, ENTRIES)
         (folder / f"{MODULE}.py").write_text(SOURCE, "utf-8")
-        (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {NAME}\nVersion: 1.0\n", "utf-8")
-        groups = {"ramp.resource_plugins": f"moody = {MODULE}:Moody", "ramp.pricing": f"moody = {MODULE}:price"}
-        groups["ramp.resource_plugins"] += "\nabsent = moody_absent:Moody"
-        entries = "\n".join(f"[{group}]\n{entry}\n" for group, entry in groups.items())
-        (information / "entry_points.txt").write_text(entries, "utf-8")
         self._moods = folder / "moods.json"
         self.be()
 

@@ -3,9 +3,7 @@
 import asyncio
 import json
 import socket
-import tempfile
 import threading
-from pathlib import Path
 
 import pytest
 
@@ -13,11 +11,11 @@ import ramp
 from ramp.client import dialogues
 from ramp.client.portal import connected
 from ramp.control.codec import VERSION
-from ramp.control.events import Done, RequestEnded, Watching
+from ramp.control.events import Done, Watching
 from ramp.control.requests import ListRequests, Submit, Watch
 from ramp.protocol.events import Approval, AuctionOptions, DepositOrdered, OffersApproved
 from ramp.protocol.outcome import RequestStatus
-from ramp.protocol.progress import ApprovalAsked
+from ramp.protocol.progress import ApprovalAsked, RequestEnded
 from ramp.rfql.request_for_quotation import write_request
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.identifiers import RandomIds
@@ -87,15 +85,15 @@ async def test_a_task_that_is_cancelled_while_it_launches_leaves_no_market(tmp_p
         async with ramp.launch_async(config, state_dir=folder):
             raise AssertionError("nobody waits for it any more")
 
-    with tempfile.TemporaryDirectory(prefix="ramp-cli-") as folder:
-        launching = asyncio.create_task(launched(folder))
-        await asyncio.sleep(0)
-        launching.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await launching
-        assert StateFolder(Path(folder)).ledger.exists()
-        with pytest.raises(ramp.NoMarket):
-            ramp.connect(folder)
+    state = StateFolder(tmp_path / "state")
+    launching = asyncio.create_task(launched(state.path))
+    await asyncio.sleep(0)
+    launching.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await launching
+    assert state.ledger.exists()
+    with pytest.raises(ramp.NoMarket):
+        ramp.connect(state.path)
 
 
 def test_watching_all_that_goes_on(swarm):

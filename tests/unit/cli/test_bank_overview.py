@@ -11,7 +11,7 @@ import pytest
 
 from ramp.cli.verbs.accounts import AGREEMENT, reference
 from ramp.client.results import account_of
-from ramp.ledger.account import ISSUE_LIMIT, ISSUER, AccountKind
+from ramp.ledger.entry import ISSUE_LIMIT, ISSUER, AccountKind
 from ramp.model.contents import AccountLine, AccountStatement, MarketOverview, StatementLine, TradeLine, TransferKind
 from ramp.model.instant import from_iso
 from ramp.runtime.configuration_changes.overlay import new_overlay, save_overlay

@@ -48,7 +48,7 @@ def test_a_large_flat_machine_plans_no_shapes(scheduler: str, log: Path, monkeyp
     def never(*_: object) -> None:
         raise AssertionError("shapes are planned")
 
-    monkeypatch.setattr("simulation.queueing.shaped_jobs.choose_shapes", never)
+    monkeypatch.setattr("simulation.queueing.job_table.choose_shapes", never)
     summary = run(log, machine="flat:1000000000", scheduler=scheduler)
     assert (summary["jobs"], summary["mean_wait_s"]) == (3, 0)
 

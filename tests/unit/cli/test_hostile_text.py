@@ -32,7 +32,6 @@ from ramp.control.events import (
     JobStanding,
     MarketRefusalCode,
     Refused,
-    RequestEnded,
     RequestsListed,
     RequestStanding,
 )
@@ -43,7 +42,7 @@ from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import HOUR
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.protocol.outcome import CancellationOutcome, ChangeOutcome
-from ramp.protocol.progress import CancellationEnded, ChangeEnded
+from ramp.protocol.progress import CancellationEnded, ChangeEnded, RequestEnded
 from ramp.runtime.logs import events
 from ramp.runtime.logs.events import keep_events, record
 from ramp.runtime.state_folder import StateFolder

@@ -6,11 +6,11 @@ from rich.console import Console
 
 from ramp.cli.watching.screen import AUCTIONS_MAX, Board, Screen
 from ramp.cli.watching.stream import KINDS, AgentsSeen, AuctionHeard, EventLogged, Lines, MachinesSeen
-from ramp.control.events import RequestEnded, Submitted
+from ramp.control.events import Submitted
 from ramp.control.status import AgentStatus, ServerStatus, SwarmStatus
 from ramp.model.instant import SECOND, from_iso
 from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus
-from ramp.protocol.progress import RoundClosed, RoundOpened, UnitAdvanced
+from ramp.protocol.progress import RequestEnded, RoundClosed, RoundOpened, UnitAdvanced
 from ramp.runtime.logs.events import MarketEvent
 from tests.unit.control.test_auction_story import FIRST, offer
 from tests.unit.web.test_metrics import MACHINE

@@ -8,15 +8,16 @@ import signal
 
 import pytest
 
+import ramp
 from ramp.client import access
 from ramp.client.asyncio_market import AsyncMarket
 from ramp.client.request import request
-from ramp.control.events import Done, MarketRefusalCode, Refused, RequestEnded
+from ramp.control.events import Done, MarketRefusalCode, Refused
 from ramp.control.requests import Submit, Watch
 from ramp.errors import MarketRefused, NoMarket
 from ramp.protocol.events import OffersApproved, RequestWithdrawn
 from ramp.protocol.outcome import RequestStatus
-from ramp.protocol.progress import RoundClosed, RoundOpened
+from ramp.protocol.progress import RequestEnded, RoundClosed, RoundOpened
 
 WANTED = request(cores=64, wall_time="1h", price=70)
 
@@ -28,7 +29,7 @@ def test_every_event_is_told_and_the_purchase_returned(agent, script):
     assert (bought.status, bought.committed, bought.cost) == ("committed", True, 192_000)  # 30 x 64 x 1 h in hundredths
     assert bought.units[0].start.isoformat() == "2026-12-01T10:00:00+00:00"
     assert (bought.units[0].resource, bought.units[0].reservation_id) == ("thunder1", "thunder1-7")
-    assert [type(event).__name__ for event in told] == ["Submitted", "RoundOpened", "RoundClosed", "RequestEnded"]
+    assert [type(event) for event in told] == [ramp.Submitted, ramp.RoundOpened, ramp.RoundClosed, ramp.RequestEnded]
     (submitted,) = fake.heard
     assert isinstance(submitted, Submit)
     assert submitted.options.rounds == 2

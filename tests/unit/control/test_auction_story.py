@@ -1,12 +1,11 @@
 """The story of a request: folded from events, the same from the record, and bounded."""
 
 from ramp.control.auction_story import MOMENTS_MAX, ROUNDS_MAX, AuctionStory
-from ramp.control.events import RequestEnded
 from ramp.model.contents import Bid
 from ramp.model.instant import HOUR, SECOND
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.protocol.outcome import RequestOutcome, RequestStatus, ResourceRefusal, RoundRecord
-from ramp.protocol.progress import ApprovalAsked, RoundClosed, RoundOpened, UnitAdvanced
+from ramp.protocol.progress import ApprovalAsked, RequestEnded, RoundClosed, RoundOpened, UnitAdvanced
 from ramp.web.pages.charts import auction_chart
 
 NOW = 10**15

@@ -9,10 +9,10 @@ import pytest
 import scipy  # its parts load when they are used
 
 from simulation.experiments.angara import study as angara
-from simulation.experiments.angara.gains import gain, mean_table
 from simulation.experiments.angara.runs import METHODS, SYSTEMS, Setting, System, Variant, run_setting
+from simulation.experiments.angara.study import gain, mean_table
 from simulation.experiments.discovery import find_experiment
-from simulation.experiments.means import confidence_interval
+from simulation.experiments.result import confidence_interval
 
 SHEET = {
     # utilisation % at w = 1, 16, 128 of an independent implementation, mean of 4 other seeds (fact sheet, section 5)

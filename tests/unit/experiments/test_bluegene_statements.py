@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from ramp.declarations import load_file
-from simulation.experiments.bluegene.readings import MAIN_JOBS, reading_table, readings, settings_of
 from simulation.experiments.bluegene.runs import EASY, FIRST_FIT, LOGS, MULTI_TOROIDAL, PLAIN, SLIM_CASES
 from simulation.experiments.bluegene.statements import statements
+from simulation.experiments.bluegene.study import MAIN_JOBS, reading_table, readings, settings_of
 from simulation.queueing.job_table import JobTable
 
 EXAMPLE = load_file(Path(__file__).parents[3] / "examples" / "studies" / "granularity.py")

@@ -10,9 +10,8 @@ import pytest
 
 from ramp.declarations import load_file
 from simulation.experiments.figures import Axis, Curves, Figure
-from simulation.experiments.means import Means
 from simulation.experiments.measuring import one_by_one
-from simulation.experiments.result import Column
+from simulation.experiments.result import Column, Means
 from simulation.experiments.study import Comparison, Found, Run, Shown, Study, rows_of
 from simulation.plots.style import new_figure
 

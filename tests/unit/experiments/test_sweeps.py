@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from ramp.errors import ConfigurationError, WorkloadError
-from simulation.experiments.sweeps import running
-from simulation.experiments.sweeps.plan import Point, Sweep, read_sweep
-from simulation.experiments.sweeps.running import Rows, run_point, run_sweep
+from simulation.experiments import sweeps
+from simulation.experiments.sweeps import TABLE_CSV, Point, Rows, Sweep, read_sweep, run_point, run_sweep
 from simulation.simulated_run import simulate
 
 SMALL = """run = "simulate"
@@ -114,7 +113,7 @@ def counting(monkeypatch: pytest.MonkeyPatch, fails: float | None = None) -> lis
         run.append(load)
         return ([], "it burns") if load == fails else ([{"wait_s": 10 * load}], "")
 
-    monkeypatch.setattr(running, "run_point", answer)
+    monkeypatch.setattr(sweeps, "run_point", answer)
     return run
 
 
@@ -167,7 +166,7 @@ def test_a_share_of_malleable_jobs_can_be_swept_and_its_waits_stand_apart(tmp_pa
     """The same numbers as one run by itself; where nobody is malleable there is no mean of such jobs."""
     text = SMALL.partition("[vary]")[0] + 'scheduler = "malleable"\n[vary]\nmalleable_share = [0.0, 0.5]\n'
     run_sweep(sweep_of(tmp_path, text), tmp_path / "out", processes=1, on_progress=None)
-    with (tmp_path / "out" / running.TABLE_CSV).open(encoding="utf-8", newline="") as stream:
+    with (tmp_path / "out" / TABLE_CSV).open(encoding="utf-8", newline="") as stream:
         none, half = csv.DictReader(stream)
     alone = simulate("synthetic", machine="flat:16", max_jobs=20, scheduler="malleable", malleable_share=0.5)
     assert alone.malleable is not None

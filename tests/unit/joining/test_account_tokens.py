@@ -9,8 +9,6 @@ import pytest
 from ramp.errors import ConfigurationError
 from ramp.model.instant import DAY
 from ramp.model.seal import Role
-from ramp.runtime.configuration.file import load_config
-from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.joining.account_tokens import (
     AccountInvitation,
     AccountToken,
@@ -22,6 +20,7 @@ from ramp.runtime.joining.invitations import Invitation, read_invitation
 from ramp.runtime.joining.membership import install, invited_account, market_account, own_password, request_of
 from ramp.runtime.joining.register import Register
 from ramp.runtime.state_folder import StateFolder
+from tests.tiny_market import config_of
 from tests.unit.joining.inviting_market import NOW, Market, draft
 
 NAME = "curie@south.example"
@@ -77,11 +76,10 @@ def test_the_signature_covers_it(market: Market) -> None:
             read_invitation(json.dumps({each: value for each, value in plain.items() if each not in key}))
 
 
-def test_one_without_a_token_has_an_account_made_by_the_keeper(market: Market) -> None:
+def test_a_market_on_an_external_server_gives_no_tokens(market: Market) -> None:
     made = market.invite()
     assert (made.account_token, made.account_token_digest) == ("", "")
     assert read_invitation(made.text()) == made
-    assert Register(market.state.invitations).accounts(NOW) == {made.account: made.account_password}
     assert tokens(market) == {}
 
 
@@ -92,7 +90,6 @@ def test_what_the_server_is_given(market: Market, site: StateFolder) -> None:
     assert tokens(market) == {
         each.account: AccountToken(each.account_token_digest, ends) for each in (guest, used, stolen)
     }
-    assert Register(market.state.invitations).accounts(NOW) == {}
     market.authority.issue(request_of(site, used, NOW), NOW)
     market.authority.revoke(used.name, NOW + DAY, "left")
     market.authority.revoke(stolen.name, NOW + DAY, "somebody came first")
@@ -111,10 +108,6 @@ def test_of_one_name_the_last_invitation_counts(market: Market) -> None:
     given = tokens(market)["dora"]
     assert given is not None
     assert given.digest == second.account_token_digest != first.account_token_digest
-    market.authority.revoke(GUEST, NOW, "mistake")
-    third = market.authority.invite(drafted(GUEST), NOW)  # of which the keeper makes the account
-    assert tokens(market) == {}
-    assert Register(market.state.invitations).accounts(NOW) == {"dora": third.account_password}
 
 
 def test_an_invited_name_is_promised(market: Market) -> None:
@@ -162,21 +155,12 @@ def test_what_invites_to_no_account_is_refused(uri: str) -> None:
         read_account_invitation(uri)
 
 
-def external(tmp_path: object, domain: str) -> SwarmConfig:
-    from pathlib import Path
-
-    path = Path(str(tmp_path)) / "site.toml"
-    path.write_text(
-        f'[market]\ndomain = "{domain}"\n[site]\nmarket = "west.example"\n'
-        '[server]\naddresses = ["192.0.2.9:5222"]\nfederation = true\n[[users]]\nname = "curie"\n',
-        "utf-8",
-    )
-    return load_config(path)
-
-
-def test_the_account_that_an_owner_invites_to(market: Market, tmp_path: object) -> None:
+def test_the_account_that_an_owner_invites_to(market: Market) -> None:
     invitation = invite(market)
-    config = external(tmp_path, "south.example")
+    config = config_of(
+        '[market]\ndomain = "south.example"\n[site]\nmarket = "west.example"\n'
+        '[server]\naddresses = ["192.0.2.9:5222"]\nfederation = true\n[[users]]\nname = "curie"\n'
+    )
     at_market = AccountInvitation("west.example", "", "t")
     assert invited_account(at_market, invitation, config) == market_account(invitation)
     own = invited_account(AccountInvitation("south.example", "curie", "t"), invitation, config)

@@ -1,7 +1,7 @@
 """What must always hold of a KOALA simulation; looked at after every event in tests."""
 
 from ramp.errors import InvariantViolated
-from simulation.koala.job_resize import Change, State
+from simulation.koala.runner import Change, State
 from simulation.koala.scheduler import Koala
 
 _GROWING = {State.ALLOCATING, State.SUSPENDED}

@@ -20,8 +20,7 @@ from simulation.koala.policy import policy_of
 from simulation.koala.scheduler import APPROACHES, PLACEMENT_POLICIES, SIZE_POLICIES
 from simulation.machines.hostlist import expand
 from simulation.machines.kinds.multicluster import ClusterDescription, MulticlusterDescription
-from simulation.workload.swf import SwfLog
-from simulation.workload.swf_text import FIELD_COUNT
+from simulation.workload.swf import FIELD_COUNT, SwfLog
 
 NODES = {"a": 9, "b": 6, "c-1": 4}
 

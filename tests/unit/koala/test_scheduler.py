@@ -11,16 +11,13 @@ from hypothesis import strategies as st
 from ramp.errors import ConfigurationError, InvariantViolated
 from simulation.koala import runner as runner_module
 from simulation.koala.clusters import Cluster, LocalUsers
-from simulation.koala.job_resize import TRANSITIONS, Change, Stimulus
 from simulation.koala.jobs import Component, Fate, KoalaJob
 from simulation.koala.placement import Replicas
-from simulation.koala.runner import Latencies
+from simulation.koala.runner import TRANSITIONS, Change, Latencies, Stimulus
 from simulation.koala.scheduler import APPROACHES, PLACEMENT_POLICIES, SIZE_POLICIES, Koala, KoalaOptions
 from simulation.koala.workloads import RECIPES, make_jobs
 from simulation.machine_files import load_machine, load_multicluster
-from simulation.malleable.malleability import Malleability
-from simulation.malleable.sizes import Sizes
-from simulation.malleable.speedup import AmdahlLaw
+from simulation.malleable.malleability import AmdahlLaw, Malleability, Sizes
 from tests.unit.koala.invariants import check
 
 S = 1_000_000

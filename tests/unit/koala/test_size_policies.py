@@ -12,7 +12,7 @@ from ramp.declarations import load_file
 from simulation.koala.policy import policy_of
 from simulation.koala.scheduler import SIZE_POLICIES
 from simulation.koala.sizing import RunningMalleable
-from simulation.malleable.sizes import Sizes
+from simulation.malleable.malleability import Sizes
 
 ANY = Sizes(2, 8, 46)
 EXAMPLES = load_file(Path(__file__).parents[3] / "examples" / "studies" / "size_policies.py")

@@ -7,14 +7,22 @@ import pytest
 from ledger_answers import end
 
 from ramp.errors import LedgerCorrupt
-from ramp.ledger.account import ISSUER, Account, AccountKind
 from ramp.ledger.audit import FINDINGS_MAX, RULES, audit
-from ramp.ledger.book import Book
-from ramp.ledger.entry import Action, Countersignature, Entry, balance_changes
-from ramp.ledger.orders.order import Order
-from ramp.ledger.snapshot import EntryRow, Snapshot, TransferRow
-from ramp.ledger.transfer import Transfer, agreement_of
+from ramp.ledger.entry import (
+    ISSUER,
+    Account,
+    AccountKind,
+    Action,
+    Countersignature,
+    Entry,
+    Order,
+    Transfer,
+    agreement_of,
+    balance_changes,
+)
+from ramp.ledger.records import EntryRow, Snapshot, TransferRow
 from ramp.model.contents import OrderLine, OrderState, TransferKind
+from simulation.market.book import Book
 
 
 def sound() -> Book:

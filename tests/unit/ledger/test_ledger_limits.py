@@ -6,9 +6,7 @@ from unittest.mock import patch
 import pytest
 
 from ramp.errors import LedgerRefusal
-from ramp.ledger.account import ISSUER, AccountKind
-from ramp.ledger.book import Book
-from ramp.ledger.evidence import EVIDENCE_LENGTH_MAX
+from ramp.ledger.entry import EVIDENCE_LENGTH_MAX, ISSUER, AccountKind
 from ramp.ledger.refusals import (
     IDENTIFIER_LENGTH_MAX,
     TEXT_LENGTH_MAX,
@@ -19,6 +17,7 @@ from ramp.ledger.refusals import (
 )
 from ramp.model.money import AMOUNT_MAX
 from ramp.text import one_line
+from simulation.market.book import Book
 
 
 @pytest.mark.parametrize("name", ["a", "a" * IDENTIFIER_LENGTH_MAX, "alice@grid.example"])
@@ -74,7 +73,7 @@ def test_what_cannot_be_printed_becomes_one_question_mark() -> None:
 
 
 def test_all_that_may_be_issued_can_be_and_no_more() -> None:
-    with patch("ramp.ledger.book.ISSUER", replace(ISSUER, credit_limit=100)):
+    with patch("simulation.market.book.ISSUER", replace(ISSUER, credit_limit=100)):
         book = Book()
     book.open_account("alice", AccountKind.USER, at=1)
     with pytest.raises(LedgerRefusal) as refused:

@@ -3,9 +3,9 @@
 import pytest
 from ledger_answers import end, fail
 
-from ramp.ledger.account import AccountKind
-from ramp.ledger.book import Book
+from ramp.ledger.entry import AccountKind
 from ramp.model.contents import OrderLine, TransferKind
+from simulation.market.book import Book
 
 UNTIL, START = 1_000, 5_000
 

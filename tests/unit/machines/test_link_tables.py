@@ -5,8 +5,7 @@ from itertools import combinations, pairwise, permutations, product
 import pytest
 
 from ramp.errors import MachineError
-from simulation.machines.bluegene.link_sets import LinkTable, build_link_table
-from simulation.machines.bluegene.wiring import parse_wiring, ring_wiring
+from simulation.machines.bluegene.link_sets import LinkTable, build_link_table, parse_wiring, ring_wiring
 from simulation.machines.interface import Connection
 
 MESH, TORUS = Connection.MESH, Connection.TORUS

@@ -3,7 +3,7 @@
 import pytest
 
 from ramp.errors import MachineError
-from simulation.machines.bluegene.wiring import Cable, parse_wiring, ring_wiring
+from simulation.machines.bluegene.link_sets import Cable, parse_wiring, ring_wiring
 
 
 def test_a_cable_is_read_with_its_label():

@@ -5,9 +5,16 @@ import itertools
 import pytest
 
 from ramp.errors import WorkloadError
-from simulation.malleable.malleability import Malleability
-from simulation.malleable.sizes import Sizes
-from simulation.malleable.speedup import GADGET_2, NAS_FT, AmdahlLaw, DowneyLaw, TableLaw, amdahl_through
+from simulation.malleable.malleability import (
+    GADGET_2,
+    NAS_FT,
+    AmdahlLaw,
+    DowneyLaw,
+    Malleability,
+    Sizes,
+    TableLaw,
+    amdahl_through,
+)
 
 
 def test_gadget_2_takes_what_the_paper_says() -> None:

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from ramp.errors import RemoteProtocolError
-from ramp.ledger.account import AccountKind
-from ramp.ledger.book import Book
+from ramp.ledger.entry import AccountKind
 from ramp.model import contents as c
 from ramp.model.acl import SEALED, Message, Performative
 from ramp.model.agreement import Agreement, ContractChange, Signed, end_of
@@ -35,6 +34,7 @@ from ramp.protocol.user.party import UserParty
 from ramp.runtime.auction_rules import RULES
 from ramp.runtime.ledger.bank_ledger import BankLedger
 from simulation.market.actors import CountedIds
+from simulation.market.book import Book
 from simulation.market.virtual_notary import VirtualNotary
 
 UNIT = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)

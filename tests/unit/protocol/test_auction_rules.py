@@ -21,8 +21,7 @@ from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import RequestEnded, RoundClosed
 from ramp.protocol.rules.auction_rule import AuctionRule, Bidding, Price, UnitBids
-from ramp.protocol.rules.checked_rule import CheckedRule, RuleBook, RuleFault
-from ramp.protocol.rules.paid_prices import RUNNER_UP_BYTES_MAX
+from ramp.protocol.rules.checked_rule import RUNNER_UP_BYTES_MAX, CheckedRule, RuleBook, RuleFault
 from ramp.protocol.timing import Timing
 from ramp.protocol.user.party import UserParty
 from ramp.protocol.user.voting import REQUEST_ENDED

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ramp.errors import RemoteProtocolError
-from ramp.ledger.evidence import EvidenceKind
+from ramp.ledger.entry import EvidenceKind
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.instant import HOUR, MINUTE

@@ -20,8 +20,7 @@ from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.directory import party
 from ramp.protocol.directory.discovery import PAGES_MAX, Directories, Discovery, ListingPages
-from ramp.protocol.directory.listed import Listed, TermsIndex
-from ramp.protocol.directory.party import KnownAgent
+from ramp.protocol.directory.party import KnownAgent, Listed
 from ramp.protocol.progress import QueryAnswered
 from ramp.protocol.resource.directory_entry import DirectoryEntry
 from ramp.protocol.rules.checked_rule import RuleBook
@@ -115,34 +114,29 @@ def test_the_latest_word_counts_and_a_captured_one_does_not(directory: Any) -> N
 NEEDS = (StaticNeeds(cores=64),)
 
 
-@pytest.mark.parametrize("others", [0, 100])
-def test_pages_by_need_name_everyone_once_and_the_last_says_so(others: int) -> None:
-    """With many others few fit, which is looked for in another way; the answer is the same."""
+def test_pages_by_need_name_everyone_once_and_the_last_says_so() -> None:
     listed = Listed()
     for name in ("a1", "b1", "c1", "d1"):
-        listed.add(name, StaticTerms(64))
-    for number in range(others):
-        listed.add(f"small-{number}", StaticTerms(16))
-    assert listed.page_by_need(NEEDS, "", 2, 0) == (("a1", "b1"), True, ())
-    assert listed.page_by_need(NEEDS, "b1", 2, 0) == (("c1", "d1"), False, ())
+        listed.put(name, StaticTerms(64))
+    assert listed.page(NEEDS, "", 2, 0) == (("a1", "b1"), True, ())
+    assert listed.page(NEEDS, "b1", 2, 0) == (("c1", "d1"), False, ())
 
 
 def test_who_does_not_fit_is_told_whatever_it_is_called() -> None:
     listed = Listed()
-    listed.add("1st@west.example", StaticTerms(16))
-    _, _, unfit = listed.page_by_need(NEEDS, "", 5, 5)
+    listed.put("1st@west.example", StaticTerms(16))
+    _, _, unfit = listed.page(NEEDS, "", 5, 5)
     assert [each.name for each in unfit] == ["1st@west.example"]
 
 
-def test_words_that_nobody_states_any_more_are_forgotten() -> None:
+def test_kinds_of_machines_that_are_gone_are_forgotten() -> None:
     """Else a directory would grow with every architecture that somebody ever invented."""
-    index, need = TermsIndex(), StaticNeeds(cores=1, architecture="x86_64")
-    for name in ("res1", "res2"):
-        index.put(name, StaticTerms(64, architecture="x86_64"))
-    index.remove("res1")
-    assert list(index.names(index.meeting((need,))[0])) == ["res2"]
-    index.remove("res2")
-    assert index._words == {}
+    listed = Listed()
+    for cores in (64, 128):
+        listed.put("res1", StaticTerms(cores))
+    assert list(listed._kinds) == [StaticTerms(128)]
+    listed.remove("res1")
+    assert (listed._kinds, listed._terms, listed.names) == ({}, {}, [])
 
 
 def test_a_listing_ends_with_its_last_page_or_when_there_are_too_many() -> None:
@@ -229,15 +223,6 @@ def listing(*names: str, more: bool = False) -> c.DirectoryListing:
     return c.DirectoryListing("r1", RESOURCE_SERVICE, names, more=more)
 
 
-def test_a_set_of_machines_names_each_of_them() -> None:
-    index, names = TermsIndex(), [f"machine-{number}" for number in range(40)]
-    for name in names:
-        index.put(name, None)
-    for chosen in ([0], [7], [8], [15, 16], [3, 4, 5, 31], [39], list(range(40))):
-        assert sorted(index.names(sum(1 << place for place in chosen))) == sorted(names[place] for place in chosen)
-    assert list(index.names(0)) == []
-
-
 def test_a_directory_lost_between_two_pages_is_no_loss() -> None:
     search = discovery(Directories(TWO))
     search.start(0)
@@ -276,25 +261,6 @@ def test_an_owners_question_falls_over_too_and_any_answer_counts() -> None:
     assert told == QueryAnswered("q", c.DirectoryListing("q", RESOURCE_SERVICE, ("res",)))
 
 
-def test_a_machine_whose_terms_change_is_there_once() -> None:
-    index = TermsIndex()
-    for cores in (64, 128):
-        index.put("res1", StaticTerms(cores))
-    met, unmet = index.meeting((StaticNeeds(cores=100),))
-    assert (list(index.names(met)), list(index.names(unmet)), len(index)) == (["res1"], [], 1)
-
-
-def test_what_is_stated_for_the_first_time_is_not_taken_for_another_since_something_is_stated_no_more() -> None:
-    index = TermsIndex()
-    for name, architecture in (("res1", "sparc"), ("res2", "powerpc")):
-        index.put(name, StaticTerms(64, architecture=architecture))
-    index.remove("res1")
-    index.put("res3", StaticTerms(64, architecture="x86_64"))
-    for name, architecture in (("res2", "powerpc"), ("res3", "x86_64")):
-        met, _ = index.meeting((StaticNeeds(cores=1, architecture=architecture),))
-        assert list(index.names(met)) == [name]
-
-
 def test_searches_that_find_out_together_pass_it_over_once() -> None:
     directories = Directories(TWO)
     searches = [discovery(directories, f"r{number}") for number in range(2)]
@@ -331,12 +297,3 @@ def test_every_change_of_the_listed_names_is_noticed(directory: Any) -> None:
         change()
         counts.append(directory.party.changes)
     assert len(set(counts)) == len(counts)
-
-
-def test_a_place_that_is_free_again_is_taken_and_what_nobody_states_meets_nothing() -> None:
-    index = TermsIndex()
-    for name in ("res1", "res2", "res3"):
-        index.put(name, StaticTerms(64, architecture="x86_64"))
-        assert list(index.names(index.meeting((StaticNeeds(cores=1, architecture="sparc"),))[0])) == []
-        index.remove(name)
-    assert len(index._names) == 1

@@ -23,7 +23,7 @@ from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.resource.quotas import Booked
 from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange, Seller
 from ramp.protocol.timing import Timing
-from ramp.protocol.user.final_refusals import FOR_GOOD
+from ramp.protocol.user.bidding_round import FOR_GOOD
 from simulation.market.actors import CountedIds
 from tests.unit.protocol.conftest import contents, records, restarted_resource
 

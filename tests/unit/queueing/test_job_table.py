@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from ramp.errors import WorkloadError
-from simulation.queueing.job_table import jobs_of_log
-from simulation.workload.generators.load_scaling import offered_load
+from simulation.queueing.job_table import jobs_of_log, offered_load
 from simulation.workload.swf import SwfLog, parse_swf
 
 

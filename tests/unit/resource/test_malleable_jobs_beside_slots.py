@@ -9,9 +9,7 @@ from ramp.model.instant import HOUR, MINUTE, from_iso
 from ramp.plugins.interface import PluginSettings
 from simulation.machine_files import load_machine
 from simulation.machines.interface import GridMachine, JobRequest, has_places
-from simulation.malleable.malleability import Malleability
-from simulation.malleable.sizes import Sizes
-from simulation.malleable.speedup import AmdahlLaw
+from simulation.malleable.malleability import AmdahlLaw, Malleability, Sizes
 from simulation.resource.background import Submission
 from simulation.resource.live_machine import LiveMachine
 from simulation.resource.modelled import open_plugin

@@ -20,8 +20,7 @@ from simulation.machines.interface import has_places
 from simulation.resource.free_boxes import FreeBoxes
 from simulation.resource.live_map import view_of_snapshot
 from simulation.resource.modelled import ModelledMachine, open_plugin
-from simulation.workload.swf import SwfLog, write_swf
-from simulation.workload.swf_text import FIELD_COUNT, FIELD_NAMES
+from simulation.workload.swf import FIELD_COUNT, FIELD_NAMES, SwfLog, write_swf
 
 pytestmark = pytest.mark.loops
 

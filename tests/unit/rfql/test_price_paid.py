@@ -15,7 +15,7 @@ from ramp.model.instant import MINUTE, SECOND
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.price_paid import SECOND_PRICE
 from ramp.model.seal import Role, Seal
-from ramp.protocol.rules.paid_prices import RUNNER_UP_BYTES_MAX, passed_on_bytes
+from ramp.protocol.rules.checked_rule import RUNNER_UP_BYTES_MAX, passed_on_bytes
 from ramp.rfql.codec import encode
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.rfql.signing.verification import FileReport, verify_file

@@ -7,17 +7,9 @@ from pathlib import Path
 import pytest
 
 from ramp.entry_points import entry_points
+from tests.packages import install
 
 GROUP = "ramp.test_group"
-
-
-def install(folder: Path, package: str, entry: str) -> Path:
-    """Put a package's description into a folder, as an installer does: whole, by one move."""
-    made = folder.parent / f"{package}-unpacked"
-    made.mkdir()
-    (made / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1\n")
-    (made / "entry_points.txt").write_text(f"[{GROUP}]\n{entry} = {package}:thing\n")
-    return made.rename(folder / f"{package}-1.dist-info")
 
 
 def test_they_are_those_of_the_standard_library() -> None:
@@ -28,11 +20,10 @@ def test_they_are_those_of_the_standard_library() -> None:
 
 def test_what_comes_and_goes_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "site"
-    folder.mkdir()
-    first = install(folder, "first", "one")
+    first = install(folder, "first", f"[{GROUP}]\none = first:thing\n")
     monkeypatch.syspath_prepend(str(folder))
     assert [entry.name for entry in entry_points(GROUP)] == ["one"]
-    install(folder, "second", "two")
+    install(folder, "second", f"[{GROUP}]\ntwo = second:thing\n")
     assert sorted(entry.name for entry in entry_points(GROUP)) == ["one", "two"]
     shutil.rmtree(first)
     assert [entry.value for entry in entry_points(GROUP)] == ["second:thing"]

@@ -16,8 +16,8 @@ from ramp.protocol import effects as fx
 from ramp.protocol.effects import ResizeSlot
 from ramp.protocol.events import MachineInDoubt
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
-from ramp.runtime.guests.guarded import GuardedPlugin, GuardedStrategy
 from ramp.runtime.guests.health import GuestHealth
+from ramp.runtime.guests.questions import GuardedPlugin, GuardedStrategy
 
 UNIT = RequestUnit(1, 70, 10 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
 SLOT = Slot(HOUR, 2 * HOUR, 16, 0.5)

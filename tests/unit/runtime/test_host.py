@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from ramp.errors import EffectFailed, LedgerUnavailable, PluginError, RemoteProtocolError, SealInvalid, StorageFailed
-from ramp.ledger.account import AccountKind
-from ramp.ledger.book import Book
+from ramp.ledger.entry import AccountKind
 from ramp.model import contents as c
 from ramp.model.acl import OFFERS, SEALED, Message, Performative
 from ramp.model.agreement import Agreement, ContractChange, Signed
@@ -25,11 +24,12 @@ from ramp.protocol import events as said
 from ramp.protocol.party import Party
 from ramp.protocol.records import SlotReleased
 from ramp.protocol.timing import Timing
-from ramp.runtime.guests.guarded import GuardedPlugin
 from ramp.runtime.guests.health import GuestHealth
+from ramp.runtime.guests.questions import GuardedPlugin
 from ramp.runtime.host import Host, Ports
 from ramp.runtime.journal import MemoryJournal
 from ramp.runtime.ledger.bank_ledger import BankLedger
+from simulation.market.book import Book
 from simulation.market.virtual_notary import VirtualNotary
 
 UNIT = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)

@@ -7,21 +7,17 @@ import pytest
 
 from ramp.errors import ConfigurationError
 from ramp.model.instant import SECOND
-from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.values import PLUGIN_GROUP, GuestLimits, Isolation, entry_point, has_own_process
-from tests.tiny_market import tiny_market
+from tests.packages import install
+from tests.tiny_market import config_of, tiny_market
 
 SWARM = tiny_market({"alice": 1}, prices={"site": (40, 20)})
 
 
 def foreign(folder: Path, name: str) -> metadata.EntryPoint:
     """An entry point of another distribution."""
-    information = folder / "other-1.0.dist-info"
-    information.mkdir()
-    (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    (information / "entry_points.txt").write_text(f"[{PLUGIN_GROUP}]\nother = other:Machine\n")
-    (distribution,) = metadata.distributions(path=[str(folder)])
-    (entry,) = distribution.entry_points
+    found = metadata.PathDistribution(install(folder, name, f"[{PLUGIN_GROUP}]\nother = other:Machine\n"))
+    (entry,) = found.entry_points
     return entry
 
 
@@ -42,25 +38,21 @@ def test_one_of_unknown_origin_has_one() -> None:
     assert has_own_process(metadata.EntryPoint("other", "other:Machine", PLUGIN_GROUP), Isolation.AUTO)
 
 
-def test_limits_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "swarm.toml"
-    path.write_text(
+def test_limits_are_read() -> None:
+    config = config_of(
         f'{SWARM}isolation = "process"\n[guests]\nquote_s = 2.5\nwaiting_max = 9\nmemory_mb = 900\n'
         'environment = ["SGE_ROOT"]\n'
     )
-    config = load_config(path)
     assert config.resources[0].isolation is Isolation.PROCESS
     assert config.guests == GuestLimits(quote=5 * SECOND // 2, waiting_max=9, memory_mb=900, environment=("SGE_ROOT",))
     assert [config.guests.of(kind) // SECOND for kind in ("quote", "price", "change", "snapshot")] == [2, 5, 30, 5]
 
 
-def test_what_is_wrong_is_told_with_what_would_be_right(tmp_path: Path) -> None:
-    path = tmp_path / "swarm.toml"
-    path.write_text(
-        f'{SWARM}isolation = "thread"\n[guests]\nquot_s = 2\nprice_s = 0\nopen_s = inf\nenvironment = "PATH"\n'
-    )
+def test_what_is_wrong_is_told_with_what_would_be_right() -> None:
     with pytest.raises(ConfigurationError) as caught:
-        load_config(path)
+        config_of(
+            f'{SWARM}isolation = "thread"\n[guests]\nquot_s = 2\nprice_s = 0\nopen_s = inf\nenvironment = "PATH"\n'
+        )
     said = str(caught.value)
     for finding in (
         "resources[0].isolation: got 'thread', expected one of auto, process, none",

@@ -1,7 +1,6 @@
 """What there is several of: how a file says so, what agents it makes, and what stands by in the headline."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -12,31 +11,29 @@ from ramp.control.status import AgentStatus, ServerStatus, SwarmStatus
 from ramp.errors import ConfigurationError
 from ramp.model.instant import SECOND
 from ramp.model.seal import Role
-from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.values import SwarmConfig
-from tests.tiny_market import tiny_market
+from tests.tiny_market import config_of, tiny_market
 
 MARKET = tiny_market({"alice": 0}, prices={"m1": (30, 10)})
 
 
-def read(path: Path, tables: str = "") -> SwarmConfig:
-    path.write_text(f"{tables}\n{MARKET}", "utf-8")
-    return load_config(path)
+def read(tables: str = "") -> SwarmConfig:
+    return config_of(f"{tables}\n{MARKET}")
 
 
-def test_there_is_one_of_each_where_nothing_is_said(tmp_path: Path) -> None:
-    config = read(tmp_path / "market.toml")
+def test_there_is_one_of_each_where_nothing_is_said() -> None:
+    config = read()
     assert config.directory_names == ("directory",)
     assert config.bank_names == ("bank",)
     assert config.agents() == config.roles()
 
 
-def test_further_ones_have_processes_of_their_own(tmp_path: Path) -> None:
+def test_further_ones_have_processes_of_their_own() -> None:
     tables = (
         '[market]\ndirectories = 3\nbank = "house"\nledger = "postgresql://ramp@db/ramp"\n'
         "[bank]\nstandby = true\nlease_s = 7"
     )
-    config = read(tmp_path / "market.toml", tables)
+    config = read(tables)
     assert config.banks.lease == 7 * SECOND
     assert grouped(config) == {
         "market": ["directory", "house", "keeper"],
@@ -50,8 +47,8 @@ def test_further_ones_have_processes_of_their_own(tmp_path: Path) -> None:
     assert alone.keys() == {"directory", "directory-2", "directory-3", "house", "house-2", "keeper", "alice", "m1"}
 
 
-def test_few_users_are_in_the_process_of_the_bank(tmp_path: Path) -> None:
-    config = read(tmp_path / "market.toml")
+def test_few_users_are_in_the_process_of_the_bank() -> None:
+    config = read()
     (alice,) = config.users
     users = tuple(replace(alice, name=f"user{each}") for each in range(5))
     few = [each.name for each in users[:4]]
@@ -59,8 +56,8 @@ def test_few_users_are_in_the_process_of_the_bank(tmp_path: Path) -> None:
     assert grouped(replace(config, users=users))["users"] == [each.name for each in users]
 
 
-def test_no_more_than_fifty_users_share_a_process(tmp_path: Path) -> None:
-    config = read(tmp_path / "market.toml")
+def test_no_more_than_fifty_users_share_a_process() -> None:
+    config = read()
     (alice,) = config.users
     for number, lots in ((50, [50]), (51, [50, 1]), (120, [50, 50, 20])):
         users = tuple(replace(alice, name=f"user{each}") for each in range(number))
@@ -70,9 +67,9 @@ def test_no_more_than_fifty_users_share_a_process(tmp_path: Path) -> None:
         assert [name for found in groups.values() for name in found] == [each.name for each in users]
 
 
-def test_the_bank_that_stands_by_has_no_name_and_so_no_key_of_its_own(tmp_path: Path) -> None:
+def test_the_bank_that_stands_by_has_no_name_and_so_no_key_of_its_own() -> None:
     tables = '[market]\nledger = "postgresql+psycopg://ramp@db/ramp"\n[bank]\nstandby = true'
-    config = read(tmp_path / "market.toml", tables)
+    config = read(tables)
     assert "bank-2" not in config.roles()
     assert config.agents()["bank-2"] is Role.BANK
 
@@ -92,9 +89,9 @@ def test_the_bank_that_stands_by_has_no_name_and_so_no_key_of_its_own(tmp_path: 
         ('[market]\ndirectories = 2\nkeeper = "directory-2"', "name: 'directory-2' is used 2 times"),
     ],
 )
-def test_what_is_wrong_is_told(tmp_path: Path, tables: str, told: str) -> None:
+def test_what_is_wrong_is_told(tables: str, told: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
-        read(tmp_path / "market.toml", tables)
+        read(tables)
     assert told in str(refused.value)
 
 
@@ -110,9 +107,9 @@ def test_a_market_whose_second_bank_stands_by_is_up() -> None:
     assert health(replace(bank, state="failed", is_up=False), standby) is Health.DEGRADED
 
 
-def test_agents_begin_with_different_servers_of_a_cluster_and_know_all(tmp_path: Path) -> None:
+def test_agents_begin_with_different_servers_of_a_cluster_and_know_all() -> None:
     tables = '[server]\naddresses = ["a.example:5222", "b.example:5223"]\nspread = true'
-    config = read(tmp_path / "market.toml", tables)
+    config = read(tables)
     assert config.server.spread
     settings = transport_settings(config, "", 0, None)
     a, b = ("a.example", 5222), ("b.example", 5223)

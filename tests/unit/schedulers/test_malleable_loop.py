@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ramp.declarations import load_file
-from simulation.malleable.speedup import DowneyLaw
+from simulation.malleable.malleability import DowneyLaw
 from simulation.schedulers.compiled.easy import easy
 
 LOOP = load_file(Path(__file__).parents[3] / "examples" / "studies" / "malleable_logs.py")

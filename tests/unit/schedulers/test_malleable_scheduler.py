@@ -5,9 +5,7 @@ import pytest
 from simulation.machine_files import load_machine
 from simulation.machines.flat import FlatMachine
 from simulation.machines.interface import JobRequest, Machine
-from simulation.malleable.malleability import Malleability
-from simulation.malleable.sizes import Sizes
-from simulation.malleable.speedup import AmdahlLaw
+from simulation.malleable.malleability import AmdahlLaw, Malleability, Sizes
 from simulation.queueing.queue_simulation import EndedJob, Overrun, QueueSimulation
 from simulation.schedulers.declaration import make_scheduler
 from simulation.schedulers.interface import Job

@@ -10,9 +10,7 @@ from simulation.machine_files import load_machine
 from simulation.machines.flat import FlatMachine
 from simulation.machines.interface import JobRequest
 from simulation.machines.view import view_of_trace
-from simulation.malleable.malleability import Malleability
-from simulation.malleable.sizes import Sizes
-from simulation.malleable.speedup import AmdahlLaw
+from simulation.malleable.malleability import AmdahlLaw, Malleability, Sizes
 from simulation.queueing.job_table import JobTable
 from simulation.queueing.queue_simulation import EndedJob, EndReason, Overrun, QueueSimulation
 from simulation.queueing.run_history import PlacementRecorder, bars_without_places
@@ -21,8 +19,7 @@ from simulation.queueing.whole_log import SchedulerOptions, run_log
 from simulation.schedulers.interface import Job, Site
 from simulation.schedulers.ordered import OrderedQueue, OrderOptions
 from simulation.workload.metrics import occupancy, summarise, utilisation_while_arriving
-from simulation.workload.swf import SwfLog
-from simulation.workload.swf_text import FIELD_NAMES
+from simulation.workload.swf import FIELD_NAMES, SwfLog
 
 IDEAL = AmdahlLaw(0, 1)
 SECOND = 1_000_000

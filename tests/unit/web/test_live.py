@@ -8,14 +8,14 @@ import pytest
 
 from ramp.client import dialogues
 from ramp.client.asyncio_market import AsyncMarket
-from ramp.control.events import Done, Refused, RequestEnded, RequestStanding, Submitted, Watching
+from ramp.control.events import Done, Refused, RequestStanding, Submitted, Watching
 from ramp.control.requests import EVERYTHING, Submit, Watch
 from ramp.errors import MarketRefused, NoMarket
 from ramp.model.agreement import ContractChange
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.protocol.events import OffersApproved
 from ramp.protocol.outcome import QUOTED, ChangeOutcome, RequestOutcome, RequestStatus
-from ramp.protocol.progress import ApprovalAsked, ChangeAdvanced, ChangeEnded, RoundOpened
+from ramp.protocol.progress import ApprovalAsked, ChangeAdvanced, ChangeEnded, RequestEnded, RoundOpened
 from ramp.web import live
 from ramp.web.live import SLOTS_MAX, STORIES_MAX, SaleWatch, SizeChanges, UserFeed
 from ramp.web.machines.sale_history import SaleHistory

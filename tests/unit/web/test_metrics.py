@@ -11,14 +11,13 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from ramp.client.machine_state import parse_snapshot
-from ramp.control.events import RequestEnded
 from ramp.control.status import AgentStatus, ServerStatus, SwarmStatus
 from ramp.errors import ConfigurationError
 from ramp.model.contents.accounts import AccountLine
 from ramp.model.instant import SECOND
 from ramp.model.offer import RefusalCode
 from ramp.protocol.outcome import BoughtUnit, CancellationOutcome, RequestOutcome, RequestStatus
-from ramp.protocol.progress import CancellationEnded, RoundClosed, RoundOpened, UnitAdvanced
+from ramp.protocol.progress import CancellationEnded, RequestEnded, RoundClosed, RoundOpened, UnitAdvanced
 from ramp.shipped_files import shipped_directory
 from ramp.web.levels import Levels
 from ramp.web.metrics import Counted, MetricsEndpoint, metrics_token

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ramp.errors import WorkloadError
-from simulation.workload.generators.load_scaling import offered_load, scale_arrivals
+from simulation.queueing.job_table import offered_load, scale_arrivals
 
 SUBMIT = np.array([1000, 2000, 5000, 11_000], dtype=np.int64)
 RUN = np.array([400, 100, 700, 300], dtype=np.int64)

@@ -9,12 +9,10 @@ from ramp.errors import WorkloadError
 from ramp.model.instant import HOUR, SECOND
 from simulation.workload import replay_source
 from simulation.workload.logs import find_log
-from simulation.workload.profile import CoreProfile
-from simulation.workload.queue_projection import QueueProjection, ReservedWindow
+from simulation.workload.profile import CoreProfile, QueueProjection, ReservedWindow
 from simulation.workload.replay import DEFAULT_REQUEST, ReplayLog
 from simulation.workload.replay_source import open_replay
-from simulation.workload.swf import SwfLog, read_swf, write_swf
-from simulation.workload.swf_text import FIELD_COUNT, FIELD_NAMES
+from simulation.workload.swf import FIELD_COUNT, FIELD_NAMES, SwfLog, read_swf, write_swf
 
 
 def log_of(*jobs: tuple[int, int, int, int, int]) -> SwfLog:

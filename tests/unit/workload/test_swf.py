@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from ramp.errors import ConfigurationError, WorkloadError
-from simulation.workload.swf import SwfLog, format_swf, parse_swf, read_swf, write_swf
-from simulation.workload.swf_text import FIELD_NAMES
+from simulation.workload.swf import FIELD_NAMES, SwfLog, format_swf, parse_swf, read_swf, write_swf
 
 JOB = "1 0 5 60 4 -1 -1 8 120 -1 1 2 3 4 5 6 -1 -1"
 TEXT = f"""; Version: 2.2

@@ -12,9 +12,9 @@ from ramp.errors import ConfigurationError
 from ramp.model.instant import iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit
+from ramp.plugins.answers import iso_or_empty, request_refusal
 from ramp.plugins.interface import PluginSettings, Reservation, ResourcePlugin, Slot
 from ramp.plugins.snapshot import machine_shown
-from ramp.plugins.windows import iso_or_empty, request_refusal
 
 
 def open_plugin(settings: PluginSettings) -> FileBatchPlugin:

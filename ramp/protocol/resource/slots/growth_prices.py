@@ -19,10 +19,10 @@ from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.sizes.amended import SlotState, is_growth, mixed_problem
 from ramp.model.sizes.moldable import as_offered
 from ramp.model.slot import Slot
+from ramp.protocol.conversations import Recent
 from ramp.protocol.effects import Effect, PriceSlots, QuoteSlots, Send, reply
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
 from ramp.protocol.resource.participant import Participant
-from ramp.protocol.resource.recent import Recent
 from ramp.protocol.timing import Timing
 
 PENDING_MAX = 1_000

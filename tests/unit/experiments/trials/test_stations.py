@@ -7,8 +7,7 @@ import pytest
 from ramp.model.instant import MILLISECOND, MINUTE, SECOND
 from ramp.protocol.events import AuctionOptions
 from simulation.experiments.trials.plan import Links, MarketPlan, Submission, UnitWish, table2_resources
-from simulation.experiments.trials.simulated import run_simulated
-from simulation.experiments.trials.stations import Stations, link_delay
+from simulation.experiments.trials.simulated import Stations, link_delay, run_simulated
 
 
 class Clock:

@@ -1,19 +1,29 @@
-"""The buyer's side of bundles: the agents that accept messages for several machines of a site.
+"""Bundles: one stanza for several machines of a site, as its buyer and its seller handle them.
 
-A machine names such an agent in a field of the offers that it sends itself. The buyer uses and believes only an agent
-that the machine has named. It repeats a call without an answer to the machine itself.
+A machine names an agent that accepts messages for several machines of its site in a field of the offers that it sends
+itself. The buyer uses and believes only an agent that the machine has named. It repeats a call without an answer to the
+machine itself.
+
+Each machine keeps its own agent, name, journal, keys and connection. The accepting agent passes each call to the
+machine's own agent. The immediate answers return as one bundle, each with its machine's seal. A machine that needs time
+answers later by itself, and one that fails does not answer, as without bundles.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Iterable
-from typing import Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from ramp.model.acl import Message
 from ramp.model.contents import CallForProposals, Content, Rejection
+from ramp.rfql.encoded_message import EncodedMessage
 from ramp.xmpp.address import sender_of
 from ramp.xmpp.bundles import PARTS_MAX
+
+if TYPE_CHECKING:
+    from ramp.agents.roles import ResourceAgent
 
 SITE_FIELD: Final = "site"
 """Metadata field of an offer with the agent that accepts bundles for several machines of its site."""
@@ -92,3 +102,34 @@ class Routes:
                 return ""
             self._called[machine] = message.content
         return site
+
+
+class Site:
+    """The machines of one process."""
+
+    def __init__(self) -> None:
+        self._members: dict[str, ResourceAgent] = {}
+
+    def join(self, name: str, member: ResourceAgent) -> None:
+        """Add the running agent with an address."""
+        self._members[name] = member
+
+    def leave(self, name: str, member: ResourceAgent) -> None:
+        """Remove an agent, but not a successor with the same name."""
+        if self._members.get(name) is member:
+            del self._members[name]
+
+    @property
+    def spokesman(self) -> str:
+        """Address of the agent that accepts calls for all; empty with fewer than two running agents."""
+        up = [name for name, member in self._members.items() if member.speaks]
+        return up[0] if len(up) > 1 else ""
+
+    def answers(self, user: str, messages: Iterable[EncodedMessage]) -> list[EncodedMessage]:
+        """Pass messages of a user to the machines and return their immediate answers; unknown machines give none."""
+        found: list[EncodedMessage] = []
+        for message in messages:
+            member = self._members.get(message.peer)
+            if member is not None:
+                found += member.answers(replace(message, peer=user))
+        return found

@@ -15,11 +15,21 @@ from dataclasses import replace
 from typing import Final
 
 from ramp.ledger import change_rules
-from ramp.ledger.account import Account, AccountKind
 from ramp.ledger.contract_change import ChangeTerms, DecidedChange, Grounds
-from ramp.ledger.entry import Action, Countersignature, Entry
-from ramp.ledger.evidence import EvidenceKind
-from ramp.ledger.orders.order import ORDER_LINES_MAX, VOID_REMEMBERED_MAX, Order, RememberedVoid
+from ramp.ledger.entry import (
+    ORDER_LINES_MAX,
+    VOID_REMEMBERED_MAX,
+    Account,
+    AccountKind,
+    Action,
+    Countersignature,
+    Entry,
+    EvidenceKind,
+    Order,
+    RememberedVoid,
+    Transfer,
+    transfer_id_of,
+)
 from ramp.ledger.payment_rules import Problem, store_evidence
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (
@@ -31,7 +41,6 @@ from ramp.ledger.refusals import (
     check_instant,
     refuse,
 )
-from ramp.ledger.transfer import Transfer, transfer_id_of
 from ramp.model.agreement import CHANGE_MARK
 from ramp.model.contents import OrderLine, OrderState, TransferKind
 from ramp.model.instant import Instant, iso
@@ -42,9 +51,38 @@ RESOURCE_FAILED: Final = "resource_failed"
 """Code of an order that was voided because a resource of it said that it failed."""
 
 
-def reserve_order(records: Records, wanted: Order, evidence: str) -> Order:
-    """Reserve the money of an order, or refuse the order for good; `wanted` is the reserved order."""
-    at = wanted.entered_at
+def reserve_order(
+    records: Records,
+    order_id: str,
+    user: str,
+    lines: Sequence[OrderLine],
+    valid_until: Instant,
+    *,
+    at: Instant,
+    evidence: str = "",
+) -> Order:
+    """Reserve the money of several agreements in escrow, all or nothing.
+
+    An order that cannot be reserved is entered as refused for good, with a code, and returned: `insufficient_funds`,
+    `unknown_account`, `wrong_account`, `agreement_in_use`, `no_lines`, `expired`, `malformed_value` (an agreement id
+    with the mark of amendments), and for an addition to a slot `unknown_transfer`, `not_posted`, `no_agreement`,
+    `refunded`, `out_of_order` or `other_state`. A refused order does not use its agreement ids up. An order whose void
+    came first is entered as voided. A repeated call returns the order in its present state.
+
+    Args:
+        records: the ledger.
+        order_id: the idempotency key.
+        user: the account that will pay, of kind user.
+        lines: at most `ORDER_LINES_MAX`; resources are accounts of kind resource.
+        valid_until: first instant at which an unposted order is void.
+        at: now.
+        evidence: the user's signed order.
+
+    Raises:
+        LedgerRefusal: `duplicate_differs` (other user, lines or deadline), `malformed_value`, `amount_not_positive`,
+            `amount_too_large`.
+    """
+    wanted = Order(order_id, user, tuple(lines), valid_until, at, OrderState.RESERVED)
     _check_order(wanted)
     check_evidence(evidence)
     there = records.order(wanted.order_id)
@@ -80,10 +118,14 @@ def reserve_order(records: Records, wanted: Order, evidence: str) -> Order:
     return entered
 
 
-def countersign(records: Records, agreement_id: str, at: Instant, starts_at: Instant, evidence: str) -> Order:
-    """Mark the line of a countersigned agreement or amendment; the last line posts the order.
+def countersign(records: Records, agreement_id: str, *, at: Instant, starts_at: Instant, evidence: str = "") -> Order:
+    """Record a countersigned agreement or amendment; the last one of an order posts all its lines.
 
-    The order is voided instead if one of its additions is no longer possible.
+    At or after the order's deadline it is voided instead (`expired`), as it is if one of its additions is no longer
+    possible. A settled or refused order stays unchanged. `starts_at` is the start of the agreement's slot.
+
+    Raises:
+        LedgerRefusal: `unknown_transfer` if no order has the agreement.
     """
     check_instant("start of the slot", starts_at)
     check_evidence(evidence)
@@ -114,15 +156,46 @@ def countersign(records: Records, agreement_id: str, at: Instant, starts_at: Ins
     return order
 
 
-def void_order(records: Records, void: RememberedVoid) -> Order:
-    """Void an order, or remember the void of one that may still come; an earlier decision stays."""
+def void_order(
+    records: Records,
+    order_id: str,
+    user: str,
+    valid_until: Instant,
+    *,
+    at: Instant,
+    code: str,
+    reason: str,
+    evidence: str = "",
+) -> Order:
+    """Void an order with all its lines; a posted, voided or refused order stays unchanged.
+
+    The void of an unknown order is remembered until `valid_until`, the order's deadline, and voids the order on
+    arrival. This requires that `user` has an account and `valid_until` is at most `VOID_REMEMBERED_MAX` ahead; else
+    nothing is entered.
+
+    Args:
+        records: the ledger.
+        order_id: which.
+        user: of the order.
+        valid_until: the order's deadline.
+        at: now.
+        code: machine-readable reason.
+        reason: the sentence for people.
+        evidence: the user's signed void.
+
+    Returns:
+        The order in its new state; for an unknown order, a voided one without lines.
+
+    Raises:
+        LedgerRefusal: `unknown_order` if the order is another user's.
+    """
+    void = RememberedVoid(order_id, user, valid_until, at, code, reason, evidence)
     check_identifier("order id", void.order_id)
     check_identifier("user", void.user)
     check_identifier("code", void.code)
     check_instant("deadline", void.valid_until)
     check_instant("time", void.voided_at)
     check_evidence(void.evidence)
-    at = void.voided_at
     there = records.order(void.order_id)
     if there is None:
         return _void_unseen(records, void)
@@ -136,8 +209,26 @@ def void_order(records: Records, void: RememberedVoid) -> Order:
     return order
 
 
-def post_change(records: Records, terms: ChangeTerms, at: Instant, evidence: str) -> DecidedChange:
-    """Post or void a change; the failure of a seller before it is paid voids its order."""
+def post_change(records: Records, terms: ChangeTerms, *, at: Instant, evidence: str = "") -> DecidedChange:
+    """Return money for a change of an agreement, once (section 5.1.2); an earlier decision stays.
+
+    A reduction returns its amount, or is void for good with a code `expired`, `refunded`, `out_of_order`, `other_state`
+    or `more_than_paid`, or that of an earlier void. A terminal change returns all that is left of the agreement's
+    payments, and whatever is not posted by then never will be. The buyer alone ends an agreement only before its slot
+    begins. A seller's failure before the payment voids the order; the answer then has the order's code
+    (`resource_failed`, or that of an earlier end).
+
+    Args:
+        records: the ledger.
+        terms: what is wanted, and on whose grounds.
+        at: now.
+        evidence: the change with its signatures, or the sealed message.
+
+    Raises:
+        LedgerRefusal: `no_agreement` for an addition, `unknown_transfer` (no payment, or between other parties),
+            `not_posted`, `started`, `duplicate_differs`, `malformed_value`, `amount_not_positive`, `amount_too_large`;
+            nothing is decided then.
+    """
     if not (terms.is_terminal and terms.grounds is Grounds.SELLER):
         return change_rules.post_change(records, terms, at, evidence)
     agreement_id = terms.agreement_id

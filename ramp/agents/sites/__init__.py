@@ -1,1 +1,0 @@
-"""Bundles: one stanza for several machines of a site."""

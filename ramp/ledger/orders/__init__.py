@@ -1,1 +1,0 @@
-"""Orders of a buyer: money reserved for all units of a purchase, and its fate."""
