@@ -308,7 +308,7 @@ EVENTS: Final[dict[str, type[Event]]] = by_wire_name(Event)
 
 
 def request_of(event: Event | pr.Progress) -> str:
-    """Return the id of the request that an event tells of, or ""; a moved slot is none of its auction's events."""
+    """Return the id of the request whose auction an event is part of, or ""; a moved slot is not part of it."""
     match event:
         case pr.RoundOpened() | pr.RoundClosed() | pr.ApprovalAsked() | pr.UnitAdvanced():
             return event.request_id

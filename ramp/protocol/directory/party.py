@@ -136,7 +136,8 @@ class Listed:
 
 def _first(kinds: list[list[str]], after: str, most: int) -> tuple[str, ...]:
     """Return the first names after a name, in alphabetical order."""
-    behind = (names[bisect_right(names, after) :][:most] for names in kinds)
+    starts = [bisect_right(names, after) for names in kinds]
+    behind = (names[start : start + most] for names, start in zip(kinds, starts, strict=True))
     return tuple(islice(merge(*behind), most))
 
 
