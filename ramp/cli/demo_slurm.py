@@ -88,8 +88,7 @@ minimum_price = 20
     help="Python interpreter with PSI/J (`make psij`) to launch the job with; as root only.",
 )
 @json_option
-@click.pass_context
-def demo_slurm(ctx: click.Context, psij_python: str, as_json: bool) -> None:
+def demo_slurm(psij_python: str, as_json: bool) -> int:
     """Start a real Slurm of 64 emulated nodes, sell half of it to two users, run a job on a slot, and stop everything.
 
     This needs Slurm's programs (Debian: apt-get install slurmctld slurmd slurm-client munge), takes less than a minute
@@ -140,7 +139,7 @@ def demo_slurm(ctx: click.Context, psij_python: str, as_json: bool) -> None:
         how = "sbatch" if why_not else "ramp launch"
         print_json({"bought": units, "launched_by": how, "output": said, "total_s": round(total, 3)})
     tell(f"Everything is stopped after {total:.1f} s")
-    ctx.exit(0 if all_bought and said else 1)
+    return 0 if all_bought and said else 1
 
 
 def _buy(market: Market, cores: int) -> Purchase:

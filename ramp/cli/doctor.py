@@ -17,8 +17,7 @@ EXITS = "0 no problems; 1 problems found; 2 bad input; 130 interrupted"
 @click.argument("name", required=False, metavar="[CONFIG]")
 @click.option("--all", "show_all", is_flag=True, help="Also show passed checks.")
 @state_options
-@click.pass_context
-def doctor(ctx: click.Context, name: str | None, show_all: bool, state: StateFolder, as_json: bool) -> None:
+def doctor(name: str | None, show_all: bool, state: StateFolder, as_json: bool) -> int:
     """Diagnose a market's problems and suggest fixes; nothing is changed.
 
     The checks cover agents, servers, expiring certificates, clocks, disk space and versions. For a resource on Slurm or
@@ -41,15 +40,15 @@ def doctor(ctx: click.Context, name: str | None, show_all: bool, state: StateFol
                 "well": [_object(each) for each in report.remarks if not each.is_finding],
             }
         )
-        ctx.exit(1 if report.findings else 0)
-    if not report.is_up:
-        say(f"ramp: no market is running; reading the state folder {state.path}")
-    shown = report.remarks if show_all else report.findings
-    rows = [(each.check, each.subject, each.says, each.do or "(well)") for each in shown]
-    print_rows(("Looked at", "Of", "Found", "Suggested fix"), rows, wrap=("Found", "Suggested fix"))
-    if not report.findings:
-        click.echo(f"No problems found: {count_text(len(report.remarks), 'check')} made")
-    ctx.exit(1 if report.findings else 0)
+    else:
+        if not report.is_up:
+            say(f"ramp: no market is running; reading the state folder {state.path}")
+        shown = report.remarks if show_all else report.findings
+        rows = [(each.check, each.subject, each.says, each.do or "(well)") for each in shown]
+        print_rows(("Looked at", "Of", "Found", "Suggested fix"), rows, wrap=("Found", "Suggested fix"))
+        if not report.findings:
+            click.echo(f"No problems found: {count_text(len(report.remarks), 'check')} made")
+    return 1 if report.findings else 0
 
 
 def _object(each: Remark) -> dict[str, str]:

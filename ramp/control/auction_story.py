@@ -6,7 +6,7 @@ Pure, and bounded for auctions of any length.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -24,7 +24,7 @@ MOMENTS_MAX: Final = 300
 """Messages in memory for the timeline."""
 
 NEAREST_SHOWN: Final = 3
-"""Maximum number of acceptable values shown for a reason, as in `ramp submit`."""
+"""Maximum number of acceptable values shown for a reason; JSON has all."""
 
 STAGES: Final[Mapping[str, str]] = {
     "asking": "vote requested",
@@ -110,15 +110,38 @@ class Moment:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """A reason for refusals of a unit: number of resources, and acceptable values, the easiest first."""
+class Reason(NamedTuple):
+    """A reason for refusals of a unit, with the refusals."""
 
     unit: int
-    code: str
-    count: int
-    passing: tuple[tuple[str, str], ...]
-    more: int
+    code: RefusalCode
+    entries: list[ResourceRefusal]
+
+    def passing(self, short: Callable[[str], str], written: Callable[[str], str]) -> str:
+        """Describe the easiest acceptable values with their resources, or return "".
+
+        Args:
+            short: shortens names.
+            written: writes the times in a value.
+        """
+        nearest = [each for each in self.entries if each.refusal.nearest]
+        nearest.sort(key=lambda each: ease(each.refusal.code, each.refusal.nearest))
+        return first_of([f"{short(each.resource)}: {written(each.refusal.passing)}" for each in nearest], "; ")
+
+
+def first_of(texts: Sequence[str], separator: str) -> str:
+    """Join the first `NEAREST_SHOWN` texts, and count the others."""
+    more = f" and {len(texts) - NEAREST_SHOWN} more" if len(texts) > NEAREST_SHOWN else ""
+    return separator.join(texts[:NEAREST_SHOWN]) + more
+
+
+def reasons_of(record: RoundRecord) -> list[Reason]:
+    """Return the refusals of a round by unit and reason, the most frequent first."""
+    found: dict[tuple[int, RefusalCode], list[ResourceRefusal]] = {}
+    for entry in record.refusals:
+        found.setdefault((entry.refusal.unit, entry.refusal.code), []).append(entry)
+    ordered = sorted(found.items(), key=lambda item: (item[0][0], -len(item[1]), item[0]))
+    return [Reason(unit, code, entries) for (unit, code), entries in ordered]
 
 
 @dataclass(slots=True)
@@ -212,20 +235,9 @@ class AuctionStory:
         return None
 
     def reasons(self) -> list[Reason]:
-        """Return refusals of the last closed round, by unit and reason, the most frequent first."""
+        """Return the reasons of the last closed round, but for one of best offers."""
         closed = [each.record for each in self.rounds.values() if each.record is not None and not each.best_offer]
-        if not closed:
-            return []
-        by_reason: dict[tuple[int, RefusalCode], list[ResourceRefusal]] = {}
-        for entry in max(closed, key=lambda record: record.round_number).refusals:
-            by_reason.setdefault((entry.refusal.unit, entry.refusal.code), []).append(entry)
-        found = []
-        for (unit, code), entries in sorted(by_reason.items(), key=lambda item: (item[0][0], -len(item[1]), item[0])):
-            nearest = [each for each in entries if each.refusal.nearest]
-            nearest.sort(key=lambda each: ease(each.refusal.code, each.refusal.nearest))
-            passing = tuple((each.resource, each.refusal.passing) for each in nearest[:NEAREST_SHOWN])
-            found.append(Reason(unit, code.value, len(entries), passing, max(len(nearest) - NEAREST_SHOWN, 0)))
-        return found
+        return reasons_of(max(closed, key=lambda record: record.round_number)) if closed else []
 
     def _open(self, found: Round) -> None:
         self.rounds[found.number] = found

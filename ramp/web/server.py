@@ -7,6 +7,7 @@ import logging
 import signal
 from collections.abc import Awaitable, Callable
 from inspect import isawaitable
+from pathlib import Path
 from typing import Any, Final
 
 import uvicorn
@@ -17,14 +18,13 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from ramp.client.every_user import watch_user
 from ramp.web.laboratory.results import files_route
-from ramp.web.metrics.endpoint import MetricsEndpoint, metrics_token
+from ramp.web.metrics import MetricsEndpoint, metrics_token
 from ramp.web.pages.register import register_pages
-from ramp.web.security.address import bound_socket
+from ramp.web.security.address import ServedAddress, bound_socket
 from ramp.web.security.gate import SESSION_KEY, Gate, OwnerOf
 from ramp.web.security.sign_in import plain_page, routes
-from ramp.web.site import Served, Site
+from ramp.web.site import Site
 
 RECONNECT_S: Final = 10.0
 """Seconds that a page without a socket is kept."""
@@ -44,14 +44,13 @@ FOR_A_PAGE: Final = ("event", "javascript_response", "ack", "log")
 Handler = Callable[..., Any]
 
 
-def application(served: Served) -> Gate:
+def application(site: Site, address: ServedAddress, openid: Path | None = None) -> Gate:
     """Return the pages behind their gate as an ASGI application; call it once per process."""
-    sessions, address, openid = served.sessions, served.address, None
-    if served.openid is not None:
+    sessions, provider = site.sessions, None
+    if openid is not None:
         from ramp.web.security.openid import openid_routes, read_openid  # what it needs is slow to load
 
-        openid = openid_routes(*read_openid(served.openid), sessions, address)
-    site = Site(served)
+        provider = openid_routes(*read_openid(openid), sessions, address)
 
     def gate() -> Gate:
         return gated
@@ -59,14 +58,13 @@ def application(served: Served) -> Gate:
     async def healthy(_: Request) -> PlainTextResponse:
         return PlainTextResponse("ok\n")
 
-    metrics = MetricsEndpoint(metrics_token(site.state.metrics_token), site.reader.read, watch_user(site.state))
+    metrics = MetricsEndpoint(metrics_token(site.state.metrics_token), site.levels, site.counted)
     plain = [Route("/healthz", healthy, methods=["GET"]), Route("/metrics", metrics.answer, methods=["GET"])]
     app = FastAPI(
-        openapi_url=None, routes=[*routes(sessions, address, gate, openid), *plain, files_route(site.results)]
+        openapi_url=None, routes=[*routes(sessions, address, gate, provider), *plain, files_route(site.results)]
     )
     register_pages(site)
     nicegui_app.on_shutdown(site.end)
-    nicegui_app.on_shutdown(metrics.end)
     core.app.config.socket_io_js_transports = ["websocket"]
     # the loading bar has no name for screen readers and no use here
     core.app.config.quasar_config["loadingBar"]["skipHijack"] = True
@@ -86,20 +84,21 @@ def application(served: Served) -> Gate:
     return gated
 
 
-def serve(served: Served, ready: Callable[[], None] = lambda: None) -> None:
+def serve(site: Site, address: ServedAddress, openid: Path | None, ready: Callable[[], None]) -> None:
     """Serve the pages until SIGINT, SIGTERM or SIGHUP.
 
     Args:
-        served: the pages.
+        site: the pages.
+        address: where they are served.
+        openid: file of a provider of OpenID Connect; None without one.
         ready: called when the server is ready.
 
     Raises:
         ConfigurationError: if the address cannot be served.
     """
-    address = served.address
     listening = bound_socket(address)
     config = uvicorn.Config(
-        application(served),
+        application(site, address, openid),
         log_config=None,
         access_log=False,  # it would contain login links
         server_header=False,

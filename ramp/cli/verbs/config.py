@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
 @click.argument("names", nargs=-1, metavar="[CONFIG]...")
 @click.option("--check", is_flag=True, help="Only check the configurations. Exit code 2: at least one is invalid.")
 @state_options
-@click.pass_context
-def config(ctx: click.Context, names: tuple[str, ...], check: bool, state: StateFolder, as_json: bool) -> None:
+def config(names: tuple[str, ...], check: bool, state: StateFolder, as_json: bool) -> int:
     """Show a market's configuration with all its defaults, or check configurations and print all findings.
 
     CONFIG is a TOML file, or the name of one that comes with RAMP; by default it is that of the running market, else
@@ -35,55 +35,46 @@ def config(ctx: click.Context, names: tuple[str, ...], check: bool, state: State
     if check:
         if not names:
             raise click.UsageError("--check needs a CONFIG")
-        ctx.exit(_check(names, as_json=as_json))
+        return _check(names, as_json=as_json)
     for name in names or (None,):
         _show(name, state, as_json=as_json)
+    return 0
 
 
 def _check(names: tuple[str, ...], *, as_json: bool) -> int:
-    results = [_checked(name) for name in names]
+    found = [_checked(name) for name in names]
     if as_json:
-        print_json([result.as_json() for result in results])
-    for result in [] if as_json else results:
-        if result.loaded is not None:
-            click.echo(
-                f"{result.path}: valid, {count_text(len(result.loaded.resources), 'resource')}, "
-                f"{count_text(len(result.loaded.users), 'user')}, {result.loaded.server.kind} server"
-            )
-            for machine in result.unused:
-                say(f"ramp: {result.path}: warning: no resource has the machine {machine!r}")
+        print_json(found)
+    for each in [] if as_json else found:
+        if each["valid"]:
+            resources, users = count_text(each["resources"], "resource"), count_text(each["users"], "user")
+            click.echo(f"{each['path']}: valid, {resources}, {users}, {each['server']} server")
+            for machine in each["unused_machines"]:
+                say(f"ramp: {each['path']}: warning: no resource has the machine {machine!r}")
         else:
-            say(f"ramp: {result.findings}")
-    return 0 if all(result.loaded is not None for result in results) else 2
+            say(f"ramp: {each['findings']}")
+    return 0 if all(each["valid"] for each in found) else 2
 
 
-@dataclass(frozen=True, slots=True)
-class _Checked:
-    """A configuration, or its errors."""
-
-    path: str
-    loaded: SwarmConfig | None
-    findings: str = ""
-    unused: tuple[str, ...] = ()
-
-    def as_json(self) -> dict[str, object]:
-        found: dict[str, object] = {"path": self.path, "valid": self.loaded is not None, "findings": self.findings}
-        if self.loaded is None:
-            return found
-        counts = {"resources": len(self.loaded.resources), "users": len(self.loaded.users)}
-        return found | counts | {"server": self.loaded.server.kind, "unused_machines": list(self.unused)}
-
-
-def _checked(name: str) -> _Checked:
+def _checked(name: str) -> dict[str, Any]:
+    """Check a configuration; return the object that --json prints."""
     from ramp.runtime.configuration.file import load_config
 
     try:
         loaded = load_config(find_config(name))
     except ConfigurationError as error:
-        return _Checked(name, None, str(error))
+        return {"path": name, "valid": False, "findings": str(error)}
     data = tomllib.loads(loaded.path.read_text("utf-8"))
     used = {resource["machine"] for resource in data.get("resources", ())}
-    return _Checked(str(loaded.path), loaded, unused=tuple(sorted(set(data.get("machines", {})) - used)))
+    return {
+        "path": str(loaded.path),
+        "valid": True,
+        "findings": "",
+        "resources": len(loaded.resources),
+        "users": len(loaded.users),
+        "server": loaded.server.kind,
+        "unused_machines": sorted(set(data.get("machines", {})) - used),
+    }
 
 
 def _show(name: str | None, state: StateFolder, *, as_json: bool) -> None:
@@ -93,16 +84,17 @@ def _show(name: str | None, state: StateFolder, *, as_json: bool) -> None:
     if as_json:
         print_json(_object(loaded))
         return
+    quotas = loaded.quotas
     print_pairs(
         (
             ("File", loaded.path),
             ("Domain", loaded.domain),
-            ("Server", _server_text(loaded)),
+            ("Server", " ".join((loaded.server.kind, ", ".join(_addresses(loaded)))).strip()),
             ("Ledger", loaded.ledger or "SQLite in the state folder"),
             ("Bank, directories", ", ".join((loaded.bank, *loaded.directory_names))),
-            ("Quotas", _quotas_text(loaded)),
-            ("Guests", _guests_text(loaded)),
-            ("Timing", ", ".join(f"{key} {value:g}" for key, value in _timing(loaded).items())),
+            ("Quotas", f"{quotas.messages_per_sender_per_second} messages a sender and second, {quotas.burst} at once"),
+            ("Guests", _listed(_guest_limits(loaded))),
+            ("Timing", _listed(_timing(loaded))),
         )
     )
     USERS.print_table(loaded.users)
@@ -117,18 +109,12 @@ def _present(state: StateFolder) -> Path:
     return find_config(DEFAULT_SWARM) if found is None else Path(found.config)
 
 
-def _server_text(loaded: SwarmConfig) -> str:
-    addresses = ", ".join(f"{host}:{port}" for host, port in loaded.server.addresses)
-    return f"{loaded.server.kind} {addresses}".strip()
+def _addresses(loaded: SwarmConfig) -> list[str]:
+    return [f"{host}:{port}" for host, port in loaded.server.addresses]
 
 
-def _quotas_text(loaded: SwarmConfig) -> str:
-    quotas = loaded.quotas
-    return f"{quotas.messages_per_sender_per_second} messages a sender and second, {quotas.burst} at once"
-
-
-def _guests_text(loaded: SwarmConfig) -> str:
-    return ", ".join(f"{key} {value:g}" for key, value in _guest_limits(loaded).items())
+def _listed(values: Mapping[str, float]) -> str:
+    return ", ".join(f"{key} {value:g}" for key, value in values.items())
 
 
 def _guest_limits(loaded: SwarmConfig) -> dict[str, float]:
@@ -169,7 +155,7 @@ def _object(loaded: SwarmConfig) -> dict[str, object]:
         "domain": loaded.domain,
         "server": {
             "kind": loaded.server.kind,
-            "addresses": [f"{host}:{port}" for host, port in loaded.server.addresses],
+            "addresses": _addresses(loaded),
             "spread": loaded.server.spread,
             "register": loaded.server.register,
             "federation": loaded.server.federation,

@@ -19,8 +19,8 @@ from ramp.cli.verbs.launch import launch_in_background, up_text
 from ramp.cli.verbs.machines import machine_object, source_text
 from ramp.cli.verbs.submit import follow, new_view
 from ramp.cli.views.fields import NUMBER, Field, Fields
-from ramp.cli.views.outcome_report import outcome_object, print_outcome
 from ramp.cli.views.output import amount_json, amount_text, print_json, print_line, say, waiting
+from ramp.cli.views.reports import outcome_object, print_outcome
 from ramp.client import dialogues
 from ramp.client.machine_state import MachineState
 from ramp.client.market import Market
@@ -94,8 +94,7 @@ class _Shown:
 @click.option("--state-dir", "path", type=folder_type,
               help="Folder of the state (default: a temporary folder; only the agreements are kept).")  # fmt: skip
 @json_option
-@click.pass_context
-def demo(ctx: click.Context, name: str, path: Path | None, as_json: bool) -> None:
+def demo(name: str, path: Path | None, as_json: bool) -> int:
     """Launch a market, buy two units, show every round, the agreements and the balances, and stop.
 
     This takes a few seconds and leaves nothing running. --json prints the object of `ramp submit` with `machines`,
@@ -122,7 +121,7 @@ def demo(ctx: click.Context, name: str, path: Path | None, as_json: bool) -> Non
     else:
         kept = "agreements stay" if bought and path is None else "state stays"
         click.echo(f"Everything is stopped after {total:.1f} s; the {kept} in {state.path}")
-    ctx.exit(0 if bought else 1)
+    return 0 if bought else 1
 
 
 @contextmanager

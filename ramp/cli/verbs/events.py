@@ -10,8 +10,7 @@ import click
 
 from ramp.cli.completing import complete_agents
 from ramp.cli.options import WholeNumber, example, moment_type, state_options
-from ramp.cli.verbs.configuration_changes import print_changes
-from ramp.cli.views.output import moment_text, print_json, print_line
+from ramp.cli.views.output import moment_text, print_json, print_line, print_rows
 from ramp.model.instant import Instant
 from ramp.runtime.logs import MarketEvent, follow_events, read_events
 from ramp.runtime.state_folder import StateFolder
@@ -53,7 +52,7 @@ def events(
     if changes:
         if name or follow or last is not None:
             raise click.UsageError("--changes excludes NAME, --follow and --last")
-        print_changes(state, since, as_json=as_json)
+        _print_changes(state, since, as_json=as_json)
         return
     found = read_events(state.events, name, since or 0)
     most = last if last is not None else None if since is not None else SHOWN
@@ -76,3 +75,17 @@ def _print(event: MarketEvent, as_json: bool) -> None:
     else:
         print_line(f"{moment_text(event.at)}  {event.agent}  {event.event}  {event.text}")
     sys.stdout.flush()
+
+
+def _print_changes(state: StateFolder, since: Instant | None, *, as_json: bool) -> None:
+    """Print the log of changes to a market, running or not."""
+    from ramp.runtime.configuration_changes.audit_log import lines_of
+
+    found = list(lines_of(state, since or 0))
+    if as_json:
+        print_json([asdict(line) for line in found])
+    elif found:
+        rows = [(moment_text(line.at), line.who, line.verb, line.what) for line in found]
+        print_rows(("Time", "Who", "Verb", "What"), rows, wrap=("What",))
+    else:
+        click.echo("No changes")

@@ -190,9 +190,7 @@ def _list(market: Market, *, as_json: bool) -> None:
 @click.option("--cancel", is_flag=True, help="Cancel the job; its slot stays bought.")
 @click.option("--wait", is_flag=True, help="Wait until the job ends.")
 @market_options
-@click.pass_context
 def jobs(
-    ctx: click.Context,
     any_id: str | None,
     name: str | None,
     file_name: str | None,
@@ -204,7 +202,7 @@ def jobs(
     user: str | None,
     state: StateFolder,
     as_json: bool,
-) -> None:
+) -> int:
     """Show all jobs; or one job, its output, or its files; end it, or wait for it.
 
     Delivery is `on_time` or `late` if the site has delivered the slot, `undelivered` (the resource refunds it),
@@ -215,7 +213,7 @@ def jobs(
         if any((name, file_name, fetch, files, follow, cancel, wait)):
             raise click.UsageError("give the ID of a job; `ramp jobs` lists all")
         _list(open_market(state, user), as_json=as_json)
-        return
+        return 0
     _check_one_way(name, file_name, fetch, follow=follow, as_json=as_json)
     wanted = STDOUT if follow and name is None and file_name is None else name if file_name is None else file_name
     market = open_market(state, user)
@@ -246,7 +244,8 @@ def jobs(
         JOB.print_one(found, as_json=as_json)
     if (wait or follow) and found.state != "done":
         say(f"ramp: job {found.job_id}: {found.state}{f': {found.detail}' if found.detail else ''}")
-        ctx.exit(1)
+        return 1
+    return 0
 
 
 def _check_one_way(name: str | None, file_name: str | None, fetch: Path | None, *, follow: bool, as_json: bool) -> None:

@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 @click.argument("name", default=DEFAULT_SWARM, metavar="[CONFIG]")
 @click.option("--detach", is_flag=True, help="Return when all agents are ready; run the market in the background.")
 @state_options
-@click.pass_context
-def up(ctx: click.Context, name: str, detach: bool, state: StateFolder, as_json: bool) -> None:
+def up(name: str, detach: bool, state: StateFolder, as_json: bool) -> int:
     """Launch a market: XMPP server, bank, directory, resources and users.
 
     CONFIG is a TOML file or a market that comes with RAMP: quickstart (the twenty machines of the paper's Table 2 and
@@ -61,10 +60,10 @@ def up(ctx: click.Context, name: str, detach: bool, state: StateFolder, as_json:
             print_line(up_text(found))
             click.echo("`ramp ps` shows the agents, `ramp down` stops them")
         warn_of_ill(found)
-        return
+        return 0
     if as_json:
         raise click.UsageError("--json needs --detach")
-    ctx.exit(_stay(config, state))
+    return _stay(config, state)
 
 
 def launch_in_background(config: SwarmConfig, state: StateFolder, *, parent: int | None = None) -> SwarmStatus:
@@ -203,34 +202,6 @@ def down(state: StateFolder, as_json: bool) -> None:
         say("the market is stopped" if stopped else f"no market is running with the state folder {state.path}")
 
 
-@click.command(epilog=example("ramp ps", "ramp ps --json"))
-@state_options
-@click.pass_context
-def ps(ctx: click.Context, state: StateFolder, as_json: bool) -> None:
-    """Show the market's health in one line, and its agents: role, process, state, restarts.
-
-    The first line says `up`, `degraded` with the agents and reasons, `starting`, or `no server` if the XMPP server is
-    unreachable (known within 5 s). A `degraded` agent cannot write its journal (the disk is full): it makes no promises
-    and retries. A `broken` agent cannot read it, and stays down until the file that it names is repaired. A resource is
-    also `degraded` while its plug-in or price strategy fails: it refuses requests that need it, and retries. Clock: how
-    far the clock of a user or resource is ahead of the bank's, with a warning above one second. Exit code 1 if no
-    market is running. --json adds `headline` (`state`, `why`). `ramp watch --only agents` shows changes.
-    """
-    if as_json:
-        found = status(state)
-        print_json(_ps_object(found, state))
-        ctx.exit(0 if found is not None else 1)
-    _show(running(state), state)
-
-
-def _ps_object(found: SwarmStatus | None, state: StateFolder) -> dict[str, object]:
-    shown: dict[str, object] = {"agents": []}
-    if found is not None:
-        told = headline(found)
-        shown = {"headline": {"state": told.health.value, "why": told.why}, **status_object(found)}
-    return {"running": found is not None, "state_dir": str(state.path), **shown}
-
-
 AGENTS: Final[Fields[AgentStatus]] = Fields(
     Field("", "Agent", lambda agent: agent.name),
     Field("", "Role", lambda agent: agent.role),
@@ -243,10 +214,31 @@ AGENTS: Final[Fields[AgentStatus]] = Fields(
 )
 
 
-def _show(found: SwarmStatus, state: StateFolder) -> None:
+@click.command(epilog=example("ramp ps", "ramp ps --json"))
+@state_options
+def ps(state: StateFolder, as_json: bool) -> int:
+    """Show the market's health in one line, and its agents: role, process, state, restarts.
+
+    The first line says `up`, `degraded` with the agents and reasons, `starting`, or `no server` if the XMPP server is
+    unreachable (known within 5 s). A `degraded` agent cannot write its journal (the disk is full): it makes no promises
+    and retries. A `broken` agent cannot read it, and stays down until the file that it names is repaired. A resource is
+    also `degraded` while its plug-in or price strategy fails: it refuses requests that need it, and retries. Clock: how
+    far the clock of a user or resource is ahead of the bank's, with a warning above one second. Exit code 1 if no
+    market is running. --json adds `headline` (`state`, `why`). `ramp watch --only agents` shows changes.
+    """
+    if as_json:
+        found = status(state)
+        shown: dict[str, object] = {"agents": []}
+        if found is not None:
+            told = headline(found)
+            shown = {"headline": {"state": told.health.value, "why": told.why}, **status_object(found)}
+        print_json({"running": found is not None, "state_dir": str(state.path), **shown})
+        return 0 if found is not None else 1
+    found = running(state)
     print_line(up_text(found))
     AGENTS.print_table(found.agents)
     for agent in found.agents:
         if agent.clock_warning:
             say(f"ramp: warning: {agent.name}: {agent.clock_warning}")
     print_line(f"Configuration {found.config}, state folder {state.path}")
+    return 0

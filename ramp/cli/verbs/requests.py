@@ -10,12 +10,11 @@ import click
 from ramp.cli.completing import complete_ids
 from ramp.cli.connection import ask, open_market
 from ramp.cli.options import WholeNumber, credits_type, example, market_options, moment_type
-from ramp.cli.views.agreement_report import agreement_object, print_agreement, shown_state
 from ramp.cli.views.fields import AMOUNT, DATETIME, DURATION, MOMENT, NUMBER, PROSE, Field, Fields, address
 from ramp.cli.views.launch_snippets import SNIPPETS, snippet
-from ramp.cli.views.outcome_report import outcome_object, print_outcome
 from ramp.cli.views.output import amount_text, count_text, moment_text, print_json, print_line, say
 from ramp.cli.views.past_requests import PAST, PastRequests
+from ramp.cli.views.reports import agreement_object, outcome_object, print_agreement, print_outcome, shown_state
 from ramp.client import dialogues
 from ramp.client.identifiers import belonging, one_request, shortened
 from ramp.client.market import Market
@@ -212,10 +211,7 @@ def show(any_id: str, style: str | None, user: str | None, state: StateFolder, a
 )
 @click.option("--reason", default="", metavar="TEXT", help="Reason for the records of the resource and the bank.")
 @market_options
-@click.pass_context
-def cancel(
-    ctx: click.Context, ids: tuple[str, ...], reason: str, user: str | None, state: StateFolder, as_json: bool
-) -> None:
+def cancel(ids: tuple[str, ...], reason: str, user: str | None, state: StateFolder, as_json: bool) -> int:
     """Cancel reservations for a refund, or withdraw a running request.
 
     ID is an agreement, a reservation, or a request; a request cancels everything that it bought. The refund is posted
@@ -235,7 +231,7 @@ def cancel(
             print_line(f"Agreement {result.agreement_id}: cancelled, {amount_text(result.refund)} refunded")
         else:
             say(f"ramp: agreement {result.agreement_id}: not cancelled: {result.detail or result.code}")
-    ctx.exit(0 if all(result.done or result.withdrawn for result in results) else 1)
+    return 0 if all(result.done or result.withdrawn for result in results) else 1
 
 
 @click.command(
@@ -260,9 +256,7 @@ def cancel(
 @click.option("--max-cost", type=credits_type, metavar="CREDITS", help="Maximum total cost of the addition in credits.")
 @click.option("--quote", is_flag=True, help="Only preview the cost or refund.")
 @market_options
-@click.pass_context
 def resize(
-    ctx: click.Context,
     any_ids: tuple[str, ...],
     cores: int | None,
     until: Instant | None,
@@ -272,7 +266,7 @@ def resize(
     user: str | None,
     state: StateFolder,
     as_json: bool,
-) -> None:
+) -> int:
     """Change the number of cores or the end of a reservation, before or while it runs.
 
     You and the seller sign an amendment. Fewer cores or an earlier end take effect after a few seconds of notice. The
@@ -305,7 +299,7 @@ def resize(
             click.echo(f"Agreement {result.agreement_id}: {stands}, {moved}")
         else:
             say(f"ramp: agreement {result.agreement_id}: not changed: {result.detail or result.code}")
-    ctx.exit(0 if all(result.done or result.quoted for result in results) else 1)
+    return 0 if all(result.done or result.quoted for result in results) else 1
 
 
 def _find(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from operator import attrgetter
 from pathlib import Path
@@ -43,7 +43,7 @@ from ramp.client.times import DURATION_HELP, MOMENT_HELP
 from ramp.errors import ConfigurationError, DocumentError
 from ramp.model.instant import seconds, to_datetime
 from ramp.model.machine_terms import STATED_TERMS, Term
-from ramp.model.request import Nodes, RequestUnit
+from ramp.model.request import Nodes, RequestForQuotation, RequestUnit
 from ramp.options import nearest_name
 from ramp.shipped_files import shipped_directory
 
@@ -233,58 +233,40 @@ def _as_option(found: re.Match[str]) -> str:
 @rfq.command("validate", epilog=example("ramp rfq validate *.xml --json"))
 @click.argument("files", nargs=-1, required=True, type=file_type, metavar="FILE...")
 @json_option
-@click.pass_context
-def validate(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
+def validate(files: tuple[Path, ...], as_json: bool) -> int:
     """Check documents against the schema and the rules, and print all findings.
 
     Exit code 0: all valid; 2: some are not.
     """
-    results = [_validated(path) for path in files]
+    checked = [_validated(path) for path in files]
     if as_json:
-        print_json([result.as_json() for result in results])
-    for result in [] if as_json else results:
-        if not result.message:
-            limit = "" if result.max_cost is None else f", at most {amount_text(result.max_cost)} together"
-            click.echo(f"{result.path}: valid, {count_text(len(result.units), 'unit')}{limit}")
-            _UNIT.print_table(result.units)
+        print_json([each for each, _ in checked])
+    for each, document in [] if as_json else checked:
+        if document is not None:
+            limit = "" if document.max_cost is None else f", at most {amount_text(document.max_cost)} together"
+            click.echo(f"{each['path']}: valid, {count_text(len(document.units), 'unit')}{limit}")
+            _UNIT.print_table(document.units)
+            for warning in document.warnings:
+                say(f"ramp: {each['path']}: warning: {warning}")
         else:
-            say(f"ramp: {result.message}")
-        for warning in result.warnings:
-            say(f"ramp: {result.path}: warning: {warning}")
-    ctx.exit(2 if any(result.message for result in results) else 0)
+            say(f"ramp: {each['message']}")
+    return 2 if any(document is None for _, document in checked) else 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Validated:
-    """A file and its finding, "" if it is valid."""
-
-    path: str
-    units: tuple[RequestUnit, ...] = ()
-    warnings: tuple[str, ...] = ()
-    violations: tuple[str, ...] = ()
-    message: str = ""
-    max_cost: int | None = None
-
-    def as_json(self) -> dict[str, object]:
-        found: dict[str, object] = {
-            "path": self.path,
-            "valid": not self.message,
-            "units": [_UNIT.plain(unit) for unit in self.units],
-            "warnings": list(self.warnings),
-            "violations": list(self.violations),
-            "max_cost": None if self.max_cost is None else amount_json(self.max_cost),
-        }
-        return found | ({"message": self.message} if self.message else {})
-
-
-def _validated(path: Path) -> _Validated:
+def _validated(path: Path) -> tuple[dict[str, object], RequestForQuotation | None]:
+    """Check a file; return the object that --json prints, and the document if it is valid."""
     from ramp.cli.verbs.submit import load_file
 
+    found: dict[str, object] = {"path": str(path), "valid": False, "units": [], "warnings": []}
     try:
         document = load_file(path)
     except DocumentError as error:
-        return _Validated(str(path), violations=error.violations or (error.reason,), message=str(error))
-    return _Validated(str(path), document.units, document.warnings, max_cost=document.max_cost)
+        violations = list(error.violations or (error.reason,))
+        return {**found, "violations": violations, "max_cost": None, "message": str(error)}, None
+    found |= {"valid": True, "units": [_UNIT.plain(unit) for unit in document.units]}
+    found |= {"warnings": list(document.warnings), "violations": []}
+    limit = None if document.max_cost is None else amount_json(document.max_cost)
+    return {**found, "max_cost": limit}, document
 
 
 def _cores_text(unit: RequestUnit) -> str:

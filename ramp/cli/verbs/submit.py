@@ -27,16 +27,15 @@ from ramp.cli.options import (
     together,
 )
 from ramp.cli.views.auction_view import AuctionView, LineView, LiveView, unless_closed
-from ramp.cli.views.fields import AMOUNT, MOMENT, NUMBER, Field, Fields, address
-from ramp.cli.views.outcome_report import ShortName, charged_text, outcome_object, print_outcome
-from ramp.cli.views.output import print_json, say
+from ramp.cli.views.fields import AMOUNT, NUMBER, Field, Fields
+from ramp.cli.views.output import amount_text, print_json, say
+from ramp.cli.views.reports import UNIT, ShortName, outcome_object, print_outcome, slot_fields
 from ramp.client.identifiers import one_request
 from ramp.client.market import Market
 from ramp.client.request import combined, named_sites
 from ramp.client.submission import ROUND_TIME, ROUNDS, Approver, Following, fixed_rule, nobody_approves, submission
 from ramp.control.events import Event, RequestStanding
 from ramp.errors import ConfigurationError, RampError
-from ramp.model import money
 from ramp.model.instant import Duration
 from ramp.model.offer import Offer
 from ramp.model.request import RequestForQuotation
@@ -94,8 +93,7 @@ auction_options: Final = together(
               help="auto: buy offers that meet the request; ask: show the offers first; best-offer: if none meets "
                    "the request, buy the best offer within --max-cost without asking.")  # fmt: skip
 @market_options
-@click.pass_context
-def submit(ctx: click.Context, /, max_cost: int | None, approve: str, **auction: Any) -> None:
+def submit(max_cost: int | None, approve: str, **auction: Any) -> int:
     """Auction a request for quotation, buy the best offers by two-phase commit, and pay.
 
     Several files make one request with all their units, in this order; all are bought or none. `-` reads standard
@@ -103,8 +101,8 @@ def submit(ctx: click.Context, /, max_cost: int | None, approve: str, **auction:
     waiting. If the output pipe closes, the request continues, and the exit code gives its result.
     """
     if approve == Approval.ASK and not sys.stdin.isatty():
-        raise click.UsageError("--approve ask needs a terminal; use auto or best-offer", ctx)
-    ctx.exit(_auction(**auction, approval=Approval(approve), max_cost=max_cost))
+        raise click.UsageError("--approve ask needs a terminal; use auto or best-offer")
+    return _auction(**auction, approval=Approval(approve), max_cost=max_cost)
 
 
 class Numbers(click.ParamType[Any]):
@@ -143,25 +141,24 @@ class FileOrQuote(click.ParamType[Any]):
               help="Buy these offers of an earlier quote: the number of one for each unit.")  # fmt: skip
 @auction_options
 @market_options
-@click.pass_context
-def quote(ctx: click.Context, /, buy: tuple[int, ...] | None, **auction: Any) -> None:
+def quote(buy: tuple[int, ...] | None, **auction: Any) -> int:
     """Auction a request for quotation without buying or holding anything.
 
     The offers are numbered, the best first. While they stand, --buy buys exactly the offers that it names, all or none,
     by the same two-phase commit as `ramp submit`. --json prints the object of `ramp submit`.
     """
     if buy is None:
-        ctx.exit(_auction(**auction, quote_only=True))
+        return _auction(**auction, quote_only=True)
     if len(auction["files"]) != 1:
-        raise click.UsageError("--buy takes the id of one quote", ctx)
-    ctx.exit(_buy(str(auction["files"][0]), buy, auction["user"], auction["state"], as_json=auction["as_json"]))
+        raise click.UsageError("--buy takes the id of one quote")
+    return _buy(str(auction["files"][0]), buy, auction["user"], auction["state"], as_json=auction["as_json"])
 
 
 def _buy(quote_id: str, numbers: tuple[int, ...], user: str | None, state: StateFolder, *, as_json: bool) -> int:
     market = open_market(state, user)
     found = one_request(market.requests(), quote_id)
     view = new_view(market.short, as_json)
-    with view:
+    with contextlib.closing(view):
         bought = market.buy_quote(found.request_id, numbers, on_event=view.show)
     files = {agreement_id: str(path) for agreement_id, path in bought.files.items()}
     with unless_closed():
@@ -241,7 +238,7 @@ def follow(
 
     try:
         # batch systems send SIGTERM at the end of a job
-        with interrupted_by(signal.SIGTERM, again_s=TERMINATED_LIMIT_S), view:
+        with interrupted_by(signal.SIGTERM, again_s=TERMINATED_LIMIT_S), contextlib.closing(view):
             return market.follow(following, approve=asked, on_event=show, on_interrupt=interrupted, on_lost=lost)
     except KeyboardInterrupt:
         say(f"ramp: no longer waiting: {_pending(market, request_id)}")
@@ -319,27 +316,23 @@ class AskAtTerminal:
         self._request = request
 
     def __call__(self, asked: ApprovalAsked) -> bool:
-        offers = list(zip(asked.offers, asked.meets, asked.costs, strict=True))
-        self._fields().print_table(offers, title="Offers (price in credits/core-hour, cost in credits)", error=True)
-        total = money.credits_text(sum(asked.costs))
+        units = [
+            BoughtUnit(offer.unit, offer, self._cores_asked(offer), meets_request=meets, paid=cost)
+            for offer, meets, cost in zip(asked.offers, asked.meets, asked.costs, strict=True)
+        ]
+        fields: Fields[BoughtUnit] = Fields(
+            UNIT,
+            *slot_fields(self._short),
+            Field("", "Price", lambda unit: unit.offer.cpu_hour_cost, NUMBER),
+            Field("", "Cost", lambda unit: unit.cost, AMOUNT),
+            Field("", "Meets request", lambda unit: "yes" if unit.meets_request else "no"),
+        )
+        fields.print_table(units, title="Offers (price in credits/core-hour, cost in credits)", error=True)
         try:
-            return click.confirm(f"Buy for {total} credits?", default=False, err=True)
+            return click.confirm(f"Buy for {amount_text(sum(asked.costs))}?", default=False, err=True)
         except click.Abort:
             say("")
             return False
 
-    def _fields(self) -> Fields[tuple[Offer, bool, int]]:
-        return Fields(
-            Field("", "Unit", lambda each: each[0].unit, NUMBER),
-            Field("", "Resource", lambda each: each[0].resource, address(self._short)),
-            Field("", "Start", lambda each: each[0].start, MOMENT),
-            Field("", "End", lambda each: each[0].end, MOMENT),
-            Field("", "Cores", lambda each: self._cores_text(each[0]), NUMBER),
-            Field("", "Price", lambda each: each[0].cpu_hour_cost, NUMBER),
-            Field("", "Cost", lambda each: each[2], AMOUNT),
-            Field("", "Meets request", lambda each: "yes" if each[1] else "no"),
-        )
-
-    def _cores_text(self, offer: Offer) -> str:
-        asked = as_offered(self._request.unit(offer.unit), offer).cores.total
-        return charged_text(BoughtUnit(offer.unit, offer, asked))
+    def _cores_asked(self, offer: Offer) -> int:
+        return as_offered(self._request.unit(offer.unit), offer).cores.total

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from ramp.cli.options import example, existing_file_type, state_options
-from ramp.cli.views.agreement_report import amendment_text, amount_moved
 from ramp.cli.views.output import (
     amount_json,
     amount_text,
@@ -21,8 +20,8 @@ from ramp.cli.views.output import (
     print_pairs,
     say,
 )
+from ramp.cli.views.reports import amendment_text, amount_moved
 from ramp.errors import DocumentError
-from ramp.model.agreement import Agreement, ContractChange
 from ramp.model.instant import iso
 from ramp.model.price_paid import how_priced
 from ramp.runtime.state_folder import StateFolder
@@ -38,10 +37,7 @@ if TYPE_CHECKING:
 @click.option("--ca", "ca_file", type=existing_file_type, metavar="FILE",
               help="The authority's certificate, PEM (default: the state folder's, with its revocations).")  # fmt: skip
 @state_options
-@click.pass_context
-def verify(
-    ctx: click.Context, files: tuple[Path, ...], ca_file: Path | None, state: StateFolder, as_json: bool
-) -> None:
+def verify(files: tuple[Path, ...], ca_file: Path | None, state: StateFolder, as_json: bool) -> int:
     """Check signed documents offline: the signatures, the signers' roles, and that the parts agree.
 
     FILE is an agreement, an amendment or a cancellation (XML), or a sealed message (text that begins with "RAMP sealed
@@ -73,12 +69,12 @@ def verify(
     if as_json:
         several = {"holds": holds, "files": [report.as_dict() for report in reports], "chains": _chain_objects(chains)}
         print_json(reports[0].as_dict() if len(reports) == 1 else several)
-        ctx.exit(0 if holds else 1)
-    for report in reports:
-        _print_report(report)
-    for chain in chains:
-        _print_chain(chain)
-    ctx.exit(0 if holds else 1)
+    else:
+        for report in reports:
+            _print_report(report)
+        for chain in chains:
+            _print_chain(chain)
+    return 0 if holds else 1
 
 
 def _print_report(report: FileReport) -> None:
@@ -132,43 +128,30 @@ def _is_request(file: Path) -> bool:
 
 def _print_what(report: FileReport) -> None:
     if report.agreement is not None:
-        print_line(_agreement_summary(report.agreement))
+        bought = report.agreement
+        print_line(
+            f"{bought.user} has bought {bought.offer.cores} cores of {bought.resource} "
+            f"from {moment_text(bought.offer.start)} to {moment_text(bought.offer.end)} "
+            f"at {price_text(bought.offer.cpu_hour_cost)}, {amount_text(bought.cost)} in all (agreement "
+            f"{bought.agreement_id}, reservation {bought.reservation_id}, order {bought.order_id})"
+        )
+        if how := how_priced(bought):
+            print_line(how)
     elif report.amendment is not None:
-        print_line(_amendment_summary(report.amendment))
+        changed = report.amendment
+        print_line(
+            f"{changed.user} and {changed.resource} have changed agreement {changed.agreement_id} (amendment "
+            f"{changed.number}): {changed.cores} cores until {moment_text(changed.until)} from "
+            f"{moment_text(changed.effective_at)} on, for {amount_moved(changed)}"
+        )
     elif report.cancellation is not None:
-        print_line(_cancellation_summary(report.cancellation))
+        ended = report.cancellation
+        print_line(
+            f"{ended.user} has cancelled agreement {ended.agreement_id} with {ended.resource} "
+            f"at {moment_text(ended.issued_at)}: {ended.reason}"
+        )
     elif report.message is not None:
         _print_message(report.message)
-
-
-def _agreement_summary(agreement: Agreement) -> str:
-    offer = agreement.offer
-    return (
-        f"{agreement.user} has bought {offer.cores} cores of {agreement.resource} "
-        f"from {moment_text(offer.start)} to {moment_text(offer.end)} at {price_text(offer.cpu_hour_cost)}, "
-        f"{amount_text(agreement.cost)} in all (agreement {agreement.agreement_id}, "
-        f"reservation {agreement.reservation_id}, order {agreement.order_id})" + _found(agreement)
-    )
-
-
-def _found(agreement: Agreement) -> str:
-    text = how_priced(agreement)
-    return f"\n{text}" if text else ""
-
-
-def _amendment_summary(amendment: ContractChange) -> str:
-    return (
-        f"{amendment.user} and {amendment.resource} have changed agreement {amendment.agreement_id} (amendment "
-        f"{amendment.number}): {amendment.cores} cores until {moment_text(amendment.until)} from "
-        f"{moment_text(amendment.effective_at)} on, for {amount_moved(amendment)}"
-    )
-
-
-def _cancellation_summary(cancellation: ContractChange) -> str:
-    return (
-        f"{cancellation.user} has cancelled agreement {cancellation.agreement_id} with {cancellation.resource} "
-        f"at {moment_text(cancellation.issued_at)}: {cancellation.reason}"
-    )
 
 
 def _print_message(message: Message) -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from ramp.cli.views.outcome_report import ShortName, reasons_text
 from ramp.cli.views.output import count_text, duration_text, new_table, price_text, say, silence_output
+from ramp.cli.views.reports import ShortName, reasons_text
 from ramp.cli.views.visible import console
 from ramp.control.auction_story import AuctionStory, Round, UnitRound
 from ramp.control.events import Event, Refused, Submitted
@@ -28,29 +26,12 @@ NARROW: Final = 90
 in the middle of words."""
 
 
-@dataclass(frozen=True, slots=True)
-class UnitRow:
-    """One unit in one round, as both views show it."""
-
-    round_name: str
-    unit: int
-    asked: int
-    offers: str = ""
-    best: str = ""
-    refusals: str = ""
-    refused_by: str = ""
-    took: str = ""
-
-
-def _row(bidding: Round, unit: int, short: ShortName) -> UnitRow:
-    row = UnitRound(bidding, unit, bidding.asked[unit])
-    if bidding.record is None or row.offers is None or row.refusals is None:
-        return UnitRow(bidding.name, unit, row.asked)
-    refusals = reasons_text(row.refusals)
-    took = duration_text(bidding.record.duration)
-    return UnitRow(
-        bidding.name, unit, row.asked, str(len(row.offers)), row.best(short), refusals, str(len(row.refusals)), took
-    )
+def _figures(row: UnitRound, short: ShortName, *, narrow: bool = False) -> tuple[str, str, str, str]:
+    """Return offers, best offer, refusals and duration, as both views show them; empty while the round is open."""
+    if row.round.record is None or row.offers is None or row.refusals is None:
+        return "", "", "", ""
+    refused = str(len(row.refusals)) if narrow else reasons_text(row.refusals)
+    return str(len(row.offers)), row.best(short), refused, duration_text(row.round.record.duration)
 
 
 def _stage_text(stage: str, resource: str, detail: str, short: ShortName) -> str:
@@ -81,11 +62,11 @@ def _lines(event: Event, short: ShortName) -> Iterator[str]:
         case RoundClosed(record=record):
             asked = dict(record.asked)
             closed = Round(record.round_number, record.best_offer, asked, record=record, best=dict(event.best))
-            for row in (_row(closed, unit, short) for unit in asked):
+            for unit, price in asked.items():
+                offers, best, refused, took = _figures(UnitRound(closed, unit, price), short)
                 yield (
-                    f"round {row.round_name}, unit {row.unit}: asked {price_text(row.asked)}, "
-                    f"{count_text(int(row.offers), 'offer')}, best {row.best or 'none'}, "
-                    f"refused: {row.refusals or 'none'}, {row.took}"
+                    f"round {closed.name}, unit {unit}: asked {price_text(price)}, {count_text(int(offers), 'offer')}, "
+                    f"best {best or 'none'}, refused: {refused or 'none'}, {took}"
                 )
         case UnitAdvanced():
             yield f"unit {event.unit}: {_stage_text(event.stage, event.resource, event.detail, short)}"
@@ -102,21 +83,16 @@ def unless_closed() -> Iterator[None]:
 
 
 class AuctionView:
-    """Shows nothing of an auction; a context manager."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        pass
+    """Shows nothing of an auction."""
 
     def show(self, event: Event) -> None:
         """Take a progress event of the control channel."""
 
     def pause(self) -> None:
-        """Hold still, because the owner is asked something."""
+        """Hold still, because the owner is asked something or everything has been shown."""
+
+    def close(self) -> None:
+        self.pause()
 
 
 class LineView(AuctionView):
@@ -140,15 +116,6 @@ class LiveView(AuctionView):
         self._note = ""
         self._console = console(error=error)
         self._live: Live | None = None
-
-    def __enter__(self) -> Self:
-        self._resume()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.pause()
 
     def show(self, event: Event) -> None:
         if not isinstance(event, RequestEnded):  # its rounds have been shown
@@ -188,9 +155,9 @@ class LiveView(AuctionView):
             )  # fmt: skip
             for bidding in self._story.rounds.values():
                 name = bidding.name
-                for row in (_row(bidding, unit, self._short) for unit in bidding.asked):
-                    refused = row.refused_by if narrow else row.refusals
-                    table.add_row(name, str(row.unit), str(row.asked), row.offers, row.best, refused, row.took)
+                for unit, price in bidding.asked.items():
+                    figures = _figures(UnitRound(bidding, unit, price), self._short, narrow=narrow)
+                    table.add_row(name, str(unit), str(price), *figures)
                     name = ""
             parts.append(table)
         last = {each.unit: each for each in self._story.moments}

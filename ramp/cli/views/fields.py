@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
@@ -13,7 +15,6 @@ from ramp.cli.views.output import (
     amount_text,
     duration_text,
     moment_text,
-    print_csv,
     print_json,
     print_pairs,
     print_rows,
@@ -106,7 +107,12 @@ class Fields(Generic[T]):
         return dict.fromkeys(each.key for each in self._keys)
 
     def print_csv(self, rows: Sequence[T]) -> None:
-        print_csv([each.key for each in self._keys], map(self.plain, rows))
+        """Print rows as CSV with a header; None is an empty field."""
+        text = io.StringIO()
+        writer = csv.DictWriter(text, [each.key for each in self._keys], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(map(self.plain, rows))
+        click.echo(text.getvalue(), nl=False)
 
     def print_pairs(self, shown: T) -> None:
         print_pairs([(each.heading, each.words(shown)) for each in self._headings])

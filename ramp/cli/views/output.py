@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
@@ -44,15 +42,6 @@ def print_object(shown: Mapping[str, object], *, as_json: bool) -> None:
         print_json(shown)
     else:
         print_pairs([(key.replace("_", " ").capitalize(), value) for key, value in shown.items()])
-
-
-def print_csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> None:
-    """Print rows as CSV with a header on standard output; None is an empty field."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    click.echo(text.getvalue(), nl=False)
 
 
 def say(text: str) -> None:

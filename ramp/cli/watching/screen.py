@@ -12,8 +12,21 @@ from rich.table import Table
 from rich.text import Text
 
 from ramp.cli.views.output import bar_text, moment_text
-from ramp.cli.watching.lines import AGENTS, AUCTIONS, KINDS, LOG, MACHINES, Line, lines_of, machine_figures
-from ramp.cli.watching.stream import AgentsSeen, AuctionHeard, EventLogged, MachinesSeen, Seen
+from ramp.cli.watching.stream import (
+    AGENTS,
+    AUCTIONS,
+    KINDS,
+    LOG,
+    MACHINES,
+    AgentsSeen,
+    AuctionHeard,
+    EventLogged,
+    Line,
+    MachinesSeen,
+    Seen,
+    lines_of,
+    machine_figures,
+)
 from ramp.client.machine_state import MachineState
 from ramp.control.auction_story import AuctionStory
 from ramp.control.events import request_of

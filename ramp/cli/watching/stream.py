@@ -1,21 +1,26 @@
-"""One stream of the events of a running market: auctions, agents, machines, and its log."""
+"""The events of a running market, auctions, agents, machines and its log; as lines, a sentence or an object each."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Final
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
 
+from ramp.cli.views.output import amount_json, amount_text, count_text, duration_text, moment_text, price_text
 from ramp.client.access import find_market
 from ramp.client.asyncio_market import AsyncMarket
 from ramp.client.every_user import EveryUser, watch_user
 from ramp.client.machine_state import MachineState
 from ramp.client.swarm import status
-from ramp.control.events import Event
-from ramp.control.status import SwarmStatus
+from ramp.control.events import Event, Submitted
+from ramp.control.status import AgentStatus, SwarmStatus, state_text
 from ramp.errors import RampError
-from ramp.model.instant import Instant
+from ramp.model.instant import SECOND, Instant, iso
+from ramp.protocol import progress as pr
+from ramp.protocol.outcome import RequestOutcome
+from ramp.protocol.progress import RequestEnded
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.logs import LOOK_S, MarketEvent, follow_events
 from ramp.runtime.state_folder import StateFolder
@@ -25,6 +30,13 @@ AGENTS_S: Final = 1.0
 
 MACHINES_S: Final = 5.0
 """Pause between two questions to the machines, in seconds."""
+
+
+AUCTIONS, AGENTS, MACHINES, LOG = KINDS = ("auctions", "agents", "machines", "log")
+"""Kinds of events for `--only`."""
+
+REASONS_SHOWN: Final = 3
+"""Reasons of refusals that a line of a round names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,3 +116,224 @@ async def watch_market(state: StateFolder, tell: Callable[[Seen], None]) -> None
         await asyncio.gather(agents(), machines(), events())
     finally:
         await users.end()
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line.
+
+    Attributes:
+        at: when.
+        kind: one of `KINDS`.
+        who: an agent's local name; empty for the market.
+        event: kind of event.
+        text: the sentence for people.
+        fields: further values for programs.
+    """
+
+    at: Instant
+    kind: str
+    who: str
+    event: str
+    text: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """Convert to JSON types: times ISO 8601, amounts in credits, durations in seconds."""
+        told = {"time": iso(self.at), "kind": self.kind, "who": self.who, "event": self.event, "text": self.text}
+        return {**told, **self.fields}
+
+    @property
+    def sentence(self) -> str:
+        return "  ".join(each for each in (moment_text(self.at), self.who, self.event, self.text) if each)
+
+
+def lines_of(seen: AuctionHeard | EventLogged) -> list[Line]:
+    """Return the lines of an event; none if watchers do not need it."""
+    if isinstance(seen, EventLogged):
+        event = seen.event
+        return [Line(seen.at, LOG, event.agent, event.event, event.text, {"fields": dict(event.fields)})]
+    told = _auction(seen.event)
+    return [] if told is None else [Line(seen.at, AUCTIONS, seen.user, *told)]
+
+
+class Lines:
+    """Make lines of events; for agents and machines only of changes."""
+
+    def __init__(self) -> None:
+        self._agents: dict[str, AgentStatus] = {}
+        self._runs: bool | None = None
+        self._machines: dict[str, tuple[int, ...]] = {}
+
+    def take(self, seen: Seen) -> list[Line]:
+        """Return the lines of an event."""
+        match seen:
+            case AgentsSeen():
+                return self._of_agents(seen)
+            case MachinesSeen():
+                return self._of_machines(seen)
+            case _:
+                return lines_of(seen)
+
+    def _of_agents(self, seen: AgentsSeen) -> list[Line]:
+        runs = seen.status is not None
+        found = []
+        if runs != self._runs:
+            word = "up" if runs else "down"
+            found.append(Line(seen.at, AGENTS, "", word, "the market runs" if runs else "no market runs"))
+        self._runs = runs
+        agents = {each.name: each for each in seen.status.agents} if seen.status is not None else {}
+        for name, agent in agents.items():
+            before = self._agents.get(name)
+            if before is None or _standing(agent) != _standing(before):
+                fields = {"role": agent.role, "up": agent.is_up, "restarts": agent.restarts}
+                text = f"{agent.role}, {count_text(agent.restarts, 'restart')}"
+                found.append(Line(seen.at, AGENTS, name, state_text(agent), text, fields))
+        found += [Line(seen.at, AGENTS, name, "removed", "") for name in self._agents if runs and name not in agents]
+        self._agents = agents
+        return found
+
+    def _of_machines(self, seen: MachinesSeen) -> list[Line]:
+        found = []
+        for name, machine in seen.machines.items():
+            figures = machine_figures(machine)
+            standing = tuple(figures.values())
+            if self._machines.get(name) != standing:
+                self._machines[name] = standing
+                text = (
+                    f"{machine.cores_busy} of {count_text(machine.cores, 'core')} taken, {figures['running']} running, "
+                    f"{figures['queued']} waiting, {figures['held']} held, {figures['sold']} sold"
+                )
+                text += "" if machine.start_price is None else f", start price {price_text(machine.start_price)}"
+                found.append(
+                    Line(seen.at, MACHINES, name, "machine", text, {**figures, "start_price": machine.start_price})
+                )
+        return found
+
+
+def machine_figures(machine: MachineState) -> dict[str, int]:
+    """Return the displayed figures of a machine."""
+    return {
+        "cores": machine.cores,
+        "cores_busy": machine.cores_busy,
+        "running": machine.running_total,
+        "queued": machine.queued_total,
+        "held": sum(not slot.firm for slot in machine.reservations),
+        "sold": sum(slot.firm for slot in machine.reservations),
+    }
+
+
+def _standing(agent: AgentStatus) -> tuple[object, ...]:
+    return agent.state, agent.detail, agent.restarts, agent.draining, agent.is_up
+
+
+def _auction(event: Event) -> tuple[str, str, dict[str, Any]] | None:
+    match event:
+        case Submitted(request_id=request_id):
+            return "submitted", request_id, {"request_id": request_id}
+        case pr.RoundOpened():
+            asked = dict(event.asked)
+            fields: dict[str, Any] = {
+                "request_id": event.request_id,
+                "round": event.round_number,
+                "asked": _units(asked),
+            }
+            fields |= {"resources": event.resources, "best_offer": event.best_offer}
+            called = count_text(event.resources, "resource")
+            text = f"{event.request_id} round {event.round_number}: {_prices(asked)} to {called}"
+            return "round_opened", text, fields
+        case pr.RoundClosed():
+            return "round_closed", *_round(event)
+        case pr.ApprovalAsked():
+            costs = sum(event.costs)
+            text = f"{event.request_id} waits for its owner's approval of {amount_text(costs)}"
+            return "approval_asked", text, {"request_id": event.request_id, "cost": amount_json(costs)}
+        case pr.UnitAdvanced():
+            fields = {"request_id": event.request_id, "unit": event.unit, "resource": event.resource}
+            fields |= {"stage": event.stage, "detail": event.detail}
+            detail = f": {event.detail}" if event.detail else ""
+            return "unit", f"{event.request_id} unit {event.unit} at {event.resource} {event.stage}{detail}", fields
+        case pr.UnitMoved():
+            fields = {"request_id": event.request_id, "agreement_id": event.agreement_id, "resource": event.resource}
+            fields |= {"placement": event.placement, "moved_at": iso(event.moved_at)}
+            return "moved", f"{event.agreement_id} was moved by {event.resource} to {event.placement}", fields
+        case RequestEnded(outcome=outcome):
+            return "ended", *_outcome(outcome)
+        case pr.CancellationEnded(outcome=cancelled):
+            fields = {"agreement_id": cancelled.agreement_id, "done": cancelled.done}
+            fields |= {"refund": amount_json(cancelled.refund), "code": cancelled.code}
+            back = f"{amount_text(cancelled.refund)} refunded"
+            if cancelled.cause:
+                return "loss", f"{cancelled.agreement_id} lost by the seller: {cancelled.cause}; {back}", fields
+            how = (
+                f"{cancelled.detail or 'cancelled'}, {back}" if cancelled.done else f"not cancelled: {cancelled.detail}"
+            )
+            return "cancellation", f"{cancelled.agreement_id} {how}", fields
+        case pr.ChangeEnded(outcome=changed):
+            fields = {"agreement_id": changed.agreement_id, "amendment": changed.number, "done": changed.done}
+            fields |= {"cores": changed.cores, "refund": amount_json(changed.refund), "code": changed.code}
+            fields |= {"charge": amount_json(changed.charge)}
+            moved = f"{amount_text(changed.charge)} paid" if changed.charge else f"{amount_text(changed.refund)} back"
+            how = f"has {changed.cores} cores, {moved}"
+            return (
+                "resize",
+                f"{changed.agreement_id} {how if changed.done else f'not changed: {changed.detail}'}",
+                fields,
+            )
+        case _:
+            return None
+
+
+def _round(event: pr.RoundClosed) -> tuple[str, dict[str, Any]]:
+    record = event.record
+    reasons = Counter(each.refusal.code.value for each in record.refusals)
+    leaders: dict[str, dict[str, Any]] = {
+        str(unit): {"resource": bid.resource, "price": bid.cpu_hour_cost} for unit, bid in sorted(event.best)
+    }
+    named = ", ".join(f"{number} {code}" for code, number in reasons.most_common(REASONS_SHOWN))
+    parts = [
+        count_text(len(record.offers), "offer"),
+        count_text(len(record.refusals), "refusal") + (f" ({named})" if named else ""),
+    ]
+    parts += [
+        f"unit {unit}: {each['resource']} leads with {price_text(each['price'])}" for unit, each in leaders.items()
+    ]
+    fields = {
+        "request_id": event.request_id,
+        "round": record.round_number,
+        "asked": _units(dict(record.asked)),
+        "offers": len(record.offers),
+        "refusals": dict(reasons),
+        "leaders": leaders,
+        "seconds": record.duration / SECOND,
+        "best_offer": record.best_offer,
+    }
+    text = f"{event.request_id} round {record.round_number} after {duration_text(record.duration)}: {'; '.join(parts)}"
+    return text, fields
+
+
+def _outcome(outcome: RequestOutcome) -> tuple[str, dict[str, Any]]:
+    sellers = [each.offer.resource for each in outcome.units]
+    fields = {
+        "request_id": outcome.request_id,
+        "status": outcome.status.value,
+        "reason": outcome.reason,
+        "cost": amount_json(outcome.cost),
+        "sellers": sellers,
+        "rounds": len(outcome.rounds),
+        "seconds": outcome.duration / SECOND,
+    }
+    how = f"{outcome.status.value} after {count_text(len(outcome.rounds), 'round')}, {duration_text(outcome.duration)}"
+    told = [f"{outcome.request_id} {how}", f"from {', '.join(sellers)}" if sellers else "", outcome.reason]
+    told += [amount_text(outcome.cost)] if outcome.cost else []
+    return ", ".join(each for each in told if each), fields
+
+
+def _units(prices: Mapping[int, int]) -> dict[str, int]:
+    return {str(unit): price for unit, price in sorted(prices.items())}
+
+
+def _prices(prices: Mapping[int, int]) -> str:
+    shown: Sequence[str] = [f"unit {unit} for {price_text(price)}" for unit, price in sorted(prices.items())]
+    return ", ".join(shown)

@@ -14,8 +14,7 @@ import click
 
 from ramp.cli.options import RealNumber, example, state_options
 from ramp.cli.views.visible import console
-from ramp.cli.watching.lines import KINDS, Lines
-from ramp.cli.watching.stream import Seen, watch_market
+from ramp.cli.watching.stream import KINDS, Lines, Seen, watch_market
 from ramp.client.access import running
 from ramp.runtime.state_folder import StateFolder
 

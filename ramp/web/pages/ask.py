@@ -17,7 +17,7 @@ from ramp.protocol.events import Approval, Preference
 from ramp.rfql.request_for_quotation import parse_request
 from ramp.rfql.xml import schema
 from ramp.runtime.clock import SystemClock
-from ramp.web.asking.draft import (
+from ramp.web.draft import (
     FIELDS,
     FIRST,
     GROUPS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
@@ -14,12 +14,11 @@ from ramp.client import dialogues
 from ramp.control.auction_story import MOMENTS_MAX, STAGES, AuctionStory, Moment, Reason, UnitRound
 from ramp.model.instant import SECOND, to_datetime
 from ramp.model.money import price_number
-from ramp.model.offer import Offer
-from ramp.protocol.outcome import RequestOutcome, RequestStatus
+from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus
 from ramp.runtime.clock import SystemClock
 from ramp.web.pages import charts, frame
 from ramp.web.pages.dialogs import complaining, confirmed
-from ramp.web.pages.numbers import amount, credits_named
+from ramp.web.pages.numbers import credits_named
 from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.row_tables import Column, Kind, table
 from ramp.web.pages.visit import Visit
@@ -33,18 +32,6 @@ MOMENT_COLOURS: Final = {"settled": "ramp-good", "failed": "ramp-bad", "voided":
 
 def _number_of(found: Sequence[object] | None) -> int | None:
     return None if found is None else len(found)
-
-
-class _Slot(NamedTuple):
-    """A slot that is offered or bought."""
-
-    offer: Offer
-    cores: object
-    price: object
-    cost: int
-    remark: str = ""
-    reservation_id: str = ""
-    agreement_id: str = ""
 
 
 class AuctionPage:
@@ -101,7 +88,7 @@ class AuctionPage:
                 (
                     Column("Unit", lambda each: each.unit, Kind.NUMBER),
                     Column("Reason", lambda each: each.code.replace("_", " ")),
-                    Column("Resources", lambda each: each.count, Kind.NUMBER),
+                    Column("Resources", lambda each: len(each.entries), Kind.NUMBER),
                     Column("Nearest acceptable value", self._passing_text),
                 )
             )
@@ -132,10 +119,7 @@ class AuctionPage:
         self._refusals.show(self._story.reasons())
 
     def _passing_text(self, reason: Reason) -> str:
-        passing = "; ".join(
-            f"{self._short(who)}: {self._visit.sentence(value, up=True)}" for who, value in reason.passing
-        )
-        return passing + (f" and {reason.more} more" if reason.more else "")
+        return reason.passing(self._short, partial(self._visit.sentence, up=True))
 
     def _best_text(self, row: UnitRound) -> str:
         if row.round.record is None:
@@ -191,15 +175,11 @@ class AuctionPage:
             return
         with self._asked:
             frame.subheading("Your approval is required")
-            self._draw_slots(
-                [
-                    _Slot(
-                        offer, offer.cores, offer.cpu_hour_cost, cost, "" if meets else " (does not meet the request)"
-                    )
-                    for offer, meets, cost in zip(asked.offers, asked.meets, asked.costs, strict=True)
-                ],
-                bought=False,
-            )
+            units = [
+                BoughtUnit(offer.unit, offer, offer.cores, meets_request=meets, paid=cost)
+                for offer, meets, cost in zip(asked.offers, asked.meets, asked.costs, strict=True)
+            ]
+            self._draw_units(units, asked=True)
             until = f" Answer until {self._visit.moment(to_datetime(asked.until))}." if asked.until else ""
             ui.label(f"Total: {credits_named(sum(asked.costs))}.{until}").classes("q-my-sm")
             with ui.element("div").classes("row").style("gap: .6rem"):
@@ -227,38 +207,41 @@ class AuctionPage:
             if outcome.until > SystemClock().now():
                 QuoteOffers(self._visit, outcome).build()
             elif outcome.units:
-                slots = [
-                    _Slot(
-                        each.offer,
-                        f"{each.offer.cores} ({each.cores_asked} requested)" if each.charges_more else each.offer.cores,
-                        price_number(each.price_paid),
-                        each.cost,
-                        reservation_id=each.reservation_id,
-                        agreement_id=each.agreement_id,
-                    )
-                    for each in outcome.units
-                ]
-                self._draw_slots(slots, bought=bool(outcome.cost))
-                total = amount(sum(each.cost for each in outcome.units))
-                ui.label(f"Total: {total} credits").classes("text-weight-medium")
+                self._draw_units(outcome.units, bought=bool(outcome.cost))
+                total = credits_named(sum(each.cost for each in outcome.units))
+                ui.label(f"Total: {total}").classes("text-weight-medium")
                 if self.returned:
-                    left = amount(outcome.cost - self.returned)
-                    ui.label(f"Returned since: {credits_named(self.returned)}; cost: {left} credits")
+                    left = credits_named(outcome.cost - self.returned)
+                    ui.label(f"Returned since: {credits_named(self.returned)}; cost: {left}")
             if outcome.status is RequestStatus.QUOTED:
                 ui.link("Back to the form", "/ask")
 
-    def _draw_slots(self, slots: Sequence[_Slot], *, bought: bool) -> None:
+    def _draw_units(self, units: Sequence[BoughtUnit], *, bought: bool = False, asked: bool = False) -> None:
+        """Draw units that are bought, only offered, or shown for the user's approval."""
+
+        def cores(unit: BoughtUnit) -> object:
+            all_cores = unit.offer.cores
+            return f"{all_cores} ({unit.cores_asked} requested)" if unit.charges_more else all_cores
+
+        def resource(unit: BoughtUnit) -> str:
+            remark = "" if unit.meets_request or not asked else " (does not meet the request)"
+            return self._short(unit.offer.resource) + remark
+
         columns = (
-            Column("Unit", lambda slot: slot.offer.unit, Kind.NUMBER),
-            Column("Resource", lambda slot: self._short(slot.offer.resource) + slot.remark),
-            Column("Start", lambda slot: to_datetime(slot.offer.start), Kind.TIME),
-            Column("End", lambda slot: to_datetime(slot.offer.end), Kind.TIME),
-            Column("Cores", lambda slot: slot.cores, Kind.NUMBER),
-            Column("Price (credits/core-hour)", lambda slot: slot.price, Kind.NUMBER),
-            Column("Cost (credits)", lambda slot: slot.cost, Kind.CREDITS),
-            Column("Reservation", lambda slot: slot.reservation_id, link="/reservations/"),
+            Column("Unit", lambda unit: unit.unit, Kind.NUMBER),
+            Column("Resource", resource),
+            Column("Start", lambda unit: to_datetime(unit.offer.start), Kind.TIME),
+            Column("End", lambda unit: to_datetime(unit.offer.end), Kind.TIME),
+            Column("Cores", cores, Kind.NUMBER),
+            Column(
+                "Price (credits/core-hour)",
+                lambda unit: unit.offer.cpu_hour_cost if asked else price_number(unit.price_paid),
+                Kind.NUMBER,
+            ),
+            Column("Cost (credits)", lambda unit: unit.cost, Kind.CREDITS),
+            Column("Reservation", lambda unit: unit.reservation_id, link="/reservations/"),
         )
-        table(columns if bought else columns[:-1], slots, key=lambda slot: slot.agreement_id or slot.offer.unit)
+        table(columns if bought else columns[:-1], units, key=lambda unit: unit.agreement_id or unit.unit)
 
     async def _withdraw_it(self) -> None:
         with complaining(self._visit):

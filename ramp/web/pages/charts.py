@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from math import isnan
+from typing import Any, Final
 
 from nicegui import ui
 from nicegui.events import EChartPointClickEventArguments as Picked
 
+from ramp.client.machine_state import MachineState
 from ramp.control.auction_story import AuctionStory
-from ramp.model.instant import Instant
+from ramp.model.instant import HOUR, Instant
+from ramp.web.machines.core_rows import Bar, Taken
+from ramp.web.machines.sale_history import Sale, mean_price
 
 Options = dict[str, Any]
 """A chart's options. Points are tuples: NiceGUI wraps every list and dict to observe changes, which is slow for
@@ -17,6 +22,26 @@ thousands of points, but not tuples; in JSON they are the same."""
 
 LIGHT = {"ink": "#3d4a56", "line": "#d7dee5", "asked": "#b3541e", "best": "#1d5f8a", "offers": "#5d8f3a"}
 DARK = {"ink": "#c3ced8", "line": "#35414d", "asked": "#f0a065", "best": "#7fc1ea", "offers": "#a5d47e"}
+
+PALETTE: Final = (
+    "#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#b07aa1", "#edc948", "#76b7b2", "#9c755f", "#6b7fd7", "#8cd17d",
+)  # fmt: skip
+"""Colours of jobs and resources, in rotation."""
+
+SOLD: Final = "#d6006c"
+"""Colour of slots that the market has sold; jobs do not use it. Held slots are half transparent."""
+
+MARGIN: Final = timedelta(hours=1)
+"""How far a Gantt chart reaches before and after the present at least."""
+
+INTERVALS: Final = 48
+"""Intervals of the chart of prices."""
+
+KINDS: Final = {"running": "#4e79a7", "waiting": "#8a97a3", "sold": SOLD, "held": "#e58bb5"}
+"""Colours of bars of cores."""
+
+NOW: Final = "#e0902a"
+"""Colour of the line at the present."""
 
 
 def colours(dark: bool) -> dict[str, str]:
@@ -80,6 +105,10 @@ def plain(dark: bool, *, x_name: str, y_name: str, x_type: str = "category") -> 
     }
 
 
+def _line(name: str, data: Sequence[object], colour: str, **more: object) -> Options:
+    return {"name": name, "type": "line", "data": data, "color": colour, **more}
+
+
 def auction_chart(story: AuctionStory, unit: int, dark: bool) -> Options:
     """Return the chart of asking price, best price and offers of a unit by round."""
     shown = colours(dark)
@@ -93,26 +122,11 @@ def auction_chart(story: AuctionStory, unit: int, dark: bool) -> Options:
         for bid in (each.record.bids if each.record is not None else ())
         if bid.unit == unit
     )
+    asked, dashed = [each.asked[unit] for each in rounds], {"type": "dashed", "width": 2}
     best = [each.best[unit].cpu_hour_cost if unit in each.best else None for each in rounds]
     options["series"] = [
-        {
-            "name": "asking price",
-            "type": "line",
-            "step": "middle",
-            "data": [each.asked[unit] for each in rounds],
-            "color": shown["asked"],
-            "lineStyle": {"type": "dashed", "width": 2},
-            "symbol": "none",
-        },
-        {
-            "name": "best offer",
-            "type": "line",
-            "step": "middle",
-            "data": best,
-            "color": shown["best"],
-            "lineStyle": {"width": 3},
-            "symbolSize": 8,
-        },
+        _line("asking price", asked, shown["asked"], step="middle", symbol="none", lineStyle=dashed),
+        _line("best offer", best, shown["best"], step="middle", symbolSize=8, lineStyle={"width": 3}),
         {"name": "offers", "type": "scatter", "data": offers, "color": shown["offers"], "symbolSize": 7},
     ]
     return options
@@ -120,17 +134,189 @@ def auction_chart(story: AuctionStory, unit: int, dark: bool) -> Options:
 
 def balance_chart(points: Sequence[tuple[Instant, int]], dark: bool) -> Options:
     """Return the chart of a balance after every posting; amounts in minor units."""
-    shown = colours(dark)
     options = plain(dark, x_name="", y_name="credits", x_type="time")
     options["grid"]["left"] = 90
+    data = tuple((at // 1000, amount / 100) for at, amount in points)
+    options["series"] = [_line("balance", data, colours(dark)["best"], step="end", symbolSize=6)]
+    return options
+
+
+def _ms(moment: datetime) -> int:
+    return round(moment.timestamp() * 1000)
+
+
+def _over_time(dark: bool, y_name: str) -> Options:
+    options = plain(dark, x_name="", y_name=y_name, x_type="time")
+    options["grid"] |= {"top": 64, "bottom": 30}
+    return options
+
+
+def load_chart(state: MachineState, dark: bool) -> Options:
+    """Return the chart of the projected load in per cent."""
+    options = _over_time(dark, "% of the cores")
+    options["yAxis"] |= {"min": 0, "max": 100}
+    options["legend"]["show"] = False
+    options["grid"]["top"] = 40
+    data = [(_ms(each.time), _per_cent(each.load)) for each in state.projected_load]
+    if len(data) > 1:
+        data.append((2 * data[-1][0] - data[-2][0], data[-1][1]))  # the last part is as long as the one before
+    area, colour = {"opacity": 0.15}, colours(dark)["best"]
+    options["series"] = [_line("projected load", tuple(data), colour, step="end", symbol="none", areaStyle=area)]
+    return options
+
+
+def _per_cent(share: float) -> float:
+    return 0.0 if isnan(share) else round(100 * min(max(share, 0.0), 1.0), 1)
+
+
+def core_chart(
+    bars: Sequence[Bar],
+    cores: int,
+    begin: datetime,
+    until: datetime,
+    dark: bool,
+    kinds: Mapping[str, str] = KINDS,
+    units: str = "cores",
+    now: datetime | None = None,
+) -> Options:
+    """Return the chart of a flat machine: occupied cores over time as rectangles, with a line at the present, `now`."""
+    options = _over_time(dark, units)
+    options["xAxis"] |= {"min": _ms(begin), "max": _ms(until)}
+    options["yAxis"] |= {"min": 0, "max": cores}
+    options["grid"]["left"] = 72
+    options["tooltip"] = {"trigger": "item", "confine": True}
     options["series"] = [
         {
-            "name": "balance",
-            "type": "line",
-            "step": "end",
-            "data": tuple((at // 1000, amount / 100) for at, amount in points),
-            "color": shown["best"],
-            "symbolSize": 6,
+            "name": kind,
+            "type": "custom",
+            ":renderItem": "ramp.bar",
+            "itemStyle": {"color": colour, "borderColor": "#ffffff", "borderWidth": 0.5},
+            "encode": {"x": [0, 1], "y": [2, 3], "tooltip": [4]},
+            "dimensions": ["from", "to", "lowest", "highest", units],
+            "data": tuple(
+                {
+                    "name": f"{kind} {bar.name}",
+                    "value": (
+                        _ms(bar.start),
+                        _ms(bar.end),
+                        bar.first_core,
+                        bar.first_core + bar.cores,
+                        bar.cores_in_all,
+                    ),
+                }
+                for bar in bars
+                if bar.kind == kind
+            ),
         }
+        for kind, colour in kinds.items()
+    ]
+    if now is not None:
+        mark = {"silent": True, "symbol": "none", "label": {"show": False}, "data": ({"xAxis": _ms(now)},)}
+        line = {"color": NOW, "width": 2, "type": "solid"}
+        options["series"].append({"type": "line", "data": (), "markLine": {**mark, "lineStyle": line}})
+    return options
+
+
+def row_chart(
+    rows: Mapping[str, Iterable[Taken]],
+    now: datetime,
+    longest: timedelta,
+    dark: bool,
+    kinds: Mapping[str, str] = KINDS,
+) -> Options:
+    """Return a Gantt chart: bars over time in a row of each name, or in several where they overlap.
+
+    The picture reaches at most as far as `longest` before and after the present.
+    """
+    shown = {
+        name: sorted(
+            (each for each in bars if each.end > now - longest and each.start < now + longest),
+            key=lambda each: each.start,
+        )
+        for name, bars in rows.items()
+    }
+    every = [each for bars in shown.values() for each in bars]
+    begin = max(min((now - MARGIN, *(each.start for each in every))), now - longest)
+    until = min(max((now + MARGIN, *(each.end for each in every))), now + longest)
+    names: list[str] = []
+    bars = []
+    for name, taken in shown.items():
+        ends: list[datetime] = []
+        for each in taken:
+            lane = next((number for number, end in enumerate(ends) if end <= each.start), len(ends))
+            ends[lane : lane + 1] = [each.end]
+            start, end = max(each.start, begin), min(each.end, until)
+            bars.append(Bar(each.name, each.kind, len(names) + lane, 1, each.cores, start, end))
+        names += [name, *[""] * (len(ends) - 1)]
+    options = core_chart(bars, len(names), begin, until, dark, kinds, now=now)
+    for numeric in ("min", "max", "minInterval", "scale"):
+        del options["yAxis"][numeric]
+    label = {"color": colours(dark)["ink"], "width": 110, "overflow": "truncate"}
+    options["yAxis"] |= {
+        "type": "category",
+        "data": tuple(names),
+        "inverse": True,
+        "name": "",
+        "axisLabel": label,
+    }
+    options["grid"] |= {"left": 124, "top": 40}
+    options["legend"]["data"] = [kind for kind in kinds if any(bar.kind == kind for bar in bars)]
+    for each in options["series"][: len(kinds)]:
+        each[":renderItem"] = "ramp.barInRow"
+    return options
+
+
+def redraw_rows(chart: ui.echart, options: Options) -> None:
+    """Replace a Gantt chart, whose number of rows decides its height."""
+    redraw(chart, options)
+    pixels = 90 + min(26 * len(options["yAxis"]["data"]), 400)
+    chart.style(f"height: {pixels}px")
+
+
+def price_chart(sales: Sequence[Sale], begin: Instant, until: Instant, dark: bool) -> Options:
+    """Return the chart of prices paid: the mean by interval, the band from lowest to highest, and the volume below.
+
+    It begins shortly before the first sale.
+    """
+    if sales and (first := min(each.at for each in sales)) > begin:
+        begin = max(begin, until - max(until - first, HOUR) * 21 // 20)
+    step = max((until - begin) // INTERVALS, 1)
+    intervals: dict[int, list[Sale]] = {}
+    for each in sales:
+        intervals.setdefault(min((each.at - begin) // step, INTERVALS - 1), []).append(each)
+    middles = {number: (begin + number * step + step // 2) // 1000 for number in sorted(intervals)}
+    prices = {number: [each.price for each in sold] for number, sold in intervals.items()}
+
+    def points(value: Callable[[int], float]) -> tuple[tuple[int, float], ...]:
+        return tuple((at, round(value(number), 2)) for number, at in middles.items())
+
+    options = _over_time(dark, "credits/core-hour")
+    shown = colours(dark)
+    time_axis = {**options["xAxis"], "min": begin // 1000, "max": until // 1000}
+    options["grid"] = [{"left": 72, "right": 24, "top": 64, "bottom": 126}, {"left": 72, "right": 24, "bottom": 30,
+                                                                             "height": 54}]  # fmt: skip
+    options["xAxis"] = [{**time_axis, "axisLabel": {"show": False}}, {**time_axis, "gridIndex": 1}]
+    volume = {"name": "core-hours", "gridIndex": 1, "splitNumber": 2, "scale": False}  # bars begin at 0
+    options["yAxis"] = [options["yAxis"], {**options["yAxis"], **volume}]
+    options["legend"]["data"] = ["mean price", "core-hours"]
+    band = {"type": "line", "stack": "band", "symbol": "none", "silent": True, "lineStyle": {"opacity": 0}}
+    options["series"] = [
+        {"name": "lowest", **band, "data": points(lambda number: min(prices[number]))},
+        {
+            "name": "highest above lowest",
+            **band,
+            "data": points(lambda number: max(prices[number]) - min(prices[number])),
+            "areaStyle": {"color": shown["best"], "opacity": 0.2},
+        },
+        _line("mean price", points(lambda number: mean_price(intervals[number])), shown["best"], symbolSize=5),
+        {
+            "name": "core-hours",
+            "type": "bar",
+            "xAxisIndex": 1,
+            "yAxisIndex": 1,
+            "data": points(lambda number: sum(each.core_hours for each in intervals[number])),
+            "color": shown["offers"],
+            "barMaxWidth": 12,
+        },
     ]
     return options

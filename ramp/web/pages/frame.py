@@ -97,13 +97,7 @@ def tile(label: str, value: str, note: str) -> None:
 def draw_facts(
     visit: Visit, facts: Iterable[tuple[str, str | datetime]], links: Mapping[str, str] = MappingProxyType({})
 ) -> None:
-    """Draw terms with their values into the open `dl`.
-
-    Args:
-        visit: the open page.
-        facts: terms and values.
-        links: target of the value by its term.
-    """
+    """Draw terms with their values into the open `dl`; `links` has the target of a value by its term."""
     for term, value in facts:
         with ui.element("dt"):
             ui.label(term)

@@ -11,21 +11,22 @@ from typing import Final
 from nicegui import run, ui
 
 from ramp.client import dialogues
+from ramp.client.access import RunningMarket, running
 from ramp.client.connecting import MarketOperator
 from ramp.client.dialogues import converse
+from ramp.client.results import short_name
 from ramp.control.status import headline, state_text
+from ramp.errors import NoMarket
 from ramp.model.contents import AccountLine, MarketOverview
 from ramp.model.contents.accounts import TransferKind
 from ramp.model.instant import HOUR, to_datetime
 from ramp.model.money import credits_of, exact_credits
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.joining.inviting import DAYS_DEFAULT
-from ramp.web.machines.sellers import Seller, sellers_of
-from ramp.web.metrics.levels import Levels
+from ramp.web.levels import Levels, Seller, sellers_of
 from ramp.web.pages import frame
-from ramp.web.pages.charts import draw_chart, redraw
+from ramp.web.pages.charts import draw_chart, price_chart, redraw
 from ramp.web.pages.dialogs import Asked, answers, complaining, confirmed, whole_number
-from ramp.web.pages.machines.charts import price_chart
 from ramp.web.pages.machines.market import price_text
 from ramp.web.pages.numbers import amount, credits_named, whole
 from ramp.web.pages.refreshing import Refresher
@@ -48,8 +49,12 @@ class KeeperPage:
 
     def __init__(self, visit: Visit) -> None:
         self._visit = visit
-        self._access = visit.site.keeper_access(visit.session)
+        name, found = visit.session.name, running(visit.site.state)
+        if name not in found.names("keeper"):
+            raise NoMarket(f"the market that runs has no keeper {name}")
+        self._access = RunningMarket(visit.site.state, name, found.domain, found.names("user"))
         self._operator = MarketOperator(visit.site.state)
+        self._short = partial(short_name, domain=self._access.domain)
 
     async def build(self) -> None:
         with ui.element("div").classes("row items-baseline full-width").style("gap: .3rem 1rem"):
@@ -186,9 +191,6 @@ class KeeperPage:
         money = whole(round(exact_credits(sum(each.balance for each in users))))
         frame.tile("Money of users", money, f"credits of {len(users)} users")
 
-    def _short(self, name: str) -> str:
-        return name.removesuffix(f"@{self._access.domain}") if self._access.domain else name
-
     # -- what the keeper does ------------------------------------------------------------------------------------
 
     async def _act(self, done: str, act: Callable[[], Awaitable[object]]) -> None:
@@ -304,8 +306,3 @@ def _moment(text: str) -> datetime | None:
         return datetime.fromisoformat(text)
     except ValueError:
         return None
-
-
-async def build(visit: Visit) -> None:
-    """Fill the page."""
-    await KeeperPage(visit).build()

@@ -11,7 +11,7 @@ from typing import Final
 from nicegui import Client, ui
 
 from ramp.errors import RampError
-from ramp.web.live.follower import Listener
+from ramp.web.live import Listener
 
 PAUSE_S: Final = 0.05
 """Changes within this many seconds are drawn together; a page shows an event within 200 ms."""

@@ -11,9 +11,12 @@ from nicegui import ui
 from starlette.requests import Request
 
 from ramp.errors import RampError
-from ramp.web.pages import account, ask, auction, frame, keeper, requests, reservation, reservations
+from ramp.web.pages import account, ask, auction, frame, requests, reservation, reservations
+from ramp.web.pages.keeper import KeeperPage
 from ramp.web.pages.laboratory import overview, result, trace
-from ramp.web.pages.machines import machine, market, prices
+from ramp.web.pages.machines import machine
+from ramp.web.pages.machines.market import MarketPage
+from ramp.web.pages.machines.prices import PricesPage
 from ramp.web.pages.refreshing import PageClosed
 from ramp.web.pages.visit import Builder, Visit
 from ramp.web.security.gate import SESSION_KEY
@@ -32,13 +35,13 @@ class Page:
 
 
 async def _home(visit: Visit) -> None:
-    await (keeper.build if visit.session.role is Role.KEEPER else market.build)(visit)
+    await (KeeperPage if visit.session.role is Role.KEEPER else MarketPage)(visit).build()
 
 
 PAGES: Final = (
     Page("/", "Market", None, _home),
     Page("/machines/{name}", "Machine", None, machine.build),
-    Page("/prices", "Prices", Role.USER, prices.build),
+    Page("/prices", "Prices", Role.USER, lambda visit: PricesPage(visit).build()),
     Page("/ask", "New request", Role.USER, ask.build),
     Page("/requests", "Requests", Role.USER, requests.build),
     Page("/requests/{request_id}", "Request", Role.USER, auction.build),

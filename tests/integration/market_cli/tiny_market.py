@@ -49,13 +49,14 @@ def _own_terminal():
 
 
 class Terminal:
-    """Runs a verb on a pseudo terminal; what it draws is read until a text has come."""
+    """Runs a verb on a pseudo terminal of 120 columns and 30 lines; what it draws is read until a text has come."""
 
     def __init__(self, *arguments, state):
         self.screen = ""
-        environment = {**os.environ, "RAMP_STATE": str(state), "TERM": "xterm-256color", "COLUMNS": "120"}
-        environment.pop("NO_COLOR", None)
+        environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES", "NO_COLOR")}
+        environment |= {"RAMP_STATE": str(state), "TERM": "xterm-256color"}
         self._master, slave = pty.openpty()
+        termios.tcsetwinsize(slave, (30, 120))
         command = [*RAMP, *(str(argument) for argument in arguments)]
         self.process = subprocess.Popen(
             command, stdin=slave, stdout=slave, stderr=slave, env=environment, preexec_fn=_own_terminal

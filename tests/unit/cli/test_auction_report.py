@@ -1,14 +1,15 @@
 """What is shown of an auction, and the object that `--json` prints."""
 
 import io
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from ramp.cli.views.auction_view import LineView, LiveView
-from ramp.cli.views.outcome_report import outcome_object, print_outcome, reasons_text
 from ramp.cli.views.output import amount_json
+from ramp.cli.views.reports import outcome_object, print_outcome, reasons_text
 from ramp.model.money import credits_text
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.protocol.outcome import BoughtUnit, RequestStatus, ResourceRefusal
@@ -65,7 +66,7 @@ def test_refusals_are_counted_by_reason_the_most_frequent_first():
 
 
 def test_lines_tell_the_rounds_in_a_pipe(script, capsys):
-    with LineView(short) as view:
+    with closing(LineView(short)) as view:
         for event in (script.submitted, script.opened, script.closed, script.advanced, script.ended()):
             view.show(event)
     assert capsys.readouterr().out.splitlines() == [
@@ -78,14 +79,24 @@ def test_lines_tell_the_rounds_in_a_pipe(script, capsys):
     ]
 
 
-def test_the_table_tells_the_rounds_on_a_terminal(script, monkeypatch):
-    screen = io.StringIO()
-    drawn = Console(file=screen, force_terminal=True, width=120, highlight=False, color_system=None)
-    monkeypatch.setattr("ramp.cli.views.auction_view.console", lambda error: drawn)
-    with LiveView(short) as view:
-        for event in (script.submitted, script.opened, script.closed, script.advanced):
-            view.show(event)
-    last = screen.getvalue().rpartition("Bidding")[2]
+@pytest.fixture
+def drawn(monkeypatch):
+    """Shows events at a terminal of some columns; returns the last picture."""
+
+    def draw(width, *events):
+        screen = io.StringIO()
+        terminal = Console(file=screen, force_terminal=True, width=width, highlight=False, color_system=None)
+        monkeypatch.setattr("ramp.cli.views.auction_view.console", lambda error: terminal)
+        with closing(LiveView(short)) as view:
+            for event in events:
+                view.show(event)
+        return screen.getvalue().rpartition("Bidding")[2]
+
+    return draw
+
+
+def test_the_table_tells_the_rounds_on_a_terminal(script, drawn):
+    last = drawn(120, script.submitted, script.opened, script.closed, script.advanced)
     for text in (
         "credits/core-hour",
         "70",
@@ -99,14 +110,8 @@ def test_the_table_tells_the_rounds_on_a_terminal(script, monkeypatch):
     assert "buying" not in last
 
 
-def test_the_table_keeps_every_column_on_a_narrow_terminal(script, monkeypatch):
-    screen = io.StringIO()
-    drawn = Console(file=screen, force_terminal=True, width=60, highlight=False, color_system=None)
-    monkeypatch.setattr("ramp.cli.views.auction_view.console", lambda error: drawn)
-    with LiveView(short) as view:
-        for event in (script.submitted, script.opened, script.closed):
-            view.show(event)
-    rows = screen.getvalue().rpartition("Bidding")[2].splitlines()
+def test_the_table_keeps_every_column_on_a_narrow_terminal(script, drawn):
+    rows = drawn(60, script.submitted, script.opened, script.closed).splitlines()
     assert ["1", "1", "70", "2", "30", "by", "thunder1", "3", "0.250", "s"] in [row.split() for row in rows]
 
 

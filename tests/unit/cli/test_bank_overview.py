@@ -2,13 +2,14 @@
 
 import json
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from ramp.cli.main import main
-from ramp.cli.views.postings import AGREEMENT, reference
+from ramp.cli.verbs.accounts import AGREEMENT, reference
 from ramp.client.results import account_of
 from ramp.ledger.entry import ISSUE_LIMIT, ISSUER, AccountKind
 from ramp.model.contents import AccountLine, AccountStatement, MarketOverview, StatementLine, TradeLine, TransferKind
@@ -49,29 +50,25 @@ LINES = (
 
 @pytest.fixture
 def _asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ramp.cli.verbs.bank.ask_keeper", lambda state, dialogue: OVERVIEW)
-    monkeypatch.setattr("ramp.cli.verbs.bank.running", lambda state: SimpleNamespace(domain="localhost"))
+    monkeypatch.setattr("ramp.cli.verbs.accounts.ask_keeper", lambda state, dialogue: OVERVIEW)
+    monkeypatch.setattr("ramp.cli.verbs.accounts.running", lambda state: SimpleNamespace(domain="localhost"))
 
 
 @pytest.mark.usefixtures("_asked")
-def test_no_limit_is_shown_where_none_is_meant(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_limit_is_shown_where_none_is_meant(ramp: Callable[..., Any]) -> None:
     """The issuing account's is all money that can exist: a number of 16 digits tells nobody that."""
-    assert main(["bank", "overview"]) == 0
-    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()[2:4]}
+    lines = {line.split()[0]: line for line in ramp("bank", "overview").out.splitlines()[2:4]}
     assert lines["market"].endswith("no limit")
     assert lines["alice"].endswith("700.00")
-    assert main(["bank", "overview", "--json"]) == 0
-    accounts = json.loads(capsys.readouterr().out)["accounts"]
+    accounts = json.loads(ramp("bank", "overview", "--json").out)["accounts"]
     assert [each["overdraft"] for each in accounts] == [None, "700.00"]
 
 
 @pytest.mark.usefixtures("_asked")
-def test_a_deposit_is_told_by_its_own_id_and_is_no_agreement(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bank", "overview"]) == 0
-    shown = capsys.readouterr().out.splitlines()
+def test_a_deposit_is_told_by_its_own_id_and_is_no_agreement(ramp: Callable[..., Any]) -> None:
+    shown = ramp("bank", "overview").out.splitlines()
     assert [line.split()[-1] for line in shown if line.startswith("2026-12")] == ["opening-alice", "5f81c2"]
-    assert main(["bank", "overview", "--json"]) == 0
-    trades = json.loads(capsys.readouterr().out)["trades"]
+    trades = json.loads(ramp("bank", "overview", "--json").out)["trades"]
     ids = [(each["agreement_id"], each["deposit_id"]) for each in trades]
     assert ids == [(None, "opening-alice@localhost"), ("agreement-5f81c22e01", None)]
 
@@ -101,15 +98,13 @@ def change(state: Path, statement: str) -> None:
     connection.close()
 
 
-def test_books_that_agree(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bank", "audit", "--state-dir", str(state)]) == 0
-    assert capsys.readouterr().out == "2 accounts, 0 findings\n"
+def test_books_that_agree(state: Path, ramp: Callable[..., Any]) -> None:
+    assert ramp("bank", "audit", "--state-dir", str(state)).out == "2 accounts, 0 findings\n"
 
 
-def test_a_balance_changed_by_hand_is_told_with_its_account(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_balance_changed_by_hand_is_told_with_its_account(state: Path, ramp: Callable[..., Any]) -> None:
     change(state, "UPDATE accounts SET posted = 6000 WHERE account_id = 'alice'")
-    assert main(["bank", "audit", "--state-dir", str(state), "--json"]) == 1
-    assert json.loads(capsys.readouterr().out) == {
+    assert json.loads(ramp("bank", "audit", "--state-dir", str(state), "--json", code=1).out) == {
         "accounts": 2,
         "findings": [
             "account alice has 6000 minor units posted, its transfers give 5000",
@@ -118,15 +113,14 @@ def test_a_balance_changed_by_hand_is_told_with_its_account(state: Path, capsys:
     }
 
 
-def test_an_entry_of_an_unknown_action_is_a_finding(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_entry_of_an_unknown_action_is_a_finding(state: Path, ramp: Callable[..., Any]) -> None:
     change(state, "UPDATE entries SET action = 'eaten' WHERE transfer_id IS NOT NULL")
-    assert main(["bank", "audit", "--state-dir", str(state)]) == 1
-    told = capsys.readouterr().out
+    told = ramp("bank", "audit", "--state-dir", str(state), code=1).out
     assert "deposit:d-1 (5000 minor units from market to alice) was never entered" in told
     assert "(eaten) names nothing in the ledger" in told
 
 
-def test_the_ledger_that_the_configuration_names_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_ledger_that_the_configuration_names_is_read(tmp_path: Path, ramp: Callable[..., Any]) -> None:
     """Also of a market that is down."""
     named = f"sqlite:///{tmp_path / 'elsewhere.sqlite'}"
     with LedgerStore.open(named) as store:
@@ -135,10 +129,8 @@ def test_the_ledger_that_the_configuration_names_is_read(tmp_path: Path, capsys:
     state = StateFolder(tmp_path / "state")
     state.prepare()
     save_overlay(state, new_overlay(text, tmp_path / "market.toml"))
-    assert main(["bank", "audit", "--state-dir", str(state.path)]) == 0
-    assert capsys.readouterr().out == "2 accounts, 0 findings\n"
+    assert ramp("bank", "audit", "--state-dir", str(state.path)).out == "2 accounts, 0 findings\n"
 
 
-def test_a_folder_without_a_ledger_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bank", "audit", "--state-dir", str(tmp_path)]) == 2
-    assert "ledger.sqlite" in capsys.readouterr().err
+def test_a_folder_without_a_ledger_is_refused(tmp_path: Path, ramp: Callable[..., Any]) -> None:
+    assert "ledger.sqlite" in ramp("bank", "audit", "--state-dir", str(tmp_path), code=2).err

@@ -4,38 +4,27 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from ramp.errors import ConfigurationError, WorkloadError
 from simulation.cli.simulate import simulate
 from simulation.schedulers.declaration import SCHEDULERS
 from simulation.workload.swf import read_swf
 
-SUMMARY_FIELDS = {
-    "jobs",
-    "utilisation",
-    "mean_wait_s",
-    "mean_relative_wait",
-    "mean_bounded_slowdown",
-    "makespan_s",
-    "wall_s",
-    "jobs_per_s",
-}
-TRACE_FIELDS = [
-    "job_number",
-    "submit_time",
-    "start_time",
-    "end_time",
-    "shape",
-    "origin",
-    "connection",
-    "nodes",
-    "links",
-]
+SUMMARY_FIELDS = {"jobs", "utilisation", "mean_wait_s", "mean_relative_wait", "mean_bounded_slowdown", "makespan_s",
+                  "wall_s", "jobs_per_s"}  # fmt: skip
+TRACE_FIELDS = ["job_number", "submit_time", "start_time", "end_time", "shape", "origin", "connection", "nodes",
+                "links"]  # fmt: skip
 
 
-def run(*arguments: object) -> dict[str, object]:
-    result = CliRunner().invoke(simulate, [*map(str, arguments), "--json"], catch_exceptions=False)
+def call(log: object, *options: object, machine: str = "flat:64", scheduler: str = "fcfs") -> Result:
+    """Run `ramp simulate`; errors of the user come as they are, so the command line ends with 2."""
+    words = ["--machine", machine, "--log", log, "--scheduler", scheduler, *options]
+    return CliRunner().invoke(simulate, list(map(str, words)), catch_exceptions=False)
+
+
+def run(log: object, *options: object, machine: str = "flat:64", scheduler: str = "easy") -> dict[str, object]:
+    result = call(log, *options, "--json", machine=machine, scheduler=scheduler)
     assert result.exit_code == 0, result.output
     answer: dict[str, object] = json.loads(result.stdout)
     return answer
@@ -43,7 +32,7 @@ def run(*arguments: object) -> dict[str, object]:
 
 def test_flat_summary(log: Path) -> None:
     """64 processors: jobs 1 and 2 together, then job 3; job 2 is cut at its request."""
-    summary = run("--machine", "flat:64", "--log", log, "--scheduler", "easy")
+    summary = run(log)
     assert set(summary) >= SUMMARY_FIELDS
     assert summary["jobs"] == 3
     assert summary["makespan_s"] == 200
@@ -60,7 +49,7 @@ def test_a_large_flat_machine_plans_no_shapes(scheduler: str, log: Path, monkeyp
         raise AssertionError("shapes are planned")
 
     monkeypatch.setattr("simulation.queueing.job_table.choose_shapes", never)
-    summary = run("--machine", "flat:1000000000", "--log", log, "--scheduler", scheduler)
+    summary = run(log, machine="flat:1000000000", scheduler=scheduler)
     assert (summary["jobs"], summary["mean_wait_s"]) == (3, 0)
 
 
@@ -69,15 +58,14 @@ def test_jobs_that_are_left_out_are_counted(log: Path) -> None:
     with log.open("a") as stream:
         stream.write("4 -1 0 100 8 -1 -1 8 100 -1 1 5 1 1 1 1 -1 -1\n")
         stream.write("5 9 0 -1 8 -1 -1 8 100 -1 5 5 1 1 1 1 -1 -1\n")
-    options = ["--machine", "flat:64", "--log", str(log), "--scheduler", "fcfs", "--json"]
-    result = CliRunner().invoke(simulate, options, catch_exceptions=False)
+    result = call(log, "--json")
     assert json.loads(result.stdout)["jobs"] == 3
     assert "2 of the log's 5 jobs have no known size, submission or run time" in result.stderr
 
 
 def test_overruns_can_be_kept(log: Path) -> None:
     """Job 2 then works its 100 s, from 1 to 101, and job 3 follows it."""
-    summary = run("--machine", "flat:64", "--log", log, "--scheduler", "fcfs", "--overrun", "keep")
+    summary = run(log, "--overrun", "keep", scheduler="fcfs")
     assert summary["makespan_s"] == 201
     assert summary["ended_at_request"] == 0
 
@@ -85,10 +73,7 @@ def test_overruns_can_be_kept(log: Path) -> None:
 def test_trace_of_a_torus_machine(log: Path, tmp_path: Path) -> None:
     """One line a job with the named fields; fat tori of 8 are 2x2x2 and hold whole y- and z-rings."""
     trace = tmp_path / "trace.jsonl"
-    run(
-        "--machine", "bgl", "--log", log, "--scheduler", "first-fit", "--shape", "fat",
-        "--torus-probability", "1", "--trace", trace,
-    )  # fmt: skip
+    run(log, "--shape", "fat", "--torus-probability", "1", "--trace", trace, machine="bgl", scheduler="first-fit")
     lines = [json.loads(text) for text in trace.read_text().splitlines()[1:]]
     assert [list(line) for line in lines] == [TRACE_FIELDS] * 3
     assert [line["job_number"] for line in lines] == [2, 1, 3]
@@ -101,7 +86,7 @@ def test_trace_of_a_torus_machine(log: Path, tmp_path: Path) -> None:
 def test_schedule_as_a_log(log: Path, tmp_path: Path) -> None:
     """Simulated waits and ends in SWF, the log's other fields kept."""
     target = tmp_path / "out.swf"
-    run("--machine", "flat:64", "--log", log, "--scheduler", "easy", "--swf", target)
+    run(log, "--swf", target)
     written = read_swf(target)
     assert written.job_number.tolist() == [1, 2, 3]
     assert written.wait_time.tolist() == [0, 0, 98]
@@ -119,13 +104,13 @@ def test_a_schedule_can_be_taken_for_a_log_again(log: Path, tmp_path: Path) -> N
         + text.replace("3 2 0 100 64 -1 -1 64 100 -1 1", "3 2 0 100 64 -1 -1 64 100 -1 5").encode()
     )
     first, second = tmp_path / "first.swf", tmp_path / "second.swf"
-    run("--machine", "flat:64", "--log", log, "--scheduler", "easy", "--max-jobs", 2, "--swf", first)
+    run(log, "--max-jobs", 2, "--swf", first)
     written = read_swf(first)
     assert [written.header_integer(key) for key in ("MaxJobs", "MaxRecords", "MaxProcs")] == [2, 2, 64]
     assert len(written.header["MaxJobs"]) == 1
     assert first.read_bytes().startswith(b"; Installation: Z\xfcrich\n")
-    run("--machine", "flat:64", "--log", log, "--scheduler", "easy", "--swf", first)
-    run("--machine", "flat:64", "--log", first, "--scheduler", "easy", "--swf", second)
+    run(log, "--swf", first)
+    run(first, "--swf", second)
     assert read_swf(first).status.tolist() == [1, 0, 5]
     assert read_swf(second).status.tolist() == [1, 0, 5]
 
@@ -133,81 +118,79 @@ def test_a_schedule_can_be_taken_for_a_log_again(log: Path, tmp_path: Path) -> N
 def test_a_job_number_that_occurs_twice_is_named_with_its_lines(log: Path) -> None:
     with log.open("a") as stream:
         stream.write("; a comment\n2 5 0 100 8 -1 -1 8 100 -1 1 5 1 1 1 1 -1 -1\n")
-    arguments = ["--machine", "flat:64", "--log", str(log), "--scheduler", "fcfs"]
     with pytest.raises(WorkloadError, match=r"small\.swf:6: job number 2 occurs twice, first on line 3"):
-        CliRunner().invoke(simulate, arguments, catch_exceptions=False)
+        call(log)
 
 
 def test_partial_executions_are_told(log: Path) -> None:
     with log.open("a") as stream:
         stream.write("2 5 0 50 8 -1 -1 8 100 -1 2 5 1 1 1 1 -1 -1\n2 -1 9 10 8 -1 -1 8 100 -1 3 5 1 1 1 1 -1 -1\n")
-    result = CliRunner().invoke(simulate, ["--machine", "flat:64", "--log", str(log), "--scheduler", "fcfs", "--json"])
+    result = call(log, "--json")
     assert json.loads(result.stdout)["jobs"] == 3
     assert result.stderr.startswith("2 of the log's lines are partial executions")
 
 
 def test_reservations_on_the_command_line(log: Path) -> None:
     """60 of 64 processors from 50 to 1000: jobs of 8 that would still run at 50 wait until 1000."""
-    summary = run("--machine", "flat:64", "--log", log, "--scheduler", "conservative", "--reservation", "50:1000:60")
+    summary = run(log, "--reservation", "50:1000:60", scheduler="conservative")
     assert summary["reservations_granted"] == 1
     assert summary["makespan_s"] == 1200
 
 
 def test_a_reservation_without_room_is_told(log: Path) -> None:
     """Two of 40 processors do not lie side by side on 64."""
-    arguments = ["--machine", "flat:64", "--log", str(log), "--scheduler", "fcfs", "--json"]
-    result = CliRunner().invoke(simulate, [*arguments, "--reservation", "50:99:40", "--reservation", "60:70:40"])
+    result = call(log, "--json", "--reservation", "50:99:40", "--reservation", "60:70:40")
     assert json.loads(result.stdout)["reservations_granted"] == 1
     assert result.stderr == "no free space for the reservation 60:70:40 on flat:64\n"
 
 
 def test_load_and_job_limits(log: Path) -> None:
     """--max-jobs takes the first jobs; --load spreads arrivals: two jobs of 800 unit-seconds at 0.5 of 64: 50 s."""
-    summary = run("--machine", "flat:64", "--log", log, "--scheduler", "fcfs", "--max-jobs", 2, "--load", 0.5,
-                  "--overrun", "keep")  # fmt: skip
+    summary = run(log, "--max-jobs", 2, "--load", 0.5, "--overrun", "keep", scheduler="fcfs")
     assert summary["jobs"] == 2
     assert summary["makespan_s"] == 150
 
 
 def test_jobs_that_are_too_large_are_counted(log: Path) -> None:
     """They are refused and told about, as long as one fits."""
-    result = CliRunner().invoke(simulate, ["--machine", "flat:32", "--log", str(log), "--scheduler", "fcfs", "--json"])
+    result = call(log, "--json", machine="flat:32")
     assert json.loads(result.stdout)["refused"] == 1
     assert "1 jobs do not fit flat:32" in result.stderr
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "words"),
+    ("machine", "options", "error", "words"),
     [
-        (["--machine", "flat:64", "--shape", "fat"], ConfigurationError, "no shapes|no shape"),
-        (["--machine", "bgl", "--shape", "fat", "--fat-probability", "0.5"], ConfigurationError, "give one"),
-        (["--machine", "flat:64", "--load", "0"], WorkloadError, "above 0"),
-        (["--machine", "flat:64", "--reservation", "5:1:3"], ConfigurationError, "BEGIN:END:SIZE"),
-        (["--machine", "flat:64", "--reservation", "x"], ConfigurationError, "BEGIN:END:SIZE"),
-        (["--machine", "flat:64", "--reservation", "0:100:2x2"], ConfigurationError, "flat machine has no shapes"),
-        (["--machine", "flat:64", "--reservation", "0:100:4:torus"], ConfigurationError, "and no connections"),
-        (["--machine", "flat:64", "--reservation", "0:100:65"], ConfigurationError, "64 units in service. cannot hold"),
-        (["--machine", "bgl", "--reservation", "0:100:9x9x9"], ConfigurationError, "bgl .8x4x4, .* cannot hold this"),
-        (["--machine", "bgl", "--reservation", "0:100:1x1x1x2"], ConfigurationError, "has 4 extents, the machine 3"),
+        ("flat:64", ["--shape", "fat"], ConfigurationError, "no shapes|no shape"),
+        ("bgl", ["--shape", "fat", "--fat-probability", "0.5"], ConfigurationError, "give one"),
+        ("flat:64", ["--load", "0"], WorkloadError, "above 0"),
+        ("flat:64", ["--reservation", "5:1:3"], ConfigurationError, "BEGIN:END:SIZE"),
+        ("flat:64", ["--reservation", "x"], ConfigurationError, "BEGIN:END:SIZE"),
+        ("flat:64", ["--reservation", "0:100:2x2"], ConfigurationError, "flat machine has no shapes"),
+        ("flat:64", ["--reservation", "0:100:4:torus"], ConfigurationError, "and no connections"),
+        ("flat:64", ["--reservation", "0:100:65"], ConfigurationError, "64 units in service. cannot hold"),
+        ("bgl", ["--reservation", "0:100:9x9x9"], ConfigurationError, "bgl .8x4x4, .* cannot hold this"),
+        ("bgl", ["--reservation", "0:100:1x1x1x2"], ConfigurationError, "has 4 extents, the machine 3"),
         (
-            ["--machine", "flat:4"],
+            "flat:4",
+            [],
             WorkloadError,
             r"small\.swf: none of the 3 jobs fits flat:4.* asks for 8",
         ),
-        (["--machine", "no-such-machine"], ConfigurationError, "unknown machine"),
+        ("no-such-machine", [], ConfigurationError, "unknown machine"),
         (
-            ["--machine", "flat:64", "-o", "window=4"],
+            "flat:64",
+            ["-o", "window=4"],
             ConfigurationError,
             "fcfs: has no option 'window'; available for window-first-fit",
         ),
     ],
 )
 def test_wrong_options_say_what_would_be_right(
-    arguments: list[str], error: type[Exception], words: str, log: Path
+    machine: str, options: list[str], error: type[Exception], words: str, log: Path
 ) -> None:
-    """Errors of the user are the project's errors, so the command line ends with 2."""
     with pytest.raises(error, match=words):
-        CliRunner().invoke(simulate, [*arguments, "--log", str(log), "--scheduler", "fcfs"], catch_exceptions=False)
+        call(log, *options, machine=machine)
 
 
 def test_outputs_are_checked_before_the_simulation(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,33 +210,24 @@ def test_outputs_are_checked_before_the_simulation(log: Path, tmp_path: Path, mo
         (["--swf", str(log)], "swf: is the log that is read"),
     ):
         with pytest.raises(ConfigurationError, match=words):
-            CliRunner().invoke(
-                simulate,
-                ["--machine", "flat:64", "--log", str(log), "--scheduler", "fcfs", *options],
-                catch_exceptions=False,
-            )
+            call(log, *options)
     assert log.read_bytes() == before
 
 
 def test_a_missing_log_is_named() -> None:
     """The file that is not there."""
     with pytest.raises(WorkloadError, match=r"nowhere\.swf"):
-        CliRunner().invoke(
-            simulate, ["--machine", "flat:8", "--log", "nowhere.swf", "--scheduler", "fcfs"], catch_exceptions=False
-        )
+        call("nowhere.swf")
 
 
 def test_a_synthetic_log_is_fitted_to_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAMP_LOGS", "")
     swf = tmp_path / "made.swf"
-    options = ["--machine", "flat:64", "--log", "synthetic", "--scheduler", "fcfs", "--seed", "7", "--swf", str(swf)]
-    result = CliRunner().invoke(simulate, [*options, "--json"], catch_exceptions=False)
-    told = json.loads(result.stdout)
+    told = run("synthetic", "--seed", 7, "--swf", swf, scheduler="fcfs")
     assert told["refused"] == 0
     made = read_swf(swf)
     assert told["jobs"] == len(made)
     assert int(made.allocated_processors.max()) <= 64
     assert 29 * 86_400 < int(made.submit_time.max()) - int(made.submit_time.min()) < 31 * 86_400
     assert any("synthetic" in line for line in made.comments)
-    again = CliRunner().invoke(simulate, [*options[:7], "8", "--json"], catch_exceptions=False)
-    assert json.loads(again.stdout)["mean_wait_s"] != told["mean_wait_s"]
+    assert run("synthetic", "--seed", 8, scheduler="fcfs")["mean_wait_s"] != told["mean_wait_s"]

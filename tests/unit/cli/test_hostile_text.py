@@ -176,8 +176,8 @@ def ramp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     monkeypatch.setenv("RAMP_STATE", str(state.path))
     monkeypatch.setattr("ramp.cli.connection.find_market", lambda *_: market)
     monkeypatch.setattr("ramp.cli.connection.status", lambda _: UP)
-    monkeypatch.setattr("ramp.cli.verbs.bank.running", lambda _: UP)
-    monkeypatch.setattr("ramp.cli.verbs.bank.ask_keeper", lambda _, dialogue: call(converse, market, dialogue))
+    monkeypatch.setattr("ramp.cli.verbs.accounts.running", lambda _: UP)
+    monkeypatch.setattr("ramp.cli.verbs.accounts.ask_keeper", lambda _, dialogue: call(converse, market, dialogue))
     job = tmp_path / "job.xml"
     made = ["rfq", "new", "--cores", "8", "--price", "70", "--start", "+1h", "--walltime", "1h", "-o", str(job)]
     assert main(made) == 0

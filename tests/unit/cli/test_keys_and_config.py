@@ -48,11 +48,10 @@ def test_keys_from_init_to_revocation(keys):
     assert (fresh["state"], fresh["role"]) == ("valid", "user")
 
 
-def test_the_new_certificate_is_shown_first_and_the_old_one_is_called_replaced(keys, tmp_path, capsys):
+def test_the_new_certificate_is_shown_first_and_the_old_one_is_called_replaced(keys, tmp_path, ramp):
     keys("init")
     (old,) = keys("issue", "carol@localhost", "--role", "user")[1]
-    assert main(["keys", "renew", "carol", "--state-dir", str(tmp_path)]) == 0
-    first, _, shown = capsys.readouterr().out.partition("\n")
+    first, _, shown = ramp("keys", "renew", "carol", "--state-dir", str(tmp_path)).out.partition("\n")
     assert first == "carol@localhost has a new certificate"
     now, before = shown.strip().split("\n\n")
     assert old["serial"] in before
@@ -62,13 +61,12 @@ def test_the_new_certificate_is_shown_first_and_the_old_one_is_called_replaced(k
     assert [entry["current"] for entry in keys("show", "carol")[1]] == [True, False]
 
 
-def test_keys_in_each_role(keys, tmp_path, capsys):
+def test_keys_in_each_role(keys, tmp_path, ramp):
     keys("init")
     for role in ("user", "resource", "bank", "directory", "keeper"):
         (issued,) = keys("issue", f"{role}1@localhost", "--role", role)[1]
         assert (issued["name"], issued["role"], issued["key"]) == (f"{role}1@localhost", role, "P-256")
-    assert main(["keys", "show", "--state-dir", str(tmp_path)]) == 0
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    rows = [line.split() for line in ramp("keys", "show", "--state-dir", str(tmp_path)).out.splitlines()]
     assert rows[0][:2] == ["Name", "Role"]
     assert ["keeper1@localhost", "keeper"] in [row[:2] for row in rows]
 
@@ -91,10 +89,9 @@ def test_keys_bad_input(keys, arguments, told):
     assert told in said
 
 
-def test_shipped_configurations_are_right(capsys):
+def test_shipped_configurations_are_right(ramp):
     assert {path.stem for path in swarms_dir().glob("*.toml")} == {"quickstart", "table2", "torus", "real"}
-    assert main(["config", "--check", "quickstart", "table2", "torus", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(ramp("config", "--check", "quickstart", "table2", "torus", "--json").out)
     assert all(each["valid"] for each in found)
     assert [each["resources"] for each in found] == [24, 20, 5]  # Table 2 has twenty
 
@@ -112,44 +109,39 @@ def test_the_first_market_is_table_2_and_four_live_tori():
     assert quickstart.resources_per_process == 20, "the tori start beside the others, in a process of their own"
 
 
-def test_config_check_tells_every_finding(tmp_path, capsys):
+def test_config_check_tells_every_finding(tmp_path, ramp):
     path = tmp_path / "bad.toml"
     path.write_text('[market]\ndomian = "x"\n[[users]]\nname = "Alice"\n')
-    assert main(["config", "--check", str(path)]) == 2
-    said = capsys.readouterr().err
+    said = ramp("config", "--check", str(path), code=2).err
     for part in (str(path), "did you mean 'domain'?", "'Alice'", "[[resources]]"):
         assert part in said
-    assert main(["config", "--check", str(path), "quickstart", "--json"]) == 2
-    assert [entry["valid"] for entry in json.loads(capsys.readouterr().out)] == [False, True]
+    printed = ramp("config", "--check", str(path), "quickstart", "--json", code=2)
+    assert [entry["valid"] for entry in json.loads(printed.out)] == [False, True]
 
 
-def test_a_configuration_that_is_nowhere(capsys):
-    assert main(["config", "--check", "quickstrat"]) == 2
-    said = capsys.readouterr().err
+def test_a_configuration_that_is_nowhere(ramp):
+    said = ramp("config", "--check", "quickstrat", code=2).err
     assert "expected a file or one of " in said
     assert "quickstart" in said.partition("expected a file or one of ")[2]
 
 
-def test_config_show_has_the_prices_of_table_2(capsys, tmp_path):
-    assert main(["config", "--json", "--state-dir", str(tmp_path)]) == 0
-    shown = json.loads(capsys.readouterr().out)
+def test_config_show_has_the_prices_of_table_2(ramp, tmp_path):
+    shown = json.loads(ramp("config", "--json", "--state-dir", str(tmp_path)).out)
     prices = {entry["name"]: (entry["start_price"], entry["minimum_price"]) for entry in shown["resources"]}
     assert prices["atlas1"] == (33, 25)  # Table 2 of the paper
     assert prices["thunder2"] == (75, 60)
-    assert main(["config", "quickstart"]) == 0
-    text = capsys.readouterr().out
+    text = ramp("config", "quickstart").out
     assert "credits per core-hour" in text
     assert "hold_time_s 120" in text
 
 
-def test_config_check_tells_of_machines_that_nobody_has(tmp_path, capsys):
+def test_config_check_tells_of_machines_that_nobody_has(tmp_path, ramp):
     text = (shipped_directory("agents_config/swarms") / "torus.toml").read_text("utf-8")
     path = tmp_path / "torus.toml"
     path.write_text(text + '\n[machines.never]\ncores = 5\nplugin = "steady"\n')
-    assert main(["config", "--check", str(path)]) == 0
-    assert "warning: no resource has the machine 'never'" in capsys.readouterr().err
-    assert main(["config", "--check", str(path), "torus", "--json"]) == 0
-    assert [each["unused_machines"] for each in json.loads(capsys.readouterr().out)] == [["never"], []]
+    assert "warning: no resource has the machine 'never'" in ramp("config", "--check", str(path)).err
+    printed = ramp("config", "--check", str(path), "torus", "--json")
+    assert [each["unused_machines"] for each in json.loads(printed.out)] == [["never"], []]
 
 
 def test_verifying_a_request_names_the_verb_that_does_it(capsys):
@@ -172,6 +164,6 @@ def test_a_market_of_which_not_all_is_up_does_not_say_that_it_is(capsys):
     assert up_text(replace(found, agents=agents[:1])).startswith("The market is up: 0 resources, 1 user")
 
 
-def test_a_number_that_is_not_whole_is_told_in_words(capsys):
-    assert main(["rfq", "new", "--cores", "4", "--walltime", "1h", "--price", "3.5"]) == 2
-    assert "'3.5' is not a valid whole number" in capsys.readouterr().err
+def test_a_number_that_is_not_whole_is_told_in_words(ramp):
+    printed = ramp("rfq", "new", "--cores", "4", "--walltime", "1h", "--price", "3.5", code=2)
+    assert "'3.5' is not a valid whole number" in printed.err

@@ -43,9 +43,8 @@ def failing(monkeypatch):
 
 
 @pytest.mark.parametrize("name", sorted(VERBS))
-def test_every_verb_loads_and_its_help_has_an_example(name, capsys):
-    assert main([name, "--help"]) == 0
-    text = capsys.readouterr().out
+def test_every_verb_loads_and_its_help_has_an_example(name, ramp):
+    text = ramp(name, "--help").out
     assert "Example:" in text
     assert f"ramp {name}" in text.partition("Example:")[2]
     assert "<=None" not in text  # a number without bounds
@@ -81,29 +80,23 @@ def test_help_imports_neither_the_verbs_nor_what_is_heavy():
     assert done.stderr == ""
 
 
-def test_verbs_of_other_packages_come_in_by_entry_point(foreign, capsys):
+def test_verbs_of_other_packages_come_in_by_entry_point(foreign, ramp):
     foreign(extra="ramp.cli.completion:completion")
-    assert main(["extra", "bash"]) == 0
-    assert "_RAMP_COMPLETE" in capsys.readouterr().out
+    assert "_RAMP_COMPLETE" in ramp("extra", "bash").out
 
 
-def test_a_broken_verb_says_so_and_breaks_no_other(foreign, capsys):
+def test_a_broken_verb_says_so_and_breaks_no_other(foreign, ramp):
     foreign(broken="no_such_package.verbs:go", odd="ramp.cli.main:VERBS")
-    assert main(["--help"]) == 0
-    assert "broken, odd" in capsys.readouterr().out
+    assert "broken, odd" in ramp("--help").out
     assert main(["completion", "bash"]) == 0
-    assert main(["broken"]) == 2
-    assert "cannot load the command 'broken' from no_such_package.verbs:go" in capsys.readouterr().err
-    assert main(["odd"]) == 2
-    assert "is not a click command" in capsys.readouterr().err
+    assert "cannot load the command 'broken' from no_such_package.verbs:go" in ramp("broken", code=2).err
+    assert "is not a click command" in ramp("odd", code=2).err
 
 
-def test_a_foreign_verb_cannot_take_the_place_of_our_own(foreign, capsys):
+def test_a_foreign_verb_cannot_take_the_place_of_our_own(foreign, ramp):
     foreign(submit="no_such_package:submit")
-    assert main(["submit", "--help"]) == 0
-    capsys.readouterr()
-    assert main(["--help"]) == 0
-    assert "other commands" not in capsys.readouterr().out
+    ramp("submit", "--help")
+    assert "other commands" not in ramp("--help").out
 
 
 @pytest.mark.parametrize(
@@ -144,19 +137,16 @@ def test_errors_become_a_line_and_their_exit_code(failing, capsys, error, code, 
     assert capsys.readouterr().err.lstrip() == told
 
 
-def test_a_fault_of_the_program_is_70_and_hints_at_debug(failing, capsys):
+def test_a_fault_of_the_program_is_70_and_hints_at_debug(failing, ramp):
     failing(ZeroDivisionError("no"))
-    assert main(["ps"]) == 70
-    assert capsys.readouterr().err == "ramp: internal error: no (see the traceback with --debug)\n"
-    assert main(["ps", "--debug"]) == 70
-    assert "Traceback" in capsys.readouterr().err
+    assert ramp("ps", code=70).err == "ramp: internal error: no (see the traceback with --debug)\n"
+    assert "Traceback" in ramp("ps", "--debug", code=70).err
 
 
-def test_debug_also_shows_where_an_expected_error_came_from(failing, capsys, monkeypatch):
+def test_debug_also_shows_where_an_expected_error_came_from(failing, ramp, monkeypatch):
     failing(TransportError("cut"))
     monkeypatch.setenv(command.DEBUG_VARIABLE, "1")
-    assert main(["ps"]) == 1
-    assert "Traceback" in capsys.readouterr().err
+    assert "Traceback" in ramp("ps", code=1).err
 
 
 def test_a_reader_that_goes_away_early_is_no_fault():
@@ -173,23 +163,19 @@ def test_completion_offers_verbs_without_loading_any(foreign):
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_scripts_are_printed(shell, capsys):
-    assert main(["completion", shell]) == 0
-    assert "_RAMP_COMPLETE" in capsys.readouterr().out
+def test_completion_scripts_are_printed(shell, ramp):
+    assert "_RAMP_COMPLETE" in ramp("completion", shell).out
 
 
-def test_nothing_running_is_said_by_every_verb_that_needs_a_market(tmp_path, capsys):
+def test_nothing_running_is_said_by_every_verb_that_needs_a_market(tmp_path, ramp):
     state = ["--state-dir", str(tmp_path)]
     verbs = ["balance", "balance --statement", "status", "reservations", "resources", "qstat m", "show x", "cancel x"]
     for arguments in map(str.split, verbs):
-        assert main([*arguments, *state]) == 1
-        said = capsys.readouterr()
+        said = ramp(*arguments, *state, code=1)
         assert said.out == ""
         assert "no market is running" in said.err
-    assert main(["ps", "--json", *state]) == 1
-    assert json.loads(capsys.readouterr().out)["running"] is False
-    assert main(["down", "--json", *state]) == 0
-    assert json.loads(capsys.readouterr().out)["stopped"] is False
+    assert json.loads(ramp("ps", "--json", *state, code=1).out)["running"] is False
+    assert json.loads(ramp("down", "--json", *state).out)["stopped"] is False
 
 
 def test_the_state_folder_comes_from_the_environment(monkeypatch):

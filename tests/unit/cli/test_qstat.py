@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from ramp.cli.main import main
 from ramp.model.contents import DirectoryListing, MachineStatus
 from ramp.model.instant import HOUR
 from ramp.protocol.events import MachineAsked
@@ -32,7 +31,7 @@ SNAPSHOT = {
 
 
 @pytest.fixture
-def qstat(agent, monkeypatch, capsys):
+def qstat(agent, monkeypatch, ramp):
     """Runs `ramp qstat ricc3` against a machine that answers with a snapshot."""
 
     def run(*options, **changes):
@@ -40,8 +39,7 @@ def qstat(agent, monkeypatch, capsys):
         status = MachineStatus("query-2", json.dumps({**SNAPSHOT, **changes}))
         fake, market = agent([listing], [status])
         monkeypatch.setattr("ramp.cli.verbs.machines.open_market", lambda state, user: market)
-        assert main(["qstat", "ricc3", *options]) == 0
-        return fake, capsys.readouterr().out
+        return fake, ramp("qstat", "ricc3", *options).out
 
     return run
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from ramp.cli.main import main
 from ramp.client.access import RunningMarket
 from ramp.client.market import Market
 from ramp.client.results import Resource, short_name
@@ -15,7 +14,7 @@ NAMES = ("west1@localhost", "south1@south.example", "south2@south.example")
 
 
 @pytest.fixture
-def resources(monkeypatch, capsys):
+def resources(monkeypatch, ramp):
     """Runs `ramp resources` where a directory has answered who sells."""
     found = tuple(Resource(short_name(name, "localhost"), name) for name in NAMES)
     market = Market(RunningMarket(StateFolder(Path("nowhere")), "alice", "localhost", ("alice",)))
@@ -23,8 +22,7 @@ def resources(monkeypatch, capsys):
     monkeypatch.setattr("ramp.cli.verbs.machines.ask", lambda market, dialogue, doing: found)
 
     def run(*options):
-        assert main(["resources", *options]) == 0
-        return capsys.readouterr().out
+        return ramp("resources", *options).out
 
     return run
 

@@ -17,10 +17,10 @@ from ramp.runtime.clock import SystemClock
 EXAMPLES = schemas_dir() / "examples"
 
 
-def test_a_hyphen_as_output_is_standard_output(tmp_path, capsys, monkeypatch):
+def test_a_hyphen_as_output_is_standard_output(tmp_path, ramp, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(["rfq", "new", "--cores", "4", "--walltime", "1h", "--price", "5", "-o", "-"]) == 0
-    assert parse_request(capsys.readouterr().out.encode()).units[0].cores == TotalCores(4)
+    printed = ramp("rfq", "new", "--cores", "4", "--walltime", "1h", "--price", "5", "-o", "-")
+    assert parse_request(printed.out.encode()).units[0].cores == TotalCores(4)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -52,28 +52,26 @@ def test_a_new_request_is_a_valid_document_with_what_was_asked(tmp_path, capsys)
         (["--walltime", "3h", "--slack", "0"], 0),
     ],
 )
-def test_without_an_end_the_window_has_room(capsys, options, slack):
-    assert main(["rfq", "new", "--cores", "8", "--price", "5", "--start", "2026-12-01T10:00", *options]) == 0
-    (unit,) = parse_request(capsys.readouterr().out.encode()).units
+def test_without_an_end_the_window_has_room(ramp, options, slack):
+    printed = ramp("rfq", "new", "--cores", "8", "--price", "5", "--start", "2026-12-01T10:00", *options)
+    (unit,) = parse_request(printed.out.encode()).units
     assert unit.deadline - unit.not_before - unit.wall_time == slack
 
 
-def test_without_a_start_the_run_may_begin_whenever_it_is_submitted(capsys):
+def test_without_a_start_the_run_may_begin_whenever_it_is_submitted(ramp):
     begun = SystemClock().now()
-    assert main(["rfq", "new", "--cores", "8", "--price", "5", "--walltime", "1h"]) == 0
-    (unit,) = parse_request(capsys.readouterr().out.encode()).units
+    (unit,) = parse_request(ramp("rfq", "new", "--cores", "8", "--price", "5", "--walltime", "1h").out.encode()).units
     assert unit.not_before is None
     assert unit.deadline >= begun + 2 * HOUR
 
 
-def test_nodes_torus_terms_and_earlier_units(tmp_path, capsys):
+def test_nodes_torus_terms_and_earlier_units(tmp_path, ramp):
     first = tmp_path / "first.xml"
     when = ["--start", "2026-12-01T10:00", "--walltime", "1h", "--price", "5"]
     assert main(["rfq", "new", "--cores", "8", *when, "-o", str(first)]) == 0
     torus = ["--geometry", "8x8x16", "--no-rotate", "--connection", "torus", "--node-use", "virtual"]
     nodes = ["--nodes", "16", "--node-cores", "8", "--node-disk", "3"]
-    assert main(["rfq", "new", *nodes, *torus, *when, "--add", str(first)]) == 0
-    one, two = parse_request(capsys.readouterr().out.encode()).units
+    one, two = parse_request(ramp("rfq", "new", *nodes, *torus, *when, "--add", str(first)).out.encode()).units
     assert one.cores == TotalCores(8)
     assert (two.number, two.cores, two.disk) == (2, Nodes(16, 8), NodeDiskSpace(3))
     assert two.torus == TorusTerms((8, 8, 16), rotate=False, connection="torus", node_use="virtual")
@@ -99,40 +97,36 @@ def test_nodes_torus_terms_and_earlier_units(tmp_path, capsys):
         (["--price", "5", "--cores", "4", "--walltime", "1h", "--add", "/no/such.xml"], "does not exist"),
     ],
 )
-def test_senseless_terms_are_refused(arguments, told, capsys):
-    assert main(["rfq", "new", *arguments]) == 2
-    said = capsys.readouterr()
+def test_senseless_terms_are_refused(arguments, told, ramp):
+    said = ramp("rfq", "new", *arguments, code=2)
     assert said.out == ""
     assert told in said.err
 
 
-def test_valid_examples_validate_and_invalid_ones_do_not(capsys):
+def test_valid_examples_validate_and_invalid_ones_do_not(ramp):
     valid = sorted((EXAMPLES / "valid").glob("rfq-*.xml"))
     invalid = sorted((EXAMPLES / "invalid").glob("rfq-*.xml"))
-    assert main(["rfq", "validate", "--json", *map(str, valid)]) == 0
-    assert all(entry["valid"] and entry["units"] for entry in json.loads(capsys.readouterr().out))
-    assert main(["rfq", "validate", "--json", str(valid[0]), *map(str, invalid)]) == 2
-    first, *others = json.loads(capsys.readouterr().out)
+    printed = ramp("rfq", "validate", "--json", *map(str, valid))
+    assert all(entry["valid"] and entry["units"] for entry in json.loads(printed.out))
+    first, *others = json.loads(ramp("rfq", "validate", "--json", str(valid[0]), *map(str, invalid), code=2).out)
     assert first["valid"]
     assert not any(entry["valid"] for entry in others)
     assert all(entry["violations"] for entry in others)
 
 
-def test_validate_for_people_puts_findings_on_standard_error(capsys):
+def test_validate_for_people_puts_findings_on_standard_error(ramp):
     good = str(EXAMPLES / "valid" / "rfq-workflow.xml")
     bad = str(EXAMPLES / "invalid" / "rfq-price-zero.xml")
-    assert main(["rfq", "validate", good, bad]) == 2
-    said = capsys.readouterr()
+    said = ramp("rfq", "validate", good, bad, code=2)
     assert f"{good}: valid" in said.out
     assert bad not in said.out
     assert f"ramp: {bad}: " in said.err
 
 
-def test_validate_reads_standard_input(monkeypatch, capsys):
+def test_validate_reads_standard_input(monkeypatch, ramp):
     data = (EXAMPLES / "valid" / "rfq-smallest.xml").read_bytes()
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
-    assert main(["rfq", "validate", "-"]) == 0
-    assert "-: valid, 1 unit" in capsys.readouterr().out
+    assert "-: valid, 1 unit" in ramp("rfq", "validate", "-").out
 
 
 def test_indenting_shows_the_levels():
@@ -145,21 +139,20 @@ def test_indenting_changes_nothing_that_is_read(path: Path):
     assert parse_request(indented(write_request(document)).encode()) == document
 
 
-def test_a_template_says_what_the_command_line_does_not(tmp_path, capsys):
+def test_a_template_says_what_the_command_line_does_not(tmp_path, ramp):
     template = tmp_path / "mine.toml"
     terms = ["cores = 64", 'walltime = "2h"', 'slack = "30min"', "price = 50", "no-rotate = true", 'geometry = "8x8"']
     template.write_text("\n".join(terms))
-    assert main(["rfq", "new", "--template", str(template), "--start", "2026-12-01T10:00", "--price", "60"]) == 0
-    (unit,) = parse_request(capsys.readouterr().out.encode()).units
+    printed = ramp("rfq", "new", "--template", str(template), "--start", "2026-12-01T10:00", "--price", "60")
+    (unit,) = parse_request(printed.out.encode()).units
     assert (unit.cores, unit.wall_time, unit.cpu_hour_cost) == (TotalCores(64), 2 * HOUR, 60)
     assert unit.deadline - unit.not_before - unit.wall_time == 30 * MINUTE
     assert unit.torus == TorusTerms((8, 8), rotate=False)
 
 
 @pytest.mark.parametrize("name", ["small", "large", "torus"])
-def test_the_templates_that_come_along_are_whole(name, capsys):
-    assert main(["rfq", "new", "--template", name]) == 0
-    (unit,) = parse_request(capsys.readouterr().out.encode()).units
+def test_the_templates_that_come_along_are_whole(name, ramp):
+    (unit,) = parse_request(ramp("rfq", "new", "--template", name).out.encode()).units
     assert (unit.torus is not None) == (name == "torus")
     assert set(shipped_templates()) == {"small", "large", "torus"}
 
@@ -176,19 +169,17 @@ def test_the_templates_that_come_along_are_whole(name, capsys):
         ("cores", "cannot be read"),
     ],
 )
-def test_a_template_with_a_slip_is_refused(tmp_path, capsys, text, told):
+def test_a_template_with_a_slip_is_refused(tmp_path, ramp, text, told):
     template = tmp_path / "mine.toml"
     template.write_text(text)
-    assert main(["rfq", "new", "--template", str(template), "--price", "5"]) == 2
-    assert told in capsys.readouterr().err
+    assert told in ramp("rfq", "new", "--template", str(template), "--price", "5", code=2).err
 
 
-def test_a_template_that_is_none_names_those_there_are(capsys):
-    assert main(["rfq", "new", "--template", "smal"]) == 2
-    assert "template of RAMP: large, small, torus" in capsys.readouterr().err
+def test_a_template_that_is_none_names_those_there_are(ramp):
+    assert "template of RAMP: large, small, torus" in ramp("rfq", "new", "--template", "smal", code=2).err
 
 
-def test_what_everything_may_cost_stands_in_the_document_and_adds_up(tmp_path, capsys):
+def test_what_everything_may_cost_stands_in_the_document_and_adds_up(tmp_path, ramp, capsys):
     terms = ["--cores", "8", "--price", "5", "--walltime", "1h"]
     first, both = tmp_path / "first.xml", tmp_path / "both.xml"
     assert main(["rfq", "new", *terms, "--max-cost", "99.50", "-o", str(first)]) == 0
@@ -196,36 +187,31 @@ def test_what_everything_may_cost_stands_in_the_document_and_adds_up(tmp_path, c
     assert main(["rfq", "new", *terms, "--max-cost", "1", "--add", str(first), "-o", str(both)]) == 0
     assert load_request(both).max_cost == 10_050
     capsys.readouterr()
-    assert main(["rfq", "validate", str(both)]) == 0
-    assert "valid, 2 units, at most 100.50 credits together" in capsys.readouterr().out
-    assert main(["rfq", "new", *terms, "--add", str(first)]) == 2
-    assert "only some of the requests have a MaxCost" in capsys.readouterr().err
+    assert "valid, 2 units, at most 100.50 credits together" in ramp("rfq", "validate", str(both)).out
+    assert "only some of the requests have a MaxCost" in ramp("rfq", "new", *terms, "--add", str(first), code=2).err
 
 
-def test_a_start_probability_is_written_and_what_cannot_have_one_is_refused(tmp_path, capsys):
+def test_a_start_probability_is_written_and_what_cannot_have_one_is_refused(tmp_path, ramp):
     one, two = tmp_path / "one.xml", tmp_path / "two.xml"
     terms = ["--cores", "8", "--price", "70", "--walltime", "1h", "--end", "2030-12-01T20:00"]
     assert main(["rfq", "new", *terms, "--start-probability", ".95", "-o", str(one)]) == 0
     assert load_request(one).units[0].start_probability == 0.95
     assert main(["rfq", "new", *terms, "--start-probability", "95", "-o", str(two)]) == 2
     assert main(["rfq", "new", *terms, "-o", str(one)]) == 0
-    assert main(["rfq", "new", *terms, "--add", str(one), "-o", str(two)]) == 0
-    capsys.readouterr()
+    ramp("rfq", "new", *terms, "--add", str(one), "-o", str(two))
     for verb in ("submit", "quote"):
-        assert main([verb, str(two), "--start-probability", ".9"]) == 2
-        assert "a request of 2 units" in capsys.readouterr().err
-        assert main([verb, str(one), "--start-probability", "0"]) == 2
-        assert "--start-probability" in capsys.readouterr().err
+        assert "a request of 2 units" in ramp(verb, str(two), "--start-probability", ".9", code=2).err
+        assert "--start-probability" in ramp(verb, str(one), "--start-probability", "0", code=2).err
 
 
-def test_sites_are_written_once_each_in_lower_case_and_what_is_no_domain_is_refused(tmp_path, capsys):
+def test_sites_are_written_once_each_in_lower_case_and_what_is_no_domain_is_refused(tmp_path, ramp, capsys):
     path, template = tmp_path / "there.xml", tmp_path / "there.toml"
     terms = ["--cores", "8", "--price", "70", "--walltime", "1h"]
     named = ["--site", "West.example", "--site", "south1@south.example", "--site", "west.example"]
     assert main(["rfq", "new", *terms, *named, "-o", str(path)]) == 0
     assert load_request(path).units[0].sites == ("west.example", "south1@south.example")
-    assert main(["rfq", "validate", str(path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)[0]["units"][0]["sites"] == ["west.example", "south1@south.example"]
+    printed = ramp("rfq", "validate", str(path), "--json")
+    assert json.loads(printed.out)[0]["units"][0]["sites"] == ["west.example", "south1@south.example"]
     template.write_text('site = "north.example south.example"')
     assert main(["rfq", "new", *terms, "--template", str(template), "-o", str(path)]) == 0
     assert load_request(path).units[0].sites == ("north.example", "south.example")
@@ -233,8 +219,7 @@ def test_sites_are_written_once_each_in_lower_case_and_what_is_no_domain_is_refu
     assert load_request(path).units[0].sites is None
     capsys.readouterr()
     for command in (["rfq", "new", *terms], ["submit", str(path)], ["quote", str(path)]):
-        assert main([*command, "--site", "west1@"]) == 2
-        assert "--site 'west1@' is neither a site nor a seller" in capsys.readouterr().err
+        assert "--site 'west1@' is neither a site nor a seller" in ramp(*command, "--site", "west1@", code=2).err
 
 
 def test_a_written_request_shows_its_window_in_the_zone_of_the_reader(new_york, tmp_path, capsys):
@@ -247,16 +232,15 @@ def test_a_written_request_shows_its_window_in_the_zone_of_the_reader(new_york, 
 
 
 @pytest.mark.parametrize("start", ["yesterday", "-3h", "1970-01-01"])
-def test_a_request_whose_window_is_over_is_not_written(start, tmp_path, capsys):
+def test_a_request_whose_window_is_over_is_not_written(start, tmp_path, ramp):
     arguments = ("--cores", "4", "--walltime", "1h", "--price", "5", "--start", start, "-o", str(tmp_path / "job.xml"))
-    assert main(["rfq", "new", *arguments]) == 2
-    assert "the window of the request is over: it ends at" in capsys.readouterr().err
+    assert "the window of the request is over: it ends at" in ramp("rfq", "new", *arguments, code=2).err
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
     ("amount", "told"), [("-5", "must be above 0: got '-5'"), ("1e15", "invalid amount of credits: got '1e15'")]
 )
-def test_a_deposit_of_no_amount_is_an_error_about_the_amount(amount, told, tmp_path, capsys):
-    assert main(["bank", "deposit", "alice", amount, "--state-dir", str(tmp_path)]) == 2
-    assert f"invalid value for 'CREDITS': {told}, expected an amount" in capsys.readouterr().err
+def test_a_deposit_of_no_amount_is_an_error_about_the_amount(amount, told, tmp_path, ramp):
+    printed = ramp("bank", "deposit", "alice", amount, "--state-dir", str(tmp_path), code=2)
+    assert f"invalid value for 'CREDITS': {told}, expected an amount" in printed.err

@@ -1,16 +1,16 @@
 """`ramp simulate --malleable-share` on small logs: what is worked, told, written and drawn."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 from ramp.errors import ConfigurationError
-from simulation.cli.simulate import simulate
 from simulation.simulated_run import simulate as simulate_log
 from simulation.workload.swf import read_swf
+from tests.unit.cli.test_cli_simulate import call as call_simulate
 
 
 def write_log(path: Path, *rows: tuple[int, int, int]) -> Path:
@@ -35,9 +35,7 @@ def pair(tmp_path: Path) -> Path:
     return write_log(tmp_path / "pair.swf", (0, 8, 1000), (100, 64, 50))
 
 
-def call(log: Path, *arguments: object, machine: str = "flat:64", scheduler: str = "malleable") -> Result:
-    words = ["--machine", machine, "--log", str(log), "--scheduler", scheduler, *map(str, arguments)]
-    return CliRunner().invoke(simulate, words, catch_exceptions=False)
+call = partial(call_simulate, scheduler="malleable")
 
 
 def downey(processors: int, average: float, sigma: float) -> float:

@@ -4,9 +4,8 @@ import json
 
 from rich.console import Console
 
-from ramp.cli.watching.lines import KINDS, Lines
 from ramp.cli.watching.screen import AUCTIONS_MAX, Board, Screen
-from ramp.cli.watching.stream import AgentsSeen, AuctionHeard, EventLogged, MachinesSeen
+from ramp.cli.watching.stream import KINDS, AgentsSeen, AuctionHeard, EventLogged, Lines, MachinesSeen
 from ramp.control.events import Submitted
 from ramp.control.status import AgentStatus, ServerStatus, SwarmStatus
 from ramp.model.instant import SECOND, from_iso

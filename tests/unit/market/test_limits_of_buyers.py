@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import ramp
-from ramp.cli.views.outcome_report import print_outcome
+from ramp.cli.views.reports import print_outcome
 from ramp.model.offer import RefusalCode
 
 MARKET = """

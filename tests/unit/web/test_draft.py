@@ -14,15 +14,21 @@ from ramp.rfql.request_for_quotation import load_request, parse_request
 from ramp.rfql.xml import schema
 from ramp.rfql.xml.namespaces import schemas_dir
 from ramp.shipped_files import shipped_directory
-from ramp.web.asking.draft import DRAFTS_MAX, FIELDS, FIRST, Draft, Drafts, UnitDraft, greatest_cost, labelled
+from ramp.web.draft import DRAFTS_MAX, FIELDS, FIRST, GROUPS, Draft, Drafts, UnitDraft, greatest_cost, labelled
 
 NOW = from_iso("2026-11-21T08:00:00Z")
 
 
 def test_the_form_has_every_term_of_the_schema():
     elements = etree.parse(schemas_dir() / "rfql.xsd").iterfind("{*}element[@name='Request']//{*}element[@type]")
-    written = [element for each in FIELDS.values() for element in each.elements]
-    assert sorted(written) == sorted(str(each.get("name")) for each in elements)
+    hints = {name: each.hint for name, each in FIELDS.items()} | {"operating_system": "LINUX", "architecture": "x86_64"}
+    shared = f"price wall_time end {GROUPS['Machine']}".split()
+    units = [
+        UnitDraft({name: hints[name] for name in (*shared, *own.split())} | {"start": "+5min"})
+        for own in ("cores disk_gb", "nodes node_cores node_disk_gb")
+    ]
+    written = {etree.QName(each).localname for each in etree.fromstring(Draft(units).text(NOW).encode()).iter()}
+    assert {str(each.get("name")) for each in elements} <= written
     for each in FIELDS.values():
         assert not isinstance(each.choices, str) or not each.choices or schema.choices_of(each.choices)
     assert "x86_64" in schema.choices_of("ArchitectureName")

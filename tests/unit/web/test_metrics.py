@@ -1,6 +1,5 @@
 """`/metrics`: what is counted, how the market stands, who may read it, and that the board asks for what there is."""
 
-import asyncio
 import json
 import re
 import stat
@@ -13,15 +12,15 @@ from starlette.testclient import TestClient
 
 from ramp.client.machine_state import parse_snapshot
 from ramp.control.status import AgentStatus, ServerStatus, SwarmStatus
-from ramp.errors import ConfigurationError, TransportError
+from ramp.errors import ConfigurationError
 from ramp.model.contents.accounts import AccountLine
 from ramp.model.instant import SECOND
 from ramp.model.offer import RefusalCode
 from ramp.protocol.outcome import BoughtUnit, CancellationOutcome, RequestOutcome, RequestStatus
 from ramp.protocol.progress import CancellationEnded, RequestEnded, RoundClosed, RoundOpened, UnitAdvanced
 from ramp.shipped_files import shipped_directory
-from ramp.web.metrics.endpoint import MetricsEndpoint, metrics_token
-from ramp.web.metrics.levels import Levels
+from ramp.web.levels import Levels
+from ramp.web.metrics import Counted, MetricsEndpoint, metrics_token
 from ramp.web.security.address import served_address
 from ramp.web.security.gate import Gate
 from ramp.web.security.sessions import Sessions
@@ -96,33 +95,23 @@ TOLD = (
 )
 
 
-class Market:
-    """What `/metrics` reads: levels that a test sets, and a stream a user."""
-
-    def __init__(self, levels=None, told=TOLD):
-        self.levels = Levels(STATUS, {"curie": MACHINE}, ACCOUNTS) if levels is None else levels
-        self.told = told
-        self.watched = []
-
-    async def read(self):
-        return self.levels
-
-    async def watch(self, user):
-        self.watched.append(user)
-        for event in self.told if user == "alice" else ():
-            yield event
-        await asyncio.Event().wait()
-
-    def endpoint(self):
-        return MetricsEndpoint(TOKEN, self.read, self.watch)
+LEVELS = Levels(STATUS, {"curie": MACHINE}, ACCOUNTS)
 
 
-async def collected(market, times=2):
-    endpoint = market.endpoint()
-    for _ in range(times):
-        text = (await endpoint.collect()).decode()
-    await endpoint.end()
-    return text
+def endpoint(levels=LEVELS, told=()):
+    """`/metrics` of a market with these levels, whose users have told of these events."""
+
+    async def read():
+        return levels
+
+    counted = Counted()
+    for event in told:
+        counted.take(event)
+    return MetricsEndpoint(TOKEN, read, counted)
+
+
+async def collected(levels=LEVELS, told=TOLD):
+    return (await endpoint(levels, told).collect()).decode()
 
 
 def values(text):
@@ -134,7 +123,7 @@ def values(text):
 
 
 async def test_what_is_heard_is_counted():
-    found = values(await collected(Market()))
+    found = values(await collected())
     assert found["ramp_auctions_opened_total",] == 1
     assert found["ramp_auctions_total", "committed"] == 1
     assert found["ramp_auctions_total", "failed"] == 0
@@ -156,8 +145,7 @@ async def test_what_is_heard_is_counted():
 
 
 async def test_levels_are_those_of_the_moment():
-    market = Market(told=())
-    found = values(await collected(market))
+    found = values(await collected(told=()))
     assert (found["ramp_up",], found["ramp_xmpp_server_up",]) == (1, 1)
     assert (found["ramp_agents", "user", "ready"], found["ramp_agents", "resource", "broken"]) == (2, 1)
     assert (found["ramp_agents_on_market", "user"], found["ramp_agents_on_market", "resource"]) == (2, 0)
@@ -170,49 +158,22 @@ async def test_levels_are_those_of_the_moment():
 
 
 async def test_what_nobody_answers_is_absent():
-    text = await collected(Market(Levels(STATUS)))
+    text = await collected(Levels(STATUS))
     assert not re.search("^ramp_(balance|set_aside|accounts|cores)[^#]*[0-9]$", text, re.MULTILINE)
-    text = await collected(Market(Levels()))
+    text = await collected(Levels())
     assert values(text)["ramp_up",] == 0
     assert "ramp_agents{" not in text
 
 
 async def test_no_user_and_no_request_is_named():
-    text = await collected(Market())
+    text = await collected()
     for secret in ("alice", "bob", "request-of", "agreement-of"):
         assert secret not in text
 
 
-async def test_users_are_watched_once_and_again_when_their_agent_is_back():
-    market = Market()
-    endpoint = market.endpoint()
-    await endpoint.collect()
-    await endpoint.collect()
-    assert sorted(market.watched) == ["alice", "bob"]
-    await endpoint.end()
-
-    class Restarting(Market):
-        async def watch(self, user):
-            self.watched.append(user)
-            if len(self.watched) < 2:
-                raise TransportError("it restarts")
-            again.set()
-            yield TOLD[0]
-            await asyncio.Event().wait()
-
-    again = asyncio.Event()
-    endpoint = Restarting(Levels(SwarmStatus("up", "", 1, "", STATUS.server, (agent("alice", "user"),)))).endpoint()
-    await endpoint.collect()
-    await asyncio.wait_for(again.wait(), 300)
-    await asyncio.sleep(0)
-    assert values((await endpoint.collect()).decode())["ramp_auctions_opened_total",] == 1
-    await endpoint.end()
-
-
 def test_only_who_shows_the_token_reads_it(tmp_path):
-    market = Market(told=())
     sessions = Sessions(tmp_path / "sessions.sqlite")
-    app = Starlette(routes=[Route("/metrics", market.endpoint().answer, methods=["GET"])])
+    app = Starlette(routes=[Route("/metrics", endpoint().answer, methods=["GET"])])
     browser = TestClient(Gate(app, sessions, served_address("127.0.0.1", 8765), {}.get), base_url=HOME)
     answer = browser.get("/metrics", headers=SHOWN)
     assert (answer.status_code, answer.headers["content-type"].partition(";")[0]) == (200, "text/plain")
@@ -250,7 +211,7 @@ async def test_the_board_asks_for_what_is_exported():
         for target in panel["targets"]
         for name in re.findall(r"\bramp_\w+", target["expr"])
     }
-    there = {name for name, *_ in values(await collected(Market()))}
+    there = {name for name, *_ in values(await collected())}
     assert asked <= there, asked - there
     rules = (shipped_directory("agents_config") / "prometheus" / "ramp-alerts.yml").read_text()
     warned = set(re.findall(r"\bramp_\w+", "".join(re.findall(r"^ *expr: (.*)$", rules, re.MULTILINE))))

@@ -14,9 +14,8 @@ from ramp.web.laboratory.runs import answer_of
 from ramp.web.laboratory.traces import Stay
 from ramp.web.machines.torus_map import Kind
 from ramp.web.pages import frame
-from ramp.web.pages.charts import Options, draw_chart, redraw
-from ramp.web.pages.machines.charts import SOLD, core_chart
-from ramp.web.pages.machines.places import PlacesView
+from ramp.web.pages.charts import SOLD, Options, core_chart, draw_chart, redraw
+from ramp.web.pages.machines.torus import PlacesView
 from ramp.web.pages.visit import Visit
 
 TICK_S: Final = 0.5

@@ -15,9 +15,18 @@ from ramp.runtime.clock import SystemClock
 from ramp.web.machines.core_rows import core_bars, taken_in
 from ramp.web.machines.torus_map import TorusMap, torus_map
 from ramp.web.pages import frame
-from ramp.web.pages.charts import Options, draw_chart, redraw
-from ramp.web.pages.machines.charts import KINDS, core_chart, load_chart, price_chart, redraw_rows, row_chart
-from ramp.web.pages.machines.places import PlacesView
+from ramp.web.pages.charts import (
+    KINDS,
+    Options,
+    core_chart,
+    draw_chart,
+    load_chart,
+    price_chart,
+    redraw,
+    redraw_rows,
+    row_chart,
+)
+from ramp.web.pages.machines.torus import PlacesView
 from ramp.web.pages.numbers import whole
 from ramp.web.pages.row_tables import Column, Kind, RowTable, table
 from ramp.web.pages.visit import Visit
@@ -45,7 +54,7 @@ async def build(visit: Visit) -> None:
     """Fill the page."""
     name = visit.request.path_params["name"]
     frame.heading(f"Machine {name}")
-    market = visit.site.looking_market(visit.session)
+    market = visit.looking_market()
     if name not in {each.name for each in await market.resources()}:
         ui.label(f"Unknown seller {name}.").props('role="alert"').classes("ramp-bad")
         return
@@ -120,7 +129,7 @@ class MachinePage:
 
     def _price_chart(self) -> Options:
         site, now = self._visit.site, SystemClock().now()
-        short = site.looking_market(self._visit.session).short
+        short = self._visit.looking_market().short
         sales = [each for each in site.sales.since(now - DAY) if short(each.resource) == self._name]
         return price_chart(sales, now - DAY, now, self._visit.dark)
 
@@ -136,7 +145,7 @@ class MachinePage:
 
     async def _look(self) -> None:
         try:
-            market = self._visit.site.looking_market(self._visit.session)
+            market = self._visit.looking_market()
             self.show(await market.machine(self._name, HORIZON))
         except RampError as error:
             self._complain(f"The machine does not answer: {error}")

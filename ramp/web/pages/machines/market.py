@@ -11,8 +11,8 @@ from nicegui import ui
 
 from ramp.model.instant import HOUR, Instant
 from ramp.runtime.clock import SystemClock
+from ramp.web.levels import Seller, sellers_of
 from ramp.web.machines.sale_history import Sale, mean_price
-from ramp.web.machines.sellers import Seller, sellers_of
 from ramp.web.pages import frame
 from ramp.web.pages.numbers import credits_named, whole
 from ramp.web.pages.refreshing import Refresher
@@ -142,8 +142,3 @@ def curve_of(sales: Sequence[Sale]) -> str:
     step = 100 / (len(prices) - 1)
     heights = (22 - 20 * (each - low) / (high - low) if high > low else 12 for each in prices)
     return " ".join(f"{step * place:.1f},{height:.1f}" for place, height in enumerate(heights))
-
-
-async def build(visit: Visit) -> None:
-    """Fill the page."""
-    await MarketPage(visit).build()

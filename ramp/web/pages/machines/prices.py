@@ -8,10 +8,10 @@ from nicegui import ui
 
 from ramp.model.instant import DAY, HOUR, SECOND, to_datetime
 from ramp.runtime.clock import SystemClock
+from ramp.web.levels import sellers_of
 from ramp.web.machines.sale_history import Sale
-from ramp.web.machines.sellers import sellers_of
 from ramp.web.pages import charts, frame
-from ramp.web.pages.machines.charts import price_chart
+from ramp.web.pages.charts import price_chart
 from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.row_tables import Column, Kind, table
 from ramp.web.pages.visit import Visit
@@ -82,8 +82,3 @@ class PricesPage:
     def _is_of(self, sale: Sale, chosen: str) -> bool:
         name = self._short(sale.resource)
         return chosen in (ALL, name, self._architecture.get(name))
-
-
-async def build(visit: Visit) -> None:
-    """Fill the page."""
-    await PricesPage(visit).build()

@@ -1,12 +1,13 @@
-"""Reads the state of the market for metrics and pages, with a short cache."""
+"""The state of a market: its agents, machines, accounts and sellers, read with a short cache."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 from ramp.client import dialogues
 from ramp.client.access import RunningMarket, find_market
@@ -14,17 +15,31 @@ from ramp.client.asyncio_market import AsyncMarket
 from ramp.client.dialogues import converse
 from ramp.client.machine_state import MachineState
 from ramp.client.swarm import status
-from ramp.control.status import SwarmStatus
+from ramp.control.status import SwarmStatus, state_text
 from ramp.errors import RampError
 from ramp.model.contents.accounts import AccountLine
 from ramp.runtime.state_folder import StateFolder
-from ramp.web.metrics.levels import Levels
 
 FRESH_S: Final = 5.0
 """Lifetime of the cache in seconds."""
 
 ANSWER_LIMIT_S: Final = 4.0
 """Timeout for answers in seconds; late values are left out. Prometheus gives up after 10."""
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """The state of a market.
+
+    Attributes:
+        status: what its supervisor says; None where no market runs.
+        machines: by the resource's local name; those that have not answered are not there.
+        accounts: all accounts, None where the bank has not answered the keeper.
+    """
+
+    status: SwarmStatus | None = None
+    machines: Mapping[str, MachineState] = field(default_factory=dict)
+    accounts: tuple[AccountLine, ...] | None = None
 
 
 class MarketReader:
@@ -82,3 +97,44 @@ class MarketReader:
                 # of the trading nothing is wanted, so it begins now
                 return (await converse(line, dialogues.overview(access.now(), None))).accounts
         return None
+
+
+class Seller(NamedTuple):
+    """A seller.
+
+    Attributes:
+        name: as pages show it; with a domain at another site.
+        agent: the state of its agent in words.
+        is_draining: whether it sells nothing new.
+        machine: its machine's answer; None without one.
+    """
+
+    name: str
+    agent: str
+    is_draining: bool
+    machine: MachineState | None
+
+    @property
+    def busy(self) -> float | None:
+        """Share of the cores in use, 0 to 1."""
+        return None if self.machine is None else self.machine.cores_busy / max(self.machine.cores, 1)
+
+    @property
+    def start_price(self) -> int | None:
+        return None if self.machine is None else self.machine.start_price
+
+    @property
+    def architecture(self) -> str:
+        return (self.machine and self.machine.architecture) or ""
+
+
+def sellers_of(levels: Levels) -> list[Seller]:
+    """Return all sellers by name, also those that do not answer."""
+    agents = levels.status.agents if levels.status is not None else ()
+    local = {agent.name: agent for agent in agents if agent.role == "resource"}
+    found = []
+    for name in sorted({*local, *levels.machines}):
+        agent = local.get(name)
+        text = "at another site" if agent is None else state_text(agent)
+        found.append(Seller(name, text, agent is not None and agent.draining, levels.machines.get(name)))
+    return found

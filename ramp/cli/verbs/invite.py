@@ -16,7 +16,7 @@ from ramp.cli.options import (
     state_options,
 )
 from ramp.cli.views.fields import AMOUNT, MOMENT, Field, Fields
-from ramp.cli.views.output import print_json, print_pairs, say
+from ramp.cli.views.output import print_json, print_object, say
 from ramp.client.connecting import MarketOperator
 from ramp.errors import ConfigurationError
 from ramp.model.instant import Instant, iso
@@ -142,14 +142,11 @@ def _tell_made(made: Invitation, path: Path | None, *, as_json: bool) -> None:
         "account_token": bool(made.account_token_digest),
         "authority_fingerprint": made.ca_fingerprint,
     }
-    if as_json:
-        print_json(
-            {**told, "file": None if path is None else str(path), "token": made.token() if path is None else None}
-        )
-    elif path is None:
+    if path is None and not as_json:
         click.echo(made.token())
     else:
-        print_pairs([*((key.replace("_", " ").capitalize(), value) for key, value in told.items()), ("File", path)])
+        place = {"file": None, "token": made.token()} if path is None else {"file": str(path), "token": None}
+        print_object({**told, **place}, as_json=as_json)
     if path is not None:
         say(f"{path} contains a secret: the first to use it joins as {made.name}")
 

@@ -1,7 +1,9 @@
-"""`ramp user` and `ramp resource`: changes of the parties of a running market, and of prices."""
+"""`ramp user`, `resource`, `restart` and `reload`: changes of a running market."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
@@ -9,13 +11,61 @@ import click
 
 from ramp.cli.completing import complete_agents
 from ramp.cli.options import WholeNumber, credits_type, example, file_type, state_options
-from ramp.cli.verbs.configuration_changes import CHANGE_EXITS, change
-from ramp.client.connecting import MarketOperator, resource_definition
+from ramp.cli.views.output import print_json, print_line, say, waiting
+from ramp.client.connecting import MarketOperator, operate, resource_definition
+from ramp.control.market_changes import MarketChanged
 from ramp.model.money import credits_text
 from ramp.runtime.state_folder import StateFolder
 
 PRICES: Final = ("start_price", "minimum_price", "rounds_expected")
 SETTINGS: Final = (*PRICES, "pricing")
+CHANGE_EXITS = "0 done; 1 refused (something is open), failed, or no market is running; 2 bad input"
+
+
+def change(
+    state: StateFolder, doing: str, make: Callable[[MarketOperator], MarketChanged], *, as_json: bool
+) -> MarketChanged:
+    """Change the running market and print the changes that were made, or would be; a terminal shows what is done."""
+    with waiting(doing):
+        changed = make(operate(state.path))
+    if as_json:
+        print_json({"done": changed.done, "changes": [asdict(line) for line in changed.lines]})
+    for line in () if as_json else changed.lines:
+        print_line(line.text)
+    return changed
+
+
+@click.command(epilog=example("ramp restart curie1", exits=CHANGE_EXITS))
+@click.argument("name", shell_complete=complete_agents())
+@state_options
+def restart(name: str, state: StateFolder, as_json: bool) -> None:
+    """Restart one agent; it continues from its journal.
+
+    If its process does not answer, it is killed and restarted with all its agents. As at every restart, a user's
+    running auctions end without a purchase; decided ones are completed.
+    """
+    change(state, f"restarting {name}", lambda market: market.restart(name), as_json=as_json)
+
+
+@click.command(epilog=example("ramp reload --dry-run", "ramp reload", exits=CHANGE_EXITS))
+@click.option("--dry-run", is_flag=True, help="Only preview the changes.")
+@click.option("--force", is_flag=True, help="Also remove parties with debts or reservations.")
+@state_options
+def reload(dry_run: bool, force: bool, state: StateFolder, as_json: bool) -> None:
+    """Apply changes of users, resources and machines from the configuration file.
+
+    New users and resources are added, missing ones removed. A resource takes new prices at once, and restarts for a new
+    machine, plug-in or price strategy. Changes by commands (`ramp resource set`, ...) override the file unless it was
+    edited since. Other changes ([server], [timing], ...) are listed and wait for the next `ramp up`. --json: `done`,
+    and `changes` with `kind` (`add`, `remove`, `update`, `rebuild`, `later`, `stands`), `name` and `text`.
+    """
+    changed = change(
+        state, "reading the file", lambda market: market.reload(dry_run=dry_run, force=force), as_json=as_json
+    )
+    if not changed.lines and not as_json:
+        click.echo("The market matches its configuration file")
+    if dry_run:
+        say("nothing was changed; apply the changes with `ramp reload`")
 
 
 @click.group(epilog=example("ramp user add carol --deposit 5000", "ramp user remove carol", exits=CHANGE_EXITS))

@@ -34,7 +34,6 @@ class Field:
 
     Attributes:
         name: keyword of `ramp.request`.
-        elements: of the schema that it writes; empty for extensions.
         label: with its unit.
         hint: an example.
         whole: whether it holds a whole number.
@@ -42,7 +41,6 @@ class Field:
     """
 
     name: str
-    elements: tuple[str, ...]
     label: str
     hint: str = ""
     whole: bool = False
@@ -50,37 +48,36 @@ class Field:
 
 
 MAIN: Final = (
-    Field("cores", ("TotalCores",), "Total cores", "64", whole=True),
-    Field("nodes", ("NodeCount",), "Nodes instead", "8", whole=True),
-    Field("node_cores", ("NodeCores",), "Cores per node", "8", whole=True),
-    Field("price", ("CPUHourCost",), "Maximum price (credits/core-hour)", "70", whole=True),
-    Field("wall_time", ("WallTime",), "Run time", "1h30min"),
-    Field("start", ("StartDate", "StartTime"), "Earliest start", "+5min, tomorrow 08:00"),
-    Field("end", ("EndDate", "EndTime"), "Complete by", "+12h"),
+    Field("cores", "Total cores", "64", whole=True),
+    Field("nodes", "Nodes instead", "8", whole=True),
+    Field("node_cores", "Cores per node", "8", whole=True),
+    Field("price", "Maximum price (credits/core-hour)", "70", whole=True),
+    Field("wall_time", "Run time", "1h30min"),
+    Field("start", "Earliest start", "+5min, tomorrow 08:00"),
+    Field("end", "Complete by", "+12h"),
 )
 _EXPERT: Final = (
-    Field("operating_system", ("OperatingSystem",), "Operating system", choices="OperatingSystemName"),
-    Field("os_version", ("OSVersion",), "Operating system version", "12"),
-    Field("architecture", ("Architecture",), "Architecture", choices="ArchitectureName"),
+    Field("operating_system", "Operating system", choices="OperatingSystemName"),
+    Field("os_version", "Operating system version", "12"),
+    Field("architecture", "Architecture", choices="ArchitectureName"),
     *(
         Field(
             term.name,
-            () if term.is_extension else (term.element,),
             f"Minimum {term.words} ({term.measure})" if term.measure else f"{term.words[0].upper()}{term.words[1:]}",
             term.hint,
             whole=bool(term.measure),
         )
         for term in STATED_TERMS[3:]  # the choices of the first ones are those of the schema
     ),
-    Field("disk_gb", ("TotalDiskSpace",), "Total disk space (GB)", "100", whole=True),
-    Field("node_disk_gb", ("NodeDiskSpace",), "Disk space per node (GB)", "10", whole=True),
-    Field("speed_up", (), "Speed-up law for a range of cores", "amdahl:0.05"),
-    Field("reference_cores", (), "Reference cores of the speed-up law", "64", whole=True),
-    Field("start_probability", (), "Minimum start probability on a queue", "0.95"),
-    Field("sites", (), "Only at these sites or sellers", "west.example curie1@west.example"),
-    Field("geometry", (), "Shape on a torus", "8x8x16"),
-    Field("connection", (), "Connection", choices=("torus", "mesh", "any")),
-    Field("node_use", (), "Blue Gene node mode", choices=("coprocessor", "virtual")),
+    Field("disk_gb", "Total disk space (GB)", "100", whole=True),
+    Field("node_disk_gb", "Disk space per node (GB)", "10", whole=True),
+    Field("speed_up", "Speed-up law for a range of cores", "amdahl:0.05"),
+    Field("reference_cores", "Reference cores of the speed-up law", "64", whole=True),
+    Field("start_probability", "Minimum start probability on a queue", "0.95"),
+    Field("sites", "Only at these sites or sellers", "west.example curie1@west.example"),
+    Field("geometry", "Shape on a torus", "8x8x16"),
+    Field("connection", "Connection", choices=("torus", "mesh", "any")),
+    Field("node_use", "Blue Gene node mode", choices=("coprocessor", "virtual")),
 )
 FIELDS: Final = {each.name: each for each in (*MAIN, *_EXPERT)}
 

@@ -127,10 +127,14 @@ def _given(text: str) -> Invitation:
         return read_invitation(text)
     if text == "-":
         return read_invitation(sys.stdin.read(), "standard input")
+    return read_invitation(_read(text, "invitation"), text)
+
+
+def _read(path: str, what: str) -> str:
     try:
-        return read_invitation(Path(text).read_text("utf-8"), text)
+        return Path(path).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"the invitation cannot be read: {error}", path=text) from error
+        raise ConfigurationError(f"the {what} cannot be read: {error}", path=path) from error
 
 
 def _tell_requested(given: Invitation, path: Path, *, as_json: bool) -> None:
@@ -168,10 +172,7 @@ def _accounts(
 def _uri(text: str) -> AccountInvitation:
     if text.lower().startswith("xmpp:"):
         return read_account_invitation(text)
-    try:
-        return read_account_invitation(Path(text).read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"the account invitation cannot be read: {error}", path=text) from error
+    return read_account_invitation(_read(text, "account invitation"))
 
 
 def _register(place: AccountPlace, password: str, token: str) -> None:

@@ -1,6 +1,7 @@
-"""The feed of a user's requests, over a line of its own that says what it is told."""
+"""The feed of a user's requests over a line that says what it is told, changes of size, and sales of all users."""
 
 import asyncio
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -10,12 +11,16 @@ from ramp.client.asyncio_market import AsyncMarket
 from ramp.control.events import Done, Refused, RequestStanding, Submitted, Watching
 from ramp.control.requests import EVERYTHING, Submit, Watch
 from ramp.errors import MarketRefused, NoMarket
-from ramp.model.instant import SECOND
+from ramp.model.agreement import ContractChange
+from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.protocol.events import OffersApproved
-from ramp.protocol.outcome import RequestOutcome, RequestStatus
-from ramp.protocol.progress import ApprovalAsked, ChangeAdvanced, RequestEnded, RoundOpened
-from ramp.web.live.feed import STORIES_MAX, UserFeed
+from ramp.protocol.outcome import QUOTED, ChangeOutcome, RequestOutcome, RequestStatus
+from ramp.protocol.progress import ApprovalAsked, ChangeAdvanced, ChangeEnded, RequestEnded, RoundOpened
+from ramp.web import live
+from ramp.web.live import SLOTS_MAX, STORIES_MAX, SaleWatch, SizeChanges, UserFeed
+from ramp.web.machines.sale_history import SaleHistory
 from tests.unit.control.test_auction_story import NOW, offer
+from tests.unit.web.test_sale_history import bought
 
 LIMIT_S = 300
 
@@ -143,9 +148,9 @@ async def test_a_page_that_fails_does_not_silence_the_others(agent, feed):
 
 async def test_a_change_of_size_whose_end_may_have_been_missed_is_not_pending(agent, feed):
     await agent.told.put(ChangeAdvanced(SimpleNamespace(agreement_id="a1")))
-    await until(lambda: feed.changes.agreed("a1"))
+    await until(lambda: feed.changes.latest("a1"))
     await agent.told.put(None)  # the connection ends
-    await until(lambda: not feed.changes.agreed("a1"))
+    await until(lambda: not feed.changes.latest("a1"))
 
 
 async def test_a_request_that_cannot_be_read_hides_no_others(agent, feed, monkeypatch):
@@ -154,7 +159,7 @@ async def test_a_request_that_cannot_be_read_hides_no_others(agent, feed, monkey
             raise MarketRefused("unknown", "r1")
         return dialogues.outcome(request_id)
 
-    monkeypatch.setattr("ramp.web.live.feed.dialogues", SimpleNamespace(outcome=unreadable))
+    monkeypatch.setattr("ramp.web.live.dialogues", SimpleNamespace(outcome=unreadable))
     agent.listed = tuple(RequestStanding(name, "rejected", "", 1, NOW, outcome(name)) for name in ("r1", "r2"))
     await agent.told.put(None)
     await until(lambda: (story := feed.story("r2")) is not None and story.outcome is not None)
@@ -209,3 +214,77 @@ async def test_requests_that_have_ended_leave_memory(agent, feed):
     assert feed.story("old499") is None
     assert all(feed.story(f"open{n}") is not None for n in range(200))  # what goes on is kept whatever comes
     assert len(feed._stories) <= STORIES_MAX + 200
+
+
+PROPOSED = ContractChange(
+    "agreement-1", 1, "d", "o", "alice", "big1", "bank", 8, NOW + HOUR, NOW + MINUTE, 100, NOW, NOW + HOUR
+)
+DONE = ChangeOutcome("agreement-1", 1, True, 8, NOW + HOUR, NOW + MINUTE, 100)
+
+
+def test_a_change_goes_on_from_the_sellers_word_to_its_end() -> None:
+    changes = SizeChanges()
+    assert changes.latest("agreement-1") is None
+    assert changes.take(ChangeAdvanced(PROPOSED))
+    assert changes.latest("agreement-1") is PROPOSED
+    assert changes.take(ChangeEnded(DONE))
+    assert changes.latest("agreement-1") is DONE
+    changes.forget_agreed()
+    assert changes.latest("agreement-1") is DONE
+
+
+def test_a_quotation_and_what_is_no_change_of_size_say_nothing() -> None:
+    changes = SizeChanges()
+    changes.take(ChangeAdvanced(PROPOSED))
+    assert not changes.take(ChangeEnded(replace(DONE, done=False, number=0, code=QUOTED)))
+    assert not changes.take(RoundOpened("request-1", 1, (), 3))
+    assert changes.latest("agreement-1") is PROPOSED
+
+
+def test_only_the_last_ones_are_kept() -> None:
+    changes = SizeChanges()
+    for number in range(SLOTS_MAX + 1):
+        changes.take(ChangeEnded(replace(DONE, agreement_id=f"agreement-{number}")))
+    assert changes.latest("agreement-0") is None
+    assert changes.latest("agreement-1") is not None
+
+
+class Seller:
+    """A User Agent that has sold something before; what it tells comes from a queue."""
+
+    def __init__(self):
+        self.told = asyncio.Queue()
+
+    async def watch(self, _):
+        while True:
+            yield await self.told.get()
+
+    async def requests(self):
+        ended = bought("before")
+        return (RequestStanding("request-1", "committed", "", 1, NOW, ended),)
+
+
+@pytest.fixture
+async def seller(monkeypatch):
+    found = Seller()
+    monkeypatch.setattr(live, "watch_user", lambda _: found.watch)
+    monkeypatch.setattr(live, "find_market", lambda *_: None)
+    monkeypatch.setattr(live, "AsyncMarket", lambda _: found)
+    return found
+
+
+async def test_a_sale_is_stored_and_told_when_(seller, tmp_path):
+    history = SaleHistory(tmp_path / "sales.sqlite")
+    counted = []
+    watch = SaleWatch(None, history, counted.append)
+    heard = asyncio.Event()
+    watch.listen(lambda _: heard.set())
+    watch.keep(["alice"])
+    for event, names in ((Watching(), {"before"}), (RequestEnded(bought("now")), {"before", "now"})):
+        heard.clear()
+        seller.told.put_nowait(event)
+        await asyncio.wait_for(heard.wait(), LIMIT_S)
+        assert {each.agreement_id for each in history.since(0)} == names
+    assert counted == [RequestEnded(bought("now"))]
+    await watch.end()
+    history.close()

@@ -1,9 +1,9 @@
-"""How a request went: the object that `--json` prints, and the same for people."""
+"""How requests, bought units and agreements look: the objects that `--json` prints, and the same for people."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 import click
@@ -15,23 +15,30 @@ from ramp.cli.views.output import (
     count_text,
     duration_text,
     moment_text,
+    price_text,
     print_line,
+    print_pairs,
     print_rows,
 )
+from ramp.control.auction_story import first_of, reasons_of
 from ramp.control.events import AgreementStanding
 from ramp.model import money
+from ramp.model.agreement import Agreement, ContractChange
 from ramp.model.instant import SECOND, Instant, iso, local_iso, seconds, with_local_times
-from ramp.model.offer import Offer, ease
+from ramp.model.offer import Offer
+from ramp.model.price_paid import how_priced
+from ramp.model.request import Nodes, RequestUnit
+from ramp.model.sizes.moldable import cost_cap
 from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus, ResourceRefusal, RoundRecord
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 
-ShortName = Callable[[str], str]
 Files = Mapping[str, str | None]
 Bought = Mapping[str, AgreementStanding]
 """Agreements with their present state, by id."""
 
-NEAREST_SHOWN: Final = 3
-"""Number of nearest acceptable values in the table; JSON has all."""
+TITLES: Final = {RequestStatus.QUOTED: "Offers", RequestStatus.COMMITTED: "Bought"}
+
+ShortName = Callable[[str], str]
 
 
 def offer_object(offer: Offer, short: ShortName) -> dict[str, object]:
@@ -171,13 +178,23 @@ def _headline(outcome: RequestOutcome, bought: Bought) -> str:
     return f"{text} ({outcome.code})" if outcome.code else text
 
 
-TITLES: Final = {RequestStatus.QUOTED: "Offers", RequestStatus.COMMITTED: "Bought"}
-
-
 def cost_text(charged: int, returned: int, *, always: bool = False) -> str:
     """Describe a cost after refunds; `always` with what was charged, else only if some of it was returned."""
     parts = f" ({amount_text(charged)} charged, {amount_text(returned)} returned)"
     return amount_text(charged - returned) + (parts if returned or always else "")
+
+
+UNIT: Final[Field[BoughtUnit]] = Field("", "Unit", lambda unit: unit.unit, NUMBER)
+
+
+def slot_fields(short: ShortName) -> tuple[Field[BoughtUnit], ...]:
+    """Return the columns of a slot that is offered or bought."""
+    return (
+        Field("", "Resource", lambda unit: unit.offer.resource, address(short)),
+        Field("", "Start", lambda unit: unit.offer.start, MOMENT),
+        Field("", "End", lambda unit: unit.offer.end, MOMENT),
+        Field("", "Cores", _charged_text, NUMBER),
+    )
 
 
 def _print_units(outcome: RequestOutcome, short: ShortName, bought: Bought) -> None:
@@ -192,12 +209,9 @@ def _print_units(outcome: RequestOutcome, short: ShortName, bought: Bought) -> N
         id(each): number for unit in outcome.units for number, each in enumerate(outcome.ranked(unit.unit), 1)
     }  # as `ramp quote --buy` takes them
     fields: Fields[BoughtUnit] = Fields(
-        Field("", "Unit", lambda unit: unit.unit, NUMBER),
+        UNIT,
         Field("", "Offer", lambda unit: numbers[id(unit)], NUMBER, shown_if=lambda _: outcome.until > 0),
-        Field("", "Resource", lambda unit: unit.offer.resource, address(short)),
-        Field("", "Start", lambda unit: unit.offer.start, MOMENT),
-        Field("", "End", lambda unit: unit.offer.end, MOMENT),
-        Field("", "Cores", charged_text, NUMBER),
+        *slot_fields(short),
         Field("", "Price offered" if apart else "Price", lambda unit: unit.offer.cpu_hour_cost, NUMBER),
         Field("", "Price paid", lambda unit: money.price_number(unit.price_paid), NUMBER, shown_if=lambda _: apart),
         Field("", "Cost", lambda unit: _money_of(unit, bought)[0] - returned(unit), AMOUNT),
@@ -230,7 +244,7 @@ def probable_start_text(offer: Offer) -> str:
     return f"by the start above with probability {offer.start_probability:.4g}; refund of a late start: {offer.if_late}"
 
 
-def charged_text(unit: BoughtUnit) -> str:
+def _charged_text(unit: BoughtUnit) -> str:
     """Return the cores charged, and those asked for if they are fewer."""
     return f"{unit.offer.cores} ({unit.cores_asked} asked)" if unit.charges_more else str(unit.offer.cores)
 
@@ -245,15 +259,11 @@ def _print_explanation(outcome: RequestOutcome, short: ShortName) -> None:
     if not outcome.rounds:
         return
     last = next((record for record in outcome.rounds[::-1] if not record.best_offer), outcome.rounds[-1])
-    by_reason: dict[tuple[int, str], list[ResourceRefusal]] = {}
-    for entry in last.refusals:
-        by_reason.setdefault((entry.refusal.unit, entry.refusal.code), []).append(entry)
     rows = []
-    for (unit, code), entries in sorted(by_reason.items(), key=lambda item: (item[0][0], -len(item[1]))):
-        nearest = [each for each in entries if each.refusal.nearest]
-        nearest.sort(key=lambda each: ease(each.refusal.code, each.refusal.nearest))
-        passing = [f"{short(each.resource)}: {with_local_times(each.refusal.passing, _upwards)}" for each in nearest]
-        rows.append((str(unit), code, str(len(entries)), _first(passing, "; ") or _details(entries, short)))
+    for reason in reasons_of(last):
+        text = reason.passing(short, lambda value: with_local_times(value, _upwards))
+        entries = reason.entries
+        rows.append((str(reason.unit), reason.code, str(len(entries)), text or _details(entries, short)))
     if rows:
         columns = ("Unit", "Refused because", "Resources", "What would pass")
         print_rows(columns, rows, right=("Unit", "Resources"), wrap=("What would pass",))
@@ -265,9 +275,124 @@ def _details(entries: Iterable[ResourceRefusal], short: ShortName) -> str:
     for each in entries:
         if each.refusal.detail:
             said.setdefault(each.refusal.detail, []).append(short(each.resource))
-    return _first([f"{_first(sellers, ', ')}: {detail}" for detail, sellers in said.items()], "; ")
+    return first_of([f"{first_of(sellers, ', ')}: {detail}" for detail, sellers in said.items()], "; ")
 
 
-def _first(texts: Sequence[str], separator: str) -> str:
-    more = f" and {len(texts) - NEAREST_SHOWN} more" if len(texts) > NEAREST_SHOWN else ""
-    return separator.join(texts[:NEAREST_SHOWN]) + more
+def shown_state(entry: AgreementStanding, now: Instant) -> str:
+    """Return the state to display: `upcoming` before the start of the slot, `past` after its end."""
+    offer = entry.agreement.offer
+    if entry.state != "active" or offer.start <= now < entry.end:
+        return entry.state
+    return "upcoming" if now < offer.start else "past"
+
+
+def agreement_object(entry: AgreementStanding, short: ShortName) -> dict[str, object]:
+    """Convert an agreement to JSON types."""
+    agreement = entry.agreement
+    offer = agreement.offer
+    return {
+        "agreement_id": agreement.agreement_id,
+        "request_id": agreement.request_id,
+        "order_id": agreement.order_id,
+        "reservation_id": entry.reservation_id,
+        "state": entry.state,
+        "cause": entry.cause or None,
+        "unit": agreement.request.number,
+        "units_total": agreement.units_total,
+        "resource": short(agreement.resource),
+        "user": short(agreement.user),
+        "start": iso(offer.start),
+        "end": iso(entry.end),
+        "cores": entry.cores,
+        "cpu_hour_cost": offer.cpu_hour_cost,
+        "cost": amount_json(entry.cost),
+        "charged": amount_json(entry.charged),
+        "returned": amount_json(entry.returned),
+        "offered": amount_json(offer.cost),
+        "rule": None if agreement.price is None else agreement.price.rule,
+        "load": round(offer.load, 4),
+        "source": offer.source,
+        "placement": offer.placement,
+        "moved_to": None if entry.moved is None else entry.moved.placement,
+        "moved_at": None if entry.moved is None else iso(entry.moved.moved_at),
+        "start_probability": offer.start_probability,
+        "if_late": offer.if_late or None,
+        "issued_at": iso(agreement.issued_at),
+        "file": entry.file,
+        "payment_file": entry.payment_file,
+        "amendments": [_amendment_object(each) for each in entry.amendments],
+    }
+
+
+def print_agreement(entry: AgreementStanding, short: ShortName, now: Instant) -> None:
+    """Print an agreement."""
+    agreement = entry.agreement
+    offer = agreement.offer
+    print_pairs(
+        (
+            ("Agreement", agreement.agreement_id),
+            ("State", f"lost by the seller: {entry.cause}" if entry.cause else shown_state(entry, now)),
+            ("Request", f"{agreement.request_id}, unit {agreement.request.number} of {agreement.units_total}"),
+            ("Payment order", agreement.order_id),
+            ("Reservation", entry.reservation_id),
+            ("Resource", short(agreement.resource)),
+            ("Start", moment_text(offer.start)),
+            ("End", f"{moment_text(entry.end)} (after {duration_text(entry.end - offer.start)})"),
+            ("Cores", f"{entry.cores} (asked for: {_asked(agreement.request)})"),
+            ("Placement" if entry.cores == offer.cores else f"Placement of {offer.cores} cores", offer.placement),
+            ("Moved to", _moved(entry)),
+            ("Probable start", probable_start_text(offer)),
+            ("Price", price_text(offer.cpu_hour_cost)),
+            ("Cost", cost_text(entry.charged, entry.returned, always=bool(entry.amendments))),
+            ("Price paid", how_priced(agreement)),
+            ("Maximum cost", _limit_text(agreement)),
+            ("Amendments", "; ".join(amendment_text(each) for each in entry.amendments)),
+            ("Load then", f"{offer.load:.1%} of the machine without this job (queue: {offer.source})"),
+            ("Signed", moment_text(agreement.issued_at)),
+            ("File", entry.file),
+        )
+    )
+
+
+def _limit_text(agreement: Agreement) -> str:
+    unit, offer = agreement.request, agreement.offer
+    limit = f"{amount_text(cost_cap(unit, offer.end - offer.start))}, {unit.cores.total} cores at"
+    limit = f"{limit} {price_text(unit.cpu_hour_cost)}"
+    return f"{limit}; you approved a best offer" if agreement.best_offer else limit
+
+
+def _amendment_object(amendment: ContractChange) -> dict[str, object]:
+    return {
+        "number": amendment.number,
+        "cores": amendment.cores,
+        "end": iso(amendment.until),
+        "effective_at": iso(amendment.effective_at),
+        "refund": amount_json(amendment.refund),
+        "charge": amount_json(amendment.charge),
+        "previous": amendment.previous,
+    }
+
+
+def amount_moved(amendment: ContractChange) -> str:
+    """Return the refund or charge of an amendment."""
+    return f"{amount_text(amendment.charge)} paid" if amendment.grows else f"{amount_text(amendment.refund)} back"
+
+
+def amendment_text(amendment: ContractChange) -> str:
+    """Describe an amendment in one line: new size, start of its effect, refund or charge."""
+    return (
+        f"{amendment.number}: {amendment.cores} cores until {moment_text(amendment.until)} from "
+        f"{moment_text(amendment.effective_at)} on, {amount_moved(amendment)}"
+    )
+
+
+def _moved(entry: AgreementStanding) -> str:
+    """Describe the new place of a moved slot, or return ""."""
+    return "" if entry.moved is None else f"{entry.moved.placement} (at {moment_text(entry.moved.moved_at)})"
+
+
+def _asked(request: RequestUnit) -> str:
+    cores, sizes = request.cores, request.moldable
+    if sizes is not None:
+        return f"{sizes.least} to {sizes.most}, {cores.total} as reference, {sizes.law}"
+    return f"{cores.count} nodes of {cores.cores_per_node}" if isinstance(cores, Nodes) else str(cores.total)

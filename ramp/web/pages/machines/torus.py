@@ -1,4 +1,7 @@
-"""A torus as a 3D scene: a box for each midplane or node, and the cables of the chosen job."""
+"""A torus: a 3D scene, flat slices, the cables of one job or reservation, and a table of everything on it.
+
+Browsers without WebGL have the slices only.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,8 @@ from nicegui import ui
 from nicegui.events import SceneClickEventArguments
 
 from ramp.web.machines.torus_map import Kind, Occupant, Place, Point, TorusMap
-from ramp.web.pages.machines.charts import PALETTE, SOLD
+from ramp.web.pages import charts, row_tables
+from ramp.web.pages.charts import PALETTE, SOLD, Options, plain
 from ramp.web.pages.visit import Visit
 
 VIEW_DEGREES: Final = 40.0
@@ -49,6 +53,14 @@ RESTS: Final = "rest"
 """Event of a pointer that rests on the scene; the scene reports the boxes under it as for a click."""
 
 KINDS: Final = {Kind.JOB: "job", Kind.SOLD: "sold by the market", Kind.HELD: "held by the market"}
+
+FREE: Final = "(free)"
+"""Name of the free units; no job or reservation has brackets in its name."""
+
+NOTHING: Final = "none"
+"""The choice of no cables."""
+
+NOTHING_POINTED: Final = "Point at a unit or a row to see its job and cables."
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,3 +254,131 @@ class MachineScene:
             self._point(name)
         elif hit is not None:
             self._choose(name)
+
+
+class SlicesChart:
+    """The units of a machine by X and Y, with a slice for each Z; the arguments are those of `MachineScene`."""
+
+    def __init__(self, visit: Visit, choose: Callable[[str], None], point: Callable[[str], None]) -> None:
+        def named(series: object) -> str:
+            return "" if series == FREE else str(series)
+
+        self._dark = visit.dark
+        label = "Slices of the machine, as in the tables"
+        self._chart = charts.draw_chart({}, label, 16, lambda event: choose(named(event.series_name)))
+        self._chart.on("chart:mouseover", lambda event: point(named(event.args["seriesName"])), ["seriesName"])
+        self._chart.on("chart:globalout", lambda: point(""))
+
+    def show(self, drawn: TorusMap, moment: datetime, chosen: str) -> None:
+        charts.redraw(self._chart, slices_chart(drawn, moment, chosen, self._dark))
+
+    def light(self, name: str) -> None:
+        """Bring out the units of an occupant; of none for an empty name."""
+        self._chart.run_chart_method("dispatchAction", {"type": "downplay"})
+        if name:
+            self._chart.run_chart_method("dispatchAction", {"type": "highlight", "seriesName": name})
+
+
+def slices_chart(drawn: TorusMap, moment: datetime, chosen: str, dark: bool) -> Options:
+    """Return the chart of a machine's units: a series of the free ones, and one of each occupant in its colour."""
+    occupied, colours = drawn.occupied(moment), colours_of(drawn)
+    width, _, depth = drawn.extents[-3:]
+    pixels = max(5, min(18, 900 // (len(drawn.slices) * depth * (width + 1))))
+    series: dict[str, dict[str, Any]] = {}
+    for place in drawn.places:
+        occupant = occupied.get(place)
+        paint = idle(dark) if occupant is None else paint_of(occupant, colours[occupant.name], chosen)
+        name = FREE if occupant is None else occupant.name
+        drawn_as = series.setdefault(
+            name,
+            {
+                "name": name,
+                "type": "scatter",
+                "symbol": "rect",
+                "symbolSize": pixels,
+                "itemStyle": {"color": paint.color, "opacity": paint.opacity},
+                "emphasis": {"focus": "series", "scale": 1.5},
+                "data": [],
+            },
+        )
+        number = drawn.slices.index(place[:-3]) * depth + place[-1]
+        value = (number * (width + 1) + place[-3], place[-2])
+        drawn_as["data"].append({"value": value, "name": f"{','.join(map(str, place))}: {name}"})
+    options = plain(dark, x_name="X, one slice for each Z", y_name="Y", x_type="value")
+    options["legend"]["show"] = False
+    options["tooltip"] = {"trigger": "item", "confine": True, "formatter": "{b}"}
+    options["xAxis"] |= {"axisLabel": {"show": False}, "splitLine": {"show": False}}
+    options["series"] = [{**each, "data": tuple(each["data"])} for each in series.values()]
+    return options
+
+
+class PlacesView:
+    """Draws places at a moment.
+
+    Args:
+        visit: of the page.
+        drawn: the machine.
+        end_text: writes the end of a job or reservation.
+        note: explains the picture.
+    """
+
+    def __init__(self, visit: Visit, drawn: TorusMap, end_text: Callable[[datetime], str], note: str) -> None:
+        self._drawn = drawn
+        self._moment: datetime | None = None
+        self._choice = ui.select([NOTHING], value=NOTHING, label="Cables of", on_change=self._draw)
+        self._choice.style("width: 14rem; max-width: 100%")
+        self._pointed = ""
+        self._views: list[MachineScene | SlicesChart] = []
+        if visit.webgl:
+            self._views.append(MachineScene(drawn, visit, self._clicked, self._point))
+            ui.label(note).classes("ramp-quiet")
+        self._views.append(SlicesChart(visit, self._clicked, self._point))
+        self._under = ui.label(NOTHING_POINTED).classes("ramp-quiet ramp-number")
+        self._table = row_tables.table(
+            (
+                row_tables.Column("Job or reservation", lambda each: each.name),
+                row_tables.Column("Kind", lambda each: KINDS[each.kind]),
+                row_tables.Column("Units", lambda each: len(each.places), row_tables.Kind.NUMBER),
+                row_tables.Column("Connection", lambda each: ", ".join(each.connection) or "-"),
+                row_tables.Column("Cables", lambda each: len(self._drawn.wires(each)), row_tables.Kind.NUMBER),
+                row_tables.Column("Expected end", lambda each: "unknown" if each.end is None else end_text(each.end)),
+            ),
+            key=lambda each: each.name,
+            empty="All units are free.",
+            name="Jobs and reservations",
+            on_point=self._point,
+        )
+
+    def show(self, drawn: TorusMap, moment: datetime) -> None:
+        self._drawn, self._moment = drawn, moment
+        names = [NOTHING, *(each.name for each in drawn.occupants)]
+        if self._choice.options != names:
+            self._choice.set_options(names, value=self._choice.value if self._choice.value in names else NOTHING)
+        self._draw()
+
+    def _clicked(self, name: str) -> None:
+        self._choice.set_value(name or NOTHING)
+
+    def _draw(self) -> None:
+        moment = self._moment
+        if moment is None:
+            return
+        chosen = "" if self._choice.value == NOTHING else str(self._choice.value)
+        for view in self._views:
+            view.show(self._drawn, moment, chosen)
+        self._table.show(each for each in self._drawn.occupants if each.has_at(moment))
+
+    def _point(self, name: str) -> None:
+        """Show everywhere what is under the pointer in one of the pictures or in the table."""
+        if name == self._pointed:
+            return
+        self._pointed = name
+        told = NOTHING_POINTED
+        for each in self._drawn.occupants:
+            if each.name == name:
+                units, cables = len(each.places), len(self._drawn.wires(each))
+                told = f"Under the pointer: {name}, {KINDS[each.kind]}, units: {units}, cables: {cables}"
+        self._under.set_text(told)
+        self._table.mark(name)
+        for view in self._views:
+            view.light(name)

@@ -1,1 +1,0 @@
-"""Verbs with which a site joins a market: `ramp invite`, `ramp join`."""

@@ -1,1 +1,0 @@
-"""The form of a request: texts in, an RFQL document or errors out. Pure."""

@@ -1,0 +1,305 @@
+"""Events of users while the server runs, in bounded memory: the requests of each user, and everybody's sales.
+
+A feed survives restarts of the market and of the user's agent: it reads missed events from the agent's record. It keeps
+the latest requests only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from abc import ABC, abstractmethod
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import aclosing, suppress
+from typing import Final
+
+from ramp.client import dialogues
+from ramp.client.access import find_market
+from ramp.client.asyncio_market import AsyncMarket
+from ramp.client.every_user import EveryUser, WatchUser, watch_user
+from ramp.client.line import refused
+from ramp.control.auction_story import AuctionStory
+from ramp.control.events import Event, Refused, Watching, request_of
+from ramp.control.requests import Submit
+from ramp.errors import RampError, TransportError
+from ramp.model.agreement import ContractChange
+from ramp.model.instant import to_datetime
+from ramp.protocol.outcome import QUOTED, ChangeOutcome, RequestOutcome
+from ramp.protocol.progress import CancellationEnded, ChangeAdvanced, ChangeEnded, RequestEnded
+from ramp.protocol.transition_tables import AuctionState
+from ramp.runtime.clock import SystemClock
+from ramp.runtime.state_folder import StateFolder
+from ramp.web.machines.sale_history import SaleHistory, sales_of
+
+Listener = Callable[[str], None]
+"""Called with the id of a changed request, or an empty string for other changes."""
+
+SLOTS_MAX: Final = 200
+"""Reservations with a change of size in memory; the user's agent has all."""
+
+STORIES_MAX: Final = 60
+"""Requests in memory; earlier ones are fetched when a page needs them."""
+
+FindMarket = Callable[[], AsyncMarket]
+"""Returns the running market; raises `RampError` without one."""
+
+
+class Follower(ABC):
+    """Events of some users; those missed before a connection or during an interruption come from agents' records.
+
+    Args:
+        watch: begins to watch a user's requests.
+    """
+
+    def __init__(self, watch: WatchUser) -> None:
+        self._users = EveryUser(watch, self._hear)
+        self._listeners: set[Listener] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @abstractmethod
+    def take(self, event: Event) -> None:
+        """Apply an event."""
+
+    @abstractmethod
+    async def catch_up(self, user: str) -> None:
+        """Read what happened to a user before the connection; a `RampError` leaves that to the next connection."""
+
+    def keep(self, users: Iterable[str]) -> None:
+        """Follow exactly these users from now on."""
+        self._users.keep(users)
+
+    async def end(self) -> None:
+        """Stop following; requests continue at the users' agents."""
+        await self._users.end()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def listen(self, listener: Listener, about: str | None = None) -> Callable[[], None]:
+        """Call a listener after changes; the returned function ends that.
+
+        Args:
+            listener: what is called.
+            about: the request whose changes matter, beside changes of no request; None for every change.
+        """
+
+        def hear(which: str) -> None:
+            if about is None or which in ("", about):
+                listener(which)
+
+        self._listeners.add(hear)
+        return lambda: self._listeners.discard(hear)
+
+    def tell(self, which: str = "") -> None:
+        """Call the listeners; one that fails is called no more."""
+        for listener in list(self._listeners):
+            try:
+                listener(which)
+            except Exception:
+                logging.getLogger(__name__).exception("telling a page")
+                self._listeners.discard(listener)
+
+    def _hear(self, user: str, event: Event) -> None:
+        if isinstance(event, Watching):
+            task = asyncio.get_running_loop().create_task(self._caught_up(user))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        else:
+            self.take(event)
+
+    async def _caught_up(self, user: str) -> None:
+        with contextlib.suppress(RampError):
+            await self.catch_up(user)
+
+
+class SizeChanges:
+    """The latest change of the size of each slot: agreed and not yet in effect, or ended."""
+
+    def __init__(self) -> None:
+        self._latest: OrderedDict[str, ContractChange | ChangeOutcome] = OrderedDict()
+
+    def take(self, event: Event) -> bool:
+        """Apply an event; returns whether it changed a slot's size. A quotation does not."""
+        latest: ContractChange | ChangeOutcome
+        match event:
+            case ChangeAdvanced(amendment):
+                latest = amendment
+            case ChangeEnded(outcome) if outcome.code != QUOTED:
+                latest = outcome
+            case _:
+                return False
+        self._latest[latest.agreement_id] = latest
+        self._latest.move_to_end(latest.agreement_id)
+        if len(self._latest) > SLOTS_MAX:
+            self._latest.popitem(last=False)
+        return True
+
+    def forget_agreed(self) -> None:
+        """Forget the agreed changes, whose ends may have been missed."""
+        for agreement_id, latest in list(self._latest.items()):
+            if not isinstance(latest, ChangeOutcome):
+                del self._latest[agreement_id]
+
+    def latest(self, agreement_id: str) -> ContractChange | ChangeOutcome | None:
+        return self._latest.get(agreement_id)
+
+
+class UserFeed(Follower):
+    """The requests of one user.
+
+    Args:
+        user: local name.
+        find_market: the market as this user.
+
+    Attributes:
+        changes: of the sizes of this user's slots.
+    """
+
+    def __init__(self, user: str, find_market: FindMarket) -> None:
+        super().__init__(lambda _: find_market().watch())
+        self._find_market = find_market
+        self._stories: OrderedDict[str, AuctionStory] = OrderedDict()
+        self._clock = SystemClock()
+        self.changes = SizeChanges()
+        self.keep([user])
+
+    def listen_to_ends(self, listener: Callable[[str], None]) -> Callable[[], None]:
+        """Call a listener when money may have moved: an end of a request or a cancellation, or a new connection."""
+
+        def hear(request_id: str) -> None:
+            story = self._stories.get(request_id)
+            if not request_id or (story is not None and story.outcome is not None):
+                listener(request_id)
+
+        return self.listen(hear)
+
+    def story(self, request_id: str) -> AuctionStory | None:
+        return self._stories.get(request_id)
+
+    async def find(self, request_id: str) -> AuctionStory:
+        """Return the story of a request, also of one that ended long ago.
+
+        Raises:
+            RampError: if it is not this user's, or the agent does not answer.
+        """
+        found = self._stories.get(request_id)
+        if found is not None and (found.outcome is None or found.rounds):
+            return found
+        market = self._find_market()
+        standing = next((each for each in await market.requests() if each.request_id == request_id), None)
+        if standing is None:
+            raise TransportError(f"no request of {market.user} has the id {request_id}")
+        story = self._made(request_id)  # later events are added to it
+        if standing.outcome is not None:
+            await self._fill(market, story, standing.outcome)
+        return story
+
+    async def submit(self, submission: Submit) -> str:
+        """Submit a request; returns its id once it is accepted.
+
+        Raises:
+            RampError: if it is refused.
+        """
+        access = self._find_market().access
+        async with await access.open() as line, aclosing(line.events(submission)) as events:
+            event = await anext(events)  # the agent continues without this connection
+        if isinstance(event, Refused):
+            raise refused(event)
+        return submission.request_id
+
+    async def answer(self, request_id: str, approved: bool) -> None:
+        """Pass on the owner's answer to a request for approval.
+
+        Raises:
+            RampError: if the agent does not take it; the owner may answer again.
+        """
+        await self._find_market().ask(dialogues.approve(request_id, approved))
+        story = self._stories.get(request_id)
+        if story is not None:
+            story.approval = None
+            self.tell(request_id)
+
+    async def buy(self, request_id: str, sellers: Sequence[tuple[int, str]]) -> None:
+        """Accept offers of a quote: numbers of units with the addresses of their sellers.
+
+        Raises:
+            RampError: if they stand no more, or the agent does not answer.
+        """
+        await self._find_market().ask(dialogues.approve(request_id, True, sellers))
+        story = self._stories.get(request_id)
+        if story is not None:
+            story.resume()
+            self.tell(request_id)
+
+    # -- following -----------------------------------------------------------------------------------------------
+
+    async def catch_up(self, user: str) -> None:
+        self.changes.forget_agreed()
+        market = self._find_market()
+        for standing in (await market.requests())[-STORIES_MAX:]:
+            story = self._made(standing.request_id)
+            with suppress(RampError):  # a request that cannot be read hides no others
+                if standing.outcome is not None and story.outcome is None:
+                    await self._fill(market, story, standing.outcome)
+                elif standing.stage == AuctionState.APPROVING:
+                    async with aclosing(market.watch(standing.request_id)) as events:
+                        self.take(await anext(events))  # what its owner is asked
+        self.tell()
+
+    async def _fill(self, market: AsyncMarket, story: AuctionStory, outcome: RequestOutcome) -> None:
+        whole = await market.ask(dialogues.outcome(story.request_id)) or outcome
+        story.end(whole)
+
+    def take(self, event: Event) -> None:
+        if isinstance(event, CancellationEnded) or self.changes.take(event):
+            self.tell()
+            return
+        request_id = request_of(event)
+        if request_id and self._made(request_id).take(event, self._clock.now()):
+            self.tell(request_id)
+
+    def _made(self, request_id: str) -> AuctionStory:
+        story = self._stories.setdefault(request_id, AuctionStory(request_id))
+        over = [key for key, each in self._stories.items() if each.outcome is not None and key != request_id]
+        for key in over[: max(len(self._stories) - STORIES_MAX, 0)]:
+            del self._stories[key]
+        return story
+
+
+class SaleWatch(Follower):
+    """Watches a market's users from the first call of `keep` on.
+
+    Args:
+        state: the market's state folder.
+        history: stores the sales.
+        count: takes every event.
+
+    Attributes:
+        refusals: of the last rounds of requests that ended since then, by code.
+        since: when the counting began.
+    """
+
+    def __init__(self, state: StateFolder, history: SaleHistory, count: Callable[[Event], None]) -> None:
+        super().__init__(watch_user(state))
+        self._state = state
+        self._history = history
+        self._count = count
+        self.refusals: Counter[str] = Counter()
+        self.since = to_datetime(SystemClock().now())
+
+    def take(self, event: Event) -> None:
+        self._count(event)
+        if isinstance(event, RequestEnded):
+            if event.outcome.rounds:
+                self.refusals.update(each.refusal.code.value for each in event.outcome.rounds[-1].refusals)
+            self._store([event.outcome])
+
+    async def catch_up(self, user: str) -> None:
+        listed = await AsyncMarket(find_market(self._state, user)).requests()
+        self._store(each.outcome for each in listed if each.outcome is not None)
+
+    def _store(self, outcomes: Iterable[RequestOutcome]) -> None:
+        if self._history.sold(sale for outcome in outcomes for sale in sales_of(outcome)):
+            self.tell()

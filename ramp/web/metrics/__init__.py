@@ -1,1 +1,0 @@
-"""Metrics of the market in the text format of Prometheus."""
