@@ -15,16 +15,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ramp.batch.gridengine.records import BatchJob, QueueInstance, QueueReport
 from ramp.batch.waiting import plugin as waiting_plugin
 from ramp.errors import PluginError
-from ramp.model.instant import HOUR, MINUTE, from_iso
+from ramp.model.instant import MINUTE, from_iso
 from ramp.model.slot import Reservation
 from ramp.plugins.contract import RULES, Rule, Subject, Verdict, check_plugin, resizing
 from ramp.plugins.contract.checking import trials_of
 from ramp.plugins.interface import PluginSettings, ResourcePlugin, Slot
-from simulation.resource import fake_qstat, mirrored, modelled, steady
-from simulation.resource.gridengine.formats import queue_document
+from simulation.resource import fake_qstat, modelled, steady
 from simulation.resource.steady import SteadyMachine
 from simulation.workload.swf import FIELD_COUNT, FIELD_NAMES, SwfLog, write_swf
 
@@ -83,20 +81,6 @@ def _modelled(folder: Path, description: str, **options: object) -> dict[str, ob
     return {"machine": str(machine), "log": str(log), "size_divisor": 8, "base_time_s": 600, **options}
 
 
-def _mirrored(folder: Path) -> Mapping[str, object]:
-    """A queue as Grid Engine shows it: two jobs of 16 and 8 slots run, one waits for more than they leave."""
-    began = NOW - HOUR
-    jobs = (
-        BatchJob(1, "a", "eve", "r", 16, started=began, run_limit=3 * HOUR, slots_at=(("all.q@n1", 16),)),
-        BatchJob(2, "b", "eve", "r", 8, started=began, slots_at=(("all.q@n1", 8),)),
-        BatchJob(3, "c", "eve", "qw", 60, submitted=began, run_limit=HOUR),
-    )
-    report = QueueReport((QueueInstance("all.q@n1", CORES, 24, 0),), jobs)
-    shown = folder / "qstat.xml"
-    shown.write_text(queue_document(report, full=True, requests=True))
-    return {"qstat": ["sh", "-c", f"cat {shown}"]}
-
-
 MACHINES: dict[str, tuple[Open, Callable[[Path], Mapping[str, object]]]] = {
     "fake_qstat": (fake_qstat.open_plugin, _replayed),
     "fake_qstat at 60 times wall speed": (
@@ -108,7 +92,6 @@ MACHINES: dict[str, tuple[Open, Callable[[Path], Mapping[str, object]]]] = {
     "queue-bound": (waiting_plugin.open_plugin, lambda _: {"system": "simulated"}),
     "own_plugin (example)": (runpy.run_path(str(EXAMPLE))["Desk"], lambda _: {}),
     "steady": (steady.open_plugin, lambda _: {"load": 0.25}),
-    "mirrored": (mirrored.open_plugin, _mirrored),
     "modelled with cables": (modelled.open_plugin, lambda folder: _modelled(folder, _CABLED)),
     "modelled at 60 times wall speed": (
         modelled.open_plugin,
