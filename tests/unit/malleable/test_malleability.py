@@ -1,4 +1,4 @@
-"""Speed-up laws against their published definitions, sizes against enumeration, what a change costs, who is malleable."""
+"""Speed-up laws against their published definitions, sizes, what a change costs, and which jobs are malleable."""
 
 import itertools
 
