@@ -22,8 +22,7 @@ from simulation.schedulers.declaration import SCHEDULERS, make_scheduler
 from simulation.schedulers.interface import AdvanceReservation, Job, Scheduler
 from simulation.schedulers.policies.conservative import ConservativeBackfill
 from simulation.schedulers.policies.easy import EasyBackfill
-from tests.reference.conservative_loop import PlainConservative
-from tests.reference.easy_loop import PlainEasy
+from tests.reference.backfill_loops import PlainConservative, PlainEasy
 
 pytestmark = pytest.mark.loops
 
