@@ -14,8 +14,7 @@ import simulation
 from ramp.cli.main import cli
 from ramp.errors import ConfigurationError, WorkloadError
 from simulation.koala.jobs import Component
-from simulation.koala.placement import Replicas
-from simulation.koala.policy import policy_of
+from simulation.koala.policy import Replicas, policy_of
 from simulation.koala.scheduler import APPROACHES, PLACEMENT_POLICIES, SIZE_POLICIES
 from simulation.machines.hostlist import expand
 from simulation.machines.kinds.multicluster import ClusterDescription, MulticlusterDescription

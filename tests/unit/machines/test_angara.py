@@ -8,8 +8,7 @@ from ramp.errors import ConfigurationError, MachineError
 from simulation.machine_files import load_machine
 from simulation.machines.angara import AngaraMachine
 from simulation.machines.boxes.policy import mean_distance, mean_torus_distance
-from simulation.machines.boxes.ranked import box_table
-from simulation.machines.boxes.table import build_box_table
+from simulation.machines.boxes.ranked import box_table, build_box_table
 from simulation.machines.description import BuildOptions, build_machine
 from simulation.machines.grid import Grid, bits_of
 from simulation.machines.interface import Connection, JobRequest, NodeState, has_places

@@ -6,7 +6,7 @@ from itertools import pairwise, product
 import pytest
 
 from ramp.errors import MachineError
-from simulation.machines.boxes.table import build_box_table
+from simulation.machines.boxes.ranked import build_box_table
 from simulation.machines.grid import Grid, bits_of
 from simulation.machines.routing import Fabric
 from tests.reference import angara_loop as loop

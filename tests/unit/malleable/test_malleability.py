@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from ramp.errors import WorkloadError
-from simulation.malleable.assignment import assigned_malleability, draw_laws
 from simulation.malleable.malleability import (
     GADGET_2,
     NAS_FT,
@@ -16,6 +15,8 @@ from simulation.malleable.malleability import (
     Sizes,
     TableLaw,
     amdahl_through,
+    assigned_malleability,
+    draw_laws,
 )
 
 
