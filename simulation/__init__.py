@@ -16,10 +16,8 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from simulation.koala.placement import Assignment, PlacementPolicy
-    from simulation.koala.policy import Approach
+    from simulation.koala.policy import Approach, Assignment, Message, PlacementPolicy, SizePolicy
     from simulation.koala.run import KoalaRun, koala
-    from simulation.koala.sizing import Message, SizePolicy
     from simulation.machine_files import load_machine
     from simulation.machines.allocator_declaration import ALLOCATORS, allocator
     from simulation.machines.bluegene.cable_policy import CablePolicy
@@ -41,10 +39,8 @@ __all__ = [
 ]  # fmt: skip
 
 _PLACES: Final = {
-    "simulation.koala.policy": ("Approach",),
-    "simulation.koala.placement": ("Assignment", "PlacementPolicy"),
+    "simulation.koala.policy": ("Approach", "Assignment", "Message", "PlacementPolicy", "SizePolicy"),
     "simulation.koala.run": ("KoalaRun",),
-    "simulation.koala.sizing": ("Message", "SizePolicy"),
     "simulation.machine_files": ("load_machine",),
     "simulation.machines.allocator_declaration": ("ALLOCATORS", "allocator"),
     "simulation.machines.boxes.policy": ("BoxPolicy", "Choice", "FreeBox"),

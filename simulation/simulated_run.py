@@ -271,7 +271,7 @@ def simulate(
         overrun: what happens to a job that outruns its requested time: `cut` or `keep`.
         event_order: of one instant: `batch` or `pyss`.
         reservations: advance reservations, written as on the command line or as objects.
-        malleable_share: probability that a job is malleable (`simulation.malleable.assignment`); all are rigid by
+        malleable_share: probability that a job is malleable (`simulation.malleable.malleability`); all are rigid by
             default.
         resize_cost_s: seconds for which a malleable job stands still at every change of its size.
         failures: units that fail or are drained during the run (`simulation.queueing.outages`): `MTBF:REPAIR`, a file,

@@ -17,7 +17,7 @@ from simulation.experiments.figures import Axis, Curves, Figure
 from simulation.experiments.result import Column, Means
 from simulation.experiments.study import Shown, Study, rows_of
 from simulation.koala.jobs import Component, KoalaJob
-from simulation.koala.placement import Replicas
+from simulation.koala.policy import Replicas
 from simulation.koala.run import clusters_of
 from simulation.koala.scheduler import Koala, KoalaOptions
 from simulation.machine_files import load_multicluster

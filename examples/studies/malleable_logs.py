@@ -23,7 +23,7 @@ from simulation.compiling import compiled
 from simulation.experiments.figures import Axis, Curves, Figure
 from simulation.experiments.result import Column, Means, grouped
 from simulation.experiments.study import Comparison, Shown, Study, rows_of
-from simulation.malleable.assignment import ASSIGNED_SIZES, ASSIGNED_SPEED_UP, LARGER, SMALLER, draw_laws
+from simulation.malleable.malleability import ASSIGNED_SIZES, ASSIGNED_SPEED_UP, LARGER, SMALLER, draw_laws
 from simulation.plots.style import SERIES
 from simulation.queueing.job_table import jobs_of_log
 from simulation.schedulers.compiled.running_jobs import NEVER

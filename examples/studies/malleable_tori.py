@@ -17,7 +17,7 @@ from simulation.experiments.result import Column, Means, grouped
 from simulation.experiments.study import Shown, Study
 from simulation.machine_files import FLAT_PREFIX, load_machine
 from simulation.machines.interface import JobRequest
-from simulation.malleable.assignment import LARGER, SMALLER, assigned_malleability
+from simulation.malleable.malleability import LARGER, SMALLER, assigned_malleability
 from simulation.plots.style import BLUE, GREEN, ORANGE, VERMILION
 from simulation.queueing.job_table import shaped_jobs
 from simulation.queueing.queue_simulation import Overrun

@@ -16,7 +16,7 @@ from simulation.experiments.koala.runs import APPROACHES, Setting, run_setting
 from simulation.experiments.koala.study import POLICIES
 from simulation.experiments.result import Means
 from simulation.experiments.study import Shown, Study, rows_of
-from simulation.koala.sizing import Asking, Message, RunningMalleable, SizePolicy
+from simulation.koala.policy import Asking, Message, RunningMalleable, SizePolicy
 from simulation.malleable.malleability import Sizes
 
 

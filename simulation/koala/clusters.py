@@ -5,9 +5,12 @@ What managed jobs hold it knows at once, for the runners say so. What local user
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from ramp.errors import MachineError
+from simulation.kernel import EventQueue
 
 
 class Cluster:
@@ -149,3 +152,29 @@ class InformationService:
         """Return how many processors of a cluster that managed jobs may be given, as far as is known."""
         cluster = self._clusters[name]
         return max(0, min(cluster.processors - self._local[name] - cluster.managed, cluster.room))
+
+
+class Kind(enum.IntEnum):
+    """Kinds of events in the order in which simultaneous ones happen: what frees processors comes first."""
+
+    LOCAL_END = 0
+    JOB_END = 1
+    CRASH = 2
+    RELEASED = 3
+    GIVEN_UP = 4
+    TAKEN_IN = 5
+    STUBS_HELD = 6
+    LOCAL_SUBMISSION = 7
+    CLAIM = 8
+    SUBMISSION = 9
+    POLL = 10
+
+
+class Agenda(EventQueue[tuple[Kind, Any]]):
+    """Future events, each with its subject."""
+
+    __slots__ = ()
+
+    def at(self, time: int, kind: Kind, subject: Any) -> int:
+        """Put an event on the agenda; a ticket for `cancel`."""
+        return self.schedule(time, (kind, subject), kind)

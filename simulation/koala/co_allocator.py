@@ -9,7 +9,7 @@ from typing import Final
 from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.koala.clusters import Cluster, InformationService
 from simulation.koala.jobs import KoalaJob, Record
-from simulation.koala.placement import Assignment, PlacementPolicy, Replicas
+from simulation.koala.policy import Assignment, PlacementPolicy, Replicas
 
 CLAIM_MARGIN: Final = 10 * MICROSECONDS_PER_SECOND
 """How long before a job's files are there its processors are claimed, where they cannot be reserved."""

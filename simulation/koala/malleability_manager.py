@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from simulation.koala.clusters import InformationService
+from simulation.koala.policy import Asking, RunningMalleable, SizePolicy
 from simulation.koala.runner import Runner
-from simulation.koala.sizing import Asking, RunningMalleable, SizePolicy
 
 
 class Sent(NamedTuple):

@@ -5,7 +5,7 @@ The jobs of a log become KOALA's so:
 - A job that is not malleable is rigid and has one component, or as many equal ones as are asked for (sizes differ by
   one processor at most). Where those do not fit the empty clusters, as those of a job larger than a cluster, it has the
   fewest that do, up to `COMPONENTS_MAX`; where none do, it is refused. So larger jobs are co-allocated.
-- A malleable job (`simulation.malleable.assignment`) has one component and never more than the largest cluster. It
+- A malleable job (`simulation.malleable.malleability`) has one component and never more than the largest cluster. It
   begins with its minimum; FCM alone may split that. A job that is larger than the largest cluster is rigid.
 - Run times are the log's, at the log's size. KOALA uses no requested times.
 """
@@ -23,13 +23,10 @@ from typing import Final
 
 from ramp.errors import ConfigurationError, WorkloadError
 from simulation.kernel import MICROSECONDS_PER_SECOND
-from simulation.koala.agenda import Kind
-from simulation.koala.clusters import Cluster, LocalUsers
+from simulation.koala.clusters import Cluster, Kind, LocalUsers
 from simulation.koala.jobs import Component, Fate, KoalaJob, Record
-from simulation.koala.placement import PlacementPolicy, Replicas
-from simulation.koala.policy import Approach, policy_of
+from simulation.koala.policy import Approach, PlacementPolicy, Replicas, SizePolicy, policy_of
 from simulation.koala.scheduler import PLACEMENT_POLICIES, Held, Koala, KoalaOptions, Outcome
-from simulation.koala.sizing import SizePolicy
 from simulation.koala.workloads import PAPER_SIZES, PAPER_SPEED_UP, WorkloadRecipe, log_of_jobs, make_jobs, recipe_of
 from simulation.machine_files import load_multicluster
 from simulation.machines.interface import JobRequest, Placement

@@ -22,8 +22,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ramp.errors import InvariantViolated
-from simulation.koala.agenda import Agenda, Kind
-from simulation.koala.clusters import Cluster
+from simulation.koala.clusters import Agenda, Cluster, Kind
 from simulation.koala.jobs import Fate, KoalaJob, Record
 
 

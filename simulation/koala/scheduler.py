@@ -15,15 +15,12 @@ from typing import Any, Final, NamedTuple
 from ramp.declarations import Sort
 from ramp.errors import ConfigurationError
 from simulation.kernel import MICROSECONDS_PER_SECOND
-from simulation.koala.agenda import Agenda, Kind
-from simulation.koala.clusters import Cluster, InformationService, LocalUsers
+from simulation.koala.clusters import Agenda, Cluster, InformationService, Kind, LocalUsers
 from simulation.koala.co_allocator import CoAllocator, PlacementQueue, ProcessorClaimer
 from simulation.koala.jobs import Fate, KoalaJob, Record
 from simulation.koala.malleability_manager import MalleabilityManager, Sent
-from simulation.koala.placement import Assignment, PlacementPolicy, Replicas
-from simulation.koala.policy import Approach, policies, policy_of
+from simulation.koala.policy import Approach, Assignment, PlacementPolicy, Replicas, SizePolicy, policies, policy_of
 from simulation.koala.runner import NO_LATENCY, Latencies, Runner
-from simulation.koala.sizing import SizePolicy
 
 APPROACHES: Final[Sort[Approach]] = policies("approach", "approaches", Approach)
 SIZE_POLICIES: Final[Sort[SizePolicy]] = policies("size policy", "size_policies", SizePolicy)

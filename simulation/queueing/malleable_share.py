@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from ramp.errors import ConfigurationError
 from simulation.kernel import MICROSECONDS_PER_SECOND
-from simulation.malleable.assignment import (
+from simulation.malleable.malleability import (
     ASSIGNED_SIZES,
     ASSIGNED_SPEED_UP,
     MALLEABLE_STREAM,
+    Malleability,
     assigned_malleability,
 )
-from simulation.malleable.malleability import Malleability
 from simulation.queueing.whole_log import EventOrder, LogRun
 
 

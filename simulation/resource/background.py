@@ -15,7 +15,7 @@ from ramp.errors import WorkloadError
 from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.machines.grid import Grid
 from simulation.machines.interface import Machine, has_cables
-from simulation.malleable.assignment import MALLEABLE_STREAM, assigned_malleability
+from simulation.malleable.malleability import MALLEABLE_STREAM, assigned_malleability
 from simulation.queueing.job_table import JobTable, jobs_of_log, shaped_jobs
 from simulation.schedulers.interface import Job
 from simulation.workload.generators.lublin import DAY_S, synthetic_log
@@ -39,7 +39,7 @@ class Workload:
         fat_probability: share of jobs with at least two units in each dimension, on machines with cables.
         torus_probability: share of jobs that are tori, on machines with cables.
         seed: of all that is drawn.
-        malleable_share: probability with which a job is malleable, as `simulation.malleable.assignment` says.
+        malleable_share: probability with which a job is malleable, as `simulation.malleable.malleability` says.
         resize_cost: for how long a job stands still when its size changes, microseconds.
     """
 

@@ -12,7 +12,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from ramp.batch.waiting import plugin as waiting_plugin
@@ -24,7 +23,8 @@ from ramp.plugins.contract.checking import trials_of
 from ramp.plugins.interface import PluginSettings, ResourcePlugin, Slot
 from simulation.resource import fake_qstat, modelled, steady
 from simulation.resource.steady import SteadyMachine
-from simulation.workload.swf import FIELD_COUNT, FIELD_NAMES, SwfLog, write_swf
+from simulation.workload.swf import write_swf
+from tests.queue_runs import ASKED, RUN, SIZE, SUBMIT, log_of
 
 NOW = from_iso("2026-11-21T08:00:00Z")
 CORES = 64
@@ -35,19 +35,9 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "own_plugin.py"
 
 
 def _log(folder: Path, *, processors: tuple[int, int, int] = (16, 8, 4)) -> Path:
-    columns = np.full((FIELD_COUNT, 3), -1, dtype=np.int64)
-    jobs = {
-        "job_number": (1, 2, 3),
-        "submit_time": (500, 510, 520),
-        "wait_time": (0, 10, 200_000),
-        "run_time": (4000, 50_000, 10),
-        "allocated_processors": processors,
-        "requested_time": (7200, 90_000, 3600),
-    }
-    for name, values in jobs.items():
-        columns[FIELD_NAMES.index(name)] = values
+    jobs = zip((500, 510, 520), (0, 10, 200_000), (4000, 50_000, 10), processors, (7200, 90_000, 3600), strict=True)
     path = folder / "contract.swf"
-    write_swf(path, SwfLog(columns))
+    write_swf(path, log_of((SUBMIT, "wait_time", RUN, SIZE, ASKED), *jobs))
     return path
 
 

@@ -10,16 +10,13 @@ import sys
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from simulation.lab import AS_WRITTEN
 from simulation.machine_files import load_machine
 from simulation.machines.description import build_machine
 from simulation.machines.interface import Connection, JobRequest, Machine, has_places
-from simulation.queueing.job_table import JobTable
 from simulation.queueing.queue_simulation import EndedJob, EndReason, Overrun, QueueSimulation
-from simulation.queueing.whole_log import SchedulerOptions, run_log
 from simulation.schedulers.declaration import SCHEDULERS, make_scheduler
 from simulation.schedulers.interface import Job
 from simulation.schedulers.planner import placements_conflict
@@ -126,24 +123,6 @@ def test_no_two_jobs_share_a_unit_or_cable(name: str, machine: str) -> None:
         for other in ended[:index]:
             if one.start_time < other.end_time and other.start_time < one.end_time:
                 assert not placements_conflict(one.placement, other.placement)
-
-
-@pytest.mark.parametrize("overrun", list(Overrun))
-@pytest.mark.parametrize(
-    "name", [one.name for one in SCHEDULERS.listed() if one.declaration and one.declaration.compiled]
-)
-def test_the_compiled_version_decides_alike(name: str, overrun: Overrun) -> None:
-    machine = loaded("flat")
-    jobs = jobs_for(machine, 7)
-    columns = ("job_number", "submit_time", "run_time", "requested_time")
-    table = JobTable(
-        *(np.array([getattr(job, column) for job in jobs], np.int64) for column in columns),
-        np.array([job.request.size for job in jobs], np.int64),
-        np.arange(JOBS),
-    )
-    starts = run_log(machine, table, SchedulerOptions(name, overrun=overrun)).schedule.start_time.tolist()
-    by_events = {one.job.job_number: one.start_time for one in known_history(name, "flat", overrun)}
-    assert starts == [by_events[number] for number in range(1, JOBS + 1)]
 
 
 def test_names_are_found_without_the_compiler() -> None:

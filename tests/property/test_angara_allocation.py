@@ -1,9 +1,7 @@
 """The compiled allocators of boxes against plain loops over the study's definitions, over random histories."""
 
-import importlib.util
 from functools import cache
 from math import prod
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,14 +16,9 @@ from simulation.machines.boxes.ranked import RankedBoxes
 from simulation.machines.boxes.search import greedy_boxes, phi_of_boxes
 from simulation.machines.grid import bits_of
 from simulation.machines.interface import JobRequest
+from tests.reference import angara_loop as loop
 
 pytestmark = pytest.mark.loops
-
-_SPEC = importlib.util.spec_from_file_location(
-    "angara_loop", Path(__file__).parents[1] / "reference" / "angara_loop.py"
-)
-loop = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(loop)
 
 PRINTED = ("base", "base-no-wrap", "base-ring", "find-systems", "find-systems-mss", "torus-distance")
 TORI = [(4, 3, 2), (3, 3, 2, 2), (5, 2), (4, 4, 2)]

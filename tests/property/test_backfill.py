@@ -16,11 +16,12 @@ from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.machines.flat import FlatMachine
 from simulation.machines.interface import JobRequest
 from simulation.queueing.job_table import JobTable
-from simulation.queueing.queue_simulation import Overrun, QueueSimulation
+from simulation.queueing.queue_simulation import Overrun
 from simulation.queueing.whole_log import SchedulerOptions, run_log
 from simulation.schedulers.declaration import SCHEDULERS, make_scheduler
 from simulation.schedulers.interface import Job
 from simulation.schedulers.policies.window_first_fit import WindowCounts, WindowOptions
+from tests.queue_runs import ended_jobs, starts_of
 
 pytestmark = pytest.mark.loops
 
@@ -160,19 +161,14 @@ def table_of(case: Case) -> JobTable:
 
 def by_events(case: Case, options: SchedulerOptions) -> list[int]:
     """Start times in microseconds by the event simulation and the general scheduler."""
-    starts: dict[int, int] = {}
-    scheduler = make_scheduler(options.name, options.options)
-    simulation = QueueSimulation(
-        FlatMachine(case.capacity),
-        scheduler,
-        overrun=options.overrun,
-        on_end=lambda ended: starts.__setitem__(ended.job.job_number, ended.start_time),
-    )
+    second = MICROSECONDS_PER_SECOND
     columns = zip(case.submit, case.run, case.requested, case.size, strict=True)
-    for number, (submit, run, requested, size) in enumerate(columns, start=1):
-        second = MICROSECONDS_PER_SECOND
-        simulation.submit(Job(number, submit * second, run * second, requested * second, JobRequest(number, size)))
-    simulation.run()
+    jobs = [
+        Job(number, submit * second, run * second, requested * second, JobRequest(number, size))
+        for number, (submit, run, requested, size) in enumerate(columns, start=1)
+    ]
+    scheduler = make_scheduler(options.name, options.options)
+    starts = starts_of(ended_jobs(FlatMachine(case.capacity), scheduler, jobs, overrun=options.overrun))
     return [starts[number] for number in sorted(starts)]
 
 

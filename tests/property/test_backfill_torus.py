@@ -22,8 +22,8 @@ from simulation.schedulers.declaration import SCHEDULERS, make_scheduler
 from simulation.schedulers.interface import AdvanceReservation, Job, Scheduler
 from simulation.schedulers.policies.conservative import ConservativeBackfill
 from simulation.schedulers.policies.easy import EasyBackfill
-from tests.reference.conservative_loop import PlainConservative
-from tests.reference.easy_loop import PlainEasy
+from tests.queue_runs import ended_jobs
+from tests.reference.backfill_loops import PlainConservative, PlainEasy
 
 pytestmark = pytest.mark.loops
 
@@ -186,17 +186,8 @@ def starts_of(
     scheduler: Scheduler, jobs: list[Job], overrun: Overrun = Overrun.CUT, machine: Machine = BGL
 ) -> dict[int, tuple[int, Placement]]:
     """When and where each job starts."""
-    found: dict[int, tuple[int, Placement]] = {}
-    simulation = QueueSimulation(
-        machine.copy(),
-        scheduler,
-        overrun=overrun,
-        on_end=lambda one: found.__setitem__(one.job.job_number, (one.start_time, one.placement)),
-    )
-    for job in jobs:
-        simulation.submit(job)
-    simulation.run()
-    return found
+    ended = ended_jobs(machine.copy(), scheduler, jobs, overrun=overrun)
+    return {one.job.job_number: (one.start_time, one.placement) for one in ended}
 
 
 @settings(max_examples=examples(30))

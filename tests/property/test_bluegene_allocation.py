@@ -1,11 +1,9 @@
 """The compiled two-phase search against plain loops over the paper's pseudocode, over random histories."""
 
-import importlib.util
 import random
 import tomllib
 from functools import cache
 from itertools import product
-from pathlib import Path
 
 import pytest
 from example_counts import examples
@@ -17,15 +15,10 @@ from simulation.machines.bluegene.machine import BlueGene
 from simulation.machines.description import BuildOptions, build_machine
 from simulation.machines.grid import bits_of
 from simulation.machines.interface import Connection, JobRequest, NodeState
+from tests.reference import bluegene_loop as loop
 from tests.reference.bluegene_loop import cables_of
 
 pytestmark = pytest.mark.loops
-
-_SPEC = importlib.util.spec_from_file_location(
-    "bluegene_loop", Path(__file__).parents[1] / "reference" / "bluegene_loop.py"
-)
-loop = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(loop)
 
 LINES = {
     "bgl": [(8, loop.W14), (4, loop.Y4), (4, loop.Y4)],

@@ -19,7 +19,8 @@ from ramp.model.slot import Reservation, Slot
 from ramp.plugins.interface import PluginSettings
 from simulation.resource.fake_qstat import FakeQstat
 from simulation.workload.replay import IntervalIndex
-from simulation.workload.swf import FIELD_COUNT, FIELD_NAMES, SwfLog, write_swf
+from simulation.workload.swf import write_swf
+from tests.queue_runs import ASKED, RUN, SIZE, SUBMIT, log_of
 
 CAPACITY = 8
 STARTED = from_iso("2026-11-21T08:00:00Z")
@@ -102,19 +103,6 @@ def reference_taken(jobs: list[Job], reserved: list[Window], now: int) -> list[i
     return [min(cores, CAPACITY) for cores in taken]
 
 
-def log_of(jobs: list[Job]) -> SwfLog:
-    columns = np.full((FIELD_COUNT, len(jobs)), -1, dtype=np.int64)
-    for name, field in (
-        ("submit_time", "submit"),
-        ("wait_time", "wait"),
-        ("run_time", "run"),
-        ("allocated_processors", "cores"),
-        ("requested_time", "request"),
-    ):
-        columns[FIELD_NAMES.index(name)] = [getattr(job, field) for job in jobs]
-    return SwfLog(columns)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
@@ -124,7 +112,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def machine_of(jobs: list[Job], folder: Path, **options: object) -> FakeQstat:
     path = folder / f"{next(FILES)}.swf"
-    write_swf(path, log_of(jobs))
+    fields = (SUBMIT, "wait_time", RUN, SIZE, ASKED)
+    write_swf(path, log_of(fields, *((job.submit, job.wait, job.run, job.cores, job.request) for job in jobs)))
     return FakeQstat(PluginSettings("m", CAPACITY, 1, STARTED, {"log": str(path), **options}))
 
 

@@ -21,13 +21,12 @@ from typing import Any
 import pytest
 
 from ramp.errors import InvariantViolated
-from simulation.koala.agenda import Kind
-from simulation.koala.clusters import Cluster
+from simulation.koala.clusters import Cluster, Kind
 from simulation.koala.jobs import Component, KoalaJob
+from simulation.koala.policy import Message
 from simulation.koala.runner import Change, Latencies, Runner, Stimulus
 from simulation.koala.scheduler import Koala, KoalaOptions
 from simulation.koala.size_policies.none import NoChange
-from simulation.koala.sizing import Message
 from simulation.malleable.malleability import AmdahlLaw, Malleability, Sizes
 from tests.unit.koala.invariants import check
 

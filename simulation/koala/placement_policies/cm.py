@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 from simulation.koala.jobs import Component
-from simulation.koala.placement import Assignment, Placed, PlacementPolicy, Replicas
+from simulation.koala.policy import Assignment, Placed, PlacementPolicy, Replicas
 
 
 class ClusterMinimization(PlacementPolicy):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from simulation.koala.jobs import Component
-from simulation.koala.placement import Assignment, Placed, PlacementPolicy, Replicas
+from simulation.koala.policy import Assignment, Placed, PlacementPolicy, Replicas
 
 
 class FlexibleClusterMinimization(PlacementPolicy):

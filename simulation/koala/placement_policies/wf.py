@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from simulation.koala.jobs import Component
-from simulation.koala.placement import Placed, PlacementPolicy, Replicas, place_one_by_one
+from simulation.koala.policy import Placed, PlacementPolicy, Replicas, place_one_by_one
 
 
 class WorstFit(PlacementPolicy):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simulation.koala.sizing import Asking, Message, RunningMalleable, SizePolicy
+from simulation.koala.policy import Asking, Message, RunningMalleable, SizePolicy
 
 
 class Fpsma(SizePolicy):

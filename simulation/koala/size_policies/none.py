@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simulation.koala.sizing import Asking, RunningMalleable, SizePolicy
+from simulation.koala.policy import Asking, RunningMalleable, SizePolicy
 
 
 class NoChange(SizePolicy):

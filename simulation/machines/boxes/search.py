@@ -27,7 +27,7 @@ class BoxArrays(NamedTuple):
         box_volumes: by box number, shape (boxes,).
         coordinates: of each node, shape (nodes, dimensions).
         strides: of box numbers, shape (dimensions,).
-        grown: `simulation.machines.boxes.table.BoxTable`.
+        grown: `simulation.machines.boxes.ranked.BoxTable`.
         slab: likewise.
     """
 

@@ -149,7 +149,7 @@ def build(description: CabledDescription, options: BuildOptions) -> BlueGene:
         ConfigurationError: there is no such allocator, midplane or cable.
     """
     # only here: other machines do without
-    from simulation.machines.bluegene.bluegene_conf import listed_blocks
+    from simulation.machines.bluegene.blocks import listed_blocks
     from simulation.machines.bluegene.machine import BlueGene, Layout
 
     boot = sorted((one.midplanes, one.seconds) for one in description.boot)

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulation.koala.jobs import Component
-from simulation.koala.placement import Replicas
-from simulation.koala.policy import policy_of
+from simulation.koala.policy import Replicas, policy_of
 from simulation.koala.scheduler import PLACEMENT_POLICIES
 
 CLUSTERS = ("a", "b", "c", "d")

@@ -4,7 +4,6 @@ import random
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 from example_counts import examples
@@ -15,12 +14,12 @@ import simulation
 from ramp.cli.main import cli
 from ramp.errors import ConfigurationError, WorkloadError
 from simulation.koala.jobs import Component
-from simulation.koala.placement import Replicas
-from simulation.koala.policy import policy_of
+from simulation.koala.policy import Replicas, policy_of
 from simulation.koala.scheduler import APPROACHES, PLACEMENT_POLICIES, SIZE_POLICIES
 from simulation.machines.hostlist import expand
 from simulation.machines.kinds.multicluster import ClusterDescription, MulticlusterDescription
-from simulation.workload.swf import FIELD_COUNT, SwfLog
+from simulation.workload.swf import SwfLog
+from tests import queue_runs
 
 NODES = {"a": 9, "b": 6, "c-1": 4}
 
@@ -34,11 +33,7 @@ def lines_of(run: Any) -> list[dict[str, Any]]:
 
 def log_of(*jobs: tuple[int, int, int]) -> SwfLog:
     """A log of (submission, run time, processors), in seconds."""
-    columns = np.full((FIELD_COUNT, len(jobs)), -1, np.int64)
-    columns[0] = range(1, len(jobs) + 1)
-    for row, values in zip((1, 3, 7), zip(*jobs, strict=True), strict=True):
-        columns[row] = values
-    return SwfLog(columns)
+    return queue_runs.log_of(("submit_time", "run_time", "requested_processors"), *jobs)
 
 
 def machine_of(**kept: Any) -> MulticlusterDescription:

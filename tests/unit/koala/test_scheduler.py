@@ -12,7 +12,7 @@ from ramp.errors import ConfigurationError, InvariantViolated
 from simulation.koala import runner as runner_module
 from simulation.koala.clusters import Cluster, LocalUsers
 from simulation.koala.jobs import Component, Fate, KoalaJob
-from simulation.koala.placement import Replicas
+from simulation.koala.policy import Replicas
 from simulation.koala.runner import TRANSITIONS, Change, Latencies, Stimulus
 from simulation.koala.scheduler import APPROACHES, PLACEMENT_POLICIES, SIZE_POLICIES, Koala, KoalaOptions
 from simulation.koala.workloads import RECIPES, make_jobs

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ramp.declarations import load_file
-from simulation.koala.policy import policy_of
+from simulation.koala.policy import RunningMalleable, policy_of
 from simulation.koala.scheduler import SIZE_POLICIES
-from simulation.koala.sizing import RunningMalleable
 from simulation.malleable.malleability import Sizes
 
 ANY = Sizes(2, 8, 46)

@@ -1,16 +1,14 @@
 """The Angara torus as a machine: states, names, failed nodes and links, and its description files."""
 
-import tomllib
 from itertools import product
 
 import pytest
 
 from ramp.errors import ConfigurationError, MachineError
-from simulation.machine_files import load_machine, machine_directory
+from simulation.machine_files import load_machine
 from simulation.machines.angara import AngaraMachine
 from simulation.machines.boxes.policy import mean_distance, mean_torus_distance
-from simulation.machines.boxes.ranked import box_table
-from simulation.machines.boxes.table import build_box_table
+from simulation.machines.boxes.ranked import box_table, build_box_table
 from simulation.machines.description import BuildOptions, build_machine
 from simulation.machines.grid import Grid, bits_of
 from simulation.machines.interface import Connection, JobRequest, NodeState, has_places
@@ -263,12 +261,6 @@ def test_maps_show_four_dimensions_as_slices() -> None:
     text = render(view_of(machine), display, Style(color=False))
     assert text.count("A") >= 8
     assert "desmos[" in text
-
-
-def test_every_file_is_read_with_all_its_keys() -> None:
-    for name in SYSTEMS:
-        description = tomllib.loads((machine_directory() / f"{name}.toml").read_text(encoding="utf-8"))
-        assert description["name"] == name
 
 
 def test_boxes_without_wrap_are_those_of_a_mesh() -> None:

@@ -1,22 +1,15 @@
 """The routability check against plain walks over the rules, on whole small tori and drawn sets."""
 
-import importlib.util
 import random
 from itertools import pairwise, product
-from pathlib import Path
 
 import pytest
 
 from ramp.errors import MachineError
-from simulation.machines.boxes.table import build_box_table
+from simulation.machines.boxes.ranked import build_box_table
 from simulation.machines.grid import Grid, bits_of
 from simulation.machines.routing import Fabric
-
-_SPEC = importlib.util.spec_from_file_location(
-    "angara_loop", Path(__file__).parents[2] / "reference" / "angara_loop.py"
-)
-loop = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(loop)
+from tests.reference import angara_loop as loop
 
 
 def cells(grid: Grid, units: int) -> frozenset:

@@ -78,19 +78,6 @@ def test_the_papers_two_tori_share_an_x_line(machine):
     assert plain.place(request(2, (2, 1, 1), MESH, rotate=False)) is None
 
 
-def test_a_torus_of_two_in_y_excludes_the_rest_of_its_line(machine):
-    start(machine, 1, (8, 2, 4), rotate=False)
-    assert machine.place(request(2, (1, 2, 1), TORUS, rotate=False)) is None
-    assert machine.place(request(2, (1, 2, 1), MESH, rotate=False)) is None
-    assert machine.place(request(2, (1, 1, 1), TORUS)).members[1] == (2,)
-
-
-def test_two_meshes_in_y_live_side_by_side(machine):
-    start(machine, 1, (8, 2, 4), MESH, rotate=False)
-    assert start(machine, 2, (8, 2, 4), MESH, rotate=False).members[1] == (2, 3)
-    assert machine.free == 0
-
-
 def test_the_place_with_the_fewest_links_wins_and_the_first_of_equals(machine):
     placement = machine.place(request(1, (1, 1, 2)))
     # turned into x: 2 cables instead of the 4 of a ring in y or z
@@ -144,15 +131,6 @@ def test_failed_links_are_avoided(machine):
     assert machine.place(line) is None
     assert not machine.fits_ever(line)
     assert machine.place(request(1, (8, 1, 1), MESH, rotate=False)).links[0] == (1, 2, 3, 5, 7, 11, 13)
-
-
-def test_a_mesh_around_a_failed_cable(machine):
-    for y in range(4):
-        for z in range(4):
-            machine.fail_links(0, (y, z), [3])
-    # {1, 2, 3} as a mesh is {3, 6} or, without cable 3, {1, 2, 6} (figure 5's third set)
-    machine.set_node_state((1 << 128) - 1 & ~machine.grid.bits(((1, 2, 3), (0,), (0,))), NodeState.DRAINED)
-    assert machine.place(request(1, (3, 1, 1), MESH, rotate=False)).links[0] == (1, 2, 6)
 
 
 def test_what_does_not_exist_cannot_fail(machine):

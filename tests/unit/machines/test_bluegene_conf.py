@@ -11,6 +11,7 @@ import simulation
 from ramp.errors import ConfigurationError, MachineError
 from simulation.machine_files import load_machine
 from simulation.machines.interface import Connection, JobRequest, Machine
+from tests.queue_runs import write_log
 
 RINGS = "".join(f'[[dimension]]\nname = "{name}"\nring = [0, 1, 3, 2]\n' for name in "xy")
 
@@ -216,9 +217,7 @@ def test_easy_starts_as_brute_force_does(
         submit += draw.randrange(12)
         run = draw.randint(5, 60)
         jobs.append((submit, run, draw.choice([1, 1, 2, 2, 3, 4, 4, 7]), run + draw.randrange(30)))
-    rows = [f"{n} {s} -1 {r} {m} -1 -1 {m} {q} -1 1 5 1 1 1 1 -1 -1" for n, (s, r, m, q) in enumerate(jobs, 1)]
-    (tmp_path / "log.swf").write_text("; MaxProcs: 16\n" + "\n".join(rows) + "\n")
-    run_ = simulation.simulate(tmp_path / "log.swf", machine=machine, scheduler="easy")
+    run_ = simulation.simulate(write_log(tmp_path / "log.swf", *jobs), machine=machine, scheduler="easy")
     got = {line["job_number"]: (line["start_time"], line["nodes"]) for line in run_.trace if "job_number" in line}
     starts, by_cables = easy(jobs, sizes, kind, boots)
     assert by_cables == (kind == "TORUS")

@@ -1,11 +1,11 @@
-"""Link-set tables against the numbers of Aridor et al. 2005 and of the wirings that Slurm had over time."""
+"""Cables, their ports and link-set tables, against the numbers of Aridor et al. 2005 and the wirings of Slurm."""
 
 from itertools import combinations, pairwise, permutations, product
 
 import pytest
 
 from ramp.errors import MachineError
-from simulation.machines.bluegene.link_sets import LinkTable, build_link_table, parse_wiring, ring_wiring
+from simulation.machines.bluegene.link_sets import Cable, LinkTable, build_link_table, parse_wiring, ring_wiring
 from simulation.machines.interface import Connection
 
 MESH, TORUS = Connection.MESH, Connection.TORUS
@@ -111,26 +111,6 @@ def test_which_wirings_the_paper_can_mean(name, tori_coexist, mesh_345, mesh_123
     assert any(a | b in tori for a, b in two_and_three((1, 2, 3))) is mesh_123
 
 
-@pytest.mark.parametrize(("name", "ways"), [("W14", 16), ("L14", 0), ("W16", 32), ("natural ring", 0)])
-def test_number_of_labelings_that_fit_figures_4_and_5(name, ways):
-    table = TABLES[name]
-    mesh_345 = {frozenset(labels) for labels in table.link_sets((3, 4, 5), MESH)}
-    mesh_123 = {frozenset(labels) for labels in table.link_sets((1, 2, 3), MESH)}
-    torus_123 = {frozenset(labels) for labels in table.link_sets((1, 2, 3), TORUS)}
-    found = 0
-    for pair in (pair for pair in mesh_345 if len(pair) == 2):
-        for l7, l10 in permutations(pair):
-            for triple in (triple for triple in mesh_345 if len(triple) == 3 and l7 in triple and l10 not in triple):
-                for l4, l5 in permutations(triple - {l7}):
-                    for other in (other for other in mesh_123 if len(other) == 2):
-                        for l3, l6 in permutations(other):
-                            for long in (long for long in mesh_123 if len(long) == 3 and l3 in long):
-                                for l1, l2 in permutations(long - {l3}):
-                                    labels = {l1, l2, l3, l4, l5, l6, l7, l10}
-                                    found += len(labels) == 8 and frozenset({l1, l2, l3, l6}) in torus_123
-    assert found == ways
-
-
 @pytest.mark.parametrize(
     ("name", "all_tori", "mixed"),
     [("W14", 128, 577), ("L14", 88, 400), ("W16", 128, 577), ("natural ring", 29, 156), ("folded ring", 29, 127)],
@@ -220,23 +200,6 @@ def test_first_free_set_never_refuses_in_any_order_of_arrival():
     assert cases == 2345
 
 
-TABLE_1_9 = {
-    2: ["2|1", "4|2", "2|1", "4|2", "2|1", "4|2", "2|1"],
-    3: ["4|2"] * 6,
-    4: ["4|3", "6|4", "4|3", "6|4", "4|3"],
-    5: ["6|4"] * 4,
-    6: ["6|5", "8|6", "6|5"],
-    7: ["8|6"] * 2,
-    8: ["8|7"],
-}
-
-
-@pytest.mark.parametrize("size", sorted(TABLE_1_9))
-def test_fewest_cables_of_contiguous_sets(size):
-    runs = [run(start, start + size - 1) for start in range(9 - size)]
-    assert [f"{fewest(LINE, r, TORUS)}|{fewest(LINE, r, MESH)}" for r in runs] == TABLE_1_9[size]
-
-
 MINIMUM_SETS = {
     "0-1": ("0,2", "0 2"), "1-2": ("1,2,3,6", "1,2 3,6"), "2-3": ("4,6", "4 6"), "3-4": ("4,5,7,10", "4,5 7,10"),
     "4-5": ("8,10", "8 10"), "5-6": ("8,9,11,13", "8,9 11,13"), "6-7": ("12,13", "12 13"),
@@ -284,17 +247,6 @@ def test_y_and_z_lines():
         assert not fit_together(Y_LINE, [((0, 1), TORUS), ((2, 3), connection)])
 
 
-def test_minima_in_logical_numbering():
-    table = TABLES["L14"]
-    for start in range(7):
-        pair = run(start, start + 1)
-        assert f"{fewest(table, pair, TORUS)}|{fewest(table, pair, MESH)}" == ("2|1" if start in {0, 4} else "4|1")
-    for start in range(6):
-        assert fewest(table, run(start, start + 2), MESH) == 2
-        assert fewest(table, run(start, start + 2), TORUS) in {4, 6}
-    assert (fewest(table, run(3, 6), TORUS), fewest(table, run(3, 6), MESH)) == (4, 3)
-
-
 def test_pass_through_can_be_denied():
     table = build_link_table(parse_wiring(8, W14.split(), pass_through=False))
     assert table.link_sets((0, 1), TORUS) == ((0, 2),)
@@ -323,3 +275,52 @@ def test_nav_is_no_link_set():
 def test_a_midplane_beyond_the_line_is_refused():
     with pytest.raises(MachineError, match="got 8"):
         LINE.link_sets((7, 8), MESH)
+
+
+def test_a_cable_is_read_with_its_label():
+    wiring = parse_wiring(3, ["1.4>0.3", " 0.2>1.5 "])
+    assert wiring.cables == (Cable(0, 1, 4, 0, 3), Cable(1, 0, 2, 1, 5))
+    assert wiring.text == "3: 1.4>0.3 0.2>1.5"
+
+
+@pytest.mark.parametrize(
+    ("cables", "message"),
+    [
+        (["1>0"], "expected SWITCH.PORT>SWITCH.PORT"),
+        (["1.4>0.x"], "expected SWITCH.PORT>SWITCH.PORT"),
+        (["1.4>8.3"], "switch must be 0 to 7, got 8"),
+        (["1.3>0.5"], "port must be 2 or 4, got 3"),
+        (["1.2>0.2"], "port must be 3 or 5, got 2"),
+        (["1.2>0.5", "1.2>2.5"], "port 2 of switch 1 already holds cable 1.2>0.5"),
+        (["1.2>0.5", "2.2>0.5"], "port 5 of switch 0 already holds"),
+    ],
+)
+def test_a_cable_that_cannot_be_is_refused(cables, message):
+    with pytest.raises(MachineError, match=message):
+        parse_wiring(8, cables)
+
+
+def test_a_port_feeds_in_or_out_but_a_cable_may_close_on_its_switch():
+    assert str(parse_wiring(1, ["0.2>0.5"]).cables[0]) == "0.2>0.5"
+
+
+def test_rings():
+    assert ring_wiring((0, 1, 3, 2)).text == "4: 0.2>1.5 1.2>3.5 3.2>2.5 2.2>0.5"
+    assert ring_wiring((0,)).cables == ()
+    for order in [(0, 2), (0, 0), (1, 2)]:
+        with pytest.raises(MachineError, match="must list each switch"):
+            ring_wiring(order)
+
+
+def test_wirings_are_equal_where_their_link_sets_are():
+    plain = ring_wiring((0, 1, 2))
+    assert plain == parse_wiring(3, ["0.2>1.5", "1.2>2.5", "2.2>0.5"])
+    assert len({plain, ring_wiring((0, 2, 1)), ring_wiring((0, 1, 2), pass_through=False)}) == 3
+
+
+def test_a_line_has_a_midplane_and_at_most_64_cables():
+    with pytest.raises(MachineError, match="at least 1 midplane"):
+        parse_wiring(0, [])
+    ring = [f"{i}.2>{(i + 1) % 65}.5" for i in range(65)]
+    with pytest.raises(MachineError, match="at most 64 cables, got 65"):
+        parse_wiring(65, ring)

@@ -1,26 +1,12 @@
-"""Machines from TOML, and link tables kept on disk."""
+"""Machines from TOML."""
 
 import tomllib
 
 import pytest
 
 from ramp.errors import ConfigurationError, MachineError
-from simulation.machine_files import load_machine, machine_directory, machine_names
+from simulation.machine_files import load_machine, machine_directory
 from simulation.machines.interface import Connection, JobRequest, NodeState
-
-
-@pytest.fixture(autouse=True)
-def private_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-
-def test_every_machine_that_comes_along_loads_and_takes_a_job():
-    assert {"bgl", "bgl-half", "bgl-logical", "torus3d"} <= set(machine_names())
-    for name in ("bgl", "bgl-half", "bgl-logical", "torus3d"):
-        machine = load_machine(name)
-        assert machine.name == name
-        machine.allocate(machine.place(JobRequest(1, 8, (2, 2, 2), connection=Connection.TORUS)))
-        assert machine.free == machine.capacity - 8
 
 
 def test_flat_machines_need_no_file():

@@ -11,6 +11,7 @@ import simulation
 from simulation.machine_files import load_machine
 from simulation.machines.interface import GridMachine, has_places
 from simulation.machines.view import view_of_trace
+from tests.queue_runs import write_log
 
 RINGS = "".join(f'[[dimension]]\nname = "{name}"\nring = [0, 1, 3, 2]\n' for name in "xy")
 FILE = f"""name = "small"
@@ -38,13 +39,6 @@ def small(path: Path, conf: str) -> GridMachine:
     return machine
 
 
-def write_log(path: Path, jobs: Iterable[tuple[int, int, int, int]]) -> Path:
-    """Write a log of jobs of a submission, a run time, a size and a requested time each."""
-    rows = [f"{n} {s} -1 {r} {m} -1 -1 {m} {q} -1 1 5 1 1 1 1 -1 -1" for n, (s, r, m, q) in enumerate(jobs, 1)]
-    path.write_text("; MaxProcs: 16\n" + "\n".join(rows) + "\n")
-    return path
-
-
 def lives(trace: Iterable[dict[str, Any]]) -> list[tuple[Any, ...]]:
     keys = ("job_number", "block", "start_time", "boot_time", "ready_time", "done_time", "end_time")
     return [tuple(line[key] for key in keys) for line in trace if "job_number" in line]
@@ -58,7 +52,7 @@ def test_a_block_boots_once_until_another_one_takes_its_midplanes(tmp_path: Path
     out = tmp_path / "out.jsonl"
     out.write_text('{"out": "down", "nodes": "b22", "start_time": 4000, "end_time": 4500}\n')
     run = simulation.simulate(
-        write_log(tmp_path / "log.swf", jobs), machine=machine, scheduler="easy", failures=str(out)
+        write_log(tmp_path / "log.swf", *jobs), machine=machine, scheduler="easy", failures=str(out)
     )
     assert lives(run.trace) == [
         (1, "RMP001", 0, 10, 110, 160, 160),
@@ -97,12 +91,12 @@ def test_easy_counts_on_the_booted_block_of_a_running_job_and_on_the_longest_boo
 ) -> None:
     """Job 2 ends at 1500 s at the latest, so job 3 is promised that; job 4 may need until 1541 s and has to wait."""
     jobs = [(0, 50, 1, 60), (1000, 500, 1, 500), (1000, 10, 16, 10), (1001, 100, 1, 100)]
-    log = write_log(tmp_path / "log.swf", jobs)
+    log = write_log(tmp_path / "log.swf", *jobs)
     run = simulation.simulate(log, machine=small(tmp_path, STATIC), scheduler="easy")
     assert [life[:3] for life in lives(run.trace)] == [
         (1, "RMP001", 0), (2, "RMP001", 1000), (3, "RMP003", 1500), (4, "RMP001", 1950),
     ]  # fmt: skip
-    log = write_log(tmp_path / "log.swf", [*jobs[:3], (1001, 50, 1, 59)])
+    log = write_log(tmp_path / "log.swf", *jobs[:3], (1001, 50, 1, 59))
     run = simulation.simulate(log, machine=small(tmp_path, STATIC), scheduler="easy")
     assert [life[:3] for life in lives(run.trace)] == [
         (1, "RMP001", 0), (4, "RMP002", 1001), (2, "RMP001", 1000), (3, "RMP003", 1500),
@@ -112,7 +106,7 @@ def test_easy_counts_on_the_booted_block_of_a_running_job_and_on_the_longest_boo
 def test_easy_counts_on_the_booted_block_of_a_job_that_it_let_overtake(tmp_path: Path) -> None:
     """Job 4 overtakes job 3 on a booted block until 1301 s. Job 2 ends early, so job 3 begins then, before job 5."""
     jobs = [(0, 50, 1, 60), (1000, 10, 4, 1000), (1000, 10, 16, 10), (1001, 300, 1, 300), (1225, 20, 1, 20)]
-    log = write_log(tmp_path / "log.swf", jobs)
+    log = write_log(tmp_path / "log.swf", *jobs)
     run = simulation.simulate(log, machine=small(tmp_path, STATIC), scheduler="easy")
     assert [life[:3] for life in lives(run.trace)] == [
         (1, "RMP001", 0), (2, "RMP000", 1000), (4, "RMP001", 1001), (3, "RMP003", 1301), (5, "RMP001", 1751),
@@ -121,7 +115,7 @@ def test_easy_counts_on_the_booted_block_of_a_job_that_it_let_overtake(tmp_path:
 
 def test_a_reservation_boots_its_block(tmp_path: Path) -> None:
     """The whole machine is reserved between two jobs of one block, which is freed for it."""
-    log = write_log(tmp_path / "log.swf", [(0, 50, 1, 60), (2000, 50, 1, 60)])
+    log = write_log(tmp_path / "log.swf", (0, 50, 1, 60), (2000, 50, 1, 60))
     machine = small(tmp_path, STATIC)
     run = simulation.simulate(log, machine=machine, scheduler="easy", reservations=["1000:1100:16"])
     assert lives(run.trace) == [(1, "RMP001", 0, 10, 110, 160, 160), (2, "RMP001", 2000, 2040, 2140, 2190, 2190)]
@@ -135,7 +129,7 @@ def test_a_job_that_fails_while_its_block_boots_is_requeued_whole(tmp_path: Path
     machine = small(tmp_path, "BPs=22\nBPs=33\n")
     out = tmp_path / "out.jsonl"
     out.write_text('{"out": "down", "nodes": "b22", "start_time": 50, "end_time": 60}\n')
-    log = write_log(tmp_path / "log.swf", [(0, 500, 1, 500), (0, 90, 1, 80)])
+    log = write_log(tmp_path / "log.swf", (0, 500, 1, 500), (0, 90, 1, 80))
     run = simulation.simulate(log, machine=machine, scheduler="fcfs", failures=str(out))
     assert lives(run.trace) == [
         (1, "RMP000", 0, 10, 50, 50, 50),

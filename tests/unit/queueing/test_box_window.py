@@ -9,11 +9,11 @@ from simulation.machines.boxes.policy import BoxPolicy
 from simulation.machines.boxes.ranked import RankedBoxes
 from simulation.machines.interface import JobRequest
 from simulation.queueing.box_window import run_window_first_fit
-from simulation.queueing.queue_simulation import EndedJob, QueueSimulation
 from simulation.schedulers.declaration import make_scheduler
 from simulation.schedulers.interface import Job
 from simulation.schedulers.policies.window_first_fit import WindowCounts
 from simulation.workload.generators.angara_workload import Recipe, Workload, make_workload
+from tests.queue_runs import ended_jobs
 
 pytestmark = pytest.mark.slow  # this loop alone is compiled for seconds
 
@@ -37,17 +37,12 @@ def test_the_compiled_loop_makes_the_same_schedule(allocator: str, window: int, 
     jobs = workload(seed=window)
     boxes = RankedBoxes(EXTENTS, make_policy(allocator, {}, BoxPolicy))
     machine = AngaraMachine(TorusLayout("t", "t", ("x", "y", "z"), EXTENTS), boxes)
-    ended: dict[int, EndedJob] = {}
-    simulation = QueueSimulation(
-        machine,
-        make_scheduler("window-first-fit", {"window": window, "window_counts": counts}),
-        on_end=lambda one: ended.__setitem__(one.job.job_number, one),
-    )
-    for number, (submit, run, size) in enumerate(
-        zip(jobs.submit_time.tolist(), jobs.run_time.tolist(), jobs.size.tolist(), strict=True)
-    ):
-        simulation.submit(Job(number, submit, run, run, JobRequest(number, size)))
-    simulation.run()
+    columns = zip(jobs.submit_time.tolist(), jobs.run_time.tolist(), jobs.size.tolist(), strict=True)
+    submitted = [
+        Job(number, submit, run, run, JobRequest(number, size)) for number, (submit, run, size) in enumerate(columns)
+    ]
+    scheduler = make_scheduler("window-first-fit", {"window": window, "window_counts": counts})
+    ended = {one.job.job_number: one for one in ended_jobs(machine, scheduler, submitted)}
     fast = run_window_first_fit(boxes, jobs.submit_time, jobs.run_time, jobs.size, window=window, counts=counts)
     assert fast.refused == 0
     assert fast.schedule.start_time.tolist() == [ended[number].start_time for number in range(JOBS)]

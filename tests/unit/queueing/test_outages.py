@@ -16,6 +16,7 @@ from simulation.machine_files import load_machine
 from simulation.machines.interface import NodeState, has_places
 from simulation.machines.view import view_of_trace
 from simulation.queueing.outages import drawn_failures
+from tests.queue_runs import write_log
 
 BOOT = ((1, 180), (16, 360), (64, 600), (128, 900))
 """Of bgl-slurm.toml: midplanes and seconds; 10 s before, 300 s after."""
@@ -83,13 +84,6 @@ def test_no_block_holds_what_has_failed_or_is_taken(scheduler: str) -> None:
     assert requeued == run.metrics.requeued > 5
     assert len({line["job_number"] for line in lines if "job_number" in line}) == run.metrics.jobs == 120
     assert list(again.trace) == list(run.trace)
-
-
-def write_log(path: Path, *jobs: tuple[int, int, int, int]) -> Path:
-    """Write a log of jobs of a submission, a run time, a size and a requested time each."""
-    rows = [f"{n} {s} -1 {r} {m} -1 -1 {m} {q} -1 1 5 1 1 1 1 -1 -1" for n, (s, r, m, q) in enumerate(jobs, 1)]
-    path.write_text("; MaxProcs: 128\n" + "\n".join(rows) + "\n")
-    return path
 
 
 def outs(path: Path, *lines: tuple[str, str, int, int | None]) -> str:

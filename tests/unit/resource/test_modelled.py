@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from ramp.errors import ConfigurationError, PluginError
@@ -20,7 +19,7 @@ from simulation.machines.interface import has_places
 from simulation.resource.free_boxes import FreeBoxes
 from simulation.resource.live_map import view_of_snapshot
 from simulation.resource.modelled import ModelledMachine, open_plugin
-from simulation.workload.swf import FIELD_COUNT, FIELD_NAMES, SwfLog, write_swf
+from tests.queue_runs import write_log
 
 pytestmark = pytest.mark.loops
 
@@ -167,25 +166,15 @@ def test_options_are_checked() -> None:
         open_plugin(PluginSettings("bgl1", 4096, 2, NOW, {"machine": "bgl", **IDLE}))
 
 
-def log_of(folder: Path, *jobs: tuple[int, int, int, int]) -> Path:
-    """A log of jobs (submitted, run, requested, processors)."""
-    columns = np.full((FIELD_COUNT, len(jobs)), -1, dtype=np.int64)
-    columns[FIELD_NAMES.index("job_number")] = np.arange(1, len(jobs) + 1)
-    for index, name in enumerate(("submit_time", "run_time", "requested_time", "allocated_processors")):
-        columns[FIELD_NAMES.index(name)] = [job[index] for job in jobs]
-    path = folder / "users.swf"
-    write_swf(path, SwfLog(columns))
-    return path
-
-
 def lived(folder: Path, *jobs: tuple[int, int, int, int], state_dir: Path | None = None, **more: object) -> Any:
-    options = {"machine": "bgl", "log": str(log_of(folder, *jobs)), "base_time_s": 60, **more}
+    """A machine with own users' jobs of a submission, a run time, midplanes and a requested time each."""
+    options = {"machine": "bgl", "log": str(write_log(folder / "users.swf", *jobs)), "base_time_s": 60, **more}
     return open_plugin(PluginSettings("bgl1", 128 * MIDPLANE, 2, NOW, options, state_dir))
 
 
 def test_running_jobs_count_until_their_request_and_waiting_ones_as_planned(tmp_path: Path) -> None:
     # the whole machine for two hours (it ends after one), then the whole machine again
-    machine = lived(tmp_path, (0, 3600, 7200, 128), (10, 3600, 7200, 128))
+    machine = lived(tmp_path, (0, 3600, 128, 7200), (10, 3600, 128, 7200))
     wanted = unit(1, slack=DAY)
     # the first is expected to end at 2 h, the second is planned to follow it: free at 4 h less the minute that passed
     assert slot_of(machine, wanted).start == NOW - MINUTE + 4 * HOUR
@@ -194,7 +183,7 @@ def test_running_jobs_count_until_their_request_and_waiting_ones_as_planned(tmp_
 
 
 def test_waiting_jobs_are_scheduled_around_what_was_sold(tmp_path: Path) -> None:
-    machine = lived(tmp_path, (0, 3600, 3600, 128), (7200, 3600, 3600, 128))
+    machine = lived(tmp_path, (0, 3600, 128, 3600), (7200, 3600, 128, 3600))
     wanted = unit(128 * MIDPLANE, ahead=2 * HOUR)
     slot = slot_of(machine, wanted)
     machine.hold("k", wanted, slot, NOW + HOUR, NOW)
@@ -209,13 +198,13 @@ def test_waiting_jobs_are_scheduled_around_what_was_sold(tmp_path: Path) -> None
 
 
 def test_a_job_beyond_its_request_gives_way_to_a_reservation(tmp_path: Path) -> None:
-    machine = lived(tmp_path, (0, 40 * 3600, 3600, 128), overrun="keep")
+    machine = lived(tmp_path, (0, 40 * 3600, 128, 3600), overrun="keep")
     wanted = unit(128 * MIDPLANE, ahead=2 * HOUR)
     machine.hold("k", wanted, slot_of(machine, wanted), NOW + HOUR, NOW)
     machine.confirm("k", NOW)
     assert [job["job"] for job in machine.jobs(NOW + HOUR + 30 * MINUTE)[0]] == [1], "it runs on"
     assert machine.jobs(NOW + 2 * HOUR)[0] == [], "and ends when the reservation begins"
-    cut = lived(tmp_path, (0, 40 * 3600, 3600, 128), overrun="cut")
+    cut = lived(tmp_path, (0, 40 * 3600, 128, 3600), overrun="cut")
     assert cut.jobs(NOW + HOUR)[0] == [], "cut ends it at its request"
 
 
@@ -226,11 +215,11 @@ def test_a_restart_with_other_users_jobs_says_so(tmp_path: Path) -> None:
     before.hold("k", wanted, slot_of(before, wanted), NOW + HOUR, NOW)
     before.confirm("k", NOW)
     with pytest.raises(PluginError, match="options have changed"):
-        lived(tmp_path, (0, 40 * 3600, 40 * 3600, 128), state_dir=state)
+        lived(tmp_path, (0, 40 * 3600, 128, 40 * 3600), state_dir=state)
 
 
 def test_the_map_shows_jobs_holds_and_reservations(tmp_path: Path) -> None:
-    machine = lived(tmp_path, (0, 7200, 7200, 64))
+    machine = lived(tmp_path, (0, 7200, 64, 7200))
     for key, ahead in (("held", 0), ("firm", 0), ("later", 3 * HOUR)):
         wanted = unit(8 * MIDPLANE, ahead=ahead)
         machine.hold(key, wanted, slot_of(machine, wanted), NOW + HOUR, NOW)

@@ -1,4 +1,4 @@
-"""The order of events of one instant, worked out by hand on a machine of 10 processors, and against pyss itself."""
+"""The order of events of one instant, by hand on a machine of 10 processors and against pyss; names and options."""
 
 import os
 from pathlib import Path
@@ -13,6 +13,7 @@ from simulation.machines.interface import JobRequest
 from simulation.queueing.job_table import JobTable, jobs_of_log
 from simulation.queueing.queue_simulation import Overrun
 from simulation.queueing.whole_log import EventOrder, ReservationRequest, SchedulerOptions, run_log
+from simulation.schedulers.declaration import make_scheduler
 from simulation.workload.swf import read_swf
 
 pytestmark = pytest.mark.loops
@@ -90,3 +91,13 @@ def test_the_order_of_pyss_is_for_what_pyss_does() -> None:
         run_log(FlatMachine(10), jobs, SchedulerOptions("easy", overrun=Overrun.KEEP, event_order=EventOrder.PYSS))
     with pytest.raises(ConfigurationError, match="remove the reservations"):
         run_log(FlatMachine(10), jobs, PYSS, reservations=[reservation])
+
+
+def test_unknown_names_and_windows_are_refused() -> None:
+    """The error names what there is."""
+    with pytest.raises(ConfigurationError, match="fcfs"):
+        make_scheduler("backfill")
+    with pytest.raises(ConfigurationError, match=r"window-first-fit\.window: got 0, expected a whole number from 1"):
+        make_scheduler("window-first-fit", {"window": 0})
+    with pytest.raises(ConfigurationError, match="easy: has no option 'window'; available for window-first-fit"):
+        make_scheduler("easy", {"window": 4})

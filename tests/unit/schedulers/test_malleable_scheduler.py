@@ -1,5 +1,7 @@
 """Jobs that shrink for the first that waits and grow when nobody does; times by hand from the work of an ideal law."""
 
+from typing import Any
+
 import pytest
 
 from simulation.machine_files import load_machine
@@ -14,6 +16,7 @@ pytestmark = pytest.mark.loops
 
 SECOND = 1_000_000
 IDEAL = AmdahlLaw(0, 1)
+HALF = JobRequest(-1, 64, (4, 4, 4))
 
 
 def job(
@@ -31,17 +34,27 @@ def job(
     return Job(number, submitted_s * SECOND, run_s * SECOND, run_s * SECOND, request, malleability)
 
 
-def run(machine: Machine, *jobs: Job, grows: bool = True, reserve: bool = False) -> dict[int, EndedJob]:
+def run(
+    machine: Machine,
+    *jobs: Job,
+    grows: bool = True,
+    reserved: tuple[JobRequest, int, int] | None = None,
+    **options: Any,
+) -> dict[int, EndedJob]:
+    """Run jobs; something may be reserved from a second on, for some seconds."""
     ended: dict[int, EndedJob] = {}
-    scheduler = make_scheduler("malleable", {"grows": grows})
     simulation = QueueSimulation(
-        machine, scheduler, overrun=Overrun.KEEP, on_end=lambda one: ended.update({one.job.job_number: one})
+        machine,
+        make_scheduler("malleable", {"grows": grows}),
+        on_end=lambda one: ended.update({one.job.job_number: one}),
+        **{"overrun": Overrun.KEEP, **options},
     )
-    if reserve:
-        simulation.reserve(JobRequest(-1, 1), 1_000 * SECOND, SECOND)
+    if reserved is not None:
+        wanted, begin, length = reserved
+        assert simulation.reserve(wanted, begin * SECOND, length * SECOND) is not None
     for each in jobs:
         simulation.submit(each)
-    simulation.run()
+    simulation.advance(9_000 * SECOND)
     return ended
 
 
@@ -78,19 +91,9 @@ def test_nobody_shrinks_in_vain() -> None:
     assert ended[3].start_time == 60 * SECOND
 
 
-def _beside(begin_s: float, *jobs: Job) -> dict[int, EndedJob]:
+def _beside(begin_s: int, *jobs: Job) -> dict[int, EndedJob]:
     """Run jobs on Blue Gene/L of which half is reserved from then on, for a long time."""
-    machine, ended = load_machine("bgl"), dict[int, EndedJob]()
-    simulation = QueueSimulation(
-        machine, make_scheduler("malleable"), on_end=lambda one: ended.update({one.job.job_number: one})
-    )
-    half = machine.place(JobRequest(-1, 64, (4, 4, 4)))
-    assert half is not None
-    simulation.reserve_place(half, int(begin_s * SECOND), 9_999 * SECOND)
-    for each in jobs:
-        simulation.submit(each)
-    simulation.advance(1_000 * SECOND)
-    return ended
+    return run(load_machine("bgl"), *jobs, reserved=(HALF, begin_s, 9_999), overrun=Overrun.CUT)
 
 
 def test_a_job_grows_only_as_far_as_what_is_reserved_for_later_leaves_to_it() -> None:
@@ -114,22 +117,15 @@ def test_a_job_shrinks_for_one_that_waits_beside_what_is_reserved() -> None:
 
 def test_a_job_does_not_shrink_where_it_would_run_on_into_what_is_reserved() -> None:
     """It would be over when all is reserved, but at half its size only 40 s later."""
-    machine, ended = load_machine("bgl"), dict[int, EndedJob]()
-    simulation = QueueSimulation(
-        machine, make_scheduler("malleable"), on_end=lambda one: ended.update({one.job.job_number: one})
-    )
-    everything = machine.place(JobRequest(-1, 128, (8, 4, 4)))
-    assert everything is not None
-    simulation.reserve_place(everything, 60 * SECOND, 70 * SECOND)
-    simulation.submit(job(1, 0, 128, 50, (64, 128), (8, 4, 4)))
-    simulation.submit(job(2, 10, 64, 5, None, (4, 4, 4)))
-    simulation.run()
+    wide, narrow = job(1, 0, 128, 50, (64, 128), (8, 4, 4)), job(2, 10, 64, 5, None, (4, 4, 4))
+    everything = JobRequest(-1, 128, (8, 4, 4))
+    ended = run(load_machine("bgl"), wide, narrow, reserved=(everything, 60, 10), overrun=Overrun.CUT)
     assert sizes(ended[1]) == [128]
     assert ended[2].start_time == 50 * SECOND
 
 
 def test_sizes_stay_while_something_is_reserved_on_a_machine_without_places() -> None:
-    ended = run(FlatMachine(4), job(1, 0, 4, 100, (1, 4)), job(2, 10, 3, 30), reserve=True)
+    ended = run(FlatMachine(4), job(1, 0, 4, 100, (1, 4)), job(2, 10, 3, 30), reserved=(JobRequest(-1, 1), 1_000, 1))
     assert sizes(ended[1]) == [4]
     assert ended[2].start_time == 100 * SECOND
 

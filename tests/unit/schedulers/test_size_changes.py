@@ -1,7 +1,5 @@
 """Jobs that change their size while they run: when they end, what is told of them, what is measured."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,7 @@ from simulation.machines.interface import JobRequest
 from simulation.machines.view import view_of_trace
 from simulation.malleable.malleability import AmdahlLaw, Malleability, Sizes
 from simulation.queueing.job_table import JobTable
-from simulation.queueing.queue_simulation import EndedJob, EndReason, Overrun, QueueSimulation
+from simulation.queueing.queue_simulation import EndedJob, EndReason, Overrun
 from simulation.queueing.run_history import PlacementRecorder, bars_without_places
 from simulation.queueing.trace import job_line, schedule_as_swf
 from simulation.queueing.whole_log import SchedulerOptions, run_log
@@ -20,6 +18,7 @@ from simulation.schedulers.interface import Job, Site
 from simulation.schedulers.ordered import OrderedQueue, OrderOptions
 from simulation.workload.metrics import occupancy, summarise, utilisation_while_arriving
 from simulation.workload.swf import FIELD_NAMES, SwfLog
+from tests.queue_runs import ended_jobs
 
 IDEAL = AmdahlLaw(0, 1)
 SECOND = 1_000_000
@@ -45,13 +44,8 @@ class Scripted(OrderedQueue):
         return self.script[0][0] if self.script else None
 
 
-def run(scheduler, *jobs: Job, machine=None, overrun: Overrun = Overrun.CUT) -> list[EndedJob]:
-    ended: list[EndedJob] = []
-    simulation = QueueSimulation(machine or FlatMachine(16), scheduler, overrun=overrun, on_end=ended.append)
-    for job in jobs:
-        simulation.submit(job)
-    simulation.run()
-    return ended
+def run(scheduler, *jobs: Job, overrun: Overrun = Overrun.CUT) -> list[EndedJob]:
+    return ended_jobs(FlatMachine(16), scheduler, jobs, overrun=overrun)
 
 
 def job(number: int, run_time: int, size: int, how: Malleability | None, requested: int | None = None) -> Job:
@@ -174,19 +168,11 @@ def test_pictures_show_every_segment() -> None:
     assert held == {(1, 0): 2, (1, 50): 4, (2, 0): 4}
 
 
-def on_torus(tell: Callable[[EndedJob], None]):
-    machine = load_machine("torus3d")
-    how = Malleability(Sizes(4, 8, 32), IDEAL)
-    simulation = QueueSimulation(machine, Scripted((50 * SECOND, 1, 16)), on_end=tell)
-    simulation.submit(Job(1, 0, 100 * SECOND, 100 * SECOND, JobRequest(1, 8, (2, 2, 2)), how))
-    simulation.run()
-    return machine
-
-
 def test_traces_and_the_map_follow_a_job_that_grows() -> None:
     """Eight midplanes until 50 s, sixteen of which the eight are part until it ends at 75 s."""
-    ended: list[EndedJob] = []
-    machine = on_torus(ended.append)
+    machine, how = load_machine("torus3d"), Malleability(Sizes(4, 8, 32), IDEAL)
+    grows = Job(1, 0, 100 * SECOND, 100 * SECOND, JobRequest(1, 8, (2, 2, 2)), how)
+    ended = ended_jobs(machine, Scripted((50 * SECOND, 1, 16)), [grows])
     line = job_line(ended[0], machine)
     assert [each["end_time"] for each in line["segments"]] == [50, 75]
     sizes = []

@@ -1,10 +1,10 @@
-"""EASY backfilling by hand, and beside its definition, job by job."""
+"""EASY backfilling beside its definition, job by job."""
 
 from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from simulation.workload.generators import easy_starts as module
@@ -20,23 +20,6 @@ def starts(jobs: list[tuple[int, int, int, int]], cores: int) -> list[int]:
     """Jobs as (submitted, cores, run time, requested time)."""
     columns = [np.array(column, dtype=np.int64) for column in zip(*jobs, strict=True)]
     return easy_starts(*columns, cores).tolist()
-
-
-@pytest.mark.parametrize(
-    ("jobs", "expected"),
-    [
-        pytest.param([(0, 6, 100, 100), (1, 8, 10, 10), (2, 4, 90, 90)], [0, 100, 2], id="ends before the first"),
-        pytest.param([(0, 6, 100, 100), (1, 8, 10, 10), (2, 4, 99, 99)], [0, 100, 110], id="would delay the first"),
-        pytest.param(
-            [(0, 6, 100, 100), (1, 8, 10, 10), (2, 2, 5000, 5000), (3, 1, 5000, 5000)],
-            [0, 100, 2, 110],
-            id="on cores that the first will not need",
-        ),
-        pytest.param([(0, 10, 20, 100), (1, 10, 5, 5), (1, 3, 5, 5)], [0, 20, 25], id="an early end"),
-    ],
-)
-def test_who_goes_ahead_and_who_waits(jobs: list[tuple[int, int, int, int]], expected: list[int]) -> None:
-    assert starts(jobs, 10) == expected
 
 
 def defined(jobs: list[tuple[int, int, int, int]], cores: int) -> list[int]:
@@ -64,7 +47,7 @@ def defined(jobs: list[tuple[int, int, int, int]], cores: int) -> list[int]:
                 begun[job] = now
                 waiting.remove(job)
 
-    for now in range(sum(run for _, _, run, _ in jobs) + 31):
+    for now in range(sum(run for _, _, run, _ in jobs) + jobs[-1][0] + 1):
         come = [job for job, (submitted, *_) in enumerate(jobs) if submitted == now]
         ended = any(at + jobs[job][2] == now for job, at in begun.items())
         for job in come:
@@ -75,20 +58,18 @@ def defined(jobs: list[tuple[int, int, int, int]], cores: int) -> list[int]:
     return [begun[job] for job in range(len(jobs))]
 
 
+OUT_OF_TURN = [
+    *((8, 32, 200, 50), (9, 20, 200, 0), (22, 11, 200, 0), (40, 26, 150, 0), (43, 21, 100, 100), (136, 30, 200, 100)),
+    *((335, 11, 200, 100), (385, 2, 200, 0), (397, 6, 100, 50), (489, 4, 150, 50), (536, 2, 200, 0), (617, 25, 200, 0)),
+]
+"""The cores that the first leaves are counted anew when somebody has come, and may be more than were left over."""
+
+
 @pytest.mark.parametrize("many", [1, 4, 1000])
+@example(drawn=OUT_OF_TURN, cores=37)
 @given(drawn=JOBS, cores=st.integers(8, 12))
 def test_starts_are_those_of_the_definition(many: int, drawn: list[tuple[int, int, int, int]], cores: int) -> None:
     """However many are looked at at once."""
     jobs = [(submitted, size, run, run + more) for submitted, size, run, more in sorted(drawn)]
     with mock.patch.object(module, "MANY", many):
         assert starts(jobs, cores) == defined(jobs, cores)
-
-
-def test_who_starts_out_of_turn_lets_all_be_looked_at_again() -> None:
-    """The cores that the first leaves are counted anew when somebody has come, and may be more than were left over."""
-    jobs = [
-        *((8, 32, 200, 250), (9, 20, 200, 200), (22, 11, 200, 200), (40, 26, 150, 150), (43, 21, 100, 200)),
-        *((136, 30, 200, 300), (335, 11, 200, 300), (385, 2, 200, 200), (397, 6, 100, 150), (489, 4, 150, 200)),
-        *((536, 2, 200, 200), (617, 25, 200, 200)),
-    ]
-    assert starts(jobs, 37) == defined(jobs, 37)

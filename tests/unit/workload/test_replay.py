@@ -12,17 +12,14 @@ from simulation.workload.logs import find_log
 from simulation.workload.profile import CoreProfile, QueueProjection, ReservedWindow
 from simulation.workload.replay import DEFAULT_REQUEST, ReplayLog
 from simulation.workload.replay_source import open_replay
-from simulation.workload.swf import FIELD_COUNT, FIELD_NAMES, SwfLog, read_swf, write_swf
+from simulation.workload.swf import SwfLog, read_swf, write_swf
+from tests import queue_runs
+from tests.queue_runs import ASKED, RUN, SIZE, SUBMIT
 
 
 def log_of(*jobs: tuple[int, int, int, int, int]) -> SwfLog:
     """Jobs as (submit, wait, run, cores, requested time), numbered from 1."""
-    columns = np.full((FIELD_COUNT, len(jobs)), -1, dtype=np.int64)
-    columns[0] = np.arange(1, len(jobs) + 1)
-    names = ("submit_time", "wait_time", "run_time", "allocated_processors", "requested_time")
-    for name, values in zip(names, zip(*jobs, strict=True), strict=True):
-        columns[FIELD_NAMES.index(name)] = values
-    return SwfLog(columns)
+    return queue_runs.log_of((SUBMIT, "wait_time", RUN, SIZE, ASKED), *jobs)
 
 
 def names_at(replay: ReplayLog, second: int) -> tuple[list[int], list[int]]:
