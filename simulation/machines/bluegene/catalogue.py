@@ -140,6 +140,14 @@ class Catalogue:
             self._kinds[key] = kinds
         return kinds
 
+    def numbers_of(self, request: JobRequest) -> list[int]:
+        """Return the numbers of `kinds_of` as a list."""
+        key = request.kind
+        numbers = self._numbers.get(key)
+        if numbers is None:
+            numbers = self._numbers[key] = self.kinds_of(request).tolist()
+        return numbers
+
     def placement(self, answer: NDArray[np.int64], job_id: int) -> Placement:
         """Return the placement that an answer of the search describes."""
         row, *link_sets = answer[: 1 + len(self.grid.extents)].tolist()

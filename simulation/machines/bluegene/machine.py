@@ -231,6 +231,10 @@ class BlueGene(GridUnits):
         """Return a copy of the state vector of drained, down and failed parts, for `place_within`."""
         return self._state.out.copy()
 
+    def state_vector(self) -> StateVector:
+        """Return a copy of the state vector of all parts taken or out of service now, for `place_within`."""
+        return self._state.busy.copy()
+
     def mask_of(self, placement: Placement) -> StateVector:
         """Return the read-only state vector of a placement."""
         return self._catalogue.mask(placement.members, placement.links)
