@@ -10,64 +10,18 @@ it is a placement, and a backfilled job that would still run at the shadow time 
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_left
-from collections.abc import Hashable, Iterable, Iterator
+from bisect import bisect_left, insort
+from collections.abc import Hashable, Iterable
 from operator import itemgetter
 
-from simulation.machines.interface import Placement
+from simulation.machines.bluegene.machine import BlueGene
+from simulation.machines.interface import Placement, has_cables
+from simulation.planning.cabled_backfill import CabledBackfill
+from simulation.planning.placers import ALWAYS
 from simulation.schedulers.declaration import scheduler
 from simulation.schedulers.interface import Job, Site
 from simulation.schedulers.planner import plan_of
-
-
-class KindQueue:
-    """Waiting jobs in order of arrival, in one line for each kind.
-
-    Saturated queues grow to thousands of jobs, but to few kinds: when one job of a kind does not fit, none of that kind
-    fits until something is released. So a pass over the queue looks at the first job of each kind only.
-
-    Attributes:
-        lines: for each kind the jobs that wait with their numbers of arrival, in order; never empty. Not to be changed.
-        arrivals: jobs that have joined so far; the next one gets this number of arrival.
-    """
-
-    def __init__(self) -> None:
-        self.lines: dict[Hashable, list[tuple[int, Job]]] = {}
-        self.arrivals = 0
-        self._size = 0
-        self._first: tuple[int, Job] | None = None  # who waits longest, where that is known
-
-    def __len__(self) -> int:
-        return self._size
-
-    def __iter__(self) -> Iterator[Job]:
-        everyone = sorted((entry for line in self.lines.values() for entry in line), key=itemgetter(0))
-        return (job for _, job in everyone)
-
-    def append(self, job: Job) -> None:
-        self.lines.setdefault(job.kind, []).append((self.arrivals, job))
-        self.arrivals += 1
-        self._size += 1
-
-    def remove(self, job: Job) -> None:
-        """Remove a job from any position."""
-        self.remove_at(job.kind, next(index for index, entry in enumerate(self.lines[job.kind]) if entry[1] is job))
-
-    def remove_at(self, kind: Hashable, index: int) -> None:
-        """Remove the job at a position of its line."""
-        line = self.lines[kind]
-        entry = line.pop(index)
-        self._size -= 1
-        if entry is self._first:
-            self._first = None
-        if not line:
-            del self.lines[kind]
-
-    def first(self) -> tuple[int, Job] | None:
-        """Return the job that waits longest, with its number of arrival."""
-        if self._first is None and self.lines:
-            self._first = min((line[0] for line in self.lines.values()), key=itemgetter(0))
-        return self._first
+from simulation.schedulers.waiting import KindQueue
 
 
 class EasyBackfill:
@@ -78,6 +32,8 @@ class EasyBackfill:
         # head, what it is promised, and how many arrivals are known to fail beside that
         self._tried: tuple[int, tuple[int, Placement] | None, int] | None = None
         self._promise: tuple[int, Placement] | None = None
+        self._good_until = 0  # when the first running job should have ended; the promise rests on that none has
+        self._cabled: CabledBackfill | None = None
 
     def submit(self, job: Job) -> None:
         """Add a job at the end."""
@@ -97,21 +53,72 @@ class EasyBackfill:
 
     def decide(self, site: Site) -> int | None:
         """Start heads while they fit, then backfill."""
-        while (first := self._queue.first()) is not None:
-            head = first[1]
+        head = self._queue.first()
+        while head is not None:
             if self._tried is not None and self._tried[0] == head.job_number and not site.reservations:
                 break  # nothing has been released since it failed
             placement = site.place(head)
             if placement is None:
                 break
-            self._queue.remove_at(head.kind, 0)
+            self._queue.pop_first(head.kind)
             site.start(head, placement)
-        if first is not None and len(self._queue) > 1 and site.machine.free > 0:
-            self._backfill(site, *first)
+            head = self._queue.first()
+        if head is not None and len(self._queue) > 1 and site.machine.free > 0:
+            self._backfill(site, head)
         return None
 
-    def _backfill(self, site: Site, arrival: int, head: Job) -> None:
-        """Start later jobs in order of arrival.
+    def _backfill(self, site: Site, head: Job) -> None:
+        free = site.machine.free
+        if all(line[0][1].request.size > free for line in self._queue.lines.values()):
+            return
+        if not site.reservations and has_cables(site.machine):
+            self._backfill_between_cables(site, site.machine, head)
+        else:
+            self._backfill_by_plan(site, head)
+
+    def _backfill_between_cables(self, site: Site, machine: BlueGene, head: Job) -> None:
+        """Do the same as `_backfill_by_plan`, without reservations, in two states of the machine instead of a plan.
+
+        Of each kind the first job that ends by the shadow time and the first one that does not are looked at.
+        """
+        now, queue = site.now, self._queue
+        if self._cabled is None:
+            self._cabled = CabledBackfill(machine)
+        cabled = self._cabled
+        for number in cabled.missing(site.running):
+            running = site.running[number]
+            cabled.add(number, running.planned_from, running.planned_length, running.placement)
+        if self._tried is None or self._tried[0] != head.job_number or now >= self._good_until:
+            found = cabled.promise(head.request, now)
+            self._promise, self._good_until = (found[::2], found[1]) if found is not None else (None, now)
+            cabled.keep_clear(self._promise[1] if self._promise is not None else None)
+        shadow = self._promise[0] if self._promise is not None else None
+        room = ALWAYS if shadow is None else shadow - now
+        candidates = queue.firsts_by_length(self._first_untried(head, reserved=False), room, machine.free)
+        while candidates:
+            chosen = cabled.place_first([(job.request, long) for _, long, job in candidates])
+            if chosen is None:
+                return
+            index, placement = chosen
+            arrival, long, job = candidates[index]
+            site.start(job, placement)
+            running = site.running[job.job_number]
+            cabled.add(job.job_number, now, running.planned_length, placement)
+            self._good_until = min(self._good_until, running.planned_end)
+            free = machine.free
+            # where one that would end in time has no place, none of its kind has
+            failed = {other.kind for _, is_long, other in candidates[:index] if not is_long}
+            candidates = [
+                each for each in candidates[index + 1 :] if each[2].request.size <= free and each[2].kind not in failed
+            ]
+            place = queue.index_of(job.kind, arrival)
+            queue.remove_at(job.kind, place)
+            following = queue.next_by_length(job.kind, place, room, long)
+            if following is not None and job.request.size <= free and job.kind not in failed:
+                insort(candidates, following, key=itemgetter(0))
+
+    def _backfill_by_plan(self, site: Site, head: Job) -> None:
+        """Start later jobs in order of arrival, on any machine and around reservations.
 
         Of each kind only jobs that can still fit are looked at: when one fails that would end by the shadow time,
         nothing of its kind fits; when one fails that would not, none does that would not either. With reservations
@@ -120,8 +127,6 @@ class EasyBackfill:
         """
         now, lines = site.now, self._queue.lines
         free = site.machine.free
-        if all(line[0][1].request.size > free for line in lines.values()):
-            return
         plan = plan_of(site)
         promise = self._standing_promise(site, head) or plan.earliest(head.request, head.planned_length)
         self._promise = promise
@@ -131,7 +136,7 @@ class EasyBackfill:
             room = shadow - now
             plan.book(head.job_number, shadow, shadow + head.planned_length, placement)
         limits: dict[Hashable, int] = {}
-        heap = self._untried(self._first_untried(arrival + 1, head, reserved=bool(site.reservations)))
+        heap = self._untried(self._first_untried(head, reserved=bool(site.reservations)))
         while heap:
             _, kind, index = heapq.heappop(heap)
             line = lines[kind]
@@ -168,9 +173,10 @@ class EasyBackfill:
             return None
         return self._promise if self._promise is not None and self._promise[0] > now else None
 
-    def _first_untried(self, first: int, head: Job, *, reserved: bool) -> int:
-        """Number of arrival, not below `first`, before which all are known to fail beside the present promise."""
+    def _first_untried(self, head: Job, *, reserved: bool) -> int:
+        """Number of arrival before which all are known to fail beside the present promise."""
         queue, known = self._queue, self._tried
+        first = queue.first_arrival + 1
         if known is not None and known[:2] == (head.job_number, self._promise) and not reserved:
             first = known[2]
         self._tried = (head.job_number, self._promise, queue.arrivals)
