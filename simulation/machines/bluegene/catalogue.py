@@ -104,6 +104,7 @@ class Catalogue:
         self.candidates: list[Candidate] = []
         self._pools = _Pools()
         self._kinds: dict[tuple[object, ...], NDArray[np.int64]] = {}
+        self._numbers: dict[tuple[object, ...], list[int]] = {}
         self._kind_rows: list[tuple[int, int]] = []
         self._masks: dict[tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]], NDArray[np.uint64]] = {}
         dimensions = len(grid.extents)
