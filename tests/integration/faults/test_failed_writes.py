@@ -59,7 +59,7 @@ class Writes:
 
 @contextmanager
 def counted(writes: Writes, patch: pytest.MonkeyPatch) -> Iterator[None]:
-    append, write, pwrite = SqliteJournal.append, LedgerStore._write, reservation_book._write_whole
+    append, write, pwrite = SqliteJournal.append, LedgerStore.write, reservation_book._write_whole
     write_private, full = state_folder.write_private, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def journal(self: SqliteJournal, record: Any) -> None:
@@ -81,7 +81,7 @@ def counted(writes: Writes, patch: pytest.MonkeyPatch) -> Iterator[None]:
 
     with patch.context() as inside:
         inside.setattr(SqliteJournal, "append", journal)
-        inside.setattr(LedgerStore, "_write", ledger)
+        inside.setattr(LedgerStore, "write", ledger)
         inside.setattr(reservation_book, "_write_whole", book)
         inside.setattr(building, "write_private", private)
         inside.setattr(state_folder, "write_private", private)
