@@ -14,7 +14,7 @@ from typing import Final
 PART_MAX_BYTES: Final = 1023
 """Longest local part, domain or resource, in bytes of UTF-8 (RFC 7622, 3.1)."""
 
-_LABEL: Final = r"(?!xn--)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+_LABEL: Final = r"(?![a-z0-9-]{64})[a-z0-9]+(-[a-z0-9]+)*"  # RFC 5891, 4.2.3.1, restricts consecutive hyphens
 _PLAIN: Final = re.compile(rf"[a-z0-9._-]{{1,255}}@{_LABEL}(\.{_LABEL}){{0,3}}")
 """Most accounts' addresses; they are in prepared form, and slixmpp takes 12 MB and a quarter of a second to import."""
 

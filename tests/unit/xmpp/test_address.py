@@ -70,6 +70,8 @@ def test_what_has_one_spelling_is_a_name(name):
         "bank@LOCALHOST",
         "bank@localhost.",
         "bank@xn--bcher-kva.example",
+        "bank@ab--c.example",
+        "bank@" + "d" * 64,
         "bank@@localhost",
         "bank@localhost@localhost",
         "bank@localhost/evil@localhost/0815",
