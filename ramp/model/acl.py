@@ -6,9 +6,9 @@ section 5.1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from ramp.fast_dataclass import fast_dataclass
 from ramp.model import contents
 from ramp.model.communicative_acts import DECLARED, Performative
 from ramp.model.instant import Duration
@@ -58,7 +58,7 @@ They count only as the answer to an open question. The certificate must be valid
 """
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Message:
     """One ACL message between two parties.
 

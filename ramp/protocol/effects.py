@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ramp.fast_dataclass import fast_dataclass
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import ContractChange, Signed
 from ramp.model.contents import Content, HoldCancelled, NotUnderstood, OrderLine, Rejection
@@ -22,7 +23,7 @@ from ramp.protocol.progress import Progress
 from ramp.protocol.records import Record
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Send:
     """Give a message to the network; it may be lost, duplicated or delayed.
 
@@ -71,7 +72,7 @@ class Persist:
     record: Record
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class QuoteSlots:
     """Ask the plug-in which slot each unit would get; answered by `SlotsQuoted`."""
 
@@ -177,7 +178,7 @@ AskMachine = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class PriceSlots:
     """Ask the price strategy for a bid for each slot; answered by `SlotsPriced`."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ramp.fast_dataclass import fast_dataclass
 from ramp.model import contents as c
 from ramp.model.acl import Message
 from ramp.model.contents.directory import RESOURCE_SERVICE
@@ -229,7 +230,7 @@ class OverviewAsked(Command):
     until: Instant | None
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class SlotsQuoted:
     """The plug-in's answer to `QuoteSlots`, one entry a unit in the order asked."""
 
@@ -237,7 +238,7 @@ class SlotsQuoted:
     answers: tuple[Slot | Refusal, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class SlotsPriced:
     """The price strategy's answer to `PriceSlots`, one entry a question in the order asked."""
 

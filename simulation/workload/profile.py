@@ -18,6 +18,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ramp.fast_dataclass import fast_dataclass
+
 Int64Array = NDArray[np.int64]
 
 NEVER: Final = int(np.iinfo(np.int64).max)
@@ -113,7 +115,7 @@ class CoreProfile:
         return bisect_right(self.times, start) - 1, bisect_left(self.times, end)
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class ReservedWindow:
     """Cores promised to a reservation.
 

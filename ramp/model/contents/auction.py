@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ramp.fast_dataclass import fast_dataclass
 from ramp.model.communicative_acts import Content, Interaction, Performative, said
 from ramp.model.offer import Offer, Refusal
 from ramp.model.request import RequestForQuotation
 from ramp.model.seal import BY_RESOURCE, BY_USER
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Bid:
     """One offer of an earlier round as all bidders may see it: bidding is open (paper section 5.1.1)."""
 
@@ -43,7 +44,7 @@ class CallForProposals(Content):
 
 
 @said(Performative.PROPOSE, Performative.REFUSE, interaction=Interaction.CONTRACT_NET, by=BY_RESOURCE, is_offer=True)
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Proposal(Content):
     """PROPOSE (with offers) or REFUSE (without): one answer for all units of a call."""
 
@@ -54,7 +55,7 @@ class Proposal(Content):
 
 
 @said(Performative.REJECT_PROPOSAL, interaction=Interaction.CONTRACT_NET, by=BY_USER, is_offer=True)
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Rejection(Content):
     """REJECT_PROPOSAL: an offer that does not meet the request, or that lost."""
 

@@ -13,6 +13,7 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import floor
 
+from ramp.fast_dataclass import fast_dataclass
 from ramp.model.acl import Message, Performative
 from ramp.model.called_terms import bound
 from ramp.model.contents import CallForProposals, Proposal
@@ -82,7 +83,7 @@ class PriceRange:
     gpu_price: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class OpenOffer:
     """An offer made, with the data to hold its slot and check its price."""
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ramp.fast_dataclass import fast_dataclass
 from ramp.model.acl import Message
 from ramp.model.instant import Duration
 from ramp.protocol import events as ev
 from ramp.rfql.encoded_message import EncodedMessage
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Delivery:
     """A message arrives, as text where the market has a wire."""
 
