@@ -204,8 +204,8 @@ def run_seed(
         report.violation, report.checker = violation.reason, violation.checker
     except Exception as error:  # a harness: whatever a party or checker raises is a finding of this seed
         report.violation, report.checker = f"{type(error).__name__}: {error}", "no_error"
-    report.messages = world.network.counts.sent
-    report.lost = world.network.counts.lost
+    report.messages = world.sent
+    report.lost = world.network.lost
     report.crashes = world.crashes
     report.late_answers = world.guest_counts.late
     report.in_doubt = world.guest_counts.in_doubt

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
+from functools import lru_cache
 from typing import Final
 
 from ramp.model.instant import HOUR, Duration
@@ -20,6 +21,7 @@ AMOUNT_MAX: Final = 10**13
 """Maximum amount and overdraft in minor units, so that no balance can exceed 64 bits."""
 
 
+@lru_cache(maxsize=1024)  # of an offer asked for at every step of its way
 def cost(cpu_hour_cost: int, cores: int, duration: Duration) -> int:
     """Return the cost of a slot in minor units, rounded half up.
 

@@ -12,7 +12,7 @@ from ramp.model.money import credits_text
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.probable_start import start_shortcoming
 from ramp.model.request import RequestUnit
-from ramp.model.sizes.moldable import cost_cap, least_cores, size_problem
+from ramp.model.sizes.moldable import cost_cap, size_problem
 
 
 def shortcoming(unit: RequestUnit, offer: Offer) -> str:
@@ -22,11 +22,11 @@ def shortcoming(unit: RequestUnit, offer: Offer) -> str:
 
 def shortcomings(unit: RequestUnit, offer: Offer) -> Iterator[str]:
     """Yield all reasons why an offer does not meet a unit, whose price is the limit."""
-    length, enough = offer.end - offer.start, offer.cores >= least_cores(unit)
+    length = offer.end - offer.start
     if problem := cost_problem(unit, offer, offer.cost):
         yield problem
-    if not enough:
-        yield f"too few cores: got {offer.cores}, expected at least {least_cores(unit)}"
+    if unit.moldable is None and offer.cores < unit.cores.total:
+        yield f"too few cores: got {offer.cores}, expected at least {unit.cores.total}"
     if offer.start_probability is not None and (problem := start_shortcoming(unit, offer)):
         yield problem
     if unit.sites is not None and (problem := site_shortcoming(unit, offer)):
@@ -35,7 +35,7 @@ def shortcomings(unit: RequestUnit, offer: Offer) -> Iterator[str]:
         yield f"it starts at {iso(offer.start)}, before {iso(unit.not_before)}"
     if offer.end > unit.deadline:
         yield f"it ends at {iso(offer.end)}, after {iso(unit.deadline)}"
-    if unit.moldable is not None and enough and (problem := size_problem(unit, offer.cores, length)):
+    if unit.moldable is not None and (problem := size_problem(unit, offer.cores, length)):
         yield problem
     if unit.moldable is None and unit.wall_time is not None and length < unit.wall_time:
         yield "it is shorter than the wall time"

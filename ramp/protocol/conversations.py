@@ -332,7 +332,7 @@ class Retention:
         return found
 
 
-class Recent(dict[Key, Value]):
+class Recent(OrderedDict[Key, Value]):
     """Values by key; the oldest go first.
 
     Args:
@@ -344,7 +344,9 @@ class Recent(dict[Key, Value]):
         super().__init__()
         self._lifetime = lifetime
         self._most = most
-        self._until: OrderedDict[Key, Instant] = OrderedDict()
+        self._until: dict[Key, Instant] = {}
+        self._none_before: Instant = 0
+        """No value expires earlier."""
 
     def standing(self, key: Key, now: Instant) -> Value | None:
         """Return the value if its lifetime has not ended, else None."""
@@ -355,12 +357,16 @@ class Recent(dict[Key, Value]):
             del self._until[key]
 
     def clock_set(self, by: Duration) -> None:
-        for key, until in self._until.items():
-            self._until[key] = until + by
+        self._until = {key: until + by for key, until in self._until.items()}
+        self._none_before += by
 
     def put(self, key: Key, value: Value, now: Instant) -> None:
         self[key] = value
+        self.move_to_end(key)
         self._until[key] = now + self._lifetime
-        self._until.move_to_end(key)
-        while len(self) > self._most or next(iter(self._until.values())) <= now:
-            del self[self._until.popitem(last=False)[0]]
+        while len(self) > self._most or now >= self._none_before:
+            oldest = next(iter(self))
+            if len(self) > self._most or now >= self._until[oldest]:
+                self.forget(oldest)
+            else:
+                self._none_before = self._until[oldest]

@@ -7,7 +7,6 @@ from enum import StrEnum
 from typing import Generic, TypeVar
 
 from ramp.errors import ProtocolError
-from ramp.model.instant import Instant
 from ramp.protocol.transition_tables import Transition
 
 STORY_LENGTH = 30
@@ -21,15 +20,11 @@ class StateMachine(Generic[State]):
 
     Attributes:
         conversation_id: named in errors.
-        deadline: when to call `tick` next, or None.
     """
-
-    deadline: Instant | None
 
     def __init__(self, conversation_id: str, table: frozenset[Transition], initial: State) -> None:
         self.conversation_id = conversation_id
         self.state: State = initial
-        self.deadline = None
         self._table = table
         self._story: deque[str] = deque(maxlen=STORY_LENGTH)
 

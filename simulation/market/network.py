@@ -58,14 +58,6 @@ LATE = (100 * MILLISECOND, SECOND, 15 * SECOND, 90 * SECOND)
 """A late copy comes within one of these: in the next round of an auction, in the next attempt, after everything."""
 
 
-@dataclass(slots=True)
-class NetworkCounts:
-    """What the network did, for reports and for tests that faults really happened."""
-
-    sent: int = 0
-    lost: int = 0
-
-
 class Network:
     """Takes messages and says when they arrive.
 
@@ -74,6 +66,10 @@ class Network:
         healed_at: virtual time.
         random: its own stream.
         isolations: parties that cannot be reached.
+
+    Attributes:
+        steady: the delays of every message while no fault is possible, so that none need be routed; None otherwise.
+        lost: number of messages.
     """
 
     def __init__(
@@ -83,27 +79,25 @@ class Network:
         random: Random,
         isolations: Sequence[Isolation] = (),
     ) -> None:
-        self.counts = NetworkCounts()
         self._faults = faults
         self._healed_at = healed_at
         self._random = random
         self._isolations = tuple(isolations)
-        self._on_time = (faults.delay_floor,)
+        self.steady = (faults.delay_floor,) if faults == HEALTHY and not isolations else None
+        self.lost = 0
 
     def cut(self, isolation: Isolation) -> None:
         """Cut one more line for a while, in virtual time; no isolation lasts beyond the healing."""
         until = min(isolation.until, self._healed_at)
         self._isolations = (*self._isolations, Isolation(isolation.name, isolation.since, until))
+        self.steady = None
 
     def route(self, message: Message, now: Instant) -> tuple[Duration, ...]:
         """Take one message: the delays of the copies that will arrive, none where it is lost."""
-        self.counts.sent += 1
         faults = self._faults if now < self._healed_at else HEALTHY
-        if faults is HEALTHY and not self._isolations:
-            return self._on_time
         isolated = any(each.cuts(message, now) for each in self._isolations)
         if isolated or (faults.loss and self._random.random() < faults.loss):
-            self.counts.lost += 1
+            self.lost += 1
             return ()
         delays = [self._delay(faults)]
         if faults.duplication and self._random.random() < faults.duplication:

@@ -91,7 +91,7 @@ class World(MarketView):
         self.composition = composition
         self.faults = faults
         self.healed_at = START + faults.heal_after
-        self.crashes = self.refused = 0
+        self.crashes = self.refused = self.sent = 0
         self.approve: Callable[[ApprovalAsked], bool | None] = lambda _: True
         accounts = [*(each.account for each in resources), *(each.account for each in users)]
         self.deposits = {each.name: each.deposit for each in accounts}
@@ -407,7 +407,8 @@ class World(MarketView):
             checker.on_sent(message, self)
         delays = self._script.route(message) if self._script is not None else None
         if delays is None:
-            delays = self._network.route(message, now)
+            self.sent += 1
+            delays = self._network.steady or self._network.route(message, now)
         for observer in self._noting_messages:
             observer.sent(message, delays, now)
         for delay in delays:

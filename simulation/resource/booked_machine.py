@@ -239,10 +239,12 @@ class BookedMachine(ResourcePlugin):
         found = profile.earliest_start(cores, length, first, last)
         if found is None:
             return None
-        start = max(earliest, self.clock.instant(found))
+        start = earliest if found == first else self.clock.instant(found)
         if latest is not None and start > latest:
             return None
-        return Slot(start, start + duration, cores, self._share(profile, start, start + duration))
+        end = start + duration
+        load = profile.mean_over(*self.clock.log_window(start, end)) / self.capacity
+        return Slot(start, end, cores, load)
 
     def _answer(self, key: str, now: Instant) -> Reservation | Refusal:
         entry = self._book.entry(key)
@@ -269,7 +271,5 @@ class BookedMachine(ResourcePlugin):
         return "" if slot.cores <= free else f"the slot needs {slot.cores} cores, but only {free} are free throughout"
 
     def _load(self, start: Instant, end: Instant, now: Instant) -> float:
-        return self._share(self.profile(now, self.clock.log_time(end)), start, end)
-
-    def _share(self, profile: CoreProfile, start: Instant, end: Instant) -> float:
+        profile = self.profile(now, self.clock.log_time(end))
         return profile.mean_over(*self.clock.log_window(start, end)) / self.capacity

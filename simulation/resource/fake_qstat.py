@@ -23,7 +23,7 @@ from ramp.plugins.interface import PluginSettings
 from simulation.resource.booked_machine import BookedMachine
 from simulation.resource.machine_clock import MachineClock
 from simulation.workload.generators.lublin import DEFAULT_LOAD
-from simulation.workload.profile import CoreProfile, QueueProjection
+from simulation.workload.profile import NEVER, CoreProfile, QueueProjection
 from simulation.workload.replay import QueueState
 from simulation.workload.replay_source import open_replay
 
@@ -79,29 +79,7 @@ class FakeQstat(BookedMachine):
         self._plan: tuple[QueueState, QueueProjection] | None = None
 
     def profile(self, now: Instant, until: int) -> CoreProfile:
-        """Return the cores taken by running, waiting and reserved jobs; see `BookedMachine.profile`."""
-        return self._state(now)[1].profile(until)
-
-    def jobs(self, now: Instant) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Return running and queued jobs at an instant; see `BookedMachine.jobs`."""
-        state, plan = self._state(now)
-        plan.profile()
-        replay = self._replay
-        ends = replay.projected_ends(state.running, plan.now).tolist()
-        running = zip(state.running.tolist(), ends, strict=True)
-        queued = zip(state.queued.tolist(), plan.planned_starts, strict=True)
-        return (
-            [self._job(job, int(replay.started[job]), end) for job, end in running],
-            [self._job(job, start, start + int(replay.requested[job])) for job, start in queued],
-        )
-
-    def _job(self, job: int, start: int, end: int) -> dict[str, Any]:
-        replay, user = self._replay, int(self._replay.user_id[job])
-        number, cores, submitted = int(replay.job_number[job]), int(replay.cores[job]), int(replay.submitted[job])
-        return self.job_shown(number, cores, submitted, start, end, user if user >= 0 else None)
-
-    def _state(self, now: Instant) -> tuple[QueueState, QueueProjection]:
-        """Return what runs and waits now, and the plan of it.
+        """Return the cores taken by running, waiting and reserved jobs; see `BookedMachine.profile`.
 
         The log's events fall on whole seconds, so all answers within one second of the log share one plan.
         """
@@ -117,7 +95,26 @@ class FakeQstat(BookedMachine):
                 reserved=self.reserved_windows(now),
             )
             self._plan, self._plan_key = (state, plan), (second, live)
-        return self._plan
+        return self._plan[1].profile(until)
+
+    def jobs(self, now: Instant) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Return running and queued jobs at an instant; see `BookedMachine.jobs`."""
+        self.profile(now, NEVER)
+        assert self._plan is not None, "the profile is of a plan"
+        state, plan = self._plan
+        replay = self._replay
+        ends = replay.projected_ends(state.running, plan.now).tolist()
+        running = zip(state.running.tolist(), ends, strict=True)
+        queued = zip(state.queued.tolist(), plan.planned_starts, strict=True)
+        return (
+            [self._job(job, int(replay.started[job]), end) for job, end in running],
+            [self._job(job, start, start + int(replay.requested[job])) for job, start in queued],
+        )
+
+    def _job(self, job: int, start: int, end: int) -> dict[str, Any]:
+        replay, user = self._replay, int(self._replay.user_id[job])
+        number, cores, submitted = int(replay.job_number[job]), int(replay.cores[job]), int(replay.submitted[job])
+        return self.job_shown(number, cores, submitted, start, end, user if user >= 0 else None)
 
 
 @takes(FakeQstatOptions)

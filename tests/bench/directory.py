@@ -191,9 +191,9 @@ def _purchase(rounds: int) -> int:
         listen=lambda _, progress, __: ended.append(progress) if isinstance(progress, RequestEnded) else None,
     )
     world.run(limit=SECOND)
-    before = world.network.counts.sent
+    before = world.sent
     begin = START // MINUTE * MINUTE + 5 * MINUTE
     unit = RequestUnit(1, 70, begin + 24 * HOUR, TotalCores(LARGE_CORES), not_before=begin, wall_time=HOUR)
     world.command("user1", RequestSubmitted("request", RequestForQuotation((unit,)), AuctionOptions(rounds=rounds)))
     world.run(until=lambda: bool(ended), limit=HOUR)
-    return world.network.counts.sent - before
+    return world.sent - before

@@ -194,10 +194,10 @@ def test_the_same_is_bought_and_told_without_calling_who_could_never_serve(seed:
     with patch.object(DirectoryEntry, "__init__", silent):
         calling_all, same_world = auction(flat_sellers(sellers), request, rounds, approval)
     assert told(fewer) == told(calling_all)
-    assert world.network.counts.sent <= same_world.network.counts.sent
+    assert world.sent <= same_world.sent
     never = sum(all(static_refusal(unit, StaticTerms(cores, operating_system=system)) for unit in units)
                 for cores, system, _ in machines)  # fmt: skip
-    assert (world.network.counts.sent < same_world.network.counts.sent) == (never > 0)
+    assert (world.sent < same_world.sent) == (never > 0)
 
 
 def test_who_needs_very_different_things_asks_for_everybody() -> None:
@@ -261,7 +261,7 @@ def test_the_same_is_bought_without_calling_again_who_has_refused_for_good(seed:
     with patch.object(FinalRefusals, "add", lambda *_: None):
         calling_all, same_world = auction(flat_sellers(machines), request, rounds, approval)
     assert bought(fewer) == bought(calling_all)
-    assert world.network.counts.sent <= same_world.network.counts.sent
+    assert world.sent <= same_world.sent
     for record in fewer.rounds[1:]:  # who is not called still stands among those who refuse
         spoken = {each.resource for each in record.refusals} | {each.resource for each in record.offers}
         assert spoken == {f"res{number}" for number in range(len(machines))}

@@ -127,13 +127,13 @@ def test_a_party_that_answers_after_long_stops_no_purchase(
         script=SlowParty(slow, shortest, longest, seed),
     )
     world.run(limit=MINUTE)  # all have registered
-    before = world.network.counts.sent
+    before = world.sent
     for number in range(2):
         world.command(f"user{number}", submission(f"request{number}", units=2, rounds=3))
     world.run(until=lambda: len(ended) == 2, limit=20 * MINUTE)
     assert [each.status for each in ended] == [RequestStatus.COMMITTED] * 2
     minutes = (world.now - START) / MINUTE
     heartbeats = 3 * 2 * 12 * minutes  # of three resources every five seconds, each acknowledged
-    assert world.network.counts.sent - before < heartbeats + 300
+    assert world.sent - before < heartbeats + 300
     world.run(limit=2 * HOUR)
     world.finish()

@@ -203,7 +203,7 @@ def posts_after_deadline() -> Iterator[None]:
         yield
 
 
-@replaces(Auction, "_on_proposal")
+@replaces(Auction, "on_proposal")
 def doubled_proposal_judged(original: Any, auction: Auction, *arguments: Any) -> Any:
     """A copy of a proposal is judged again."""
     auction._heard.clear()

@@ -20,6 +20,7 @@ from ramp.model.instant import HOUR, SECOND, Duration, iso
 from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.sizes.speed_up import law_of
+from ramp.model.slot import Slot
 
 CANDIDATES_MAX: Final = 8
 """Maximum number of sizes that a seller tries, within the time for one call."""
@@ -119,26 +120,21 @@ def price_with(unit: RequestUnit, cores: int, length: Duration, price: int | Non
     return ((2 * cap + 1) * HOUR - 1) // charged  # costs are rounded half up
 
 
-def price_for(unit: RequestUnit, price: int, cores: int, length: Duration) -> int:
+def price_for(unit: RequestUnit, slot: Slot | Offer, price: int) -> int:
     """Return the least whole price of the unit, credits per core-hour asked, that allows a slot's cost.
 
     All offers for a unit compare by this measure.
 
     Args:
         unit: the unit.
+        slot: for the unit.
         price: of the slot, credits per core-hour charged.
-        cores: charged for the slot.
-        length: of the slot, microseconds.
     """
+    length = slot.end - slot.start
     asked = 2 * money.MINOR_UNITS_PER_CREDIT * unit.cores.total * (length if unit.wall_time is None else unit.wall_time)
     if asked <= 0:
         return price
-    return max(0, -((1 - 2 * money.cost(price, cores, length)) * HOUR // asked))
-
-
-def reference_price(unit: RequestUnit, offer: Offer) -> int:
-    """Return `price_for` an offer."""
-    return price_for(unit, offer.cpu_hour_cost, offer.cores, offer.end - offer.start)
+    return max(0, -((1 - 2 * money.cost(price, slot.cores, length)) * HOUR // asked))
 
 
 def size_problem(unit: RequestUnit, cores: int, length: Duration) -> str:

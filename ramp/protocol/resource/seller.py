@@ -25,7 +25,7 @@ from ramp.model.ports import IdSource
 from ramp.model.probable_start import QUEUE_WAIT_MAX, RefundRule
 from ramp.model.request import RequestUnit
 from ramp.model.shortcoming import site_refusal
-from ramp.model.sizes.moldable import candidates, price_for, price_with, reference_price
+from ramp.model.sizes.moldable import candidates, price_for, price_with
 from ramp.model.slot import Slot, StaticTerms
 from ramp.protocol.conversations import Recent
 from ramp.protocol.effects import Effect, PriceSlots, QuoteSlots, Send
@@ -201,7 +201,7 @@ class Seller:
             if unmapped:
                 refused.append(Refusal(unit.number, RefusalCode.NO_ACCOUNT, detail=unmapped))
                 continue
-            for size in candidates(unit):
+            for size in (unit,) if unit.moldable is None else candidates(unit):
                 refusal = None if unit.sites is None else site_refusal(unit, self._resource)
                 refusal = refusal or check_static_terms(size, self.terms)
                 if refusal is None and unit.application is not None:
@@ -349,7 +349,7 @@ class Seller:
             bidding = self._biddings.get((user, call.request_id))
             last = None if bidding is None else bidding.last.get(unit.number)
             if last is not None and last[0] < call.round_number:
-                own_last = price_with(unit, slot.cores, length, reference_price(unit, last[1]))
+                own_last = price_with(unit, slot.cores, length, price_for(unit, last[1], last[1].cpu_hour_cost))
         of_gpus = -(-prices.gpu_price * (unit.gpus_per_node or 0) // self.terms.cores_per_node)
         return PriceQuestion(
             asking=asking,
@@ -400,13 +400,12 @@ def _refused_at(
     price: int | PriceRefusal, asking: int, unit: RequestUnit, slot: Slot, call: CallForProposals
 ) -> Refusal | None:
     """Return why a slot is not offered, or None; a price that would pass is stated per core-hour asked."""
-    length = slot.end - slot.start
     if isinstance(price, int) and price > asking and not call.best_offer:
         price = PriceRefusal(RefusalCode.PRICE, price)  # of a strategy that ignores the asking price
     if isinstance(price, PriceRefusal):
         if price.nearest is None:
             return Refusal(unit.number, price.code, detail=price.detail)
-        nearest = f"{price_for(unit, price.nearest, slot.cores, length)} credits/core-hour"
+        nearest = f"{price_for(unit, slot, price.nearest)} credits/core-hour"
         return Refusal(unit.number, price.code, nearest, price.detail or _charged(unit, slot, price.nearest))
     if not call.best_offer and slot.end > unit.deadline:
         return Refusal(unit.number, RefusalCode.WINDOW_TOO_SHORT)

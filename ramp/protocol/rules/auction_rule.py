@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 
 from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit
-from ramp.model.sizes.moldable import reference_price
+from ramp.model.sizes.moldable import price_for
 
 PAPER_RULE: Final = "open-rounds"
 """Name of the paper's rule (section 5.1.1), the default."""
@@ -36,7 +36,7 @@ class UnitBids:
     @property
     def best_price(self) -> int:
         """Price of the best offer, credits per core-hour asked; the asking price without offers."""
-        return reference_price(self.unit, self.offers[0]) if self.offers else self.asked
+        return price_for(self.unit, self.offers[0], self.offers[0].cpu_hour_cost) if self.offers else self.asked
 
 
 @dataclass(frozen=True, slots=True)

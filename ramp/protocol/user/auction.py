@@ -116,17 +116,23 @@ class Auction(StateMachine[AuctionState]):
         self._decided: frozenset[int] = frozenset()
         self._last_bids: tuple[c.Bid, ...] = ()
 
+    @property
+    def deadline(self) -> Instant | None:
+        """When to call `tick` next, or None."""
+        if self._round is None:
+            return earliest(self._discovery.limit, self._discovery.due, self._limit)
+        limit, again = self._limit, self._round.due
+        return limit if again is None or (limit is not None and limit < again) else again
+
     # -- entries -------------------------------------------------------------------------------------------------
 
     def start(self, now: Instant) -> list[Effect]:
         """Ask a directory for sellers."""
         self._enter(AuctionState.DISCOVERING, "start")
-        effects = self._discovery.start(now)
-        self._arm()
-        return effects
+        return self._discovery.start(now)
 
     def handle(self, message: Message, now: Instant) -> list[Effect]:
-        """Take a listing or a proposal; late and repeated ones change nothing.
+        """Take a listing, or the answer to a call not understood; late and repeated ones change nothing.
 
         Raises:
             RemoteProtocolError: if an auction does not expect the sender or the content.
@@ -135,16 +141,13 @@ class Auction(StateMachine[AuctionState]):
         if isinstance(content, c.DirectoryListing):
             self._directories.said(message)
             return self._on_listing(content, now)
-        if isinstance(content, c.Proposal):
-            # required if the rule shows the winner another's offer
-            seal = message.seal if self.rule.pays_offer else sealed_by(message, Role.RESOURCE)
-            return self._on_proposal(message, content, seal, now)
         if isinstance(content, c.NotUnderstood):
             if message.sender not in self._resources:
                 return []
             refusals = self._refused_all(RefusalCode.PLUGIN_FAILED, content.reason)
-            proposal = c.Proposal(self.conversation_id, self._round_number, refusals=refusals)
-            return self._on_proposal(message, proposal, None, now)
+            return self.on_proposal(
+                message, c.Proposal(self.conversation_id, self._round_number, refusals=refusals), now
+            )
         raise RemoteProtocolError(f"{type(content).__name__} is not a message of an auction")
 
     def _on_listing(self, listing: c.DirectoryListing, now: Instant) -> list[Effect]:
@@ -152,7 +155,6 @@ class Auction(StateMachine[AuctionState]):
             return []
         effects = self._discovery.on_listing(listing, now)
         if not self._discovery.is_complete:
-            self._arm()
             return effects
         unfit = self._discovery.unfit
         self._resources = dict.fromkeys(sorted({*self._discovery.names, *unfit}))
@@ -180,7 +182,6 @@ class Auction(StateMachine[AuctionState]):
         effects = self._discovery.tick(now)
         if self._round is not None and self._round.is_due(now):
             effects += self._call(self._round, self._round.time_out(now))
-        self._arm()
         return effects
 
     def clock_set(self, by: Duration) -> None:
@@ -188,7 +189,6 @@ class Auction(StateMachine[AuctionState]):
         if self._round is not None:
             self._round.clock_set(by)
         self._limit = moved(self._limit, by)
-        self._arm()
 
     # -- rounds --------------------------------------------------------------------------------------------------
 
@@ -209,7 +209,6 @@ class Auction(StateMachine[AuctionState]):
         )
         self._round = opened = BiddingRound(call, called, self._pace, now)
         self._limit = now + self.options.round_time if called else now
-        self._arm()
         told = RoundOpened(self.conversation_id, self._round_number, opened.asking_prices, len(called), best_offers)
         return [Report(told), *self._call(opened, called)]
 
@@ -232,8 +231,15 @@ class Auction(StateMachine[AuctionState]):
             for resource in resources
         ]
 
-    def _on_proposal(self, message: Message, proposal: c.Proposal, seal: Seal | None, now: Instant) -> list[Effect]:
-        sender, bidding = message.sender, self._round
+    def on_proposal(self, message: Message, proposal: c.Proposal, now: Instant) -> list[Effect]:
+        """Take a resource's answer to a call, its proposal as a rule; late and repeated ones change nothing.
+
+        Raises:
+            RemoteProtocolError: if the sender was not called, or has not sealed what a winner may be shown.
+        """
+        sender, bidding, seal = message.sender, self._round, message.seal
+        if proposal is message.content and not self.rule.pays_offer:
+            seal = sealed_by(message, Role.RESOURCE)  # the rule shows the winner another's offer
         if bidding is None or self.state not in (AuctionState.BIDDING, AuctionState.BEST_OFFERS):
             return []
         if sender not in self._resources or proposal.round_number > self._round_number:
@@ -260,7 +266,6 @@ class Auction(StateMachine[AuctionState]):
         self._silent.discard(sender)
         if bidding.missing.keys() <= self._silent:
             return effects + self._close_round(bidding, now)
-        self._arm()
         return effects + self._call(bidding, again) if again else effects
 
     def _refused_all(self, code: RefusalCode, detail: str) -> tuple[Refusal, ...]:
@@ -376,7 +381,6 @@ class Auction(StateMachine[AuctionState]):
         self._enter(AuctionState.APPROVING, ROUND_CLOSED)
         self._limit = now + self._timing.approval_limit
         self._round = None
-        self._arm()
         best = [(number, offers[0]) for number, offers in self._made.chosen.items()]
         self._shown = {offer: cost for (_, offer), cost in zip(best, costs, strict=True)}
         self.asked = ApprovalAsked(
@@ -401,7 +405,6 @@ class Auction(StateMachine[AuctionState]):
         self._round = None
         self.asked = None
         self._discovery.end()
-        self._arm()
         offered = self._made.all()
         chosen = self._made.chosen or offered
         meets = {number: self._made.is_met(number) for number in chosen}
@@ -419,7 +422,3 @@ class Auction(StateMachine[AuctionState]):
             for offer in offers
             if offer not in kept
         ]
-
-    def _arm(self) -> None:
-        again = self._discovery.due if self._round is None else self._round.due
-        self.deadline = earliest(self._discovery.limit, self._limit, again)

@@ -25,7 +25,7 @@ from ramp.model.machine_terms import TERMS, static_refusal
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.request import RequestUnit
 from ramp.model.shortcoming import site_refusal
-from ramp.model.sizes.moldable import reference_price
+from ramp.model.sizes.moldable import price_for
 from ramp.model.slot import StaticTerms
 from ramp.protocol.outcome import ResourceRefusal, RoundRecord
 from ramp.protocol.timing import Pace, moved
@@ -124,7 +124,10 @@ class BiddingRound:
             self.call.round_number,
             self.asking_prices,
             tuple(self.offers),
-            tuple(Bid(each.unit, each.resource, reference_price(units[each.unit], each)) for each in self.offers),
+            tuple(
+                Bid(each.unit, each.resource, price_for(units[each.unit], each, each.cpu_hour_cost))
+                for each in self.offers
+            ),
             (*self._refusals, *not_called, *nobody),
             now - self._begun,
             self.call.best_offer,

@@ -100,6 +100,13 @@ class Confirmation(StateMachine[ConfirmationState]):
     def _waits(self) -> bool:
         return any(each.offer.in_queue for each in self.agreements)
 
+    @property
+    def deadline(self) -> Instant | None:
+        """When to call `tick` next, or None."""
+        if self.state is S.ENDED:
+            return None
+        return earliest(self._limit, self._to_bank.due, *(unit.retry.due for unit in self._units.values()))
+
     def start(self, now: Instant) -> list[Effect]:
         """Record the agreements, then ask the bank for its vote."""
         self._enter(S.RESERVING, "start")
@@ -108,7 +115,7 @@ class Confirmation(StateMachine[ConfirmationState]):
         self._limit = self._held_until - margin  # there is only one bank, so it may take as long as the holds last
         self._to_bank.begin(now)
         asked = rc.FundsAsked(self.conversation_id, self.order_id, self.agreements, self._vote_seals, now)
-        return self._armed([Persist(asked), self._order(), *(unit.advanced() for unit in self._units.values())])
+        return [Persist(asked), self._order(), *(unit.advanced() for unit in self._units.values())]
 
     def recover(self, records: Sequence[rc.Record], now: Instant) -> list[Effect]:
         """Resume an order from its records; without a decision it is voided."""
@@ -133,9 +140,9 @@ class Confirmation(StateMachine[ConfirmationState]):
             undecided = "the user agent was interrupted before the decision" if not failed else "a unit has failed"
             cancelled = self._cancel_holds() if self._vote is None else []
             self._resume(S.VOIDING)
-            return self._armed(cancelled + self._ask_to_void(void.reason if void else undecided, now))
+            return cancelled + self._ask_to_void(void.reason if void else undecided, now)
         self._resume(S.CONFIRMING)
-        return self._armed(self._confirm_all(now))
+        return self._confirm_all(now)
 
     def handle(self, message: Message, now: Instant) -> list[Effect]:
         """Take a message of the bank or a resource; late and repeated ones change nothing.
@@ -166,7 +173,7 @@ class Confirmation(StateMachine[ConfirmationState]):
                 return []
             case _:
                 raise RemoteProtocolError(f"{type(content).__name__} is not a message of a commitment")
-        return self._armed(effects)
+        return effects
 
     def concerns(self, offer_id: str) -> bool:
         """Return whether an offer is being bought here."""
@@ -175,11 +182,11 @@ class Confirmation(StateMachine[ConfirmationState]):
     def withdraw(self, now: Instant) -> list[Effect]:
         """Withdraw the request; ignored after the decision, except for a job that has not started."""
         if self.state is S.CONFIRMING and self._waits:
-            return self._armed(self._void("the user withdrew the request", "RequestWithdrawn", now))
+            return self._void("the user withdrew the request", "RequestWithdrawn", now)
         if self.state is not S.RESERVING:
             return []
         cancelled = self._cancel_holds()
-        return self._armed(cancelled + self._void("the user withdrew the request", "RequestWithdrawn", now))
+        return cancelled + self._void("the user withdrew the request", "RequestWithdrawn", now)
 
     def note_refund(self, agreement_id: str) -> None:
         """Record that the bank has refunded a unit."""
@@ -204,7 +211,7 @@ class Confirmation(StateMachine[ConfirmationState]):
                 if unit.stage in OPEN and unit.retry.is_due(now):
                     unit.retry.again(now)
                     effects.append(unit.confirm(*self._vote))
-        return self._armed(effects)
+        return effects
 
     def clock_set(self, by: Duration) -> None:
         for retry in (self._to_bank, *(unit.retry for unit in self._units.values())):
@@ -212,14 +219,12 @@ class Confirmation(StateMachine[ConfirmationState]):
         self._held_until += by
         self._asked_at += by
         self._limit = moved(self._limit, by)
-        self._armed([])
 
     def holds_end(self, at: Instant | None) -> None:
         """Shorten the wait if a repeated vote says that a hold ends sooner."""
         if self.state is S.RESERVING and at is not None and at < self._held_until:
             self._held_until = at
             self._limit = at - self._pace.timing.decision_margin
-            self._armed([])
 
     # -- the bank ------------------------------------------------------------------------------------------------
 
@@ -313,7 +318,7 @@ class Confirmation(StateMachine[ConfirmationState]):
         for payment in transfers:
             self._units[payment.agreement_id].transfer_id = payment.transfer_id
         self._conclude_posted()
-        return self._armed([])
+        return []
 
     # -- voiding -------------------------------------------------------------------------------------------------
 
@@ -422,12 +427,3 @@ class Confirmation(StateMachine[ConfirmationState]):
         claims = tuple(unit.failed for unit in self._units.values() if unit.failed is not None)
         bought = tuple(unit.bought() for unit in self._units.values())
         self.result = ConfirmationResult(True, reason, bought, claims=claims)
-
-    # -- common --------------------------------------------------------------------------------------------------
-
-    def _armed(self, effects: list[Effect]) -> list[Effect]:
-        if self.state is S.ENDED:
-            self.deadline = None
-            return effects
-        self.deadline = earliest(self._limit, self._to_bank.due, *(unit.retry.due for unit in self._units.values()))
-        return effects

@@ -14,7 +14,7 @@ from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit
 from ramp.model.seal import Seal
 from ramp.model.shortcoming import cost_problem
-from ramp.model.sizes.moldable import reference_price, size_problem
+from ramp.model.sizes.moldable import price_for, size_problem
 from ramp.protocol.events import Preference
 from ramp.protocol.rules.auction_rule import UnitBids
 from ramp.protocol.rules.checked_rule import CheckedRule, PaidPrices, Priced
@@ -151,7 +151,7 @@ class OffersMade:
         """Return the best offer that meets the request, with the number of its unit."""
         best = ((unit, self._meeting[unit.number].best) for unit in self._request.units)
         return tuple(
-            (unit.number, Bid(unit.number, offer.resource, reference_price(unit, offer)))
+            (unit.number, Bid(unit.number, offer.resource, price_for(unit, offer, offer.cpu_hour_cost)))
             for unit, offer in best
             if offer is not None
         )

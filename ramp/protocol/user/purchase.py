@@ -163,7 +163,7 @@ class Purchase:
         if isinstance(content, Proposal) and self._voting is not None:
             effects = self._late_proposal(message, content)
         elif isinstance(content, Proposal):
-            effects = self._auction.handle(message, now)
+            effects = self._auction.on_proposal(message, content, now)
         elif isinstance(content, HoldRefused) and self._is_committing(content.offer_id):
             assert self.confirmation is not None
             effects = self.confirmation.handle(message, now)

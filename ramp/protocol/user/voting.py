@@ -124,12 +124,22 @@ class Voting(StateMachine[VotingState]):
         self._end_reason = INTERRUPTED
         self._end_code = ""
 
+    @property
+    def deadline(self) -> Instant | None:
+        """When to call `tick` next, or None."""
+        deadlines: list[Instant | None] = [earliest(retry.due, limit) for _, retry, limit in self._cancelling.values()]
+        if self.state is VotingState.VOTING:
+            for ballot in self._ballots.values():
+                if ballot.open:
+                    deadlines += [ballot.retry.due, ballot.limit]
+        return earliest(*deadlines)
+
     def start(self, now: Instant) -> list[Effect]:
         self._enter(VotingState.VOTING, "start")
         effects: list[Effect] = []
         for ballot in self._ballots.values():
             effects += self._ask(ballot, now)
-        return self._armed(effects)
+        return effects
 
     def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
         self._resume(VotingState.ABORTING)
@@ -137,7 +147,7 @@ class Voting(StateMachine[VotingState]):
             self._cancel_hold(record.offer, now) for record in records if isinstance(record, AcceptanceAsked)
         ]
         self._end_if_cancelled("nothing to cancel")
-        return self._armed(effects)
+        return effects
 
     def handle(self, message: Message, now: Instant) -> list[Effect]:
         """Take a vote, or the acknowledgement of a cancelled hold; late and repeated ones change nothing.
@@ -162,14 +172,14 @@ class Voting(StateMachine[VotingState]):
             self._end_if_cancelled("HoldCancelled")
         elif not isinstance(content, NotUnderstood):
             raise RemoteProtocolError(f"{type(content).__name__} is not a vote")
-        return self._armed(effects)
+        return effects
 
     def withdraw(self, now: Instant) -> list[Effect]:
         """Withdraw the request; ignored once the vote is over."""
         if self.state is not VotingState.VOTING:
             return []
         reason = "the user withdrew the request"
-        return self._armed(self._abort(RequestStatus.REJECTED, reason, "RequestWithdrawn", now))
+        return self._abort(RequestStatus.REJECTED, reason, "RequestWithdrawn", now)
 
     def tick(self, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
@@ -183,7 +193,7 @@ class Voting(StateMachine[VotingState]):
                 retry.again(now)
                 effects.append(cancel_hold(self._user, offer.resource, self.conversation_id, offer_id))
         self._end_if_cancelled("deadline")
-        return self._armed(effects)
+        return effects
 
     def clock_set(self, by: Duration) -> None:
         for ballot in self._ballots.values():
@@ -195,7 +205,6 @@ class Voting(StateMachine[VotingState]):
         for offer_id, (offer, retry, limit) in self._cancelling.items():
             retry.clock_set(by)
             self._cancelling[offer_id] = (offer, retry, limit + by)
-        self._armed([])
 
     @property
     def held_until(self) -> Instant | None:
@@ -369,12 +378,3 @@ class Voting(StateMachine[VotingState]):
         if self.state is VotingState.ABORTING and not self._cancelling:
             self._enter(VotingState.ENDED, stimulus)
             self.result = VotingResult(self._end_status, self._end_reason, (), self._end_code)
-
-    def _armed(self, effects: list[Effect]) -> list[Effect]:
-        deadlines: list[Instant | None] = [earliest(retry.due, limit) for _, retry, limit in self._cancelling.values()]
-        if self.state is VotingState.VOTING:
-            for ballot in self._ballots.values():
-                if ballot.open:
-                    deadlines += [ballot.retry.due, ballot.limit]
-        self.deadline = earliest(*deadlines)
-        return effects

@@ -108,7 +108,7 @@ def test_prices_at_a_size_and_at_the_reference_are_brute_force_s() -> None:
         for price in (0, 1, 9, 33, 70):
             cost = money.cost(price, cores, length)
             least = min(q for q in range(2000) if money.cost(q, 64, HOUR) >= cost)
-            assert price_for(UNIT, price, cores, length) == least
+            assert price_for(UNIT, offer(cores, length, price), price) == least
 
 
 ASKED = replace(UNIT, moldable=None, cores=TotalCores(16), cpu_hour_cost=25)
@@ -133,11 +133,11 @@ def test_without_a_wall_time_the_slot_s_length_is_asked() -> None:
     unit = replace(ASKED, wall_time=None)
     assert cost_cap(unit, 5 * HOUR) == 200_000
     assert price_with(unit, 32, 5 * HOUR) == 12
-    assert price_for(unit, 13, 32, 5 * HOUR) == 26
+    assert price_for(unit, offer(32, 5 * HOUR, 13), 13) == 26
 
 
 def test_a_midplane_s_price_in_the_buyer_s_unit_is_the_least_that_serves() -> None:
-    assert price_for(ASKED, 20, 1024, HOUR) == 1280
+    assert price_for(ASKED, offer(1024, HOUR, 20), 20) == 1280
     assert price_with(replace(ASKED, cpu_hour_cost=1280), 1024, HOUR) == 20
     assert price_with(replace(ASKED, cpu_hour_cost=1279), 1024, HOUR) == 19
 
@@ -151,9 +151,13 @@ def test_prices_are_the_greatest_and_the_least_that_fit_however_small_the_slot(c
     for charged in (cores, cores + 1, 5 * cores):
         assert price_with(unit, charged, length) == max(p for p in range(99) if money.cost(p, charged, length) <= cap)
         cost = money.cost(7, charged, length)
-        assert price_for(unit, 7, charged, length) == min(p for p in range(99) if money.cost(p, cores, length) >= cost)
+        assert price_for(unit, offer(charged, length, 7), 7) == min(
+            p for p in range(99) if money.cost(p, cores, length) >= cost
+        )
     if cores * length > MINUTE:
-        assert price_with(unit, cores, length) == price_for(unit, 25, cores, length) == 25, "as asked: the same price"
+        assert price_with(unit, cores, length) == price_for(unit, offer(cores, length, 25), 25) == 25, (
+            "as asked: the same price"
+        )
 
 
 def test_a_larger_size_meets_the_request_only_where_its_run_costs_no_more() -> None:

@@ -66,6 +66,7 @@ class Job(StateMachine[JobState]):
         unit: RequestUnit,
     ) -> None:
         super().__init__(offer.request_id, JOB, S.TAKEN)
+        self.deadline: Instant | None = None
         self.taken = taken
         self.delivery = Delivery.PENDING
         self.sight = JobSight(S.TAKEN)

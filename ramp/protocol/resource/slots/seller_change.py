@@ -59,6 +59,7 @@ class SellerChange(StateMachine[SellerChangeState]):
         self, signed: Signed, agreement: Agreement, state: SlotState, pace: Pace, is_sold: Callable[[], bool]
     ) -> None:
         super().__init__(agreement.request_id, SELLER_CHANGE, S.NEW)
+        self.deadline: Instant | None = None
         body = signed.body
         assert isinstance(body, ContractChange)
         self.signed = signed

@@ -89,6 +89,7 @@ class BuyerChange(StateMachine[BuyerChangeState]):
     ) -> None:
         body, agreement = lines[0]
         super().__init__(body.order_id or agreement.request_id, BUYER_CHANGE, S.NEW)
+        self.deadline: Instant | None = None
         self._pace = pace
         self._retry = Retry(pace)
         self._limit: Instant | None = None
