@@ -155,13 +155,14 @@ class RequestUnit:
             return "none"
         return ":".join(("gpu", *([self.gpu_model] if self.gpu_model else []), str(self.gpus_per_node)))
 
-    def run_from(self, now: Instant) -> tuple[Instant, Duration]:
-        """Return the first instant at which the run may start, seen from `now`, and its length in microseconds.
+    def length_from(self, now: Instant) -> Duration:
+        """Return the run's length in microseconds: the wall time, or the rest of the window without one.
 
-        The length is the wall time, or the window's length without one; at most 0 after the window.
+        The rest is seen from `now`, and at most 0 after the window.
         """
-        earliest = now if self.not_before is None else max(now, self.not_before)
-        return earliest, self.deadline - earliest if self.wall_time is None else self.wall_time
+        if self.wall_time is not None:
+            return self.wall_time
+        return self.deadline - (now if self.not_before is None else max(now, self.not_before))
 
 
 @dataclass(frozen=True, slots=True)

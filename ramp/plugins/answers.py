@@ -32,7 +32,8 @@ def run_window(unit: RequestUnit, cores: int, now: Instant) -> tuple[Instant, Du
     if unit.cores.total > cores:
         detail = f"the request needs {unit.cores.total} cores, the machine sells {cores}"
         return Refusal(unit.number, RefusalCode.MACHINE_TOO_SMALL, f"{cores} cores", detail)
-    earliest, duration = unit.run_from(now)
+    earliest = now if unit.not_before is None else max(now, unit.not_before)
+    duration = unit.deadline - earliest if unit.wall_time is None else unit.wall_time
     if unit.deadline > now and 0 < duration <= unit.deadline - earliest:
         return earliest, duration
     nearest = iso_or_empty(earliest + duration) if duration > 0 else ""  # the end of a run begun at once

@@ -272,7 +272,7 @@ def greatest_cost(document: RequestForQuotation, approval: Approval, now: Instan
     """Return the maximum total cost of a purchase in minor units; None if best offers are bought without a limit."""
     if approval is Approval.BEST_OFFER:
         return document.max_cost
-    total = sum(cost_cap(unit, max(unit.run_from(now)[1], 0)) for unit in document.units)
+    total = sum(cost_cap(unit, max(unit.length_from(now), 0)) for unit in document.units)
     return total if document.max_cost is None else min(total, document.max_cost)
 
 

@@ -64,7 +64,7 @@ class WholeParts(ForgetfulMachine):
 
 def joining_a_queue(unit: RequestUnit, at: Instant, random: Random) -> RequestUnit:
     """Return the unit as a job that may join a queue, and has to start within minutes."""
-    wall = unit.run_from(at)[1]
+    wall = unit.length_from(at)
     deadline = at + random.randint(4, 20) * MINUTE + wall
     asked = random.choice((0.3, 0.7, 0.9))
     return replace(unit, number=1, not_before=None, wall_time=wall, deadline=deadline, start_probability=asked)

@@ -70,8 +70,9 @@ class CoreProfile:
             start: microseconds, not before the profile's begin.
             end: microseconds, after `start`.
         """
-        first, last = self._steps(start, end)
-        return max(self.taken[first:last])
+        if not self.times[0] <= start < end:
+            raise self._outside(start, end)
+        return max(self.taken[bisect_right(self.times, start) - 1 : bisect_left(self.times, end)])
 
     def mean_over(self, start: int, end: int) -> float:
         """Return the cores taken in the time-mean of [start, end).
@@ -80,7 +81,9 @@ class CoreProfile:
             start: microseconds, not before the profile's begin.
             end: microseconds, after `start`.
         """
-        first, last = self._steps(start, end)
+        if not self.times[0] <= start < end:
+            raise self._outside(start, end)
+        first, last = bisect_right(self.times, start) - 1, bisect_left(self.times, end)
         lasts = pairwise((start, *self.times[first + 1 : last], end))
         taken = sum((to - since) * cores for (since, to), cores in zip(lasts, self.taken[first:last], strict=True))
         return taken / (end - start)
@@ -109,10 +112,8 @@ class CoreProfile:
                 start = time
         return start if start is not None and start <= latest else None
 
-    def _steps(self, start: int, end: int) -> tuple[int, int]:
-        if not self.times[0] <= start < end:
-            raise ValueError(f"window [{start}, {end}) is empty or before the profile's begin {self.times[0]}")
-        return bisect_right(self.times, start) - 1, bisect_left(self.times, end)
+    def _outside(self, start: int, end: int) -> ValueError:
+        return ValueError(f"window [{start}, {end}) is empty or before the profile's begin {self.times[0]}")
 
 
 @fast_dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ class Market:
         slot = self.machine.quote(unit, self.now)
         if isinstance(slot, Refusal):
             return
-        assert unit.run_from(self.now)[0] <= slot.start < slot.end <= unit.deadline
+        assert max(self.now, unit.not_before or 0) <= slot.start < slot.end <= unit.deadline
         assert slot.cores >= unit.cores.total
         assert all(0 <= share <= 1 for share in (slot.load, slot.fragmentation, slot.links_taken))
         self.keys += 1

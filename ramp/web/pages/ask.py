@@ -260,7 +260,7 @@ class AskPage:
         sales = self._visit.site.sales.since(now - DAY)
         if not sales:
             return ""
-        hours = sum(unit.cores.total * max(unit.run_from(now)[1], 0) for unit in document.units) / HOUR
+        hours = sum(unit.cores.total * max(unit.length_from(now), 0) for unit in document.units) / HOUR
         mean, prices = mean_price(sales), [each.price for each in sales]
         return (
             f"Estimate: {whole(round(mean * hours))} credits at the mean price of the last 24 h, {mean:.2f}"

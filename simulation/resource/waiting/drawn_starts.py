@@ -43,8 +43,7 @@ class DrawnStarts(ResourcePlugin):
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
         """Return a slot at the latest start of the window; see `ResourcePlugin.quote`."""
-        earliest, duration = unit.run_from(now)
-        latest = max(unit.deadline - duration, earliest)
+        latest = max(unit.deadline - unit.length_from(now), unit.not_before or now, now)
         found = self._inner.quote(replace(unit, not_before=latest), now)
         return found if isinstance(found, Refusal) else replace(found, start_probability=self._probability)
 

@@ -42,7 +42,7 @@ class Queue(SteadyMachine):
     held_for: tuple[str, ...] = ()
 
     def quote(self, unit: RequestUnit, now: int) -> Any:
-        found = super().quote(replace(unit, not_before=unit.deadline - unit.run_from(now)[1]), now)
+        found = super().quote(replace(unit, not_before=unit.deadline - unit.length_from(now)), now)
         return replace(found, start_probability=0.95) if isinstance(found, Slot) else found
 
     def hold_for(self, account: str, key: str, unit: RequestUnit, slot: Slot, until: int, now: int) -> Any:
