@@ -61,6 +61,8 @@ class BookedMachine(ResourcePlugin):
         self.clock = clock
         self._plugin = plugin
         self._book = ReservationBook(plugin, resource, state_dir, on_change, told_bytes)
+        self._windows: dict[str, tuple[Slot, ReservedWindow]] = {}
+        """Of what was live last, as a market's burst of purchases asks for them after each."""
 
     @abstractmethod
     def profile(self, now: Instant, until: int) -> CoreProfile:
@@ -219,11 +221,14 @@ class BookedMachine(ResourcePlugin):
 
     def reserved_windows(self, now: Instant) -> list[ReservedWindow]:
         """Return what live holds and reservations take, in machine time."""
-        windows = []
+        before, self._windows = self._windows, {}
         for each in self._book.live(now):
-            start, end = self.clock.log_window(each.slot.start, each.slot.end)
-            windows.append(ReservedWindow(start, end, each.slot.cores))
-        return windows
+            known = before.get(each.key)
+            if known is None or known[0] is not each.slot:
+                start, end = self.clock.log_window(each.slot.start, each.slot.end)
+                known = each.slot, ReservedWindow(start, end, each.slot.cores)
+            self._windows[each.key] = known
+        return [window for _, window in self._windows.values()]
 
     def _earliest_slot(
         self, unit: RequestUnit, duration: Duration, earliest: Instant, latest: Instant | None, now: Instant

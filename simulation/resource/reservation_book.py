@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from io import FileIO
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -146,8 +147,8 @@ class ReservationBook:
         self._read_bytes = 0
         self._lines = 0
         self._entries: dict[str, Entry] = {}
-        self._unfinished: set[str] = set()
-        """Keys that may still be live; those seen to be over are taken out."""
+        self._limits: dict[str, Instant] = {}
+        """Of keys that may still be live; those seen to be over are taken out."""
         self._held_ever = 0
         self._live: tuple[Reservation, ...] = ()
         self._live_until: Instant | None = -1
@@ -173,12 +174,11 @@ class ReservationBook:
         if self._path is not None:
             self._read_new()
         if self._live_until is not None and now >= self._live_until:
-            limits = {key: self._entries[key].limit for key in self._unfinished}
-            self._unfinished = {key for key, limit in limits.items() if limit > now}
-            entries = (self._entries[key].reservation for key in self._unfinished)
+            self._limits = {key: limit for key, limit in self._limits.items() if limit > now}
+            entries = (self._entries[key].reservation for key in self._limits)
             found = [each for each in entries if each is not None]
-            self._live = tuple(sorted(found, key=lambda each: (each.slot.start, each.slot.end, each.key)))
-            self._live_until = min((limits[key] for key in self._unfinished), default=None)
+            self._live = tuple(sorted(found, key=attrgetter("slot.start", "slot.end", "key")))
+            self._live_until = min(self._limits.values(), default=None)
         return self._live
 
     @contextlib.contextmanager
@@ -308,7 +308,7 @@ class ReservationBook:
         self._read = None
         self._read_bytes = self._lines = self._held_ever = 0
         self._entries.clear()
-        self._unfinished.clear()
+        self._limits.clear()
         self._live_until = -1
 
     def _read_new(self) -> None:
@@ -357,7 +357,7 @@ class ReservationBook:
 
     def _forgotten(self, key: str) -> None:
         self._entries.pop(key, None)
-        self._unfinished.discard(key)
+        self._limits.pop(key, None)
 
     def _apply(self, record: dict[str, Any], *, tell: bool = True) -> None:
         if record["op"] == "forget":
@@ -370,12 +370,10 @@ class ReservationBook:
             slot = Slot(**record["slot"])
             reservation = Reservation(key, record["reservation_id"], slot, firm=False, held_until=record["held_until"])
             self._entries[key] = Entry(reservation, record["unit"])
-            self._unfinished.add(key)
             self._held_ever += 1
         elif record["op"] == "confirm" and entry is not None and entry.reservation is not None:
             firm = replace(entry.reservation, firm=True, held_until=None)
             self._entries[key] = replace(entry, reservation=firm)
-            self._unfinished.add(key)
         elif record["op"] == "resize" and entry is not None and entry.reservation is not None:
             before = entry.reservation.slot
             place = {name: record[name] for name in ("placement", "token") if name in record}
@@ -384,11 +382,11 @@ class ReservationBook:
             )
             earlier = (*entry.earlier, before) if place else entry.earlier
             self._entries[key] = replace(entry, reservation=changed, step=record["step"], earlier=earlier)
-            self._unfinished.add(key)
         elif record["op"] == "release":
             self._entries[key] = Entry(None, 0, released=True) if entry is None else replace(entry, released=True)
         else:
             raise ValueError(f"unknown operation {record['op']!r} for key {key!r}")
+        self._limits[key] = self._entries[key].limit
         self._live_until = -1
         if self._on_change is not None and tell:
             now = self._entries[key]
