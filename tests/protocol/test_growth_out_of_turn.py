@@ -11,12 +11,12 @@ import pytest
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, ContractChange, Signed
+from ramp.model.agreement import ContractChange, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND, Instant
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
-from ramp.model.sizes.amended import charge_owed, first_state, order_line
+from ramp.model.sizes.amended import first_state, order_line
 from ramp.protocol.conversations import Registry
 from ramp.protocol.effects import Effect, Persist, Report, ResizeSlot, Send
 from ramp.protocol.events import SlotResized
@@ -29,22 +29,17 @@ from ramp.protocol.transition_tables import BuyerChangeState, SellerChangeState
 from ramp.protocol.user.changing.change import BuyerChange
 from ramp.protocol.user.changing.desk import Changes
 from simulation.market.actors import CountedIds
+from tests.agreements import agreement_of, change_of
 
 S = BuyerChangeState
 NOW = 100 * HOUR
 OFFER = Offer("o-1", "r-1", 1, "res", 60, NOW + HOUR, NOW + 5 * HOUR, 16, 0.0, NOW + HOUR)
 UNIT = RequestUnit(1, 70, NOW + 5 * HOUR, TotalCores(16), NOW + HOUR)
-AGREEMENT = Agreement(
-    "a-1", "r-1", 1, "alice", "res", "bank", UNIT, OFFER, "res-1", OFFER.cost, NOW - HOUR, "order-1", NOW - MINUTE
-)
-DRAFT = ContractChange(
-    "a-1", 1, "o-1", "alice", "res", "bank", NOW, first_state(AGREEMENT).digest, 24, OFFER.end,
-    NOW + 10 * SECOND, 0, NOW + MINUTE, 60, "order-1",
-)  # fmt: skip
-BODY = replace(DRAFT, amount=charge_owed(first_state(AGREEMENT), DRAFT))
+AGREEMENT = agreement_of(OFFER, UNIT, agreement_id="a-1", issued_at=NOW - HOUR, valid_until=NOW - MINUTE)
 OTHER = replace(AGREEMENT, agreement_id="a-2", resource="res2")
-SECOND_DRAFT = replace(DRAFT, agreement_id="a-2", resource="res2", previous=first_state(OTHER).digest)
-SECOND_BODY = replace(SECOND_DRAFT, amount=charge_owed(first_state(OTHER), SECOND_DRAFT))
+BODY, SECOND_BODY = (
+    change_of(each, 24, NOW, 60, valid_until=NOW + MINUTE, order_id="order-1") for each in (AGREEMENT, OTHER)
+)
 VOTE = c.FundsReserved("order-1", "alice", (order_line(BODY),), MINUTE, NOW + MINUTE, NOW)
 POSTED = c.OrderPosted("order-1", (c.PaymentMade("a-1#1", "payment:a-1#1", BODY.charge),))
 VOIDED = c.OrderVoided("order-1", "expired", "too late")

@@ -36,6 +36,7 @@ from ramp.runtime.ledger.bank_ledger import BankLedger
 from simulation.market.actors import CountedIds
 from simulation.market.book import Book
 from simulation.market.virtual_notary import VirtualNotary
+from tests.agreements import agreement_of
 
 UNIT = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
 UNTIL = 2 * MINUTE
@@ -166,22 +167,7 @@ class OneResource(One):
         return offer, self.hear(user, acceptance, now, conversation=request_id)
 
     def agreement(self, offer: Any, agreement_id: str = "a1", **changes: Any) -> Agreement:
-        body = Agreement(
-            agreement_id=agreement_id,
-            request_id=offer.request_id,
-            units_total=1,
-            user="alice",
-            resource="res",
-            bank="bank",
-            request=self.unit,
-            offer=offer,
-            reservation_id=f"R-{offer.offer_id}",
-            cost=offer.cost,
-            issued_at=0,
-            order_id="order-1",
-            valid_until=UNTIL,
-        )
-        return replace(body, **changes)
+        return agreement_of(offer, self.unit, agreement_id=agreement_id, **changes)
 
     def commitment(
         self, agreement: Agreement, vote: dict[str, Any] | None = None, seal: dict[str, Any] | None = None
@@ -380,21 +366,7 @@ class OneBank(One):
 
     def agreement(self, line: c.OrderLine, **changes: Any) -> Agreement:
         offer = Offer(f"offer-{line.agreement_id}", "r1", 1, line.resource, 60, HOUR, 2 * HOUR, 16, 0.5, HOUR)
-        body = Agreement(
-            agreement_id=line.agreement_id,
-            request_id="r1",
-            units_total=1,
-            user="alice",
-            resource=line.resource,
-            bank="bank",
-            request=UNIT,
-            offer=offer,
-            reservation_id="R",
-            cost=offer.cost,
-            issued_at=10,
-            order_id="o1",
-            valid_until=UNTIL,
-        )
+        body = agreement_of(offer, UNIT, agreement_id=line.agreement_id, issued_at=10, order_id="o1")
         return replace(body, **changes)
 
     def countersign(self, line: c.OrderLine, now: int = 20, sender: str = "", **changes: Any) -> list[fx.Effect]:

@@ -19,7 +19,7 @@ from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
-from ramp.model.sizes.amended import charge_owed, first_state, refund_owed
+from ramp.model.sizes.amended import first_state
 from ramp.model.slot import SlotMove
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
@@ -27,6 +27,7 @@ from ramp.protocol.belief import said_by, sealed_by, sealed_lately
 from ramp.protocol.effects import PostChange, ResizeSlot, VoidChange
 from ramp.protocol.events import AgreementResized
 from ramp.protocol.timing import Timing
+from tests.agreements import change_of
 from tests.unit.protocol.conftest import PARTIES, seal_of, sealed
 
 AGE = Timing().message_age
@@ -83,9 +84,8 @@ def _resource(make: Callable[[], Any], *steps: str) -> Any:
         elif step == "void":
             one.hear("bank", c.PaymentRefused("a1", "withdrawn"))
         elif step == "grow":
-            call = _call("a1")
-            one.hear("alice", call, performative=Performative.CFP)
-            one.hear("alice", Signed(_growth(one, call), ("alice",)))
+            one.hear("alice", _call("a1"), performative=Performative.CFP)
+            one.hear("alice", Signed(_amendment(one, 32), ("alice",)))
         elif step == "amend":
             body = _amendment(one)
             one.hear("alice", Signed(body, ("alice",)))
@@ -106,22 +106,9 @@ def _priced(agreement_id: str, bought: Agreement | None) -> c.ChangePriced:
     return c.ChangePriced(agreement_id, 1, 60, MINUTE, SIZES["grow"], bought.offer.end, digest)
 
 
-def _growth(one: Any, call: c.ChangeCall) -> ContractChange:
-    """The slot of `OneResource` that is sold first is doubled, at the most that its buyer would pay."""
-    state, at = first_state(next(iter(one.party.participants.values())).agreed), Timing().amendment_notice
-    who = ("a1", 1, OFFER, "alice", "res", "bank", 0)
-    costs = (0, at + MINUTE, call.cpu_hour_cost, "o7")
-    body = ContractChange(*who, state.digest, call.cores, call.until, at, *costs)
-    return replace(body, amount=charge_owed(state, body))
-
-
-def _amendment(one: Any) -> ContractChange:
-    """Half of the slot of `OneResource` that is sold first is given back."""
-    agreement = next(iter(one.party.participants.values())).agreed
-    state, at = first_state(agreement), Timing().amendment_notice
-    owed = refund_owed(agreement, state, 8, state.until, at)
-    parties = (agreement.offer.offer_id, "alice", "res", "bank")
-    return ContractChange("a1", 1, *parties, 0, state.digest, 8, state.until, at, -owed, at + MINUTE)
+def _amendment(one: Any, cores: int = 8) -> ContractChange:
+    """Another size of the slot of `OneResource` that is sold first, at the most that its buyer would pay."""
+    return change_of(next(iter(one.party.participants.values())).agreed, cores, price=_call("a1").cpu_hour_cost)
 
 
 SIZES = {"amend": 8, "grow": 32}
