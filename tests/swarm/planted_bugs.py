@@ -62,11 +62,9 @@ def _plant(name: str, owner: Any, method: str, broken: Callable[..., Any]) -> No
 
 
 def replaces(owner: Any, method: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Makes a planted bug of a function that stands in for a method or rule.
+    """Makes a planted bug of a function that stands in for a method or rule of a class or module.
 
-    Args:
-        owner: the class or module.
-        method: its name there; what it was is the function's first argument.
+    The method or rule itself is the function's first argument.
     """
 
     def plant(broken: Callable[..., Any]) -> Callable[..., Any]:

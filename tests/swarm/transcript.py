@@ -18,12 +18,7 @@ from simulation.market.observing import Observer
 
 
 class Transcript(Observer):
-    """An observer that keeps lines.
-
-    Args:
-        start: the instant that is written as 0.
-        registrations: whether the directory's heartbeats are written as well.
-    """
+    """An observer that keeps lines; times count from `start`, and the directory's heartbeats are written if wanted."""
 
     def __init__(self, start: Instant, *, registrations: bool = False) -> None:
         self.lines: list[str] = []
