@@ -1,7 +1,8 @@
 """Parts of a market for tests of single machines: each party alone, and everything that it hears said by the test."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -14,14 +15,14 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Offer, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
-from ramp.model.slot import Reservation, Slot, StaticTerms
+from ramp.model.slot import Reservation, Slot, SlotMove, StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.bank.keeper_party import KeeperParty
 from ramp.protocol.bank.party import BankParty
 from ramp.protocol.directory.party import DirectoryParty
 from ramp.protocol.effects import ResizeSlot
-from ramp.protocol.events import SlotResized
+from ramp.protocol.events import AgreementResized, SlotResized
 from ramp.protocol.pricing import paper_price
 from ramp.protocol.records import Record
 from ramp.protocol.resource.jobs.launching import LaunchTerms
@@ -94,7 +95,15 @@ def records(effects: list[fx.Effect]) -> list[Record]:
 class One:
     """One party that hears what the test says; whoever must seal does."""
 
+    STEPS: ClassVar[dict[str, Callable[[Any], Any]]] = {}
+    """What its owner says, or somebody else does, in a word."""
+
     party: Any
+
+    def go(self, *steps: str) -> Any:
+        for step in steps:
+            self.STEPS[step](self)
+        return self
 
     def hear(
         self,
@@ -121,6 +130,16 @@ class One:
 @dataclass
 class OneResource(One):
     """A resource party whose machine has 64 cores and does whatever it is asked; `unit` is what it is called for."""
+
+    STEPS: ClassVar[dict[str, Callable[[Any], Any]]] = {
+        "hold": lambda one: one.hold(),
+        "let go": lambda one: one.hear("alice", c.HoldCancelled("r1", "offer-res-1")),
+        "commit": lambda one: one.commit(one.first.offer),
+        "pay": lambda one: one.hear("bank", c.PaymentMade("a1", "t1", 104_000)),
+        "void": lambda one: one.hear("bank", c.PaymentRefused("a1", "withdrawn")),
+        "move": lambda one: one.party.handle(ev.SlotsTended((), (("offer-res-1", SlotMove("n[2-3]", 1)),)), 0),
+        "cancel": lambda one: one.hear("alice", Signed(end_of(one.first.agreed, "no", 0), ("alice",))),
+    }
 
     party: Any = field(default_factory=lambda: new_resource(Quotas()))
     unit: RequestUnit = UNIT
@@ -190,6 +209,11 @@ class OneResource(One):
         self.hear("bank", c.PaymentMade(agreement_id, "t1", offer.cost))
         return offer
 
+    @property
+    def first(self) -> Any:
+        """What has become of the offer that was accepted first."""
+        return next(iter(self.party.participants.values()))
+
     def state(self, offer: Any) -> str:
         return str(self.party.participants[offer.offer_id].state.value)
 
@@ -229,6 +253,29 @@ def new_user() -> UserParty:
 @dataclass
 class OneUser(One):
     """A user party with an auction among res1 (cheaper) and res2."""
+
+    STEPS: ClassVar[dict[str, Callable[[Any], Any]]] = {
+        "auction": lambda one: one.auction(),
+        "grant": lambda one: one.grant(),
+        "grant next": lambda one: one.grant("res2"),
+        "vote": lambda one: one.vote(),
+        "commit": lambda one: one.committed(),
+        "fail": lambda one: one.hear("res1", one.failed()),
+        "settle": lambda one: one.hear(one.confirmation.agreements[0].resource, one.proof()),
+        "post": lambda one: one.hear("bank", one.posted()),
+        "void": lambda one: one.hear("bank", c.OrderVoided(one.confirmation.order_id, "withdrawn")),
+        "withdraw": lambda one: one.command(ev.RequestWithdrawn("r1")),
+        "cancel": lambda one: one.command(ev.AgreementCancelled("agreement-alice-1", "no")),
+        "not cancelled": lambda one: one.hear("res1", c.ChangeRefused("agreement-alice-1", 0, "not_active")),
+        "refund": lambda one: one.hear("bank", c.ChangePosted("agreement-alice-1", 0, "t2", -80_000)),
+        "shrink": lambda one: one.command(AgreementResized("agreement-alice-1", cores=8)),
+        "grow": lambda one: one.command(AgreementResized("agreement-alice-1", cores=32)),
+        "agree": lambda one: one.hear("res1", c.ChangeAgreed("agreement-alice-1", 1)),
+        "not changed": lambda one: one.hear("res1", c.ChangeRefused("agreement-alice-1", 1, "cannot_resize")),
+        "ask the bank": lambda one: one.command(ev.AccountAsked("q", None, None)),
+        "ask the directory": lambda one: one.command(ev.ResourcesAsked("l")),
+        "ask for the time": lambda one: one.command(ev.ClockAsked("clock-1")),
+    }
 
     party: Any = field(default_factory=new_user)
     units: int = 1
@@ -303,6 +350,11 @@ class OneUser(One):
         both = Signed(agreement, ("alice", agreement.resource))
         settled = c.Settled(agreement.agreement_id, agreement.offer.offer_id, both, paid, seal)
         return replace(settled, **changes)
+
+    def posted(self) -> c.OrderPosted:
+        made = self.confirmation.agreements
+        paid = tuple(c.PaymentMade(each.agreement_id, f"payment:{each.agreement_id}", each.cost) for each in made)
+        return c.OrderPosted(self.confirmation.order_id, paid)
 
     def failed(self, index: int = 0, **changes: Any) -> Signed:
         agreement = self.confirmation.agreements[index]

@@ -20,12 +20,10 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
 from ramp.model.sizes.amended import first_state
-from ramp.model.slot import SlotMove
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.belief import said_by, sealed_by, sealed_lately
 from ramp.protocol.effects import PostChange, ResizeSlot, VoidChange
-from ramp.protocol.events import AgreementResized
 from ramp.protocol.timing import Timing
 from tests.agreements import change_of
 from tests.unit.protocol.conftest import PARTIES, seal_of, sealed
@@ -69,27 +67,20 @@ SPEAKER = {
 
 def _resource(make: Callable[[], Any], *steps: str) -> Any:
     one = make()
-    offer, _ = one.hold() if "hold" in steps else (one.call().content.offers[0], None)
+    if not steps:
+        one.call()
+    *before, last = steps or ("",)
+    one.go(*before)
     one.party.handle(ev.ClockAsked("clock-1"), 0)
-    for step in steps:
-        if step == "commit":
-            one.commit(offer)
-        elif step == "pay":
-            one.hear("bank", c.PaymentMade("a1", "t1", offer.cost))
-        elif step == "move":
-            one.party.handle(ev.SlotsTended((), ((offer.offer_id, SlotMove("n[2-3]", 1)),)), 0)
-        elif step == "cancel":
-            body = ContractChange("a1", 0, offer.offer_id, "alice", "res", "bank", 0, reason="")
-            one.hear("alice", Signed(body, ("alice",)))
-        elif step == "void":
-            one.hear("bank", c.PaymentRefused("a1", "withdrawn"))
-        elif step == "grow":
-            one.hear("alice", _call("a1"), performative=Performative.CFP)
-            one.hear("alice", Signed(_amendment(one, 32), ("alice",)))
-        elif step == "amend":
-            body = _amendment(one)
-            one.hear("alice", Signed(body, ("alice",)))
-            one.answered(one.party.tick(body.effective_at), body.effective_at)
+    if last == "grow":
+        one.hear("alice", _call("a1"), performative=Performative.CFP)
+        one.hear("alice", Signed(_amendment(one, 32), ("alice",)))
+    elif last == "amend":
+        body = _amendment(one)
+        one.hear("alice", Signed(body, ("alice",)))
+        one.answered(one.party.tick(body.effective_at), body.effective_at)
+    elif last:
+        one.go(last)
     return one
 
 
@@ -101,46 +92,14 @@ def _call(agreement_id: str) -> c.ChangeCall:
 def _priced(agreement_id: str, bought: Agreement | None) -> c.ChangePriced:
     """The price of what a buyer has called for, in the words that name it."""
     if bought is None:
-        return c.ChangePriced(agreement_id, 1, 60, MINUTE, SIZES["grow"], 0, "")
+        return c.ChangePriced(agreement_id, 1, 60, MINUTE, 32, 0, "")
     digest = first_state(bought).digest
-    return c.ChangePriced(agreement_id, 1, 60, MINUTE, SIZES["grow"], bought.offer.end, digest)
+    return c.ChangePriced(agreement_id, 1, 60, MINUTE, 32, bought.offer.end, digest)
 
 
 def _amendment(one: Any, cores: int = 8) -> ContractChange:
     """Another size of the slot of `OneResource` that is sold first, at the most that its buyer would pay."""
-    return change_of(next(iter(one.party.participants.values())).agreed, cores, price=_call("a1").cpu_hour_cost)
-
-
-SIZES = {"amend": 8, "grow": 32}
-"""Cores that the owner of a slot of 16 wants it to have."""
-
-
-def _user(make: Callable[..., Any], *steps: str, units: int = 1) -> Any:
-    one = make(units=units)
-    for step in steps:
-        if step == "auction":
-            one.auction()
-        elif step == "grant":
-            one.grant()
-        elif step == "vote":
-            one.committed()
-        elif step == "fail":
-            one.hear("res1", one.failed())
-        elif step == "settle":
-            one.hear("res1", one.proof())
-        elif step == "cancel":
-            one.command(ev.AgreementCancelled("agreement-alice-1", "no"), 0)
-        elif step == "cancelled-by-seller":
-            one.hear("res1", c.ChangeRefused("agreement-alice-1", 0, "not_active"))
-        elif step in SIZES:
-            one.command(AgreementResized("agreement-alice-1", cores=SIZES[step]), 0)
-        elif step == "no-amendment":
-            one.hear("res1", c.ChangeRefused("agreement-alice-1", 1, "cannot_resize"))
-        elif step == "ask":
-            one.command(ev.AccountAsked("q", None, None))
-            one.command(ev.ResourcesAsked("l"))
-            one.command(ev.ClockAsked("clock-1"))
-    return one
+    return change_of(one.first.agreed, cores, price=_call("a1").cpu_hour_cost)
 
 
 def _bank(make: Callable[[], Any], *steps: str) -> Any:
@@ -184,19 +143,19 @@ STATES: dict[str, list[Callable[..., Any]]] = {
         )
     ],
     "alice": [
-        lambda make, s=steps: _user(make, *s)
+        lambda make, s=steps: make().go(*s)
         for steps in (
-            ("ask",),
+            ("ask the bank", "ask the directory", "ask for the time"),
             ("auction",),
             ("auction", "grant"),
-            ("vote",),
-            ("vote", "fail"),
-            ("vote", "settle"),
-            ("vote", "settle", "cancel"),
-            ("vote", "settle", "cancel", "cancelled-by-seller"),
-            ("vote", "settle", "amend"),
-            ("vote", "settle", "amend", "no-amendment"),
-            ("vote", "settle", "grow"),
+            ("commit",),
+            ("commit", "fail"),
+            ("commit", "settle"),
+            ("commit", "settle", "cancel"),
+            ("commit", "settle", "cancel", "not cancelled"),
+            ("commit", "settle", "shrink"),
+            ("commit", "settle", "shrink", "not changed"),
+            ("commit", "settle", "grow"),
         )
     ],
     "bank": [lambda make, s=steps: _bank(make, *s) for steps in ((), ("order",), ("order", "post"))],

@@ -161,12 +161,6 @@ def test_the_silent_one_is_passed_over_and_the_other_asked_again(alice_with_two_
 # -- claims ----------------------------------------------------------------------------------------------------------
 
 
-def posted(alice: Any) -> c.OrderPosted:
-    agreements = alice.confirmation.agreements
-    transfers = tuple(c.PaymentMade(e.agreement_id, f"payment:{e.agreement_id}", e.cost) for e in agreements)
-    return c.OrderPosted(alice.confirmation.order_id, transfers)
-
-
 def test_a_slot_that_is_paid_back_unasked_is_its_sellers_loss(alice: Any) -> None:
     """The bank's word may come before the seller's."""
     agreement_id = alice.bought()
@@ -213,35 +207,14 @@ def test_a_claim_made_after_the_end_outlives_a_restart(alice: Any) -> None:
     assert contents(effects) == contents(claimed)
 
 
-def stories(make: Any) -> dict[str, Any]:
-    """Purchases with different ends, by name; each user has its whole journal."""
-    told: dict[str, Any] = {}
-    for name in ("settled", "void", "posted after failure", "cancelled", "next best"):
-        one = make()
-        told[name] = one
-        if name == "settled":
-            one.bought()
-        elif name == "cancelled":
-            agreement_id = one.bought()
-            one.command(ev.AgreementCancelled(agreement_id, "no"), 1)
-            one.hear("res1", c.ChangeRefused(agreement_id, 0, "not_active"), 1)
-            one.hear("bank", c.ChangePosted(agreement_id, 0, "t2", -80_000), 1)
-        else:
-            one.committed()
-            one.hear("res1", one.failed())
-            if name == "posted after failure":
-                one.hear("bank", posted(one))
-                one.hear("bank", c.ChangePosted("agreement-alice-1", 0, "t2", -80_000))
-            else:
-                one.hear("bank", c.OrderVoided("order-alice-1", "withdrawn"))
-                if name == "next best":
-                    one.grant("res2")
-                    one.vote()
-                    one.hear("res2", one.proof())
-    return told
-
-
-STORIES = ("settled", "void", "posted after failure", "cancelled", "next best")
+STORIES = {
+    "settled": ("commit", "settle"),
+    "void": ("commit", "fail", "void"),
+    "posted after failure": ("commit", "fail", "post", "refund"),
+    "cancelled": ("commit", "settle", "cancel", "not cancelled", "refund"),
+    "next best": ("commit", "fail", "void", "grant next", "vote", "settle"),
+}
+"""Purchases with different ends."""
 
 
 @pytest.mark.parametrize("name", STORIES)
@@ -252,7 +225,7 @@ def test_cut_anywhere_the_journal_never_pays_and_forgets(name: str, bank_says: s
     Whatever the bank has posted the user then has, or claims back or has back; whatever it has voided the user has
     not. A bank that has said one of the two never says the other.
     """
-    journal = stories(PARTIES["alice"])[name].journal
+    journal = PARTIES["alice"]().go(*STORIES[name]).journal
     for cut in range(1, len(journal) + 1):
         prefix = journal[:cut]
         again, effects = restarted_user(prefix, SECOND)
