@@ -15,8 +15,7 @@ def ended(effects: list[Any]) -> Any:
 
 
 def test_an_agreement_settles_and_is_active_until_it_is_given_back(alice: Any) -> None:
-    alice.auction()
-    alice.grant()
+    alice.go("auction", "grant")
     agreement_id = alice.confirmation.agreements[0].agreement_id
     states = [alice.party.agreement_state(agreement_id)]
     alice.vote()
@@ -50,8 +49,7 @@ def test_the_agreement_of_an_order_that_is_void_stays_void(alice: Any) -> None:
 
 
 def test_the_agreements_of_a_request_that_has_ended_without_a_purchase_are_void(alice: Any) -> None:
-    alice.auction()
-    alice.grant()
+    alice.go("auction", "grant")
     agreement = alice.confirmation.agreements[0]
     alice.command(ev.RequestWithdrawn("r1"))
     alice.hear("bank", c.OrderVoided(agreement.order_id, "withdrawn"))

@@ -76,8 +76,7 @@ def test_the_decision_needs_its_margin_of_every_hold(alice: Any, left: int, deci
 @pytest.mark.parametrize(("valid_for", "decides"), [(MARGIN + 10, True), (MARGIN + 9, False)])
 def test_the_decision_needs_its_margin_of_the_money_set_aside(alice: Any, valid_for: int, decides: bool) -> None:
     """A duration counts from the first sending of the question, at 0; the vote comes at 10."""
-    alice.auction()
-    alice.grant()
+    alice.go("auction", "grant")
     effects = alice.vote(now=10, valid_for=valid_for)
     assert types(records(effects)) == ([CommitDecided] if decides else [VoidAsked])
     assert types(contents(effects)) == ([c.Commitment] if decides else [c.HoldCancelled, c.OrderWithdrawal])
@@ -89,8 +88,7 @@ def test_the_decision_needs_its_margin_of_the_money_set_aside(alice: Any, valid_
     ids=lambda change: next(iter(change)),
 )
 def test_a_vote_for_other_terms_decides_nothing(alice: Any, change: dict[str, Any]) -> None:
-    alice.auction()
-    alice.grant()
+    alice.go("auction", "grant")
     with pytest.raises(RemoteProtocolError, match="for another order"):
         alice.vote(**change)
     assert not alice.confirmation.decided
@@ -294,8 +292,7 @@ def test_an_auction_calls_everybody_of_all_pages(alice: Any) -> None:
 
 
 def test_the_bank_may_take_as_long_as_the_holds_last(alice: Any) -> None:
-    alice.auction()
-    alice.grant()
+    alice.go("auction", "grant")
     asked = []
     while alice.party.deadline < HOLD - MARGIN:
         now = alice.party.deadline
