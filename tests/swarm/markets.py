@@ -28,7 +28,7 @@ def run(
 
     `alter` changes the market after its liars have been drawn.
     """
-    with PLANTED_BUGS[planted_bug]() if planted_bug is not None else nullcontext():
+    with PLANTED_BUGS[planted_bug].context() if planted_bug is not None else nullcontext():
         return run_seed(
             seed,
             faults=faults,
