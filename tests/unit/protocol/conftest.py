@@ -218,25 +218,15 @@ class OneResource(One):
         return str(self.party.participants[offer.offer_id].state.value)
 
 
-def new_resource(quotas: Quotas, launching: LaunchTerms | None = None) -> ResourceParty:
-    seller = Seller(
-        "res",
-        terms=StaticTerms(64),
-        prices=PriceRange(60, 20),
-        source="synthetic",
-        ids=CountedIds("res"),
-        timing=Timing(),
-        launching=launching,
-    )
-    return ResourceParty(
-        "res",
-        directories=["directory"],
-        bank="bank",
-        seller=seller,
-        timing=Timing(),
-        quotas=quotas,
-        launching=launching,
-    )
+def new_seller(**changes: Any) -> Seller:
+    """Of a machine with 64 cores."""
+    given = {"terms": StaticTerms(64), "prices": PriceRange(60, 20), "source": "synthetic", **changes}
+    return Seller("res", ids=CountedIds("res"), timing=Timing(), **given)
+
+
+def new_resource(quotas: Quotas, launching: LaunchTerms | None = None, **selling: Any) -> ResourceParty:
+    seller, settings = new_seller(launching=launching, **selling), {"quotas": quotas, "launching": launching}
+    return ResourceParty("res", directories=["directory"], bank="bank", seller=seller, timing=Timing(), **settings)
 
 
 def new_user() -> UserParty:

@@ -15,7 +15,7 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import state_digest
-from ramp.model.slot import Reservation, Slot, StaticTerms
+from ramp.model.slot import Reservation, Slot
 from ramp.protocol import effects as fx
 from ramp.protocol.conversations import Registry
 from ramp.protocol.effects import ResizeSlot
@@ -23,20 +23,12 @@ from ramp.protocol.events import SlotResized
 from ramp.protocol.records import CapacityTaken, ChangeDropped, ChangeReceived, ChangeSettled, SizeRecord
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Quotas, Unpaid
-from ramp.protocol.resource.seller import PriceRange, Seller
+from ramp.protocol.resource.seller import Seller
 from ramp.protocol.resource.slots.size_desk import SizeDesk
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.transition_tables import ParticipantState
-from simulation.market.actors import CountedIds
 from tests.agreements import NOTICE, change_of
-from tests.unit.protocol.conftest import messages
-
-
-def _seller() -> Seller:
-    return Seller(
-        "res", terms=StaticTerms(64), prices=PriceRange(60, 20), source="live", ids=CountedIds("res"), timing=Timing()
-    )
-
+from tests.unit.protocol.conftest import messages, new_seller
 
 SEAL = Seal("bank", Role.BANK, "res", "r1", 0, "seal text")
 
@@ -52,7 +44,7 @@ class Desk:
 
     participant: Participant
     in_the_way: str = ""
-    seller: Seller = field(default_factory=_seller)
+    seller: Seller = field(default_factory=new_seller)
     unpaid: Unpaid = field(default_factory=lambda: Unpaid(Quotas(), 64))
     asked: list[tuple[str, int, int]] = field(default_factory=list)
 
