@@ -9,12 +9,7 @@ import pytest
 
 from ramp.model import contents as c
 from ramp.model.agreement import Signed
-from ramp.model.contents.jobs import (
-    ARCHIVE_BYTES_MAX,
-    OUTPUT_CHUNK_BYTES,
-    Delivery,
-    JobState,
-)
+from ramp.model.contents.jobs import ARCHIVE_BYTES_MAX, OUTPUT_CHUNK_BYTES, Delivery, JobState
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.protocol import effects as fx

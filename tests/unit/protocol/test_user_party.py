@@ -14,14 +14,7 @@ from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.records import (
-    CommitDecided,
-    FailureTold,
-    FundsAsked,
-    OrderClosed,
-    UnitSettled,
-    VoidAsked,
-)
+from ramp.protocol.records import CommitDecided, FailureTold, FundsAsked, OrderClosed, UnitSettled, VoidAsked
 from ramp.protocol.timing import Timing
 from tests.unit.protocol.conftest import PARTIES, contents, messages, records, restarted_user, seal_of
 

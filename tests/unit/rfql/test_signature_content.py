@@ -8,12 +8,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from signxml import SignatureConfiguration, XMLVerifier
 
-from ramp.errors import (
-    CertificateExpired,
-    DocumentError,
-    SignatureInvalid,
-    SignerUnknown,
-)
+from ramp.errors import CertificateExpired, DocumentError, SignatureInvalid, SignerUnknown
 from ramp.model import instant
 from ramp.model.agreement import Agreement, Signed, end_of
 from ramp.model.instant import DAY, HOUR, SECOND
