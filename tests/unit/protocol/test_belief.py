@@ -23,44 +23,20 @@ from ramp.model.sizes.amended import first_state
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.belief import said_by, sealed_by, sealed_lately
-from ramp.protocol.effects import PostChange, ResizeSlot, VoidChange
 from ramp.protocol.timing import Timing
 from tests.agreements import change_of
-from tests.unit.protocol.conftest import PARTIES, seal_of, sealed
+from tests.unit.protocol.conftest import PARTIES, ROLES, seal_of, sealed
 
 AGE = Timing().message_age
 NOW = 1 * SECOND
 UNTIL = 2 * MINUTE
 LINE = c.OrderLine("a1", "res1", 96_000)
 
-HARM = (
-    fx.Persist
-    | fx.HoldSlot
-    | fx.ConfirmSlot
-    | fx.ReleaseSlot
-    | fx.SaveAgreement
-    | fx.ReserveFunds
-    | fx.CountersignLine
-    | fx.VoidOrder
-    | fx.PostDeposit
-    | fx.LookUpAccount
-    | fx.LookUpOverview
-    | fx.Report
-    | ResizeSlot
-    | fx.QuoteSlots  # nothing changes, but the machine is at work for it
-    | PostChange
-    | VoidChange
-)
-"""Effects that a message must not have without being believed."""
+HARM = fx.Persist | fx.SaveAgreement | fx.Report | fx.AskMachine | fx.AskLedger
+"""Effects that a message must not have without being believed; also for a quote a machine is at work."""
 
-SPEAKER = {
-    Role.USER: "alice",
-    Role.RESOURCE: "res1",
-    Role.BANK: "bank",
-    Role.DIRECTORY: "directory",
-    Role.KEEPER: "keeper",
-    Role.ENROLMENT: "enrolment",
-}
+SPEAKER = {role: name for name, role in reversed(ROLES.items())} | {Role.RESOURCE: "res1"}
+"""Of each role a party that speaks."""
 
 # -- the parties in their states -------------------------------------------------------------------------------------
 

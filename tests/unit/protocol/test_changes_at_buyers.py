@@ -14,7 +14,7 @@ from ramp.model.acl import Message, Performative
 from ramp.model.agreement import ContractChange, Signed, end_of
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import RefusalCode
-from ramp.model.request import MoldableTerms, TotalCores
+from ramp.model.request import MoldableTerms, RequestUnit, TotalCores
 from ramp.model.seal import Role
 from ramp.model.sizes.amended import SLOT_CHANGES_MAX, after, first_state, refund_owed, state_digest
 from ramp.protocol.effects import Effect, Persist, Report, SaveAgreement, Send, TakeUpAgain
@@ -30,7 +30,6 @@ from tests.unit.protocol.conftest import messages, reports, seal_of
 
 NOTICE = 10 * SECOND
 WINDOW = 2 * MINUTE
-PATIENCE = 15 * SECOND
 HALF = 192_000
 """Minor units: half of what was paid."""
 
@@ -106,21 +105,26 @@ def test_one_order_pays_at_one_bank() -> None:
     assert (len(ended), changes.open) == (2, ())
 
 
-def test_more_of_a_moldable_slot_may_cost_what_its_own_size_may() -> None:
-    """The run may cost 16 * 4 * 70 = 4 480 credits, which are 80 for each of the 8 * 7 core hours bought."""
-    unit = replace(UNIT, wall_time=4 * HOUR, moldable=MoldableTerms(8, 16, "amdahl:0.1"))
-    agreement = replace(AGREEMENT, request=unit, offer=replace(OFFER, cores=8, end=8 * HOUR))
-    changes = Buyer(agreements=(agreement,)).changes
-    (call,) = messages(changes.resize(AgreementResized("a1", 12), 0))
-    assert call.content == c.ChangeCall("a1", 1, 12, 8 * HOUR, 80)
+MOLDABLE = replace(UNIT, wall_time=4 * HOUR, moldable=MoldableTerms(8, 16, "amdahl:0.1"))
 
 
-def test_more_of_a_slot_with_more_cores_than_asked_may_cost_what_a_charged_core_hour_may() -> None:
-    """4 of 16 cores asked for four hours at 70 may cost 1 120 credits, 17.5 for each core-hour charged."""
-    agreement = replace(AGREEMENT, request=replace(UNIT, cores=TotalCores(4)))
-    changes = Buyer(agreements=(agreement,)).changes
-    (call,) = messages(changes.resize(AgreementResized("a1", 24), 0))
-    assert call.content == c.ChangeCall("a1", 1, 24, 5 * HOUR, 17)
+@pytest.mark.parametrize(
+    ("unit", "slot", "cores", "price"),
+    [
+        # the run may cost 16 * 4 * 70 = 4 480 credits, which are 80 for each of the 8 * 7 core hours bought
+        (MOLDABLE, {"cores": 8, "end": 8 * HOUR}, 12, 80),
+        # 4 of 16 cores asked for four hours at 70 may cost 1 120 credits, 17.5 for each core-hour charged
+        (replace(UNIT, cores=TotalCores(4)), {}, 24, 17),
+    ],
+    ids=["moldable", "more cores than asked"],
+)
+def test_more_of_a_slot_may_cost_what_a_core_hour_of_it_may(
+    unit: RequestUnit, slot: dict[str, int], cores: int, price: int
+) -> None:
+    offer = replace(OFFER, **slot)
+    changes = Buyer(agreements=(replace(AGREEMENT, request=unit, offer=offer),)).changes
+    (call,) = messages(changes.resize(AgreementResized("a1", cores), 0))
+    assert call.content == c.ChangeCall("a1", 1, cores, offer.end, price)
 
 
 def test_nothing_is_added_to_a_submitted_job() -> None:

@@ -291,23 +291,6 @@ def test_rounds_stay_in_memory_as_long_when_the_clock_is_set(alice: Any, later: 
     assert len(alice.outcome.rounds) == rounds
 
 
-# -- resources -------------------------------------------------------------------------------------------------------
-
-
-def gone(effects: list[Any]) -> list[tuple[str, ...]]:
-    told = [each.keys for each in effects if isinstance(each, fx.ForgetSlots)]
-    assert told == archived(effects)  # machine and archive hear the same
-    return told
-
-
-def run_to(one: Any, end: int) -> list[Any]:
-    """Every deadline up to an instant; what was done in all."""
-    effects: list[Any] = []
-    while one.party.deadline is not None and one.party.deadline <= end:
-        effects += one.answered(one.party.tick(one.party.deadline), one.party.deadline)
-    return effects
-
-
 def test_what_is_being_given_back_is_kept_until_the_bank_has_answered(alice: Any) -> None:
     agreement_id = alice.bought()
     late = SLOT_END + RETENTION
