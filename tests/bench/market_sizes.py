@@ -86,9 +86,9 @@ class Bought:
     wrong: list[str] = field(default_factory=list)
 
 
-def configuration(size: Size) -> str:
+def configuration(size: Size, per_process: int = PER_PROCESS) -> str:
     """The market's file."""
-    lines = ["[market]", f"resources_per_process = {PER_PROCESS}"]
+    lines = ["[market]", f"resources_per_process = {per_process}"]
     lines += ["[server]", f'kind = "{size.kind}"']
     lines += ["[timing]", f"heartbeat_s = {HEARTBEAT_S}", f"lease_s = {3 * HEARTBEAT_S}", "confirm_limit_s = 120"]
     lines += ["[machines.node]", 'plugin = "steady"', "cores = 4096", "options = { load = 0.0 }"]

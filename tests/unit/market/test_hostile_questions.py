@@ -97,17 +97,7 @@ def order(market: Market) -> JobOrder:
     (unit,) = found.units
     peer = JobPeer(1, "m", unit.reservation_id, 8)
     begin = market.world.now
-    order = JobOrder(
-        "job-1",
-        unit.agreement_id,
-        8,
-        1,
-        begin,
-        ("a",),
-        (peer,),
-        (JobVariable("A", "b"),),
-        "0" * 64,
-    )
+    order = JobOrder("job-1", unit.agreement_id, 8, 1, begin, ("a",), (peer,), (JobVariable("A", "b"),), "0" * 64)
     assert not isinstance(said := market.said(ev.JobSubmitted(order)), Refused), said
     return order
 
