@@ -12,14 +12,16 @@ from hypothesis import strategies as st
 from ramp.batch.book import book_path, read_book
 from ramp.batch.for_sale import ForSale
 from ramp.batch.gridengine.plugin import GridEngineMachine
+from ramp.batch.machine import BatchMachine
 from ramp.batch.resizable_machine import ResizableBatchMachine, smaller_slot
 from ramp.batch.system import Limits, Node, Parts, RunningJob, WaitingJob
-from ramp.errors import PluginError
-from ramp.model.instant import HOUR, MINUTE, Instant
+from ramp.errors import ConfigurationError, PluginError
+from ramp.model.instant import HOUR, MINUTE, Instant, from_iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot, SlotMove
-from ramp.plugins.interface import ResourcePlugin
+from ramp.plugins.contract import Rule, Subject
+from ramp.plugins.interface import PluginSettings, ResourcePlugin
 from tests.example_counts import examples
 from tests.slots import sold
 from tests.unit.batch.fake_system import NOW, FakeSystem, lost_of, machine_on
@@ -361,3 +363,20 @@ def test_a_slot_does_not_grow_beyond_the_systems_limits(limits: Limits, cores: i
     assert _reason(machine.resize("offer-1", 1, cores, end, NOW)) == said
     system.limits = Limits()
     assert isinstance(machine.resize("offer-1", 1, cores, end, NOW), Reservation)
+
+
+NOW = from_iso("2026-11-21T08:00:00Z")
+
+
+@pytest.mark.parametrize("kind", [BatchMachine, ResizableBatchMachine])
+def test_keeps_the_contract(kind: type[BatchMachine], plugin_rule: Rule, tmp_path: Path) -> None:
+    system = FakeSystem()
+
+    def open_plugin(settings: PluginSettings) -> BatchMachine:
+        if settings.options:
+            raise ConfigurationError("unknown")
+        return kind(system, settings.resource, settings.cores, ForSale(), settings.state_dir)
+
+    subject = Subject(open_plugin, PluginSettings("big1", 64, 8, NOW - MINUTE), NOW, tmp_path / "states")
+    plugin_rule.check(subject)
+    assert not system.there, "what was given back is on the system still"
