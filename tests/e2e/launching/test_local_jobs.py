@@ -189,7 +189,6 @@ def answered(market: ramp.Market, job_id: str) -> str:
 def kill(state: Path, name: str) -> None:
     found = status(StateFolder(state))
     agent = found.agent(name) if found is not None else None
-    assert agent is not None
     assert agent.pid is not None
     os.kill(agent.pid, signal.SIGKILL)
 

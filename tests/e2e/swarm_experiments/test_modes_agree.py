@@ -110,7 +110,6 @@ def test_every_resource_answers_and_the_far_ones_later() -> None:
         pytest.skip(reason)
     resources = table2_resources()[:15]
     links = deployments_of(resources)["fifteen hosts"]
-    assert links is not None
     far = {name for name, host in links.host_of.items() if links.latency[host] >= MILLISECOND}
     slow = {host: FAR_LATENCY if each >= MILLISECOND else each for host, each in links.latency.items()}
     (plan,) = plans_of(1, 1, (2,), resources, replace(links, latency=slow, jitter=0))

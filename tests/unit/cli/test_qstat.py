@@ -11,7 +11,6 @@ from ramp.model.contents import DirectoryListing, MachineStatus
 from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, from_iso
 from ramp.model.offer import Refusal
 from ramp.model.request import RequestUnit, TotalCores
-from ramp.model.slot import Slot
 from ramp.plugins.interface import PluginSettings
 from ramp.protocol.events import MachineAsked
 from ramp.runtime import clock
@@ -20,6 +19,7 @@ from simulation.plots.machine3d import BOOKED_COLOR, PALETTE
 from simulation.resource.fake_qstat import FakeQstat
 from simulation.resource.modelled import open_plugin
 from simulation.resource.steady import SteadyMachine
+from tests.slots import quoted
 from tests.tiny_market import tiny_market
 
 JOB = {"job": 796, "cores": 16, "start": "2026-11-21T08:00:00.777423Z", "end": "2026-11-21T11:00:00.777423Z",
@@ -283,8 +283,7 @@ def snapshot() -> str:
     machine = open_plugin(settings)
     for key, nodes in (("held", 4), ("sold", 8)):
         unit = RequestUnit(1, 70, NOW + 2 * HOUR, TotalCores(nodes * 16), NOW, 2 * HOUR)
-        slot = machine.quote(unit, NOW)
-        assert isinstance(slot, Slot)
+        slot = quoted(machine, unit, NOW)
         machine.hold(key, unit, slot, NOW + HOUR, NOW)
     machine.confirm("sold", NOW)
     return snapshot_text(machine.snapshot(NOW + MINUTE, DAY))
