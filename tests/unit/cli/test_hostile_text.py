@@ -26,17 +26,7 @@ from ramp.cli.views.visible import console, visible_output
 from ramp.client.dialogues import converse
 from ramp.client.machine_state import parse_snapshot
 from ramp.client.portal import call
-from ramp.control.events import (
-    AgreementsListed,
-    AgreementStanding,
-    Event,
-    JobsListed,
-    JobStanding,
-    MarketRefusalCode,
-    Refused,
-    RequestsListed,
-    RequestStanding,
-)
+from ramp.control import events as ev
 from ramp.control.requests import Request
 from ramp.control.status import ServerStatus, SwarmStatus
 from ramp.errors import RampError
@@ -91,14 +81,16 @@ STATUS = contents.JobStatus(
 LINE = contents.StatementLine("payment:1", START, "payment", "thunder1@localhost", "agreement-1", -200, 300)
 TRADE = contents.TradeLine("payment:1", START, "payment", "alice@localhost", "ricc@localhost", "agreement-1", "o", 200)
 HOSTILE_JOBS = [{**SNAPSHOT["running"][0], "job": HOSTILE, "user": HOSTILE}]  # type: ignore[index]
-ANSWERS: dict[str, tuple[Event, ...]] = {
+ANSWERS: dict[str, tuple[ev.Event, ...]] = {
     "Submit": (Script.submitted, Script.opened, Script.closed, Script.advanced, ENDED),
-    "ListRequests": (RequestsListed((RequestStanding("request-1", "committed", "doubt", 1, START, ENDED.outcome),)),),
+    "ListRequests": (
+        ev.RequestsListed((ev.RequestStanding("request-1", "committed", "doubt", 1, START, ENDED.outcome),)),
+    ),
     "Watch": (ENDED,),
     "ListAgreements": (
-        AgreementsListed(
+        ev.AgreementsListed(
             (
-                AgreementStanding(
+                ev.AgreementStanding(
                     AGREEMENT, "active", "doubt", moved=contents.SlotMoved("agreement-1", "r1", "n[5-8]", START)
                 ),
             )
@@ -106,10 +98,10 @@ ANSWERS: dict[str, tuple[Event, ...]] = {
     ),
     "AgreementCancelled": (CancellationEnded(CancellationOutcome("agreement-1", False, 0, "started", "too late")),),
     "AgreementResized": (ChangeEnded(ChangeOutcome("agreement-1", 0, False, 1, START, code="no", detail="not now")),),
-    "ListJobs": (JobsListed((JobStanding(ORDER, "request-1", "thunder1@localhost", START, STATUS),)),),
+    "ListJobs": (ev.JobsListed((ev.JobStanding(ORDER, "request-1", "thunder1@localhost", START, STATUS),)),),
     "JobAsked": (STATUS,),
     "JobCancelled": (STATUS,),
-    "JobSubmitted": (Refused(MarketRefusalCode.JOB_REFUSED, "no account"),),
+    "JobSubmitted": (ev.Refused(ev.MarketRefusalCode.JOB_REFUSED, "no account"),),
     "AccountAsked": (contents.AccountStatement("nonce", "alice@localhost", START, 300, 0, 0, (LINE,)),),
     "MachineAsked": (contents.MachineStatus("query-1", json.dumps({**SNAPSHOT, "running": HOSTILE_JOBS})),),
     "ResourcesAsked": (contents.DirectoryListing("query-1", "resource-trader", ("thunder1@localhost",)),),
@@ -147,7 +139,7 @@ class HostileMarket:
 
     reopen = open  # noqa: A003
 
-    async def events(self, request: Request) -> AsyncGenerator[Event, None]:
+    async def events(self, request: Request) -> AsyncGenerator[ev.Event, None]:
         for event in ANSWERS[type(request).__name__]:
             hostile = poisoned(event)
             if isinstance(event, contents.MachineStatus):
