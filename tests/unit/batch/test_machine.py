@@ -94,21 +94,13 @@ def test_a_sure_no_is_a_refusal_and_the_picture_is_taken_anew() -> None:
     assert system.calls.count("snapshot") == before + 1
 
 
-def test_what_the_system_has_forgotten_is_made_again_before_it_is_confirmed() -> None:
+@pytest.mark.parametrize("refusals", [0, 5], ids=["at once", "though it says busy for a while after its start"])
+def test_what_the_system_has_forgotten_is_made_again_before_it_is_confirmed(refusals: int) -> None:
     system = FakeSystem()
     machine = _machine(system)
     assert isinstance(_hold(machine), Reservation)
     system.there.clear()
-    assert isinstance(machine.confirm("offer-1", NOW), Reservation)
-    assert "ramp_big1.offer-1" in system.there
-
-
-def test_a_system_that_has_just_started_says_busy_for_a_while_and_is_asked_again() -> None:
-    system = FakeSystem()
-    machine = _machine(system)
-    assert isinstance(_hold(machine), Reservation)
-    system.there.clear()
-    system.faults = [("make", "refuse")] * 5
+    system.faults = [("make", "refuse")] * refusals
     assert isinstance(machine.confirm("offer-1", NOW), Reservation)
     assert "ramp_big1.offer-1" in system.there
 
@@ -437,13 +429,16 @@ def test_a_reservation_that_is_made_again_under_another_number_is_a_move() -> No
     assert (move.reservation_id, move.moved_at) == ("13", NOW)
 
 
-def test_a_sold_slot_that_has_begun_is_not_moved() -> None:
+@pytest.mark.parametrize(
+    ("at", "refusals"), [(NOW + HOUR, 0), (NOW, 100)], ids=["it has begun", "the system refuses the move"]
+)
+def test_a_sold_slot_in_trouble_that_is_not_moved_is_lost(at: int, refusals: int) -> None:
     machine, system, clock = _tended(nodes=8)
     _fail(system, "n1")
-    begun = NOW + HOUR
-    machine.tend({"offer-1": ""}, begun)
+    machine.tend({"offer-1": ""}, at)
     clock[0] = 60.0
-    assert list(machine.tend({"offer-1": ""}, begun)) == ["offer-1"]
+    system.faults = [("make", "refuse")] * refusals
+    assert list(machine.tend({"offer-1": ""}, at)) == ["offer-1"]
 
 
 @pytest.mark.parametrize("fault", [("remove", "before"), ("remove", "after"), ("make", "before"), ("make", "after")])
@@ -458,15 +453,6 @@ def test_a_move_that_is_cut_short_is_ended_at_the_next_time(fault: tuple[str, st
     assert lost_of(machine.tend({"offer-1": ""}, NOW)) == {}
     assert "n1" not in dict(system.there["ramp_big1.offer-1"].parts)
     assert sum(count for _, count in system.there["ramp_big1.offer-1"].parts) == 20
-
-
-def test_a_move_that_the_system_refuses_is_a_loss() -> None:
-    machine, system, clock = _tended(nodes=8)
-    _fail(system, "n1")
-    machine.tend({"offer-1": ""}, NOW)
-    clock[0] = 60.0
-    system.faults = [("make", "refuse")] * 100
-    assert list(machine.tend({"offer-1": ""}, NOW)) == ["offer-1"]
 
 
 def test_many_moves_that_the_system_refuses_are_given_up_without_waiting_for_each() -> None:
