@@ -167,7 +167,6 @@ class Market:
         return until(self._is_up, lambda: f"the swarm is up; status {self.status()}")
 
     def _is_up(self) -> dict[str, Any] | None:
-        assert self._supervisor is not None
         assert self._supervisor.poll() is None, self.logs()
         status = self.status()
         return status if status is not None and status["state"] == "up" else None
@@ -207,7 +206,6 @@ class Market:
     def pids(self) -> list[int]:
         """Processes of supervisor, server and agents."""
         status = self.status()
-        assert status is not None
         return [status["pid"], status["server"]["pid"], *(entry["pid"] for entry in status["agents"])]
 
     def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> None:
