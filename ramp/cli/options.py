@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 
 from ramp.cli.completing import complete_agents
-from ramp.client.times import duration_of, parse_moment
+from ramp.client.times import duration_of, moment_of
 from ramp.model.instant import Instant, local_iso
 from ramp.model.money import credits_of
 from ramp.model.request import NUMBER_MAX
@@ -101,7 +101,7 @@ class ReadAs(click.ParamType[int]):
 def _moment(text: str) -> Instant:
     from ramp.runtime.clock import SystemClock
 
-    return parse_moment(text, SystemClock().now())
+    return moment_of(text, SystemClock().now())
 
 
 credits_type: Final = ReadAs("credits", credits_of)
