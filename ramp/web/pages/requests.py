@@ -62,7 +62,7 @@ async def build(visit: Visit) -> None:
         await look()
 
     older.on_click(show_older)
-    Refresher(look, feed.listen, pause=ASKED_AGAIN_S)
+    Refresher(look, feed.changed, pause=ASKED_AGAIN_S)
     await look()
 
 
