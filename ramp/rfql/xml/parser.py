@@ -128,6 +128,11 @@ def parse_output(document: str, limit: int) -> Element:
     return _parse(check_size(document, limit=limit), _wire_parser, None)
 
 
+def indented(document: str) -> str:
+    """Return a document with each element on a line of its own, indented by two spaces a level."""
+    return etree.tostring(parse_wire(document), encoding="unicode", pretty_print=True)
+
+
 def root_name(body: str) -> str:
     """Return the name of a document's root element without parsing it; empty if that is impossible."""
     match = _ROOT.match(body)

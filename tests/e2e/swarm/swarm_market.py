@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from ramp.client import swarm
-from ramp.client.portal import BlockingLine, connected
 from ramp.control.codec import decode_request, encode_event
 from ramp.control.events import Event
 from ramp.control.requests import Submit
@@ -26,6 +25,7 @@ from ramp.protocol.events import AuctionOptions
 from ramp.rfql.request_for_quotation import write_request
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.state_folder import StateFolder
+from tests.blocking_line import BlockingLine, connected
 from tests.e2e.waiting import LIMIT_S, until
 
 ROOT = Path(__file__).parents[3]

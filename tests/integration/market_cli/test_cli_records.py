@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from ramp import connect
-from ramp.client.portal import connected
 from ramp.control.events import MarketRefusalCode
 from ramp.model.instant import HOUR
 from ramp.protocol.events import MachineAsked
+from tests.blocking_line import connected
 from tests.integration.market_cli.tiny_market import LIMIT_S, NAMES, balance
 
 pytestmark = pytest.mark.slow  # a market of five processes

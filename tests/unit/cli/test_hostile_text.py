@@ -319,7 +319,12 @@ NUMBERS = ("1" + "0" * 30, "-1", "nan", "inf", "1e400", "1e15", "9" * 5000, "0x1
 TEXTS = (
     *("", " ", "\n", "ünï", "x" * 300, "../..", "/", ".", "'", "$(id)", "\x1b[31m", "..", "=", "a=", "1..", "[", "{x}"),
 )
-NEVER_RIGHT = {"moment": TIMES, "duration": (*TIMES, "-1"), "credits": NUMBERS}
+NEVER_RIGHT = {
+    "numbers": ("0", "1,", "1.5", "-1", "x"),
+    "moment": TIMES,
+    "duration": (*TIMES, "-1"),
+    "credits": NUMBERS,
+}
 """Values that no option of a type takes, by the type's name."""
 
 STARTS_SOMETHING = {

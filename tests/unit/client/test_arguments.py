@@ -15,7 +15,7 @@ from ramp.client import dialogues
 from ramp.client.connecting import MarketOperator
 from ramp.client.identifiers import matching, shortened
 from ramp.client.request import combined, document_of, resolved
-from ramp.client.times import parse_duration, parse_moment, whole_seconds_up
+from ramp.client.times import duration_of, moment_of, whole_seconds_up
 from ramp.control.events import AgreementsListed, AgreementStanding, RequestsListed
 from ramp.errors import ConfigurationError
 from ramp.model.agreement import Agreement
@@ -230,13 +230,13 @@ def test_several_requests_are_one_with_their_units_in_order() -> None:
     ],
 )
 def test_durations_are_read(text, expected):
-    assert parse_duration(text) == expected
+    assert duration_of(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "soon", "5 parsecs", "-5min", "1h foo", "1:75", "h", "1e3"])
 def test_what_is_no_duration_is_refused_with_what_would_be_right(text):
     with pytest.raises(ValueError, match="expected a length such as 90s"):
-        parse_duration(text)
+        duration_of(text)
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,7 @@ def test_what_is_no_duration_is_refused_with_what_would_be_right(text):
     ],
 )
 def test_moments_are_read(text, expected):
-    assert parse_moment(text, NOW) == from_iso(expected)
+    assert moment_of(text, NOW) == from_iso(expected)
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ def test_moments_are_read(text, expected):
 )
 def test_what_is_no_moment_is_refused(text):
     with pytest.raises(ValueError, match="expected a time such as now"):
-        parse_moment(text, NOW)
+        moment_of(text, NOW)
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,7 @@ def test_what_is_no_moment_is_refused(text):
     ],
 )
 def test_a_moment_without_a_zone_is_in_the_zone_of_the_computer(new_york, text, expected):
-    assert parse_moment(text, NOW) == from_iso(expected)
+    assert moment_of(text, NOW) == from_iso(expected)
 
 
 def test_the_times_in_the_sentence_of_another_party_are_local_and_whole_seconds(new_york):
@@ -302,25 +302,25 @@ def test_the_times_in_the_sentence_of_another_party_are_local_and_whole_seconds(
 
 def test_a_moment_for_people_names_its_zone_and_can_be_read_again(new_york):
     assert local_iso(NOW + 467_527) == "2026-11-21T03:30:00-05:00"
-    assert parse_moment(local_iso(NOW), 0) == NOW
+    assert moment_of(local_iso(NOW), 0) == NOW
 
 
 @pytest.mark.parametrize("text", ["+99999999d", "-99999999d", "9999-12-31T23:59", "0001-01-01", "9000-01-01T00:00Z"])
 def test_a_moment_out_of_range_is_refused(text):
     with pytest.raises(ValueError, match=r"time out of range: got .*, expected a time from 1970 to 8999"):
-        parse_moment(text, NOW)
+        moment_of(text, NOW)
 
 
 @pytest.mark.parametrize("text", ["0001-01-01", "9999-12-31T23:59"])
 def test_the_ends_of_the_calendar_are_out_of_range_in_any_zone(new_york, text):
     with pytest.raises(ValueError, match="time out of range: got"):
-        parse_moment(text, NOW)
+        moment_of(text, NOW)
 
 
 @pytest.mark.parametrize("text", ["999999999w", "999999999d999999999d"])
 def test_a_duration_out_of_range_is_refused(text):
     with pytest.raises(ValueError, match=r"too long: got .*, expected less than 317 years"):
-        parse_duration(text)
+        duration_of(text)
 
 
 def test_seconds_are_rounded_up_and_whole_ones_stay():

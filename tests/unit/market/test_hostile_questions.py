@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 import ramp
-from ramp.client.portal import connected
 from ramp.control import requests as rq
 from ramp.control.answering import asked
 from ramp.control.codec import decode_request, encode_request
@@ -27,6 +26,7 @@ from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.wire import Wire
 from simulation.market.world import START, World
 from simulation.resource.steady import SteadyMachine
+from tests.blocking_line import connected
 from tests.swarm.virtual_launcher import JobFate, VirtualLauncher
 from tests.unit.market.conftest import wanted
 
