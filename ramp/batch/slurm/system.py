@@ -346,7 +346,7 @@ def check_cluster(run: Runner) -> str:
 
 
 def settings_question(wrapper: Sequence[str] = ()) -> Question[dict[str, str]]:
-    """Ask for the cluster's configuration by the names of its settings, and for its clock, through a wrapper if given."""
+    """Ask for the cluster's settings by their names, and for its clock; through a wrapper if one is given."""
     return Question((*wrapper, "scontrol", "show", "config"), _settings)
 
 

@@ -17,6 +17,7 @@ from ramp.model.instant import Instant, iso
 from ramp.rfql.signing import certificates
 from ramp.rfql.signing.certificates import PrivateKey, public_key_bytes
 from ramp.runtime.atomic_writes import write_whole
+from ramp.runtime.configuration.sites import read_address
 from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.joining.account_tokens import AccountInvitation
 from ramp.runtime.joining.invitations import Invitation, read_invitation
@@ -159,8 +160,7 @@ class AccountPlace:
 
 def market_account(invitation: Invitation) -> AccountPlace:
     """Return the account at the market's server for the enrolment; a party without a server of its own keeps it."""
-    places = [each.rpartition(":") for each in invitation.servers]
-    servers = tuple((host.removeprefix("[").removesuffix("]"), int(port)) for host, _, port in places)
+    servers = tuple(map(read_address, invitation.servers))
     return AccountPlace(invitation.account, invitation.market, servers, invitation.server_ca)
 
 
