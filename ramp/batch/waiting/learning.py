@@ -59,12 +59,12 @@ class QueueLearning:
         capacity = max(sum(node.cores for node in picture.nodes if node.usable), 1)
         plan = self._plan = QueuePlan(capacity, self._planner)
         for job in picture.running:
-            plan.runs(job.job_id, min(job.cores, capacity), job.start, max(_end_of(job), now + 1))
+            plan.runs(min(job.cores, capacity), _expected_end(job, now))
         planned = {}
         waiting = [job for job in picture.waiting if not job.held and not job.reservation]
         for waits in waiting:
             shape = JobShape(min(max(waits.cores, 1), capacity), max(waits.time_limit or _FOREVER, 1))
-            planned[waits.job_id] = plan.submit(waits.job_id, shape, now) - now
+            planned[waits.job_id] = plan.submit(shape, now) - now
         self._learn(picture, waiting, planned, now)
 
     def chance(self, cores: int, length: Duration, begin: Instant, latest: Instant, now: Instant) -> float | None:
@@ -145,6 +145,14 @@ class QueueLearning:
             self.waits += 1
         if bad:
             _log.warning("%s: skipped %d invalid lines", path, bad)
+
+
+def _expected_end(job: RunningJob, now: Instant) -> Instant:
+    """Return the end of a job's time limit; a job that runs on is given twice the time, repeatedly."""
+    length = max(_end_of(job) - job.start, 1)
+    while job.start + length <= now:
+        length *= 2
+    return job.start + length
 
 
 def _end_of(job: RunningJob) -> Instant:
