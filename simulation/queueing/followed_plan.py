@@ -38,15 +38,19 @@ class FollowedPlan(QueuePlan):
         self._waiting[key] = self._used - 1
         return start
 
+    def runs(self, size: int, end: int) -> None:
+        """Add a running job without a key, whose start is unknown."""
+        super().runs(size, end)
+        self._keys.append(object())
+        self._began.append(end)
+
     def started(self, key: Hashable, now: int) -> None:
         """Start a waiting job at `now`."""
         place = self._waiting.pop(key)
         size, length, planned = self._jobs[:, place].tolist()
         known_to = self._known_to if planned == now else -1
         self.runs(size, now + length)
-        self._known_to = known_to
-        self._keys.append(key)
-        self._began.append(now)
+        self._known_to, self._keys[-1], self._began[-1] = known_to, key, now
         self._jobs[2, place] = GONE
 
     def ended(self, key: Hashable, now: int) -> None:

@@ -345,7 +345,7 @@ def check_cluster(run: Runner) -> str:
     return ""
 
 
-def settings_question(wrapper: Sequence[str] = ()) -> Question[dict[str, str]]:
+def settings_question(wrapper: Sequence[str] = ()) -> Question[Mapping[str, str]]:
     """Ask for the cluster's settings by their names, and for its clock; through a wrapper if one is given."""
     return Question((*wrapper, "scontrol", "show", "config"), _settings)
 

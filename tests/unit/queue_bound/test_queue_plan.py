@@ -85,6 +85,8 @@ def test_who_runs_on_is_given_twice_the_time() -> None:
     assert plan.earliest(JobShape(1, 1), 9) == 10
     assert plan.earliest(JobShape(1, 1), 10) == 20
     assert plan.earliest(JobShape(1, 1), 75) == 80
+    plan.runs(1, 78)
+    assert plan.earliest(JobShape(4, 1), 79) == 80
 
 
 def test_a_queue_that_was_there_before() -> None:
