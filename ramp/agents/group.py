@@ -107,11 +107,7 @@ class Group:
     async def listen(self, calls: asyncio.StreamReader) -> None:
         """Answer the supervisor's calls until it closes the input."""
         while line := await calls.readline():
-            try:
-                call = read_call(line)
-            except ValueError as error:
-                _log.error("cannot read a call of the supervisor: %s", error)
-                continue
+            call = read_call(line)
             still_open: list[str] = []
             told: list[str] = []
             problem = ""
