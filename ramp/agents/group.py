@@ -220,7 +220,7 @@ class Group:
                 await agent.leave()
         finally:
             if isinstance(agent, ResourceAgent):
-                agent.on_troubles = _say_nothing
+                agent.on_troubles = lambda: None
             if control is not None:
                 await control.stop()
 
@@ -241,10 +241,6 @@ async def _first_of(*waits: Coroutine[object, None, object], limit_s: float | No
     finally:
         for task in tasks:
             task.cancel()
-
-
-def _say_nothing() -> None:
-    """Replace an ending agent's `on_troubles`."""
 
 
 def _tell_standing(name: str, agent: PartyAgent) -> None:

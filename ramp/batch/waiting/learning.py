@@ -11,17 +11,14 @@ import logging
 from pathlib import Path
 from typing import Final
 
-from ramp.batch.system import RunningJob, SystemSnapshot, WaitingJob
-from ramp.model.instant import SECOND, Duration, Instant
+from ramp.batch.system import FOREVER, RunningJob, SystemSnapshot, WaitingJob
+from ramp.model.instant import Duration, Instant
 from ramp.queue_bound.predictor import Predictor, QueuedJob
 from ramp.queue_bound.queue_plan import JobShape, QueuePlan, fastest_planner
 from ramp.runtime.storage_errors import storing
 
 WAITS_KEPT: Final = 5_000
 """Waits that a restart begins with; predictors keep a thousand of a group."""
-
-_FOREVER: Final[Duration] = 365 * 24 * 3600 * SECOND
-"""Assumed length of a job without a limit; Slurm itself takes a year."""
 
 _log: Final = logging.getLogger(__name__)
 
@@ -63,7 +60,7 @@ class QueueLearning:
         planned = {}
         waiting = [job for job in picture.waiting if not job.held and not job.reservation]
         for waits in waiting:
-            shape = JobShape(min(max(waits.cores, 1), capacity), max(waits.time_limit or _FOREVER, 1))
+            shape = JobShape(min(max(waits.cores, 1), capacity), max(waits.time_limit or FOREVER, 1))
             planned[waits.job_id] = plan.submit(shape, now) - now
         self._learn(picture, waiting, planned, now)
 
@@ -101,7 +98,7 @@ class QueueLearning:
                     self._started_at_once(job_id, job)
         for waits in waiting:
             if waits.job_id not in self._waiting:
-                joined = QueuedJob("", max(waits.cores, 1), max(waits.time_limit or _FOREVER, 1), planned[waits.job_id])
+                joined = QueuedJob("", max(waits.cores, 1), max(waits.time_limit or FOREVER, 1), planned[waits.job_id])
                 self._waiting[waits.job_id] = joined, now
                 self._predictor.submitted(waits.job_id, joined, now)
         self._seen, self._begun = set(running), True
@@ -156,4 +153,4 @@ def _expected_end(job: RunningJob, now: Instant) -> Instant:
 
 
 def _end_of(job: RunningJob) -> Instant:
-    return job.start + _FOREVER if job.end is None else job.end
+    return job.start + FOREVER if job.end is None else job.end
