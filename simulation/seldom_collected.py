@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 def collect_seldom() -> None:
-    """Spare the collector's walks through what was imported and what lasts, a fifth of the time of swarms and markets."""
+    """Spare the collector's walks through what lasts: a fifth of a swarm's time, and of a large market's."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 100)

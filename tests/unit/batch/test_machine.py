@@ -163,7 +163,7 @@ def test_a_new_picture_is_drawn_anew_even_where_the_old_one_was_in_memory() -> N
         usable = number % 2 == 0
         machine.picture(NOW)
         system.nodes = [replace(node, usable=usable) for node in system.nodes]
-        assert machine.availability(NOW).free_at(NOW) == (64 if usable else 0), number
+        assert machine.availability(NOW).load(NOW, NOW + MINUTE) == (0 if usable else 1), number
 
 
 def test_jobs_and_nodes_out_of_service_are_not_sold() -> None:
