@@ -133,6 +133,7 @@ class CabledBackfill:
     def __init__(self, machine: BlueGene) -> None:
         self._machine = machine
         self._slots: dict[int, int] = {}
+        self._noted: dict[int, object] = {}
         self._unused = list(range(_FIRST_ROOM))
         self._starts: NDArray[np.int64] = np.zeros(_FIRST_ROOM, np.int64)
         self._lengths: NDArray[np.int64] = np.ones(_FIRST_ROOM, np.int64)
@@ -142,11 +143,12 @@ class CabledBackfill:
         self._beside: StateVector = machine.state_vector()
         self._promised: StateVector = np.zeros_like(self._beside)
 
-    def add(self, number: int, start: int, length: int, placement: Placement) -> None:
+    def add(self, number: int, run: object, start: int, length: int, placement: Placement) -> None:
         """Take note of a running job.
 
         Args:
             number: the job's.
+            run: as `missing` is given it.
             start: microseconds.
             length: run time that it asked for, microseconds, at least 1.
             placement: where it runs.
@@ -158,13 +160,18 @@ class CabledBackfill:
             self._lengths = np.pad(self._lengths, (0, room), constant_values=1)
             self._masks = np.pad(self._masks, ((0, room), (0, 0)))
         slot = self._slots[number] = self._unused.pop()
+        self._noted[number] = run
         self._starts[slot], self._lengths[slot] = start, length
         self._masks[slot] = self._machine.mask_of(placement)
 
     def missing(self, running: Mapping[int, object]) -> list[int]:
-        """Forget the jobs that run no longer; numbers of those that run and have not been noted."""
-        for number in [number for number in self._slots if number not in running]:
+        """Forget the runs that are over; return the numbers of jobs whose present run has not been noted.
+
+        A job that was requeued runs under the same number again, from another time on and elsewhere.
+        """
+        for number in [number for number, run in self._noted.items() if running.get(number) is not run]:
             self._unused.append(self._slots.pop(number))
+            del self._noted[number]
         return [number for number in running if number not in self._slots] if len(running) > len(self._slots) else []
 
     def promise(self, request: JobRequest, now: int) -> tuple[int, int, Placement] | None:

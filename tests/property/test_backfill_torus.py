@@ -4,12 +4,14 @@ The checks are made on what was handed out, by coordinates and cables, not by as
 """
 
 import itertools
+import math
 import random
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from example_counts import examples
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from simulation.experiments.bluegene.runs import break_cables
@@ -17,6 +19,7 @@ from simulation.machine_files import load_machine
 from simulation.machines.bluegene.machine import BlueGene
 from simulation.machines.flat import FlatMachine
 from simulation.machines.interface import Connection, JobRequest, Machine, NodeState, Placement
+from simulation.queueing.outages import Outage
 from simulation.queueing.queue_simulation import EndedJob, EndReason, Overrun, QueueSimulation
 from simulation.schedulers.declaration import SCHEDULERS, make_scheduler
 from simulation.schedulers.interface import AdvanceReservation, Job, Scheduler, Site
@@ -183,11 +186,13 @@ def test_reservations_on_a_flat_machine_are_never_short(name: str, overrun: Over
 
 
 def starts_of(
-    scheduler: Scheduler, jobs: list[Job], overrun: Overrun = Overrun.CUT, machine: Machine = BGL
-) -> dict[int, tuple[int, Placement]]:
-    """When and where each job starts."""
-    ended = ended_jobs(machine.copy(), scheduler, jobs, overrun=overrun)
-    return {one.job.job_number: (one.start_time, one.placement) for one in ended}
+    scheduler: Scheduler, jobs: list[Job], overrun: Overrun = Overrun.CUT, machine: Machine = BGL, **options: Any
+) -> set[tuple[int, Placement]]:
+    """When and where each job starts, once for each run of one that is requeued."""
+    return {
+        (one.start_time, one.placement)
+        for one in ended_jobs(machine.copy(), scheduler, jobs, overrun=overrun, **options)
+    }
 
 
 @settings(max_examples=examples(30))
@@ -219,13 +224,36 @@ class EasyByPlan(EasyBackfill):
         self._backfill_by_plan(site, head)
 
 
+outages = st.lists(
+    st.builds(
+        lambda unit, state, begin, length: Outage(1 << unit, state, begin, begin + length),
+        st.integers(0, 127), st.sampled_from([NodeState.DOWN, NodeState.DRAINED]), st.integers(1, 60),
+        st.integers(1, 20),
+    ),
+    max_size=4,
+).map(lambda drawn: sorted(drawn, key=lambda each: each.begin))  # fmt: skip
+
+HALF, QUARTER = (4, 4, 4), (4, 4, 2)
+MOVED = [
+    Job(number, submit, run, run, JobRequest(number, math.prod(shape), shape, connection=Connection.MESH))
+    for number, (submit, run, shape) in enumerate(
+        [(0, 100, HALF), (0, 20, QUARTER), (0, 10, HALF), (0, 5, QUARTER), (45, 10, QUARTER), (45, 10, HALF),
+         (45, 50, QUARTER)], start=1
+    )
+]  # fmt: skip
+"""At 40 the first job, alone by then, loses a midplane and starts elsewhere at once; at 45 a promise rests on that."""
+
+
 @pytest.mark.parametrize("overrun", list(Overrun))
 @settings(max_examples=examples(60))
-@given(jobs=histories())
-def test_easy_starts_jobs_when_and_where_its_definition_does(overrun: Overrun, jobs: list[Job]) -> None:
-    expected = starts_of(PlainEasy(), jobs, overrun)
-    assert starts_of(EasyBackfill(), jobs, overrun) == expected
-    assert starts_of(EasyByPlan(), jobs, overrun) == expected
+@given(jobs=histories(), failures=outages)
+@example(jobs=MOVED, failures=[Outage(1, NodeState.DOWN, 40, 45)])
+def test_easy_starts_jobs_when_and_where_its_definition_does(
+    overrun: Overrun, jobs: list[Job], failures: list[Outage]
+) -> None:
+    expected = starts_of(PlainEasy(), jobs, overrun, outages=failures)
+    assert starts_of(EasyBackfill(), jobs, overrun, outages=failures) == expected
+    assert starts_of(EasyByPlan(), jobs, overrun, outages=failures) == expected
 
 
 @pytest.mark.slow
