@@ -44,16 +44,21 @@ class Wish:
     torus: bool
 
 
+def job_of(
+    number: int, submitted: int, run_time: int, requested: int, shape: tuple[int, int, int], connection: Connection
+) -> Job:
+    request = JobRequest(number, math.prod(shape), shape, connection=connection)
+    return Job(number, submitted, run_time, requested, request)
+
+
 @st.composite
 def histories(draw: st.DrawFn) -> list[Job]:
     jobs = []
     for number in range(1, draw(st.integers(2, 16)) + 1):
         shape = draw(st.sampled_from(SHAPES))
         connection = draw(st.sampled_from([Connection.MESH, Connection.TORUS]))
-        size = shape[0] * shape[1] * shape[2]
         requested = draw(st.integers(1, 30))
-        request = JobRequest(number, size, shape, connection=connection)
-        jobs.append(Job(number, draw(st.integers(0, 40)), draw(st.integers(0, 40)), requested, request))
+        jobs.append(job_of(number, draw(st.integers(0, 40)), draw(st.integers(0, 40)), requested, shape, connection))
     return sorted(jobs, key=lambda job: (job.submit_time, job.job_number))
 
 
@@ -69,9 +74,8 @@ def run_history(
     simulation = QueueSimulation(machine, make_scheduler(name), overrun=overrun, on_end=ended.append)
     granted = []
     for wish in asked:
-        size = wish.shape[0] * wish.shape[1] * wish.shape[2]
         connection = Connection.TORUS if wish.torus else Connection.MESH
-        request = JobRequest(-1, size, wish.shape, connection=connection)
+        request = JobRequest(-1, math.prod(wish.shape), wish.shape, connection=connection)
         reservation = simulation.reserve(request, wish.begin, wish.length)
         if reservation is not None:
             granted.append(reservation)
@@ -212,8 +216,7 @@ def test_conservative_keeps_to_its_definition_in_a_long_queue(seed: int) -> None
         requested = chosen.randrange(1, 200)
         run_time = max(1, int(requested * chosen.choice([0.1, 0.5, 1])))
         connection = chosen.choice([Connection.MESH, Connection.TORUS])
-        request = JobRequest(number, shape[0] * shape[1] * shape[2], shape, connection=connection)
-        jobs.append(Job(number, chosen.randrange(61), run_time, requested, request))
+        jobs.append(job_of(number, chosen.randrange(61), run_time, requested, shape, connection))
     assert starts_of(ConservativeBackfill(), jobs) == starts_of(PlainConservative(), jobs)
 
 
@@ -224,24 +227,16 @@ class EasyByPlan(EasyBackfill):
         self._backfill_by_plan(site, head)
 
 
-outages = st.lists(
-    st.builds(
-        lambda unit, state, begin, length: Outage(1 << unit, state, begin, begin + length),
-        st.integers(0, 127), st.sampled_from([NodeState.DOWN, NodeState.DRAINED]), st.integers(1, 60),
-        st.integers(1, 20),
-    ),
-    max_size=4,
-).map(lambda drawn: sorted(drawn, key=lambda each: each.begin))  # fmt: skip
-
-HALF, QUARTER = (4, 4, 4), (4, 4, 2)
+outages = st.lists(st.tuples(st.integers(1, 60), st.integers(0, 127)), max_size=4).map(
+    lambda drawn: [Outage(1 << unit, NodeState.DOWN, begin, begin + 5) for begin, unit in sorted(drawn)]
+)
+#: At 40 the first job, alone by then, loses a midplane and starts elsewhere at once; at 45 a promise rests on that.
 MOVED = [
-    Job(number, submit, run, run, JobRequest(number, math.prod(shape), shape, connection=Connection.MESH))
-    for number, (submit, run, shape) in enumerate(
-        [(0, 100, HALF), (0, 20, QUARTER), (0, 10, HALF), (0, 5, QUARTER), (45, 10, QUARTER), (45, 10, HALF),
-         (45, 50, QUARTER)], start=1
+    job_of(number, submitted, run_time, run_time, (4, 4, width), Connection.MESH)
+    for number, (submitted, run_time, width) in enumerate(
+        [(0, 100, 4), (0, 20, 2), (0, 10, 4), (0, 5, 2), (45, 10, 2), (45, 10, 4), (45, 50, 2)], start=1
     )
-]  # fmt: skip
-"""At 40 the first job, alone by then, loses a midplane and starts elsewhere at once; at 45 a promise rests on that."""
+]
 
 
 @pytest.mark.parametrize("overrun", list(Overrun))
@@ -272,6 +267,5 @@ def test_easy_keeps_to_its_definition_in_a_long_queue(seed: int, overrun: Overru
         requested = chosen.choice([10, 50, chosen.randrange(1, 200)])
         run_time = int(requested * chosen.choice([0, 0.1, 0.5, 1, 1, 3]))
         connection = chosen.choice(list(Connection))
-        request = JobRequest(number, shape[0] * shape[1] * shape[2], shape, connection=connection)
-        jobs.append(Job(number, chosen.randrange(200), run_time, requested, request))
+        jobs.append(job_of(number, chosen.randrange(200), run_time, requested, shape, connection))
     assert starts_of(EasyBackfill(), jobs, overrun, machine) == starts_of(PlainEasy(), jobs, overrun, machine)
