@@ -198,7 +198,8 @@ class MarketTable:
 
     Attributes:
         domain: XMPP domain of the agents.
-        resources_per_process: how many Resource Agents share one process; with 1 every agent of any role has its own.
+        resources_per_process: how many Resource Agents share one process, each of which takes some 50 MB; with 1 every
+            agent of any role has its own.
         bank: local name of the Banking Agent.
         directory: local name of the directory agent; of the first of several.
         keeper: local name of the market's keeper.
@@ -210,7 +211,7 @@ class MarketTable:
     """
 
     domain: Text = "localhost"
-    resources_per_process: Whole = 10
+    resources_per_process: Whole = 20
     bank: Name = "bank"
     directory: Name = "directory"
     keeper: Name = "keeper"
