@@ -52,7 +52,7 @@ def promises_of(records: Iterable[rc.Record]) -> tuple[Promise, ...]:
             case rc.AgreementPaid(offer_id=key) if key in found:
                 known = found[key]
                 found[key] = Promise(key, known.agreement_id, paid=True, end=known.end, ends_as_hold=None)
-            case rc.ChangeReceived(offer_id=key, change=signed) if isinstance(signed.body, ContractChange):
+            case rc.ChangeReceived(offer_id=key, signed=signed) if isinstance(signed.body, ContractChange):
                 proposed[key] = signed.body
             case rc.CapacityTaken(offer_id=key, number=number) if key in found and key in proposed:
                 if number == proposed[key].number:  # from now on the machine has the slot in its new size

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ramp.model.agreement import Agreement, ContractChange, Signed
+from ramp.model.agreement import Agreement, Signed
 from ramp.model.contents import ChangePosted, FundsReserved, JobOrder, JobRefused, JobStatus, PaymentMade, SlotMoved
 from ramp.model.instant import Instant
 from ramp.model.offer import Offer, RefusalCode
@@ -16,7 +16,7 @@ from ramp.model.request import RequestForQuotation, RequestUnit
 from ramp.model.seal import Seal
 from ramp.model.slot import Slot
 from ramp.protocol.events import AuctionOptions
-from ramp.protocol.outcome import CancellationOutcome, ChangeOutcome, RequestOutcome
+from ramp.protocol.outcome import ChangeOutcome, RequestOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,23 +126,6 @@ class RequestConcluded:
 
 
 @dataclass(frozen=True, slots=True)
-class CancellationStarted:
-    """User: the owner cancels a bought unit, or its resource has signed that it has failed."""
-
-    cancellation: Signed
-    at: Instant
-
-
-@dataclass(frozen=True, slots=True)
-class CancellationConcluded:
-    """User: how a cancellation or claim ended, with the bank's seal on it."""
-
-    outcome: CancellationOutcome
-    seal: Seal
-    at: Instant
-
-
-@dataclass(frozen=True, slots=True)
 class HoldIntended:
     """Resource: a slot is about to be held for an accepted offer; the user's seal is on the acceptance.
 
@@ -220,20 +203,20 @@ class SlotFailed:
 
 @dataclass(frozen=True, slots=True)
 class ChangeProposed:
-    """User: an amendment is about to be proposed.
+    """User: a change is about to be proposed, or a failure that the resource has signed to be claimed at the bank.
 
     `together` has the agreements of all amendments paid by the same order; it is empty if nothing is paid. All are
     recorded before any is proposed.
     """
 
-    change: ContractChange
+    signed: Signed
     at: Instant
     together: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeConcluded:
-    """User: the bank's final answer to a proposed amendment, with its seal."""
+    """User: the bank's final answer about a change, with its seal."""
 
     outcome: ChangeOutcome
     seal: Seal
@@ -248,7 +231,7 @@ class ChangeReceived:
     """
 
     offer_id: str
-    change: Signed
+    signed: Signed
     at: Instant
 
 
@@ -387,7 +370,7 @@ ParticipantRecord = (
 """Records of a resource about one accepted offer after its HoldIntended."""
 
 OwnChangeRecord = ChangeProposed | ChangeConcluded
-"""Records of a user about resizes."""
+"""Records of a user about changes of its contracts."""
 
 SizeRecord = ChangeReceived | CapacityTaken | ChangeSettled | ChangeDropped
 """Records of a resource about resizes of a slot."""
@@ -400,8 +383,6 @@ OwnJobRecord = JobOrdered | JobHeard
 
 Record = (
     RequestRecord
-    | CancellationStarted
-    | CancellationConcluded
     | HoldIntended
     | ParticipantRecord
     | SlotJobRecord
@@ -413,7 +394,7 @@ Record = (
 
 
 def reference_of(record: Record) -> str:
-    """Return the subject of a record: a request, a cancelled or resized agreement, or an accepted offer.
+    """Return the subject of a record: a request, a changed agreement, or an accepted offer.
 
     Records with one reference are archived together (`ramp.protocol.conversations`).
     """
@@ -422,11 +403,9 @@ def reference_of(record: Record) -> str:
     match record:
         case HoldIntended():
             return record.offer.offer_id
-        case CancellationStarted():
-            return record.cancellation.body.agreement_id
-        case CancellationConcluded() | ChangeConcluded():
+        case ChangeConcluded():
             return record.outcome.agreement_id
         case ChangeProposed():
-            return record.change.agreement_id
+            return record.signed.body.agreement_id
         case _:
             return record.request_id

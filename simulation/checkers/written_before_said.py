@@ -86,7 +86,7 @@ def _foundation(message: Message) -> tuple[*tuple[type, ...], str] | None:
             return rc.AgreementReceived, agreement.offer.offer_id
         case Signed(body=ContractChange() as cancellation) if cancellation.is_terminal:
             if message.sender == cancellation.user:
-                return rc.CancellationStarted, cancellation.agreement_id
+                return ChangeProposed, cancellation.agreement_id
             return None if cancellation.is_failure else (rc.CancellationReceived, cancellation.offer_id)
     return None
 
@@ -116,12 +116,10 @@ def _subject_of_record(record: rc.Record) -> str:
             return record.failure.body.agreement_id
         case rc.MoveHeard(word=word):
             return word.agreement_id
-        case rc.CancellationStarted():
-            return record.cancellation.body.agreement_id
-        case rc.CancellationConcluded() | ChangeConcluded():
+        case ChangeConcluded():
             return record.outcome.agreement_id
         case ChangeProposed():
-            return record.change.agreement_id
+            return record.signed.body.agreement_id
         case rc.SlotReleased() | rc.UnitSettled():
             return record.agreement_id
         case rc.RequestStarted() | rc.RequestConcluded() | rc.JobOrdered() | rc.JobHeard():

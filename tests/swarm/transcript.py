@@ -238,7 +238,7 @@ def _body(signed: Signed) -> str:
 def _effect(effect: fx.Effect, start: Instant) -> str:
     match effect:
         case fx.Persist(record):
-            return f"writes {_own_change(record) or _record(record)}"
+            return f"writes {_record(record)}"
         case fx.HoldSlot() | fx.ConfirmSlot() | fx.ReleaseSlot() | fx.LookUpSlot():
             return _question(effect, start)
         case fx.ReserveFunds():
@@ -313,14 +313,6 @@ def _found(found: Reservation | Refusal | ev.MachineInDoubt | None) -> str:
     return "unknown"
 
 
-def _own_change(record: rc.Record) -> str:
-    """A user's record of a change of size; nothing for any other."""
-    if not isinstance(record, rc.OwnChangeRecord):
-        return ""
-    about = record.change if isinstance(record, rc.ChangeProposed) else record.outcome
-    return f"{type(record).__name__} {about.agreement_id} {about.number}"
-
-
 def _record(record: rc.Record) -> str:
     name = type(record).__name__
     match record:
@@ -340,10 +332,9 @@ def _record(record: rc.Record) -> str:
             return f"{name} {record.agreement_id}"
         case rc.RequestStarted() | rc.RequestConcluded():
             return f"{name} {record.request_id}"
-        case rc.CancellationStarted():
-            return f"{name} {record.cancellation.body.agreement_id}"
-        case rc.CancellationConcluded():
-            return f"{name} {record.outcome.agreement_id}"
+        case rc.ChangeProposed() | rc.ChangeConcluded():
+            about = record.signed.change if isinstance(record, rc.ChangeProposed) else record.outcome
+            return f"{name} {about.agreement_id} {about.number}"
         case rc.SlotReleased() | rc.SlotFailed():
             return f"{name} {record.offer_id}: {_coded(record.code, record.detail)}"
         case rc.JobTaken(order=order) | rc.JobOrdered(order=order):
@@ -367,7 +358,7 @@ def _progress(progress: pr.Progress) -> str:
             return f"asks its owner to approve {shown}"
         case pr.RequestEnded(outcome):
             return _outcome(outcome)
-        case pr.CancellationEnded(outcome=ended):
+        case pr.ChangeEnded(outcome=ended) if ended.ends:
             if ended.done:
                 how = f" ({ended.code})" if ended.code else ""
                 return f"reports {ended.agreement_id} cancelled{how}, refund {credits_text(ended.refund)}"

@@ -10,7 +10,7 @@ from ramp.model.instant import SECOND
 from ramp.model.request import RequestForQuotation
 from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
-from ramp.protocol.progress import CancellationEnded, RequestEnded
+from ramp.protocol.progress import ChangeEnded, RequestEnded
 from ramp.protocol.resource.seller import PriceRange
 from simulation.market.observing import Observer
 from simulation.market.specs import ResourceSpec, UserSpec
@@ -84,7 +84,7 @@ def world(kind):
         seed=1,
         observer=steps,
         listen=lambda name, progress, now: (
-            ended.append(progress) if isinstance(progress, RequestEnded | CancellationEnded) else None
+            ended.append(progress) if isinstance(progress, RequestEnded | ChangeEnded) else None
         ),
     )
     world.run(limit=2 * SECOND)

@@ -27,6 +27,7 @@ from ramp.client.portal import call
 from ramp.control.events import (
     AgreementsListed,
     AgreementStanding,
+    ChangesEnded,
     Event,
     JobsListed,
     JobStanding,
@@ -41,8 +42,8 @@ from ramp.model import contents
 from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import HOUR
 from ramp.model.request import RequestUnit, TotalCores
-from ramp.protocol.outcome import CancellationOutcome, ChangeOutcome
-from ramp.protocol.progress import CancellationEnded, ChangeEnded, RequestEnded
+from ramp.protocol.outcome import ChangeOutcome
+from ramp.protocol.progress import RequestEnded
 from ramp.runtime import logs as events
 from ramp.runtime.logs import keep_events, record
 from ramp.runtime.state_folder import StateFolder
@@ -100,8 +101,12 @@ ANSWERS: dict[str, tuple[Event, ...]] = {
             )
         ),
     ),
-    "AgreementCancelled": (CancellationEnded(CancellationOutcome("agreement-1", False, 0, "started", "too late")),),
-    "AgreementResized": (ChangeEnded(ChangeOutcome("agreement-1", 0, False, 1, START, code="no", detail="not now")),),
+    "AgreementCancelled": (
+        ChangesEnded((ChangeOutcome("agreement-1", 0, False, code="started", detail="too late", ends=True),)),
+    ),
+    "AgreementResized": (
+        ChangesEnded((ChangeOutcome("agreement-1", 0, False, 1, START, code="no", detail="not now"),)),
+    ),
     "ListJobs": (JobsListed((JobStanding(ORDER, "request-1", "thunder1@localhost", START, STATUS),)),),
     "JobAsked": (STATUS,),
     "JobCancelled": (STATUS,),

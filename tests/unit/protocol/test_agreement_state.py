@@ -4,13 +4,13 @@ from typing import Any
 
 from ramp.model import contents as c
 from ramp.protocol import events as ev
-from ramp.protocol.progress import CancellationEnded
+from ramp.protocol.progress import ChangeEnded
 from ramp.protocol.user.changing.desk import NOT_ACTIVE
 from tests.unit.protocol.conftest import reports
 
 
 def ended(effects: list[Any]) -> Any:
-    (report,) = reports(effects, CancellationEnded)
+    (report,) = reports(effects, ChangeEnded)
     return report.outcome
 
 

@@ -121,7 +121,7 @@ class SizeDesk:
     def replay(self, record: SizeRecord, participant: Participant) -> None:
         slot = self._slot(participant)
         if isinstance(record, ChangeReceived):
-            slot.change = self._change(record.change, slot)
+            slot.change = self._change(record.signed, slot)
             slot.change.on_record = True
             return
         change = slot.change

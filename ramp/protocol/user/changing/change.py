@@ -25,7 +25,7 @@ from ramp.model.sizes.amended import order_line
 from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Report, SaveAgreement, Send
 from ramp.protocol.machine import StateMachine
-from ramp.protocol.outcome import CancellationOutcome, ChangeOutcome
+from ramp.protocol.outcome import ChangeOutcome
 from ramp.protocol.progress import ChangeAdvanced
 from ramp.protocol.timing import Pace, Retry, earliest, moved
 from ramp.protocol.transition_tables import BUYER_CHANGE, BuyerChangeState
@@ -33,7 +33,6 @@ from ramp.protocol.transition_tables import BUYER_CHANGE, BuyerChangeState
 S = BuyerChangeState
 OrderWord = c.FundsReserved | c.OrderRefused | c.OrderPosted | c.OrderVoided
 ChangeWord = c.ChangeAgreed | c.ChangeRefused | c.ChangePosted | c.ChangeDone
-Outcome = ChangeOutcome | CancellationOutcome
 
 POSTED, VOID = "posted", "void"
 """The bank's final answers, as stimuli."""
@@ -44,14 +43,19 @@ class _Line:
     """One change.
 
     Attributes:
+        signed: the change as it is proposed, or the failure as its seller has signed it.
         agreed: whether its seller has agreed to it.
         proved: whether its seller has proved that it is posted.
     """
 
-    body: ContractChange
+    signed: Signed
     agreement: Agreement
     agreed: bool = False
     proved: bool = False
+
+    @property
+    def body(self) -> ContractChange:
+        return self.signed.change
 
 
 def check_proof(body: ContractChange, proof: c.ChangeDone) -> None:
@@ -75,28 +79,22 @@ class BuyerChange(StateMachine[BuyerChangeState]):
     Args:
         lines: the changes with their agreements, one an agreement; several only of one order at one bank.
         pace: of the user.
-        failure: as the seller has signed it, if that ends the agreement.
 
     Attributes:
         outcomes: of each change with the bank's seal, once it has ended.
     """
 
-    def __init__(
-        self,
-        lines: Sequence[tuple[ContractChange, Agreement]],
-        pace: Pace,
-        failure: Signed | None = None,
-    ) -> None:
-        body, agreement = lines[0]
+    def __init__(self, lines: Sequence[tuple[Signed, Agreement]], pace: Pace) -> None:
+        signed, agreement = lines[0]
+        body = signed.change
         super().__init__(body.order_id or agreement.request_id, BUYER_CHANGE, S.NEW)
         self.deadline: Instant | None = None
         self._pace = pace
         self._retry = Retry(pace)
         self._limit: Instant | None = None
-        self.outcomes: tuple[tuple[Outcome, Seal], ...] = ()
+        self.outcomes: tuple[tuple[ChangeOutcome, Seal], ...] = ()
         self._first = body
-        self._failure = failure
-        self._lines = {each.agreement_id: _Line(each, bought) for each, bought in lines}
+        self._lines = {each.body.agreement_id: _Line(each, bought) for each, bought in lines}
         self._why: tuple[str, str] = ("", "")
 
     @property
@@ -133,7 +131,7 @@ class BuyerChange(StateMachine[BuyerChangeState]):
 
     def start(self, now: Instant) -> list[Effect]:
         """Ask the sellers, or the bank after a failure; for the first time or after a restart."""
-        if self._failure is not None:
+        if self._first.is_failure:
             return self.decide(now)
         self._enter(S.ASKING, "start")
         return self._ask(self._pace.timing.cancellation_limit, now)
@@ -199,7 +197,7 @@ class BuyerChange(StateMachine[BuyerChangeState]):
             return self._void(content.code, content.detail, seal, now)
         self._end(POSTED, seal, now, refund=content.refund)
         # ask the seller again for the copy with both signatures
-        return [] if body.is_terminal else [self._to_seller(line, Signed(line.body)) for line in self._lines.values()]
+        return [] if body.is_terminal else [self._to_seller(line, line.signed) for line in self._lines.values()]
 
     def on_order(self, message: Message, content: OrderWord, now: Instant) -> list[Effect]:
         """Take the bank's answer about the order; ignored after the end.
@@ -292,15 +290,14 @@ class BuyerChange(StateMachine[BuyerChangeState]):
         done = stimulus == POSTED
         self.outcomes = tuple((self._outcome(body, refund, done=done), seal) for body in self.changes)
 
-    def _outcome(self, body: ContractChange, refund: int, *, done: bool) -> Outcome:
-        code, detail = ("", "") if done else self._why
-        if body.is_terminal:
-            if done and body.code is not None:
-                code, detail = body.code, body.reason
-            return CancellationOutcome(body.agreement_id, done, refund, code, detail)
+    def _outcome(self, body: ContractChange, refund: int, *, done: bool) -> ChangeOutcome:
+        code, detail = self._why
+        if done:
+            code, detail = ("", "") if body.code is None else (body.code, body.reason)
         charge = body.charge if done else 0
         size = (body.cores, body.until, body.effective_at)
-        return ChangeOutcome(body.agreement_id, body.number, done, *size, refund, code, detail, charge)
+        what = (body.agreement_id, body.number, done, *size)
+        return ChangeOutcome(*what, refund, code, detail, charge, ends=body.is_terminal)
 
     # -- asking again --------------------------------------------------------------------------------------------
 
@@ -331,7 +328,7 @@ class BuyerChange(StateMachine[BuyerChangeState]):
     def _say(self) -> list[Effect]:
         lines = self._lines.values()
         if self.state is S.ASKING:
-            return [self._to_seller(line, Signed(line.body)) for line in lines if not line.agreed]
+            return [self._to_seller(line, line.signed) for line in lines if not line.agreed]
         if self.state is S.AGREED:
             return [self._to_seller(line, _agreed(line)) for line in lines if not line.proved]
         if self.state is S.RESERVING:
@@ -342,7 +339,7 @@ class BuyerChange(StateMachine[BuyerChangeState]):
         """Return the question on which the bank decides."""
         body = self._first
         if body.is_terminal:
-            return self._failure or Signed(body)
+            return self._lines[body.agreement_id].signed
         if not body.grows:
             return _withdrawal(body)
         reason = self._why[1] or "the buyer does not know how the amendment ended"

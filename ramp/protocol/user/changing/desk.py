@@ -7,7 +7,6 @@ agreement are open at a time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeGuard
 
@@ -25,10 +24,10 @@ from ramp.protocol.belief import said_by
 from ramp.protocol.conversations import Conversations, Registry
 from ramp.protocol.effects import Effect, Persist, Report, SaveAgreement
 from ramp.protocol.events import AgreementResized
-from ramp.protocol.outcome import ALREADY_CANCELLED, REFUND_ORDERED, CancellationOutcome
-from ramp.protocol.progress import CancellationEnded, ChangeEnded
+from ramp.protocol.outcome import ALREADY_CANCELLED, REFUND_ORDERED, ChangeOutcome
+from ramp.protocol.progress import ChangeEnded
 from ramp.protocol.timing import Pace
-from ramp.protocol.user.changing.change import BuyerChange, ChangeWord, OrderWord, Outcome, check_proof
+from ramp.protocol.user.changing.change import BuyerChange, ChangeWord, OrderWord, check_proof
 from ramp.protocol.user.changing.history import History
 from ramp.protocol.user.changing.resizes import NOT_ACTIVE, Resizes
 from ramp.protocol.user.confirmed_unit import checked_failure
@@ -37,20 +36,6 @@ AGENT_FAILED = "agent_failed"
 """Code of a change that a bug of the user agent ended before it was recorded."""
 
 FAILED_BEFORE = "the user agent failed before it was proposed"
-
-
-@dataclass(slots=True)
-class _OnRecord:
-    """A change that the journal does not conclude.
-
-    Attributes:
-        failure: the same as its seller has signed it, if it has failed; else None.
-        together: agreements of all changes of its order.
-    """
-
-    body: ContractChange
-    failure: Signed | None = None
-    together: tuple[str, ...] = ()
 
 
 class Changes:
@@ -136,23 +121,20 @@ class Changes:
         """Resume open changes after a restart; the agreements must be known."""
         return self._taken_up(self._replayed(records).values(), now)
 
-    def _taken_up(self, waiting: Iterable[_OnRecord], now: Instant) -> list[Effect]:
+    def _taken_up(self, waiting: Iterable[rc.ChangeProposed], now: Instant) -> list[Effect]:
         effects: list[Effect] = []
-        orders: dict[str, list[_OnRecord]] = {}
+        orders: dict[str, list[rc.ChangeProposed]] = {}
         for each in waiting:
-            if each.body.grows:
-                orders.setdefault(each.body.order_id, []).append(each)
-            else:
-                effects += self._resumed([each], now)
+            body = each.signed.change
+            orders.setdefault(body.order_id or body.key, []).append(each)
         for lines in orders.values():
-            order_id, wanted = lines[0].body.order_id, lines[0].together
+            order_id, wanted = lines[0].signed.change.order_id, lines[0].together
             on_record = ({body.order_id for body in self.history.proposed(each)} for each in wanted)
             if not all(order_id in ids for ids in on_record):  # the agent failed before, so nothing was sent
-                effects += self._resizes.none_done(
-                    [each.body.agreement_id for each in lines], AGENT_FAILED, FAILED_BEFORE
-                )
+                failed = [each.signed.body.agreement_id for each in lines]
+                effects += self._resizes.none_done(failed, AGENT_FAILED, FAILED_BEFORE)
             else:
-                effects += self._resumed(lines, now)
+                effects += self._begin(lines, now, on_record=True)
         return effects
 
     def resume(self, agreement_id: str, records: Sequence[rc.Record], now: Instant) -> list[Effect]:
@@ -168,19 +150,17 @@ class Changes:
         orders = {change.order_id for change in lost}
         again = [
             each
-            for each in waiting.values()
-            if (each.body.order_id in orders if each.body.grows else each.body.agreement_id == agreement_id)
+            for body, each in ((each.signed.change, each) for each in waiting.values())
+            if (body.order_id in orders if body.grows else body.agreement_id == agreement_id)
         ]
         return effects + self._taken_up(again, now)
 
     def _not_begun(self, change: BuyerChange) -> list[Effect]:
         """Report a change that a bug ended before it was on record."""
-        body = change.changes[0]
-        if body.is_terminal:
-            detail = "the user agent failed before it was sent"
-            outcome = CancellationOutcome(body.agreement_id, False, 0, AGENT_FAILED, detail)
-            return [Report(CancellationEnded(outcome))]
-        return self._resizes.none_done([each.agreement_id for each in change.changes], AGENT_FAILED, FAILED_BEFORE)
+        ends = change.changes[0].is_terminal
+        detail = "the user agent failed before it was sent" if ends else FAILED_BEFORE
+        ids = [each.agreement_id for each in change.changes]
+        return self._resizes.none_done(ids, AGENT_FAILED, detail, ends=ends)
 
     def rest(self, agreement_id: str) -> None:
         """Suspend the changes of an agreement until the next start."""
@@ -194,29 +174,18 @@ class Changes:
             self.rest(agreement_id)
             self.history.forget(agreement_id)
 
-    def _replayed(self, records: Sequence[rc.Record]) -> dict[str, _OnRecord]:
+    def _replayed(self, records: Sequence[rc.Record]) -> dict[str, rc.ChangeProposed]:
         """Replay all records; return the open changes by key."""
-        waiting: dict[str, _OnRecord] = {}
+        waiting: dict[str, rc.ChangeProposed] = {}
         for record in records:
             match record:
-                case rc.ChangeProposed(body, together=together):
-                    self.history.propose(body)
-                    waiting[body.key] = _OnRecord(body, together=together)
+                case rc.ChangeProposed(signed):
+                    self.history.propose(signed.change)
+                    waiting[signed.change.key] = record
                 case rc.ChangeConcluded(outcome):
                     waiting.pop(change_key(outcome.agreement_id, outcome.number), None)
                     self.history.note(outcome)
-                case rc.CancellationStarted(signed):
-                    assert isinstance(signed.body, ContractChange)
-                    waiting[signed.body.key] = _OnRecord(signed.body, signed if signed.body.is_failure else None)
-                case rc.CancellationConcluded(outcome=ended):
-                    waiting.pop(change_key(ended.agreement_id, TERMINAL), None)
-                    self.history.note(ended)
-        return {key: each for key, each in waiting.items() if each.body.agreement_id in self._agreements}
-
-    def _resumed(self, lines: Sequence[_OnRecord], now: Instant) -> list[Effect]:
-        bodies = [(each.body, self._agreements[each.body.agreement_id]) for each in lines]
-        whole = len(lines) >= len(lines[0].together)
-        return self._begin(bodies, now, lines[0].failure, whole=whole)
+        return {key: each for key, each in waiting.items() if each.signed.body.agreement_id in self._agreements}
 
     # -- commands ------------------------------------------------------------------------------------------------
 
@@ -228,8 +197,7 @@ class Changes:
         standing = None if agreement is None else self._standing(agreement_id)
         if agreement is None or standing != "active":
             return self._not_cancelled(agreement_id, standing)
-        body = end_of(agreement, reason, now)
-        return self._begin([(body, agreement)], now, records=[rc.CancellationStarted(Signed(body), now)])
+        return self._propose([end_of(agreement, reason, now)], now)
 
     def _not_cancelled(self, agreement_id: str, standing: str | None) -> list[Effect]:
         """Report that an agreement is not cancelled now: its state (None if it is unknown), or its end before."""
@@ -237,11 +205,10 @@ class Changes:
         if before is not None:  # nothing is refunded again
             how = "lost by its seller" if before.cause else "cancelled"
             detail = f"it was {how} before, with a refund of {credits_text(before.refund)} credits"
-            outcome = CancellationOutcome(agreement_id, True, 0, ALREADY_CANCELLED, detail)
-        else:
-            detail = f"only an active agreement can be cancelled; {agreement_id} is {standing or 'unknown'}"
-            outcome = CancellationOutcome(agreement_id, False, 0, NOT_ACTIVE, detail)
-        return [Report(CancellationEnded(outcome))]
+            again = ChangeOutcome(agreement_id, TERMINAL, True, code=ALREADY_CANCELLED, detail=detail, ends=True)
+            return [Report(ChangeEnded(again))]
+        detail = f"only an active agreement can be cancelled; {agreement_id} is {standing or 'unknown'}"
+        return self._resizes.none_done([agreement_id], NOT_ACTIVE, detail, ends=True)
 
     def claim(self, failure: Signed, now: Instant) -> list[Effect]:
         """Claim a refund for a failure that a paid resource has signed.
@@ -253,18 +220,18 @@ class Changes:
         body = checked_failure(failure, agreement)
         if self.is_ending(body.agreement_id) or body.agreement_id in self.history.ended:
             return []
-        return self._begin([(body, agreement)], now, failure, records=[rc.CancellationStarted(failure, now)])
+        return self._begin([rc.ChangeProposed(failure, now)], now)
 
     def resize(self, wish: AgreementResized, now: Instant) -> list[Effect]:
         """Resize active slots, or quote the refund or cost."""
         return self._resizes.resize(wish, now)
 
-    def _propose(self, lines: Sequence[tuple[ContractChange, Agreement]], now: Instant) -> list[Effect]:
+    def _propose(self, bodies: Sequence[ContractChange], now: Instant) -> list[Effect]:
         """Record and propose changes; all of one order are recorded before any is proposed."""
-        together = tuple(body.agreement_id for body, _ in lines if body.grows)
-        for body, _ in lines:
+        together = tuple(body.agreement_id for body in bodies if body.grows)
+        for body in bodies:
             self.history.propose(body)
-        return self._begin(lines, now, records=[rc.ChangeProposed(body, now, together) for body, _ in lines])
+        return self._begin([rc.ChangeProposed(Signed(body), now, together) for body in bodies], now)
 
     # -- messages ------------------------------------------------------------------------------------------------
 
@@ -333,7 +300,11 @@ class Changes:
         why = ("", "") if self.history.was_refused(posted.agreement_id) else seller
         if posted.ordered_for:
             why = (REFUND_ORDERED, f"the market's keeper has refunded it: {posted.ordered_for}")
-        return self._concluded(CancellationOutcome(posted.agreement_id, True, posted.refund, *why), seal, now)
+        code, detail = why
+        ended = ChangeOutcome(
+            posted.agreement_id, TERMINAL, True, refund=posted.refund, code=code, detail=detail, ends=True
+        )
+        return self._concluded(ended, seal, now)
 
     def not_understood(self, message: Message, now: Instant) -> list[Effect]:
         """Take a NOT_UNDERSTOOD about a change; ignore any other."""
@@ -344,29 +315,19 @@ class Changes:
 
     # -- common --------------------------------------------------------------------------------------------------
 
-    def _begin(
-        self,
-        lines: Sequence[tuple[ContractChange, Agreement]],
-        now: Instant,
-        failure: Signed | None = None,
-        *,
-        records: Sequence[rc.Record] = (),
-        whole: bool = True,
-    ) -> list[Effect]:
-        """Start changes.
+    def _begin(self, lines: Sequence[rc.ChangeProposed], now: Instant, *, on_record: bool = False) -> list[Effect]:
+        """Start one change, or those of one order that are not concluded, and record them unless they are on record.
 
-        Args:
-            lines: one change, or those of one order that are not concluded.
-            now: the present.
-            failure: as the seller has signed it.
-            records: to write before; empty if they are on record.
-            whole: whether the order has no other lines; else it has ended, and only the bank is asked.
+        If the order had other changes, it has ended, and only the bank is asked.
         """
-        change = BuyerChange(lines, self._pace, failure)
+        change = BuyerChange(
+            [(each.signed, self._agreements[each.signed.body.agreement_id]) for each in lines], self._pace
+        )
         self._open.add(change.key, change)
         self._found_at |= {body.key: change.key for body in change.changes}
-        begin = change.start if whole else change.decide
-        return self._open.act(change.key, lambda: [*map(Persist, records), *begin(now)], now)
+        begin = change.start if len(lines) >= len(lines[0].together) else change.decide
+        records = [] if on_record else [Persist(each) for each in lines]
+        return self._open.act(change.key, lambda: [*records, *begin(now)], now)
 
     def _finished(self, change: BuyerChange, effects: list[Effect], now: Instant) -> list[Effect]:
         if not change.outcomes:
@@ -380,8 +341,6 @@ class Changes:
         for body in change.changes:
             del self._found_at[body.key]
 
-    def _concluded(self, outcome: Outcome, seal: Seal, now: Instant) -> list[Effect]:
+    def _concluded(self, outcome: ChangeOutcome, seal: Seal, now: Instant) -> list[Effect]:
         self.history.note(outcome)
-        if isinstance(outcome, CancellationOutcome):
-            return [Persist(rc.CancellationConcluded(outcome, seal, now)), Report(CancellationEnded(outcome))]
         return [Persist(rc.ChangeConcluded(outcome, seal, now)), Report(ChangeEnded(outcome))]

@@ -223,7 +223,7 @@ class Resizes:
         *,
         standing: Callable[[str], str],
         is_open: Callable[[str], bool],
-        propose: Callable[[Sequence[tuple[ContractChange, Agreement]], Instant], list[Effect]],
+        propose: Callable[[Sequence[ContractChange], Instant], list[Effect]],
         pace: Pace,
         ids: IdSource,
         registry: Registry,
@@ -305,7 +305,7 @@ class Resizes:
             return self.none_done([wanted.agreement_id], *problem)
         if quote_only:
             return [Report(ChangeEnded(_quoted(body)))]
-        return self._propose([(body, agreement)], now)
+        return self._propose([body], now)
 
     def _grow(self, wanted: Sequence[Wanted], max_cost: int | None, now: Instant, *, quote_only: bool) -> list[Effect]:
         """Ask the sellers for their prices first."""
@@ -349,14 +349,13 @@ class Resizes:
             bodies = inquiry.drawn_up(QUOTED if inquiry.quote_only else self._ids.new("order"), now)
         if inquiry.failure is not None:
             self._inquiries.drop(inquiry.key)
-            return [self._not_done(each.agreement_id, each.state, *inquiry.failure) for each in inquiry.wanted]
+            return [_not_done(each.agreement_id, each.state, *inquiry.failure) for each in inquiry.wanted]
         if not bodies:
             return effects
         self._inquiries.drop(inquiry.key)
         if inquiry.quote_only:
             return [Report(ChangeEnded(_quoted(body))) for body in bodies]
-        lines = [(body, each.agreement) for body, each in zip(bodies, inquiry.wanted, strict=True)]
-        return self._propose(lines, now)
+        return self._propose(bodies, now)
 
     def not_understood(self, message: Message, now: Instant) -> list[Effect]:
         """Take a NOT_UNDERSTOOD about a price inquiry; ignore any other."""
@@ -366,16 +365,18 @@ class Resizes:
                 return self._inquiries.act(inquiry.key, list, now)
         return []
 
-    def none_done(self, agreement_ids: Sequence[str], code: str, detail: str) -> list[Effect]:
+    def none_done(self, agreement_ids: Sequence[str], code: str, detail: str, *, ends: bool = False) -> list[Effect]:
         """Report that nothing was proposed for agreements, and why."""
         known = [each for each in agreement_ids if code != NOT_ACTIVE and each in self._agreements]
         states = {each: self._history.state(each) for each in known}
-        return [self._not_done(each, states.get(each), code, detail) for each in agreement_ids]
+        return [_not_done(each, states.get(each), code, detail, ends=ends) for each in agreement_ids]
 
-    def _not_done(self, agreement_id: str, state: amended.SlotState | None, code: str, detail: str) -> Report:
-        cores, until = (0, 0) if state is None else (state.cores, state.until)
-        outcome = ChangeOutcome(agreement_id, 0, False, cores, until, code=code, detail=detail)
-        return Report(ChangeEnded(outcome))
+
+def _not_done(
+    agreement_id: str, state: amended.SlotState | None, code: str, detail: str, *, ends: bool = False
+) -> Report:
+    cores, until = (0, 0) if state is None else (state.cores, state.until)
+    return Report(ChangeEnded(ChangeOutcome(agreement_id, 0, False, cores, until, code=code, detail=detail, ends=ends)))
 
 
 def _quoted(body: ContractChange) -> ChangeOutcome:
