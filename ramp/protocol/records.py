@@ -174,34 +174,6 @@ class AgreementPaid:
 
 
 @dataclass(frozen=True, slots=True)
-class CancellationReceived:
-    """Resource: it accepted a valid cancellation."""
-
-    offer_id: str
-    cancellation: Signed
-    at: Instant
-
-
-@dataclass(frozen=True, slots=True)
-class CancellationDropped:
-    """Resource: the bank refused the refund under its seal, so the agreement stays in force."""
-
-    offer_id: str
-    seal: Seal
-    at: Instant
-
-
-@dataclass(frozen=True, slots=True)
-class SlotFailed:
-    """Resource: a paid slot is lost; only the bank's refund ends the sale."""
-
-    offer_id: str
-    code: RefusalCode
-    detail: str
-    at: Instant
-
-
-@dataclass(frozen=True, slots=True)
 class ChangeProposed:
     """User: a change is about to be proposed, or a failure that the resource has signed to be claimed at the bank.
 
@@ -225,7 +197,7 @@ class ChangeConcluded:
 
 @dataclass(frozen=True, slots=True)
 class ChangeReceived:
-    """Resource: it accepts an amendment signed by the user.
+    """Resource: it accepts a change signed by the user, or has lost a paid slot; only the bank can end the sale.
 
     An addition is recorded before the machine is asked, so that a restarted resource can release it.
     """
@@ -233,6 +205,10 @@ class ChangeReceived:
     offer_id: str
     signed: Signed
     at: Instant
+
+    @property
+    def number(self) -> int:
+        return self.signed.change.number
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,10 +229,14 @@ class ChangeSettled:
     seal: Seal
     at: Instant
 
+    @property
+    def number(self) -> int:
+        return self.posted.number
+
 
 @dataclass(frozen=True, slots=True)
 class ChangeDropped:
-    """Resource: an amendment failed, and the slot is unchanged on the machine."""
+    """Resource: an amendment failed, or the bank refused a refund, so the slot is unchanged."""
 
     offer_id: str
     number: int
@@ -358,22 +338,14 @@ RequestRecord = (
 )
 """Records of a user about one request."""
 
-ParticipantRecord = (
-    HoldMade
-    | AgreementReceived
-    | AgreementPaid
-    | CancellationReceived
-    | CancellationDropped
-    | SlotFailed
-    | SlotReleased
-)
-"""Records of a resource about one accepted offer after its HoldIntended."""
+ParticipantRecord = HoldMade | AgreementReceived | AgreementPaid | SlotReleased
+"""Records of a resource about one accepted offer after its HoldIntended, besides changes."""
 
 OwnChangeRecord = ChangeProposed | ChangeConcluded
 """Records of a user about changes of its contracts."""
 
-SizeRecord = ChangeReceived | CapacityTaken | ChangeSettled | ChangeDropped
-"""Records of a resource about resizes of a slot."""
+SoldChangeRecord = ChangeReceived | CapacityTaken | ChangeSettled | ChangeDropped
+"""Records of a resource about changes of what it has sold; `number` is the change's."""
 
 SlotJobRecord = JobTaken | JobCancelAsked | JobEnded
 """Records of a resource about the jobs on a slot."""
@@ -388,7 +360,7 @@ Record = (
     | SlotJobRecord
     | OwnJobRecord
     | OwnChangeRecord
-    | SizeRecord
+    | SoldChangeRecord
     | MoveHeard
 )
 
@@ -398,7 +370,7 @@ def reference_of(record: Record) -> str:
 
     Records with one reference are archived together (`ramp.protocol.conversations`).
     """
-    if isinstance(record, ParticipantRecord | SlotJobRecord | SizeRecord):
+    if isinstance(record, ParticipantRecord | SlotJobRecord | SoldChangeRecord):
         return record.offer_id
     match record:
         case HoldIntended():

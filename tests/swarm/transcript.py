@@ -332,10 +332,12 @@ def _record(record: rc.Record) -> str:
             return f"{name} {record.agreement_id}"
         case rc.RequestStarted() | rc.RequestConcluded():
             return f"{name} {record.request_id}"
+        case rc.ChangeReceived() | rc.ChangeDropped() | rc.CapacityTaken() | rc.ChangeSettled():
+            return f"{name} {record.offer_id} {record.number}"
         case rc.ChangeProposed() | rc.ChangeConcluded():
             about = record.signed.change if isinstance(record, rc.ChangeProposed) else record.outcome
             return f"{name} {about.agreement_id} {about.number}"
-        case rc.SlotReleased() | rc.SlotFailed():
+        case rc.SlotReleased():
             return f"{name} {record.offer_id}: {_coded(record.code, record.detail)}"
         case rc.JobTaken(order=order) | rc.JobOrdered(order=order):
             return f"{name} {order.job_id}"

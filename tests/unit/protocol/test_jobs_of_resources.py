@@ -20,7 +20,7 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.records import JobEnded, JobTaken, SlotFailed, SlotReleased
+from ramp.protocol.records import ChangeReceived, JobEnded, JobTaken, SlotReleased
 from ramp.protocol.resource.jobs.launching import Application, LaunchTerms
 from tests.unit.protocol.conftest import contents, launching_resource, records
 
@@ -264,7 +264,7 @@ def test_a_slot_that_is_not_delivered_is_paid_back_on_the_resources_own_word(sel
     seen(seller, ev.JobSight(JobState.QUEUED), 1)
     assert contents(seen(seller, ev.JobSight(JobState.QUEUED), limit)) == [], "its keeper decides"
     effects = seen(seller, NEVER_STARTED, limit)
-    assert [type(each) for each in records(effects)] == [JobEnded, SlotFailed]
+    assert [type(each) for each in records(effects)] == [JobEnded, ChangeReceived]
     assert status(seller).detail == "not delivered: the account is locked"
     said = [(each.message.receiver, each.message.content) for each in effects if isinstance(each, fx.Send)]
     assert [receiver for receiver, _ in said] == ["alice", "bank"]
@@ -281,7 +281,7 @@ def test_a_job_that_the_launcher_is_silent_about_is_undelivered_at_the_slots_end
     ordered(seller)
     assert contents(seen(seller, ev.MachineInDoubt("down"), 2 * HOUR - 1))[0].delivery is Delivery.PENDING
     effects = seen(seller, ev.MachineInDoubt("down"), 2 * HOUR)
-    assert SlotFailed in [type(each) for each in records(effects)]
+    assert ChangeReceived in [type(each) for each in records(effects)]
 
 
 def test_a_slot_on_which_a_job_has_run_was_delivered(seller: Any) -> None:
@@ -289,7 +289,7 @@ def test_a_slot_on_which_a_job_has_run_was_delivered(seller: Any) -> None:
     seen(seller, ev.JobSight(JobState.DONE, "", 16, HOUR, HOUR + 1, 0), HOUR + 1)
     ordered(seller, replace(ORDER, job_id="job-2"), HOUR + MINUTE)
     effects = seen(seller, NEVER_STARTED, HOUR + 7 * MINUTE, "job-2")
-    assert SlotFailed not in [type(each) for each in records(effects)]
+    assert ChangeReceived not in [type(each) for each in records(effects)]
     assert seller.party.participants["offer-res-1"].state == "sold"
 
 

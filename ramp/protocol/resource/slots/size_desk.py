@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import ContractChange, Signed
@@ -22,7 +21,7 @@ from ramp.protocol.belief import sealed_lately
 from ramp.protocol.conversations import Conversations, Registry
 from ramp.protocol.effects import Effect, Send, reply
 from ramp.protocol.events import SlotResized
-from ramp.protocol.records import ChangeDropped, ChangeReceived, ChangeSettled, SizeRecord
+from ramp.protocol.records import ChangeDropped, ChangeReceived, ChangeSettled, SoldChangeRecord
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Booked, Unpaid
 from ramp.protocol.resource.seller import DRAINING_DETAIL, Seller
@@ -118,7 +117,7 @@ class SizeDesk:
 
     # -- the journal ---------------------------------------------------------------------------------------------
 
-    def replay(self, record: SizeRecord, participant: Participant) -> None:
+    def replay(self, record: SoldChangeRecord, participant: Participant) -> None:
         slot = self._slot(participant)
         if isinstance(record, ChangeReceived):
             slot.change = self._change(record.signed, slot)
@@ -165,28 +164,9 @@ class SizeDesk:
 
     # -- messages and answers ------------------------------------------------------------------------------------
 
-    def on_change(
-        self, message: Message, signed: Signed, participant: Participant | None, now: Instant
-    ) -> list[Effect]:
-        """Take a buyer's proposal, for the first time or again.
-
-        Args:
-            message: as received.
-            signed: by the buyer.
-            participant: the sold offer that it names, or None.
-            now: the present.
-
-        Raises:
-            RemoteProtocolError: if the buyer is not the only signer.
-        """
-        body = signed.body
-        assert isinstance(body, ContractChange)
-        if participant is None or participant.agreement is None:
-            return [refused(message, body, "unknown_agreement", "no slot is sold for this offer")]
-        if signed.signers != (participant.user,) or body.user != participant.user:
-            raise RemoteProtocolError("the document must be signed by the buyer only")
-        if body.agreement_id != participant.agreed.agreement_id:
-            return [refused(message, body, "unknown_agreement", "the slot is sold under another agreement")]
+    def on_change(self, message: Message, signed: Signed, participant: Participant, now: Instant) -> list[Effect]:
+        """Take a buyer's proposal about its sold slot, for the first time or again."""
+        body = signed.change
         slot = self._slot(participant)
         if slot.change is not None and slot.change.body == body:
             return slot.change.on_proposed()
@@ -364,7 +344,7 @@ class SizeDesk:
     def _book(self, participant: Participant) -> None:
         offer, change = participant.offer, self._open.get(participant.offer.offer_id)
         # a queue holds more than the machine can run at once
-        if participant.state in UNBOOKED or participant.failed is not None or offer.in_queue:
+        if participant.state in UNBOOKED or participant.failed or offer.in_queue:
             self.booked.remove(offer.offer_id)
             return
         cores, until = participant.size
