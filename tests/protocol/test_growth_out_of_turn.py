@@ -73,7 +73,7 @@ class Buyer:
 
     def seller(self, content: c.Content, body: ContractChange = BODY, now: Instant = NOW) -> list[Effect]:
         message = sealed(body.resource, Role.RESOURCE, content)
-        return self.growth.on_seller(message, body.agreement_id, content, now)  # type: ignore[arg-type]
+        return self.growth.on_message(message, body.agreement_id, content, now)  # type: ignore[arg-type]
 
     def bank(self, content: c.Content, now: Instant = NOW) -> list[Effect]:
         return self.growth.on_order(sealed("bank", Role.BANK, content), content, now)  # type: ignore[arg-type]
@@ -293,7 +293,7 @@ def test_nobody_speaks_for_seller_or_bank() -> None:
     buyer = Buyer()
     agreed = c.ChangeAgreed("a-1", 1)
     with pytest.raises(RemoteProtocolError):
-        buyer.growth.on_seller(sealed("mallory", Role.RESOURCE, agreed), "a-1", agreed, NOW)
+        buyer.growth.on_message(sealed("mallory", Role.RESOURCE, agreed), "a-1", agreed, NOW)
     with pytest.raises(RemoteProtocolError):
         buyer.growth.on_order(sealed("res", Role.BANK, VOIDED), VOIDED, NOW)
 

@@ -32,7 +32,8 @@ from ramp.protocol.transition_tables import BUYER_CHANGE, BuyerChangeState
 
 S = BuyerChangeState
 OrderWord = c.FundsReserved | c.OrderRefused | c.OrderPosted | c.OrderVoided
-ChangeWord = c.ChangeAgreed | c.ChangeRefused | c.ChangePosted | c.ChangeDone
+SellerWord = c.ChangeAgreed | c.ChangeRefused | c.ChangeDone
+ChangeWord = SellerWord | c.ChangePosted
 
 POSTED, VOID = "posted", "void"
 """The bank's final answers, as stimuli."""
@@ -98,13 +99,21 @@ class BuyerChange(StateMachine[BuyerChangeState]):
         self._why: tuple[str, str] = ("", "")
 
     @property
-    def key(self) -> str:
-        """Return the key of its first change."""
-        return self._first.key
+    def keys(self) -> tuple[str, ...]:
+        """The keys of its changes."""
+        return tuple(body.key for body in self.changes)
+
+    @property
+    def agreement_ids(self) -> tuple[str, ...]:
+        return tuple(self._lines)
 
     @property
     def order_id(self) -> str:
         return self._first.order_id
+
+    @property
+    def is_terminal(self) -> bool:
+        return self._first.is_terminal
 
     @property
     def changes(self) -> tuple[ContractChange, ...]:
@@ -112,10 +121,8 @@ class BuyerChange(StateMachine[BuyerChangeState]):
 
     @property
     def doubt(self) -> str:
-        """Say what is in doubt, and how it will be decided; empty after the end."""
+        """Say what is in doubt, and how it will be decided."""
         body = self._first
-        if self.state is S.ENDED:
-            return ""
         asked_bank = self.state is S.DECIDING
         if body.is_terminal:
             whom = "the bank" if asked_bank else body.resource
@@ -159,14 +166,22 @@ class BuyerChange(StateMachine[BuyerChangeState]):
 
     # -- messages ------------------------------------------------------------------------------------------------
 
-    def on_seller(self, message: Message, agreement_id: str, content: ChangeWord, now: Instant) -> list[Effect]:
-        """Take a seller's answer about one change; ignored after the end.
+    def on_message(
+        self, message: Message, agreement_id: str, content: ChangeWord | c.ChangePriced, now: Instant
+    ) -> list[Effect]:
+        """Take an answer of a seller or the bank about one change; late prices are ignored.
 
         Raises:
-            RemoteProtocolError: if the seller did not seal it, or the proof is invalid.
+            RemoteProtocolError: if its sender did not seal it, or the proof is invalid.
         """
-        if self.state is S.ENDED:
-            return []
+        body = self._first
+        by_bank = isinstance(content, c.ChangeRefused) and message.sender != body.resource and not body.grows
+        if isinstance(content, c.ChangePosted) or by_bank:
+            assert isinstance(content, c.ChangePosted | c.ChangeRefused)
+            return [] if body.grows else self._on_bank(message, content, now)  # an order has the bank's answer
+        return [] if isinstance(content, c.ChangePriced) else self._on_seller(message, agreement_id, content, now)
+
+    def _on_seller(self, message: Message, agreement_id: str, content: SellerWord, now: Instant) -> list[Effect]:
         line = self._lines[agreement_id]
         said_by(message, line.body.resource, Role.RESOURCE)
         if isinstance(content, c.ChangeDone):
@@ -180,15 +195,9 @@ class BuyerChange(StateMachine[BuyerChangeState]):
             return []
         return self._on_agreed(line, now)
 
-    def on_bank(self, message: Message, content: c.ChangePosted | c.ChangeRefused, now: Instant) -> list[Effect]:
-        """Take the bank's answer about a change that no order pays for; ignored after the end.
-
-        Raises:
-            RemoteProtocolError: if the bank did not seal it.
-        """
+    def _on_bank(self, message: Message, content: c.ChangePosted | c.ChangeRefused, now: Instant) -> list[Effect]:
+        """Take the bank's answer about a change that no order pays for."""
         body = self._first
-        if self.state is S.ENDED:
-            return []
         seal = said_by(message, body.bank, Role.BANK)
         is_posted = isinstance(content, c.ChangePosted)
         if self.state is not S.DECIDING and not (is_posted and body.is_terminal):
@@ -200,13 +209,11 @@ class BuyerChange(StateMachine[BuyerChangeState]):
         return [] if body.is_terminal else [self._to_seller(line, line.signed) for line in self._lines.values()]
 
     def on_order(self, message: Message, content: OrderWord, now: Instant) -> list[Effect]:
-        """Take the bank's answer about the order; ignored after the end.
+        """Take the bank's answer about the order.
 
         Raises:
             RemoteProtocolError: if the bank did not seal it, or it is about another order.
         """
-        if self.state is S.ENDED:
-            return []
         seal = said_by(message, self._first.bank, Role.BANK)
         if isinstance(content, c.FundsReserved):
             return self._on_reserved(content, now)

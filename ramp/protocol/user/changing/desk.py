@@ -13,7 +13,7 @@ from typing import TypeGuard
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message
 from ramp.model.agreement import TERMINAL, Agreement, ContractChange, Signed, change_key, document_name, end_of
-from ramp.model.contents import ChangeDone, ChangePosted, ChangePriced, ChangeRefused, Content
+from ramp.model.contents import ChangeDone, ChangePosted, ChangePriced, Content
 from ramp.model.instant import Instant
 from ramp.model.money import credits_text
 from ramp.model.offer import RefusalCode
@@ -29,13 +29,16 @@ from ramp.protocol.progress import ChangeEnded
 from ramp.protocol.timing import Pace
 from ramp.protocol.user.changing.change import BuyerChange, ChangeWord, OrderWord, check_proof
 from ramp.protocol.user.changing.history import History
-from ramp.protocol.user.changing.resizes import NOT_ACTIVE, Resizes
+from ramp.protocol.user.changing.resizes import NOT_ACTIVE, PriceInquiry, Resizes
 from ramp.protocol.user.confirmed_unit import checked_failure
 
 AGENT_FAILED = "agent_failed"
 """Code of a change that a bug of the user agent ended before it was recorded."""
 
 FAILED_BEFORE = "the user agent failed before it was proposed"
+
+
+OpenChange = BuyerChange | PriceInquiry
 
 
 class Changes:
@@ -64,26 +67,24 @@ class Changes:
         self._agreements = agreements
         self._standing = standing
         self._pace = pace
-        self._open: Conversations[BuyerChange] = Conversations(
-            registry, lambda change: change.changes[0].agreement_id, self._finished
-        )
+        self._open: Conversations[OpenChange] = Conversations(
+            registry, lambda change: change.agreement_ids[0], self._followed
+        )  # by the key of the first change
         self._found_at: dict[str, str] = {}  # key of the conversation of each open change, by the change's key
         self._resizes = Resizes(
             agreements,
             self.history,
             standing=standing,
             is_open=self.__contains__,
+            inquire=lambda inquiry, now: self._opened(inquiry, partial(inquiry.start, now), now),
             propose=self._propose,
             pace=pace,
             ids=ids,
-            registry=registry,
         )
 
     def __contains__(self, agreement_id: str) -> bool:
         """Whether a change of size is open, or its price is being asked."""
-        number = self.history.last_number(agreement_id)
-        is_open = bool(number) and change_key(agreement_id, number) in self._found_at
-        return is_open or agreement_id in self._resizes
+        return any(not each.is_terminal for each in self._changes_of(agreement_id))
 
     def is_ending(self, agreement_id: str) -> bool:
         """Return whether an agreement is being cancelled, or its money claimed."""
@@ -91,29 +92,25 @@ class Changes:
 
     @property
     def ending(self) -> tuple[str, ...]:
-        return tuple(body.agreement_id for body in self._bodies() if body.is_terminal)
+        return tuple(each for change in self._open.values() if change.is_terminal for each in change.agreement_ids)
 
     @property
     def open(self) -> tuple[str, ...]:
         """Agreements with an open change of size, or whose price is being asked."""
-        return (*self._resizes.asked, *(body.agreement_id for body in self._bodies() if not body.is_terminal))
+        return tuple(each for change in self._open.values() if not change.is_terminal for each in change.agreement_ids)
 
     @property
     def doubts(self) -> dict[str, str]:
         """What is in doubt about each agreement; its end before its size."""
-        changes = sorted(self._open.values(), key=lambda each: each.changes[0].is_terminal)
-        return {body.agreement_id: change.doubt for change in changes for body in change.changes}
+        changes = sorted(self._sent(), key=lambda each: each.is_terminal)
+        return {each: change.doubt for change in changes for each in change.agreement_ids}
 
-    def _bodies(self) -> list[ContractChange]:
-        return [body for change in self._open.values() for body in change.changes]
+    def _sent(self) -> list[BuyerChange]:
+        return [each for each in self._open.values() if isinstance(each, BuyerChange)]
 
-    def _changes_of(self, agreement_id: str) -> list[BuyerChange]:
+    def _changes_of(self, agreement_id: str) -> list[OpenChange]:
         """Return the open changes of an agreement: of its size, and its end."""
-        return [
-            change
-            for change in self._open.values()
-            if any(body.agreement_id == agreement_id for body in change.changes)
-        ]
+        return [change for change in self._open.values() if agreement_id in change.agreement_ids]
 
     # -- the journal ---------------------------------------------------------------------------------------------
 
@@ -140,12 +137,11 @@ class Changes:
     def resume(self, agreement_id: str, records: Sequence[rc.Record], now: Instant) -> list[Effect]:
         """Resume the changes of one agreement after a bug in them."""
         lost = self._changes_of(agreement_id)
-        asked = self._resizes.drop(agreement_id)
         self.rest(agreement_id)
         waiting = self._replayed(records)
-        effects = self._resizes.none_done(asked, AGENT_FAILED, FAILED_BEFORE)
+        effects: list[Effect] = []
         for change in lost:
-            if change.key not in waiting and not change.outcomes:
+            if change.keys[0] not in waiting and not change.outcomes:
                 effects += self._not_begun(change)
         orders = {change.order_id for change in lost}
         again = [
@@ -155,16 +151,14 @@ class Changes:
         ]
         return effects + self._taken_up(again, now)
 
-    def _not_begun(self, change: BuyerChange) -> list[Effect]:
+    def _not_begun(self, change: OpenChange) -> list[Effect]:
         """Report a change that a bug ended before it was on record."""
-        ends = change.changes[0].is_terminal
+        ends = change.is_terminal
         detail = "the user agent failed before it was sent" if ends else FAILED_BEFORE
-        ids = [each.agreement_id for each in change.changes]
-        return self._resizes.none_done(ids, AGENT_FAILED, detail, ends=ends)
+        return self._resizes.none_done(change.agreement_ids, AGENT_FAILED, detail, ends=ends)
 
     def rest(self, agreement_id: str) -> None:
         """Suspend the changes of an agreement until the next start."""
-        self._resizes.drop(agreement_id)
         for change in self._changes_of(agreement_id):
             self._close(change)
 
@@ -238,7 +232,7 @@ class Changes:
     def concern(self, content: Content) -> TypeGuard[ChangeWord | ChangePriced | OrderWord]:
         """Return whether a message is about a change, or an order that pays for one."""
         if isinstance(content, OrderWord):
-            return any(each.order_id == content.order_id for each in self._open.values())
+            return any(each.order_id == content.order_id for each in self._sent())
         return isinstance(content, ChangeWord | ChangePriced)
 
     def handle(self, message: Message, content: ChangeWord | ChangePriced | OrderWord, now: Instant) -> list[Effect]:
@@ -248,33 +242,20 @@ class Changes:
             RemoteProtocolError: if its sender did not seal it, or it is about something else.
         """
         if isinstance(content, OrderWord):
-            change = next(each for each in self._open.values() if each.order_id == content.order_id)
-            return self._open.act(change.key, partial(change.on_order, message, content, now), now)
+            paid = next(each for each in self._sent() if each.order_id == content.order_id)
+            return self._open.act(paid.keys[0], partial(paid.on_order, message, content, now), now)
         about = content.change.body if isinstance(content, ChangeDone) else content
         if isinstance(about, Agreement):
             raise RemoteProtocolError("the proof must be of a ContractChange, got Agreement")
-        if self._resizes.concern(about.agreement_id, about.number):
-            return self._resizes.handle(message, content, about.agreement_id, now)
         key = self._found_at.get(change_key(about.agreement_id, about.number))
-        if key is not None and not isinstance(content, ChangePriced):
-            return self._on_change(self._open[key], message, about.agreement_id, content, now)
+        if key is not None:
+            change = self._open[key]
+            return self._open.act(key, partial(change.on_message, message, about.agreement_id, content, now), now)
         if isinstance(content, ChangeDone):
             return self._late_proof(message, content)
         if isinstance(content, ChangePosted) and content.is_terminal:
             return self._refunded(message, content, now)
         return []
-
-    def _on_change(
-        self, change: BuyerChange, message: Message, agreement_id: str, content: ChangeWord, now: Instant
-    ) -> list[Effect]:
-        body = change.changes[0]
-        by_bank = isinstance(content, ChangeRefused) and message.sender != body.resource and not body.grows
-        if isinstance(content, ChangePosted) or by_bank:
-            assert isinstance(content, ChangePosted | ChangeRefused)
-            if body.grows:
-                return []  # its order has the bank's answer
-            return self._open.act(change.key, partial(change.on_bank, message, content, now), now)
-        return self._open.act(change.key, partial(change.on_seller, message, agreement_id, content, now), now)
 
     def _late_proof(self, message: Message, proof: ChangeDone) -> list[Effect]:
         """Save the copy with both signatures of a change that the bank's answer has concluded."""
@@ -310,7 +291,7 @@ class Changes:
         """Take a NOT_UNDERSTOOD about a change; ignore any other."""
         key = self._found_at.get(message.in_reply_to)
         if key is None:
-            return self._resizes.not_understood(message, now)
+            return []
         return self._open.act(key, partial(self._open[key].on_not_understood, message.sender, now), now)
 
     # -- common --------------------------------------------------------------------------------------------------
@@ -323,23 +304,33 @@ class Changes:
         change = BuyerChange(
             [(each.signed, self._agreements[each.signed.body.agreement_id]) for each in lines], self._pace
         )
-        self._open.add(change.key, change)
-        self._found_at |= {body.key: change.key for body in change.changes}
         begin = change.start if len(lines) >= len(lines[0].together) else change.decide
         records = [] if on_record else [Persist(each) for each in lines]
-        return self._open.act(change.key, lambda: [*records, *begin(now)], now)
+        return self._opened(change, lambda: [*records, *begin(now)], now)
 
-    def _finished(self, change: BuyerChange, effects: list[Effect], now: Instant) -> list[Effect]:
+    def _opened(self, change: OpenChange, begin: Callable[[], list[Effect]], now: Instant) -> list[Effect]:
+        key, *_ = change.keys
+        self._open.add(key, change)
+        self._found_at |= dict.fromkeys(change.keys, key)
+        return self._open.act(key, begin, now)
+
+    def _followed(self, change: OpenChange, effects: list[Effect], now: Instant) -> list[Effect]:
+        """Conclude a change that has ended; report or propose what an inquiry has found."""
+        if isinstance(change, PriceInquiry):
+            if not change.is_over:
+                return effects
+            self._close(change)
+            return self._resizes.inquired(change, now)
         if not change.outcomes:
             return effects
         self._close(change)
         ends = (effect for outcome, seal in change.outcomes for effect in self._concluded(outcome, seal, now))
         return [*effects, *ends]
 
-    def _close(self, change: BuyerChange) -> None:
-        self._open.drop(change.key)
-        for body in change.changes:
-            del self._found_at[body.key]
+    def _close(self, change: OpenChange) -> None:
+        self._open.drop(change.keys[0])
+        for key in change.keys:
+            del self._found_at[key]
 
     def _concluded(self, outcome: ChangeOutcome, seal: Seal, now: Instant) -> list[Effect]:
         self.history.note(outcome)
