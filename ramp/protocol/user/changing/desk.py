@@ -83,21 +83,17 @@ class Changes:
         )
 
     def __contains__(self, agreement_id: str) -> bool:
-        """Whether a change of size is open, or its price is being asked."""
-        return any(not each.is_terminal for each in self._changes_of(agreement_id))
+        """Whether a change is open, or its price is being asked."""
+        return bool(self._changes_of(agreement_id))
 
     def is_ending(self, agreement_id: str) -> bool:
         """Return whether an agreement is being cancelled, or its money claimed."""
         return change_key(agreement_id, TERMINAL) in self._found_at
 
     @property
-    def ending(self) -> tuple[str, ...]:
-        return tuple(each for change in self._open.values() if change.is_terminal for each in change.agreement_ids)
-
-    @property
     def open(self) -> tuple[str, ...]:
-        """Agreements with an open change of size, or whose price is being asked."""
-        return tuple(each for change in self._open.values() if not change.is_terminal for each in change.agreement_ids)
+        """Agreements with an open change, or whose price is being asked."""
+        return tuple(each for change in self._open.values() for each in change.agreement_ids)
 
     @property
     def doubts(self) -> dict[str, str]:

@@ -227,7 +227,7 @@ class Resizes:
         agreements: the user's agreements by id.
         history: of the user's changes.
         standing: returns an agreement's state (`UserParty.agreement_state`).
-        is_open: whether a change of an agreement's size is open, or its price is being asked.
+        is_open: whether a change of an agreement is open, or its price is being asked.
         inquire: asks sellers for their prices.
         propose: records and proposes changes.
         pace: of the user.
