@@ -138,7 +138,8 @@ def test_every_party_sends_the_same_messages_in_the_same_order(market, world, re
         world.ended.clear()
         agreement_id = real["units"][0]["agreement_id"]
         asked = {"verb": "agreement_cancelled", "agreement_id": agreement_id, "reason": ""}
-        assert market.ask("alice", asked)["outcome"]["done"]
+        (outcome,) = market.ask("alice", asked)["outcomes"]
+        assert outcome["done"]
         conversations += [agreement_id, simulated.units[0].agreement_id]
     world.run(limit=2 * SECOND)
     conversations += orders(market, world, request_id)  # what the bank says unasked is about the order
