@@ -30,8 +30,7 @@ demo: $(STAMP)   ## the market at work: launch a swarm, auction a two-unit reque
 	$(BIN)/ramp demo
 
 demo-slurm: $(STAMP)   ## a real Slurm of 64 emulated nodes: half of it sold to two users, a job on a slot, all stopped
-	$(WITH_PSIJ)
-	$(BIN)/ramp demo-slurm --psij-python .venv-psij/bin/python
+	$(BIN)/ramp demo-slurm
 
 demo-web: $(STAMP)   ## the market in a browser: machines and live tori, requests that keep coming, until Ctrl-C
 	$(BIN)/ramp web demo --open

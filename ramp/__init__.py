@@ -15,85 +15,49 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ramp.client.asyncio_market import AsyncMarket
-    from ramp.client.connecting import MarketOperator, connect, connect_async, operate
-    from ramp.client.jobs.files import JobFile
-    from ramp.client.jobs.job import Job
-    from ramp.client.launching import launch, launch_async
-    from ramp.client.machine_state import MachineState
-    from ramp.client.market import Market
-    from ramp.client.request import RequestTemplate, request
-    from ramp.client.results import (
-        Account,
-        Cancelled,
-        Posting,
-        Purchase,
-        Reservation,
-        Resource,
-        Unit,
-    )
-    from ramp.control.events import MarketRefusalCode, Submitted
-    from ramp.control.market_changes import MarketChanged
-    from ramp.errors import ConfigurationError, DocumentError, MarketRefused, NoMarket, RampError, TransportError
-    from ramp.model.instant import to_datetime
-    from ramp.model.money import credits_text
-    from ramp.model.offer import Offer
-    from ramp.protocol.outcome import RequestStatus
-    from ramp.protocol.progress import (
-        ApprovalAsked,
-        RequestEnded,
-        RoundClosed,
-        RoundOpened,
-        UnitAdvanced,
-        UnitMoved,
-    )
-    from ramp.protocol.rules.auction_rule import AuctionRule, Bidding, Price, UnitBids
-
-__all__ = [
-    "Account",
-    "ApprovalAsked",
-    "AsyncMarket",
-    "AuctionRule",
-    "Bidding",
-    "Cancelled",
-    "ConfigurationError",
-    "DocumentError",
-    "Job",
-    "JobFile",
-    "MachineState",
-    "Market",
-    "MarketChanged",
-    "MarketOperator",
-    "MarketRefusalCode",
-    "MarketRefused",
-    "NoMarket",
-    "Offer",
-    "Posting",
-    "Price",
-    "Purchase",
-    "RampError",
-    "RequestEnded",
-    "RequestStatus",
-    "RequestTemplate",
-    "Reservation",
-    "Resource",
-    "RoundClosed",
-    "RoundOpened",
-    "Submitted",
-    "TransportError",
-    "Unit",
-    "UnitAdvanced",
-    "UnitBids",
-    "UnitMoved",
-    "connect",
-    "connect_async",
-    "credits_text",
-    "launch",
-    "launch_async",
-    "operate",
-    "request",
-    "to_datetime",
-]
+    from ramp.client.asyncio_market import AsyncMarket as AsyncMarket
+    from ramp.client.connecting import MarketOperator as MarketOperator
+    from ramp.client.connecting import connect as connect
+    from ramp.client.connecting import connect_async as connect_async
+    from ramp.client.connecting import operate as operate
+    from ramp.client.jobs.files import JobFile as JobFile
+    from ramp.client.jobs.job import Job as Job
+    from ramp.client.launching import launch as launch
+    from ramp.client.launching import launch_async as launch_async
+    from ramp.client.machine_state import MachineState as MachineState
+    from ramp.client.market import Market as Market
+    from ramp.client.request import RequestTemplate as RequestTemplate
+    from ramp.client.request import request as request
+    from ramp.client.results import Account as Account
+    from ramp.client.results import Cancelled as Cancelled
+    from ramp.client.results import Posting as Posting
+    from ramp.client.results import Purchase as Purchase
+    from ramp.client.results import Reservation as Reservation
+    from ramp.client.results import Resource as Resource
+    from ramp.client.results import Unit as Unit
+    from ramp.control.events import MarketRefusalCode as MarketRefusalCode
+    from ramp.control.events import Submitted as Submitted
+    from ramp.control.market_changes import MarketChanged as MarketChanged
+    from ramp.errors import ConfigurationError as ConfigurationError
+    from ramp.errors import DocumentError as DocumentError
+    from ramp.errors import MarketRefused as MarketRefused
+    from ramp.errors import NoMarket as NoMarket
+    from ramp.errors import RampError as RampError
+    from ramp.errors import TransportError as TransportError
+    from ramp.model.instant import to_datetime as to_datetime
+    from ramp.model.money import credits_text as credits_text
+    from ramp.model.offer import Offer as Offer
+    from ramp.protocol.outcome import RequestStatus as RequestStatus
+    from ramp.protocol.progress import ApprovalAsked as ApprovalAsked
+    from ramp.protocol.progress import RequestEnded as RequestEnded
+    from ramp.protocol.progress import RoundClosed as RoundClosed
+    from ramp.protocol.progress import RoundOpened as RoundOpened
+    from ramp.protocol.progress import UnitAdvanced as UnitAdvanced
+    from ramp.protocol.progress import UnitMoved as UnitMoved
+    from ramp.protocol.rules.auction_rule import AuctionRule as AuctionRule
+    from ramp.protocol.rules.auction_rule import Bidding as Bidding
+    from ramp.protocol.rules.auction_rule import Price as Price
+    from ramp.protocol.rules.auction_rule import UnitBids as UnitBids
 
 _PLACES = {
     "ramp.client.asyncio_market": ("AsyncMarket",),
@@ -138,6 +102,8 @@ _PLACES = {
     ),
 }
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
+
+__all__ = list(_PLACE_OF)
 
 
 def __getattr__(name: str) -> object:

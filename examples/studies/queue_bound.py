@@ -37,6 +37,7 @@ from simulation.experiments.study import RUNS, Found, Run, Shown, Study
 from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.plots.style import BLUE, GREEN, PAPER, VERMILION
 from simulation.queueing.compiled_plan import plan_starts
+from simulation.queueing.followed_plan import FollowedPlan
 from simulation.queueing.job_table import jobs_of_log
 from simulation.schedulers.compiled.easy import easy
 from simulation.workload.generators.lublin import DAY_S, synthetic_log
@@ -173,12 +174,12 @@ def planned_waits(history: QueueHistory, planner: Planner) -> Int64Array:
     Raises:
         ValueError: a job is larger than the machine.
     """
-    plan = QueuePlan(history.capacity, planner)
+    plan = FollowedPlan(history.capacity, planner)
     planned = np.zeros(history.submit.size, np.int64)
     sizes, lengths = history.size.tolist(), history.length.tolist()
     for now, kind, job in history.events():
         if kind == SUBMISSION:
-            planned[job] = plan.submit(job, JobShape(sizes[job], lengths[job]), now) - now
+            planned[job] = plan.joined(job, JobShape(sizes[job], lengths[job]), now) - now
         elif kind == START:
             plan.started(job, now)
         else:
@@ -441,13 +442,13 @@ def crowded_plan(waiting: int, seed: int) -> tuple[QueuePlan, int]:
     taken = number = 0
     while taken + sizes[number] <= cores:
         end = int(draw.integers(1, 24 * 3_600)) * MICROSECONDS_PER_SECOND
-        plan.runs(("running", number), int(sizes[number]), 0, end)
+        plan.runs(int(sizes[number]), end)
         taken += sizes[number]
         number += 1
-    plan.runs("last", cores - int(taken), 0, 24 * 3_600 * MICROSECONDS_PER_SECOND)
+    plan.runs(cores - int(taken), 24 * 3_600 * MICROSECONDS_PER_SECOND)
     for job in range(waiting):
         length = int(hours[number + job]) * 3_600 * MICROSECONDS_PER_SECOND
-        plan.submit(job, JobShape(int(sizes[number + job]), length), 0)
+        plan.submit(JobShape(int(sizes[number + job]), length), 0)
     return plan, 1
 
 

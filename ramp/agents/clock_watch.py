@@ -57,7 +57,7 @@ class ComparingAgent(PartyAgent):
         self._ids = RandomIds()
         self._at_once = asyncio.Event()
         self._since: Instant = 0
-        self._statement = ""  # the open question for payments that the journal may lack
+        self._statement = ""  # the open question for payments since `_since`, which the journal may lack
         self._payments_known = False
         self._comparing: asyncio.Task[None] | None = None
         super().__init__(*args, **keywords)
@@ -101,11 +101,6 @@ class ComparingAgent(PartyAgent):
                 self._check_payments(progress.answer)
         super().watch(progress)
 
-    async def _ask_payments(self) -> None:
-        """Ask the bank for the payments since the newest record that this start found."""
-        self._statement = self._ids.new("statement")
-        await self.command(ev.AccountAsked(self._statement, self._since, None))
-
     def _check_payments(self, statement: AccountStatement) -> None:
         """End this agent if the journal lacks an agreement that the bank has paid: it was restored from an old copy."""
         self._payments_known = True
@@ -120,7 +115,8 @@ class ComparingAgent(PartyAgent):
         try:
             while True:
                 if not (self._payments_known or self._statement):
-                    await self._ask_payments()
+                    self._statement = self._ids.new("statement")
+                    await self.command(ev.AccountAsked(self._statement, self._since, None))
                 self._at_once.clear()
                 self._answered = False
                 await self.command(ev.ClockAsked(self._ids.new("clock")))

@@ -107,11 +107,7 @@ class Group:
     async def listen(self, calls: asyncio.StreamReader) -> None:
         """Answer the supervisor's calls until it closes the input."""
         while line := await calls.readline():
-            try:
-                call = read_call(line)
-            except ValueError as error:
-                _log.error("cannot read a call of the supervisor: %s", error)
-                continue
+            call = read_call(line)
             still_open: list[str] = []
             told: list[str] = []
             problem = ""
@@ -224,7 +220,7 @@ class Group:
                 await agent.leave()
         finally:
             if isinstance(agent, ResourceAgent):
-                agent.on_troubles = _say_nothing
+                agent.on_troubles = lambda: None
             if control is not None:
                 await control.stop()
 
@@ -245,10 +241,6 @@ async def _first_of(*waits: Coroutine[object, None, object], limit_s: float | No
     finally:
         for task in tasks:
             task.cancel()
-
-
-def _say_nothing() -> None:
-    """Replace an ending agent's `on_troubles`."""
 
 
 def _tell_standing(name: str, agent: PartyAgent) -> None:

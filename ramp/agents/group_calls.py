@@ -54,12 +54,9 @@ class GroupCall:
 
 
 def read_call(line: bytes) -> GroupCall:
-    """Decode a call; `ValueError` if the line is not a call."""
-    try:
-        plain = json.loads(line)
-        return GroupCall(Act(plain["act"]), str(plain["agent"]), str(plain.get("account", "")), int(plain["call"]))
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"invalid call: {error}") from error
+    """Read what `GroupCall.line` has written."""
+    plain = json.loads(line)
+    return GroupCall(**{**plain, "act": Act(plain["act"])})
 
 
 class OpenCalls:

@@ -73,9 +73,8 @@ def _certify_server(domain: str, state: StateFolder, keys: KeyStore, now: Instan
     path = server_certificate_file(state, domain)
     if path.exists():
         found = x509.load_pem_x509_certificate(path.read_bytes())
-        ours = certificates.public_key_bytes(found.public_key()) == certificates.public_key_bytes(key.public_key())
         if (
-            ours
+            found.public_key() == key.public_key()
             and certificates.valid_until(found) - now > RENEW_BEFORE
             and found.issuer in {ca.subject for ca in keys.ca_certificates()}
         ):

@@ -367,11 +367,9 @@ class Supervisor:
 
     async def give_account(self, name: str) -> None:
         """Create an agent's account on the market's own server; `RampError` if the server refuses it."""
-        await asyncio.to_thread(self._give_accounts, {name: self._state.passwords([name])[name]})
-
-    def _give_accounts(self, accounts: dict[str, str]) -> None:
+        account = {name: self._state.passwords([name])[name]}
         if self._server is not None:
-            self._server.ensure_accounts(accounts)
+            await asyncio.to_thread(self._server.ensure_accounts, account)
 
     def _give_tokens(self, tokens: dict[str, AccountToken | None]) -> None:
         if self._server is not None:

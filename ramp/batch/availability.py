@@ -239,9 +239,6 @@ class Availability:
         open_weights = np.maximum(weights - np.maximum(filled - bounds[:-1], 0), 0)
         return 1.0 - min(1.0, float((free * open_weights).sum()) / (self.cores * (end - start)))
 
-    def free_at(self, at: Instant) -> int:
-        return int(self._free[:, self._column(at)].sum())
-
     def _over(self, start: Instant, end: Instant) -> tuple[NDArray[np.int64], int]:
         """Return the cores of each node that are free all the time, and the market's greatest use at any time."""
         first = self._column(start)

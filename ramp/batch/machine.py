@@ -22,7 +22,7 @@ from ramp.batch.inspecting import Remark
 from ramp.batch.node_lists import parts_of, placement_of, token_of
 from ramp.batch.places import Places
 from ramp.batch.reconciling import Reconciler, own_prefix, reservation_name
-from ramp.batch.system import BatchSystem, Limits, Node, Parts, SystemSnapshot
+from ramp.batch.system import FOREVER, BatchSystem, Limits, Node, Parts, SystemSnapshot
 from ramp.batch.tending import SoldSlots
 from ramp.errors import BatchSystemError, PluginError, SystemRefused
 from ramp.model.instant import SECOND, Duration, Instant, iso, seconds
@@ -39,9 +39,6 @@ _Answer = TypeVar("_Answer")
 SNAPSHOT_AGE_S: Final = 3.0
 CONDITIONS_AGE_S: Final = 300.0
 """Seconds for which one successful check of the conditions for sales serves."""
-
-_FOREVER: Final[Duration] = 365 * 24 * 3600 * SECOND
-"""Assumed length of a job without a limit, in pictures; Slurm itself takes a year."""
 
 
 @contextmanager
@@ -331,7 +328,7 @@ class BatchMachine(BookedMachine):
             end = -(-entry.slot.end // SECOND) * SECOND
             takings.append(Taking(entry.slot.start // SECOND * SECOND, end, entry.parts, market=True))
         backlog = sum(
-            job.cores * (job.time_limit or _FOREVER)
+            job.cores * (job.time_limit or FOREVER)
             for job in picture.waiting
             if not job.held and not job.reservation and (job.planned_start is None or not job.planned_nodes)
         )
@@ -529,7 +526,7 @@ def job_shown(
     job_id: str, cores: int, start: Instant, end: Instant | None, submitted: Instant | None, user: str, now: Instant
 ) -> dict[str, Any]:
     """Return a job as in a plug-in's snapshot."""
-    shown_end = max(start + SECOND, now, start + _FOREVER if end is None else end)
+    shown_end = max(start + SECOND, now, start + FOREVER if end is None else end)
     return {
         "job": job_id,
         "cores": cores,

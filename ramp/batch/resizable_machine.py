@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Final
 
 from ramp.batch.book import Entry
@@ -95,16 +96,12 @@ def _kept(parts: Parts, cores: int, taken: Mapping[str, int]) -> Parts:
     others = [part for part in parts if part[0] not in kept]
     while left:  # the smallest node that has all that is left, else the largest
         enough = [part for part in others if part[1] >= left]
-        chosen = min(enough, key=_count) if enough else max(others, key=_count)
+        chosen = min(enough, key=itemgetter(1)) if enough else max(others, key=itemgetter(1))
         name, count = chosen
         others.remove(chosen)
         kept[name] = min(count, left)
         left -= kept[name]
     return tuple((name, kept[name]) for name, _ in parts if name in kept)
-
-
-def _count(part: tuple[str, int]) -> int:
-    return part[1]
 
 
 _log: Final = logging.getLogger(__name__)

@@ -11,14 +11,17 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from itertools import chain
-from typing import Protocol
+from typing import Final, Protocol
 
 from ramp.errors import SystemRefused
-from ramp.model.instant import Duration, Instant
+from ramp.model.instant import DAY, Duration, Instant
 from ramp.model.request import RequestUnit
 
 Parts = tuple[tuple[str, int], ...]
 """Nodes and the cores of each, in the order of the nodes' names in the system."""
+
+FOREVER: Final[Duration] = 365 * DAY
+"""Assumed length of a job without a limit; Slurm itself takes a year."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import os
-import subprocess
 import tempfile
 import time
 from pathlib import Path
@@ -41,9 +39,7 @@ MARKET: Final = """\
 domain = "localhost"
 
 [launching]
-executor = "{executor}"
-psij_python = "{psij_python}"
-folder = "{jobs}"
+executor = "handover"
 
 [server]
 kind = "embedded"
@@ -80,20 +76,13 @@ minimum_price = 20
 """
 
 
-@click.command("demo-slurm", epilog=example("ramp demo-slurm", "ramp demo-slurm --psij-python /opt/psij/bin/python"))
-@click.option(
-    "--psij-python",
-    metavar="PATH",
-    default="",
-    help="Python interpreter with PSI/J (`make psij`) to launch the job with; as root only.",
-)
+@click.command("demo-slurm", epilog=example("ramp demo-slurm", "ramp demo-slurm --json"))
 @json_option
-def demo_slurm(psij_python: str, as_json: bool) -> int:
+def demo_slurm(as_json: bool) -> int:
     """Start a real Slurm of 64 emulated nodes, sell half of it to two users, run a job on a slot, and stop everything.
 
     This needs Slurm's programs (Debian: apt-get install slurmctld slurmd slurm-client munge), takes less than a minute
-    and leaves nothing running. With --psij-python the seller's agent launches the job (`ramp launch`) as the buyer's
-    account; otherwise the buyer submits it with sbatch.
+    and leaves nothing running.
     """
     begin = time.monotonic()
 
@@ -109,13 +98,8 @@ def demo_slurm(psij_python: str, as_json: bool) -> int:
             config = folder / "market.toml"
             user = getpass.getuser()
             account = "nobody" if user == "root" else user
-            why_not = _cannot_launch(psij_python, account)
-            fields = {"cores": NODES * CORES, "cores_per_node": CORES, "conf": cluster.conf, "account": account}
-            fields |= {
-                "executor": "handover" if why_not else "slurm",
-                "psij_python": str(Path(psij_python).absolute()),
-            }
-            config.write_text(MARKET.format(**fields, jobs=folder / "jobs"), encoding="utf-8")
+            market = MARKET.format(cores=NODES * CORES, cores_per_node=CORES, conf=cluster.conf, account=account)
+            config.write_text(market, encoding="utf-8")
             with launch(config, state_dir=folder / "state"):
                 bought = {}
                 for buyer in BUYERS:
@@ -126,18 +110,13 @@ def demo_slurm(psij_python: str, as_json: bool) -> int:
                 if bought[BUYERS[0]].committed:
                     reservation = str(bought[BUYERS[0]].units[0].reservation_id)
                     with waiting("running a job on the slot"):
-                        if why_not:
-                            said = _submitted(cluster, reservation, account)
-                        else:
-                            said = _launched(connect(folder / "state", user=BUYERS[0]), reservation)
-                    how = f"submitted by sbatch, for {why_not}" if why_not else "launched by ramp launch, through PSI/J"
-                    tell(f"alice's job on her slot, {how}, says:\n{said.rstrip()}")
+                        said = _submitted(cluster, reservation, account)
+                    tell(f"alice's job on her slot, submitted by sbatch, says:\n{said.rstrip()}")
     total = time.monotonic() - begin
     all_bought = all(each.committed for each in bought.values())
     if as_json:
         units = {buyer: [unit.reservation_id for unit in each.units] for buyer, each in bought.items()}
-        how = "sbatch" if why_not else "ramp launch"
-        print_json({"bought": units, "launched_by": how, "output": said, "total_s": round(total, 3)})
+        print_json({"bought": units, "output": said, "total_s": round(total, 3)})
     tell(f"Everything is stopped after {total:.1f} s")
     return 0 if all_bought and said else 1
 
@@ -152,38 +131,6 @@ def _told(buyer: str, purchase: Purchase) -> str:
         return f"{buyer} bought nothing: {purchase.status}: {purchase.reason}"
     unit = purchase.units[0]
     return f"{buyer} bought {unit.cores} cores from {unit.start:%H:%M:%S} UTC: reservation {unit.reservation_id}"
-
-
-def _cannot_launch(psij_python: str, account: str) -> str:
-    """Return why the agent cannot launch jobs through PSI/J as an account, or ""."""
-    if not psij_python:
-        return "no --psij-python is given"
-    if os.geteuid() != 0:
-        return "running jobs under another account needs root"
-    try:
-        asked = subprocess.run(
-            [Path(psij_python).absolute(), "-I", "-c", "import psij"],
-            user=account,
-            capture_output=True,
-            check=False,
-            cwd="/",
-        )
-    except OSError as error:
-        return f"{account} cannot run {psij_python}: {error.strerror}"
-    return f"{account} cannot import PSI/J with {psij_python}" if asked.returncode else ""
-
-
-def _launched(market: Market, reservation: str) -> str:
-    """Launch a job by the seller's agent when its slot begins; return its output."""
-    (job,) = market.launch(reservation, JOB, cores=JOB_CORES)
-    until = time.monotonic() + JOB_LIMIT_S
-    while not job.has_ended and time.monotonic() < until:
-        time.sleep(1)  # each look is a process at the site
-        job = market.job(job.job_id)
-    complaints = market.job_output(job.job_id, "stderr").decode(errors="replace")
-    if job.state != "done":
-        return f"{job.state}: {job.detail} {complaints}"
-    return market.job_output(job.job_id).decode(errors="replace")
 
 
 def _submitted(cluster: EmulatedCluster, reservation: str, account: str) -> str:

@@ -6,17 +6,18 @@ import math
 from collections.abc import Callable
 from functools import partial, reduce
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import click
 
 from ramp.cli.completing import complete_agents
-from ramp.client.times import duration_of, parse_moment
+from ramp.client.times import duration_of, moment_of
 from ramp.model.instant import Instant, local_iso
 from ramp.model.money import credits_of
 from ramp.model.request import NUMBER_MAX
 from ramp.runtime.state_folder import STATE_VARIABLE, StateFolder, state_folder
 
+T = TypeVar("T")
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -82,16 +83,16 @@ class RealNumber(click.FloatRange):
         return "" if self.min is self.max is None else super()._describe_range()
 
 
-class ReadAs(click.ParamType[int]):
-    """A text that a function reads as a whole number; the function raises `ValueError` for others."""
+class ReadAs(click.ParamType[T]):
+    """A text that a function reads; the function raises `ValueError` for an invalid one."""
 
-    def __init__(self, name: str, read: Callable[[str], int]) -> None:
+    def __init__(self, name: str, read: Callable[[str], T]) -> None:
         self.name = name
         self.read = read
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
-            return value
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> T:
+        if not isinstance(value, str):
+            return value  # type: ignore[no-any-return]  # it was read before
         try:
             return self.read(value)
         except ValueError as error:
@@ -101,7 +102,7 @@ class ReadAs(click.ParamType[int]):
 def _moment(text: str) -> Instant:
     from ramp.runtime.clock import SystemClock
 
-    return parse_moment(text, SystemClock().now())
+    return moment_of(text, SystemClock().now())
 
 
 credits_type: Final = ReadAs("credits", credits_of)

@@ -10,7 +10,6 @@ import asyncio
 import concurrent.futures
 import queue
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
 
@@ -18,9 +17,7 @@ from anyio.abc import TaskStatus
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from ramp.client.dialogues import Dialogue, converse
-from ramp.client.line import Line, SocketLine
-from ramp.control.events import Event
-from ramp.control.requests import Request
+from ramp.client.line import SocketLine
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -47,33 +44,18 @@ def iterate(function: Callable[P, AsyncGenerator[T, None]], /, *args: P.args, **
     Raises:
         KeyboardInterrupt: for Ctrl-C.
     """
+    waiting = _Waiting()
+    found = function(*args, **kwargs)
+
+    async def following() -> Any:
+        return await anext(found, _END)
+
     with start_blocking_portal() as portal:
-        yield from _each(portal, function(*args, **kwargs))
-
-
-class BlockingLine:
-    """A connection to an agent for programs that wait; `connected` makes one."""
-
-    def __init__(self, portal: BlockingPortal, line: Line) -> None:
-        self._portal = portal
-        self._line = line
-
-    def events(self, request: Request) -> Iterator[Event]:
-        """Send a request and yield its events up to and including the last."""
-        return _each(self._portal, self._line.events(request))
-
-
-@contextmanager
-def connected(agent: Path | Callable[[], Coroutine[object, None, Line]]) -> Iterator[BlockingLine]:
-    """Connect to the agent that listens at a control socket, or as a coroutine function does, until the block ends.
-
-    Raises:
-        RampError: from the connection.
-    """
-    with start_blocking_portal() as portal:
-        line = portal.call(SocketLine.open, agent) if isinstance(agent, Path) else portal.call(agent)
-        with portal.wrap_async_context_manager(line):
-            yield BlockingLine(portal, line)
+        try:
+            while (each := waiting.result_of(portal, following)) is not _END:
+                yield each
+        finally:
+            portal.call(found.aclose)
 
 
 def ask(path: Path, dialogue: Dialogue[T]) -> T:
@@ -88,19 +70,6 @@ def ask(path: Path, dialogue: Dialogue[T]) -> T:
             return await converse(line, dialogue)
 
     return call(held)
-
-
-def _each(portal: BlockingPortal, found: AsyncGenerator[T, None]) -> Iterator[T]:
-    waiting = _Waiting()
-
-    async def following() -> Any:
-        return await anext(found, _END)
-
-    try:
-        while (each := waiting.result_of(portal, following)) is not _END:
-            yield each
-    finally:
-        portal.call(found.aclose)
 
 
 class _Waiting:

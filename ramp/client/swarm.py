@@ -97,10 +97,9 @@ def _wait_up(state: StateFolder, process: subprocess.Popen[bytes], on_event: OnE
         if on_event is not None and time.monotonic() - told >= WAITING_TOLD_S:
             told = time.monotonic()
             on_event({"agent": "", "event": WAITING, "detail": _waited_for(found, state, told - begin)})
-        problem = found.server.problem if found is not None else ""
-        if on_event is not None and problem != seen.get("", ""):
-            seen[""] = problem
-            on_event({"agent": "", "event": WAITING, "detail": f"no server: {_server_text(found)} {problem}"})
+        if on_event is not None and found is not None and found.server.problem != seen.get("", ""):
+            seen[""] = problem = found.server.problem
+            on_event({"agent": "", "event": WAITING, "detail": f"no server: the {found.server.text} {problem}"})
         for agent in found.agents if found is not None else ():
             if on_event is not None and seen.get(agent.name) != agent.state:
                 seen[agent.name] = agent.state
@@ -131,11 +130,7 @@ def _waited_for(found: SwarmStatus | None, state: StateFolder, waited_s: float) 
         return f"{begin} the supervisor; {logs}"
     starting = [agent.name for agent in found.agents if not agent.is_up]
     agents = f"{len(starting)} of {len(found.agents)} agents"
-    return f"{begin} {agents} to come up on {_server_text(found)}; {logs}"
-
-
-def _server_text(found: SwarmStatus | None) -> str:
-    return "" if found is None else f"the {found.server.kind} XMPP server at {found.server.host}:{found.server.port}"
+    return f"{begin} {agents} to come up on the {found.server.text}; {logs}"
 
 
 def check_none_is_up(state: StateFolder) -> None:

@@ -40,18 +40,19 @@ DURATION_HELP: Final = "such as 90s, 45min, 1h30min, 2d, or 01:30:00"
 MOMENT_HELP: Final = "such as now, +5min, -1h, 18:00, tomorrow 08:00, yesterday, 2026-11-21T08:30, or that with +01:00"
 
 
-def parse_duration(text: str) -> Duration:
-    """Read a duration; a bare number is seconds, `H:MM[:SS]` and `D-H:MM:SS` are Slurm's.
+def duration_of(value: str | timedelta, *, zero: bool = True) -> Duration:
+    """Read a duration; of texts a bare number is seconds, `H:MM[:SS]` and `D-H:MM:SS` are Slurm's.
 
     Returns:
         Microseconds.
 
     Raises:
-        ValueError: if the text is not a time, or too long.
+        ValueError: if the text is not a time, or it is out of range; `zero` allows 0.
     """
-    length = _length(text)
-    if length >= DURATION_END:
-        raise ValueError(f"duration too long: got {text!r}, expected less than 317 years")
+    length = value // timedelta(microseconds=1) if isinstance(value, timedelta) else _length(value)
+    if not (0 if zero else 1) <= length < DURATION_END:
+        least = "0 or more" if zero else "above 0"
+        raise ValueError(f"must be {least} and below 317 years: got {str(value)!r}, expected a length {DURATION_HELP}")
     return length
 
 
@@ -75,30 +76,35 @@ def _length(text: str) -> Duration:
     return total
 
 
-def parse_moment(text: str, now: Instant, zone: tzinfo | None = None) -> Instant:
-    """Read a moment, in `zone` (default: this computer's) unless it names one; `+` and `-` count from `now`.
+def moment_of(value: str | datetime, now: Instant, zone: tzinfo | None = None) -> Instant:
+    """Read a moment, given as an aware `datetime` or as text; `+` and `-` count from `now`.
 
-    `yesterday` is its beginning, `18:00` the next time that the clock shows it, `monday` the next Monday after today.
+    A text is in `zone` (default: this computer's) unless it names one. `yesterday` is its beginning, `18:00` the next
+    time that the clock shows it, `monday` the next Monday after today.
 
     Raises:
-        ValueError: if the text is not a time, or out of range.
+        ValueError: if it is not a time, or out of range.
     """
-    cleaned = " ".join(text.lower().split())
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise ValueError(f"no time zone: got {value.isoformat()!r}, expected an aware datetime or a text")
+        return _in_range(from_datetime(value), value)
+    cleaned = " ".join(value.lower().split())
     moment, named = now, None
     try:
         if cleaned[:1] in ("+", "-"):
             length = _length(cleaned[1:])
             moment = now + length if cleaned[0] == "+" else now - length
         elif cleaned != "now":
-            named = _named_moment(cleaned, now, zone) or datetime.fromisoformat(text.strip())
+            named = _named_moment(cleaned, now, zone) or datetime.fromisoformat(value.strip())
     except (ValueError, OverflowError) as error:
-        raise ValueError(f"invalid time: got {text!r}, expected a time {MOMENT_HELP}") from error
+        raise ValueError(f"invalid time: got {value!r}, expected a time {MOMENT_HELP}") from error
     if named is not None:
         try:  # without a zone, `astimezone` takes the computer's, with its summer time
             moment = from_datetime(named.replace(tzinfo=named.tzinfo or zone).astimezone())
         except (ValueError, OverflowError):  # the first or last days of the calendar
             moment = INSTANT_END
-    return _in_range(moment, text)
+    return _in_range(moment, value)
 
 
 def _in_range(moment: Instant, given: object) -> Instant:
@@ -126,24 +132,6 @@ def _named_moment(text: str, now: Instant, zone: tzinfo | None) -> datetime | No
     if is_day:
         return after((_WEEKDAYS.index(name) - here.weekday() - 1) % 7 + 1)
     return after(0) if after(0) > here else after(1)
-
-
-def duration_of(value: str | timedelta, *, zero: bool = True) -> Duration:
-    """Read a duration given as text or `timedelta`; in microseconds. Raises `ValueError` if it is out of range."""
-    length = value // timedelta(microseconds=1) if isinstance(value, timedelta) else parse_duration(value)
-    if not (0 if zero else 1) <= length < DURATION_END:
-        least = "0 or more" if zero else "above 0"
-        raise ValueError(f"must be {least} and below 317 years: got {str(value)!r}, expected a length {DURATION_HELP}")
-    return length
-
-
-def moment_of(value: str | datetime, now: Instant, zone: tzinfo | None = None) -> Instant:
-    """Read a moment given as text or aware `datetime`; raises `ValueError` if it is invalid."""
-    if not isinstance(value, datetime):
-        return parse_moment(value, now, zone)
-    if value.tzinfo is None:
-        raise ValueError(f"no time zone: got {value.isoformat()!r}, expected an aware datetime or a text")
-    return _in_range(from_datetime(value), value)
 
 
 def whole_seconds_up(duration: int) -> int:

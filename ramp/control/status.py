@@ -42,6 +42,10 @@ class ServerStatus:
     pid: int | None
     problem: str = ""
 
+    @property
+    def text(self) -> str:
+        return f"{self.kind} XMPP server at {self.host}:{self.port}"
+
 
 @dataclass(frozen=True, slots=True)
 class AgentStatus:
@@ -135,11 +139,8 @@ def headline(found: SwarmStatus) -> Headline:
     An unreachable server comes first, because nothing else works without it. Agents that fail during the launch are
     reported at once, because it may never complete.
     """
-    server = found.server
-    if server.problem:
-        return Headline(
-            Health.NO_SERVER, f"the {server.kind} XMPP server at {server.host}:{server.port} {server.problem}"
-        )
+    if found.server.problem:
+        return Headline(Health.NO_SERVER, f"the {found.server.text} {found.server.problem}")
     ill = [agent for agent in found.agents if agent.state in ILL]
     waiting = [agent for agent in found.agents if not is_well(agent) and agent not in ill]
     if ill:

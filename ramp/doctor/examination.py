@@ -22,19 +22,8 @@ from ramp.model.instant import Instant
 from ramp.protocol import records as rc
 from ramp.runtime.configuration.values import ResourceConfig, SwarmConfig, plugin_settings
 from ramp.runtime.configuration_changes.overlay import load_market, load_overlay, running_config
-from ramp.runtime.journal import JOURNAL_VERSION, record_from_json
-from ramp.runtime.sqlite_file import reading
+from ramp.runtime.journal import Archive
 from ramp.runtime.state_folder import StateFolder
-
-
-def read_records(journal: Path) -> tuple[rc.Record, ...]:
-    """Read the records of a journal, without its archive; empty if there is no journal yet."""
-    if not journal.exists():
-        return ()
-    with reading(journal, "journal", JOURNAL_VERSION) as connection:
-        query = "SELECT record FROM journal WHERE NOT archived ORDER BY sequence"
-        rows = [] if connection is None else connection.execute(query).fetchall()
-    return tuple(record_from_json(text) for (text,) in rows)
 
 
 def promises_of(records: Iterable[rc.Record]) -> tuple[Promise, ...]:
@@ -161,7 +150,7 @@ def _shown(
 
 
 def _paid(state: StateFolder, name: str) -> frozenset[Promise]:
-    return frozenset(each for each in promises_of(read_records(state.journal(name))) if each.paid)
+    return frozenset(each for each in promises_of(Archive(state.journal(name)).open_records()) if each.paid)
 
 
 def forgotten(
@@ -216,4 +205,4 @@ def _compared(
         return None
     book = book_path(state.reservations, resource.name)
     entries = read_book(book) if book.exists() else ()
-    return compare(entries, promises_of(read_records(state.journal(resource.name))), clock())
+    return compare(entries, promises_of(Archive(state.journal(resource.name)).open_records()), clock())

@@ -87,10 +87,9 @@ def versions(config: SwarmConfig | None, state: StateFolder) -> Iterator[Remark]
 def server(config: SwarmConfig | None, found: SwarmStatus | None) -> Iterator[Remark]:
     """Check that the XMPP server answers; without a supervisor, try the addresses of an external one."""
     if found is not None:
-        where = f"{found.server.kind} XMPP server at {found.server.host}:{found.server.port}"
         problem = found.server.problem
         do = "read its log in the state folder; an external server must be started by its owner" if problem else ""
-        yield Remark("server", where, problem or "answers", do)
+        yield Remark("server", found.server.text, problem or "answers", do)
     elif config is not None and config.server.kind not in (EMBEDDED, PROSODY):
         for host, port in config.server.addresses:
             problem = probe_problem(host, port, config.domain)

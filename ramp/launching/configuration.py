@@ -27,14 +27,12 @@ def _is_account(text: str) -> bool:
     return text == OWN_ACCOUNT or (text != "root" and _ACCOUNT.fullmatch(text) is not None)
 
 
-def _is_full_path(text: str) -> bool:
-    return text == "" or text.startswith("/")
-
-
 LocalAccount = Annotated[
     str, Wanted(f'a local account such as "alice" that is not root, or "{OWN_ACCOUNT}"', _is_account)
 ]
-_FullPath = Annotated[str, Wanted('a full path such as "/opt/psij/bin/python"', _is_full_path)]
+_FullPath = Annotated[
+    str, Wanted('a full path such as "/opt/psij/bin/python"', lambda text: text == "" or text.startswith("/"))
+]
 
 
 @dataclass(frozen=True, slots=True)

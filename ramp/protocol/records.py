@@ -341,9 +341,6 @@ RequestRecord = (
 ParticipantRecord = HoldMade | AgreementReceived | AgreementPaid | SlotReleased
 """Records of a resource about one accepted offer after its HoldIntended, besides changes."""
 
-OwnChangeRecord = ChangeProposed | ChangeConcluded
-"""Records of a user about changes of its contracts."""
-
 SoldChangeRecord = ChangeReceived | CapacityTaken | ChangeSettled | ChangeDropped
 """Records of a resource about changes of what it has sold; `number` is the change's."""
 
@@ -359,7 +356,8 @@ Record = (
     | ParticipantRecord
     | SlotJobRecord
     | OwnJobRecord
-    | OwnChangeRecord
+    | ChangeProposed
+    | ChangeConcluded
     | SoldChangeRecord
     | MoveHeard
 )

@@ -78,13 +78,11 @@ class PredictorDeclaration:
         make: makes a new one from its options.
         about: one line.
         options: the dataclass of its options.
-        plans: whether it needs a job's planned wait.
     """
 
     make: Callable[[Any], Predictor]
     about: str
     options: type[Any]
-    plans: bool = False
 
     def new(self, options: Mapping[str, Any] | None = None, within: str = "") -> Predictor:
         """Return a new predictor.
@@ -99,9 +97,7 @@ class PredictorDeclaration:
         return self.make(read_options(options or {}, self.options, within=within))
 
 
-def predictor(
-    make: Callable[[Any], Predictor], *, options: type, about: str = "", plans: bool = False
-) -> PredictorDeclaration:
+def predictor(make: Callable[[Any], Predictor], *, options: type, about: str = "") -> PredictorDeclaration:
     """Declare a predictor; arguments as of `PredictorDeclaration`, `about` by default the docstring's first line.
 
     Raises:
@@ -109,7 +105,7 @@ def predictor(
     """
     if not callable(make) or not is_dataclass(options):
         raise ConfigurationError("expected a callable and a dataclass of options", key="predictor")
-    return PredictorDeclaration(make, about or (inspect.getdoc(make) or "").partition("\n")[0], options, plans)
+    return PredictorDeclaration(make, about or (inspect.getdoc(make) or "").partition("\n")[0], options)
 
 
 def _adopt(given: Any) -> PredictorDeclaration:

@@ -34,15 +34,11 @@ class Form:
     read: Callable[[str], Any]
 
 
-def _read_boolean(text: str) -> bool:
-    return text in {"true", "1"}
-
-
 TEXT: Final = Form(markup.escape_attribute, str)
 SENTENCE: Final = Form(markup.escape_sentence, str)
 INTEGER: Final = Form(str, int)
 REAL: Final = Form(repr, float)
-BOOLEAN: Final = Form(lambda value: "true" if value else "false", _read_boolean)
+BOOLEAN: Final = Form(lambda value: "true" if value else "false", lambda text: text in {"true", "1"})
 INSTANT: Final = Form(markup.write_instant, markup.read_instant)
 DURATION: Final = Form(markup.write_duration, markup.read_duration)
 
@@ -220,14 +216,6 @@ def _nested(hint: Any) -> Nested | None:
     return Nested(record.tag, lambda value: record.write(value, root=False), record.read, is_many)
 
 
-def _write_unit(unit: RequestUnit) -> str:
-    return f'<Unit number="{unit.number}">{request_for_quotation.write_unit(unit, root=True)}</Unit>'
-
-
-def _read_unit(element: Element, _: Proofs) -> RequestUnit:
-    return request_for_quotation.read_unit(element[0], int(element.get("number", "")))
-
-
 def _write_price(price: PricePaid) -> str:
     head = f'<PricePaid rule="{TEXT.write(price.rule)}"'
     if price.runner_up is None or price.seal is None:
@@ -269,7 +257,11 @@ _SPECIAL: Final[Mapping[Any, Nested]] = {
         request_for_quotation.write_request,
         lambda element, _: request_for_quotation.read_request(element),
     ),
-    RequestUnit: Nested(f"{{{MARKET}}}Unit", _write_unit, _read_unit),
+    RequestUnit: Nested(
+        f"{{{MARKET}}}Unit",
+        lambda unit: f'<Unit number="{unit.number}">{request_for_quotation.write_unit(unit, root=True)}</Unit>',
+        lambda element, _: request_for_quotation.read_unit(element[0], int(element.get("number", ""))),
+    ),
     PricePaid: Nested(f"{{{MARKET}}}PricePaid", _write_price, _read_price),
     Signed: Nested(f"{{{MARKET}}}SignedDocument", write_signed, read_signed),
 }

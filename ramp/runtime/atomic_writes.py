@@ -46,12 +46,3 @@ def write_output(path: Path, data: str | bytes) -> None:
             raise ConfigurationError("cannot be written: there is no such folder", path=path)
         else:
             write_whole(path.resolve(), content, private=False)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names of the files in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

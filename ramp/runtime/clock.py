@@ -25,7 +25,8 @@ _log = logging.getLogger(__name__)
 _STEADY: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
-def _steady_time() -> Instant:
+def steady_time() -> Instant:
+    """Return the time of a clock that is never set."""
     return time.clock_gettime_ns(_STEADY) // 1000
 
 
@@ -48,7 +49,7 @@ class SystemClock:
         set_by: sum of all steps since this clock was created.
     """
 
-    def __init__(self, wall: Callable[[], Instant] = _wall_time, steady: Callable[[], Instant] = _steady_time) -> None:
+    def __init__(self, wall: Callable[[], Instant] = _wall_time, steady: Callable[[], Instant] = steady_time) -> None:
         self.set_by: Duration = 0
         self._wall = wall
         self._steady = steady

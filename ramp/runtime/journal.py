@@ -133,7 +133,7 @@ class SqliteJournal:
 
 
 class Archive:
-    """The archived records of a journal file, read without changes whether its agent runs or not.
+    """The archived records of a journal file, and its open ones, read without changes whether its agent runs or not.
 
     All methods raise `StateDamaged` if the file is broken.
     """
@@ -150,6 +150,11 @@ class Archive:
         """Yield the records of a class in the order of writing."""
         query = "SELECT sequence, record FROM journal WHERE archived AND kind = ? ORDER BY sequence"
         yield from _parsed(self.path, self._rows(query, kind.__name__))  # type: ignore[misc]
+
+    def open_records(self) -> tuple[Record, ...]:
+        """Return the records that are not archived, in the order of writing."""
+        query = "SELECT sequence, record FROM journal WHERE NOT archived ORDER BY sequence"
+        return tuple(_parsed(self.path, self._rows(query)))
 
     def requests(self) -> list[tuple[RequestOutcome, int]]:
         """Return how every request of a user ended, oldest first, without rounds; with its number of units."""

@@ -127,7 +127,10 @@ class StateFolder:
 
     def started_at(self, now: Instant) -> Instant:
         """Return the market's first start, where its machines' clocks begin, also after a restart."""
-        return int(self._once("started_at", str(now)))
+        path = self.path / "started_at"
+        if not path.exists():
+            write_private(path, str(now))
+        return int(path.read_text("utf-8"))
 
     def passwords(self, names: list[str]) -> dict[str, str]:
         """Return XMPP passwords of agents, drawn at the first call and readable by the owner only."""
@@ -160,12 +163,6 @@ class StateFolder:
 
     def _registered(self, directory: str) -> Path:
         return self.run / f"registered-{directory}.json"
-
-    def _once(self, name: str, value: str) -> str:
-        path = self.path / name
-        if not path.exists():
-            write_private(path, value)
-        return path.read_text("utf-8").strip()
 
 
 def state_folder(path: Path | str | None) -> StateFolder:

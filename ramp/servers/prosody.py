@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ramp.errors import TransportError
-from ramp.runtime.configuration.sites import FederationConfig, address_and_port
+from ramp.runtime.configuration.sites import FederationConfig, read_address
 from ramp.runtime.joining.account_tokens import AccountToken
 from ramp.servers.certificate import ServerCertificate
 from ramp.servers.process import ServerProcess, check_accounts
@@ -200,11 +200,9 @@ class FederatedProsody(ProsodyServer):
         return found
 
     def _federation(self) -> Mapping[str, str]:
-        found = {domain: address_and_port(address) for domain, address in self._config.peers.items()}
+        found = {domain: read_address(address) for domain, address in self._config.peers.items()}
         peers = "".join(
-            f"[{json.dumps(domain)}] = {{ {json.dumps(place[0])}, {place[1]} }}; "
-            for domain, place in found.items()
-            if place is not None
+            f"[{json.dumps(domain)}] = {{ {json.dumps(host)}, {port} }}; " for domain, (host, port) in found.items()
         )
         lines = (
             f"s2s_ports = {{ {self._config.server_port} }}",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
+from functools import lru_cache
 from typing import Final
 
 from ramp.client.request import combined, request
@@ -25,7 +25,7 @@ UNITS_MAX: Final = 32
 """Maximum number of units in a form; `ramp submit` takes more."""
 
 DRAFTS_MAX: Final = 200
-"""Maximum number of forms; the oldest is forgotten."""
+"""Maximum number of forms; the one that was unused for longest is forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,22 +166,27 @@ class UnitDraft:
 
 
 @dataclass(slots=True)
-class Wishes:
-    """Options of the auction.
+class Draft:
+    """A request in the form.
 
     Attributes:
+        units: bought together or not at all.
+        max_cost: maximum total cost in credits; empty for no limit except the units' prices.
         rounds: of bidding; None where the field is empty.
         prefer: ranking of offers.
         approval: purchases that need no approval.
         name: the user's own name for the request.
     """
 
+    units: list[UnitDraft] = field(default_factory=lambda: [UnitDraft(dict(FIRST))])
+    max_cost: str = ""
     rounds: float | None = ROUNDS_FIRST
     prefer: Preference = Preference.CHEAPEST
     approval: Approval = Approval.AUTO
     name: str = ""
 
     def options(self, max_cost: int | None, *, quote_only: bool) -> AuctionOptions:
+        """Return the options of the auction."""
         return AuctionOptions(
             rounds=int(self.rounds or ROUNDS_FIRST),
             preference=self.prefer,
@@ -190,21 +195,6 @@ class Wishes:
             max_cost=max_cost,
             name=self.name.strip(),
         )
-
-
-@dataclass(slots=True)
-class Draft:
-    """A request in the form.
-
-    Attributes:
-        units: bought together or not at all.
-        max_cost: maximum total cost in credits; empty for no limit except the units' prices.
-        wishes: options of the auction.
-    """
-
-    units: list[UnitDraft] = field(default_factory=lambda: [UnitDraft(dict(FIRST))])
-    max_cost: str = ""
-    wishes: Wishes = field(default_factory=Wishes)
 
     def document(self, now: Instant, zone: tzinfo = UTC) -> RequestForQuotation:
         """Return the document, checked as `ramp rfq validate` does.
@@ -245,17 +235,9 @@ class Draft:
         return cls([UnitDraft.of(unit) for unit in document.units], limit)
 
 
-class Drafts:
-    """The latest form of each session, while the server runs."""
-
-    def __init__(self) -> None:
-        self._drafts: OrderedDict[str, Draft] = OrderedDict()
-
-    def of(self, key: str) -> Draft:
-        found = self._drafts.setdefault(key, Draft())
-        while len(self._drafts) > DRAFTS_MAX:
-            self._drafts.popitem(last=False)
-        return found
+def new_drafts() -> Callable[[str], Draft]:
+    """Return a function that finds the latest form of a session, while the server runs."""
+    return lru_cache(DRAFTS_MAX)(lambda _session: Draft())
 
 
 FIRST: Final[Mapping[str, str]] = {

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 from abc import ABC, abstractmethod
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing, suppress
 from typing import Final
+
+import nicegui
 
 from ramp.client import dialogues
 from ramp.client.access import find_market
@@ -33,8 +34,8 @@ from ramp.runtime.clock import SystemClock
 from ramp.runtime.state_folder import StateFolder
 from ramp.web.machines.sale_history import SaleHistory, sales_of
 
-Listener = Callable[[str], None]
-"""Called with the id of a changed request, or an empty string for other changes."""
+Changes = nicegui.Event[str]
+"""Emitted with the id of a changed request, or an empty string for other changes."""
 
 SLOTS_MAX: Final = 200
 """Reservations with a change of size in memory; the user's agent has all."""
@@ -51,11 +52,14 @@ class Follower(ABC):
 
     Args:
         watch: begins to watch a user's requests.
+
+    Attributes:
+        changed: after every change.
     """
 
     def __init__(self, watch: WatchUser) -> None:
         self._users = EveryUser(watch, self._hear)
-        self._listeners: set[Listener] = set()
+        self.changed = Changes()
         self._tasks: set[asyncio.Task[None]] = set()
 
     @abstractmethod
@@ -76,30 +80,6 @@ class Follower(ABC):
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def listen(self, listener: Listener, about: str | None = None) -> Callable[[], None]:
-        """Call a listener after changes; the returned function ends that.
-
-        Args:
-            listener: what is called.
-            about: the request whose changes matter, beside changes of no request; None for every change.
-        """
-
-        def hear(which: str) -> None:
-            if about is None or which in ("", about):
-                listener(which)
-
-        self._listeners.add(hear)
-        return lambda: self._listeners.discard(hear)
-
-    def tell(self, which: str = "") -> None:
-        """Call the listeners; one that fails is called no more."""
-        for listener in list(self._listeners):
-            try:
-                listener(which)
-            except Exception:
-                logging.getLogger(__name__).exception("telling a page")
-                self._listeners.discard(listener)
 
     def _hear(self, user: str, event: Event) -> None:
         if isinstance(event, Watching):
@@ -155,6 +135,7 @@ class UserFeed(Follower):
 
     Attributes:
         changes: of the sizes of this user's slots.
+        ended: when money may have moved: at the end of a request or a cancellation, or at a new connection.
     """
 
     def __init__(self, user: str, find_market: FindMarket) -> None:
@@ -163,17 +144,8 @@ class UserFeed(Follower):
         self._stories: OrderedDict[str, AuctionStory] = OrderedDict()
         self._clock = SystemClock()
         self.changes = ContractChanges()
+        self.ended = Changes()
         self.keep([user])
-
-    def listen_to_ends(self, listener: Callable[[str], None]) -> Callable[[], None]:
-        """Call a listener when money may have moved: an end of a request or a cancellation, or a new connection."""
-
-        def hear(request_id: str) -> None:
-            story = self._stories.get(request_id)
-            if not request_id or (story is not None and story.outcome is not None):
-                listener(request_id)
-
-        return self.listen(hear)
 
     def story(self, request_id: str) -> AuctionStory | None:
         return self._stories.get(request_id)
@@ -219,7 +191,7 @@ class UserFeed(Follower):
         story = self._stories.get(request_id)
         if story is not None:
             story.approval = None
-            self.tell(request_id)
+            self._tell(request_id)
 
     async def buy(self, request_id: str, sellers: Sequence[tuple[int, str]]) -> None:
         """Accept offers of a quote: numbers of units with the addresses of their sellers.
@@ -231,7 +203,7 @@ class UserFeed(Follower):
         story = self._stories.get(request_id)
         if story is not None:
             story.resume()
-            self.tell(request_id)
+            self._tell(request_id)
 
     # -- following -----------------------------------------------------------------------------------------------
 
@@ -246,7 +218,7 @@ class UserFeed(Follower):
                 elif standing.stage == AuctionState.APPROVING:
                     async with aclosing(market.watch(standing.request_id)) as events:
                         self.take(await anext(events))  # what its owner is asked
-        self.tell()
+        self._tell()
 
     async def _fill(self, market: AsyncMarket, story: AuctionStory, outcome: RequestOutcome) -> None:
         whole = await market.ask(dialogues.outcome(story.request_id)) or outcome
@@ -254,11 +226,17 @@ class UserFeed(Follower):
 
     def take(self, event: Event) -> None:
         if self.changes.take(event):
-            self.tell()
+            self._tell()
             return
         request_id = request_of(event)
         if request_id and self._made(request_id).take(event, self._clock.now()):
-            self.tell(request_id)
+            self._tell(request_id)
+
+    def _tell(self, request_id: str = "") -> None:
+        self.changed.emit(request_id)
+        story = self._stories.get(request_id)
+        if not request_id or (story is not None and story.outcome is not None):
+            self.ended.emit(request_id)
 
     def _made(self, request_id: str) -> AuctionStory:
         story = self._stories.setdefault(request_id, AuctionStory(request_id))
@@ -302,4 +280,4 @@ class SaleWatch(Follower):
 
     def _store(self, outcomes: Iterable[RequestOutcome]) -> None:
         if self._history.sold(sale for outcome in outcomes for sale in sales_of(outcome)):
-            self.tell()
+            self.changed.emit("")

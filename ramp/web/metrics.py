@@ -165,10 +165,12 @@ class LevelsCollector(Collector):
 def _of_agents(status: SwarmStatus) -> Iterator[Metric]:
     states = Sums[tuple[str, ...]]((agent.role, agent.state) for agent in status.agents)
     restarts: Sums[tuple[str, ...]] = Sums()
+    up: Sums[tuple[str, ...]] = Sums()
     for agent in status.agents:
         restarts[agent.role,] += agent.restarts
+        up[agent.role,] += agent.is_up
     yield _gauge("ramp_agents", "Agents by role and state.", ("role", "state"), states)
-    yield _gauge("ramp_agents_on_market", "Agents that are on the market, by role.", ("role",), _up_by_role(status))
+    yield _gauge("ramp_agents_on_market", "Agents that are on the market, by role.", ("role",), up)
     # no counter: the sum falls when an agent is removed
     yield _gauge("ramp_agent_restarts", "Restarts of the agents that there are, by role.", ("role",), restarts)
     answers: dict[tuple[str, ...], float] = {(): float(not status.server.problem)}
@@ -179,10 +181,6 @@ def _of_agents(status: SwarmStatus) -> Iterator[Metric]:
     yield _gauge(
         "ramp_clock_offset_seconds", "By how much an agent's clock is ahead of the bank's.", ("agent",), offsets
     )
-
-
-def _up_by_role(status: SwarmStatus) -> Mapping[tuple[str, ...], float]:
-    return {(role,): sum(a.is_up for a in status.agents if a.role == role) for role in {a.role for a in status.agents}}
 
 
 def _of_machines(machines: Mapping[str, MachineState]) -> Iterator[Metric]:

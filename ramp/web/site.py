@@ -8,7 +8,7 @@ from pathlib import Path
 from ramp.client.access import find_market
 from ramp.client.asyncio_market import AsyncMarket
 from ramp.runtime.state_folder import StateFolder
-from ramp.web.draft import Drafts
+from ramp.web.draft import new_drafts
 from ramp.web.laboratory.runs import Runs
 from ramp.web.levels import Levels, MarketReader
 from ramp.web.live import SaleWatch, UserFeed
@@ -33,7 +33,7 @@ class Site:
         sale_watch: follows all users.
         results: folder of results of experiments and of traces.
         runs: experiments that the keeper runs.
-        drafts: forms of requests by session.
+        draft_of: finds the form of a session's request by the session's key.
     """
 
     def __init__(self, state: StateFolder, sessions: Sessions, results: Path | None = None, notice: str = "") -> None:
@@ -46,7 +46,7 @@ class Site:
         self.results = (results or state.web_results).resolve()
         self.runs = Runs(self.results)
         self._reader = MarketReader(self.state)
-        self.drafts = Drafts()
+        self.draft_of = new_drafts()
 
     async def end(self) -> None:
         """Stop everything that runs, at the server's end."""

@@ -12,7 +12,6 @@ import ssl
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,25 +38,10 @@ _TAKES_NONE: Final = "accepts no token: this one was used, has expired or was re
 _UNKNOWN: Final = ("item-not-found", "forbidden")  # conditions of XEP-0445 and of Prosody's mod_invites_register
 
 
-@dataclass(frozen=True, slots=True)
-class NewAccount:
-    """An account to register.
-
-    Attributes:
-        name: local name in its prepared form.
-        domain: domain of the server.
-        password: password that the account's owner has chosen.
-        token: token from the server's owner.
-    """
-
-    name: str
-    domain: str
-    password: str
-    token: str
-
-
 async def register_account(
-    account: NewAccount,
+    address: str,
+    password: str,
+    token: str,
     servers: tuple[tuple[str, int], ...],
     ca_file: Path | None,
     patience_s: float = PATIENCE_S,
@@ -65,7 +49,9 @@ async def register_account(
     """Check that an account exists and has the given password; register it with the token if it does not exist.
 
     Args:
-        account: the account.
+        address: of the account, `name@domain` in its prepared form.
+        password: chosen by the account's owner.
+        token: token from the server's owner.
         servers: (host, port) of the server's addresses, tried in turn.
         ca_file: PEM file of the only trusted authorities; None trusts those of the system.
         patience_s: how long to retry while the server does not know the token, in seconds.
@@ -79,16 +65,15 @@ async def register_account(
     while True:
         problems = []
         for host, port in servers:
-            tried = await _Registrar.tried(account, host, port, context)
+            tried = _Registrar(address, password, token, context)
+            await tried.attempt(host, port)
             if not tried.problem:
                 return
             problems.append(f"{host}:{port} {tried.problem}")
             if tried.was_heard:
                 break  # the other addresses are the same server's
         if not tried.knows_no_token or time.monotonic() + PAUSE_S > end:
-            raise TransportError(
-                f"the account {account.name}@{account.domain} cannot be registered: {'; '.join(problems)}"
-            )
+            raise TransportError(f"the account {address} cannot be registered: {'; '.join(problems)}")
         await asyncio.sleep(PAUSE_S)
 
 
@@ -101,13 +86,13 @@ class _Registrar(TlsClient):
         knows_no_token: whether the server accepts no token now, or does not know this one.
     """
 
-    def __init__(self, account: NewAccount, context: ssl.SSLContext) -> None:
-        super().__init__(f"{account.name}@{account.domain}", account.password, context)
+    def __init__(self, address: str, password: str, token: str, context: ssl.SSLContext) -> None:
+        super().__init__(address, password, context)
         self.problem = ""
         self._ended = asyncio.Event()
         self.was_heard = False
         self.knows_no_token = False
-        self._account = account
+        self._token = token
         self._refused = ""
         self._encrypted = False
         self.register_plugin("xep_0077")
@@ -118,19 +103,16 @@ class _Registrar(TlsClient):
         self._on("connection_failed", lambda: "cannot be reached")
         self.add_event_handler("disconnected", self._hung_up)
 
-    @classmethod
-    async def tried(cls, account: NewAccount, host: str, port: int, context: ssl.SSLContext) -> _Registrar:
-        """Return a connection to a server after it has ended."""
-        client = cls(account, context)
-        client.connect(host, port)
+    async def attempt(self, host: str, port: int) -> None:
+        """Connect to a server, and return after the connection has ended."""
+        self.connect(host, port)
         try:
             async with asyncio.timeout(ATTEMPT_LIMIT_S):
-                await client._ended.wait()
+                await self._ended.wait()
         except TimeoutError:
-            client._settle("does not answer in time")
+            self._settle("does not answer in time")
         finally:
-            await client.leave()
-        return client
+            await self.leave()
 
     def _on(self, event: str, problem: Callable[[], str]) -> None:
         self.add_event_handler(event, lambda _: self._settle(problem()))
@@ -157,11 +139,11 @@ class _Registrar(TlsClient):
 
     async def _register(self) -> str:
         """Send the token, then register; return why the server refuses, empty if it does not."""
-        shown = self.Iq(stype="set", sto=self._account.domain)
-        shown.append(ElementTree.Element(_PREAUTH, {"token": self._account.token}))
-        asked = self.Iq(stype="set", sto=self._account.domain)
-        asked["register"]["username"] = self._account.name
-        asked["register"]["password"] = self._account.password
+        shown = self.Iq(stype="set", sto=self.boundjid.domain)
+        shown.append(ElementTree.Element(_PREAUTH, {"token": self._token}))
+        asked = self.Iq(stype="set", sto=self.boundjid.domain)
+        asked["register"]["username"] = self.boundjid.user
+        asked["register"]["password"] = self.password
         for what, step in (("the token", shown), ("the registration", asked)):
             try:
                 await step.send(timeout=ANSWER_LIMIT_S)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ramp.errors import ConfigurationError
 from ramp.runtime.configuration.values import QuotaConfig
 from ramp.xmpp.link import LinkPolicy
 
@@ -15,7 +14,7 @@ class TransportSettings:
     """Settings of an agent's connection to its XMPP server.
 
     Attributes:
-        servers: (host, port) of servers of the agent's domain, tried in turn.
+        servers: (host, port) of servers of the agent's domain, at least one, tried in turn.
         ca_file: PEM file of the only trusted certificate authorities; None trusts those of the system.
         register: create a missing account if the server allows it (XEP-0077).
         federation: allow receivers of other domains (not supported by the embedded server).
@@ -29,15 +28,6 @@ class TransportSettings:
     federation: bool = False
     policy: LinkPolicy = field(default_factory=LinkPolicy)
     quotas: QuotaConfig = field(default_factory=QuotaConfig)
-
-    def __post_init__(self) -> None:
-        if not self.servers:
-            raise ConfigurationError("no server is given: expected at least one (host, port)", key="servers")
-        for host, port in self.servers:
-            if not host or not 0 < port < 65_536:
-                raise ConfigurationError(
-                    f"invalid server: got {host}:{port}, expected a host and a port from 1 to 65535", key="servers"
-                )
 
     def beginning_at(self, number: int) -> TransportSettings:
         """Return the same settings with another server first; `number` counts modulo the servers."""

@@ -132,7 +132,7 @@ class CabledBackfill:
 
     def __init__(self, machine: BlueGene) -> None:
         self._machine = machine
-        self._slots: dict[int, int] = {}
+        self._slots: dict[int, tuple[int, object]] = {}
         self._unused = list(range(_FIRST_ROOM))
         self._starts: NDArray[np.int64] = np.zeros(_FIRST_ROOM, np.int64)
         self._lengths: NDArray[np.int64] = np.ones(_FIRST_ROOM, np.int64)
@@ -142,11 +142,12 @@ class CabledBackfill:
         self._beside: StateVector = machine.state_vector()
         self._promised: StateVector = np.zeros_like(self._beside)
 
-    def add(self, number: int, start: int, length: int, placement: Placement) -> None:
+    def add(self, number: int, run: object, start: int, length: int, placement: Placement) -> None:
         """Take note of a running job.
 
         Args:
             number: the job's.
+            run: its present run.
             start: microseconds.
             length: run time that it asked for, microseconds, at least 1.
             placement: where it runs.
@@ -157,14 +158,15 @@ class CabledBackfill:
             self._starts = np.pad(self._starts, (0, room))
             self._lengths = np.pad(self._lengths, (0, room), constant_values=1)
             self._masks = np.pad(self._masks, ((0, room), (0, 0)))
-        slot = self._slots[number] = self._unused.pop()
+        slot = self._unused.pop()
+        self._slots[number] = (slot, run)
         self._starts[slot], self._lengths[slot] = start, length
         self._masks[slot] = self._machine.mask_of(placement)
 
     def missing(self, running: Mapping[int, object]) -> list[int]:
-        """Forget the jobs that run no longer; numbers of those that run and have not been noted."""
-        for number in [number for number in self._slots if number not in running]:
-            self._unused.append(self._slots.pop(number))
+        """Forget the runs that are over, also of requeued jobs; numbers of those that run and have not been noted."""
+        for number in [number for number, (_, run) in self._slots.items() if running.get(number) is not run]:
+            self._unused.append(self._slots.pop(number)[0])
         return [number for number in running if number not in self._slots] if len(running) > len(self._slots) else []
 
     def promise(self, request: JobRequest, now: int) -> tuple[int, int, Placement] | None:
@@ -180,7 +182,7 @@ class CabledBackfill:
         """
         catalogue = self._machine.catalogue
         kinds = catalogue.kinds_of(request)
-        slots = np.fromiter(self._slots.values(), np.int64, len(self._slots))
+        slots = np.fromiter((slot for slot, _ in self._slots.values()), np.int64, len(self._slots))
         out = self._machine.out_of_service()
         found = promised_place(
             self._starts, self._lengths, self._masks, slots, now, out, catalogue.tables, kinds, self._times,

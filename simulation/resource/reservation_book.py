@@ -32,7 +32,7 @@ from typing import Any, Final
 from ramp.errors import PluginError, StorageFailed, check_version
 from ramp.model.instant import Instant
 from ramp.model.slot import Reservation, Slot
-from ramp.runtime.atomic_writes import sync_folder, write_whole
+from ramp.runtime.atomic_writes import write_whole
 from ramp.runtime.storage_errors import storing
 
 FORMAT: Final = "ramp-reservations"
@@ -198,7 +198,7 @@ class ReservationBook:
             self._descriptor = descriptor
             if self._lines == 0:
                 self._append(self._header())
-                sync_folder(self._path.parent)  # makes the file's name durable too
+                _sync_folder(self._path.parent)  # makes the file's name durable too
             yield self
             if self._on_change is None and self._lines > max(LINES_MIN, LINES_PER_KEY * len(self._entries)):
                 with contextlib.suppress(StorageFailed):  # what was to be written is; this would only be tidier
@@ -298,7 +298,7 @@ class ReservationBook:
             header = {**self._header(), "held_ever": self._held_ever - holds}
             data = b"".join([_line(header), *(line for line, _ in kept)])
             write_whole(path, data, private=True)
-            sync_folder(path.parent)
+            _sync_folder(path.parent)
         self._begin_reading()
         self._read_new()
 
@@ -391,6 +391,15 @@ class ReservationBook:
         if self._on_change is not None and tell:
             now = self._entries[key]
             self._on_change(Change(record["at"], key, None if now.released else now.reservation))
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the names of the files in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _line(record: dict[str, Any]) -> bytes:

@@ -14,19 +14,10 @@ import psutil
 
 from ramp.client import swarm
 from ramp.runtime.state_folder import StateFolder
+from tests.bench.market_sizes import Size, configuration
 
-RESOURCES = 20
+MARKET = Size(20, 1, "embedded", 1)
 REPEATS = 5
-
-
-def _configuration() -> str:
-    lines = ["[market]", "resources_per_process = 10", '[server]\nkind = "embedded"']
-    lines += ["[machines.node]", 'plugin = "steady"', "cores = 4096", "options = { load = 0.0 }"]
-    lines += ["[[users]]", 'name = "user1"', "deposit = 1000000"]
-    for number in range(RESOURCES):
-        lines += ["[[resources]]", f'name = "node{number}"', 'machine = "node"', "start_price = 60"]
-        lines += ["minimum_price = 20"]
-    return "\n".join(lines) + "\n"
 
 
 def _launch(config: Path, state: StateFolder) -> tuple[float, float]:
@@ -53,7 +44,7 @@ def run() -> list[tuple[str, float, str]]:
     for _ in range(REPEATS):
         with tempfile.TemporaryDirectory(prefix="ramp-launch-") as folder:
             config = Path(folder) / "swarm.toml"
-            config.write_text(_configuration(), "utf-8")
+            config.write_text(configuration(MARKET, per_process=10), "utf-8")
             state = StateFolder(Path(folder) / "state")
             imports.append(_import_seconds())
             first.append(_launch(config, state)[0])

@@ -23,7 +23,6 @@ from pathlib import Path
 import psutil
 
 from ramp.client import swarm
-from ramp.client.portal import connected
 from ramp.control.requests import Submit
 from ramp.control.status import SwarmStatus
 from ramp.errors import RampError
@@ -40,6 +39,7 @@ from ramp.servers.process import ServerProcess
 from ramp.servers.prosody import ProsodyServer, prosody_executable
 from ramp.xmpp.settings import TransportSettings
 from tests.bench.messages import Asker, answering, documents, request, used
+from tests.blocking_line import connected
 from tests.chaos.checks import of_files
 
 TAKES_MINUTES = "it launches markets of up to a thousand resources and two hundred users"
@@ -86,9 +86,9 @@ class Bought:
     wrong: list[str] = field(default_factory=list)
 
 
-def configuration(size: Size) -> str:
+def configuration(size: Size, per_process: int = PER_PROCESS) -> str:
     """The market's file."""
-    lines = ["[market]", f"resources_per_process = {PER_PROCESS}"]
+    lines = ["[market]", f"resources_per_process = {per_process}"]
     lines += ["[server]", f'kind = "{size.kind}"']
     lines += ["[timing]", f"heartbeat_s = {HEARTBEAT_S}", f"lease_s = {3 * HEARTBEAT_S}", "confirm_limit_s = 120"]
     lines += ["[machines.node]", 'plugin = "steady"', "cores = 4096", "options = { load = 0.0 }"]

@@ -24,7 +24,6 @@ from pathlib import Path
 import psutil
 
 from ramp.client import swarm
-from ramp.client.portal import connected
 from ramp.control.requests import Submit
 from ramp.model.acl import Message
 from ramp.model.contents import CallForProposals, ClockQuery, ClockReading, Proposal, Registered, Registration
@@ -50,6 +49,7 @@ from simulation.market.observing import Observer
 from simulation.market.specs import UserSpec, configured
 from simulation.market.wire import Wire
 from simulation.market.world import START, World
+from tests.blocking_line import connected
 
 TAKES_MINUTES = "it launches a market on each kind of server"
 ECHO = Path(__file__).with_name("_echo_resources.py")

@@ -14,10 +14,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from ramp.model import contents
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Signed
-from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
-from ramp.model.offer import Offer, Refusal, RefusalCode
-from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.model.agreement import Signed
+from ramp.model.instant import SECOND
+from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.request import RequestForQuotation
 from ramp.model.seal import Role
 from ramp.rfql import codec
 from ramp.rfql.encoded_message import EncodedMessage
@@ -25,10 +25,7 @@ from ramp.rfql.signing import seals
 from ramp.rfql.signing.notary import PublicNotary
 from ramp.rfql.signing.trust import Trust
 from ramp.runtime.keys.store import KeyStore
-
-NOW = from_iso("2026-11-21T08:00:00Z")
-USER = "alice@localhost"
-RESOURCE = "thunder1@localhost"
+from tests.unit.rfql.conftest import AGREEMENT, NOW, OFFER, RESOURCE, UNIT, USER
 
 
 def run() -> list[tuple[str, float, str]]:
@@ -64,9 +61,9 @@ def _with_keys(store: KeyStore) -> list[tuple[str, float, str]]:
     assert arrive() == sealed
     seal = _rate(lambda: codec.encode(resource.seal(message, NOW)))
     opened = _rate(arrive)
-    signed = user.sign(Signed(_agreement()), NOW)
+    signed = user.sign(Signed(AGREEMENT), NOW)
     both = resource.sign(signed, NOW)
-    sign = _rate(lambda: user.sign(Signed(_agreement()), NOW))
+    sign = _rate(lambda: user.sign(Signed(AGREEMENT), NOW))
     verify = _rate(lambda: resource.verify(signed.document, NOW))
     return [
         ("seal and encode a small message", 1e6 / seal, "us"),
@@ -105,19 +102,8 @@ def _rate(action: Callable[[], object], times: int = 400) -> float:
     return best
 
 
-def _agreement() -> Agreement:
-    unit = RequestUnit(1, 70, NOW + 4 * HOUR, TotalCores(128), NOW + HOUR, HOUR, "LINUX", architecture="x86_64")
-    offer = _offer()
-    order = (offer.cost, NOW, "order-6", NOW + 10 * MINUTE)
-    return Agreement("agreement-9", "request-4", 1, USER, RESOURCE, "bank@localhost", unit, offer, "thunder1-1", *order)
-
-
-def _offer() -> Offer:
-    return Offer("offer-17", "request-4", 1, RESOURCE, 55, NOW + HOUR, NOW + 2 * HOUR, 128, 0.25, 30 * SECOND, "log")
-
-
 def _call() -> Message:
-    units = tuple(RequestUnit(n, 70, NOW + 4 * HOUR, TotalCores(128), NOW + HOUR, HOUR) for n in (1, 2))
+    units = tuple(replace(UNIT, number=number) for number in (1, 2))
     bids = tuple(contents.Bid(1 + n % 2, f"resource{n}@localhost", 60) for n in range(20))
     call = contents.CallForProposals("request-4", 2, RequestForQuotation(units), bids)
     return Message(Performative.CFP, USER, RESOURCE, "request-4", call, "cfp-2", reply_by=15 * SECOND)
@@ -125,7 +111,7 @@ def _call() -> Message:
 
 def _proposal() -> Message:
     refusal = Refusal(2, RefusalCode.PRICE, "45 credits/core-hour", "the minimum price is 45")
-    proposal = contents.Proposal("request-4", 2, (_offer(),), (refusal,))
+    proposal = contents.Proposal("request-4", 2, (OFFER,), (refusal,))
     return Message(Performative.PROPOSE, RESOURCE, USER, "request-4", proposal, "", "cfp-2")
 
 

@@ -47,12 +47,7 @@ def findings(sites: Sequence[tuple[SwarmConfig, StateFolder]], elsewhere: Collec
 def of_files(
     sites: Sequence[tuple[SwarmConfig, StateFolder]], elsewhere: Collection[str] = ()
 ) -> tuple[dict[str, list[str]], set[str]]:
-    """What is wrong in ledger and books of reservations, by check, and which agreements are paid.
-
-    Args:
-        sites: as in `findings`; the ledger is the first one's.
-        elsewhere: as in `findings`.
-    """
+    """What is wrong in books of reservations and the first site's ledger, by check, and which agreements are paid."""
     config, state = sites[0]
     books = {name: live for _, each in sites for name, live in books_of(each).items()}
     held = [each for live in books.values() for each in live]

@@ -66,7 +66,7 @@ def configuration(
     Args:
         server: `embedded` or `prosody`.
         ledger: URL of a PostgreSQL database, whose bank then has a standby; empty for SQLite.
-        domain: XMPP domain.
+        domain: of its agents.
         site: which of the two; empty where both are one.
         own: whether the bank and the directories are here.
         tables: further lines.
@@ -88,14 +88,7 @@ def configuration(
 
 @dataclass(frozen=True, slots=True)
 class ChaosMarket:
-    """A market, or one of its two sites, in processes that end with this one.
-
-    Attributes:
-        config: its configuration's file.
-        state: its state folder.
-        domain: XMPP domain of its agents.
-        name: of the site, where the market has two; empty where all is here.
-    """
+    """A market, or one of its two sites, in processes that end with this one; `name` is the site's, else empty."""
 
     config: Path
     state: StateFolder

@@ -61,14 +61,9 @@ def run_chaos(
     seed: int,
     tell: Callable[[str], None] = lambda _: None,
 ) -> ChaosReport:
-    """Load a market, strike it by turns for so long, let it rest, and check it; it is up afterwards.
+    """Load a market, or its two sites, strike it by turns for so long, let it rest, and check it; it is up afterwards.
 
-    Args:
-        sites: the market, or its two sites; up.
-        what: what it consists of, for the report.
-        seconds: how long.
-        seed: draws requests and blows.
-        tell: told what happens, a line each.
+    The seed draws requests and blows; `what` the market consists of stands in the report.
     """
     by_name = {each.name: each for each in sites}
     victims = [(site.name, victim) for site in sites for victim in _processes(site)]

@@ -21,12 +21,7 @@ _RAMP: Final = (sys.executable, "-c", "from ramp.cli.main import main; main()")
 
 
 def two_sites(folder: Path, ledger: str = "") -> tuple[ChaosMarket, ChaosMarket]:
-    """Write two sites' configurations; the market is at the first, and the second has not joined yet.
-
-    Args:
-        folder: where configurations and state folders are.
-        ledger: as in `configuration`.
-    """
+    """Write two sites' configurations; the market is at the first, and the second has not joined yet."""
     first, second = (f"{site}.example" for site in SITES)
     network = ipaddress.ip_address("127.64.0.0") + (os.getpid() % 2**20) * 4
     addresses = {first: network + 1, second: network + 2}
@@ -53,10 +48,7 @@ def two_sites(folder: Path, ledger: str = "") -> tuple[ChaosMarket, ChaosMarket]
 def join(market: ChaosMarket, site: ChaosMarket, deposit: int) -> None:
     """Let every party of a site join a market that runs, by invitations and files; its agents are not started.
 
-    Args:
-        market: the market.
-        site: the site.
-        deposit: of each of its users, in credits.
+    Each user of the site gets the deposit, in credits.
 
     Raises:
         TransportError: if a command fails; says which, and what it told.

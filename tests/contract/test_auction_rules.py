@@ -7,7 +7,6 @@ from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ramp.model.agreement import Agreement
 from ramp.model.called_terms import bound
 from ramp.model.instant import HOUR, MINUTE
 from ramp.model.offer import Offer
@@ -20,6 +19,7 @@ from ramp.protocol.rules.auction_rule import Bidding, UnitBids
 from ramp.protocol.rules.checked_rule import ROUNDS_MAX, CheckedRule, PaidPrices
 from ramp.protocol.user.evaluator import Ranking
 from ramp.runtime.auction_rules import RULES
+from tests.agreements import agreement_of
 
 EXAMPLE = "examples/own_auction_rule.py:AsLongAsItFalls"
 NAMES = [*RULES.names(), EXAMPLE]
@@ -78,10 +78,7 @@ def test_no_unit_is_paid_above_its_cap_or_below_its_winners_offer(
     for index, winner in enumerate(winners):
         priced = prices.of(1, winner, winners[index + 1 :], MINUTE)
         assert winner.cost <= priced.cost <= cost_cap(unit, winner.end - winner.start)
-        agreement = Agreement(
-            "a", "r", 1, "user", winner.resource, "bank", unit, winner, "R", priced.cost, MINUTE, "order", 3 * MINUTE,
-            price=priced.price,
-        )  # fmt: skip
+        agreement = agreement_of(winner, unit, user="user", cost=priced.cost, issued_at=MINUTE, price=priced.price)
         assert price_problem(agreement) == ""
         assert (priced.price is None) is rule.pays_offer
 

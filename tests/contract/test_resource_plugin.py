@@ -17,6 +17,7 @@ import pytest
 from ramp.batch.waiting import plugin as waiting_plugin
 from ramp.errors import PluginError
 from ramp.model.instant import MINUTE, from_iso
+from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation
 from ramp.plugins.contract import RULES, Rule, Subject, Verdict, check_plugin, resizing
 from ramp.plugins.contract.checking import trials_of
@@ -172,7 +173,7 @@ def _forgetful(settings: PluginSettings) -> Any:
     return steady.open_plugin(replace(settings, state_dir=None))
 
 
-def _changed(machine: Any, key: str, cores: int, until: int, now: int) -> Any:
+def _changed(machine: Any, key: str, _: int, cores: int, until: int, now: int) -> Any:
     """Says that it has changed what it has not."""
     found = SteadyMachine.reservation(machine, key, now)
     return found and replace(found, slot=replace(found.slot, cores=cores, end=until))
@@ -183,7 +184,13 @@ def _growing_in_words(machine: Any, key: str, step: int, cores: int, until: int,
     found = SteadyMachine.reservation(machine, key, now)
     if found is None or cores <= found.slot.cores:
         return SteadyMachine.resize(machine, key, step, cores, until, now)
-    return _changed(machine, key, cores, until, now)
+    return _changed(machine, key, step, cores, until, now)
+
+
+def _half_loaded(machine: Any, unit: RequestUnit, now: int) -> Any:
+    """Says the same load whatever is reserved."""
+    found = SteadyMachine.quote(machine, unit, now)
+    return replace(found, load=0.5) if isinstance(found, Slot) else found
 
 
 def _later(steps: Iterator[int] = count(1)) -> int:  # noqa: B008 each call counts on
@@ -201,10 +208,7 @@ FAULTS: dict[str, tuple[Open, str]] = {
     "quote raises PluginError": (_faulty(quote=_raising(PluginError("x", "down"))), "a-slot-lies-in-the-window"),
     "quote has no time": (_faulty(quote=lambda self, unit, now: Slot(now, now, 8, 0.0)), "a-slot-lies-in-the-window"),
     "quote is a text": (_faulty(quote=lambda *_: "yes"), "quotes-change-nothing"),
-    "load does not count holds": (
-        _faulty(_share=lambda *_: 0.5),
-        "load-counts-reservations",
-    ),
+    "load does not count holds": (_faulty(quote=_half_loaded), "load-counts-reservations"),
     "sold twice": (_faulty(_taken=lambda *_: ""), "a-slot-that-has-gone-is-refused"),
     "confirm is None": (_faulty(confirm=lambda *_: None), "the-same-key-is-the-same-reservation"),
     "confirm is not firm": (_faulty(confirm=SteadyMachine.reservation), "a-firm-reservation-outlives-its-hold"),
@@ -221,18 +225,9 @@ FAULTS: dict[str, tuple[Open, str]] = {
         _faulty(resize=lambda self, key, step, cores, until, now: SteadyMachine.reservation(self, key, now)),
         "a-smaller-reservation-stays-smaller",
     ),
-    "resize frees nothing": (
-        _faulty(resize=lambda self, key, step, cores, until, now: _changed(self, key, cores, until, now)),
-        "what-a-change-frees-is-free",
-    ),
-    "resize only says that it grows": (
-        _faulty(resize=_growing_in_words),
-        "what-is-added-is-set-aside",
-    ),
-    "resize ends as before": (
-        _faulty(resize=lambda self, key, step, cores, until, now: _changed(self, key, cores, until, now)),
-        "a-later-end-is-kept-or-refused",
-    ),
+    "resize frees nothing": (_faulty(resize=_changed), "what-a-change-frees-is-free"),
+    "resize only says that it grows": (_faulty(resize=_growing_in_words), "what-is-added-is-set-aside"),
+    "resize ends as before": (_faulty(resize=_changed), "a-later-end-is-kept-or-refused"),
     "resize takes any step": (
         _faulty(resize=lambda self, key, step, *args: SteadyMachine.resize(self, key, _later(), *args)),
         "an-earlier-step-changes-nothing",

@@ -117,11 +117,7 @@ def agree(name, merit, steps, failed, drained):
 
 
 @settings(max_examples=examples(25))
-@given(
-    steps=steps,
-    allocator=st.sampled_from(["two-phase", "first-found", "noncontiguous"]),
-    failed=failures,
-)
+@given(steps=steps, allocator=st.sampled_from(["two-phase", "first-found", "noncontiguous"]), failed=failures)
 def test_no_unit_or_cable_is_ever_shared(steps, allocator, failed):
     machine = built("bgl", allocator).copy()
     fail_both(machine, reference("bgl"), failed, [])

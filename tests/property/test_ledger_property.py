@@ -317,10 +317,7 @@ class LedgerMachine(RuleBasedStateMachine):
             code = "started"
         else:
             self.give_back(agreement)
-        self.refused(
-            code,
-            lambda: end(self.ledger, agreement, at=self.now, evidence="<6/>", alone=before_start),
-        )
+        self.refused(code, lambda: end(self.ledger, agreement, at=self.now, evidence="<6/>", alone=before_start))
 
     @rule(ticks=st.integers(0, 15))
     def expire(self, ticks: int) -> None:

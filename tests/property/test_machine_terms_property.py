@@ -27,11 +27,10 @@ from ramp.protocol.directory.party import Listed
 from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.pricing import original_price, paper_price
 from ramp.protocol.resource.directory_entry import DirectoryEntry
-from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.user.bidding_round import FinalRefusals
 from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.world import START, World
-from simulation.resource.steady import SteadyMachine
+from tests.simulation.small_markets import seller
 
 SIZES = (1, 7, 8, 63, 64, 65, 1000)
 SYSTEMS = ("LINUX", "AIX", "Solaris")
@@ -148,13 +147,7 @@ def auction(
 def flat_sellers(machines: Any) -> list[ResourceSpec]:
     """Sellers of steady machines: cores, load, operating system, start and minimum price, and strategy of each."""
     return [
-        ResourceSpec(
-            f"res{number}",
-            SteadyMachine(f"res{number}", cores, load),
-            StaticTerms(cores, operating_system=system),
-            PriceRange(max(start, minimum), minimum),
-            strategy,
-        )
+        seller(f"res{number}", cores, load, (max(start, minimum), minimum), strategy, operating_system=system)
         for number, (cores, load, system, start, minimum, strategy) in enumerate(machines)
     ]
 

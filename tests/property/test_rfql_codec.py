@@ -299,14 +299,7 @@ PLAIN = [
     (performative, kind)
     for performative, kinds in CONTENT_OF.items()
     for kind in kinds
-    if kind
-    not in (
-        Signed,
-        contents.Commitment,
-        contents.Settled,
-        contents.ChangeDone,
-        contents.Unverified,
-    )
+    if kind not in (Signed, contents.Commitment, contents.Settled, contents.ChangeDone, contents.Unverified)
 ]
 
 

@@ -7,11 +7,11 @@ the owners' commands and lets time pass; the expected transcript stands below ea
 The commands of a script:
 
     timing hold_time=120 ...             limits of the protocol in seconds; before `market`
-    resource NAME cores=64 start=60 minimum=20 load=0.5 credit=1000000 strategy=ramp os=LINUX [forgetful]
+    resource NAME cores=64 start=60 minimum=20 load=0.5 os=LINUX [forgetful]
                                          `forgetful`: its machine takes holds of keys that were released before
     user NAME credits=10000
     market [registrations]               open the market; with the directory's heartbeats in the transcript
-    submit USER REQUEST rounds=1 round=15 approval=auto prefer=cheapest quote / cores=16 price=70 start=3600 wall=3600
+    submit USER REQUEST rounds=1 round=15 approval=auto quote / cores=16 price=70 start=3600 wall=3600
                                          and with sites=SITE,... a unit for these sites only
     approve USER REQUEST yes|no [UNIT:SELLER...]       with sellers: a quote, while it stands
     withdraw USER REQUEST                cancel USER AGREEMENT
@@ -67,7 +67,6 @@ from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.effects import ResizeSlot
 from ramp.protocol.events import AgreementResized
-from ramp.protocol.pricing import original_price, paper_price
 from ramp.protocol.resource.jobs.launching import LOCAL, LaunchTerms
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.timing import Timing
@@ -82,7 +81,6 @@ from tests.swarm.transcript import Transcript
 from tests.swarm.virtual_launcher import JobFate, VirtualLauncher
 
 LATENCY: Duration = 1000
-STRATEGIES = {"ramp": paper_price, "ramp-2014": original_price}
 REST = 30 * 60 * SECOND
 
 
@@ -278,7 +276,6 @@ class ScriptedMarket:
                 machine,
                 StaticTerms(cores, operating_system=os or None),
                 PriceRange(options.whole("start", 60), options.whole("minimum", 20)),
-                STRATEGIES[options.text("strategy", "ramp")],
                 launching=self._launching(options.text("launches", "")),
                 launcher=VirtualLauncher(lambda job: self.job_fates.setdefault(job.job_id, JobFate())),
             )
@@ -340,7 +337,6 @@ class ScriptedMarket:
         auction = ev.AuctionOptions(
             rounds=options.whole("rounds", 1),
             round_time=options.duration("round", 15),
-            preference=ev.Preference(options.text("prefer", "cheapest")),
             approval=ev.Approval(options.text("approval", "auto")),
             quote_only=options.flag("quote"),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,12 +11,12 @@ import pytest
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, ContractChange, Signed
+from ramp.model.agreement import ContractChange, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND, Instant
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
-from ramp.model.sizes.amended import charge_owed, first_state, order_line
+from ramp.model.sizes.amended import first_state, order_line
 from ramp.protocol.conversations import Registry
 from ramp.protocol.effects import Effect, Persist, Report, ResizeSlot, Send
 from ramp.protocol.events import SlotResized
@@ -29,22 +29,17 @@ from ramp.protocol.transition_tables import BuyerChangeState, SellerChangeState
 from ramp.protocol.user.changing.change import BuyerChange
 from ramp.protocol.user.changing.desk import Changes
 from simulation.market.actors import CountedIds
+from tests.agreements import agreement_of, change_of
 
 S = BuyerChangeState
 NOW = 100 * HOUR
 OFFER = Offer("o-1", "r-1", 1, "res", 60, NOW + HOUR, NOW + 5 * HOUR, 16, 0.0, NOW + HOUR)
 UNIT = RequestUnit(1, 70, NOW + 5 * HOUR, TotalCores(16), NOW + HOUR)
-AGREEMENT = Agreement(
-    "a-1", "r-1", 1, "alice", "res", "bank", UNIT, OFFER, "res-1", OFFER.cost, NOW - HOUR, "order-1", NOW - MINUTE
-)
-DRAFT = ContractChange(
-    "a-1", 1, "o-1", "alice", "res", "bank", NOW, first_state(AGREEMENT).digest, 24, OFFER.end,
-    NOW + 10 * SECOND, 0, NOW + MINUTE, 60, "order-1",
-)  # fmt: skip
-BODY = replace(DRAFT, amount=charge_owed(first_state(AGREEMENT), DRAFT))
+AGREEMENT = agreement_of(OFFER, UNIT, agreement_id="a-1", issued_at=NOW - HOUR, valid_until=NOW - MINUTE)
 OTHER = replace(AGREEMENT, agreement_id="a-2", resource="res2")
-SECOND_DRAFT = replace(DRAFT, agreement_id="a-2", resource="res2", previous=first_state(OTHER).digest)
-SECOND_BODY = replace(SECOND_DRAFT, amount=charge_owed(first_state(OTHER), SECOND_DRAFT))
+BODY, SECOND_BODY = (
+    change_of(each, 24, NOW, 60, valid_until=NOW + MINUTE, order_id="order-1") for each in (AGREEMENT, OTHER)
+)
 VOTE = c.FundsReserved("order-1", "alice", (order_line(BODY),), MINUTE, NOW + MINUTE, NOW)
 POSTED = c.OrderPosted("order-1", (c.PaymentMade("a-1#1", "payment:a-1#1", BODY.charge),))
 VOIDED = c.OrderVoided("order-1", "expired", "too late")
@@ -105,20 +100,20 @@ def contents(effects: Sequence[Effect]) -> list[tuple[str, str]]:
     return [(each.receiver, type(each.content).__name__) for each in messages]
 
 
-def the_bank_says_late_that_it_is_posted() -> None:
+def test_the_bank_says_late_that_it_is_posted() -> None:
     """Of a question of an earlier life: whatever goes on now, it is posted, and the copies are asked for."""
     for buyer in (Buyer(), Buyer().agreed(), Buyer().funded(), Buyer().withdrawing()):
         assert contents(buyer.bank(POSTED)) == [("res", "ChangeAgreed")]
         assert buyer.outcome == (True, "", BODY.charge)
 
 
-def the_bank_says_late_that_it_is_void() -> None:
+def test_the_bank_says_late_that_it_is_void() -> None:
     for buyer in (Buyer(), Buyer().agreed(), Buyer().funded()):
         assert contents(buyer.bank(VOIDED)) == [("res", "ChangeWithdrawal")]
         assert buyer.outcome == (False, "expired", 0)
 
 
-def the_seller_proves_early_that_it_is_posted() -> None:
+def test_the_seller_proves_early_that_it_is_posted() -> None:
     for buyer in (Buyer(), Buyer().agreed(), Buyer().funded(), Buyer().withdrawing()):
         buyer.seller(proof(BODY))
         ((outcome, seal),) = buyer.growth.outcomes
@@ -126,7 +121,7 @@ def the_seller_proves_early_that_it_is_posted() -> None:
         assert seal == proof(BODY).posted_seal
 
 
-def the_seller_gives_it_up() -> None:
+def test_the_seller_gives_it_up() -> None:
     """Whatever it says, the bank's word ends it."""
     for buyer in (Buyer(), Buyer().agreed(), Buyer().funded()):
         assert contents(buyer.seller(REFUSED)) == [("bank", "OrderWithdrawal")]
@@ -135,14 +130,14 @@ def the_seller_gives_it_up() -> None:
         assert buyer.outcome == (False, "slot_taken", 0)
 
 
-def the_seller_says_no_more_than_a_code() -> None:
+def test_the_seller_says_no_more_than_a_code() -> None:
     buyer = Buyer()
     buyer.seller(replace(REFUSED, detail=""))
     buyer.bank(VOIDED)
     assert buyer.outcome == (False, "slot_taken", 0)
 
 
-def all_that_is_said_bears_the_name_by_which_who_does_not_understand_answers() -> None:
+def test_all_that_is_said_bears_the_name_by_which_who_does_not_understand_answers() -> None:
     buyer = Buyer(BODY, SECOND_BODY)
     said = buyer.growth.on_timer(NOW + SECOND)
     said += buyer.seller(c.ChangeAgreed("a-1", 1)) + buyer.seller(c.ChangeAgreed("a-2", 1), SECOND_BODY)
@@ -151,7 +146,7 @@ def all_that_is_said_bears_the_name_by_which_who_does_not_understand_answers() -
     assert named == [("res", "a-1#1"), ("res2", "a-2#1"), ("bank", "a-1#1"), ("res", "a-1#1"), ("res2", "a-2#1")]
 
 
-def the_order_is_refused_after_it_was_withdrawn() -> None:
+def test_the_order_is_refused_after_it_was_withdrawn() -> None:
     buyer = Buyer().withdrawing()
     assert buyer.seller(c.ChangeAgreed("a-1", 1)) == []  # it comes too late
     buyer.bank(c.OrderRefused("order-1", "insufficient_funds", "poor"))
@@ -160,7 +155,7 @@ def the_order_is_refused_after_it_was_withdrawn() -> None:
     assert late.bank(c.OrderRefused("order-1", "insufficient_funds", "poor")) == []
 
 
-def somebody_does_not_understand_it() -> None:
+def test_somebody_does_not_understand_it() -> None:
     buyer = Buyer()
     assert buyer.growth.on_not_understood("bank", NOW) == []  # it has not been asked yet
     assert contents(buyer.growth.on_not_understood("res", NOW)) == [("bank", "OrderWithdrawal")]
@@ -171,7 +166,7 @@ def somebody_does_not_understand_it() -> None:
     assert buyer.outcome == (False, "not_understood", 0)
 
 
-def nobody_answers() -> None:
+def test_nobody_answers() -> None:
     for buyer in (Buyer(), Buyer().agreed(), Buyer().funded()):
         state, now = buyer.growth.state, NOW
         while buyer.growth.state is state:
@@ -182,7 +177,7 @@ def nobody_answers() -> None:
             assert now == BODY.valid_until + Timing().cancellation_limit
 
 
-def it_ended_in_part_before_a_crash() -> None:
+def test_it_ended_in_part_before_a_crash() -> None:
     """One of two conclusions is on record: the bank is asked once more, and nothing is proposed again."""
     growth = BuyerChange([(Signed(BODY), AGREEMENT)], Pace(Timing()))
     (asked,) = growth.decide(NOW)
@@ -191,7 +186,7 @@ def it_ended_in_part_before_a_crash() -> None:
     assert asked.message.content == c.OrderWithdrawal("order-1", BODY.valid_until, why)
 
 
-def two_sellers_have_to_agree() -> None:
+def test_two_sellers_have_to_agree() -> None:
     buyer = Buyer(BODY, SECOND_BODY)
     assert contents(buyer.seller(c.ChangeAgreed("a-1", 1))) == []
     assert buyer.seller(c.ChangeAgreed("a-1", 1)) == []
@@ -204,7 +199,7 @@ def two_sellers_have_to_agree() -> None:
     assert [each.done for each, _ in buyer.growth.outcomes] == [True, True]
 
 
-def a_machine_never_answers_the_seller() -> None:
+def test_a_machine_never_answers_the_seller() -> None:
     growth = SellerChange(Signed(BODY, ("alice",), ""), AGREEMENT, first_state(AGREEMENT), Pace(Timing()), lambda: True)
     growth.start(NOW)
     (asked,) = growth.on_timer(BODY.valid_until)
@@ -216,7 +211,7 @@ def a_machine_never_answers_the_seller() -> None:
     assert growth.stranded == ""  # the slot itself is as it was
 
 
-def a_machine_refuses_after_a_restart_what_it_may_have_set_aside_before() -> None:
+def test_a_machine_refuses_after_a_restart_what_it_may_have_set_aside_before() -> None:
     """The question of before the restart may be done yet, so it is asked for the old size."""
     growth = SellerChange(Signed(BODY, ("alice",), ""), AGREEMENT, first_state(AGREEMENT), Pace(Timing()), lambda: True)
     (asked,) = growth.recover(NOW)
@@ -227,7 +222,7 @@ def a_machine_refuses_after_a_restart_what_it_may_have_set_aside_before() -> Non
     assert growth.state is SellerChangeState.RESTORING
 
 
-def who_is_silent_is_named() -> None:
+def test_who_is_silent_is_named() -> None:
     """To the bank as the reason, and so to the owner."""
 
     def reason(buyer: Buyer) -> str:
@@ -249,29 +244,6 @@ def who_is_silent_is_named() -> None:
     buyer.bank(replace(VOTE, lines=(order_line(BODY), order_line(SECOND_BODY))))
     buyer.seller(proof(BODY))
     assert reason(buyer) == "res2 did not respond in time"
-
-
-SCENARIOS: tuple[Callable[[], None], ...] = (
-    the_bank_says_late_that_it_is_posted,
-    the_bank_says_late_that_it_is_void,
-    the_seller_proves_early_that_it_is_posted,
-    the_seller_gives_it_up,
-    the_seller_says_no_more_than_a_code,
-    all_that_is_said_bears_the_name_by_which_who_does_not_understand_answers,
-    the_order_is_refused_after_it_was_withdrawn,
-    somebody_does_not_understand_it,
-    nobody_answers,
-    it_ended_in_part_before_a_crash,
-    two_sellers_have_to_agree,
-    a_machine_never_answers_the_seller,
-    a_machine_refuses_after_a_restart_what_it_may_have_set_aside_before,
-    who_is_silent_is_named,
-)
-
-
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
-def test_it_ends_as_the_bank_says(scenario: Callable[[], None]) -> None:
-    scenario()
 
 
 @pytest.mark.parametrize(

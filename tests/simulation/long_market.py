@@ -10,17 +10,15 @@ from typing import Any
 
 from ramp.model.instant import HOUR, MINUTE, Instant
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
-from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
 from ramp.protocol.progress import Progress, RequestEnded
-from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.timing import Timing
 from simulation.market.actors import COMPOSITION
 from simulation.market.observing import Observer, Script
-from simulation.market.specs import ResourceSpec, UserSpec
+from simulation.market.specs import UserSpec
 from simulation.market.world import World
-from simulation.resource.steady import SteadyMachine
 from simulation.swarm import SWARM_TIMING
+from tests.simulation.small_markets import seller
 
 PAUSE = 2 * MINUTE
 """Between two purchases."""
@@ -40,7 +38,7 @@ class LongMarket:
     def __init__(self, *, observer: Observer | None = None, script: Script | None = None) -> None:
         self.outcomes: Counter[str] = Counter()
         self.world = World(
-            [_machine("res0"), _machine("res1")],
+            [seller(name, 64, 0.25, (40, 20)) for name in ("res0", "res1")],
             [UserSpec("alice", 10**13)],
             seed=1,
             composition=replace(COMPOSITION, timing=TIMING),
@@ -88,10 +86,6 @@ class LongMarket:
         for name, machine in self.world.machines.items():
             taken[f"{name}'s machine"] = deep_size([machine])
         return taken
-
-
-def _machine(name: str) -> ResourceSpec:
-    return ResourceSpec(name, SteadyMachine(name, 64, 0.25), StaticTerms(64), PriceRange(40, 20))
 
 
 def deep_size(roots: Iterable[object]) -> int:

@@ -28,11 +28,7 @@ def test_a_market_of_ones_own_is_checked_and_replayed(tmp_path: Path) -> None:
     replayed = CliRunner().invoke(swarm, ["--config", str(path), "--replay", "0"])
     assert {
         name for line in replayed.output.splitlines() for name in ("ada", "alpha", "beta", "res0") if name in line
-    } == {
-        "ada",
-        "alpha",
-        "beta",
-    }
+    } == {"ada", "alpha", "beta"}
 
 
 @pytest.mark.slow

@@ -5,17 +5,14 @@ from dataclasses import replace
 import pytest
 
 from ramp.model.instant import MILLISECOND, MINUTE, SECOND, Duration
-from ramp.model.slot import StaticTerms
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import Progress, RequestEnded, RoundClosed
-from ramp.protocol.resource.seller import PriceRange
 from simulation.market.faults.late_guests import GuestFaults
 from simulation.market.faults.plan import NO_FAULTS, FaultPlan
-from simulation.market.specs import ResourceSpec, UserSpec
+from simulation.market.specs import UserSpec
 from simulation.market.world import World
-from simulation.resource.steady import SteadyMachine
 from simulation.swarm import new_checkers
-from tests.simulation.small_markets import submission
+from tests.simulation.small_markets import seller, submission
 
 SELLERS = [f"res{number:02}" for number in range(20)]
 
@@ -42,12 +39,7 @@ def market(plan: FaultPlan, buyers: int, units: int) -> Seen:
     """Twenty sellers, and buyers who ask for several units at the same instant."""
     seen = Seen()
     world = World(
-        [
-            ResourceSpec(
-                name, SteadyMachine(name, 512, 0.02 * rank), StaticTerms(512), PriceRange(40 + rank, 20 + rank)
-            )
-            for rank, name in enumerate(SELLERS)
-        ],
+        [seller(name, 512, 0.02 * rank, (40 + rank, 20 + rank)) for rank, name in enumerate(SELLERS)],
         [UserSpec(f"user{number}", 10**9) for number in range(buyers)],
         seed=1,
         faults=plan,

@@ -4,13 +4,11 @@ import pytest
 
 from ramp.model.instant import HOUR, MINUTE
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
-from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
 from ramp.protocol.pricing import original_price
-from ramp.protocol.resource.seller import PriceRange
-from simulation.market.specs import ResourceSpec, UserSpec
+from simulation.market.specs import UserSpec
 from simulation.market.world import START, World
-from simulation.resource.steady import SteadyMachine
+from tests.simulation.small_markets import seller
 
 CORES = 10_000
 # Table 2 without Intrepid, whose log the original was run without: start and minimum price, and the load of a job in
@@ -35,13 +33,7 @@ MACHINES = {
 
 def price_path(loads: dict[str, float], rounds: int) -> list[int]:
     resources = [
-        ResourceSpec(
-            name,
-            SteadyMachine(name, CORES, loads[name]),
-            StaticTerms(CORES),
-            PriceRange(start, minimum),
-            original_price,
-        )
+        seller(name, CORES, loads[name], (start, minimum), original_price)
         for name, (start, minimum, _) in MACHINES.items()
     ]
     world = World(resources, [UserSpec("alice", 0)], seed=0)
@@ -58,16 +50,12 @@ def price_path(loads: dict[str, float], rounds: int) -> list[int]:
     return path
 
 
-def test_fresh_world() -> None:
-    loads = dict.fromkeys(MACHINES, 0.0)
-    assert price_path(loads, 10) == [59, 50, 39, 35, 30, 26, 25, 25, 25, 25]
+@pytest.mark.parametrize("rounds", [1, 3, 5, 10])
+def test_fresh_world(rounds: int) -> None:
+    """Fewer rounds stop on the same path."""
+    assert price_path(dict.fromkeys(MACHINES, 0.0), rounds) == [59, 50, 39, 35, 30, 26, 25, 25, 25, 25][:rounds]
 
 
 def test_aged_world() -> None:
     loads = {name: load for name, (_, _, load) in MACHINES.items()}
     assert price_path(loads, 10) == [61, 59, 50, 48, 39, 37, 30, 28, 27, 25]
-
-
-@pytest.mark.parametrize("rounds", [1, 3, 5])
-def test_fewer_rounds_stop_on_the_same_path(rounds: int) -> None:
-    assert price_path(dict.fromkeys(MACHINES, 0.0), rounds) == [59, 50, 39, 35, 30][:rounds]

@@ -21,13 +21,7 @@ QUICK = MILLISECOND
 
 
 class Order(Script):
-    """A script: of calls each takes its own time, of all other messages of a user a fixed one; counts who overtakes.
-
-    Args:
-        calls: time on the way of a call, from and to.
-        others: of everything else.
-        seed: of the times drawn.
-    """
+    """A script: of calls each takes its own time, of all other messages of a user a fixed one; counts who overtakes."""
 
     def __init__(self, calls: tuple[Duration, Duration], others: Duration, seed: int) -> None:
         self._calls = calls
@@ -82,13 +76,7 @@ def test_a_call_that_overtakes_or_is_overtaken_harms_no_purchase(
 
 
 class SlowParty(Script):
-    """A script: what some party says to others about a purchase takes long, and some of it comes twice.
-
-    Args:
-        name: the party.
-        shortest: time on the way, and `longest`.
-        seed: of the times drawn between them.
-    """
+    """A script: what some party says to others about a purchase takes long, and some of it comes twice."""
 
     def __init__(self, name: str, shortest: Duration, longest: Duration, seed: int) -> None:
         self._name = name

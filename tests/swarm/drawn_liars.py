@@ -18,9 +18,7 @@ from tests.swarm.liars import Habit, LiarSpec, draw_liar, interceptor
 def with_liars(market: SeedMarket, *, ruled: bool) -> SeedMarket:
     """The market with the liars that its seed draws; liars that sell offer much and bid lowest, so that buyers come.
 
-    Args:
-        market: as drawn, all honest.
-        ruled: whether the seed may draw auction rules, and lies that need them.
+    With `ruled` the seed may draw auction rules, and lies that need them.
     """
     resources = [each.name for each in market.resources]
     liars = draw_liars(market.seed, COMPOSITION.roles(resources, (each.name for each in market.users)), ruled=ruled)

@@ -92,13 +92,7 @@ SELLERS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class LiarSpec:
-    """One liar of a market.
-
-    Attributes:
-        role: user or resource.
-        habits: what it does.
-        rate: probability that a habit acts where it can.
-    """
+    """One liar of a market, a user or a resource; `rate` is the probability that a habit acts where it can."""
 
     role: Role
     habits: tuple[Habit, ...]
@@ -113,12 +107,7 @@ def draw_liar(role: Role, random: Random) -> LiarSpec:
 
 
 def interceptor(spec: LiarSpec, random: Random) -> NewInterceptor:
-    """What makes a liar of a party.
-
-    Args:
-        spec: what it does.
-        random: its own stream.
-    """
+    """What makes a liar of a party, with a stream of random numbers of its own."""
 
     def make(name: str, notary: Notary, others: Sequence[str]) -> Interceptor:
         return Liar(name, spec, notary, random, others)
@@ -127,15 +116,7 @@ def interceptor(spec: LiarSpec, random: Random) -> NewInterceptor:
 
 
 class Liar:
-    """One liar of a run.
-
-    Args:
-        name: its name.
-        spec: what it does.
-        notary: its own.
-        random: its own stream.
-        others: everybody else.
-    """
+    """One liar of a run, among `others`; notary and random numbers are its own."""
 
     def __init__(self, name: str, spec: LiarSpec, notary: Notary, random: Random, others: Sequence[str]) -> None:
         self.told = 0
@@ -148,12 +129,7 @@ class Liar:
         self._heard: list[Message] = []
 
     def hears(self, message: Message, now: Instant) -> list[Said]:
-        """Take note of a message that has arrived; says what it makes the liar say at once.
-
-        Args:
-            message: as it was delivered.
-            now: the liar's clock.
-        """
+        """Take note of a message that has arrived; says what it makes the liar say at once."""
         _remember(self._heard, message)
         self._forger.scraps.keep(message.content)
         lies: list[Said] = []
@@ -167,12 +143,7 @@ class Liar:
         return lies
 
     def says(self, message: Message, now: Instant) -> list[Said]:
-        """What it sends instead of a message that the protocol would send.
-
-        Args:
-            message: signed and sealed.
-            now: the liar's clock.
-        """
+        """What it sends instead of a message that the protocol would send, which is signed and sealed."""
         _remember(self._said, message)
         self._forger.scraps.keep(message.content)
         said: list[Said] = [(message, 0)]

@@ -29,13 +29,7 @@ PERFORMATIVE_OF: Final[dict[type, Performative]] = {
 
 
 def missized(offer: Offer, unit: RequestUnit, random: Random) -> Offer:
-    """An offer whose size, time or cost is none that the unit allows; the same where the unit has one size.
-
-    Args:
-        offer: an honest one.
-        unit: as called for.
-        random: draws what is wrong.
-    """
+    """An honest offer with a size, time or cost that the unit does not allow; the same where the unit has one size."""
     terms, length = unit.moldable, offer.end - offer.start
     if terms is None:
         return offer
@@ -75,13 +69,7 @@ class Scraps:
 
 
 class Forger:
-    """Changes contents and makes messages of them.
-
-    Args:
-        name: the liar.
-        notary: its own.
-        random: its own stream.
-    """
+    """Changes contents and makes messages of them, under the liar's own key."""
 
     def __init__(self, name: str, notary: Notary, random: Random) -> None:
         self.scraps = Scraps()
@@ -92,10 +80,7 @@ class Forger:
     def reshaped(self, value: Any, now: Instant, depth: int = 0) -> Any:
         """A value with one field changed: another that was seen in its place, a little more or less, or a part of it.
 
-        Args:
-            value: a content or what stands in one.
-            now: the liar's clock.
-            depth: how far below the content it stands.
+        `depth` is how far below the content it stands.
         """
         if isinstance(value, Signed):
             body = self.reshaped(value.body, now, depth) if self._random.random() < 0.7 else value.body

@@ -24,19 +24,11 @@ def run(
     resized: bool | None = None,
     alter: Callable[[SeedMarket], SeedMarket] = lambda drawn: drawn,
 ) -> SeedReport:
-    """Run the market of one seed, with the liars that the seed draws; see `run_seed` for the other arguments.
+    """Run the market of one seed as `run_seed` does, with the liars that the seed draws and one of `PLANTED_BUGS`.
 
-    Args:
-        seed: draws everything.
-        planted_bug: a name of `PLANTED_BUGS`, to see it caught.
-        faults: as in `run_seed`.
-        observer: likewise.
-        wired: likewise.
-        ruled: likewise.
-        resized: likewise.
-        alter: changes the market after its liars have been drawn.
+    `alter` changes the market after its liars have been drawn.
     """
-    with PLANTED_BUGS[planted_bug]() if planted_bug is not None else nullcontext():
+    with PLANTED_BUGS[planted_bug].context() if planted_bug is not None else nullcontext():
         return run_seed(
             seed,
             faults=faults,

@@ -5,7 +5,7 @@ Each stands in for a method or rule of the protocol, the ledger or the host whil
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from unittest.mock import patch
 from weakref import WeakKeyDictionary
@@ -49,37 +49,49 @@ FAR: Instant = 2**62
 
 Context = contextlib.AbstractContextManager[object]
 
-PLANTED_BUGS: Final[dict[str, Callable[[], Context]]] = {}
-"""Every planted bug by its name: the context in which it is there."""
 
+@dataclass(frozen=True)
+class PlantedBug:
+    """A bug: the context in which it is there, the checker that sees it, and a seed of a market in which it does.
 
-def _plant(name: str, owner: Any, method: str, broken: Callable[..., Any]) -> None:
-    def context() -> Context:
-        original = getattr(owner, method)
-        return patch.object(owner, method, lambda *given, **named: broken(original, *given, **named))
-
-    PLANTED_BUGS[name] = context
-
-
-def replaces(owner: Any, method: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Makes a planted bug of a function that stands in for a method or rule.
-
-    Args:
-        owner: the class or module.
-        method: its name there; what it was is the function's first argument.
+    Some show in markets only that draw rules, some only where slots change their size; the others were found earlier.
     """
 
-    def plant(broken: Callable[..., Any]) -> Callable[..., Any]:
-        _plant(broken.__name__, owner, method, broken)
+    context: Callable[[], Context]
+    checker: str
+    seed: int
+    ruled: bool = False
+    resized: bool = False
+
+
+PLANTED_BUGS: Final[dict[str, PlantedBug]] = {}
+
+
+def replaces(owner: Any, method: str, checker: str, seed: int, **markets: bool) -> Callable[..., Callable[..., Any]]:
+    """Makes a planted bug of a function that stands in for a method or rule of a class or module.
+
+    The method or rule itself is the function's first argument.
+    """
+
+    def plant(broken: Callable[..., Any], name: str = "") -> Callable[..., Any]:
+        def context() -> Context:
+            original = getattr(owner, method)
+            return patch.object(owner, method, lambda *given, **named: broken(original, *given, **named))
+
+        PLANTED_BUGS[name or broken.__name__] = PlantedBug(context, checker, seed, **markets)
         return broken
 
     return plant
 
 
-def planted(context: Callable[[], Context]) -> Callable[[], Context]:
+def planted(checker: str, seed: int, **markets: bool) -> Callable[..., Callable[[], Context]]:
     """Makes a planted bug of a context."""
-    PLANTED_BUGS[context.__name__] = context
-    return context
+
+    def plant(context: Callable[[], Context]) -> Callable[[], Context]:
+        PLANTED_BUGS[context.__name__] = PlantedBug(context, checker, seed, **markets)
+        return context
+
+    return plant
 
 
 def _not_persisted(kind: type) -> Callable[..., None]:
@@ -92,19 +104,19 @@ def _not_persisted(kind: type) -> Callable[..., None]:
     return carry_out_one
 
 
-for _name, _kind in {
-    "decision_not_persisted": rc.CommitDecided,
-    "payment_not_persisted": rc.AgreementPaid,
-    "intention_not_persisted": rc.HoldIntended,
-    "accept_not_persisted": rc.AgreementReceived,
-    "void_wish_not_persisted": rc.VoidAsked,
-}.items():
-    _plant(_name, Host, "_carry_out_one", _not_persisted(_kind))
+for _name, _kind, _seed in (
+    ("decision_not_persisted", rc.CommitDecided, 0),
+    ("payment_not_persisted", rc.AgreementPaid, 0),
+    ("intention_not_persisted", rc.HoldIntended, 0),
+    ("accept_not_persisted", rc.AgreementReceived, 0),
+    ("void_wish_not_persisted", rc.VoidAsked, 4),
+):
+    replaces(Host, "_carry_out_one", "written_before_said", _seed)(_not_persisted(_kind), _name)
 
 _DELAYED: WeakKeyDictionary[Host, list[fx.Effect]] = WeakKeyDictionary()
 
 
-@replaces(Host, "_carry_out")
+@replaces(Host, "_carry_out", "written_before_said", 0)
 def vote_before_persist(original: Any, host: Host, effects: list[fx.Effect], now: Instant) -> None:
     """The vote leaves before it is written."""
     written = (rc.HoldIntended, rc.HoldMade)
@@ -115,14 +127,14 @@ def vote_before_persist(original: Any, host: Host, effects: list[fx.Effect], now
     original(host, [*early, *_DELAYED.pop(host)] if votes else early, now)
 
 
-@replaces(Retry, "begin")
+@replaces(Retry, "begin", "conversations_end", 5)
 def no_retransmission(original: Any, retry: Retry, now: Instant) -> None:
     """Nothing is sent again."""
     original(retry, now)
     retry.due = now + 10**15
 
 
-@replaces(Participant, "on_timer")
+@replaces(Participant, "on_timer", "hold_deadline", 9)
 def hold_timer_ignored(original: Any, participant: Participant, now: Instant) -> Any:
     """A hold does not run out."""
     if participant.state is ParticipantState.HELD:
@@ -131,13 +143,13 @@ def hold_timer_ignored(original: Any, participant: Participant, now: Instant) ->
     return original(participant, now)
 
 
-@replaces(Participant, "_firm")
+@replaces(Participant, "_firm", "paid_for_its_start", 9, ruled=True)
 def paid_before_its_start(original: Any, participant: Participant, reservation: Reservation, now: Instant) -> Any:
     """A job counts as started, and is paid, as soon as it is in the queue."""
     return original(participant, replace(reservation, started_at=now), now)
 
 
-@replaces(Ledger, "countersign")
+@replaces(Ledger, "countersign", "paid_and_reserved", 0)
 def double_debit(original: Any, ledger: Ledger, agreement_id: str, **terms: Any) -> Order:
     """Every order is paid twice."""
     order: Order = original(ledger, agreement_id, **terms)
@@ -151,7 +163,7 @@ def double_debit(original: Any, ledger: Ledger, agreement_id: str, **terms: Any)
     return order
 
 
-@replaces(order_rules, "_void")
+@replaces(order_rules, "_void", "written_before_said", 4)
 def void_not_persisted(original: Any, records: Records, order: Order, at: Instant, code: str, reason: str) -> Order:
     """The ledger says that an order was withdrawn and writes nothing."""
     if str(code) == "withdrawn":
@@ -160,7 +172,7 @@ def void_not_persisted(original: Any, records: Records, order: Order, at: Instan
     return voided
 
 
-@replaces(Voting, "_count")
+@replaces(Voting, "_count", "decides_in_time", 33)
 def late_vote_accepted(original: Any, voting: Voting, now: Instant) -> Any:
     """The user counts votes, and the bank's, as if no hold ran out."""
     for ballot in voting._ballots.values():
@@ -169,7 +181,7 @@ def late_vote_accepted(original: Any, voting: Voting, now: Instant) -> Any:
     return original(voting, now)
 
 
-@replaces(Ledger, "reserve_order")
+@replaces(Ledger, "reserve_order", "bank_keeps_its_word", 26)
 def refusal_forgotten(
     original: Any, ledger: Ledger, order_id: str, user: str, lines: Any, valid_until: Instant, **terms: Any
 ) -> Order:
@@ -185,7 +197,7 @@ def refusal_forgotten(
     return replace(wanted, countersigned=there.countersigned)
 
 
-@planted
+@planted("orders_settle", 1)
 @contextlib.contextmanager
 def posts_after_deadline() -> Iterator[None]:
     """The bank gives every order a minute more than it says."""
@@ -203,7 +215,7 @@ def posts_after_deadline() -> Iterator[None]:
         yield
 
 
-@replaces(Auction, "on_proposal")
+@replaces(Auction, "on_proposal", "judged_once", 42)
 def doubled_proposal_judged(original: Any, auction: Auction, *arguments: Any) -> Any:
     """A copy of a proposal is judged again."""
     auction._heard.clear()
@@ -211,7 +223,7 @@ def doubled_proposal_judged(original: Any, auction: Auction, *arguments: Any) ->
     return original(auction, *arguments)
 
 
-@replaces(BankParty, "_on_agreement")
+@replaces(BankParty, "_on_agreement", "both_signatures", 121)
 def single_signature_accepted(
     original: Any, bank: BankParty, message: Any, signed: Any, agreement: Any, now: Instant
 ) -> Any:
@@ -221,14 +233,14 @@ def single_signature_accepted(
     return original(bank, message, signed, agreement, now)
 
 
-@replaces(BankParty, "_on_expiry")
+@replaces(BankParty, "_on_expiry", "orders_settle", 1)
 def reservation_never_voided(_: Any, bank: BankParty, __: Instant) -> list[fx.Effect]:
     """The bank does nothing when the time of an order is over."""
     bank._expiry.deadline = None
     return []
 
 
-@replaces(order_rules, "_settlement")
+@replaces(order_rules, "_settlement", "all_or_none", 0)
 def order_posted_in_part(original: Any, records: Records, order: Order) -> list[Any]:
     """The last line of an order is not paid."""
     entries: list[Any] = original(records, order)
@@ -237,13 +249,13 @@ def order_posted_in_part(original: Any, records: Records, order: Order) -> list[
     return entries
 
 
-@replaces(Participant, "_late")
+@replaces(Participant, "_late", "given_back", 143)
 def late_hold_kept(*_: object) -> list[fx.Effect]:
     """What a machine has set aside for an offer that was let go is not given back."""
     return []
 
 
-@replaces(Participant, "_late")
+@replaces(Participant, "_late", "paid_and_reserved", 764)
 def late_hold_undone(original: Any, participant: Participant, answer: Any) -> Any:
     """A hold's answer that comes after its look-up releases the slot, which has been promised meanwhile."""
     if isinstance(answer, Reservation) and participant.state is not ParticipantState.RELEASED:
@@ -251,7 +263,7 @@ def late_hold_undone(original: Any, participant: Participant, answer: Any) -> An
     return original(participant, answer)
 
 
-@replaces(Participant, "on_held")
+@replaces(Participant, "on_held", "given_back", 21)
 def doubtful_hold_refused(original: Any, participant: Participant, answer: Any, now: Instant) -> Any:
     """A hold in doubt is refused, and nothing is released."""
     if participant.state is not ParticipantState.HOLDING or not isinstance(answer, MachineInDoubt):
@@ -260,7 +272,7 @@ def doubtful_hold_refused(original: Any, participant: Participant, answer: Any, 
     return [each for each in effects if not isinstance(each, fx.ReleaseSlot)]
 
 
-@replaces(Participant, "on_confirmed")
+@replaces(Participant, "on_confirmed", "booked_before_said", 4)
 def doubt_taken_for_firm(original: Any, participant: Participant, answer: Any, now: Instant) -> Any:
     """A confirmation in doubt passes for one that was done."""
     if participant.state is ParticipantState.CONFIRMING and isinstance(answer, MachineInDoubt):
@@ -270,13 +282,13 @@ def doubt_taken_for_firm(original: Any, participant: Participant, answer: Any, n
     return original(participant, answer, now)
 
 
-@replaces(Releases, "answered")
+@replaces(Releases, "answered", "given_back", 4)
 def release_not_repeated(original: Any, releases: Releases, key: str, now: Instant, *, in_doubt: bool) -> Any:
     """A release in doubt passes for one that was done."""
     return original(releases, key, now, in_doubt=False)
 
 
-@replaces(SecondPrice, "price")
+@replaces(SecondPrice, "price", "price_owed", 7, ruled=True)
 def second_price_as_first(
     original: Any, rule: SecondPrice, bids: UnitBids, winner: Offer, remaining: Sequence[Offer]
 ) -> Price:
@@ -285,7 +297,7 @@ def second_price_as_first(
     return replace(owed, cost=winner.cost)
 
 
-@replaces(SecondPrice, "price")
+@replaces(SecondPrice, "price", "price_owed", 12, ruled=True)
 def dearest_sets_price(
     original: Any, rule: SecondPrice, bids: UnitBids, winner: Offer, remaining: Sequence[Offer]
 ) -> Price:
@@ -315,12 +327,14 @@ def _compensation(refund: Transfer) -> Transfer:
     return replace(more, transfer_id=f"deposit:{name}", agreement_id=name)
 
 
-_refunded_twice = _beside_a_refund(lambda refund: replace(refund, transfer_id=f"{refund.transfer_id}#2"))
-_plant("refunded_twice", change_rules, "post_change", _refunded_twice)
-_plant("compensated", change_rules, "post_change", _beside_a_refund(_compensation))
+for _name, _more, _ruled in (
+    ("refunded_twice", lambda refund: replace(refund, transfer_id=f"{refund.transfer_id}#2"), False),
+    ("compensated", _compensation, True),
+):
+    replaces(change_rules, "post_change", "refunded_once", 3, ruled=_ruled)(_beside_a_refund(_more), _name)
 
 
-@replaces(Participant, "on_cancellation")
+@replaces(Participant, "on_cancellation", "handed_over_is_paid", 32, ruled=True)
 def refund_after_the_start(original: Any, participant: Participant, signed: Any, now: Instant) -> Any:
     """A seller agrees to a refund of a slot that has begun."""
     return original(participant, signed, min(now, participant.offer.start - 1))
@@ -329,7 +343,7 @@ def refund_after_the_start(original: Any, participant: Participant, signed: Any,
 # -- what sizes of moldable units mean -------------------------------------------------------------------------------
 
 
-@replaces(moldable, "run_time_with")
+@replaces(moldable, "run_time_with", "size_owed", 7, ruled=True)
 def ideal_speed_up(_: Any, unit: RequestUnit, cores: int) -> Duration | None:
     """With twice the cores a run takes half the time, whatever its law."""
     if unit.moldable is None or unit.wall_time is None:
@@ -337,7 +351,7 @@ def ideal_speed_up(_: Any, unit: RequestUnit, cores: int) -> Duration | None:
     return unit.wall_time * unit.cores.total // cores
 
 
-@planted
+@planted("price_owed", 5, ruled=True)
 @contextlib.contextmanager
 def limit_of_charged() -> Iterator[None]:
     """The buyer's price is compared with that of a core-hour charged, however many cores are charged."""
@@ -348,7 +362,7 @@ def limit_of_charged() -> Iterator[None]:
         yield
 
 
-@replaces(shortcoming, "size_problem")
+@replaces(shortcoming, "size_problem", "size_owed", 15, ruled=True)
 def length_believed(*_: object) -> str:
     """A buyer takes a seller's word for how long its run takes at a size."""
     return ""
@@ -361,7 +375,7 @@ def _machine_asked(change: SellerChange, cores: int, until: Instant) -> ResizeSl
     return ResizeSlot(change.body.offer_id, change._step(), cores, until)
 
 
-@replaces(SellerChange, "_ask_machine")
+@replaces(SellerChange, "_ask_machine", "amended_once", 0, resized=True)
 def paid_back_untaken(original: Any, change: SellerChange) -> Any:
     """The machine is asked for the size that the slot has instead of the smaller one."""
     if change.body.grows:
@@ -369,7 +383,7 @@ def paid_back_untaken(original: Any, change: SellerChange) -> Any:
     return _machine_asked(change, change._state.cores, change._state.until)
 
 
-@replaces(SellerChange, "_ask_machine")
+@replaces(SellerChange, "_ask_machine", "amended_once", 263, resized=True)
 def addition_kept(original: Any, change: SellerChange) -> Any:
     """The machine keeps what was to be added, though nobody has paid it."""
     if not change.body.grows:
@@ -377,18 +391,18 @@ def addition_kept(original: Any, change: SellerChange) -> Any:
     return _machine_asked(change, change.body.cores, change.body.until)
 
 
-@replaces(BookRecords, "add_change")
+@replaces(BookRecords, "add_change", "refunded_once", 0, resized=True)
 def decisions_forgotten(*_: object) -> None:
     """The ledger does not note what it has decided of an amendment."""
 
 
-@replaces(change_rules, "left_of")
+@replaces(change_rules, "left_of", "refunded_once", 0, resized=True)
 def rebates_refunded_again(_: Any, payment: Any, __: object) -> Any:
     """A refund gives back what amendments have given back already."""
     return payment.amount
 
 
-@replaces(Changes, "_replayed")
+@replaces(Changes, "_replayed", "amended_once", 10, resized=True)
 def changes_forgotten(original: Any, changes: Changes, records: Sequence[rc.Record]) -> Any:
     """A user that restarts knows nothing of what was posted before."""
     ended = [
@@ -398,7 +412,7 @@ def changes_forgotten(original: Any, changes: Changes, records: Sequence[rc.Reco
     return original(changes, ended)
 
 
-@planted
+@planted("amended_once", 4, resized=True)
 def handed_over_unpaid() -> Context:
     """What is added may be used as soon as the machine has set it aside."""
     original = vars(SellerChange)["is_binding"].fget
@@ -409,12 +423,12 @@ def handed_over_unpaid() -> Context:
     return patch.object(SellerChange, "is_binding", property(is_binding))
 
 
-@replaces(change_rules, "addition_posted")
+@replaces(change_rules, "addition_posted", "amended_once", 12, resized=True)
 def additions_not_noted(*_: object) -> None:
     """The ledger posts what was added, and does not note the amendment."""
 
 
-@replaces(amended, "_resized")
+@replaces(amended, "_resized", "amended_once", 68, resized=True)
 def first_bought_first_back(_: Any, bought: tuple[Bought, ...], cores: int) -> tuple[Bought, ...]:
     """A smaller slot keeps what was added last and gives back what was bought first."""
     kept: list[Bought] = []
@@ -426,7 +440,7 @@ def first_bought_first_back(_: Any, bought: tuple[Bought, ...], cores: int) -> t
     return tuple(reversed(kept))
 
 
-@replaces(change_rules, "addition_problem")
+@replaces(change_rules, "addition_problem", "amended_once", 149, resized=True)
 def addition_to_any_state(original: Any, records: Records, user: str, line: OrderLine) -> Problem | None:
     """An order's line may add to a state that its slot no longer has."""
     with patch.object(change_rules, "standing_digest", lambda _: ""):
@@ -434,7 +448,7 @@ def addition_to_any_state(original: Any, records: Records, user: str, line: Orde
         return problem
 
 
-@replaces(change_rules, "addition_problem")
+@replaces(change_rules, "addition_problem", "refunded_once", 19, resized=True)
 def addition_outlives_refund(original: Any, records: Records, user: str, line: OrderLine) -> Problem | None:
     """An addition that is open when its slot is refunded is paid nevertheless."""
     problem: Problem | None = original(records, user, line)

@@ -1,10 +1,11 @@
 """What happened in a simulated market: a line for each message, record, call to machine or ledger, and crash."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, get_args
 
 from ramp.model import contents as c
 from ramp.model.acl import Message
-from ramp.model.agreement import Agreement, ContractChange, Signed
+from ramp.model.agreement import Agreement, Signed
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.model.money import credits_text
 from ramp.model.offer import Offer, Refusal
@@ -13,17 +14,11 @@ from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
 from ramp.protocol import records as rc
-from ramp.protocol.outcome import RequestOutcome
 from simulation.market.observing import Observer
 
 
 class Transcript(Observer):
-    """An observer that keeps lines.
-
-    Args:
-        start: the instant that is written as 0.
-        registrations: whether the directory's heartbeats are written as well.
-    """
+    """An observer that keeps lines; times count from `start`, and the directory's heartbeats are written if wanted."""
 
     def __init__(self, start: Instant, *, registrations: bool = False) -> None:
         self.lines: list[str] = []
@@ -32,7 +27,7 @@ class Transcript(Observer):
 
     def carried_out(self, name: str, effect: fx.Effect, now: Instant) -> None:
         """Write what a party does, messages apart: the network tells of those."""
-        text = _effect(effect, self._start)
+        text = _text(_DONE, effect, self._start)
         if text:
             self._write(f"{name} {text}", now)
 
@@ -45,12 +40,12 @@ class Transcript(Observer):
         if any(delay >= SECOND for delay in delays):
             fate += f" (takes {', '.join(f'{delay / SECOND:g} s' for delay in delays)})"
         name = message.performative.value.upper()
-        said = describe(message.content, self._start)
+        said = _said(message.content, self._start)
         self._write(f"{message.sender} -> {message.receiver}: {name} {said}{fate}", now)
 
     def answered(self, name: str, answer: ev.Answer, now: Instant) -> None:
         """Write an answer that comes late."""
-        self._write(f"{name} hears of its {_answer(answer)}", now)
+        self._write(f"{name} hears of its {_text(_HEARD, answer) or 'machine'}", now)
 
     def crashed(self, name: str, now: Instant) -> None:
         """Write a crash."""
@@ -68,127 +63,22 @@ class Transcript(Observer):
         self.lines.append(f"{(now - self._start) / SECOND:9.3f}  {text}")
 
 
-def describe(content: c.Content, start: Instant) -> str:  # noqa: C901 one line for each of the contents
-    """A message's content in a few words.
-
-    Args:
-        content: the content.
-        start: the instant that times are counted from.
-    """
-    match content:
-        case c.CallForProposals():
-            return _call(content)
-        case c.Proposal():
-            return _proposal(content, start)
-        case c.Rejection(offer_id=offer_id, reason=reason):
-            return f"{offer_id}: {reason}"
-        case c.HoldGranted():
-            return f"{content.offer_id} as {content.reservation_id}, held for {content.hold_for / SECOND:g} s"
-        case c.HoldRefused():
-            return f"{content.offer_id}: {_coded(content.code, content.detail)}"
-        case c.Acceptance() | c.HoldCancelled():
-            return content.offer_id
-        case Signed():
-            return f"{_body(content)}, signed by {' and '.join(content.signers) or 'nobody'}"
-        case c.Confirmed() | c.PaymentQuery():
-            return content.agreement_id
-        case c.Settled():
-            return f"{content.agreement_id} is paid, signed by {' and '.join(content.agreement.signers)}"
-        case c.PaymentOrder():
-            return f"{content.order_id}: set aside {_lines(content.lines)}"
-        case c.FundsReserved():
-            return f"{content.order_id}: {_lines(content.lines)} set aside for {content.valid_for / SECOND:g} s"
-        case c.OrderRefused() | c.OrderVoided():
-            return f"{content.order_id}: {_coded(content.code, content.detail)}"
-        case c.OrderWithdrawal():
-            return f"{content.order_id}: void it, {content.reason}"
-        case c.OrderPosted():
-            return f"{content.order_id} is posted"
-        case c.Commitment():
-            signers = " and ".join(content.agreement.signers) or "nobody"
-            return f"{_body(content.agreement)}, signed by {signers}, with the vote for {content.vote.order_id}"
-        case c.JobOrder():
-            return f"{content.job_id} on {content.agreement_id}: {' '.join(content.arguments)}"
-        case c.JobQuery() | c.JobCancellation() | c.JobOutputQuery() | c.JobOutput():
-            return content.job_id
-        case c.JobStatus():
-            return f"{content.job_id} {content.state}, delivery {content.delivery}"
-        case c.JobRefused():
-            return f"{content.job_id}: {content.code} ({content.detail})"
-        case c.SlotMoved():
-            return f"{content.agreement_id} as {content.reservation_id} was moved to {content.placement}"
-        case c.SlotMoveHeard():
-            return f"{content.agreement_id} moved at {_seconds(content.moved_at, start)}"
-        case c.Registration() | c.Deregistration():
-            return content.service
-        case c.DirectoryQuery():
-            return f"who offers {content.service}?"
-        case c.DirectoryListing():
-            unfit = f"; could not serve: {', '.join(each.name for each in content.unfit)}" if content.unfit else ""
-            return f"{', '.join(content.names) or 'nobody'}" + (", and more" if content.more else "") + unfit
-        case c.Registered():
-            return "registered"
-        case c.Unverified():
-            return f"{content.kind} {content.reference}, unverified: {_coded(content.code, content.detail)}"
-        case c.NotUnderstood():
-            return content.reason
-        case _:
-            return _money(content)
+Texts = dict[type, Callable[[Any, Instant], str]]
+"""The words of each class, given an object of it and the instant that times are counted from."""
 
 
-def _money(content: c.Content) -> str:
-    """What is said of payments and accounts, in a few words; of anything else what it is called."""
-    match content:
-        case c.DepositOrder():
-            return f"{content.deposit_id}: {credits_text(content.amount)} to {content.account}"
-        case c.RefundOrder():
-            return f"refund {content.agreement_id}: {content.reason}"
-        case c.DepositMade():
-            return f"{content.deposit_id}: {credits_text(content.amount)}"
-        case c.RequestRefused():
-            return f"{content.reference}: {_coded(content.code, content.detail)}"
-        case c.OverviewQuery():
-            return f"all trading ({content.query_id})"
-        case c.MarketOverview():
-            return f"{content.query_id}: {len(content.accounts)} accounts, {len(content.trades)} trades"
-        case c.PaymentRefused():
-            return f"{content.agreement_id}: {_coded(content.code, content.detail)}"
-        case c.PaymentMade():
-            return f"{content.agreement_id}: paid {credits_text(content.amount)}"
-        case c.AccountQuery():
-            return f"balance of {content.account} ({content.nonce})"
-        case c.AccountStatement():
-            return f"{content.nonce}: balance {credits_text(content.balance)}, {len(content.lines)} lines"
-        case _:
-            return _about_change(content)
+def _text(texts: Texts, it: object, start: Instant = 0) -> str:
+    write = texts.get(type(it))
+    return "" if write is None else write(it, start)
+
+
+def _said(content: c.Content, start: Instant = 0) -> str:
+    return _text(_SAID, content, start) or type(content).__name__
 
 
 def _moved(amount: int) -> str:
     """What a change costs or gives back."""
     return f"{credits_text(amount)} paid" if amount > 0 else f"{credits_text(-amount)} back"
-
-
-def _about_change(content: c.Content) -> str:
-    """What is said of changes of size, in a few words; of anything else what it is called."""
-    match content:
-        case c.ChangeAgreed() | c.ChangeWithdrawal():
-            return f"change {content.number} of {content.agreement_id}"
-        case c.ChangeRefused():
-            which = f"change {content.number} of {content.agreement_id}" if content.number else content.agreement_id
-            return f"{which}: {_coded(content.code, content.detail)}"
-        case c.ChangeCall():
-            wanted = f"{content.cores} cores for {content.agreement_id} at {content.cpu_hour_cost}"
-            return f"{wanted} (change {content.number})"
-        case c.ChangePriced():
-            return f"change {content.number} of {content.agreement_id} at {content.cpu_hour_cost}"
-        case c.ChangePosted():
-            if content.is_terminal:
-                return f"{content.agreement_id}: refunded {credits_text(content.refund)}"
-            return f"change {content.number} of {content.agreement_id}: {_moved(content.amount)}"
-        case c.ChangeDone():
-            return f"{_body(content.change)}, signed by {' and '.join(content.change.signers)}, is posted"
-        case _:
-            return type(content).__name__
 
 
 def _lines(lines: Sequence[c.OrderLine]) -> str:
@@ -203,7 +93,7 @@ def _seconds(instant: Instant, start: Instant) -> str:
     return f"{(instant - start) / SECOND:g}"
 
 
-def _call(call: c.CallForProposals) -> str:
+def _call(call: c.CallForProposals, _: Instant) -> str:
     units = ", ".join(f"unit {unit.number} at {unit.cpu_hour_cost}" for unit in call.request.units)
     bids = ", ".join(f"{bid.resource} {bid.cpu_hour_cost} for unit {bid.unit}" for bid in call.bids)
     kind = "best offers" if call.best_offer else "call"
@@ -225,170 +115,229 @@ def _offer(offer: Offer, start: Instant) -> str:
 
 def _body(signed: Signed) -> str:
     body = signed.body
-    if isinstance(body, ContractChange) and not body.is_terminal:
-        moved = _moved(body.amount)
-        return f"change {body.number} of {body.agreement_id}, {body.cores} cores, {moved}"
     if isinstance(body, Agreement):
         return f"{body.agreement_id} for {body.offer.offer_id} as {body.reservation_id}, cost {credits_text(body.cost)}"
+    if not body.is_terminal:
+        return f"change {body.number} of {body.agreement_id}, {body.cores} cores, {_moved(body.amount)}"
     if body.code is not None:
         return f"failure of {body.agreement_id}: {_coded(body.code, body.reason)}"
     return f"cancellation of {body.agreement_id}"
 
 
-def _effect(effect: fx.Effect, start: Instant) -> str:
-    match effect:
-        case fx.Persist(record):
-            return f"writes {_record(record)}"
-        case fx.HoldSlot() | fx.ConfirmSlot() | fx.ReleaseSlot() | fx.LookUpSlot():
-            return _question(effect, start)
-        case fx.ReserveFunds():
-            return f"asks its ledger to set aside {effect.order_id}"
-        case fx.CountersignLine(_, agreement_id):
-            return f"asks its ledger to note both signatures of {agreement_id}"
-        case fx.VoidOrder(_, order_id):
-            return f"asks its ledger to void {order_id}"
-        case fx.LookUpAgreement(_, agreement_id):
-            return f"asks its ledger about {agreement_id}"
-        case fx.PostDeposit():
-            return f"asks its ledger to credit {effect.account}"
-        case fx.SubmitJob(job):
-            return f"submits {job.job_id} as {job.account}"
-        case fx.LookUpJob(job) | fx.CancelJob(job):
-            return f"{'looks at' if isinstance(effect, fx.LookUpJob) else 'ends'} {job.job_id}"
-        case fx.SaveAgreement(agreement_id):
-            return f"keeps {agreement_id}"
-        case fx.Report(progress):
-            return _progress(progress)
-        case _:
-            return _change(effect)
+def _signed(signed: Signed) -> str:
+    return f"{_body(signed)}, signed by {' and '.join(signed.signers) or 'nobody'}"
 
 
-def _change(effect: fx.Effect) -> str:
-    """What is done of changes of size; nothing is written of anything else."""
-    match effect:
-        case fx.PostChange(change=body):
-            number = 0 if body is None else body.number
-            what = f"post change {number} of" if number else "refund"
-            return f"asks its ledger to {what} {effect.agreement_id}"
-        case fx.VoidChange():
-            return f"asks its ledger to void change {effect.number} of {effect.agreement_id}"
-        case fx.ResizeSlot():
-            return f"asks its machine for {effect.cores} cores for {effect.key} (step {effect.step})"
-    return ""
+def _listing(it: c.DirectoryListing, _: Instant) -> str:
+    unfit = f"; could not serve: {', '.join(each.name for each in it.unfit)}" if it.unfit else ""
+    return f"{', '.join(it.names) or 'nobody'}" + (", and more" if it.more else "") + unfit
 
 
-def _question(question: fx.HoldSlot | fx.ConfirmSlot | fx.ReleaseSlot | fx.LookUpSlot, start: Instant) -> str:
-    match question:
-        case fx.HoldSlot():
-            return f"asks its machine to hold {question.key} until {_seconds(question.until, start)}"
-        case fx.ConfirmSlot(key):
-            return f"asks its machine to confirm {key}"
-        case fx.ReleaseSlot(key):
-            return f"tells its machine to release {key}"
-        case fx.LookUpSlot(key):
-            return f"asks its machine what it has for {key}"
+def _change_of(it: Any, _: Instant = 0) -> str:
+    return f"change {it.number} of {it.agreement_id}"
 
 
-def _answer(answer: ev.Answer) -> str:
-    match answer:
-        case ev.SlotHeld(key, found) | ev.SlotConfirmed(key, found) | ev.SlotLookedUp(key, found):
-            return f"machine: {key} {_found(found)}"
-        case ev.SlotFreed(key, found):
-            return f"machine: {key} {'released' if found is None else _found(found)}"
-        case ev.SlotResized(key, step, found, doubt):
-            return f"machine: {key}, step {step}, {f'in doubt ({doubt})' if found is None else _found(found)}"
-        case ev.SlotsPriced():
-            return "price strategy"
-    return "machine"
+def _change_refused(it: c.ChangeRefused, _: Instant) -> str:
+    return f"{_change_of(it) if it.number else it.agreement_id}: {_coded(it.code, it.detail)}"
 
 
-def _found(found: Reservation | Refusal | ev.MachineInDoubt | None) -> str:
-    match found:
+def _change_posted(it: c.ChangePosted, _: Instant) -> str:
+    if it.is_terminal:
+        return f"{it.agreement_id}: refunded {credits_text(it.refund)}"
+    return f"{_change_of(it)}: {_moved(it.amount)}"
+
+
+_SAID: Texts = {
+    c.CallForProposals: _call,
+    c.Proposal: _proposal,
+    c.Rejection: lambda it, _: f"{it.offer_id}: {it.reason}",
+    c.Acceptance: lambda it, _: it.offer_id,
+    c.HoldCancelled: lambda it, _: it.offer_id,
+    c.HoldGranted: lambda it, _: f"{it.offer_id} as {it.reservation_id}, held for {it.hold_for / SECOND:g} s",
+    c.HoldRefused: lambda it, _: f"{it.offer_id}: {_coded(it.code, it.detail)}",
+    Signed: lambda it, _: _signed(it),
+    c.Commitment: lambda it, _: f"{_signed(it.agreement)}, with the vote for {it.vote.order_id}",
+    c.Confirmed: lambda it, _: it.agreement_id,
+    c.Settled: lambda it, _: f"{it.agreement_id} is paid, signed by {' and '.join(it.agreement.signers)}",
+    c.Unverified: lambda it, _: f"{it.kind} {it.reference}, unverified: {_coded(it.code, it.detail)}",
+    c.NotUnderstood: lambda it, _: it.reason,
+    # orders, payments and accounts
+    c.PaymentOrder: lambda it, _: f"{it.order_id}: set aside {_lines(it.lines)}",
+    c.FundsReserved: lambda it, _: f"{it.order_id}: {_lines(it.lines)} set aside for {it.valid_for / SECOND:g} s",
+    c.OrderRefused: lambda it, _: f"{it.order_id}: {_coded(it.code, it.detail)}",
+    c.OrderVoided: lambda it, _: f"{it.order_id}: {_coded(it.code, it.detail)}",
+    c.OrderWithdrawal: lambda it, _: f"{it.order_id}: void it, {it.reason}",
+    c.OrderPosted: lambda it, _: f"{it.order_id} is posted",
+    c.PaymentQuery: lambda it, _: it.agreement_id,
+    c.PaymentMade: lambda it, _: f"{it.agreement_id}: paid {credits_text(it.amount)}",
+    c.PaymentRefused: lambda it, _: f"{it.agreement_id}: {_coded(it.code, it.detail)}",
+    c.DepositOrder: lambda it, _: f"{it.deposit_id}: {credits_text(it.amount)} to {it.account}",
+    c.DepositMade: lambda it, _: f"{it.deposit_id}: {credits_text(it.amount)}",
+    c.RefundOrder: lambda it, _: f"refund {it.agreement_id}: {it.reason}",
+    c.RequestRefused: lambda it, _: f"{it.reference}: {_coded(it.code, it.detail)}",
+    c.AccountQuery: lambda it, _: f"balance of {it.account} ({it.nonce})",
+    c.AccountStatement: lambda it, _: f"{it.nonce}: balance {credits_text(it.balance)}, {len(it.lines)} lines",
+    c.OverviewQuery: lambda it, _: f"all trading ({it.query_id})",
+    c.MarketOverview: lambda it, _: f"{it.query_id}: {len(it.accounts)} accounts, {len(it.trades)} trades",
+    # changes of size, moves and jobs
+    c.ChangeCall: lambda it, _: f"{it.cores} cores for {it.agreement_id} at {it.cpu_hour_cost} (change {it.number})",
+    c.ChangePriced: lambda it, _: f"{_change_of(it)} at {it.cpu_hour_cost}",
+    c.ChangeAgreed: _change_of,
+    c.ChangeWithdrawal: _change_of,
+    c.ChangeRefused: _change_refused,
+    c.ChangePosted: _change_posted,
+    c.ChangeDone: lambda it, _: f"{_signed(it.change)}, is posted",
+    c.SlotMoved: lambda it, _: f"{it.agreement_id} as {it.reservation_id} was moved to {it.placement}",
+    c.SlotMoveHeard: lambda it, start: f"{it.agreement_id} moved at {_seconds(it.moved_at, start)}",
+    c.JobOrder: lambda it, _: f"{it.job_id} on {it.agreement_id}: {' '.join(it.arguments)}",
+    **dict.fromkeys((c.JobQuery, c.JobCancellation, c.JobOutputQuery, c.JobOutput), lambda it, _: it.job_id),
+    c.JobStatus: lambda it, _: f"{it.job_id} {it.state}, delivery {it.delivery}",
+    c.JobRefused: lambda it, _: f"{it.job_id}: {it.code} ({it.detail})",
+    # the directory
+    c.Registration: lambda it, _: it.service,
+    c.Deregistration: lambda it, _: it.service,
+    c.Registered: lambda it, _: "registered",
+    c.DirectoryQuery: lambda it, _: f"who offers {it.service}?",
+    c.DirectoryListing: _listing,
+}
+"""What is said in a message; any other content is called by its name."""
+
+
+def _post_change(it: fx.PostChange, _: Instant) -> str:
+    number = 0 if it.change is None else it.change.number
+    return f"asks its ledger to {f'post change {number} of' if number else 'refund'} {it.agreement_id}"
+
+
+_DONE: Texts = {
+    fx.Persist: lambda it, _: f"writes {_record(it.record)}",
+    fx.Report: lambda it, _: _text(_TOLD, it.progress),
+    fx.SaveAgreement: lambda it, _: f"keeps {it.agreement_id}",
+    fx.HoldSlot: lambda it, start: f"asks its machine to hold {it.key} until {_seconds(it.until, start)}",
+    fx.ConfirmSlot: lambda it, _: f"asks its machine to confirm {it.key}",
+    fx.ReleaseSlot: lambda it, _: f"tells its machine to release {it.key}",
+    fx.LookUpSlot: lambda it, _: f"asks its machine what it has for {it.key}",
+    fx.ResizeSlot: lambda it, _: f"asks its machine for {it.cores} cores for {it.key} (step {it.step})",
+    fx.ReserveFunds: lambda it, _: f"asks its ledger to set aside {it.order_id}",
+    fx.CountersignLine: lambda it, _: f"asks its ledger to note both signatures of {it.agreement_id}",
+    fx.VoidOrder: lambda it, _: f"asks its ledger to void {it.order_id}",
+    fx.LookUpAgreement: lambda it, _: f"asks its ledger about {it.agreement_id}",
+    fx.PostDeposit: lambda it, _: f"asks its ledger to credit {it.account}",
+    fx.PostChange: _post_change,
+    fx.VoidChange: lambda it, _: f"asks its ledger to void {_change_of(it)}",
+    fx.SubmitJob: lambda it, _: f"submits {it.job.job_id} as {it.job.account}",
+    fx.LookUpJob: lambda it, _: f"looks at {it.job.job_id}",
+    fx.CancelJob: lambda it, _: f"ends {it.job.job_id}",
+}
+"""What a party does; of anything else nothing is written."""
+
+
+def _found(it: Reservation | Refusal | ev.MachineInDoubt | None) -> str:
+    match it:
         case Reservation():
-            return f"{'firm' if found.firm else 'held'} as {found.reservation_id}"
-        case Refusal(code=code):
-            return f"refused: {code.value}"
-        case ev.MachineInDoubt(reason):
-            return f"in doubt ({reason})"
+            return f"{'firm' if it.firm else 'held'} as {it.reservation_id}"
+        case Refusal():
+            return f"refused: {it.code.value}"
+        case ev.MachineInDoubt():
+            return f"in doubt ({it.reason})"
     return "unknown"
 
 
+def _slot(it: ev.SlotHeld | ev.SlotConfirmed | ev.SlotLookedUp, _: Instant) -> str:
+    return f"machine: {it.key} {_found(it.answer)}"
+
+
+def _resized(it: ev.SlotResized, _: Instant) -> str:
+    return f"machine: {it.key}, step {it.step}, {f'in doubt ({it.doubt})' if it.answer is None else _found(it.answer)}"
+
+
+_HEARD: Texts = {
+    ev.SlotHeld: _slot,
+    ev.SlotConfirmed: _slot,
+    ev.SlotLookedUp: _slot,
+    ev.SlotFreed: lambda it, _: f"machine: {it.key} {'released' if it.answer is None else _found(it.answer)}",
+    ev.SlotResized: _resized,
+    ev.SlotsPriced: lambda it, _: "price strategy",
+}
+"""An answer that comes late; of any other only whose it is."""
+
+
 def _record(record: rc.Record) -> str:
-    name = type(record).__name__
-    match record:
-        case rc.FundsAsked(agreements=agreements):
-            return f"{name} {record.order_id}: {', '.join(agreement.agreement_id for agreement in agreements)}"
-        case rc.CommitDecided():
-            return f"{name} {record.order_id}"
-        case rc.VoidAsked():
-            return f"{name} {record.order_id} because {record.reason}"
-        case rc.OrderClosed():
-            return f"{name} {record.order_id}: {'posted' if record.transfers else 'void'}"
-        case rc.FailureTold():
-            return f"{name} {record.failure.body.agreement_id}"
-        case rc.AcceptanceAsked(offer=offer) | rc.HoldIntended(offer=offer):
-            return f"{name} {offer.offer_id}"
-        case rc.UnitSettled():
-            return f"{name} {record.agreement_id}"
-        case rc.RequestStarted() | rc.RequestConcluded():
-            return f"{name} {record.request_id}"
-        case rc.ChangeReceived() | rc.ChangeDropped() | rc.CapacityTaken() | rc.ChangeSettled():
-            return f"{name} {record.offer_id} {record.number}"
-        case rc.ChangeProposed() | rc.ChangeConcluded():
-            about = record.signed.change if isinstance(record, rc.ChangeProposed) else record.outcome
-            return f"{name} {about.agreement_id} {about.number}"
-        case rc.SlotReleased():
-            return f"{name} {record.offer_id}: {_coded(record.code, record.detail)}"
-        case rc.JobTaken(order=order) | rc.JobOrdered(order=order):
-            return f"{name} {order.job_id}"
-        case rc.JobEnded(status=word) | rc.JobHeard(word=word) | rc.MoveHeard(word=word):
-            return f"{name} {describe(word, 0)}"
-        case _:
-            return f"{name} {rc.reference_of(record)}"
+    return f"{type(record).__name__} {_text(_RECORDED, record) or rc.reference_of(record)}"
 
 
-def _progress(progress: pr.Progress) -> str:
-    match progress:
-        case pr.RoundClosed(record=record, best=best):
-            prices = ", ".join(f"unit {number} {bid.cpu_hour_cost} of {bid.resource}" for number, bid in best)
-            return f"closes round {record.round_number} after {record.duration / SECOND:g} s: best {prices or 'none'}"
-        case pr.ApprovalAsked(offers=offers, meets=meets):
-            shown = ", ".join(
-                f"unit {offer.unit} at {offer.cpu_hour_cost} of {offer.resource}{'' if met else ' (best offer)'}"
-                for offer, met in zip(offers, meets, strict=True)
-            )
-            return f"asks its owner to approve {shown}"
-        case pr.RequestEnded(outcome):
-            return _outcome(outcome)
-        case pr.ChangeEnded(outcome=ended) if ended.ends:
-            if ended.done:
-                how = f" ({ended.code})" if ended.code else ""
-                return f"reports {ended.agreement_id} cancelled{how}, refund {credits_text(ended.refund)}"
-            return f"reports {ended.agreement_id} not cancelled: {_coded(ended.code, ended.detail)}"
-        case pr.ChangeAdvanced(amendment):
-            return f"hears that amendment {amendment.number} of {amendment.agreement_id} is agreed"
-        case pr.ChangeEnded(outcome=changed):
-            if changed.done:
-                moved = _moved(changed.charge or -changed.refund)
-                return f"reports {changed.agreement_id} at {changed.cores} cores, {moved}"
-            return f"reports {changed.agreement_id} not changed: {_coded(changed.code, changed.detail)}"
-        case pr.UnitMoved():
-            return f"reports {progress.agreement_id} of {progress.resource} moved to {progress.placement}"
-        case pr.KeeperOrdered(keeper, kind, what):
-            return f"obeys {keeper}: {kind} of {what}"
-        case pr.QueryAnswered(answer=None, query_id=query_id):
-            return f"reports no answer to {query_id}"
-        case pr.QueryAnswered(answer=answer) if answer is not None:
-            return f"reports {describe(answer, 0)}"
-        case _:
-            return ""
+def _released(it: rc.SlotReleased, _: Instant) -> str:
+    return f"{it.offer_id}: {_coded(it.code, it.detail)}"
 
 
-def _outcome(outcome: RequestOutcome) -> str:
+_RECORDED: Texts = {
+    rc.FundsAsked: lambda it, _: f"{it.order_id}: {', '.join(each.agreement_id for each in it.agreements)}",
+    rc.CommitDecided: lambda it, _: it.order_id,
+    rc.VoidAsked: lambda it, _: f"{it.order_id} because {it.reason}",
+    rc.OrderClosed: lambda it, _: f"{it.order_id}: {'posted' if it.transfers else 'void'}",
+    rc.FailureTold: lambda it, _: it.failure.body.agreement_id,
+    rc.AcceptanceAsked: lambda it, _: it.offer.offer_id,
+    rc.UnitSettled: lambda it, _: it.agreement_id,
+    rc.SlotReleased: _released,
+    **dict.fromkeys(get_args(rc.SoldChangeRecord), lambda it, _: f"{it.offer_id} {it.number}"),
+    rc.ChangeProposed: lambda it, _: f"{it.signed.change.agreement_id} {it.signed.change.number}",
+    rc.ChangeConcluded: lambda it, _: f"{it.outcome.agreement_id} {it.outcome.number}",
+    rc.JobTaken: lambda it, _: it.order.job_id,
+    rc.JobOrdered: lambda it, _: it.order.job_id,
+    rc.JobEnded: lambda it, _: _said(it.status),
+    rc.JobHeard: lambda it, _: _said(it.word),
+    rc.MoveHeard: lambda it, _: _said(it.word),
+}
+"""What is written, after its name; of any other record its reference."""
+
+
+def _round(it: pr.RoundClosed, _: Instant) -> str:
+    prices = ", ".join(f"unit {number} {bid.cpu_hour_cost} of {bid.resource}" for number, bid in it.best)
+    return f"closes round {it.record.round_number} after {it.record.duration / SECOND:g} s: best {prices or 'none'}"
+
+
+def _approval(it: pr.ApprovalAsked, _: Instant) -> str:
+    shown = ", ".join(
+        f"unit {offer.unit} at {offer.cpu_hour_cost} of {offer.resource}{'' if met else ' (best offer)'}"
+        for offer, met in zip(it.offers, it.meets, strict=True)
+    )
+    return f"asks its owner to approve {shown}"
+
+
+def _changed(it: pr.ChangeEnded, _: Instant) -> str:
+    ended = it.outcome
+    if not ended.done:
+        what = "cancelled" if ended.ends else "changed"
+        return f"reports {ended.agreement_id} not {what}: {_coded(ended.code, ended.detail)}"
+    if ended.ends:
+        how = f" ({ended.code})" if ended.code else ""
+        return f"reports {ended.agreement_id} cancelled{how}, refund {credits_text(ended.refund)}"
+    return f"reports {ended.agreement_id} at {ended.cores} cores, {_moved(ended.charge or -ended.refund)}"
+
+
+def _outcome(it: pr.RequestEnded, _: Instant) -> str:
     units = "; ".join(
         f"unit {unit.unit} of {unit.offer.resource} at {unit.offer.cpu_hour_cost}"
         + (f" as {unit.reservation_id}" if unit.reservation_id else "")
-        for unit in outcome.units
+        for unit in it.outcome.units
     )
-    reason = f" ({outcome.reason})" if outcome.reason else ""
-    return f"reports {outcome.request_id} {outcome.status.value}{reason}" + (f": {units}" if units else "")
+    reason = f" ({it.outcome.reason})" if it.outcome.reason else ""
+    return f"reports {it.outcome.request_id} {it.outcome.status.value}{reason}" + (f": {units}" if units else "")
+
+
+def _answered(it: pr.QueryAnswered, _: Instant) -> str:
+    return f"reports {f'no answer to {it.query_id}' if it.answer is None else _said(it.answer)}"
+
+
+_TOLD: Texts = {
+    pr.RoundClosed: _round,
+    pr.ApprovalAsked: _approval,
+    pr.RequestEnded: _outcome,
+    pr.ChangeAdvanced: lambda it, _: (
+        f"hears that amendment {it.amendment.number} of {it.amendment.agreement_id} is agreed"
+    ),
+    pr.ChangeEnded: _changed,
+    pr.UnitMoved: lambda it, _: f"reports {it.agreement_id} of {it.resource} moved to {it.placement}",
+    pr.KeeperOrdered: lambda it, _: f"obeys {it.keeper}: {it.kind} of {it.what}",
+    pr.QueryAnswered: _answered,
+}
+"""What an owner is told; of any other progress nothing is written."""

@@ -47,13 +47,9 @@ class _Launched:
 
 
 class VirtualLauncher:
-    """A guest of a simulated resource.
+    """A guest of a simulated resource; `fate` returns a job's fate, the same object for the same job.
 
-    Args:
-        fate: returns a job's fate, the same object for the same job.
-
-    Attributes:
-        launches: how often the batch system started each job; more than once is a fault.
+    `launches` says how often the batch system started each job; more than once is a fault.
     """
 
     def __init__(self, fate: Callable[[fx.JobToRun], JobFate]) -> None:

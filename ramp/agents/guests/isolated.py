@@ -20,7 +20,6 @@ from ramp.agents.guests.messages import Asked, Blame, FromGuest, NonsenseSaid, N
 from ramp.agents.guests.process import GuestGone, GuestProcess, how_ended
 from ramp.errors import ConfigurationError, PluginError
 from ramp.model.instant import MINUTE, SECOND, Duration, Instant
-from ramp.model.request import RequestUnit
 from ramp.plugins.interface import SOURCES
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
@@ -95,12 +94,11 @@ def _moved(question: Question, by: Duration) -> Question:
     """Move the times of a question; the guest could refuse a past window without asking the machine."""
     if not isinstance(question, fx.QuoteSlots):
         return question
-    return replace(question, units=tuple(_later(unit, by) for unit in question.units))
-
-
-def _later(unit: RequestUnit, by: Duration) -> RequestUnit:
-    begin = None if unit.not_before is None else unit.not_before + by
-    return replace(unit, deadline=unit.deadline + by, not_before=begin)
+    later = (
+        replace(each, deadline=each.deadline + by, not_before=None if each.not_before is None else each.not_before + by)
+        for each in question.units
+    )
+    return replace(question, units=tuple(later))
 
 
 Asking = TypeVar("Asking", bound=fx.AskMachine | fx.PriceSlots)

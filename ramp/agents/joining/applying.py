@@ -26,7 +26,7 @@ from ramp.runtime.host import Ports
 from ramp.runtime.joining.invitations import Invitation
 from ramp.runtime.joining.membership import AccountPlace, market_account
 from ramp.xmpp.behaviour import Courier, behaviour
-from ramp.xmpp.registering import NewAccount, register_account
+from ramp.xmpp.registering import register_account
 from ramp.xmpp.settings import TransportSettings
 
 ANSWER_LIMIT: Final[Duration] = 2 * MINUTE
@@ -73,8 +73,8 @@ def register(place: AccountPlace, password: str, token: str) -> None:
         TransportError: the server cannot be reached, is not trusted, or refuses the account.
     """
     with _authority(place.server_ca) as ca_file:
-        account = NewAccount(place.name, place.domain, password, token)
-        asyncio.run(register_account(account, place.servers, ca_file))
+        address = f"{place.name}@{place.domain}"
+        asyncio.run(register_account(address, password, token, place.servers, ca_file))
 
 
 def apply(invitation: Invitation, request: EnrolmentRequest, password: str) -> EnrolmentGranted:

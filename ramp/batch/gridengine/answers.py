@@ -20,7 +20,7 @@ from typing import Final
 from ramp.batch.gridengine.records import AdvanceReservation, BatchJob, QueueInstance, QueueReport
 from ramp.errors import DocumentError
 from ramp.model.instant import Duration, Instant, from_iso
-from ramp.rfql.xml.parser import Element, parse_output
+from ramp.rfql.xml.parser import Element, parse_wire
 
 OUTPUT_BYTES_MAX: Final = 64_000_000
 """Longest answer that is read: some 80 000 jobs."""
@@ -239,7 +239,7 @@ def parse_answer(output: str, root: str) -> Element:
     """
     mended = "\n".join(_mended(line) for line in _HEADER.sub("", output).splitlines())
     try:
-        element = parse_output(mended, OUTPUT_BYTES_MAX)
+        element = parse_wire(mended, limit=OUTPUT_BYTES_MAX)
     except DocumentError as error:
         raise ValueError(error.reason) from error
     if element.tag != root:

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from ramp.batch.commands import Question, Runner, ask, own_account
+from ramp.batch.commands import Runner, ask, own_account
 from ramp.batch.inspecting import Remark
 from ramp.batch.slurm.finding import CONF_VARIABLE
 from ramp.batch.slurm.partition import partition_question
+from ramp.batch.slurm.system import AS_OF, settings_question
 from ramp.batch.slurm.times import instant_of
 from ramp.errors import BatchSystemError
 from ramp.model.instant import SECOND, Instant
@@ -33,15 +33,6 @@ CLOCK_OFF_MAX_S: Final = 5
 TRIED: Final = ("22.05", "23.11", "24.11")
 """Versions whose outputs are among the tests; the first one live."""
 
-_CONFIG: Final = Question(("scontrol", "show", "config"), str)
-_CLUSTER: Final = tuple(
-    re.compile(rf"^{name}\s*=\s*(\S+)", re.MULTILINE)
-    for name in ("ClusterName", r"SlurmctldHost(?:\[0\])?", "SlurmctldPort")
-)
-_AS_OF: Final = re.compile(r"Configuration data as of (\S+)")
-_USER: Final = re.compile(r"^SlurmUser\s*=\s*(\S+?)\(\d+\)", re.MULTILINE)
-_VERSION: Final = re.compile(r"^SLURM_VERSION\s*=\s*(\S+)", re.MULTILINE)
-
 
 def conditions(resource: str, wrapper: Sequence[str], partition: str, run: Runner, now: Instant) -> Sequence[Remark]:
     """Check the conditions for sales; a remark that is a finding forbids them.
@@ -54,10 +45,10 @@ def conditions(resource: str, wrapper: Sequence[str], partition: str, run: Runne
         now: the present.
     """
     try:
-        config = ask(_CONFIG, run)
+        config = ask(settings_question(), run)
     except BatchSystemError as error:
         return [Remark("cluster", resource, error.reason, "start slurmctld, or see why it does not answer")]
-    slurm_user = (_USER.search(config) or ("", ""))[1]
+    slurm_user = config.get("SlurmUser", "").partition("(")[0]
     found = [
         _clock(resource, config, now),
         _version(resource, config),
@@ -69,10 +60,10 @@ def conditions(resource: str, wrapper: Sequence[str], partition: str, run: Runne
     return found
 
 
-def _same_cluster(resource: str, wrapper: Sequence[str], config: str, run: Runner) -> Remark:
+def _same_cluster(resource: str, wrapper: Sequence[str], config: Mapping[str, str], run: Runner) -> Remark:
     """Ask the wrapper for its cluster: sudo passes no SLURM_CONF on."""
     try:
-        theirs = _cluster_of(ask(Question((*wrapper, *_CONFIG.argv), str), run))
+        theirs = _cluster_of(ask(settings_question(wrapper), run))
     except BatchSystemError as error:
         do = f"correct slurm_conf in {WRAPPER_SETTINGS}, or see why its cluster does not answer"
         return Remark("wrapper", resource, f"the wrapper reaches no cluster: {error.reason}", do)
@@ -84,10 +75,10 @@ def _same_cluster(resource: str, wrapper: Sequence[str], config: str, run: Runne
     return Remark("wrapper", resource, says, do)
 
 
-def _cluster_of(config: str) -> str:
+def _cluster_of(config: Mapping[str, str]) -> str:
     """Name a cluster by its settings: clusters of one name differ in host or port."""
-    name, host, port = ((pattern.search(config) or ("", "?"))[1] for pattern in _CLUSTER)
-    return f"{name} at {host}:{port}"
+    host = config.get("SlurmctldHost[0]") or config.get("SlurmctldHost", "?")
+    return f"{config.get('ClusterName', '?')} at {host}:{config.get('SlurmctldPort', '?')}"
 
 
 def _partition(resource: str, name: str, run: Runner) -> Remark:
@@ -99,10 +90,9 @@ def _partition(resource: str, name: str, run: Runner) -> Remark:
     return Remark("partition", resource, limits.closed or f"partition {name} starts jobs", do)
 
 
-def _clock(resource: str, config: str, now: Instant) -> Remark:
+def _clock(resource: str, config: Mapping[str, str], now: Instant) -> Remark:
     """Compare clocks: the controller prints its own time above its configuration."""
-    match = _AS_OF.search(config)
-    theirs = None if match is None else instant_of(match[1])
+    theirs = instant_of(config.get(AS_OF, ""))
     if theirs is None:
         return Remark("clock", resource, "slurmctld does not report its time")
     off = round((theirs - now) / SECOND)
@@ -112,10 +102,9 @@ def _clock(resource: str, config: str, now: Instant) -> Remark:
     return Remark("clock", resource, says, "set both by NTP: slots begin and end by slurmctld's clock")
 
 
-def _version(resource: str, config: str) -> Remark:
-    match = _VERSION.search(config)
-    version = "of an unknown version" if match is None else match[1]
-    tried = match is not None and match[1].startswith(TRIED)
+def _version(resource: str, config: Mapping[str, str]) -> Remark:
+    version = config.get("SLURM_VERSION", "of an unknown version")
+    tried = version.startswith(TRIED)
     return Remark("version", resource, f"Slurm {version}" + ("" if tried else f"; tried were {', '.join(TRIED)}"))
 
 

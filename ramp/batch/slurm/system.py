@@ -36,6 +36,9 @@ NAME: Final = "slurm"
 REMOVAL_LIMIT_S: Final = 20.0
 """Seconds to wait until the cancelled jobs of a reservation have ended; removal is retried after that."""
 
+AS_OF: Final = "Configuration data as of"
+"""Begin of the line with the controller's time."""
+
 PAUSE_S: Final = 0.2
 PING: Final = ("scontrol", "ping")
 _BUSY: Final = (
@@ -342,9 +345,9 @@ def check_cluster(run: Runner) -> str:
     return ""
 
 
-def settings_question() -> Question[dict[str, str]]:
-    """Ask for the cluster's configuration, by the names of its settings."""
-    return Question(("scontrol", "show", "config"), _settings)
+def settings_question(wrapper: Sequence[str] = ()) -> Question[Mapping[str, str]]:
+    """Ask for the cluster's settings by their names, and for its clock; through a wrapper if one is given."""
+    return Question((*wrapper, "scontrol", "show", "config"), _settings)
 
 
 def _settings(text: str) -> dict[str, str]:
@@ -353,6 +356,8 @@ def _settings(text: str) -> dict[str, str]:
         name, equals, value = line.partition("=")
         if equals:
             found[name.strip()] = value.strip()
+        elif line.startswith(AS_OF):
+            found[AS_OF] = line.removeprefix(AS_OF).strip()
     if not found:
         raise command_error(("scontrol", "show", "config"), "unreadable output: no settings")
     return found

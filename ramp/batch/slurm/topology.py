@@ -55,7 +55,7 @@ def placed_options(options: Mapping[str, Any], nodes: Sequence[Node], run: Runne
     names = [node.name for node in nodes]
     try:
         places = _places(names, run)
-        extents = _extents(places)
+        extents = [max(along) + 1 for along in zip(*places.values(), strict=True)]
     except _NoGrid as wrong:
         told = f'is "{ASKED}", but {wrong}; set coordinates = "table" and list the nodes in rows'
         raise ConfigurationError(told, key=f"{key}.{COORDINATES}") from wrong
@@ -154,10 +154,6 @@ def _of_all(places: Iterable[tuple[str, tuple[int, ...]]], names: Sequence[str])
     if missing:
         raise _NoGrid(f"{len(missing)} nodes are not listed, {missing[0]} among them")
     return found
-
-
-def _extents(places: Mapping[str, Sequence[int]]) -> list[int]:
-    return [max(along) + 1 for along in zip(*places.values(), strict=True)]
 
 
 def _expanded(text: str) -> tuple[str, ...]:

@@ -11,17 +11,14 @@ import logging
 from pathlib import Path
 from typing import Final
 
-from ramp.batch.system import RunningJob, SystemSnapshot, WaitingJob
-from ramp.model.instant import SECOND, Duration, Instant
+from ramp.batch.system import FOREVER, RunningJob, SystemSnapshot, WaitingJob
+from ramp.model.instant import Duration, Instant
 from ramp.queue_bound.predictor import Predictor, QueuedJob
 from ramp.queue_bound.queue_plan import JobShape, QueuePlan, fastest_planner
 from ramp.runtime.storage_errors import storing
 
 WAITS_KEPT: Final = 5_000
 """Waits that a restart begins with; predictors keep a thousand of a group."""
-
-_FOREVER: Final[Duration] = 365 * 24 * 3600 * SECOND
-"""Assumed length of a job without a limit; Slurm itself takes a year."""
 
 _log: Final = logging.getLogger(__name__)
 
@@ -59,12 +56,12 @@ class QueueLearning:
         capacity = max(sum(node.cores for node in picture.nodes if node.usable), 1)
         plan = self._plan = QueuePlan(capacity, self._planner)
         for job in picture.running:
-            plan.runs(job.job_id, min(job.cores, capacity), job.start, max(_end_of(job), now + 1))
+            plan.runs(min(job.cores, capacity), _expected_end(job, now))
         planned = {}
         waiting = [job for job in picture.waiting if not job.held and not job.reservation]
         for waits in waiting:
-            shape = JobShape(min(max(waits.cores, 1), capacity), max(waits.time_limit or _FOREVER, 1))
-            planned[waits.job_id] = plan.submit(waits.job_id, shape, now) - now
+            shape = JobShape(min(max(waits.cores, 1), capacity), max(waits.time_limit or FOREVER, 1))
+            planned[waits.job_id] = plan.submit(shape, now) - now
         self._learn(picture, waiting, planned, now)
 
     def chance(self, cores: int, length: Duration, begin: Instant, latest: Instant, now: Instant) -> float | None:
@@ -101,7 +98,7 @@ class QueueLearning:
                     self._started_at_once(job_id, job)
         for waits in waiting:
             if waits.job_id not in self._waiting:
-                joined = QueuedJob("", max(waits.cores, 1), max(waits.time_limit or _FOREVER, 1), planned[waits.job_id])
+                joined = QueuedJob("", max(waits.cores, 1), max(waits.time_limit or FOREVER, 1), planned[waits.job_id])
                 self._waiting[waits.job_id] = joined, now
                 self._predictor.submitted(waits.job_id, joined, now)
         self._seen, self._begun = set(running), True
@@ -147,5 +144,13 @@ class QueueLearning:
             _log.warning("%s: skipped %d invalid lines", path, bad)
 
 
+def _expected_end(job: RunningJob, now: Instant) -> Instant:
+    """Return the end of a job's time limit; a job that runs on is given twice the time, repeatedly."""
+    length = max(_end_of(job) - job.start, 1)
+    while job.start + length <= now:
+        length *= 2
+    return job.start + length
+
+
 def _end_of(job: RunningJob) -> Instant:
-    return job.start + _FOREVER if job.end is None else job.end
+    return job.start + FOREVER if job.end is None else job.end

@@ -173,12 +173,11 @@ def launching(config: SwarmConfig) -> Iterator[OnEvent]:
 
 def up_text(found: SwarmStatus) -> str:
     """Describe a market in one line: health, agents and server."""
-    server, told = found.server, headline(found)
+    told = headline(found)
     return (
         f"{told.sentence}{'; ' if told.why else ': '}{count_text(len(found.names('resource')), 'resource')}, "
         f"{count_text(len(found.names('user')), 'user')}, a bank and a directory "
-        f"on the {server.kind} XMPP server at {server.host}:{server.port} "
-        f"(process {found.pid})"
+        f"on the {found.server.text} (process {found.pid})"
     )
 
 

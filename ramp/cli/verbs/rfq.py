@@ -93,7 +93,6 @@ def _checked(command: click.Command, terms: dict[str, Any], path: Path) -> dict[
     return found
 
 
-_TAG: Final = re.compile(r"(<[^>]+>)")
 _COUNT: Final = WholeNumber(min=1)
 
 
@@ -187,6 +186,7 @@ def new(earlier: tuple[Path, ...], output: Path | None, max_cost: int | None, **
     that is busy at first.
     """
     from ramp.cli.verbs.submit import load_requests
+    from ramp.rfql.xml.parser import indented
     from ramp.runtime.atomic_writes import write_output
     from ramp.runtime.clock import SystemClock
 
@@ -194,7 +194,7 @@ def new(earlier: tuple[Path, ...], output: Path | None, max_cost: int | None, **
     for warning in before.warnings:
         say(f"ramp: warning: {warning}")
     document = combined([before, replace(_template(terms).at(SystemClock().now()), max_cost=max_cost)])
-    shown = f'<?xml version="1.0" encoding="UTF-8"?>\n{indented(document_of(document))}\n'
+    shown = f'<?xml version="1.0" encoding="UTF-8"?>\n{indented(document_of(document))}'
     if output is None or output == Path("-"):
         click.echo(shown, nl=False)
         return
@@ -306,23 +306,3 @@ _UNIT: Final[Fields[RequestUnit]] = Fields(
     ),
     Field("cpu_hour_cost", "Most credits/core-hour", lambda unit: unit.cpu_hour_cost, NUMBER),
 )
-
-
-def indented(text: str) -> str:
-    """Indent the one-line document of `write_request` by two spaces a level."""
-    depth, lines, line = 0, [], ""
-    for part in _TAG.split(text):
-        if not part:
-            continue
-        if part.startswith("</"):
-            depth -= 1
-            lines.append((line or "  " * depth) + part)
-            line = ""
-        elif part.startswith("<"):
-            if line:
-                lines.append(line)
-            line = "  " * depth + part
-            depth += 1
-        else:
-            line += part
-    return "\n".join(lines)

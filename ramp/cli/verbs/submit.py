@@ -16,6 +16,7 @@ import click
 from ramp.cli.connection import open_market
 from ramp.cli.interruption import interrupted_by
 from ramp.cli.options import (
+    ReadAs,
     WholeNumber,
     credits_type,
     duration_type,
@@ -105,16 +106,12 @@ def submit(max_cost: int | None, approve: str, **auction: Any) -> int:
     return _auction(**auction, approval=Approval(approve), max_cost=max_cost)
 
 
-class Numbers(click.ParamType[Any]):
-    """Numbers from 1, with commas between them."""
-
-    name = "numbers"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
-        words = str(value).split(",")
-        if not all(word.isascii() and word.isdecimal() and 0 < len(word) < 4 and int(word) for word in words):
-            self.fail(f"got {value!r}, expected the number of one offer for each unit, such as 2 or 1,3", param, ctx)
-        return tuple(int(word) for word in words)
+def _numbers(text: str) -> tuple[int, ...]:
+    """Read numbers from 1, with commas between them."""
+    words = text.split(",")
+    if not all(word.isascii() and word.isdecimal() and 0 < len(word) < 4 and int(word) for word in words):
+        raise ValueError(f"got {text!r}, expected the number of one offer for each unit, such as 2 or 1,3")
+    return tuple(map(int, words))
 
 
 class FileOrQuote(click.ParamType[Any]):
@@ -137,7 +134,7 @@ class FileOrQuote(click.ParamType[Any]):
     )
 )
 @click.argument("files", nargs=-1, required=True, type=FileOrQuote(), metavar="RFQ.xml...|REQUEST")
-@click.option("--buy", type=Numbers(), is_eager=True, metavar="N[,N...]",
+@click.option("--buy", type=ReadAs("numbers", _numbers), is_eager=True, metavar="N[,N...]",
               help="Buy these offers of an earlier quote: the number of one for each unit.")  # fmt: skip
 @auction_options
 @market_options
@@ -183,11 +180,10 @@ def _auction(
     if options.rule:
         RULES.find(options.rule)  # bad input, before anybody is asked
     request = load_requests(files)
-    if start_probability is not None:
-        units = tuple(replace(unit, start_probability=start_probability) for unit in request.units)
-        request = combined([replace(request, units=units)])
-    if named := _named(sites):
-        request = replace(request, units=tuple(replace(unit, sites=named) for unit in request.units))
+    given = {"start_probability": start_probability, "sites": _named(sites)}
+    terms: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if terms:
+        request = combined([replace(request, units=tuple(replace(unit, **terms) for unit in request.units))])
     for warning in request.warnings:
         say(f"ramp: warning: {warning}")
     market = open_market(state, user)

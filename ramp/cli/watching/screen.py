@@ -159,11 +159,7 @@ class Screen:
             return text
         found = headline(status)
         text.append(str(found.health), style=GOOD if found.health is Health.UP else BAD)
-        text.append(
-            f": {found.why}"
-            if found.why
-            else f"  {status.server.kind} XMPP server at {status.server.host}:{status.server.port}"
-        )
+        text.append(f": {found.why}" if found.why else f"  {status.server.text}")
         return text
 
     def _part(self, kind: str, rows: int, width: int) -> RenderableType:

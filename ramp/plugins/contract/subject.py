@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 from ramp.errors import PluginError
 from ramp.model.instant import DAY, HOUR, MINUTE, Duration, Instant
@@ -22,6 +22,7 @@ from ramp.plugins.interface import PluginSettings, ResourcePlugin
 
 OpenPlugin = Callable[[PluginSettings], ResourcePlugin]
 Answer = TypeVar("Answer")
+P = ParamSpec("P")
 
 LEAD: Final[Duration] = MINUTE
 """How far ahead of the first call the tried windows begin."""
@@ -66,33 +67,27 @@ class AskedPlugin:
         return self.plugin.source
 
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
-        found: Slot | Refusal = self._ask("quote", partial(answers.quote_problem, unit), unit, now)
-        return found
+        return self._ask(self.plugin.quote, partial(answers.quote_problem, unit), unit, now)
 
     def hold(self, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant) -> Reservation | Refusal:
         self.held.add(key)
-        problem = partial(answers.held_problem, key, slot)
-        found: Reservation | Refusal = self._ask("hold", problem, key, unit, slot, until, now)
-        return found
+        return self._ask(self.plugin.hold, partial(answers.held_problem, key, slot), key, unit, slot, until, now)
 
     def confirm(self, key: str, now: Instant) -> Reservation | Refusal:
-        found: Reservation | Refusal = self._ask("confirm", partial(answers.firm_problem, key), key, now)
-        return _without_start(found)
+        return _without_start(self._ask(self.plugin.confirm, partial(answers.firm_problem, key), key, now))
 
     def release(self, key: str, now: Instant) -> None:
-        self._ask("release", _no_problem, key, now)
+        self._ask(self.plugin.release, _no_problem, key, now)
 
     def reservation(self, key: str, now: Instant) -> Reservation | None:
-        found: Reservation | None = self._ask("reservation", partial(answers.found_problem, key), key, now)
-        return _without_start(found)
+        return _without_start(self._ask(self.plugin.reservation, partial(answers.found_problem, key), key, now))
 
     def reservations(self, now: Instant) -> tuple[Reservation, ...]:
-        found: tuple[Reservation, ...] = self._ask("reservations", answers.reservations_problem, now)
-        return tuple(_without_start(each) for each in found)
+        return tuple(map(_without_start, self._ask(self.plugin.reservations, answers.reservations_problem, now)))
 
     def snapshot(self, now: Instant, horizon: Duration) -> dict[str, Any]:
         """See `ResourcePlugin.snapshot`; returned after a round trip through JSON."""
-        shown = self._ask("snapshot", _no_problem, now, horizon)
+        shown = self._ask(self.plugin.snapshot, _no_problem, now, horizon)
         try:
             text = json.dumps(shown, allow_nan=False)
         except (TypeError, ValueError) as error:
@@ -104,7 +99,7 @@ class AskedPlugin:
         """See `ResourcePlugin.forget`; `NotChecked` if the plug-in cannot forget."""
         if type(self.plugin).forget is ResourcePlugin.forget:
             raise NotChecked("it has no `forget`; one whose memory grows with every slot needs it")
-        self._ask("forget", _no_problem, keys, now)
+        self._ask(self.plugin.forget, _no_problem, keys, now)
 
     def demand_resizable(self) -> None:
         """See that the plug-in can change sizes; `NotChecked` if it cannot."""
@@ -113,24 +108,26 @@ class AskedPlugin:
 
     def resize(self, key: str, step: int, cores: int, until: Instant, now: Instant) -> Reservation | Refusal:
         problem = partial(answers.resized_problem, key, cores, until)
-        found: Reservation | Refusal = self._ask("resize", problem, key, step, cores, until, now)
-        return _without_start(found)
+        return _without_start(self._ask(self.plugin.resize, problem, key, step, cores, until, now))
 
-    def _ask(self, call: str, problem_of: Callable[[Any], str], *arguments: Any) -> Any:
+    def _ask(
+        self, call: Callable[P, Answer], problem_of: Callable[[Any], str], *arguments: P.args, **named: P.kwargs
+    ) -> Answer:
+        name = call.__name__
         began = time.perf_counter()
         try:
-            answer = getattr(self.plugin, call)(*arguments)
+            answer = call(*arguments, **named)
         except PluginError:
             raise
         except Exception as error:
             raise ContractBroken(
-                f"{call}: raised {type(error).__name__}: {error}; a plug-in raises nothing but PluginError"
+                f"{name}: raised {type(error).__name__}: {error}; a plug-in raises nothing but PluginError"
             ) from error
         finally:
-            self._slowest[call] = max(self._slowest.get(call, 0.0), time.perf_counter() - began)
+            self._slowest[name] = max(self._slowest.get(name, 0.0), time.perf_counter() - began)
         problem = problem_of(answer)
         if problem:
-            raise ContractBroken(f"{call}: {problem}")
+            raise ContractBroken(f"{name}: {problem}")
         return answer
 
 

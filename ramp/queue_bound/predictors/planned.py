@@ -162,5 +162,5 @@ def _planned(job: QueuedJob) -> int:
 
 
 PREDICTOR: Final = predictor(
-    Planned, about="The plan of the live queue, and a bound on its error.", options=PlannedOptions, plans=True
+    Planned, about="The plan of the live queue, and a bound on its error.", options=PlannedOptions
 )

@@ -128,7 +128,7 @@ def key_fingerprint(certificate: x509.Certificate) -> str:
 
 def same_key(one: x509.Certificate, other: x509.Certificate) -> bool:
     """Whether two certificates are for the same public key."""
-    return one == other or public_key_bytes(one.public_key()) == public_key_bytes(other.public_key())
+    return one == other or one.public_key() == other.public_key()
 
 
 def public_key_bytes(key: CertificatePublicKeyTypes) -> bytes:

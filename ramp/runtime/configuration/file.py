@@ -41,6 +41,8 @@ CONFIG_VERSION: Final = 1
 """Version of the file's format, and the default of a file without one."""
 
 _OWN_AGENTS: Final = ("bank", "directory", "keeper")
+_SAME: Final = ("users", "timing", "quotas", "guests", "logs", "launching", "site", "federation", "enrolment")
+"""Tables that the swarm has as they are in the file."""
 
 _Finding = tuple[tuple[str | int, ...], str]
 """Path of a key, and what is wrong there."""
@@ -234,20 +236,12 @@ def _config(file: MarketFile, path: Path) -> SwarmConfig:
     )
     stated = {each.name: getattr(market, each.name) for each in fields(values.MarketTable)}
     own = {key: getattr(named, key) for key in _OWN_AGENTS}
+    same = {key: getattr(file, key) for key in _SAME}
     return SwarmConfig(
-        **stated | own | {"signed_offers": crosses_sites if signed is None else signed},
+        **stated | own | same | {"signed_offers": crosses_sites if signed is None else signed},
         path=path,
         server=replace(file.server, ca_file=ca_file, passwords=passwords),
-        users=file.users,
         resources=tuple(_resource(file, each) for each in file.resources),
-        timing=file.timing,
-        quotas=file.quotas,
-        guests=file.guests,
-        logs=file.logs,
-        launching=file.launching,
-        site=file.site,
-        federation=file.federation,
-        enrolment=file.enrolment,
         banks=file.bank,
     )
 

@@ -18,21 +18,26 @@ SERVER_PORT: Final = 5269
 """Ports of XMPP's clients and servers (RFC 6120, section 14.7)."""
 
 
-def address_and_port(text: object) -> tuple[str, int] | None:
-    """Return address and port of a text such as `192.0.2.7:5269` or `[2001:db8::7]:5269`; None for any other text."""
-    host, separator, port = str(text).rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return None
-    if not separator or not (port.isascii() and port.isdecimal()) or not 0 < int(port) < 65_536:
-        return None
-    return host, int(port)
+def read_address(text: object) -> tuple[str, int]:
+    """Read host and port such as `xmpp.example.org:5222` or `[2001:db8::7]:5269`; `ValueError` for any other text."""
+    host, _, port = str(text).rpartition(":")
+    if host and port.isascii() and port.isdecimal() and 0 < int(port) < 65_536:
+        return host.removeprefix("[").removesuffix("]"), int(port)
+    raise ValueError("no address and port")
 
 
 def _is_address(text: str) -> bool:
-    return address_and_port(f"[{text}]:{SERVER_PORT}") is not None
+    try:
+        return bool(ipaddress.ip_address(text))
+    except ValueError:
+        return False
+
+
+def _is_peer(text: str) -> bool:
+    try:
+        return _is_address(read_address(text)[0])
+    except ValueError:
+        return False
 
 
 def _is_name(text: str) -> bool:
@@ -48,9 +53,7 @@ Text = Annotated[str, Wanted("a text that is not empty", bool)]
 Whole = Annotated[int, Bounds(1)]
 Port = Annotated[int, Bounds(1, 65_535)]
 _ListenAddress = Annotated[str, Wanted("an address such as 192.0.2.7", _is_address)]
-_PeerAddress = Annotated[
-    str, Wanted('an address and a port such as "192.0.2.7:5269"', lambda text: address_and_port(text) is not None)
-]
+_PeerAddress = Annotated[str, Wanted('an address and a port such as "192.0.2.7:5269"', _is_peer)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,20 +126,13 @@ LEASE_MIN_S: Final = 2
 """Minimum lease; a shorter one would pass to the other bank whenever a busy computer delays a process."""
 
 
-def _read_address(text: Any) -> tuple[str, int]:
-    host, separator, port = str(text).rpartition(":")
-    if separator and host and port.isdecimal() and 0 < int(port) < 65_536:
-        return host, int(port)
-    raise ValueError("no address and port")
-
-
 def _read_path(text: Any) -> Path:
     if not isinstance(text, str) or not text:
         raise ValueError("no path")
     return Path(text)
 
 
-Address = Annotated[tuple[str, int], Written('an address such as "xmpp.example.org:5222"', _read_address)]
+Address = Annotated[tuple[str, int], Written('an address such as "xmpp.example.org:5222"', read_address)]
 FilePath = Annotated[Path, Written("a path, from the file's folder", _read_path)]
 ServerKind = Annotated[
     str, Wanted(f'"{EMBEDDED}", "{PROSODY}" or "{EXTERNAL}"', (EMBEDDED, PROSODY, EXTERNAL).__contains__)

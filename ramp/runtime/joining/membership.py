@@ -9,19 +9,19 @@ from typing import Final
 
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from ramp.errors import ConfigurationError, DocumentError
 from ramp.model.contents import EnrolmentGranted, EnrolmentRequest
 from ramp.model.instant import Instant, iso
 from ramp.rfql.signing import certificates
-from ramp.rfql.signing.certificates import PrivateKey, public_key_bytes
+from ramp.rfql.signing.certificates import PrivateKey
 from ramp.runtime.atomic_writes import write_whole
+from ramp.runtime.configuration.sites import read_address
 from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.joining.account_tokens import AccountInvitation
 from ramp.runtime.joining.invitations import Invitation, read_invitation
 from ramp.runtime.joining.requests import make_request
-from ramp.runtime.keys.issuing import new_key, private_pem
+from ramp.runtime.keys.issuing import new_key, private_pem, read_key
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.state_folder import StateFolder
 
@@ -62,7 +62,7 @@ def install(state: StateFolder, invitation: Invitation, issued: EnrolmentGranted
         raise ConfigurationError(f"the issued certificate is not from the market's authority: {error}") from error
     if (named, role) != (invitation.name, invitation.role):
         raise ConfigurationError(f"issued for {named} as {role}; the invitation is for {invitation.name}")
-    if public_key_bytes(key.public_key()) != public_key_bytes(certificate.public_key()):
+    if key.public_key() != certificate.public_key():
         raise ConfigurationError("the issued certificate is for another key than this site's")
     server = _checked_server(state, invitation, issued) if invitation.certifies_server else None
     keys = KeyStore(state.keys)
@@ -159,8 +159,7 @@ class AccountPlace:
 
 def market_account(invitation: Invitation) -> AccountPlace:
     """Return the account at the market's server for the enrolment; a party without a server of its own keeps it."""
-    places = [each.rpartition(":") for each in invitation.servers]
-    servers = tuple((host.removeprefix("[").removesuffix("]"), int(port)) for host, _, port in places)
+    servers = tuple(map(read_address, invitation.servers))
     return AccountPlace(invitation.account, invitation.market, servers, invitation.server_ca)
 
 
@@ -234,13 +233,7 @@ def _check_market(state: StateFolder, invitation: Invitation) -> None:
 def kept_key(path: Path) -> PrivateKey:
     """Return the private key of a file, created at the first call; `ConfigurationError` if the file is invalid."""
     if path.exists():
-        try:
-            key = serialization.load_pem_private_key(path.read_bytes(), password=None)
-        except (ValueError, TypeError) as error:
-            raise ConfigurationError(f"not a private key in PEM: {error}", path=path) from error
-        if not isinstance(key, ec.EllipticCurvePrivateKey):
-            raise ConfigurationError("wrong kind of key: expected P-256", path=path)
-        return key
+        return read_key(path)
     key = new_key()
     write_whole(path, private_pem(key), private=True)
     return key
@@ -256,7 +249,7 @@ def _checked_server(state: StateFolder, invitation: Invitation, issued: Enrolmen
         raise ConfigurationError(f"the server's certificate is not from the market's authority: {error}") from error
     if list(names) != [x509.DNSName(invitation.domain)]:
         raise ConfigurationError(f"the server's certificate is not for {invitation.domain}")
-    if public_key_bytes(key.public_key()) != public_key_bytes(certificate.public_key()):
+    if key.public_key() != certificate.public_key():
         raise ConfigurationError("the server's certificate is for another key than that of this site's server")
     return certificate
 

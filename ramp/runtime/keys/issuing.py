@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from pathlib import Path
 from typing import Final
 
 from cryptography import x509
@@ -10,6 +11,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
+from ramp.errors import ConfigurationError
 from ramp.model import instant
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.seal import Role
@@ -150,6 +152,17 @@ def kind_of(certificate: x509.Certificate) -> str:
     if isinstance(key, ed25519.Ed25519PublicKey):
         return "Ed25519"
     return f"RSA-{key.key_size}" if isinstance(key, rsa.RSAPublicKey) else "P-256"
+
+
+def read_key(path: Path) -> ec.EllipticCurvePrivateKey:
+    """Read a private key from a PEM file; `ConfigurationError` if there is none, or not of P-256."""
+    try:
+        key = serialization.load_pem_private_key(path.read_bytes(), password=None)
+    except (ValueError, TypeError) as error:
+        raise ConfigurationError(f"not a private key in PEM: {error}", path=path) from error
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise ConfigurationError("wrong kind of key: expected P-256", path=path)
+    return key
 
 
 def private_pem(key: PrivateKey) -> bytes:

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Final
 
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from ramp.errors import ConfigurationError, SignatureInvalid
 from ramp.file_versions import CachedFile
@@ -408,15 +407,7 @@ class KeyStore:
     def _read_identity(self, path: Path) -> tuple[PrivateKey, x509.Certificate]:
         if path.stat().st_mode & 0o077:
             raise ConfigurationError("others can read this private key; run chmod 600", path=path)
-        data = path.read_bytes()
-        try:
-            key = serialization.load_pem_private_key(data, password=None)
-            certificate = x509.load_pem_x509_certificate(data)
-        except (ValueError, TypeError) as error:
-            raise ConfigurationError(f"not a private key and certificate in PEM: {error}", path=path) from error
-        if not isinstance(key, ec.EllipticCurvePrivateKey):
-            raise ConfigurationError("wrong kind of key: expected P-256", path=path)
-        return key, certificate
+        return issuing.read_key(path), _load_pem_certificates(path)[0]
 
 
 def load_ca_certificates(path: Path) -> tuple[x509.Certificate, ...]:

@@ -8,7 +8,6 @@ idle for longer than the lease.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
@@ -16,6 +15,7 @@ import sqlalchemy as sa
 
 from ramp.errors import LedgerUnavailable
 from ramp.model.instant import MILLISECOND, SECOND, Duration, Instant
+from ramp.runtime.clock import steady_time
 from ramp.runtime.ledger.schema import open_engine
 from ramp.runtime.ledger.store import LedgerStore, attempted
 
@@ -56,10 +56,6 @@ _HELD: Final = sa.select(_EPOCH.c.epoch, _EPOCH.c.holder).with_for_update(read=T
 _TAKEN: Final = sa.select(_EPOCH.c.epoch, _EPOCH.c.holder).with_for_update()
 
 
-def _steady_time() -> Instant:
-    return time.monotonic_ns() // 1000
-
-
 class BankLease:
     """One Banking Agent's claim to be the active bank.
 
@@ -76,7 +72,7 @@ class BankLease:
     """
 
     def __init__(
-        self, location: str, holder: str, *, duration: Duration, steady: Callable[[], Instant] = _steady_time
+        self, location: str, holder: str, *, duration: Duration, steady: Callable[[], Instant] = steady_time
     ) -> None:
         self.epoch = 0
         self.active = ""

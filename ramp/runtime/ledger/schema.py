@@ -33,21 +33,9 @@ _SCHEMA_LOCK: Final = 0x52414D50
 """Key of the PostgreSQL advisory lock for the creation of tables (RAMP in ASCII)."""
 
 
-class _Word(sa.TypeDecorator[StrEnum]):
-    """A word of an enumeration as text."""
-
-    impl = sa.Text
-    cache_ok = True
-
-    def __init__(self, words: type[StrEnum]) -> None:
-        super().__init__()
-        self.words = words
-
-    def process_bind_param(self, value: StrEnum | None, dialect: sa.Dialect) -> str | None:
-        return None if value is None else str(value)
-
-    def process_result_value(self, value: str | None, dialect: sa.Dialect) -> StrEnum | None:
-        return None if value is None else self.words(value)
+def _word(words: type[StrEnum]) -> sa.Enum:
+    """Return the type of a column with a word of an enumeration as text."""
+    return sa.Enum(words, values_callable=lambda each: [word.value for word in each], native_enum=False)
 
 
 class _Reference(sa.TypeDecorator[str]):
@@ -73,7 +61,7 @@ ACCOUNTS = sa.Table(
     "accounts",
     _METADATA,
     sa.Column("account_id", sa.Text, primary_key=True),
-    sa.Column("kind", _Word(AccountKind), nullable=False),
+    sa.Column("kind", _word(AccountKind), nullable=False),
     sa.Column("credit_limit", _BIG, sa.CheckConstraint("credit_limit >= 0"), nullable=False),
     sa.Column("opened_at", _BIG, nullable=False),
     sa.Column("posted", _BIG, nullable=False, server_default="0"),
@@ -92,7 +80,7 @@ ORDERS = sa.Table(
     sa.Column("entered_at", _BIG, nullable=False),
     sa.Column(
         "state",
-        _Word(OrderState),
+        _word(OrderState),
         sa.CheckConstraint("state IN ('reserved', 'posted', 'voided', 'refused')"),
         nullable=False,
     ),
@@ -129,7 +117,7 @@ TRANSFERS = sa.Table(
     sa.Column("credit_account", sa.Text, sa.ForeignKey("accounts.account_id"), nullable=False),
     sa.Column("amount", _BIG, sa.CheckConstraint("amount > 0"), nullable=False),
     sa.Column("agreement_id", sa.Text, nullable=False),
-    sa.Column("kind", _Word(TransferKind), nullable=False),
+    sa.Column("kind", _word(TransferKind), nullable=False),
     sa.Column("entered_at", _BIG, nullable=False),
     sa.Column("posted_at", _BIG),
     sa.Column("voided_at", _BIG),
@@ -147,7 +135,7 @@ ENTRIES = sa.Table(
     "entries",
     _METADATA,
     sa.Column("entry_number", _BIG, primary_key=True, autoincrement=True),
-    sa.Column("action", _Word(Action), nullable=False),
+    sa.Column("action", _word(Action), nullable=False),
     sa.Column("account_id", sa.Text, sa.ForeignKey("accounts.account_id")),
     sa.Column("transfer_id", sa.Text, sa.ForeignKey("transfers.transfer_id")),
     sa.Column("order_id", sa.Text, sa.ForeignKey("orders.order_id")),
@@ -170,7 +158,7 @@ EVIDENCE = sa.Table(
     _METADATA,
     sa.Column("evidence_number", _BIG, primary_key=True, autoincrement=True),
     sa.Column("reference", sa.Text, nullable=False, index=True),
-    sa.Column("kind", _Word(EvidenceKind), nullable=False),
+    sa.Column("kind", _word(EvidenceKind), nullable=False),
     sa.Column("text", sa.Text, nullable=False),
     sa.Column("at", _BIG, nullable=False),
 )
@@ -182,7 +170,7 @@ CHANGES = sa.Table(
     sa.Column(
         "number", sa.Integer, sa.CheckConstraint("number >= 0"), primary_key=True, autoincrement=False
     ),  # 0: its end
-    sa.Column("grounds", _Word(Grounds), nullable=False),
+    sa.Column("grounds", _word(Grounds), nullable=False),
     sa.Column("digest", sa.Text, nullable=False),
     sa.Column("amount", _BIG, nullable=False),
     sa.Column("decided_at", _BIG, nullable=False),

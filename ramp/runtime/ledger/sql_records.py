@@ -340,5 +340,8 @@ def _columns(table: sa.Table, row: Any) -> sa.Select[Any]:
     """Select the columns of a row as the database stores them: an audit reads whatever is there."""
     columns = (table.c[name] for name in row._fields)
     return sa.select(
-        *(sa.type_coerce(each, sa.Text) if isinstance(each.type, sa.TypeDecorator) else each for each in columns)
+        *(
+            sa.type_coerce(each, sa.Text) if isinstance(each.type, sa.Enum | sa.TypeDecorator) else each
+            for each in columns
+        )
     )

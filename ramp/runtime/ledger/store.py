@@ -104,17 +104,14 @@ def attempted(engine: Engine, work: Callable[[Connection], Answer]) -> Answer:
             with engine.begin() as connection:
                 return work(connection)
         except exc.DBAPIError as error:
-            if attempt == ATTEMPTS_MAX or not _may_succeed_later(error):
+            sqlstate = getattr(error.orig, "sqlstate", None)
+            if attempt == ATTEMPTS_MAX or not (error.connection_invalidated or sqlstate in _SERIALISATION_FAILURES):
                 if isinstance(error, exc.IntegrityError):
                     text = f"the database refused a write against its constraints: {error.orig}"
                     raise LedgerCorrupt(text) from error
                 raise LedgerUnavailable(f"the ledger's database does not answer: {error.orig}") from error
         time.sleep(random.uniform(0, PAUSE_MAX_S))
     raise AssertionError("the last attempt returns or raises")
-
-
-def _may_succeed_later(error: exc.DBAPIError) -> bool:
-    return error.connection_invalidated or getattr(error.orig, "sqlstate", None) in _SERIALISATION_FAILURES
 
 
 def _open_issuing_account(records: Records) -> None:

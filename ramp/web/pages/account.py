@@ -63,7 +63,7 @@ async def build(visit: Visit) -> None:
             mark(field, "")
             refresher.changed()
 
-    refresher = Refresher(look, visit.feed().listen_to_ends, pause=ASKED_AGAIN_S)
+    refresher = Refresher(look, visit.feed().ended, pause=ASKED_AGAIN_S)
     await look()
 
 

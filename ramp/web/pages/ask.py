@@ -52,7 +52,7 @@ class AskPage:
 
     def __init__(self, visit: Visit) -> None:
         self._visit = visit
-        self._draft = visit.site.drafts.of(visit.session.key)
+        self._draft = visit.site.draft_of(visit.session.key)
         self._clock = SystemClock()
         self._told: object = None
         self._fields: dict[str, ui.select | ui.input] = {}
@@ -97,10 +97,10 @@ class AskPage:
             on_change=self._check,
         ).bind_value_to(self._draft, "max_cost", forward=lambda text: text or "")
         self._limit_field.props("clearable").classes("full-width")
-        wishes = self._draft.wishes
-        name = ui.input("Your name for it", value=wishes.name, placeholder="optional").props(f"maxlength={NAME_MAX}")
-        rounds = ui.number("Bidding rounds", value=wishes.rounds, min=1, max=ROUNDS_MAX, format="%d")
-        prefer = ui.select({each.value: each.value for each in Preference}, label="Rank offers by", value=wishes.prefer)
+        draft = self._draft
+        name = ui.input("Your name for it", value=draft.name, placeholder="optional").props(f"maxlength={NAME_MAX}")
+        rounds = ui.number("Bidding rounds", value=draft.rounds, min=1, max=ROUNDS_MAX, format="%d")
+        prefer = ui.select({each.value: each.value for each in Preference}, label="Rank offers by", value=draft.prefer)
         approval = ui.select(
             {
                 Approval.AUTO.value: "buy offers that meet the request",
@@ -108,12 +108,12 @@ class AskPage:
                 Approval.BEST_OFFER.value: "buy the best offers, even if they do not meet it",
             },
             label="Before buying",
-            value=wishes.approval,
+            value=draft.approval,
         )
-        name.bind_value_to(wishes, "name", forward=lambda text: text or "")
-        rounds.bind_value_to(wishes, "rounds")
-        prefer.bind_value_to(wishes, "prefer", forward=Preference)
-        approval.bind_value_to(wishes, "approval", forward=Approval)
+        name.bind_value_to(draft, "name", forward=lambda text: text or "")
+        rounds.bind_value_to(draft, "rounds")
+        prefer.bind_value_to(draft, "prefer", forward=Preference)
+        approval.bind_value_to(draft, "approval", forward=Approval)
         for drawn in (name, rounds, prefer, approval):
             drawn.classes("full-width").on_value_change(self._check)
         with ui.element("div").classes("row q-mt-md").style("gap: .6rem"):
@@ -225,7 +225,7 @@ class AskPage:
     def _check(self) -> None:
         """Show the request or its faults, once: a screen reader reads each change aloud."""
         document = self._document()
-        approval = self._draft.wishes.approval
+        approval = self._draft.approval
         most = None if document is None else greatest_cost(document, approval, self._clock.now())
         self._quote.set_enabled(document is not None)
         self._buy.set_enabled(most is not None)
@@ -284,8 +284,8 @@ class AskPage:
         if document is None:
             return
         market = self._visit.market()
-        most = greatest_cost(document, self._draft.wishes.approval, self._clock.now())
-        options = self._draft.wishes.options(document.max_cost if quote_only else most, quote_only=quote_only)
+        most = greatest_cost(document, self._draft.approval, self._clock.now())
+        options = self._draft.options(document.max_cost if quote_only else most, quote_only=quote_only)
         access = market.access
         with complaining(self._visit):
             asked = submission.submission([document], options, access.now(), access.new_id("request"))
@@ -296,6 +296,6 @@ async def build(visit: Visit) -> None:
     """Fill the page; `?at=NAME` asks a single seller."""
     if (seller := visit.request.query_params.get("at", "")) and SELLER.fullmatch(seller):
         address = seller if "@" in seller else f"{seller}@{running(visit.site.state).domain}"
-        draft = visit.site.drafts.of(visit.session.key)
+        draft = visit.site.draft_of(visit.session.key)
         draft.units, draft.max_cost = [UnitDraft({**FIRST, "sites": address})], ""
     await AskPage(visit).build()

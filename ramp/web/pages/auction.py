@@ -331,4 +331,4 @@ async def build(visit: Visit) -> None:
         bought = await visit.market().reservations(everything=True)
         page.returned = sum(each.returned for each in bought if each.request_id == story.request_id)
     page.build()
-    Refresher(page.draw, partial(feed.listen, about=story.request_id))
+    Refresher(page.draw, feed.changed, about=story.request_id)

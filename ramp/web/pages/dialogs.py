@@ -119,7 +119,5 @@ def complaining(visit: Visit, prefix: str = "") -> Iterator[None]:
 
 def mark(field: ValidationElement[Any], problem: str) -> None:
     """Show a problem at its field, also to screen readers; an empty one clears it."""
-    if (field.error or "") != problem:
-        field.error = problem or None
-        field.props["aria-invalid"] = "true" if problem else "false"
-        field.update()
+    field.error = problem or None
+    field.props(f"aria-invalid={'true' if problem else 'false'}")  # updates only what changes

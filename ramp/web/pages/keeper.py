@@ -74,7 +74,7 @@ class KeeperPage:
                 for tab, build in zip(headings, builders, strict=True):
                     with ui.tab_panel(tab).classes("q-pa-none q-pt-md"):
                         build()
-        Refresher(self._look, self._visit.site.sale_watch.listen, pause=2.0, every=LOOK_AGAIN_S)
+        Refresher(self._look, self._visit.site.sale_watch.changed, pause=2.0, every=LOOK_AGAIN_S)
         await self._look()
 
     # -- what there is -------------------------------------------------------------------------------------------

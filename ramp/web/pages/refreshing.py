@@ -11,7 +11,7 @@ from typing import Final
 from nicegui import Client, ui
 
 from ramp.errors import RampError
-from ramp.web.live import Listener
+from ramp.web.live import Changes
 
 PAUSE_S: Final = 0.05
 """Changes within this many seconds are drawn together; a page shows an event within 200 ms."""
@@ -33,7 +33,8 @@ class Refresher:
 
     Args:
         draw: draws that part, possibly after a query; changes during this lead to another drawing.
-        listen: calls `changed` after changes, until the function that it returns is called; None for nothing.
+        changes: after which it is drawn; None for none.
+        about: the request whose changes matter, beside changes of no request; None for every change.
         pause: seconds between two drawings.
         every: seconds after which the part is drawn again in any case; 0 for never.
 
@@ -44,12 +45,14 @@ class Refresher:
     def __init__(
         self,
         draw: Callable[[], Awaitable[None] | None],
-        listen: Callable[[Listener], Callable[[], None]] | None = None,
+        changes: Changes | None = None,
         *,
+        about: str | None = None,
         pause: float = PAUSE_S,
         every: float = 0,
     ) -> None:
         self._draw = draw
+        self._about = about
         self._pause = pause
         self._client: Client = ui.context.client
         if self._client.is_deleted:
@@ -57,13 +60,15 @@ class Refresher:
         self._changed = asyncio.Event()
         self._task = asyncio.get_running_loop().create_task(self._run())
         self._client.on_delete(self._task.cancel)
-        if listen is not None:
-            self._client.on_delete(listen(self.changed))
+        if changes is not None:
+            changes.subscribe(self.changed, expect_args=True)
         if every:
             ui.timer(every, self.changed, immediate=False)
 
-    def changed(self, _which: str = "") -> None:
-        self._changed.set()
+    def changed(self, which: str = "") -> None:
+        """Take a change of a request, or with "" of something else."""
+        if self._about is None or which in ("", self._about):
+            self._changed.set()
 
     async def _run(self) -> None:
         while not self._client.is_deleted:

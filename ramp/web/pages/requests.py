@@ -16,9 +16,6 @@ from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.row_tables import Column, Kind, table
 from ramp.web.pages.visit import Visit
 
-LATEST_MAX: Final = 100
-"""Requests that are listed at first."""
-
 ASKED_AGAIN_S: Final = 1.0
 """Minimum seconds between two queries to the agent."""
 
@@ -42,9 +39,7 @@ async def build(visit: Visit) -> None:
             empty="No requests yet.",
         )
         search.bind_value_to(drawn.drawn, "filter", forward=lambda text: text or None)
-        older = ui.button("Show older requests").props("flat no-caps")
     trouble = ui.label().props('role="alert"').classes("ramp-bad")
-    everything = False
 
     async def look() -> None:
         try:
@@ -53,16 +48,9 @@ async def build(visit: Visit) -> None:
             trouble.set_text(str(error))
             return
         trouble.set_text("")
-        drawn.show(reversed(listed if everything else listed[-LATEST_MAX:]))
-        older.set_visibility(len(listed) > LATEST_MAX and not everything)
+        drawn.show(reversed(listed))
 
-    async def show_older() -> None:
-        nonlocal everything
-        everything = True
-        await look()
-
-    older.on_click(show_older)
-    Refresher(look, feed.listen, pause=ASKED_AGAIN_S)
+    Refresher(look, feed.changed, pause=ASKED_AGAIN_S)
     await look()
 
 

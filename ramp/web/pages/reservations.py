@@ -80,7 +80,7 @@ async def build(visit: Visit) -> None:
         calendar.set_visibility(bool(found))
         ids.update({each.reservation_id: each.agreement_id for each in found})
 
-    Refresher(look, visit.feed().listen_to_ends, pause=ASKED_AGAIN_S, every=60.0)  # slots begin and end
+    Refresher(look, visit.feed().ended, pause=ASKED_AGAIN_S, every=60.0)  # slots begin and end
     await look()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from functools import partial
 from typing import Final, NamedTuple
 
 from nicegui import background_tasks, ui
@@ -59,7 +58,7 @@ class SizeCard:
             empty="No changes of size.",
         )
         self.show(self._bought)
-        Refresher(self._look, partial(self._visit.feed().listen, about=""), every=COUNTED_S)
+        Refresher(self._look, self._visit.feed().changed, about="", every=COUNTED_S)
 
     def show(self, bought: Reservation) -> None:
         self._bought = bought

@@ -16,8 +16,9 @@ from typing import Final
 import psutil
 
 from ramp.client import dialogues
+from ramp.client.dialogues import Dialogue
 from ramp.client.line import SocketLine, refused
-from ramp.client.portal import ask, connected
+from ramp.client.portal import ask
 from ramp.control.codec import decode_event, encode_event
 from ramp.control.events import Refused
 from ramp.control.requests import Submit
@@ -160,9 +161,11 @@ def warm_up(plan: MarketPlan, market: RunningMarket) -> None:
     for user in sorted({submission.user for submission in plan.submissions}):
         first = Submission("warm-up", user, plan.submissions[0].at, wishes)
         document = write_request(first.request(market.opening))
-        with connected(market.state.socket(user)) as line:
-            for _ in line.events(Submit(document, options=AuctionOptions(rounds=1, quote_only=True))):
-                pass
+        ask(market.state.socket(user), _quoted(document))
+
+
+def _quoted(document: str) -> Dialogue[None]:
+    yield Submit(document, options=AuctionOptions(rounds=1, quote_only=True))
 
 
 def give_back(result: MarketResult, market: RunningMarket) -> None:

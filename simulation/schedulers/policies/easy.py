@@ -87,7 +87,7 @@ class EasyBackfill:
         cabled = self._cabled
         for number in cabled.missing(site.running):
             running = site.running[number]
-            cabled.add(number, running.planned_from, running.planned_length, running.placement)
+            cabled.add(number, running, running.planned_from, running.planned_length, running.placement)
         if self._tried is None or self._tried[0] != head.job_number or now >= self._good_until:
             found = cabled.promise(head.request, now)
             self._promise, self._good_until = (found[::2], found[1]) if found is not None else (None, now)
@@ -103,7 +103,7 @@ class EasyBackfill:
             arrival, long, job = candidates[index]
             site.start(job, placement)
             running = site.running[job.job_number]
-            cabled.add(job.job_number, now, running.planned_length, placement)
+            cabled.add(job.job_number, running, now, running.planned_length, placement)
             self._good_until = min(self._good_until, running.planned_end)
             free = machine.free
             # where one that would end in time has no place, none of its kind has

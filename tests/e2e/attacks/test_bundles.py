@@ -6,15 +6,8 @@ import signal
 import pytest
 
 from ramp.control.requests import Submit
+from ramp.model import contents as c
 from ramp.model.acl import Performative
-from ramp.model.contents import (
-    Acceptance,
-    CallForProposals,
-    HoldCancelled,
-    HoldGranted,
-    Proposal,
-    Rejection,
-)
 from ramp.model.offer import Offer
 from ramp.model.request import RequestForQuotation
 from ramp.model.seal import Role
@@ -50,7 +43,7 @@ def market(module_market, kind):
 
 def call(caller, machine, request_id, wanted, document=""):
     """A call for proposals, or another document in its place."""
-    content = CallForProposals(request_id, 1, RequestForQuotation((wanted,)))
+    content = c.CallForProposals(request_id, 1, RequestForQuotation((wanted,)))
     encoded = unsealed(caller.message(P.CFP, machine, content, request_id))
     return type(encoded)(encoded.peer, document or encoded.body, encoded.metadata, encoded.thread)
 
@@ -75,15 +68,15 @@ async def test_a_site_takes_from_a_bundle_what_its_sender_might_say_to_each_mach
         (offer,) = asked.offers
         assert offer.resource == address("small1")
         before = await asyncio.to_thread(standing, market)
-        refused = mallory.message(P.CANCEL, "small1", HoldCancelled(hers, offer.offer_id), hers)
-        accepted = Acceptance(own.request_id, own.offer_id)
+        refused = mallory.message(P.CANCEL, "small1", c.HoldCancelled(hers, offer.offer_id), hers)
+        accepted = c.Acceptance(own.request_id, own.offer_id)
         bundle = pack(
             address("small1"),
             [
                 *(call(mallory, machine, request, wanted) for machine in MACHINES),
                 # a conversation of somebody else's
                 call(mallory, "small1", hers, wanted),
-                unsealed(mallory.message(P.REJECT_PROPOSAL, "small1", Rejection(hers, offer.offer_id, "lost"), hers)),
+                unsealed(mallory.message(P.REJECT_PROPOSAL, "small1", c.Rejection(hers, offer.offer_id, "lost"), hers)),
                 sealed_by_hand(refused, mallory.keys, mallory.name),
                 sealed_by_hand(refused, mallory.keys, address("alice")),
                 # a conversation of its own, and what must be said to the machine itself
@@ -95,9 +88,9 @@ async def test_a_site_takes_from_a_bundle_what_its_sender_might_say_to_each_mach
         )
         for count in (1, 2):  # the same one twice
             await mallory.put(bundle, "small1")
-            found = offers_of(await mallory.answers(count * len(MACHINES), request, Proposal))
+            found = offers_of(await mallory.answers(count * len(MACHINES), request, c.Proposal))
             assert sorted(sender for sender, _ in found) == [address(name) for name in sorted(MACHINES)]
-            ((_, mine),) = offers_of(await mallory.answers(count, hers, Proposal))
+            ((_, mine),) = offers_of(await mallory.answers(count, hers, c.Proposal))
             assert mine != offer.offer_id
         # too many messages, and too long ones
         many = [call(mallory, "small1", "too-many", wanted)] * (PARTS_MAX + 1)
@@ -108,7 +101,7 @@ async def test_a_site_takes_from_a_bundle_what_its_sender_might_say_to_each_mach
             mallory.used(name, P.CFP.value)
             await mallory.is_read_by(name)
         assert not [each for each in mallory.heard if each.conversation_id in ("not-here", "too-many", "too-long")]
-        assert not [each for each in mallory.heard if isinstance(each.content, HoldGranted | HoldCancelled)]
+        assert not [each for each in mallory.heard if isinstance(each.content, c.HoldGranted | c.HoldCancelled)]
         assert complaints(market, f"a bundle must have 1 to {PARTS_MAX} messages, got {PARTS_MAX + 1}")
         assert complaints(market, "the documents of a bundle are too long")
         assert complaints(market, "from mallory@localhost dropped: not accepted in a bundle")
@@ -138,7 +131,7 @@ async def test_a_buyer_believes_nobody_who_speaks_for_others_unasked(market, ent
                     offer_id=fresh("offer"), request_id=request, unit=1, resource=address(name), cpu_hour_cost=1,
                     start=begin, end=wanted.deadline, cores=8, load=0.0, valid_for=wanted.deadline - begin,
                 )  # fmt: skip
-                word = rival.message(P.PROPOSE, "alice", Proposal(request, 1, (cheap,)), request, sender=name)
+                word = rival.message(P.PROPOSE, "alice", c.Proposal(request, 1, (cheap,)), request, sender=name)
                 bids.append(type(unsealed(word))(address(name), unsealed(word).body, unsealed(word).metadata, request))
             await rival.put(pack(address("alice"), bids), "alice")
             await rival.is_read_by("alice")

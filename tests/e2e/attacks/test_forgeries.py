@@ -9,28 +9,8 @@ import asyncio
 
 import pytest
 
+from ramp.model import contents as c
 from ramp.model.acl import CONTENT_OF, SEALED, Performative
-from ramp.model.contents import (
-    AccountQuery,
-    AccountStatement,
-    ChangePosted,
-    ChangeRefused,
-    Confirmed,
-    DepositOrder,
-    Deregistration,
-    HoldCancelled,
-    MarketOverview,
-    OrderLine,
-    OrderPosted,
-    OrderVoided,
-    OrderWithdrawal,
-    OverviewQuery,
-    PaymentMade,
-    PaymentOrder,
-    PaymentRefused,
-    Registration,
-    RequestRefused,
-)
 from ramp.model.contents.directory import RESOURCE_SERVICE
 from ramp.model.instant import MINUTE
 from ramp.model.seal import Role
@@ -71,41 +51,41 @@ class Facts:
         self.offer = agreement["offer"]["offer_id"]
         self.cost = agreement["cost"]
         self.valid_until = agreement["valid_until"]
-        self.line = OrderLine(self.agreement, "small1@localhost", self.cost, self.offer)
-        self.transfer = PaymentMade(self.agreement, f"payment:{self.agreement}", self.cost)
+        self.line = c.OrderLine(self.agreement, "small1@localhost", self.cost, self.offer)
+        self.transfer = c.PaymentMade(self.agreement, f"payment:{self.agreement}", self.cost)
 
 
 def before_the_payment(facts):
     """The ledger has posted, and the bank has told nobody: small1 has a firm slot, and waits to be paid."""
     return [
         ("bank", "small1", P.AGREE, facts.transfer, facts.order),
-        ("bank", "small1", P.REFUSE, PaymentRefused(facts.agreement, "expired"), facts.order),
-        ("bank", "small1", P.INFORM, PaymentRefused(facts.agreement, "expired"), facts.order),
-        ("bank", "small1", P.AGREE, ChangePosted(facts.agreement, 0, "refund", -facts.cost), facts.order),
-        ("bank", "small1", P.REFUSE, ChangeRefused(facts.agreement, 0, "started"), facts.order),
-        ("alice", "small1", P.CANCEL, HoldCancelled(facts.request, facts.offer), facts.request),
-        ("small1", "alice", P.REFUSE, ChangeRefused(facts.agreement, 0, "not_active"), facts.request),
-        ("bank", "alice", P.INFORM, OrderVoided(facts.order, "resource_failed", "", (facts.line,)), facts.request),
-        ("bank", "alice", P.INFORM, ChangePosted(facts.agreement, 0, "refund", -facts.cost), facts.request),
+        ("bank", "small1", P.REFUSE, c.PaymentRefused(facts.agreement, "expired"), facts.order),
+        ("bank", "small1", P.INFORM, c.PaymentRefused(facts.agreement, "expired"), facts.order),
+        ("bank", "small1", P.AGREE, c.ChangePosted(facts.agreement, 0, "refund", -facts.cost), facts.order),
+        ("bank", "small1", P.REFUSE, c.ChangeRefused(facts.agreement, 0, "started"), facts.order),
+        ("alice", "small1", P.CANCEL, c.HoldCancelled(facts.request, facts.offer), facts.request),
+        ("small1", "alice", P.REFUSE, c.ChangeRefused(facts.agreement, 0, "not_active"), facts.request),
+        ("bank", "alice", P.INFORM, c.OrderVoided(facts.order, "resource_failed", "", (facts.line,)), facts.request),
+        ("bank", "alice", P.INFORM, c.ChangePosted(facts.agreement, 0, "refund", -facts.cost), facts.request),
     ]
 
 
 def before_the_agreement(facts):
     """Small1 has acknowledged the agreement and not brought it to the bank, which has the money set aside."""
-    rival_line = OrderLine(facts.agreement, "rival@localhost", facts.cost, facts.offer)
-    withdrawal = OrderWithdrawal(facts.order, facts.valid_until, "I no longer want it")
+    rival_line = c.OrderLine(facts.agreement, "rival@localhost", facts.cost, facts.offer)
+    withdrawal = c.OrderWithdrawal(facts.order, facts.valid_until, "I no longer want it")
     return [
         ("alice", "bank", P.REQUEST, withdrawal, facts.request),
-        ("alice", "bank", P.REQUEST, PaymentOrder(facts.order, (rival_line,), facts.valid_until), facts.request),
-        ("alice", "bank", P.REQUEST, PaymentOrder(fresh("order"), (rival_line,), facts.valid_until), facts.request),
-        ("alice", "bank", P.QUERY_REF, AccountQuery(fresh("nonce"), "alice@localhost"), "query-1"),
-        ("keeper", "bank", P.REQUEST, DepositOrder(fresh("deposit"), "mallory@localhost", 10**9), "deposit-1"),
-        ("keeper", "bank", P.QUERY_REF, OverviewQuery(fresh("query")), "query-2"),
-        ("bank", "alice", P.INFORM, OrderVoided(facts.order, "expired"), facts.request),
-        ("bank", "alice", P.INFORM, OrderPosted(facts.order, (facts.transfer,)), facts.request),
-        ("small1", "alice", P.CONFIRM, Confirmed(facts.agreement, facts.offer), facts.request),
-        ("small1", "directory", P.CANCEL, Deregistration(RESOURCE_SERVICE, FAR), "small1@localhost"),
-        ("nobody", "directory", P.SUBSCRIBE, Registration(RESOURCE_SERVICE, MINUTE, 1), "nobody@localhost"),
+        ("alice", "bank", P.REQUEST, c.PaymentOrder(facts.order, (rival_line,), facts.valid_until), facts.request),
+        ("alice", "bank", P.REQUEST, c.PaymentOrder(fresh("order"), (rival_line,), facts.valid_until), facts.request),
+        ("alice", "bank", P.QUERY_REF, c.AccountQuery(fresh("nonce"), "alice@localhost"), "query-1"),
+        ("keeper", "bank", P.REQUEST, c.DepositOrder(fresh("deposit"), "mallory@localhost", 10**9), "deposit-1"),
+        ("keeper", "bank", P.QUERY_REF, c.OverviewQuery(fresh("query")), "query-2"),
+        ("bank", "alice", P.INFORM, c.OrderVoided(facts.order, "expired"), facts.request),
+        ("bank", "alice", P.INFORM, c.OrderPosted(facts.order, (facts.transfer,)), facts.request),
+        ("small1", "alice", P.CONFIRM, c.Confirmed(facts.agreement, facts.offer), facts.request),
+        ("small1", "directory", P.CANCEL, c.Deregistration(RESOURCE_SERVICE, FAR), "small1@localhost"),
+        ("nobody", "directory", P.SUBSCRIBE, c.Registration(RESOURCE_SERVICE, MINUTE, 1), "nobody@localhost"),
     ]
 
 
@@ -147,8 +127,8 @@ def dressings(market, gang, captured):
 def is_its_right(member, facts, content):
     """Whether a party may say that of itself: a resource that it sells, a user that it orders."""
     if member.role is Role.RESOURCE:
-        return isinstance(content, Registration | Deregistration)
-    return isinstance(content, PaymentOrder) and content.order_id != facts.order
+        return isinstance(content, c.Registration | c.Deregistration)
+    return isinstance(content, c.PaymentOrder) and content.order_id != facts.order
 
 
 def word_of(member, _, receiver, performative, content, conversation_id, sender=""):
@@ -160,8 +140,8 @@ async def test_nothing_forged_is_believed(market, gang, pause):
     role, act, words = PAUSES[pause]
     mallory = gang["mallory"]
     # a true seal of the bank's, to move about: its answer to somebody's own query
-    await mallory.say(P.QUERY_REF, "bank", AccountQuery(fresh("nonce"), mallory.name), own := fresh("query"))
-    captured = seals.parse((await mallory.answer(own, RequestRefused)).seal.text)
+    await mallory.say(P.QUERY_REF, "bank", c.AccountQuery(fresh("nonce"), mallory.name), own := fresh("query"))
+    captured = seals.parse((await mallory.answer(own, c.RequestRefused)).seal.text)
     KeyStore(market.state.keys).issue("nobody@localhost", Role.RESOURCE, mallory.now)
     hours = 1 + 2 * list(PAUSES).index(pause)
     async with stopped_purchase(market, role, act, f"request-{pause}", hours) as agreement:
@@ -184,4 +164,4 @@ async def test_nothing_forged_is_believed(market, gang, pause):
             assert not changes, f"{dressing}: {changes}"
         assert not market.state.agreement("small1", facts.agreement).exists(), "small1 does not think that it is paid"
     told = [each.content for member in gang.values() for each in member.heard]
-    assert not [content for content in told if isinstance(content, AccountStatement | MarketOverview)]
+    assert not [content for content in told if isinstance(content, c.AccountStatement | c.MarketOverview)]

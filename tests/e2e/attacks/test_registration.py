@@ -12,7 +12,7 @@ from ramp.errors import TransportError
 from ramp.model.instant import DAY, SECOND
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.joining.account_tokens import AccountToken, draw_token, token_digest
-from ramp.xmpp.registering import NewAccount, register_account
+from ramp.xmpp.registering import register_account
 from tests.e2e import waiting
 from tests.e2e.attacks.rogue import LIMIT_S, Entrance, connect, logs_in
 from tests.e2e.attacks.test_names import NAMES
@@ -160,9 +160,9 @@ async def test_a_lost_answer_costs_nothing(server, promised):
     await asyncio.to_thread(waiting.until, lambda: lines(server, "registered the account kim"), "it is registered")
     servers = ((server.host, server.port),)
     for _ in range(2):
-        await register_account(NewAccount("kim", "localhost", "of kim", token), servers, server.ca_file)
+        await register_account("kim@localhost", "of kim", token, servers, server.ca_file)
     with pytest.raises(TransportError, match="the account kim@localhost cannot be registered"):
-        await register_account(NewAccount("kim", "localhost", "of a thief", token), servers, server.ca_file, 0.0)
+        await register_account("kim@localhost", "of a thief", token, servers, server.ca_file, 0.0)
     assert await logs_in(server, "kim", "of kim")
 
 
@@ -172,9 +172,7 @@ async def test_a_server_that_is_not_the_pinned_one_is_told_nothing(server, promi
     token = promised("lea")
     other = ensure_server_certificate(tmp_path, "localhost").ca_file
     with pytest.raises(TransportError, match="certificate that is not trusted"):
-        await register_account(
-            NewAccount("lea", "localhost", "of lea", token), ((server.host, server.port),), other, 0.0
-        )
+        await register_account("lea@localhost", "of lea", token, ((server.host, server.port),), other, 0.0)
     assert await logs_in(server, "lea", "of lea") is None
 
 

@@ -84,7 +84,6 @@ def test_a_full_disk(new_market: Callable[..., Market], small_disk: Path, ramp: 
     filler.unlink()
     market.wait_ready()
     status = market.status()
-    assert status is not None
     assert status["pid"] == supervisor
     assert active(market, "alice") == bought
     assert market.account("alice")["balance"] == account["balance"]

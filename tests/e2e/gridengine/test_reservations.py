@@ -9,7 +9,7 @@ import pytest
 
 from ramp.batch.gridengine.plugin import open_plugin
 from ramp.errors import ConfigurationError, PluginError
-from ramp.model.instant import HOUR, MINUTE
+from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.slot import Reservation
 from tests.e2e.gridengine.gridengine_cell import wait_until
@@ -52,7 +52,7 @@ def test_a_hold_becomes_the_buyers_and_is_given_back(cluster, machine):
     assert machine.reservation("k1", now()) == firm
     # the buyer's job takes the buyer's slots, and no others; Grid Engine may let it begin within the second before
     begun = max(now(), firm.slot.start)
-    assert machine.availability(begun).free_at(begun) == SLOTS - 20
+    assert machine.availability(begun).load(begun, begun + SECOND) == pytest.approx(20 / SLOTS)
 
     machine.release("k1", now())
     assert listed(cluster) == {}

@@ -55,7 +55,7 @@ def market_of(cluster: EmulatedCluster, folder: Path) -> Path:
 
     Args:
         cluster: what is sold.
-        folder: where the configuration is written, and where jobs would be.
+        folder: where the configuration is written.
     """
     path = folder / "market.toml"
     text = MARKET.format(
@@ -63,9 +63,6 @@ def market_of(cluster: EmulatedCluster, folder: Path) -> Path:
         cores_per_node=CORES,
         conf=cluster.conf,
         account="nobody",
-        executor="handover",
-        psij_python="/",
-        jobs=folder / "jobs",
     )
     path.write_text(text, encoding="utf-8")
     return path

@@ -53,7 +53,6 @@ def _shown(cluster: EmulatedCluster) -> str:
 
 
 def _reason(answer: Reservation | Refusal, code: RefusalCode = RefusalCode.SLOT_TAKEN) -> str:
-    assert isinstance(answer, Refusal), answer
     assert answer.code is code
     return answer.detail
 
@@ -64,7 +63,6 @@ def test_a_slot_that_has_begun_gives_up_nodes_beside_the_buyers_job_and_others_r
     slot = _sold(machine, NODES * CORES)
     job = _run(cluster, 2, "-w", "cz3,cz6")
     smaller = machine.resize("offer-1", 3, 4 * CORES, slot.end - 5 * MINUTE, now_in_seconds())
-    assert isinstance(smaller, Reservation), smaller
     assert smaller.slot.placement == "cz[1-3,6]"
     (found,) = machine.system.reservations()
     assert (found.end, [name for name, _ in found.parts]) == (smaller.slot.end, ["cz1", "cz2", "cz3", "cz6"])
@@ -88,7 +86,6 @@ def test_the_buyers_job_is_narrowed_once_and_then_it_is_in_the_way(
     assert reason.startswith(f"job {job} cannot be narrowed to 2 nodes"), reason
     assert _shown(cluster) == before
     kept = machine.reservation("offer-1", now_in_seconds())
-    assert kept is not None
     assert kept.slot == smaller.slot
 
 
@@ -151,7 +148,6 @@ def test_a_slot_with_part_of_a_node_changes_its_end_in_place_and_its_cores_only_
     cluster.run("scancel", job)
     wait_for(lambda: not cluster.run("squeue", "-h", "-a", "-j", job).strip(), "the job has ended")
     smaller = machine.resize("offer-1", 6, CORES, slot.end, now_in_seconds())
-    assert isinstance(smaller, Reservation), smaller
     assert (len(smaller.slot.placement), reservation_names(cluster)) == (3, [NAME])
     again = machine.resize("offer-1", 9, CORES + 2, slot.end, now_in_seconds())
     assert isinstance(again, Reservation), again

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from ramp.client import swarm
-from ramp.client.portal import BlockingLine, connected
 from ramp.control.codec import decode_request, encode_event
 from ramp.control.events import Event
 from ramp.control.requests import Submit
@@ -26,6 +25,7 @@ from ramp.protocol.events import AuctionOptions
 from ramp.rfql.request_for_quotation import write_request
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.state_folder import StateFolder
+from tests.blocking_line import BlockingLine, connected
 from tests.e2e.waiting import LIMIT_S, until
 
 ROOT = Path(__file__).parents[3]
@@ -167,7 +167,6 @@ class Market:
         return until(self._is_up, lambda: f"the swarm is up; status {self.status()}")
 
     def _is_up(self) -> dict[str, Any] | None:
-        assert self._supervisor is not None
         assert self._supervisor.poll() is None, self.logs()
         status = self.status()
         return status if status is not None and status["state"] == "up" else None
@@ -207,7 +206,6 @@ class Market:
     def pids(self) -> list[int]:
         """Processes of supervisor, server and agents."""
         status = self.status()
-        assert status is not None
         return [status["pid"], status["server"]["pid"], *(entry["pid"] for entry in status["agents"])]
 
     def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> None:

@@ -1,18 +1,28 @@
-"""The same plan in virtual time and over XMPP: the same market, apart from wall time.
+"""One plan in virtual time, over XMPP and on two hosts: the same market, apart from wall time, and none left behind.
 
 The machines' loads do not change, so that bids depend on no moment at which they are made.
 """
 
+import contextlib
+import signal
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
+import psutil
 import pytest
 
-from ramp.model.instant import MINUTE
+from ramp.declarations import load_file
+from ramp.model.instant import MILLISECOND, MINUTE
 from simulation.experiments.market import users as market_users
+from simulation.experiments.market.network import deployments_of
 from simulation.experiments.market.trading import Tally
+from simulation.experiments.market.users import plans_of
 from simulation.experiments.trials.plan import AuctionResult, MarketPlan, MarketResult, table2_resources
 from simulation.experiments.trials.simulated import run_simulated
 from simulation.experiments.trials.xmpp import run_over_xmpp
+from tests.e2e.waiting import LIMIT_S, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
@@ -88,3 +98,73 @@ def test_plans_in_one_market_are_as_plans_in_markets_of_their_own() -> None:
     for plan, result in zip(plans, run_in_one_market(plans), strict=True):
         check_result(plan, result)
         assert [each.submission.user for each in result.auctions] == [f"user{n}" for n in range(1, plan.users + 1)]
+
+
+TWO_HOSTS = load_file(Path(__file__).parents[3] / "examples" / "studies" / "two_hosts.py")
+FAR_LATENCY = 150 * MILLISECOND
+
+
+def test_every_resource_answers_and_the_far_ones_later() -> None:
+    reason = TWO_HOSTS.reason_against()
+    if reason:
+        pytest.skip(reason)
+    resources = table2_resources()[:15]
+    links = deployments_of(resources)["fifteen hosts"]
+    far = {name for name, host in links.host_of.items() if links.latency[host] >= MILLISECOND}
+    slow = {host: FAR_LATENCY if each >= MILLISECOND else each for host, each in links.latency.items()}
+    (plan,) = plans_of(1, 1, (2,), resources, replace(links, latency=slow, jitter=0))
+    told: list[tuple[int, int]] = []
+    tally = Tally(2, lambda done, total: told.append((done, total)))
+    TWO_HOSTS.run_over_hosts({0: plan}, tally)
+    result = tally.results[0]
+    assert told == [(1, 2), (2, 2)]
+    assert len(far) == 5
+    for auction in result.auctions:
+        assert auction.sold
+        (answered,) = auction.answered
+        times = dict(answered)
+        assert set(times) == {each.name for each in resources}
+        assert min(times[name] for name in far) >= 2 * FAR_LATENCY
+
+
+EXPERIMENT = [sys.executable, "-m", "ramp.cli.main", "experiment", "run", "users", "--quick", "--xmpp"]
+
+
+def whole_family(process: psutil.Process) -> list[psutil.Process]:
+    """All descendants, once supervisor, server and the groups of agents are among them."""
+
+    def complete() -> list[psutil.Process] | None:
+        family = process.children(recursive=True)
+        lines = []
+        for each in family:
+            with contextlib.suppress(psutil.Error):
+                lines.append(" ".join(each.cmdline()))
+        running = [line for line in lines if " -S -c " not in line]  # what is still to become another program
+        counts = [sum(part in line for line in running) for part in ("supervise", "servers.embedded", "agents.process")]
+        return family if counts[0] >= 1 and counts[1] >= 1 and counts[2] >= 4 else None
+
+    found: list[psutil.Process] = until(complete, "a market is up")
+    return found
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_no_process_stays_behind(number, tmp_path):
+    experiment = subprocess.Popen(
+        [*EXPERIMENT, "--out", str(tmp_path)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+    )
+    family = []
+    try:
+        family = whole_family(psutil.Process(experiment.pid))
+        experiment.send_signal(number)
+        _, said = experiment.communicate(timeout=LIMIT_S)
+        expected = {signal.SIGTERM: 143, signal.SIGINT: 130, signal.SIGKILL: -signal.SIGKILL}
+        assert experiment.returncode == expected[number], said.decode()
+        _, alive = psutil.wait_procs(family, timeout=LIMIT_S)
+        assert alive == []
+    finally:
+        for each in family:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                each.kill()
+        if experiment.poll() is None:
+            experiment.kill()
+            experiment.wait()

@@ -112,7 +112,6 @@ def resource(market: OneProcess, name: str) -> Any:
 def check_agreed(market: OneProcess) -> None:
     """User, bank, resources and machines say the same of every unit."""
     bank = market.agents["bank"].host.ports.ledger
-    assert bank is not None
     ledger = bank.ledger
     assert ledger.audit() == []
     assert ledger.open_orders() == ()

@@ -50,7 +50,6 @@ def sizes(market: OneProcess) -> dict[str, int]:
         journal = agent.host.ports.journal
         found[f"{name}.journal"] = len(journal.records()) if journal is not None else 0
     ledger = market.agents["bank"].host.ports.ledger
-    assert ledger is not None
     found["ledger"] = len(ledger.ledger.snapshot().entries)
     return found
 

@@ -197,7 +197,6 @@ async def check_quotes(agent: Agent, *moods: str) -> None:
             agent.package.be(quote=how)
             before = agent.clock.now()
             refused = await agent.quote()
-            assert isinstance(refused, Refusal), how
             assert refused.code is RefusalCode.PLUGIN_FAILED
             await agent.until(lambda: asyncio.sleep(0, agent.health.reason), partial(contains, QUOTES[how]))
             at_once = agent.guest.ask(fx.QuoteSlots("c", (UNIT,)), before)  # now its rest may be over
@@ -461,7 +460,6 @@ async def test_callers_do_not_wait_for_what_hangs(moody: MoodyPackage, tmp_path:
         moody.be(hold="hang")
         assert agent.guest.ask(fx.HoldSlot("k", UNIT, slot, BEGIN), agent.clock.now()) is None
         refused = await agent.quote()
-        assert isinstance(refused, Refusal)
         assert refused.detail == "quote: no answer within 1 s"
         at_once = agent.guest.ask(fx.QuoteSlots("c", (UNIT,)), agent.clock.now())
         assert "busy with hold for " in at_once.answers[0].detail  # type: ignore[union-attr]

@@ -9,7 +9,6 @@ import pytest
 
 import ramp
 from ramp.client import dialogues
-from ramp.client.portal import connected
 from ramp.control.codec import VERSION
 from ramp.control.events import Done, Watching
 from ramp.control.requests import ListRequests, Submit, Watch
@@ -20,6 +19,7 @@ from ramp.rfql.request_for_quotation import write_request
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.identifiers import RandomIds
 from ramp.runtime.state_folder import StateFolder
+from tests.blocking_line import connected
 from tests.integration.market_cli.tiny_market import CONFIG, NAMES
 
 pytestmark = pytest.mark.slow  # a market of five processes

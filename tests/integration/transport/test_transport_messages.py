@@ -1,18 +1,23 @@
-"""Messages over a real server: what arrives, what is refused, what a session survives."""
+"""Messages, behaviours and log-ins over a real server: what arrives, what is refused, what a session survives."""
 
 import asyncio
 import base64
 import random
 from dataclasses import replace
+from typing import ClassVar
 
 import pytest
 from slixmpp.exceptions import IqError
 
-from ramp.errors import DocumentError, TransportError
+from ramp.errors import ConfigurationError, DocumentError, TransportError
 from ramp.rfql.encoded_message import EncodedMessage
 from ramp.runtime.configuration.values import QuotaConfig
 from ramp.xmpp import wire
-from tests.integration.transport.transport_party import CFP, LIMIT_S, Party, until
+from ramp.xmpp.behaviour import Courier, CyclicBehaviour
+from ramp.xmpp.link import LinkPolicy
+from ramp.xmpp.settings import TransportSettings
+from ramp.xmpp.transport import MarketAgent
+from tests.integration.transport.transport_party import CFP, LIMIT_S, PATIENT, Party, until
 
 
 async def test_25_agents_start_together_and_talk(crowd):
@@ -237,3 +242,178 @@ async def test_a_sender_that_is_no_address_costs_a_line_a_minute_and_no_tracebac
     assert target.dropped == 20 * len(STRANGE) * 4
     assert len([line for line in caplog.messages if "address is not canonical" in line]) == len(STRANGE)
     assert not [record for record in caplog.records if record.exc_info]
+
+
+class RequestAQuote(Courier):
+    performatives = ("propose", "refuse")
+
+
+class CancelServer(Courier):
+    performatives = ("cancel",)
+    conditions: ClassVar = {"ontology": "ComputeMarket"}
+
+
+class Catalogue(Party):
+    """Notes which behaviour carried a message."""
+
+    async def setup(self):
+        self.add_behaviour(RequestAQuote())
+        self.add_behaviour(CancelServer())
+
+    async def carry(self, message):
+        carrier = asyncio.current_task().get_coro().cr_frame.f_locals["self"]
+        self.inbox.put_nowait((type(carrier).__name__, message.body))
+
+
+async def test_messages_go_to_the_behaviour_named_for_them_and_else_to_the_default(crowd):
+    sender = await crowd("teller")
+    catalogue = await crowd("catalogue", kind=Catalogue)
+    cancel = {"performative": "cancel", "ontology": "ComputeMarket"}
+    for body, metadata in [
+        ("1", {"performative": "propose"}),
+        ("2", {"performative": "refuse"}),
+        ("3", cancel),
+        ("4", {"performative": "cancel", "ontology": "else"}),
+        ("5", {"performative": "inform"}),
+    ]:
+        await sender.send(EncodedMessage(str(catalogue.jid), body, metadata, ""))
+    carried = {await catalogue.next() for _ in range(5)}
+    assert carried == {
+        ("RequestAQuote", "1"),
+        ("RequestAQuote", "2"),
+        ("CancelServer", "3"),
+        ("UnmatchedMessages", "4"),
+        ("UnmatchedMessages", "5"),
+    }
+
+
+async def test_one_message_at_a_time(crowd):
+    class Careful(Party):
+        inside = 0
+        most = 0
+
+        async def setup(self):
+            self.add_behaviour(RequestAQuote())
+            self.add_behaviour(CancelServer())
+
+        async def on_message(self, message):
+            self.inside += 1
+            self.most = max(self.most, self.inside)
+            for _ in range(3):
+                await asyncio.sleep(0)
+            self.inside -= 1
+            await super().on_message(message)
+
+    sender = await crowd("hasty")
+    careful = await crowd("careful", kind=Careful)
+    for number in range(30):
+        performative = ("propose", "inform", "refuse")[number % 3]
+        await sender.send(EncodedMessage(str(careful.jid), f"{number}", {"performative": performative}, ""))
+    assert {(await careful.next())[3] for _ in range(30)} == {f"{number}" for number in range(30)}
+    assert careful.most == 1
+
+
+async def test_behaviour_that_dies_is_reported_and_ends_the_agent(crowd):
+    class Fragile(Party):
+        async def on_message(self, message):
+            raise ValueError("cannot read " + message.body)
+
+    sender = await crowd("killer")
+    fragile = await crowd("fragile", kind=Fragile)
+    await sender.send(EncodedMessage(str(fragile.jid), "this", {"performative": "inform"}, ""))
+    async with asyncio.timeout(LIMIT_S):
+        with pytest.raises(ValueError, match="cannot read this"):
+            await fragile.wait_finished()
+
+
+async def test_any_behaviour_that_dies_is_reported_by_name(crowd):
+    class Clockwork(CyclicBehaviour):
+        async def on_start(self):
+            raise RuntimeError("no spring")
+
+        async def run(self):
+            raise AssertionError("is not reached")
+
+    class Tolerant(Party):
+        def on_behaviour_failed(self, name, error):
+            self.inbox.put_nowait((name, str(error)))
+
+    agent = await crowd("tolerant", kind=Tolerant)
+    agent.add_behaviour(Clockwork())
+    assert await agent.next() == ("Clockwork", "no spring")
+    await agent.send(EncodedMessage(str(agent.jid), "alive", {"performative": "inform"}, ""))
+    assert (await agent.next())[3] == "alive"
+
+
+async def test_stop_ends_the_wait_and_leaves_no_task_behind(server, settings):
+    server.ensure_accounts({"stopper": "secret"})
+    before = asyncio.all_tasks()
+    agent = Party("stopper", settings)
+    await agent.start()
+    waiting = asyncio.create_task(agent.wait_finished())
+    await agent.send(EncodedMessage(str(agent.jid), "x", {"performative": "inform"}, ""))
+    await agent.next()
+    await agent.stop()
+    await waiting
+    async with asyncio.timeout(LIMIT_S):
+        while asyncio.all_tasks() - before:
+            await asyncio.sleep(0.01)
+    assert not agent.is_alive()
+    with pytest.raises(TransportError, match="stopped"):
+        await agent.send(EncodedMessage(str(agent.jid), "x", CFP, ""))
+
+
+async def test_wrong_password_is_said_and_soon(crowd, settings):
+    await crowd("owner")
+    thief = Party("owner", settings, password="guess")
+    async with asyncio.timeout(LIMIT_S):
+        with pytest.raises(TransportError, match=r"owner@localhost.*refuses the log-in"):
+            await thief.start()
+
+
+async def test_nobody_there_is_said_after_the_limit():
+    policy = LinkPolicy(start_limit_s=0.5, backoff_first_s=0.05)
+    agent = Party("lost", TransportSettings(servers=(("127.0.0.1", 9),), policy=policy))
+    with pytest.raises(TransportError, match=r"no XMPP session within 0\.5 s; tried 127\.0\.0\.1:9"):
+        await agent.start()
+    await agent.stop()
+
+
+async def test_server_that_says_nothing_does_not_hang_the_start_and_is_not_knocked_at_ever_again(unused_tcp_port):
+    """Each attempt without an answer gets twice the time of the last, up to eight times: five fill a second here."""
+    knocked = []
+    silent = await asyncio.start_server(lambda reader, _: knocked.append(reader), "127.0.0.1", unused_tcp_port)
+    policy = LinkPolicy(start_limit_s=1.0, attempt_limit_s=0.05, backoff_first_s=0.001, backoff_max_s=0.001)
+    settings = TransportSettings(servers=(("127.0.0.1", unused_tcp_port),), policy=policy)
+    agent = Party("patient", settings)
+    with pytest.raises(TransportError, match="no XMPP session"):
+        await agent.start()
+    silent.close()
+    assert 1 <= len(knocked) <= 5
+
+
+async def test_server_of_another_authority_is_refused(settings, tmp_path):
+    from ramp.servers.certificate import ensure_server_certificate
+
+    other = ensure_server_certificate(tmp_path, "localhost").ca_file
+    agent = Party("careful-login", TransportSettings(servers=settings.servers, ca_file=other, policy=PATIENT))
+    async with asyncio.timeout(LIMIT_S):
+        with pytest.raises(TransportError, match="certificate is not trusted"):
+            await agent.start()
+
+
+async def test_next_server_of_the_list_is_tried(crowd, settings):
+    policy = replace(PATIENT, backoff_first_s=0.05)
+    servers = (("127.0.0.1", 9), *settings.servers)
+    agent = await crowd("chooser", settings=TransportSettings(servers=servers, ca_file=settings.ca_file, policy=policy))
+    assert agent.is_connected
+
+
+@pytest.mark.parametrize("jid", ["nobody", "@localhost", "a@b/c", "a b@localhost", ""])
+def test_bad_addresses_are_refused(jid, settings):
+    class Named(Party):
+        def __init__(self):
+            MarketAgent.__init__(self, jid, "secret", settings)
+
+    with pytest.raises(ConfigurationError, match="invalid XMPP address"):
+        Named()

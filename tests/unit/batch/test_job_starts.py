@@ -15,9 +15,9 @@ from ramp.batch.slurm.system import SlurmSystem
 from ramp.batch.system import Limits, Node, Parts, RunningJob, SystemReservation
 from ramp.errors import PluginError
 from ramp.model.instant import HOUR, MINUTE, SECOND
-from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.offer import RefusalCode
 from ramp.model.request import Nodes, RequestUnit, TotalCores
-from ramp.model.slot import Slot, SlotMove
+from ramp.model.slot import Slot
 from tests.slots import quoted, refused, sold
 from tests.unit.batch.fake_system import NOW, FakeSystem, machine_on
 
@@ -123,22 +123,18 @@ def test_memory_beyond_a_reservation_is_not_sold_again() -> None:
     ],
 )
 def test_what_no_job_could_use_is_refused_with_the_limit(limits: Limits, unit: RequestUnit, nearest: str) -> None:
-    refusal = machine_on(FakeSystem(limits=limits)).quote(unit, NOW)
-    assert isinstance(refusal, Refusal)
+    refusal = refused(machine_on(FakeSystem(limits=limits)), unit, NOW)
     assert (refusal.code, refusal.nearest) == (RefusalCode.MACHINE_TOO_SMALL, nearest)
     assert isinstance(machine_on(FakeSystem()).quote(unit, NOW), Slot)
 
 
 def test_a_request_for_cores_is_not_spread_over_more_nodes_than_a_job_may_have() -> None:
     busy = [RunningJob("1", "u", NOW, NOW + 9 * HOUR, tuple((f"n{number}", 5) for number in range(1, 9)))]
-    slot = machine_on(FakeSystem(running=busy, limits=Limits(nodes=2))).quote(UNIT, NOW)
-    assert isinstance(slot, Slot)
+    slot = quoted(machine_on(FakeSystem(running=busy, limits=Limits(nodes=2))), UNIT, NOW)
     assert slot.start == NOW + 9 * HOUR + SECOND
-    unlimited = machine_on(FakeSystem(running=busy)).quote(UNIT, NOW)
-    assert isinstance(unlimited, Slot)
+    unlimited = quoted(machine_on(FakeSystem(running=busy)), UNIT, NOW)
     assert unlimited.placement == "n[1-3]"
-    capped = machine_on(FakeSystem(limits=Limits(cores_per_node=6))).quote(UNIT, NOW)
-    assert isinstance(capped, Slot)
+    capped = quoted(machine_on(FakeSystem(limits=Limits(cores_per_node=6))), UNIT, NOW)
     assert capped.token == "6:n1;2:n2"
 
 
@@ -169,7 +165,6 @@ def test_a_reservation_over_a_sold_slot_is_a_finding_and_moves_it() -> None:
     assert _harms(machine, NOW) == ["reservation maintenance has n1 from 2026-11-21T09:30:00Z"]
     at_last_look = NOW + HOUR - 10 * SECOND
     found = machine.tend({"offer-1": "alice1"}, at_last_look)["offer-1"]
-    assert isinstance(found, SlotMove)
     assert found.placement == "n2"
     assert _harms(machine, NOW) == []
     system.there["others"] = replace(MAINTENANCE, name="ramp_big1.other", parts=(("n2", 8),))
@@ -195,7 +190,6 @@ def test_memory_that_a_local_job_took_after_the_sale_is_a_finding_and_moves_the_
     assert _harms(machine, NOW + HOUR) == [], "a job of the buyer's has started"
     system.running = [job]
     found = machine.tend({"offer-1": "alice1"}, NOW + HOUR - 10 * SECOND)["offer-1"]
-    assert isinstance(found, SlotMove)
     assert found.placement == "n2"
 
 
@@ -227,7 +221,6 @@ def test_what_the_system_reserved_instead_is_said_in_words() -> None:
     machine = machine_on(Fewer())
     slot = quoted(machine, replace(UNIT, cores=TotalCores(16)), NOW)
     refusal = machine.hold("offer-1", UNIT, slot, NOW + MINUTE, NOW)
-    assert isinstance(refusal, Refusal)
     assert refusal.detail == "fake reserved 2 cores on n1 for ramp_big1.offer-1, not 16 cores on n[1-2]"
 
 

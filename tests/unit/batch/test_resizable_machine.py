@@ -12,14 +12,16 @@ from hypothesis import strategies as st
 from ramp.batch.book import book_path, read_book
 from ramp.batch.for_sale import ForSale
 from ramp.batch.gridengine.plugin import GridEngineMachine
+from ramp.batch.machine import BatchMachine
 from ramp.batch.resizable_machine import ResizableBatchMachine, smaller_slot
 from ramp.batch.system import Limits, Node, Parts, RunningJob, WaitingJob
-from ramp.errors import PluginError
-from ramp.model.instant import HOUR, MINUTE, Instant
+from ramp.errors import ConfigurationError, PluginError
+from ramp.model.instant import HOUR, MINUTE, Instant, from_iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot, SlotMove
-from ramp.plugins.interface import ResourcePlugin
+from ramp.plugins.contract import Rule, Subject
+from ramp.plugins.interface import PluginSettings, ResourcePlugin
 from tests.example_counts import examples
 from tests.slots import sold
 from tests.unit.batch.fake_system import NOW, FakeSystem, lost_of, machine_on
@@ -37,6 +39,16 @@ def _sold(machine: ResizableBatchMachine, cores: int = 32, key: str = "offer-1")
     return sold(machine, key, unit, NOW).slot
 
 
+def _sold_on(
+    system: FakeSystem | None = None, cores: int = 32, **options: Any
+) -> tuple[ResizableBatchMachine, FakeSystem]:
+    """A machine with a sold slot, and its system."""
+    system = system or FakeSystem()
+    machine = _machine(system, **options)
+    _sold(machine, cores)
+    return machine, system
+
+
 def _runs(system: FakeSystem, parts: Parts, job_id: str = "7", end: Instant | None = END) -> None:
     """A job of the buyer's runs in the slot."""
     system.running.append(RunningJob(job_id, "buyer1", BEGIN, end, parts, NAME))
@@ -44,18 +56,14 @@ def _runs(system: FakeSystem, parts: Parts, job_id: str = "7", end: Instant | No
 
 
 def _reason(answer: Reservation | Refusal) -> str:
-    assert isinstance(answer, Refusal)
     assert answer.code is RefusalCode.SLOT_TAKEN
     return answer.detail
 
 
 def test_a_slot_shrinks_in_place_under_a_job_that_is_not_in_the_way_and_the_buyer_is_told_where() -> None:
-    system = FakeSystem()
-    machine = _machine(system)
-    _sold(machine)
+    machine, system = _sold_on()
     _runs(system, (("n3", 8),))
     smaller = machine.resize("offer-1", 3, 16, END - MINUTE, BEGIN + MINUTE)
-    assert isinstance(smaller, Reservation)
     assert (smaller.slot.cores, smaller.slot.end, smaller.slot.placement) == (16, END - MINUTE, "n[1,3]")
     there = system.there[NAME]
     assert (there.parts, there.end) == ((("n1", 8), ("n3", 8)), END - MINUTE)
@@ -69,20 +77,15 @@ def test_a_slot_shrinks_in_place_under_a_job_that_is_not_in_the_way_and_the_buye
 
 
 def test_the_buyers_job_is_narrowed_to_its_first_nodes_where_it_is_wider_than_the_slot_shall_be() -> None:
-    system = FakeSystem()
-    machine = _machine(system)
-    _sold(machine)
+    machine, system = _sold_on()
     _runs(system, (("n1", 8), ("n2", 8), ("n3", 8)))
     smaller = machine.resize("offer-1", 3, 16, END, BEGIN + MINUTE)
-    assert isinstance(smaller, Reservation)
     assert smaller.slot.placement == "n[1-2]"
     assert system.running[0].parts == (("n1", 8), ("n2", 8))
 
 
 def test_a_job_that_keeps_all_its_nodes_is_named_and_nothing_has_changed() -> None:
-    system = FakeSystem()
-    machine = _machine(system)
-    _sold(machine)
+    machine, system = _sold_on()
     _runs(system, (("n1", 8), ("n2", 8), ("n3", 8)))
     before, entry = dict(system.there), machine.book.entry("offer-1")
     system.faults = [("narrow_job", "refuse")]
@@ -99,9 +102,7 @@ def test_a_job_that_keeps_all_its_nodes_is_named_and_nothing_has_changed() -> No
 
 def test_jobs_that_the_agent_has_launched_are_not_narrowed_but_in_the_way() -> None:
     """Two jobs of two nodes each, of which one could stay whole; once the other has ended, it does."""
-    system = FakeSystem(launched=frozenset({"7", "8"}))
-    machine = _machine(system)
-    _sold(machine)
+    machine, system = _sold_on(FakeSystem(launched=frozenset({"7", "8"})))
     _runs(system, (("n1", 8), ("n2", 8)))
     _runs(system, (("n3", 8), ("n4", 8)), "8")
     before = dict(system.there), list(system.running)
@@ -111,19 +112,15 @@ def test_jobs_that_the_agent_has_launched_are_not_narrowed_but_in_the_way() -> N
     assert "narrow_job" not in system.calls
     system.running.pop()
     smaller = machine.resize("offer-1", 3, 16, END, BEGIN + MINUTE)
-    assert isinstance(smaller, Reservation)
     assert smaller.slot.placement == "n[1-2]"
     assert system.running[0].parts == (("n1", 8), ("n2", 8))
 
 
 def test_beside_what_the_agent_has_launched_the_buyers_own_job_is_narrowed() -> None:
-    system = FakeSystem(launched=frozenset({"7"}))
-    machine = _machine(system)
-    _sold(machine)
+    machine, system = _sold_on(FakeSystem(launched=frozenset({"7"})))
     _runs(system, (("n1", 8), ("n2", 8)))
     _runs(system, (("n3", 8), ("n4", 8)), "8")
     smaller = machine.resize("offer-1", 3, 24, END, BEGIN + MINUTE)
-    assert isinstance(smaller, Reservation)
     assert smaller.slot.placement == "n[1-3]"
     assert [job.parts for job in system.running] == [(("n1", 8), ("n2", 8)), (("n3", 8),)]
 
@@ -135,9 +132,7 @@ def test_who_is_still_on_what_would_be_given_up_keeps_it() -> None:
         def narrow_job(self, job_id: str, nodes: int) -> None:
             pass
 
-    system = Lies()
-    machine = _machine(system)
-    _sold(machine)
+    machine, system = _sold_on(Lies())
     _runs(system, (("n1", 8), ("n2", 8), ("n3", 8), ("n4", 8)))
     answer = machine.resize("offer-1", 3, 8, END, BEGIN + MINUTE)
     assert "job 7 still runs" in _reason(answer)
@@ -146,11 +141,8 @@ def test_who_is_still_on_what_would_be_given_up_keeps_it() -> None:
 
 
 def test_a_slot_grows_by_nodes_and_time_that_are_free_and_by_no_others() -> None:
-    system = FakeSystem()
-    machine = _machine(system)
-    _sold(machine)
+    machine, system = _sold_on()
     larger = machine.resize("offer-1", 1, 48, END + HOUR, NOW)
-    assert isinstance(larger, Reservation)
     assert (larger.slot.cores, larger.slot.end) == (48, END + HOUR)
     assert (system.there[NAME].end, len(system.there[NAME].parts)) == (END + HOUR, 6)
     _sold(machine, 16, "offer-2")
@@ -178,18 +170,14 @@ def test_what_the_site_does_not_sell_no_slot_grows_into(options: dict[str, Any],
 
 
 def test_a_job_whose_limit_is_beyond_the_slot_keeps_the_slot_from_getting_longer() -> None:
-    system = FakeSystem()
-    machine = _machine(system)
-    _sold(machine)
+    machine, system = _sold_on()
     _runs(system, (("n1", 8),), end=END + MINUTE)
     reason = _reason(machine.resize("offer-1", 1, 32, END + HOUR, BEGIN + MINUTE))
     assert reason.startswith("the time limit of job 7 already exceeds the slot's end")
 
 
 def test_what_cannot_be_changed_in_place_is_made_anew_where_nobody_is_in_it_or_would_take_it() -> None:
-    system = FakeSystem()
-    machine = _machine(system)
-    _sold(machine, 20)
+    machine, system = _sold_on(cores=20)
     smaller = machine.resize("offer-1", 1, 13, END, NOW)
     assert isinstance(smaller, Reservation)
     assert system.there[NAME].parts == (("n1", 8), ("n2", 5))
@@ -212,7 +200,6 @@ def test_what_is_gone_when_it_was_to_be_made_anew_gets_its_old_size_again() -> N
     assert "busy" in _reason(machine.resize("offer-1", 1, 13, END, NOW))
     assert sum(count for _, count in system.there[NAME].parts) == 20
     kept = machine.reservation("offer-1", NOW)
-    assert kept is not None
     assert kept.slot == slot
 
 
@@ -222,9 +209,7 @@ def test_what_is_gone_when_it_was_to_be_made_anew_gets_its_old_size_again() -> N
 def test_a_change_of_which_nobody_knows_is_made_good_by_the_same_step_or_undone_by_the_next(
     fault: str, cores: int, step: int, undone: bool, tmp_path: Path
 ) -> None:
-    system = FakeSystem()
-    machine = _machine(system, tmp_path)
-    _sold(machine)
+    machine, system = _sold_on(folder=tmp_path)
     system.faults = [("reservations", ""), ("change", fault), ("reservations", "hang")]
     with pytest.raises(PluginError):
         machine.resize("offer-1", 4, cores, END, NOW)
@@ -232,7 +217,6 @@ def test_a_change_of_which_nobody_knows_is_made_good_by_the_same_step_or_undone_
     again = _machine(system, tmp_path)
     system.faults = []
     answer = again.resize("offer-1", step, wanted, END, NOW)
-    assert isinstance(answer, Reservation)
     assert (answer.slot.cores, again.reservation("offer-1", NOW)) == (wanted, answer)
     assert sum(count for _, count in system.there[NAME].parts) == wanted
 
@@ -248,9 +232,7 @@ def test_a_change_that_a_crash_cut_short_is_ended_without_ending_the_jobs_in_the
                 raise KeyboardInterrupt
             return super().change(*given)  # type: ignore[arg-type]
 
-    system = Dies()
-    machine = _machine(system, tmp_path)
-    _sold(machine)
+    machine, system = _sold_on(Dies(), folder=tmp_path)
     _runs(system, (("n1", 8),))
     with pytest.raises(KeyboardInterrupt):
         machine.resize("offer-1", 4, 16, END, BEGIN + MINUTE)
@@ -263,9 +245,7 @@ def test_a_change_that_a_crash_cut_short_is_ended_without_ending_the_jobs_in_the
 
 
 def test_steps_that_come_late_and_steps_that_were_others_change_nothing() -> None:
-    system = FakeSystem()
-    machine = _machine(system)
-    _sold(machine)
+    machine, system = _sold_on()
     first = machine.resize("offer-1", 4, 16, END, NOW)
     assert machine.resize("offer-1", 4, 16, END, NOW) == first
     other, late = machine.resize("offer-1", 4, 8, END, NOW), machine.resize("offer-1", 3, 8, END, NOW)
@@ -284,9 +264,7 @@ def test_a_box_of_a_torus_keeps_its_nodes() -> None:
     class Boxes:
         pass
 
-    system = FakeSystem()
-    machine = _machine(system, places=Boxes())
-    _sold(machine)
+    machine, _ = _sold_on(places=Boxes())
     assert "box of the torus" in _reason(machine.resize("offer-1", 1, 16, END, NOW))
     assert isinstance(machine.resize("offer-1", 1, 32, END - MINUTE, NOW), Reservation)
 
@@ -342,7 +320,6 @@ def _least(jobs: Sequence[RunningJob], *, whole: bool) -> int:
 def test_whole_nodes_stay_whole_where_that_can_be() -> None:
     nodes = tuple((node.name, node.cores) for node in (Node("a", 4), Node("b", 8), Node("c", 4)))
     found = smaller_slot(nodes, 8, [], whole=True)
-    assert found is not None
     assert found.parts == (("b", 8),)
 
 
@@ -355,9 +332,24 @@ def test_whole_nodes_stay_whole_where_that_can_be() -> None:
     ],
 )
 def test_a_slot_does_not_grow_beyond_the_systems_limits(limits: Limits, cores: int, end: Instant, said: str) -> None:
-    system = FakeSystem(limits=limits)
-    machine = _machine(system)
-    _sold(machine)
+    machine, system = _sold_on(FakeSystem(limits=limits))
     assert _reason(machine.resize("offer-1", 1, cores, end, NOW)) == said
     system.limits = Limits()
     assert isinstance(machine.resize("offer-1", 1, cores, end, NOW), Reservation)
+
+
+NOW = from_iso("2026-11-21T08:00:00Z")
+
+
+@pytest.mark.parametrize("kind", [BatchMachine, ResizableBatchMachine])
+def test_keeps_the_contract(kind: type[BatchMachine], plugin_rule: Rule, tmp_path: Path) -> None:
+    system = FakeSystem()
+
+    def open_plugin(settings: PluginSettings) -> BatchMachine:
+        if settings.options:
+            raise ConfigurationError("unknown")
+        return kind(system, settings.resource, settings.cores, ForSale(), settings.state_dir)
+
+    subject = Subject(open_plugin, PluginSettings("big1", 64, 8, NOW - MINUTE), NOW, tmp_path / "states")
+    plugin_rule.check(subject)
+    assert not system.there, "what was given back is on the system still"

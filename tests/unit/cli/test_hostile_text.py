@@ -1,4 +1,4 @@
-"""Texts of other parties in every answer: no verb passes a control character on, no generated script runs one."""
+"""Texts and values of other parties: no verb passes a control character on, no generated script runs one."""
 
 import dataclasses
 import enum
@@ -13,31 +13,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
+import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.text import Text
 
 from ramp.cli.main import main
+from ramp.cli.options import ReadAs, RealNumber, WholeNumber
 from ramp.cli.views.launch_snippets import SNIPPETS, snippet
 from ramp.cli.views.visible import console, visible_output
 from ramp.client.dialogues import converse
 from ramp.client.machine_state import parse_snapshot
 from ramp.client.portal import call
-from ramp.control.events import (
-    AgreementsListed,
-    AgreementStanding,
-    ChangesEnded,
-    Event,
-    JobsListed,
-    JobStanding,
-    MarketRefusalCode,
-    Refused,
-    RequestsListed,
-    RequestStanding,
-)
+from ramp.control import events as ev
 from ramp.control.requests import Request
 from ramp.control.status import ServerStatus, SwarmStatus
+from ramp.errors import RampError
 from ramp.model import contents
 from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import HOUR
@@ -48,6 +40,7 @@ from ramp.runtime import logs as events
 from ramp.runtime.logs import keep_events, record
 from ramp.runtime.state_folder import StateFolder
 from ramp.text import is_printable, one_line, printable, visible
+from tests.unit.cli.every_command import COMMANDS
 from tests.unit.cli.test_qstat import SNAPSHOT
 from tests.unit.conftest import START, Script, agreement, offer
 
@@ -88,29 +81,28 @@ STATUS = contents.JobStatus(
 LINE = contents.StatementLine("payment:1", START, "payment", "thunder1@localhost", "agreement-1", -200, 300)
 TRADE = contents.TradeLine("payment:1", START, "payment", "alice@localhost", "ricc@localhost", "agreement-1", "o", 200)
 HOSTILE_JOBS = [{**SNAPSHOT["running"][0], "job": HOSTILE, "user": HOSTILE}]  # type: ignore[index]
-ANSWERS: dict[str, tuple[Event, ...]] = {
+NOT_DONE = ChangeOutcome("agreement-1", 0, False, 1, START, code="no", detail="not now")
+ANSWERS: dict[str, tuple[ev.Event, ...]] = {
     "Submit": (Script.submitted, Script.opened, Script.closed, Script.advanced, ENDED),
-    "ListRequests": (RequestsListed((RequestStanding("request-1", "committed", "doubt", 1, START, ENDED.outcome),)),),
+    "ListRequests": (
+        ev.RequestsListed((ev.RequestStanding("request-1", "committed", "doubt", 1, START, ENDED.outcome),)),
+    ),
     "Watch": (ENDED,),
     "ListAgreements": (
-        AgreementsListed(
+        ev.AgreementsListed(
             (
-                AgreementStanding(
+                ev.AgreementStanding(
                     AGREEMENT, "active", "doubt", moved=contents.SlotMoved("agreement-1", "r1", "n[5-8]", START)
                 ),
             )
         ),
     ),
-    "AgreementCancelled": (
-        ChangesEnded((ChangeOutcome("agreement-1", 0, False, code="started", detail="too late", ends=True),)),
-    ),
-    "AgreementResized": (
-        ChangesEnded((ChangeOutcome("agreement-1", 0, False, 1, START, code="no", detail="not now"),)),
-    ),
-    "ListJobs": (JobsListed((JobStanding(ORDER, "request-1", "thunder1@localhost", START, STATUS),)),),
+    "AgreementCancelled": (ev.ChangesEnded((replace(NOT_DONE, ends=True),)),),
+    "AgreementResized": (ev.ChangesEnded((NOT_DONE,)),),
+    "ListJobs": (ev.JobsListed((ev.JobStanding(ORDER, "request-1", "thunder1@localhost", START, STATUS),)),),
     "JobAsked": (STATUS,),
     "JobCancelled": (STATUS,),
-    "JobSubmitted": (Refused(MarketRefusalCode.JOB_REFUSED, "no account"),),
+    "JobSubmitted": (ev.Refused(ev.MarketRefusalCode.JOB_REFUSED, "no account"),),
     "AccountAsked": (contents.AccountStatement("nonce", "alice@localhost", START, 300, 0, 0, (LINE,)),),
     "MachineAsked": (contents.MachineStatus("query-1", json.dumps({**SNAPSHOT, "running": HOSTILE_JOBS})),),
     "ResourcesAsked": (contents.DirectoryListing("query-1", "resource-trader", ("thunder1@localhost",)),),
@@ -148,7 +140,7 @@ class HostileMarket:
 
     reopen = open  # noqa: A003
 
-    async def events(self, request: Request) -> AsyncGenerator[Event, None]:
+    async def events(self, request: Request) -> AsyncGenerator[ev.Event, None]:
         for event in ANSWERS[type(request).__name__]:
             hostile = poisoned(event)
             if isinstance(event, contents.MachineStatus):
@@ -321,3 +313,101 @@ def test_a_machine_s_own_words_are_printable() -> None:
     state = parse_snapshot(json.dumps(said), "thunder1")
     assert is_printable(f"{state.architecture}{state.running}{state.snapshot}")
     assert state.running[0].job == printable(HOSTILE)
+
+
+TIMES = ("+99999999d", "-99999999d", "9999-12-31T23:59", "0001-01-01", "9" * 400, "tomorrow 25:00", "monday monday")
+NUMBERS = ("1" + "0" * 30, "-1", "nan", "inf", "1e400", "1e15", "9" * 5000, "0x10", "٣", "1,5", "--", "-5")
+TEXTS = (
+    *("", " ", "\n", "ünï", "x" * 300, "../..", "/", ".", "'", "$(id)", "\x1b[31m", "..", "=", "a=", "1..", "[", "{x}"),
+)
+NEVER_RIGHT = {
+    "numbers": ("0", "1,", "1.5", "-1", "x"),
+    "moment": TIMES,
+    "duration": (*TIMES, "-1"),
+    "credits": NUMBERS,
+}
+"""Values that no option of a type takes, by the type's name."""
+
+STARTS_SOMETHING = {
+    "up",
+    "demo",
+    "web",
+    "demo-slurm",
+    "swarm",
+    "simulate",
+    "sweep",
+    "smap",
+    "experiment",
+    "papers",
+    "plugins",
+    "logs",
+}
+"""Verbs that are parsed, but not carried out here."""
+
+PARAMETERS = [
+    pytest.param(words, command, parameter, id=" ".join((*words, parameter.name or "")))
+    for words, command in COMMANDS.items()
+    for parameter in command.params
+    if not getattr(parameter, "is_flag", False) and not isinstance(command, click.Group)
+]
+
+
+def parse(words: tuple[str, ...], command: click.Command, arguments: list[str]) -> str:
+    """Parse a command line; returns the error, or "" if there is none."""
+    try:
+        with command.make_context(" ".join(words), list(arguments)):
+            return ""
+    except (click.ClickException, RampError) as error:
+        return error.format_message() if isinstance(error, click.ClickException) else str(error)
+
+
+@pytest.mark.parametrize(("words", "command", "parameter"), PARAMETERS)
+def test_a_value_that_is_never_right_is_refused_with_the_parameters_name(
+    words: tuple[str, ...], command: click.Command, parameter: click.Parameter
+) -> None:
+    wrong = NEVER_RIGHT[parameter.type.name] if isinstance(parameter.type, ReadAs) else ()
+    if isinstance(parameter.type, click.types.IntParamType | click.types.FloatParamType):
+        assert isinstance(parameter.type, WholeNumber | RealNumber), "bounded types only"
+        wrong = tuple(each for each in NUMBERS if each not in ("-1", "-5", "1e15", "٣", "1" + "0" * 30))
+        if isinstance(parameter.type, WholeNumber):
+            wrong += ("1" + "0" * 30, "1e15")
+    for value in wrong:
+        if isinstance(parameter, click.Option):
+            told = parse(words, command, [parameter.opts[-1], value])
+            assert told.startswith("Invalid value for '-"), (value, told)
+            assert "\n" not in told
+
+
+@pytest.mark.parametrize(("words", "command", "parameter"), PARAMETERS)
+def test_no_value_is_a_fault_of_the_program(
+    words: tuple[str, ...], command: click.Command, parameter: click.Parameter, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    needed = [each for each in command.params if each.required and each is not parameter]
+    others = [word for each in needed if isinstance(each, click.Option) for word in (each.opts[-1], fitting(each))]
+    others += ["--state-dir", str(tmp_path / "state")] * any(
+        each.name == "state" for each in command.params if each is not parameter
+    )
+    for value in (*TIMES, *NUMBERS, *TEXTS):
+        arguments = [*others]
+        if isinstance(parameter, click.Option):
+            arguments += [parameter.opts[-1], value]
+        arguments += ["--"]
+        for each in command.params:
+            if isinstance(each, click.Argument) and (each.required or each is parameter):
+                arguments.append(value if each is parameter else fitting(each))
+        if words[0] in STARTS_SOMETHING:
+            parse(words, command, arguments)
+            continue
+        code = main([*words, *arguments])
+        said = capsys.readouterr().err
+        assert code in (0, 1, 2), (value, said)
+        assert "internal error" not in said
+
+
+def fitting(parameter: click.Parameter) -> str:
+    if isinstance(parameter.type, click.Choice):
+        return str(parameter.type.choices[0])
+    return "5" if not isinstance(parameter.type, click.Path) else "/dev/null"

@@ -1,16 +1,31 @@
-"""The command itself: verbs found lazily, errors as one line and an exit code."""
+"""The command itself: verbs found lazily, completion, errors as one line, full disks, and the extra `lab` missing."""
 
+import errno
 import json
+import os
 import subprocess
 import sys
+import threading
+from contextlib import suppress
 from importlib import metadata
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import click
 import pytest
+from click.shell_completion import ShellComplete
 
+from ramp.cli import completing
 from ramp.cli import main as command
 from ramp.cli.main import VERBS, cli, main
-from ramp.errors import ConfigurationError, TransportError
+from ramp.client import access
+from ramp.client.market import Market
+from ramp.client.swarm import start_detached
+from ramp.errors import ConfigurationError, NoMarket, StorageFailed, TransportError
+from ramp.runtime.atomic_writes import write_output
+from ramp.runtime.state_folder import state_folder
+from simulation.lab import AS_WRITTEN, INSTALL_LAB, tell_loops
 from tests.unit.cli.every_command import COMMANDS
 
 OWN = {words: command for words, command in COMMANDS.items() if words and words[0] in VERBS}
@@ -187,3 +202,223 @@ def test_the_state_folder_comes_from_the_environment(monkeypatch):
     for name, expected in zip(environment, ("/a", "/b/ramp", "/home/carol/.local/state/ramp"), strict=True):
         assert str(state_folder(None).path) == expected
         monkeypatch.delenv(name)
+
+
+assert COMMANDS  # all verbs are loaded before anything is replaced, or they would keep the replacement
+
+
+def completed(*words: str) -> list[str]:
+    shell = ShellComplete(cli, {}, "ramp", "_RAMP_COMPLETE")
+    return [each.value for each in shell.get_completions(list(words[:-1]), words[-1])]
+
+
+@pytest.fixture
+def one_market(monkeypatch: pytest.MonkeyPatch) -> None:
+    agents = [SimpleNamespace(name=name, role=role) for name, role in (("alice", "user"), ("curie1", "resource"))]
+    monkeypatch.setattr(access, "running", lambda _: SimpleNamespace(agents=agents))
+    monkeypatch.setattr(access, "find_market", lambda *_: None)
+    bought = SimpleNamespace(agreement_id="agreement-1a", reservation_id="curie1-7", state="active")
+    asked = SimpleNamespace(request_id="request-1f0c", outcome=None, stage="auction")
+    ran = SimpleNamespace(job_id="job-77", state="running")
+    for name, listed in (("requests", asked), ("reservations", bought), ("jobs", ran)):
+        monkeypatch.setattr(Market, name, lambda _, found=listed: [found])
+
+
+@pytest.mark.usefixtures("one_market")
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("status", ""), ["request-1f0c"]),
+        (("show", "1"), ["1f0c", "1a"]),
+        (("cancel", "agr"), ["agreement-1a"]),
+        (("resize", "cur"), ["curie1-7"]),
+        (("launch", "curie1-"), ["curie1-7"]),
+        (("jobs", ""), ["job-77"]),
+        (("qstat", ""), ["curie1"]),
+        (("resource", "drain", "c"), ["curie1"]),
+        (("user", "remove", ""), ["alice"]),
+        (("restart", ""), ["alice", "curie1"]),
+        (("balance", "--user", ""), ["alice"]),
+    ],
+)
+def test_ids_and_names_are_completed(words: tuple[str, ...], expected: list[str]) -> None:
+    assert completed(*words) == expected
+
+
+def test_without_a_market_nothing_is_completed_and_nothing_said(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def none(*_: Any) -> None:
+        raise NoMarket("none")
+
+    monkeypatch.setattr(access, "find_market", none)
+    assert completed("show", "") == []
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_market_that_does_not_answer_does_not_hold_up_the_shell(monkeypatch: pytest.MonkeyPatch) -> None:
+    stays = threading.Event()
+
+    def waits(*_: Any) -> None:
+        stays.wait()
+        raise NoMarket("none")
+
+    monkeypatch.setattr(access, "find_market", waits)
+    monkeypatch.setattr(completing, "LIMIT_S", 0)
+    assert completed("show", "") == []
+    stays.set()
+
+
+LISTING = (
+    ("plugins", "list"), ("plugins", "list", "scheduler"), ("experiment", "list"), ("logs"), ("ps",),
+    ("keys", "show"), ("completion", "bash"), ("config", "--check", "quickstart"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("words", LISTING, ids=" ".join)
+def test_a_verb_that_lists_names_loads_no_compiler_and_no_pictures(words: tuple[str, ...], tmp_path: Any) -> None:
+    probe = (
+        f"import sys; from ramp.cli.main import main; main({list(words)!r})\n"
+        "sys.stderr.write(','.join(each for each in ('numba', 'scipy', 'matplotlib', 'spade') if each in sys.modules))"
+    )
+    environment = {"PATH": "/usr/bin:/bin", "RAMP_STATE": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, env=environment, check=True)
+    assert done.stderr.rpartition("\n")[2] == ""
+
+
+def test_completing_a_verb_loads_nothing_of_the_laboratory(tmp_path: Any) -> None:
+    environment = {"PATH": "/usr/bin:/bin", "RAMP_STATE": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}
+    environment |= {"_RAMP_COMPLETE": "bash_complete", "COMP_WORDS": "ramp show ", "COMP_CWORD": "2"}
+    probe = (
+        "import atexit, sys; from ramp.cli.main import cli\n"
+        "atexit.register(lambda: sys.stderr.write(','.join(each for each in sys.modules if 'simulation' in each)))\n"
+        "cli.main(prog_name='ramp', complete_var='_RAMP_COMPLETE')"
+    )
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, env=environment, check=False)
+    assert (done.stdout.strip(), done.stderr) == ("", "")
+
+
+NEW = ("rfq", "new", "--cores", "4", "--walltime", "1h", "--price", "5")
+
+
+@pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fsync(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+
+
+@pytest.mark.parametrize("words", [*((*words, "--help") for words in COMMANDS), NEW], ids=" ".join)
+def test_an_output_that_cannot_be_written_is_an_error_about_the_output(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Path("/dev/full").open("w") as full, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdout", full)
+        assert main(words) == 1
+    assert capsys.readouterr().err == "ramp: cannot write the output: disk full\n"
+
+
+def test_messages_that_cannot_be_written_do_not_change_the_exit_code() -> None:
+    with suppress(OSError), Path("/dev/full").open("w", buffering=1) as full, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stderr", full)
+        assert main(["rfq", "new", "--cores", "x"]) == 2
+
+
+@pytest.mark.usefixtures("full_disk")
+def test_a_request_on_a_full_disk_leaves_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*NEW, "-o", str(tmp_path / "job.xml")]) == 1
+    assert capsys.readouterr().err == f"ramp: disk full: {tmp_path / 'job.xml'}\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("full_disk")
+def test_an_older_file_stays_whole(tmp_path: Path) -> None:
+    (tmp_path / "old").write_text("old")
+    with pytest.raises(StorageFailed, match="disk full"):
+        write_output(tmp_path / "old", "new")
+    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("old", "old")]
+
+
+def test_a_device_is_written_to_and_never_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_output(pipe, "text")
+    assert (os.read(reader, 9), pipe.is_fifo()) == (b"text", True)
+    os.close(reader)
+
+
+@pytest.mark.usefixtures("full_disk")
+def test_a_launch_on_a_full_disk_says_so_before_it_starts_anything(tmp_path: Path) -> None:
+    state = state_folder(tmp_path / "state")
+    with pytest.raises(StorageFailed, match="disk full"):
+        start_detached(tmp_path / "market.toml", state)
+    assert not (state.logs / "supervisor.log").exists()
+
+
+WITHOUT = "import sys; sys.modules['numba'] = sys.modules['matplotlib'] = None; from ramp.cli.main import main"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "small.swf"
+    rows = [f"{number} {number} 0 100 8 -1 -1 8 100 -1 1 5 1 1 1 1 -1 -1" for number in range(1, 9)]
+    path.write_text("; MaxProcs: 512\n" + "\n".join(rows) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("machine", ["flat:64", "bgl"])
+def test_simulations_run_as_written_and_say_so_once(log: Path, machine: str) -> None:
+    arguments = ["simulate", "--machine", machine, "--log", str(log), "--scheduler", "easy"]
+    environment = {name: value for name, value in os.environ.items() if name != AS_WRITTEN}
+    done = subprocess.run(
+        [sys.executable, "-c", f"{WITHOUT}; sys.exit(main({arguments!r}))"],
+        env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines() == [
+        f"numba is not installed: inner loops run uncompiled, many times slower; install it with {INSTALL_LAB}"
+    ]
+    assert "utilisation" in done.stdout
+
+
+def test_nothing_is_said_where_numba_is_there_or_unwanted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv(AS_WRITTEN, raising=False)
+    tell_loops()
+    monkeypatch.setitem(sys.modules, "numba", None)
+    monkeypatch.setenv(AS_WRITTEN, "1")
+    tell_loops()
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        ("simulate --machine flat:64 --log LOG --scheduler easy --gantt OUT/gantt.png", "--gantt: "),
+        ("simulate --machine flat:64 --log LOG --scheduler easy --timeline OUT/timeline.png", "--timeline: "),
+        ("smap bgl --png OUT/map.png", "--png: "),
+        ("smap bgl --svg OUT/map.svg", "--svg: "),
+        ("experiment run rounds --quick --out OUT/results", ""),
+        ("sweep OUT/rounds.toml --out OUT/sweep", ""),
+    ],
+)
+def test_pictures_are_refused_before_any_work(
+    words: str,
+    option: str,
+    log: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    (tmp_path / "rounds.toml").write_text('run = "experiment rounds"\n[vary]\nseed = [1, 2]\n')
+    before = sorted(tmp_path.iterdir())
+    arguments = [word.replace("LOG", str(log)).replace("OUT", str(tmp_path)) for word in words.split()]
+    assert main(arguments) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err == f"ramp: {option}pictures need matplotlib; install it with {INSTALL_LAB}\n"
+    assert sorted(tmp_path.iterdir()) == before

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from ramp.cli.main import main
-from ramp.cli.verbs.rfq import indented, shipped_templates
+from ramp.cli.verbs.rfq import shipped_templates
 from ramp.model.instant import HOUR, MINUTE, from_iso
 from ramp.model.request import NodeDiskSpace, Nodes, TorusTerms, TotalCores, TotalDiskSpace
 from ramp.rfql.request_for_quotation import load_request, parse_request, write_request
 from ramp.rfql.xml.namespaces import schemas_dir
+from ramp.rfql.xml.parser import indented
 from ramp.runtime.clock import SystemClock
 
 EXAMPLES = schemas_dir() / "examples"
@@ -130,7 +131,7 @@ def test_validate_reads_standard_input(monkeypatch, ramp):
 
 
 def test_indenting_shows_the_levels():
-    assert indented("<a><b>1</b><c><d>2</d></c></a>") == "<a>\n  <b>1</b>\n  <c>\n    <d>2</d>\n  </c>\n</a>"
+    assert indented("<a><b>1</b><c><d>2</d></c></a>") == "<a>\n  <b>1</b>\n  <c>\n    <d>2</d>\n  </c>\n</a>\n"
 
 
 @pytest.mark.parametrize("path", sorted((EXAMPLES / "valid").glob("rfq-*.xml")), ids=lambda path: path.stem)

@@ -1,7 +1,4 @@
-"""Following a request through deaths of the User Agent, approval, and Ctrl-C.
-
-The blocking market runs the methods of the one for asyncio.
-"""
+"""Following a request through deaths of the User Agent, approval, Ctrl-C and the cancelling of its slots."""
 
 import asyncio
 import signal
@@ -11,10 +8,13 @@ import pytest
 import ramp
 from ramp.client import access
 from ramp.client.asyncio_market import AsyncMarket
+from ramp.client.jobs.job import deliveries, job_of
 from ramp.client.request import request
-from ramp.control.events import Done, MarketRefusalCode, Refused
+from ramp.control.events import Done, JobStanding, MarketRefusalCode, Refused
 from ramp.control.requests import Submit, Watch
 from ramp.errors import MarketRefused, NoMarket
+from ramp.model.contents import JobOrder, JobRefused, JobStatus
+from ramp.model.contents.jobs import Delivery, JobState
 from ramp.protocol.events import OffersApproved, RequestWithdrawn
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import RequestEnded, RoundClosed, RoundOpened
@@ -159,3 +159,44 @@ def test_watching_what_is_not_known_is_refused(agent, script):
     _, market = agent([script.unknown])
     with pytest.raises(MarketRefused, match="no request"):
         list(market.watch("request-1"))
+
+
+ORDER = JobOrder("job-1", "agreement-1", 8, 1, 0, ("hostname",))
+
+
+def status(state: JobState, delivery: Delivery = Delivery.PENDING) -> JobStatus:
+    return JobStatus("job-1", "agreement-1", state, "slurm", "ann", 10, delivery)
+
+
+@pytest.mark.parametrize(
+    ("said", "slot", "expected"),
+    [
+        (status(JobState.TAKEN), "active", ("taken", "pending")),
+        (status(JobState.TAKEN), "cancelled", ("cancelled", "cancelled")),
+        (status(JobState.QUEUED), "cancelled", ("cancelled", "cancelled")),
+        (status(JobState.CANCELLED), "cancelled", ("cancelled", "cancelled")),
+        (status(JobState.CANCELLED), "active", ("cancelled", "cancelled")),
+        (status(JobState.FAILED, Delivery.UNDELIVERED), "cancelled", ("failed", "undelivered")),
+        (status(JobState.DONE, Delivery.LATE), "active", ("done", "late")),
+        (status(JobState.FAILED), "active", ("failed", "unknown")),
+        (None, "active", ("unanswered", "pending")),
+        (None, "cancelled", ("cancelled", "cancelled")),
+        (JobRefused("job-1", "agreement-1", "no_account", "none"), "active", ("refused", "cancelled")),
+    ],
+)
+def test_a_delivery_is_pending_only_while_the_job_may_start(
+    said: JobStatus | JobRefused | None, slot: str, expected: tuple[str, str]
+) -> None:
+    known = (said, None) if not isinstance(said, JobRefused) else (None, said)
+    job = job_of(JobStanding(ORDER, "request-1", "res@localhost", 0, *known, slot=slot), "localhost")
+    assert (job.state, job.delivery) == expected
+    assert job.has_ended == (expected[0] not in ("taken", "unanswered"))
+
+
+def test_a_job_that_was_cancelled_does_not_hide_the_one_that_measured() -> None:
+    first, second = (
+        job_of(JobStanding(ORDER, "request-1", "res@localhost", 0, said), "localhost")
+        for said in (status(JobState.CANCELLED), status(JobState.DONE, Delivery.ON_TIME))
+    )
+    assert deliveries([first, second])["agreement-1"] is second
+    assert deliveries([second, first])["agreement-1"] is second

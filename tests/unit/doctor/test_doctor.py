@@ -11,7 +11,7 @@ from ramp.batch.inspecting import Promise
 from ramp.cli.main import main
 from ramp.control.status import AgentStatus, ServerStatus, SwarmStatus, headline
 from ramp.doctor import surroundings
-from ramp.doctor.examination import examine, forgotten, promises_of, read_records
+from ramp.doctor.examination import examine, forgotten, promises_of
 from ramp.errors import RampError
 from ramp.model.agreement import TERMINAL, Agreement, ContractChange, Signed
 from ramp.model.contents import FundsReserved, PaymentMade
@@ -22,7 +22,7 @@ from ramp.model.seal import Role, Seal
 from ramp.model.slot import Slot
 from ramp.protocol import records as rc
 from ramp.runtime.configuration.file import load_config
-from ramp.runtime.journal import SqliteJournal
+from ramp.runtime.journal import Archive, SqliteJournal
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.shipped_swarms import find_config
 from ramp.runtime.state_folder import StateFolder
@@ -149,10 +149,10 @@ def test_a_configuration_that_is_not_there_is_bad_input(state: StateFolder) -> N
 
 def test_a_journal_that_is_none_is_told(tmp_path: Path) -> None:
     path = tmp_path / "big1.sqlite"
-    assert read_records(path) == ()
+    assert Archive(path).open_records() == ()
     path.write_text("no journal" * 100)
     with pytest.raises(RampError, match="invalid or damaged journal"):
-        read_records(path)
+        Archive(path).open_records()
 
 
 def test_promises_are_what_was_accepted_and_not_released(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_promises_are_what_was_accepted_and_not_released(tmp_path: Path) -> None
     for record in SALE:
         journal.append(record)
     journal.close()
-    assert read_records(path) == SALE
+    assert Archive(path).open_records() == SALE
     held = Promise("o", "", paid=False, end=2 * HOUR, ends_as_hold=MINUTE)
     assert promises_of(SALE[:1]) == promises_of(SALE[:2]) == (held,)
     assert held.live(MINUTE - 1)

@@ -169,7 +169,6 @@ def test_a_share_of_malleable_jobs_can_be_swept_and_its_waits_stand_apart(tmp_pa
     with (tmp_path / "out" / TABLE_CSV).open(encoding="utf-8", newline="") as stream:
         none, half = csv.DictReader(stream)
     alone = simulate("synthetic", machine="flat:16", max_jobs=20, scheduler="malleable", malleable_share=0.5)
-    assert alone.malleable is not None
     assert float(half["mean_turnaround_s"]) == alone.malleable.mean_turnaround_s
     assert float(half["mean_malleable_wait_s"]) == alone.malleable.mean_malleable_wait_s
     assert int(half["malleable_jobs"]) == alone.malleable.jobs > 0

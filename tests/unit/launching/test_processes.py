@@ -17,7 +17,6 @@ def started(program: str, *, environment: dict[str, str] | None = None) -> subpr
     process = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE, env=environment
     )
-    assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
     return process
 

@@ -7,14 +7,7 @@ import pytest
 from ledger_answers import end
 
 from ramp.ledger.audit import FINDINGS_MAX, RULES, audit
-from ramp.ledger.entry import (
-    AccountKind,
-    Action,
-    Entry,
-    Transfer,
-    agreement_of,
-    balance_changes,
-)
+from ramp.ledger.entry import AccountKind, Action, Entry, Transfer, agreement_of, balance_changes
 from ramp.ledger.records import EntryRow, Snapshot, TransferRow
 from ramp.model.contents import OrderLine, OrderState, TransferKind
 from simulation.market.book import Book

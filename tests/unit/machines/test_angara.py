@@ -1,6 +1,7 @@
-"""The Angara torus as a machine: states, names, failed nodes and links, and its description files."""
+"""Machines of Angara: which sets of nodes their routes keep apart, and the routes themselves."""
 
-from itertools import product
+import random
+from itertools import pairwise, product
 
 import pytest
 
@@ -13,7 +14,9 @@ from simulation.machines.description import BuildOptions, build_machine
 from simulation.machines.grid import Grid, bits_of
 from simulation.machines.interface import Connection, JobRequest, NodeState, has_places
 from simulation.machines.render import Display, Style, render
+from simulation.machines.routing import Fabric
 from simulation.machines.view import view_of
+from tests.reference import angara_loop as loop
 
 pytestmark = pytest.mark.loops
 
@@ -43,7 +46,6 @@ def test_the_systems_come_with_the_project(name: str) -> None:
     assert machine.free == machine.capacity == SYSTEMS[name]
     for size in (1, 2, SYSTEMS[name]):
         placement = machine.place(JobRequest(1, size))
-        assert placement is not None
         assert placement.size == size
 
 
@@ -84,7 +86,6 @@ def test_a_job_takes_and_gives_back_its_nodes() -> None:
         machine.allocate(placement)
     other = JobRequest(8, 4)
     again = machine.place(other)
-    assert again is not None
     assert not again.nodes & placement.nodes
     machine.release(7)
     with pytest.raises(MachineError, match="job 7 is not running"):
@@ -121,12 +122,10 @@ def test_names_have_a_digit_a_dimension() -> None:
 def test_shapes_are_turned_and_tori_fill_their_rings() -> None:
     machine = machine_of(extents=[4, 3], allocator="find-systems")
     turned = machine.place(JobRequest(1, 4, (1, 4)))
-    assert turned is not None
     assert turned.shape == (4, 1)
     assert machine.place(JobRequest(1, 4, (1, 4), rotate=False)) is None
     assert machine.place(JobRequest(1, 2, (2, 1), connection=Connection.TORUS)) is None
     ring = machine.place(JobRequest(1, 2, connection=Connection.TORUS))
-    assert ring is not None
     assert ring.shape == (1, 3)
     assert ring.connection == (Connection.MESH, Connection.TORUS)
     with pytest.raises(MachineError, match="3 extents"):
@@ -143,7 +142,6 @@ def test_drained_and_down_nodes_are_left_out() -> None:
     assert not machine.fits_ever(JobRequest(1, 14))
     assert machine.fits_ever(JobRequest(1, 8))
     placement = machine.place(JobRequest(1, 8))
-    assert placement is not None
     assert not placement.nodes & (node(machine, 1, 1) | node(machine, 2, 2))
     machine.set_node_state(node(machine, 1, 1) | node(machine, 2, 2), NodeState.IDLE)
     assert machine.fits_ever(JobRequest(1, 16))
@@ -169,7 +167,6 @@ def test_a_failed_node_is_bypassed_where_routes_lead_around_it() -> None:
     request = JobRequest(1, 13)  # one more than 3x4
     assert plain.place(request) is None
     placement = bypassing.place(request)
-    assert placement is not None
     assert placement.size >= request.size
     assert not placement.nodes & node(bypassing, 0, 0)
     assert bypassing.fabric.is_routable(placement.nodes, special_steps=True)
@@ -182,7 +179,6 @@ def test_boxes_over_a_failed_link_are_not_given_out() -> None:
     whole = machine.copy()
     machine.fail_link(1, 0)
     placement = machine.place(JobRequest(1, 2))
-    assert placement is not None
     assert placement.nodes != 0b0110
     assert machine.place(JobRequest(1, 4)) is None  # the ring's routes take every cable
     assert machine.place(JobRequest(1, 4, (4, 1), connection=Connection.TORUS)) is None
@@ -266,3 +262,150 @@ def test_maps_show_four_dimensions_as_slices() -> None:
 def test_boxes_without_wrap_are_those_of_a_mesh() -> None:
     table = build_box_table(Grid((4, 3)), wrap=False)
     assert len(table.masks) == (4 * 5 // 2) * (3 * 4 // 2)
+
+
+def cells(grid: Grid, units: int) -> frozenset:
+    return frozenset(grid.coordinates(unit) for unit in bits_of(units))
+
+
+def drawn_sets(grid: Grid, count: int, seed: int) -> list[int]:
+    """Random sets, and boxes that lack a few nodes, which are the interesting ones."""
+    chance = random.Random(seed)
+    table = build_box_table(grid)
+    sets = [chance.getrandbits(grid.size) & chance.getrandbits(grid.size) for _ in range(count // 3)]
+    while len(sets) < count:
+        units = table.units_of(chance.randrange(len(table.masks)))
+        for _ in range(chance.randrange(3)):
+            units &= ~(1 << chance.randrange(grid.size))
+        sets.append(units)
+    return [units for units in sets if units]
+
+
+def drawn_links(grid: Grid, count: int, chance: random.Random) -> frozenset:
+    return frozenset((chance.randrange(grid.size), chance.randrange(len(grid.extents))) for _ in range(count))
+
+
+@pytest.mark.parametrize("extents", [(5,), (3, 3), (4, 3), (3, 2, 2), (2, 2, 2, 2), (1, 4, 3)])
+def test_reached_nodes_are_those_of_plain_walks(extents: tuple[int, ...]) -> None:
+    grid = Grid(extents)
+    chance = random.Random(7)
+    for units in drawn_sets(grid, 60, seed=1):
+        links = drawn_links(grid, chance.choice((0, 0, 1, 3)), chance)
+        failed = frozenset((grid.coordinates(unit), axis) for unit, axis in links)
+        fabric = Fabric(grid, links)
+        inside = cells(grid, units)
+        for source in bits_of(units):
+            here = grid.coordinates(source)
+            assert cells(grid, fabric.reached(source, units)) == loop.reach(here, inside, extents, failed)
+            with_steps = fabric.reached(source, units, special_steps=True)
+            assert cells(grid, with_steps) == loop.reach_with_steps(here, inside, extents, failed)
+
+
+@pytest.mark.parametrize("extents", [(4, 3), (3, 3, 2), (4, 2, 2), (3, 2, 2, 2)])
+def test_every_box_is_routable(extents: tuple[int, ...]) -> None:
+    """Also the boxes that run over the seam: with a free choice of direction a pair need not leave the box."""
+    table = build_box_table(Grid(extents))
+    fabric = Fabric(table.grid)
+    for box in range(len(table.masks)):
+        units = table.units_of(box)
+        assert fabric.is_routable(units)
+        assert loop.is_routable(cells(table.grid, units), extents)
+
+
+def test_two_nodes_with_a_gap_are_not_routable() -> None:
+    fabric = Fabric(Grid((5, 1)))
+    assert not fabric.is_routable(0b00101)
+    assert fabric.is_routable(0b00111)
+    assert fabric.is_routable(0b10001)  # neighbours over the seam
+
+
+def test_a_corner_needs_a_special_step() -> None:
+    """Three nodes of a 2x2 square: from (1, 0) to (0, 1) the order is +y before -x, which leads over the fourth."""
+    grid = Grid((4, 4))
+    corner = sum(1 << grid.unit(node) for node in [(0, 0), (1, 0), (0, 1)])
+    fabric = Fabric(grid)
+    assert not fabric.is_routable(corner)
+    assert not loop.is_routable(cells(grid, corner), grid.extents)
+    assert fabric.is_routable(corner, special_steps=True)
+
+
+@pytest.mark.parametrize("special_steps", [False, True])
+@pytest.mark.parametrize("extents", [(4, 4), (4, 3, 2)])
+def test_tables_hold_real_routes_for_all_pairs_and_no_circle(extents: tuple[int, ...], special_steps: bool) -> None:
+    grid = Grid(extents)
+    chance = random.Random(3)
+    tables = 0
+    for units in drawn_sets(grid, 40, seed=2):
+        links = drawn_links(grid, chance.choice((0, 1)), chance)
+        fabric = Fabric(grid, links)
+        failed = frozenset((grid.coordinates(unit), axis) for unit, axis in links)
+        table = fabric.route_table(units, special_steps=special_steps)
+        assert fabric.is_routable(units, special_steps=special_steps) == (table is not None)
+        if table is None:
+            continue
+        tables += 1
+        members = list(bits_of(units))
+        assert set(table) == {(u, v) for u, v in product(members, members) if u != v}
+        waits: dict[tuple, set[tuple]] = {}
+        for (source, target), route in table.items():
+            assert route.nodes[0] == source
+            assert route.nodes[-1] == target
+            rings = []
+            for one, other, direction in zip(route.nodes[:-1], route.nodes[1:], route.directions, strict=True):
+                assert units >> other & 1
+                axis, step = direction % len(extents), 1 if direction < len(extents) else -1
+                here = grid.coordinates(one)
+                assert loop.hop(here, axis, step, extents, failed) == grid.coordinates(other)
+                ring = (direction, here[:axis] + here[axis + 1 :])
+                if not rings or rings[-1] != ring:
+                    rings.append(ring)
+            if not route.special:
+                assert list(route.directions) == sorted(route.directions)
+                assert not {d % len(extents) for d in route.directions if d < len(extents)} & {
+                    d % len(extents) for d in route.directions if d >= len(extents)
+                }
+            for one, other in pairwise(rings):
+                waits.setdefault(one, set()).add(other)
+        assert not has_circle(waits)
+    assert tables > 5
+
+
+def has_circle(waits: dict[tuple, set[tuple]]) -> bool:
+    """Take away rings that wait for nobody, until none or only circles are left."""
+    left = {ring: set(after) for ring, after in waits.items()}
+    for after in waits.values():
+        for ring in after:
+            left.setdefault(ring, set())
+    while left:
+        ends = [ring for ring, after in left.items() if not after]
+        if not ends:
+            return True
+        for ring in ends:
+            del left[ring]
+        for after in left.values():
+            after.difference_update(ends)
+    return False
+
+
+def test_a_circle_of_special_steps_is_refused() -> None:
+    """A 3x3 square with a notch: every pair has a route, but the routes' rings would wait for one another."""
+    grid = Grid((8, 8))
+    notched = [node for node in product(range(3), range(3)) if node != (1, 2)]
+    units = sum(1 << grid.unit(node) for node in notched)
+    fabric = Fabric(grid)
+    waits: dict[tuple, set[tuple]] = {}
+    for source, target in product(bits_of(units), bits_of(units)):
+        if source == target:
+            continue
+        route = next(fabric.routes(source, target, units, special_steps=True))
+        rings = [fabric.ring(node, direction) for node, direction in zip(route.nodes, route.directions, strict=False)]
+        for one, other in pairwise(rings):
+            if one != other:
+                waits.setdefault(one, set()).add(other)
+    assert has_circle(waits)
+    assert not fabric.is_routable(units, special_steps=True)
+
+
+def test_what_is_not_there_is_refused() -> None:
+    with pytest.raises(MachineError, match="unit 9 has no link"):
+        Fabric(Grid((3, 3)), frozenset({(9, 0)}))

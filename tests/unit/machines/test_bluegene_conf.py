@@ -57,7 +57,6 @@ def test_the_whole_machine_is_a_mesh_where_no_cables_close_a_torus(tmp_path: Pat
     line = '[[dimension]]\nname = "x"\nwidth = 2\ncables = ["0.2>1.5"]\n'
     machine = machine_of(tmp_path, "BPs=0\nBPs=1", dimensions=line)
     whole = machine.place(JobRequest(1, 2, connection=Connection.NAV))
-    assert whole is not None
     assert whole.connection == (Connection.MESH,)
 
 
@@ -87,7 +86,6 @@ def test_a_job_gets_the_smallest_free_block_that_fits(tmp_path: Path) -> None:
     for job in (1, 2):
         machine.release(job)
     shaped = machine.place(JobRequest(4, 2, (1, 2), connection=Connection.MESH))
-    assert shaped is not None
     assert shaped.size == 4
     # 3x1 midplanes are no part of 2x2, turned or not
     assert machine.place(JobRequest(4, 3, (3, 1), connection=Connection.MESH)) is None
@@ -96,7 +94,6 @@ def test_a_job_gets_the_smallest_free_block_that_fits(tmp_path: Path) -> None:
         JobRequest(4, 3, (1, 3), rotate=False, connection=Connection.MESH)
     )
     whole = machine.place(JobRequest(5, 2, connection=Connection.TORUS))
-    assert whole is not None
     assert whole.size == 16
 
 

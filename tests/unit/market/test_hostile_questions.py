@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 import ramp
-from ramp.client.portal import connected
 from ramp.control import requests as rq
 from ramp.control.answering import asked
 from ramp.control.codec import decode_request, encode_request
@@ -27,6 +26,7 @@ from simulation.market.specs import ResourceSpec, UserSpec
 from simulation.market.wire import Wire
 from simulation.market.world import START, World
 from simulation.resource.steady import SteadyMachine
+from tests.blocking_line import connected
 from tests.swarm.virtual_launcher import JobFate, VirtualLauncher
 from tests.unit.market.conftest import wanted
 
@@ -97,17 +97,7 @@ def order(market: Market) -> JobOrder:
     (unit,) = found.units
     peer = JobPeer(1, "m", unit.reservation_id, 8)
     begin = market.world.now
-    order = JobOrder(
-        "job-1",
-        unit.agreement_id,
-        8,
-        1,
-        begin,
-        ("a",),
-        (peer,),
-        (JobVariable("A", "b"),),
-        "0" * 64,
-    )
+    order = JobOrder("job-1", unit.agreement_id, 8, 1, begin, ("a",), (peer,), (JobVariable("A", "b"),), "0" * 64)
     assert not isinstance(said := market.said(ev.JobSubmitted(order)), Refused), said
     return order
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import ramp
-from ramp.client.portal import connected
 from ramp.control.events import Done, MarketRefusalCode, Watching
 from ramp.model.instant import DAY, to_datetime
 from ramp.protocol.events import DepositOrdered
 from ramp.protocol.progress import RequestEnded, RoundClosed
+from tests.blocking_line import connected
 from tests.tiny_market import tiny_market
 from tests.unit.market.conftest import wanted
 

@@ -1,7 +1,8 @@
 """Parts of a market for tests of single machines: each party alone, and everything that it hears said by the test."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -14,14 +15,14 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Offer, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.seal import Role, Seal
-from ramp.model.slot import Reservation, Slot, StaticTerms
+from ramp.model.slot import Reservation, Slot, SlotMove, StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.bank.keeper_party import KeeperParty
 from ramp.protocol.bank.party import BankParty
 from ramp.protocol.directory.party import DirectoryParty
 from ramp.protocol.effects import ResizeSlot
-from ramp.protocol.events import SlotResized
+from ramp.protocol.events import AgreementResized, SlotResized
 from ramp.protocol.pricing import paper_price
 from ramp.protocol.records import Record
 from ramp.protocol.resource.jobs.launching import LaunchTerms
@@ -36,6 +37,7 @@ from ramp.runtime.ledger.bank_ledger import BankLedger
 from simulation.market.actors import CountedIds
 from simulation.market.book import Book
 from simulation.market.virtual_notary import VirtualNotary
+from tests.agreements import agreement_of
 
 UNIT = RequestUnit(1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR)
 UNTIL = 2 * MINUTE
@@ -93,7 +95,15 @@ def records(effects: list[fx.Effect]) -> list[Record]:
 class One:
     """One party that hears what the test says; whoever must seal does."""
 
+    STEPS: ClassVar[dict[str, Callable[[Any], Any]]] = {}
+    """What its owner says, or somebody else does, in a word."""
+
     party: Any
+
+    def go(self, *steps: str) -> Any:
+        for step in steps:
+            self.STEPS[step](self)
+        return self
 
     def hear(
         self,
@@ -120,6 +130,16 @@ class One:
 @dataclass
 class OneResource(One):
     """A resource party whose machine has 64 cores and does whatever it is asked; `unit` is what it is called for."""
+
+    STEPS: ClassVar[dict[str, Callable[[Any], Any]]] = {
+        "hold": lambda one: one.hold(),
+        "let go": lambda one: one.hear("alice", c.HoldCancelled("r1", "offer-res-1")),
+        "commit": lambda one: one.commit(one.first.offer),
+        "pay": lambda one: one.hear("bank", c.PaymentMade("a1", "t1", 104_000)),
+        "void": lambda one: one.hear("bank", c.PaymentRefused("a1", "withdrawn")),
+        "move": lambda one: one.party.handle(ev.SlotsTended((), (("offer-res-1", SlotMove("n[2-3]", 1)),)), 0),
+        "cancel": lambda one: one.hear("alice", Signed(end_of(one.first.agreed, "no", 0), ("alice",))),
+    }
 
     party: Any = field(default_factory=lambda: new_resource(Quotas()))
     unit: RequestUnit = UNIT
@@ -166,22 +186,7 @@ class OneResource(One):
         return offer, self.hear(user, acceptance, now, conversation=request_id)
 
     def agreement(self, offer: Any, agreement_id: str = "a1", **changes: Any) -> Agreement:
-        body = Agreement(
-            agreement_id=agreement_id,
-            request_id=offer.request_id,
-            units_total=1,
-            user="alice",
-            resource="res",
-            bank="bank",
-            request=self.unit,
-            offer=offer,
-            reservation_id=f"R-{offer.offer_id}",
-            cost=offer.cost,
-            issued_at=0,
-            order_id="order-1",
-            valid_until=UNTIL,
-        )
-        return replace(body, **changes)
+        return agreement_of(offer, self.unit, agreement_id=agreement_id, **changes)
 
     def commitment(
         self, agreement: Agreement, vote: dict[str, Any] | None = None, seal: dict[str, Any] | None = None
@@ -204,29 +209,24 @@ class OneResource(One):
         self.hear("bank", c.PaymentMade(agreement_id, "t1", offer.cost))
         return offer
 
+    @property
+    def first(self) -> Any:
+        """What has become of the offer that was accepted first."""
+        return next(iter(self.party.participants.values()))
+
     def state(self, offer: Any) -> str:
         return str(self.party.participants[offer.offer_id].state.value)
 
 
-def new_resource(quotas: Quotas, launching: LaunchTerms | None = None) -> ResourceParty:
-    seller = Seller(
-        "res",
-        terms=StaticTerms(64),
-        prices=PriceRange(60, 20),
-        source="synthetic",
-        ids=CountedIds("res"),
-        timing=Timing(),
-        launching=launching,
-    )
-    return ResourceParty(
-        "res",
-        directories=["directory"],
-        bank="bank",
-        seller=seller,
-        timing=Timing(),
-        quotas=quotas,
-        launching=launching,
-    )
+def new_seller(**changes: Any) -> Seller:
+    """Of a machine with 64 cores."""
+    given = {"terms": StaticTerms(64), "prices": PriceRange(60, 20), "source": "synthetic", **changes}
+    return Seller("res", ids=CountedIds("res"), timing=Timing(), **given)
+
+
+def new_resource(quotas: Quotas, launching: LaunchTerms | None = None, **selling: Any) -> ResourceParty:
+    seller, settings = new_seller(launching=launching, **selling), {"quotas": quotas, "launching": launching}
+    return ResourceParty("res", directories=["directory"], bank="bank", seller=seller, timing=Timing(), **settings)
 
 
 def new_user() -> UserParty:
@@ -243,6 +243,29 @@ def new_user() -> UserParty:
 @dataclass
 class OneUser(One):
     """A user party with an auction among res1 (cheaper) and res2."""
+
+    STEPS: ClassVar[dict[str, Callable[[Any], Any]]] = {
+        "auction": lambda one: one.auction(),
+        "grant": lambda one: one.grant(),
+        "grant next": lambda one: one.grant("res2"),
+        "vote": lambda one: one.vote(),
+        "commit": lambda one: one.committed(),
+        "fail": lambda one: one.hear("res1", one.failed()),
+        "settle": lambda one: one.hear(one.confirmation.agreements[0].resource, one.proof()),
+        "post": lambda one: one.hear("bank", one.posted()),
+        "void": lambda one: one.hear("bank", c.OrderVoided(one.confirmation.order_id, "withdrawn")),
+        "withdraw": lambda one: one.command(ev.RequestWithdrawn("r1")),
+        "cancel": lambda one: one.command(ev.AgreementCancelled("agreement-alice-1", "no")),
+        "not cancelled": lambda one: one.hear("res1", c.ChangeRefused("agreement-alice-1", 0, "not_active")),
+        "refund": lambda one: one.hear("bank", c.ChangePosted("agreement-alice-1", 0, "t2", -80_000)),
+        "shrink": lambda one: one.command(AgreementResized("agreement-alice-1", cores=8)),
+        "grow": lambda one: one.command(AgreementResized("agreement-alice-1", cores=32)),
+        "agree": lambda one: one.hear("res1", c.ChangeAgreed("agreement-alice-1", 1)),
+        "not changed": lambda one: one.hear("res1", c.ChangeRefused("agreement-alice-1", 1, "cannot_resize")),
+        "ask the bank": lambda one: one.command(ev.AccountAsked("q", None, None)),
+        "ask the directory": lambda one: one.command(ev.ResourcesAsked("l")),
+        "ask for the time": lambda one: one.command(ev.ClockAsked("clock-1")),
+    }
 
     party: Any = field(default_factory=new_user)
     units: int = 1
@@ -318,6 +341,11 @@ class OneUser(One):
         settled = c.Settled(agreement.agreement_id, agreement.offer.offer_id, both, paid, seal)
         return replace(settled, **changes)
 
+    def posted(self) -> c.OrderPosted:
+        made = self.confirmation.agreements
+        paid = tuple(c.PaymentMade(each.agreement_id, f"payment:{each.agreement_id}", each.cost) for each in made)
+        return c.OrderPosted(self.confirmation.order_id, paid)
+
     def failed(self, index: int = 0, **changes: Any) -> Signed:
         agreement = self.confirmation.agreements[index]
         body = end_of(agreement, "it burns", 0, RefusalCode.SLOT_TAKEN)
@@ -380,21 +408,7 @@ class OneBank(One):
 
     def agreement(self, line: c.OrderLine, **changes: Any) -> Agreement:
         offer = Offer(f"offer-{line.agreement_id}", "r1", 1, line.resource, 60, HOUR, 2 * HOUR, 16, 0.5, HOUR)
-        body = Agreement(
-            agreement_id=line.agreement_id,
-            request_id="r1",
-            units_total=1,
-            user="alice",
-            resource=line.resource,
-            bank="bank",
-            request=UNIT,
-            offer=offer,
-            reservation_id="R",
-            cost=offer.cost,
-            issued_at=10,
-            order_id="o1",
-            valid_until=UNTIL,
-        )
+        body = agreement_of(offer, UNIT, agreement_id=line.agreement_id, issued_at=10, order_id="o1")
         return replace(body, **changes)
 
     def countersign(self, line: c.OrderLine, now: int = 20, sender: str = "", **changes: Any) -> list[fx.Effect]:

@@ -3,7 +3,6 @@
 alice has 16 cores from the first hour to the second, for what a resource of 64 cores asks.
 """
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from ramp.model.agreement import ContractChange, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.money import cost
 from ramp.model.offer import Refusal, RefusalCode
-from ramp.model.sizes.amended import SLOT_CHANGES_MAX, SlotState, after, charge_owed, first_state, refund_owed
+from ramp.model.sizes.amended import SLOT_CHANGES_MAX, SlotState, after, first_state
 from ramp.protocol import effects as fx
 from ramp.protocol.effects import ResizeSlot
 from ramp.protocol.events import SlotResized, SlotsTended
@@ -21,8 +20,8 @@ from ramp.protocol.resource.jobs.job_desk import due_at
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.resource.slots.size_desk import EFFECT_SLACK
 from ramp.protocol.timing import Timing
+from tests.agreements import NOTICE, change_of
 
-NOTICE = Timing().amendment_notice
 AT = HOUR + MINUTE
 """The slot runs."""
 
@@ -38,28 +37,10 @@ class Buyer:
         self.number = 0
 
     def amendment(self, cores: int, now: int, effective_at: int, price: int = 0, until: int = 0) -> ContractChange:
-        agreed, state = self.participant.agreed, self.state
         self.number += 1
-        until = until or state.until
-        grows = cores > state.cores or until > state.until
-        draft = ContractChange(
-            agreement_id="a1",
-            number=self.number,
-            previous=state.digest,
-            offer_id=self.offer.offer_id,
-            user="alice",
-            resource="res",
-            bank="bank",
-            cores=cores,
-            until=until,
-            effective_at=effective_at,
-            amount=0 if grows else -refund_owed(agreed, state, cores, state.until, effective_at),
-            issued_at=now,
-            valid_until=min(effective_at + MINUTE, now + 15 * MINUTE),
-            cpu_hour_cost=price,
-            order_id="order-2" if grows else "",
-        )
-        return replace(draft, amount=charge_owed(state, draft)) if grows else draft
+        terms = {"effective_at": effective_at, "valid_until": min(effective_at + MINUTE, now + 15 * MINUTE)}
+        agreement, number = self.participant.agreed, self.number
+        return change_of(agreement, cores, now, price, state=self.state, until=until, number=number, **terms)
 
     def propose(self, body: ContractChange, now: int) -> list[Any]:
         return said(self.resource.hear("alice", Signed(body, ("alice",), "text"), now))

@@ -15,6 +15,7 @@ from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol.bank.party import agreement_answer
 from ramp.protocol.events import OrderStanding
+from ramp.protocol.progress import KeeperOrdered
 from tests.unit.protocol.conftest import contents
 
 UNTIL = 2 * MINUTE
@@ -367,7 +368,7 @@ def test_the_keeper_refunds_what_is_left_once_and_both_parties_hear_of_it(bank: 
         assert told(effects) == [("keeper", c.ChangePosted), ("alice", c.ChangePosted), ("res1", c.ChangePosted)]
         assert {(each.refund, each.ordered_for) for each in contents(effects)} == {(COST, "the machine was down")}
         (report,) = [each for each in effects if isinstance(each, fx.Report)]
-        assert "960.00 credits of a1 to alice (the machine was down)" in str(report.progress)
+        assert report.progress == KeeperOrdered("keeper", "refund", f"960.00 credits of a1 to alice ({order.reason})")
         assert (bank.posted("alice"), bank.posted("res1")) == (200_000, 0)
     (kept,) = [each for each in bank.ledger.evidence("a1") if each.kind is EvidenceKind.CHANGE]
     assert kept.text

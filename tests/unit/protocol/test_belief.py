@@ -19,77 +19,44 @@ from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
-from ramp.model.sizes.amended import charge_owed, first_state, refund_owed
-from ramp.model.slot import SlotMove
+from ramp.model.sizes.amended import first_state
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.belief import said_by, sealed_by, sealed_lately
-from ramp.protocol.effects import PostChange, ResizeSlot, VoidChange
-from ramp.protocol.events import AgreementResized
 from ramp.protocol.timing import Timing
-from tests.unit.protocol.conftest import PARTIES, seal_of, sealed
+from tests.agreements import change_of
+from tests.unit.protocol.conftest import PARTIES, ROLES, seal_of, sealed
 
 AGE = Timing().message_age
 NOW = 1 * SECOND
 UNTIL = 2 * MINUTE
 LINE = c.OrderLine("a1", "res1", 96_000)
 
-HARM = (
-    fx.Persist
-    | fx.HoldSlot
-    | fx.ConfirmSlot
-    | fx.ReleaseSlot
-    | fx.SaveAgreement
-    | fx.ReserveFunds
-    | fx.CountersignLine
-    | fx.VoidOrder
-    | fx.PostDeposit
-    | fx.LookUpAccount
-    | fx.LookUpOverview
-    | fx.Report
-    | ResizeSlot
-    | fx.QuoteSlots  # nothing changes, but the machine is at work for it
-    | PostChange
-    | VoidChange
-)
-"""Effects that a message must not have without being believed."""
+HARM = fx.Persist | fx.SaveAgreement | fx.Report | fx.AskMachine | fx.AskLedger
+"""Effects that a message must not have without being believed; also for a quote a machine is at work."""
 
-SPEAKER = {
-    Role.USER: "alice",
-    Role.RESOURCE: "res1",
-    Role.BANK: "bank",
-    Role.DIRECTORY: "directory",
-    Role.KEEPER: "keeper",
-    Role.ENROLMENT: "enrolment",
-}
+SPEAKER = {role: name for name, role in reversed(ROLES.items())} | {Role.RESOURCE: "res1"}
+"""Of each role a party that speaks."""
 
 # -- the parties in their states -------------------------------------------------------------------------------------
 
 
 def _resource(make: Callable[[], Any], *steps: str) -> Any:
     one = make()
-    offer, _ = one.hold() if "hold" in steps else (one.call().content.offers[0], None)
+    if not steps:
+        one.call()
+    *before, last = steps or ("",)
+    one.go(*before)
     one.party.handle(ev.ClockAsked("clock-1"), 0)
-    for step in steps:
-        if step == "commit":
-            one.commit(offer)
-        elif step == "pay":
-            one.hear("bank", c.PaymentMade("a1", "t1", offer.cost))
-        elif step == "move":
-            one.party.handle(ev.SlotsTended((), ((offer.offer_id, SlotMove("n[2-3]", 1)),)), 0)
-        elif step == "cancel":
-            body = ContractChange("a1", 0, offer.offer_id, "alice", "res", "bank", 0, reason="")
-            one.hear("alice", Signed(body, ("alice",)))
-        elif step == "void":
-            one.hear("bank", c.PaymentRefused("a1", "withdrawn"))
-        elif step == "grow":
-            call = _call("a1")
-            one.hear("alice", call, performative=Performative.CFP)
-            one.hear("alice", Signed(_growth(one, call), ("alice",)))
-        elif step == "amend":
-            body = _amendment(one)
-            one.hear("alice", Signed(body, ("alice",)))
-            one.answered(one.party.tick(body.effective_at), body.effective_at)
+    if last == "grow":
+        one.hear("alice", _call("a1"), performative=Performative.CFP)
+        one.hear("alice", Signed(_amendment(one, 32), ("alice",)))
+    elif last == "amend":
+        body = _amendment(one)
+        one.hear("alice", Signed(body, ("alice",)))
+        one.answered(one.party.tick(body.effective_at), body.effective_at)
+    elif last:
+        one.go(last)
     return one
 
 
@@ -101,59 +68,14 @@ def _call(agreement_id: str) -> c.ChangeCall:
 def _priced(agreement_id: str, bought: Agreement | None) -> c.ChangePriced:
     """The price of what a buyer has called for, in the words that name it."""
     if bought is None:
-        return c.ChangePriced(agreement_id, 1, 60, MINUTE, SIZES["grow"], 0, "")
+        return c.ChangePriced(agreement_id, 1, 60, MINUTE, 32, 0, "")
     digest = first_state(bought).digest
-    return c.ChangePriced(agreement_id, 1, 60, MINUTE, SIZES["grow"], bought.offer.end, digest)
+    return c.ChangePriced(agreement_id, 1, 60, MINUTE, 32, bought.offer.end, digest)
 
 
-def _growth(one: Any, call: c.ChangeCall) -> ContractChange:
-    """The slot of `OneResource` that is sold first is doubled, at the most that its buyer would pay."""
-    state, at = first_state(next(iter(one.party.participants.values())).agreed), Timing().amendment_notice
-    who = ("a1", 1, OFFER, "alice", "res", "bank", 0)
-    costs = (0, at + MINUTE, call.cpu_hour_cost, "o7")
-    body = ContractChange(*who, state.digest, call.cores, call.until, at, *costs)
-    return replace(body, amount=charge_owed(state, body))
-
-
-def _amendment(one: Any) -> ContractChange:
-    """Half of the slot of `OneResource` that is sold first is given back."""
-    agreement = next(iter(one.party.participants.values())).agreed
-    state, at = first_state(agreement), Timing().amendment_notice
-    owed = refund_owed(agreement, state, 8, state.until, at)
-    parties = (agreement.offer.offer_id, "alice", "res", "bank")
-    return ContractChange("a1", 1, *parties, 0, state.digest, 8, state.until, at, -owed, at + MINUTE)
-
-
-SIZES = {"amend": 8, "grow": 32}
-"""Cores that the owner of a slot of 16 wants it to have."""
-
-
-def _user(make: Callable[..., Any], *steps: str, units: int = 1) -> Any:
-    one = make(units=units)
-    for step in steps:
-        if step == "auction":
-            one.auction()
-        elif step == "grant":
-            one.grant()
-        elif step == "vote":
-            one.committed()
-        elif step == "fail":
-            one.hear("res1", one.failed())
-        elif step == "settle":
-            one.hear("res1", one.proof())
-        elif step == "cancel":
-            one.command(ev.AgreementCancelled("agreement-alice-1", "no"), 0)
-        elif step == "cancelled-by-seller":
-            one.hear("res1", c.ChangeRefused("agreement-alice-1", 0, "not_active"))
-        elif step in SIZES:
-            one.command(AgreementResized("agreement-alice-1", cores=SIZES[step]), 0)
-        elif step == "no-amendment":
-            one.hear("res1", c.ChangeRefused("agreement-alice-1", 1, "cannot_resize"))
-        elif step == "ask":
-            one.command(ev.AccountAsked("q", None, None))
-            one.command(ev.ResourcesAsked("l"))
-            one.command(ev.ClockAsked("clock-1"))
-    return one
+def _amendment(one: Any, cores: int = 8) -> ContractChange:
+    """Another size of the slot of `OneResource` that is sold first, at the most that its buyer would pay."""
+    return change_of(one.first.agreed, cores, price=_call("a1").cpu_hour_cost)
 
 
 def _bank(make: Callable[[], Any], *steps: str) -> Any:
@@ -197,19 +119,19 @@ STATES: dict[str, list[Callable[..., Any]]] = {
         )
     ],
     "alice": [
-        lambda make, s=steps: _user(make, *s)
+        lambda make, s=steps: make().go(*s)
         for steps in (
-            ("ask",),
+            ("ask the bank", "ask the directory", "ask for the time"),
             ("auction",),
             ("auction", "grant"),
-            ("vote",),
-            ("vote", "fail"),
-            ("vote", "settle"),
-            ("vote", "settle", "cancel"),
-            ("vote", "settle", "cancel", "cancelled-by-seller"),
-            ("vote", "settle", "amend"),
-            ("vote", "settle", "amend", "no-amendment"),
-            ("vote", "settle", "grow"),
+            ("commit",),
+            ("commit", "fail"),
+            ("commit", "settle"),
+            ("commit", "settle", "cancel"),
+            ("commit", "settle", "cancel", "not cancelled"),
+            ("commit", "settle", "shrink"),
+            ("commit", "settle", "shrink", "not changed"),
+            ("commit", "settle", "grow"),
         )
     ],
     "bank": [lambda make, s=steps: _bank(make, *s) for steps in ((), ("order",), ("order", "post"))],

@@ -20,17 +20,10 @@ from ramp.protocol.resource.fragmentation_pricing import fragmentation_price, sp
 from ramp.protocol.resource.jobs.launching import Application, LaunchTerms
 from ramp.protocol.resource.seller import PriceRange, Seller
 from ramp.protocol.timing import Timing
-from simulation.market.actors import CountedIds
-from tests.unit.protocol.conftest import UNIT
+from tests.unit.protocol.conftest import UNIT, new_seller
 
 TIMING = Timing()
 SLOT = Slot(HOUR, 2 * HOUR, 16, 0.25, "R00-M0", "t", fragmentation=0.125, links_taken=0.5)
-
-
-def new_seller(**changes: Any) -> Seller:
-    """Of a machine with 64 cores, whose owner expects seven rounds."""
-    given = {"terms": StaticTerms(64), "prices": PriceRange(60, 20, 7), **changes}
-    return Seller("res", source="live", ids=CountedIds("res"), timing=TIMING, **given)
 
 
 def called(seller: Seller, *units: RequestUnit, number: int = 1, user: str = "alice", **terms: Any) -> list[Any]:

@@ -1,9 +1,9 @@
 """What a user makes of amendments of what it has bought: what it proposes, whom it believes, when it gives up.
 
-The slot has 16 cores from the second hour to the fifth and cost 16 * 4 * 60 = 3 840 credits; clocks begin at 0.
+Which slots she has is said in `changing_buyer`; clocks begin at 0.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,94 +11,49 @@ import pytest
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, ContractChange, Signed, end_of
+from ramp.model.agreement import ContractChange, Signed, end_of
 from ramp.model.instant import HOUR, MINUTE, SECOND
-from ramp.model.offer import Offer, RefusalCode
+from ramp.model.offer import RefusalCode
 from ramp.model.request import MoldableTerms, RequestUnit, TotalCores
 from ramp.model.seal import Role
 from ramp.model.sizes.amended import SLOT_CHANGES_MAX, after, first_state, refund_owed, state_digest
-from ramp.protocol.conversations import Registry
 from ramp.protocol.effects import Effect, Persist, Report, SaveAgreement, Send, TakeUpAgain
 from ramp.protocol.events import AgreementResized
 from ramp.protocol.outcome import ChangeOutcome
 from ramp.protocol.progress import ChangeEnded
 from ramp.protocol.records import ChangeConcluded, ChangeProposed
-from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.changing import history
 from ramp.protocol.user.changing.change import BuyerChange
-from ramp.protocol.user.changing.desk import Changes
-from simulation.market.actors import CountedIds
-from simulation.market.virtual_notary import VirtualNotary
+from tests.agreements import change_of
+from tests.unit.protocol.changing_buyer import AGREEMENT, OFFER, UNIT, Buyer
 from tests.unit.protocol.conftest import messages, reports, seal_of
 
 NOTICE = 10 * SECOND
 WINDOW = 2 * MINUTE
-PATIENCE = 15 * SECOND
-OFFER = Offer("o1", "r1", 1, "res", 60, HOUR, 5 * HOUR, 16, 0.0, HOUR)
-UNIT = RequestUnit(1, 70, 5 * HOUR, TotalCores(16), HOUR)
-AGREEMENT = Agreement("a1", "r1", 1, "alice", "res", "bank", UNIT, OFFER, "R1", OFFER.cost, 0, "order-1", MINUTE)
 HALF = 192_000
 """Minor units: half of what was paid."""
 
-FIRST = ContractChange(
-    agreement_id="a1",
-    number=1,
-    previous=first_state(AGREEMENT).digest,
-    offer_id="o1",
-    user="alice",
-    resource="res",
-    bank="bank",
-    cores=8,
-    until=5 * HOUR,
-    effective_at=NOTICE,
-    amount=-HALF,
-    issued_at=0,
-    valid_until=NOTICE + WINDOW,
-)
-BOTH = Signed(FIRST, ("alice", "res"), "text")
+FIRST = change_of(AGREEMENT, 8, valid_until=NOTICE + WINDOW, amount=-HALF)
+BOTH = Signed(FIRST, ("alice", "res1"), "text")
 POSTED = c.ChangePosted("a1", 1, "t1", -HALF)
 REFERENCE = "a1#1"
-
-
-TO_SELLER = seal_of(POSTED, "bank", "res", Role.BANK)
+TO_SELLER = seal_of(POSTED, "bank", "res1", Role.BANK)
 PROOF = c.ChangeDone(BOTH, POSTED, TO_SELLER)
 
 
-@dataclass
-class Buyer:
-    """Alice's changes; what she knows of her agreement is set by the test."""
-
-    standing: str = "active"
-    agreements: tuple[Agreement, ...] = (AGREEMENT,)
-
-    def __post_init__(self) -> None:
-        self.registry = Registry()
-        agreements = {each.agreement_id: each for each in self.agreements}
-        self.changes = Changes(agreements, lambda _: self.standing, Pace(Timing()), CountedIds("alice"), self.registry)
-
-    def resize(self, now: int = 0, *, cores: int | None = 8, **wish: Any) -> list[Effect]:
-        return self.changes.resize(AgreementResized("a1", cores, **wish), now)
-
-    def hears(
-        self, content: Any, now: int = 1, sender: str = "res", role: Role = Role.RESOURCE, *, sealed: bool = True
-    ) -> list[Effect]:
-        message = Message(Performative.INFORM, sender, "alice", "r1", content, in_reply_to=REFERENCE)
-        if sealed:
-            message = VirtualNotary(sender, role).seal(message, now)
-        return self.changes.handle(message, content, now)
-
+class Shrinking(Buyer):
     def hears_bank(self, content: Any, now: int = 1) -> list[Effect]:
         return self.hears(content, now, "bank", Role.BANK)
 
-    def withdrawn(self, now: int = 1, code: str = "another_open") -> list[Effect]:
+    def withdrawn(self) -> list[Effect]:
         """The seller does not agree."""
         self.resize()
-        return self.hears(c.ChangeRefused("a1", 1, code, "its word"), now)
+        return self.hears(c.ChangeRefused("a1", 1, "another_open", "its word"))
 
 
 @pytest.fixture
-def buyer() -> Buyer:
-    return Buyer()
+def buyer() -> Shrinking:
+    return Shrinking()
 
 
 def outcome_of(effects: list[Effect]) -> ChangeOutcome:
@@ -110,7 +65,7 @@ def outcome_of(effects: list[Effect]) -> ChangeOutcome:
 # -- what is proposed ------------------------------------------------------------------------------------------------
 
 
-def test_a_quote_proposes_nothing(buyer: Buyer) -> None:
+def test_a_quote_proposes_nothing(buyer: Shrinking) -> None:
     (told,) = buyer.resize(quote_only=True)
     outcome = ChangeOutcome("a1", 0, False, 8, 5 * HOUR, NOTICE, HALF, "quoted", "nothing is proposed")
     assert told == Report(ChangeEnded(outcome))
@@ -121,7 +76,7 @@ def test_a_quote_proposes_nothing(buyer: Buyer) -> None:
 
 
 @pytest.mark.parametrize(("standing", "said"), [("cancelled", "a1 is cancelled"), ("settled", "a1 is settled")])
-def test_only_what_is_active_can_be_changed(buyer: Buyer, standing: str, said: str) -> None:
+def test_only_what_is_active_can_be_changed(buyer: Shrinking, standing: str, said: str) -> None:
     buyer.standing = standing
     outcome = outcome_of(buyer.resize())
     assert (outcome.agreement_id, outcome.number, outcome.done, outcome.code) == ("a1", 0, False, "not_active")
@@ -129,13 +84,13 @@ def test_only_what_is_active_can_be_changed(buyer: Buyer, standing: str, said: s
     assert said in outcome.detail
 
 
-def test_what_is_unknown_cannot_be_changed(buyer: Buyer) -> None:
+def test_what_is_unknown_cannot_be_changed(buyer: Shrinking) -> None:
     outcome = outcome_of(buyer.changes.resize(AgreementResized("a9", 8), 0))
     assert (outcome.agreement_id, outcome.done, outcome.code) == ("a9", False, "not_active")
     assert "a9 is unknown" in outcome.detail
 
 
-def test_a_change_that_does_not_fit_is_told_with_the_slot_as_it_stands(buyer: Buyer) -> None:
+def test_a_change_that_does_not_fit_is_told_with_the_slot_as_it_stands(buyer: Shrinking) -> None:
     outcome = outcome_of(buyer.resize(cores=16))
     assert (outcome.agreement_id, outcome.number, outcome.done) == ("a1", 0, False)
     assert (outcome.cores, outcome.until, outcome.code) == (16, 5 * HOUR, "no_change")
@@ -150,21 +105,26 @@ def test_one_order_pays_at_one_bank() -> None:
     assert (len(ended), changes.open) == (2, ())
 
 
-def test_more_of_a_moldable_slot_may_cost_what_its_own_size_may() -> None:
-    """The run may cost 16 * 4 * 70 = 4 480 credits, which are 80 for each of the 8 * 7 core hours bought."""
-    unit = replace(UNIT, wall_time=4 * HOUR, moldable=MoldableTerms(8, 16, "amdahl:0.1"))
-    agreement = replace(AGREEMENT, request=unit, offer=replace(OFFER, cores=8, end=8 * HOUR))
-    changes = Buyer(agreements=(agreement,)).changes
-    (call,) = messages(changes.resize(AgreementResized("a1", 12), 0))
-    assert call.content == c.ChangeCall("a1", 1, 12, 8 * HOUR, 80)
+MOLDABLE = replace(UNIT, wall_time=4 * HOUR, moldable=MoldableTerms(8, 16, "amdahl:0.1"))
 
 
-def test_more_of_a_slot_with_more_cores_than_asked_may_cost_what_a_charged_core_hour_may() -> None:
-    """4 of 16 cores asked for four hours at 70 may cost 1 120 credits, 17.5 for each core-hour charged."""
-    agreement = replace(AGREEMENT, request=replace(UNIT, cores=TotalCores(4)))
-    changes = Buyer(agreements=(agreement,)).changes
-    (call,) = messages(changes.resize(AgreementResized("a1", 24), 0))
-    assert call.content == c.ChangeCall("a1", 1, 24, 5 * HOUR, 17)
+@pytest.mark.parametrize(
+    ("unit", "slot", "cores", "price"),
+    [
+        # the run may cost 16 * 4 * 70 = 4 480 credits, which are 80 for each of the 8 * 7 core hours bought
+        (MOLDABLE, {"cores": 8, "end": 8 * HOUR}, 12, 80),
+        # 4 of 16 cores asked for four hours at 70 may cost 1 120 credits, 17.5 for each core-hour charged
+        (replace(UNIT, cores=TotalCores(4)), {}, 24, 17),
+    ],
+    ids=["moldable", "more cores than asked"],
+)
+def test_more_of_a_slot_may_cost_what_a_core_hour_of_it_may(
+    unit: RequestUnit, slot: dict[str, int], cores: int, price: int
+) -> None:
+    offer = replace(OFFER, **slot)
+    changes = Buyer(agreements=(replace(AGREEMENT, request=unit, offer=offer),)).changes
+    (call,) = messages(changes.resize(AgreementResized("a1", cores), 0))
+    assert call.content == c.ChangeCall("a1", 1, cores, offer.end, price)
 
 
 def test_nothing_is_added_to_a_submitted_job() -> None:
@@ -180,7 +140,7 @@ def test_nothing_is_added_to_a_submitted_job() -> None:
     assert (len(ended), changes.open) == (2, ())
 
 
-def test_an_agreement_has_a_thousand_numbers_and_no_more(buyer: Buyer) -> None:
+def test_an_agreement_has_a_thousand_numbers_and_no_more(buyer: Shrinking) -> None:
     def proposed(number: int) -> tuple[ChangeProposed, ChangeConcluded]:
         refused = ChangeOutcome("a1", number, False, 8, 5 * HOUR, NOTICE, 0, "withdrawn")
         return ChangeProposed(Signed(replace(FIRST, number=number)), 0), ChangeConcluded(refused, TO_SELLER, 1)
@@ -188,7 +148,7 @@ def test_an_agreement_has_a_thousand_numbers_and_no_more(buyer: Buyer) -> None:
     buyer.changes.recover(proposed(999), HOUR)
     (call,) = messages(buyer.resize(cores=24))
     assert call.content == c.ChangeCall("a1", 1_000, 24, 5 * HOUR, 70)
-    buyer = Buyer()
+    buyer = Shrinking()
     buyer.changes.recover(proposed(1_000), HOUR)
     outcome = outcome_of(buyer.resize(cores=24))
     assert (outcome.done, outcome.code) == (False, "old_number")
@@ -204,7 +164,7 @@ def _by_kind(effects: list[Effect]) -> list[Effect | None]:
     return [next((each for each in effects if isinstance(each, kind)), None) for kind in kinds]
 
 
-def test_the_banks_word_after_a_withdrawal_ends_it_and_the_proof_is_asked_for(buyer: Buyer) -> None:
+def test_the_banks_word_after_a_withdrawal_ends_it_and_the_proof_is_asked_for(buyer: Shrinking) -> None:
     (withdrawal,) = messages(buyer.withdrawn())
     wish = c.ChangeWithdrawal("a1", 1)
     assert withdrawal == Message(Performative.REQUEST, "alice", "bank", "r1", wish, reply_with=REFERENCE)
@@ -216,11 +176,11 @@ def test_the_banks_word_after_a_withdrawal_ends_it_and_the_proof_is_asked_for(bu
     assert (persisted.record.outcome, persisted.record.at) == (outcome, 9)
     assert told == Report(ChangeEnded(outcome))
     assert isinstance(again, Send)
-    assert (again.message.receiver, again.message.content) == ("res", Signed(FIRST))
+    assert (again.message.receiver, again.message.content) == ("res1", Signed(FIRST))
     assert buyer.hears(PROOF, 10) == [SaveAgreement("a1.amendment-1", BOTH, TO_SELLER.text)]
 
 
-def test_a_withdrawal_that_the_bank_confirms_tells_why_the_seller_refused(buyer: Buyer) -> None:
+def test_a_withdrawal_that_the_bank_confirms_tells_why_the_seller_refused(buyer: Shrinking) -> None:
     buyer.withdrawn()
     effects = buyer.hears_bank(c.ChangeRefused("a1", 1, "withdrawn", "by its buyer"))
     outcome = outcome_of(effects)
@@ -231,7 +191,7 @@ def test_a_withdrawal_that_the_bank_confirms_tells_why_the_seller_refused(buyer:
     assert buyer.changes.history.state("a1") == first_state(AGREEMENT)
 
 
-def test_the_bank_decides_nothing_before_it_was_asked(buyer: Buyer) -> None:
+def test_the_bank_decides_nothing_before_it_was_asked(buyer: Shrinking) -> None:
     buyer.resize()
     assert buyer.hears_bank(c.ChangeRefused("a1", 1, "expired")) == []
     assert buyer.hears_bank(POSTED) == []
@@ -242,7 +202,7 @@ FORGED: dict[str, c.ChangeDone] = {
     "other terms": replace(PROOF, change=replace(BOTH, body=replace(FIRST, cores=9))),
     "one signature": replace(PROOF, change=replace(BOTH, signers=("alice",))),
     "another signature": replace(PROOF, change=replace(BOTH, signers=("alice", "mallory"))),
-    "the seller's own word that it is paid": replace(PROOF, posted_seal=replace(TO_SELLER, signer="res")),
+    "the seller's own word that it is paid": replace(PROOF, posted_seal=replace(TO_SELLER, signer="res1")),
     "not said as a bank": replace(PROOF, posted_seal=replace(TO_SELLER, role=Role.RESOURCE)),
     "said to another": replace(PROOF, posted_seal=replace(TO_SELLER, receiver="mallory")),
     "posted for another agreement": replace(PROOF, posted=replace(POSTED, agreement_id="a2")),
@@ -253,7 +213,7 @@ FORGED: dict[str, c.ChangeDone] = {
 
 @pytest.mark.parametrize("forged", FORGED)
 @pytest.mark.parametrize("when", ["open", "withdrawn", "over"])
-def test_a_proof_that_proves_nothing_is_refused(buyer: Buyer, forged: str, when: str) -> None:
+def test_a_proof_that_proves_nothing_is_refused(buyer: Shrinking, forged: str, when: str) -> None:
     if when == "open":
         buyer.resize()
     else:
@@ -271,7 +231,7 @@ def test_a_proof_that_proves_nothing_is_refused(buyer: Buyer, forged: str, when:
     [c.ChangeAgreed("a1", 1), c.ChangeRefused("a1", 1, "cannot_resize"), PROOF],
     ids=lambda it: type(it).__name__,
 )
-def test_nobody_speaks_for_the_seller(buyer: Buyer, content: Any) -> None:
+def test_nobody_speaks_for_the_seller(buyer: Shrinking, content: Any) -> None:
     buyer.resize()
     for said in ({"sealed": False}, {"sender": "mallory"}, {"role": Role.USER}):
         with pytest.raises(RemoteProtocolError):
@@ -279,14 +239,14 @@ def test_nobody_speaks_for_the_seller(buyer: Buyer, content: Any) -> None:
     assert buyer.changes.open == ("a1",)
 
 
-def test_a_proof_of_something_else_is_refused(buyer: Buyer) -> None:
+def test_a_proof_of_something_else_is_refused(buyer: Shrinking) -> None:
     buyer.resize()
-    bought = Signed(AGREEMENT, ("alice", "res"))
+    bought = Signed(AGREEMENT, ("alice", "res1"))
     with pytest.raises(RemoteProtocolError, match="must be of a ContractChange, got Agreement"):
         buyer.hears(replace(PROOF, change=bought))
 
 
-def test_words_of_what_was_never_proposed_are_ignored(buyer: Buyer) -> None:
+def test_words_of_what_was_never_proposed_are_ignored(buyer: Shrinking) -> None:
     assert buyer.hears(PROOF) == []
     assert buyer.hears(c.ChangeAgreed("a2", 1)) == []
     buyer.resize()
@@ -297,24 +257,19 @@ def test_words_of_what_was_never_proposed_are_ignored(buyer: Buyer) -> None:
 # -- when it gives up ------------------------------------------------------------------------------------------------
 
 
-def test_only_the_sellers_lack_of_understanding_counts(buyer: Buyer) -> None:
-    def not_understood(sender: str, reference: str = REFERENCE) -> list[Effect]:
-        content = c.NotUnderstood("?")
-        message = Message(Performative.NOT_UNDERSTOOD, sender, "alice", "r1", content, in_reply_to=reference)
-        return buyer.changes.not_understood(message, 2)
-
-    assert not_understood("res") == []
+def test_only_the_sellers_lack_of_understanding_counts(buyer: Shrinking) -> None:
+    assert buyer.is_not_understood() == []
     buyer.resize()
-    assert not_understood("bank") == not_understood("res", "a1#2") == not_understood("res", "a2#1") == []
+    for sender, reference in (("bank", REFERENCE), ("res1", "a1#2"), ("res1", "a2#1")):
+        assert buyer.is_not_understood(sender, reference) == []
     buyer.hears(c.ChangeAgreed("a1", 1))
-    assert not_understood("res") == []  # it has agreed already
-    other = Buyer()
+    assert buyer.is_not_understood() == []  # it has agreed already
+    other = Shrinking()
     other.resize()
-    buyer = other
-    assert len(messages(not_understood("res"))) == 1
-    outcome = outcome_of(buyer.hears_bank(c.ChangeRefused("a1", 1, "withdrawn")))
+    assert len(messages(other.is_not_understood())) == 1
+    outcome = outcome_of(other.hears_bank(c.ChangeRefused("a1", 1, "withdrawn")))
     assert outcome.code == "not_understood"
-    assert "res does not understand the amendment" in outcome.detail
+    assert "res1 does not understand the amendment" in outcome.detail
 
 
 def test_a_user_whose_seller_does_not_understand_gives_the_change_up(alice: Any) -> None:
@@ -329,18 +284,16 @@ def test_a_user_whose_seller_does_not_understand_gives_the_change_up(alice: Any)
 
 def test_an_agreement_may_have_the_mark_in_its_name_that_stands_before_a_number() -> None:
     agreement = replace(AGREEMENT, agreement_id="a#1")
-    changes = Buyer(agreements=(agreement,)).changes
-    (proposal,) = messages(changes.resize(AgreementResized("a#1", 8), 0))
-    content = c.NotUnderstood("?")
-    answer = Message(Performative.NOT_UNDERSTOOD, "res", "alice", "r1", content, in_reply_to=proposal.reply_with)
-    (withdrawal,) = messages(changes.not_understood(answer, 1))
+    buyer = Buyer(agreements=(agreement,))
+    (proposal,) = messages(buyer.changes.resize(AgreementResized("a#1", 8), 0))
+    (withdrawal,) = messages(buyer.is_not_understood(reference=proposal.reply_with))
     assert withdrawal.content == c.ChangeWithdrawal("a#1", 1)
 
 
-def test_what_is_not_known_yet_is_said(buyer: Buyer) -> None:
+def test_what_is_not_known_yet_is_said(buyer: Shrinking) -> None:
     assert buyer.changes.doubts == {}
     buyer.resize()
-    said = "amendment 1 of a1 awaits res; the slot stays unchanged until bank has posted it"
+    said = "amendment 1 of a1 awaits res1; the slot stays unchanged until bank has posted it"
     assert buyer.changes.doubts == {"a1": said}
     buyer.hears(c.ChangeRefused("a1", 1, "too_late"))
     assert buyer.changes.doubts == {"a1": "bank has been asked to void amendment 1 of a1; its answer decides"}
@@ -349,7 +302,7 @@ def test_what_is_not_known_yet_is_said(buyer: Buyer) -> None:
 # -- restarts and archives -------------------------------------------------------------------------------------------
 
 
-def test_what_is_not_concluded_is_taken_up_again(buyer: Buyer) -> None:
+def test_what_is_not_concluded_is_taken_up_again(buyer: Shrinking) -> None:
     concluded = ChangeConcluded(ChangeOutcome("a1", 1, True, 8, 5 * HOUR, NOTICE, HALF), TO_SELLER, 1)
     second = replace(FIRST, number=2, previous=state_digest(FIRST), cores=4, amount=-(HALF // 2))
     records = (ChangeProposed(Signed(FIRST), 0), concluded, ChangeProposed(Signed(second), 2))
@@ -361,7 +314,7 @@ def test_what_is_not_concluded_is_taken_up_again(buyer: Buyer) -> None:
     assert buyer.changes.recover((ChangeProposed(Signed(replace(FIRST, agreement_id="a9")), 0),), HOUR) == []
 
 
-def test_the_end_that_amendments_have_given_is_that_of_the_last(buyer: Buyer) -> None:
+def test_the_end_that_amendments_have_given_is_that_of_the_last(buyer: Shrinking) -> None:
     assert buyer.changes.history.new_end("a1") == 0
     first, second = replace(FIRST, until=4 * HOUR), replace(FIRST, number=2, until=3 * HOUR)
     for body in (first, second):
@@ -378,7 +331,7 @@ def test_every_change_is_taken_up_again_and_one_that_is_lost_is_no_obstacle() ->
     assert messages(buyer.registry.tick(HOUR + SECOND)) == again  # both are due at once
 
 
-def test_a_change_that_a_bug_has_ended_is_taken_up_or_told(buyer: Buyer) -> None:
+def test_a_change_that_a_bug_has_ended_is_taken_up_or_told(buyer: Shrinking) -> None:
     buyer.resize()
     (again,) = messages(buyer.changes.resume("a1", (ChangeProposed(Signed(FIRST), 0),), 5))
     assert again.content == Signed(FIRST)
@@ -390,7 +343,7 @@ def test_a_change_that_a_bug_has_ended_is_taken_up_or_told(buyer: Buyer) -> None
 
 
 def test_an_addition_that_a_bug_has_ended_before_it_was_on_record_is_told_with_the_slot_as_it_stands(
-    buyer: Buyer, monkeypatch: pytest.MonkeyPatch
+    buyer: Shrinking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     priced = c.ChangePriced("a1", 1, 60, MINUTE, 24, 5 * HOUR, first_state(AGREEMENT).digest)
 
@@ -410,21 +363,21 @@ def test_an_addition_that_a_bug_has_ended_before_it_was_on_record_is_told_with_t
     assert (buyer.changes.open, buyer.changes.resume("a1", (), 3)) == ((), [])
 
 
-BURNS = Signed(end_of(AGREEMENT, "it burns", 0, RefusalCode.NOT_DELIVERED), ("res",), "text")
+BURNS = Signed(end_of(AGREEMENT, "it burns", 0, RefusalCode.NOT_DELIVERED), ("res1",), "text")
 ON_RECORD = (ChangeProposed(Signed(FIRST), 0), ChangeProposed(BURNS, 0))
 
 
 @pytest.mark.parametrize("rested", [False, True])
-def test_a_change_and_a_claim_are_both_taken_up_after_a_bug(buyer: Buyer, rested: bool) -> None:
+def test_a_change_and_a_claim_are_both_taken_up_after_a_bug(buyer: Shrinking, rested: bool) -> None:
     buyer.resize()
     buyer.changes.claim(BURNS, 1)
     if rested:
         buyer.changes.rest("a1")
     again = messages(buyer.changes.resume("a1", ON_RECORD, 5))
-    assert [(each.receiver, each.content) for each in again] == [("res", Signed(FIRST)), ("bank", BURNS)]
+    assert [(each.receiver, each.content) for each in again] == [("res1", Signed(FIRST)), ("bank", BURNS)]
 
 
-def test_a_change_and_a_claim_that_a_bug_has_ended_before_they_were_on_record_are_both_told(buyer: Buyer) -> None:
+def test_a_change_and_a_claim_that_a_bug_has_ended_before_they_were_on_record_are_both_told(buyer: Shrinking) -> None:
     buyer.resize()
     buyer.changes.claim(BURNS, 1)
     told = reports(buyer.changes.resume("a1", (), 5), ChangeEnded)
@@ -432,7 +385,7 @@ def test_a_change_and_a_claim_that_a_bug_has_ended_before_they_were_on_record_ar
 
 
 @pytest.mark.parametrize("lost", [False, True])
-def test_what_has_ended_is_not_cancelled_again_and_is_told_as_it_ended(buyer: Buyer, lost: bool) -> None:
+def test_what_has_ended_is_not_cancelled_again_and_is_told_as_it_ended(buyer: Shrinking, lost: bool) -> None:
     if lost:
         buyer.changes.claim(BURNS, 1)
     else:
@@ -447,7 +400,7 @@ def test_what_has_ended_is_not_cancelled_again_and_is_told_as_it_ended(buyer: Bu
     assert f"it was {'lost by its seller' if lost else 'cancelled'} before, with a refund of 5.00" in outcome.detail
 
 
-def test_what_is_archived_is_forgotten(buyer: Buyer) -> None:
+def test_what_is_archived_is_forgotten(buyer: Shrinking) -> None:
     buyer.resize()
     buyer.hears(PROOF)
     buyer.changes.forget(["a2"])
@@ -461,7 +414,7 @@ def test_what_is_archived_is_forgotten(buyer: Buyer) -> None:
     assert buyer.changes.open == ()
 
 
-def test_that_a_refund_was_refused_is_forgotten_with_the_agreement(buyer: Buyer) -> None:
+def test_that_a_refund_was_refused_is_forgotten_with_the_agreement(buyer: Shrinking) -> None:
     buyer.changes.claim(BURNS, 1)
     buyer.hears_bank(c.ChangeRefused("a1", 0, "started"), 2)
     assert buyer.changes.history.was_refused("a1")

@@ -14,8 +14,8 @@ from ramp.model.agreement import ContractChange, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.seal import Role, Seal
-from ramp.model.sizes.amended import charge_owed, first_state, state_digest
-from ramp.model.slot import Reservation, Slot, StaticTerms
+from ramp.model.sizes.amended import state_digest
+from ramp.model.slot import Reservation, Slot
 from ramp.protocol import effects as fx
 from ramp.protocol.conversations import Registry
 from ramp.protocol.effects import ResizeSlot
@@ -23,21 +23,12 @@ from ramp.protocol.events import SlotResized
 from ramp.protocol.records import CapacityTaken, ChangeDropped, ChangeReceived, ChangeSettled, SoldChangeRecord
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Quotas, Unpaid
-from ramp.protocol.resource.seller import PriceRange, Seller
+from ramp.protocol.resource.seller import Seller
 from ramp.protocol.resource.slots.size_desk import SizeDesk
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.transition_tables import ParticipantState
-from simulation.market.actors import CountedIds
-from tests.unit.protocol.conftest import messages
-
-NOTICE = 10 * SECOND
-
-
-def _seller() -> Seller:
-    return Seller(
-        "res", terms=StaticTerms(64), prices=PriceRange(60, 20), source="live", ids=CountedIds("res"), timing=Timing()
-    )
-
+from tests.agreements import NOTICE, change_of
+from tests.unit.protocol.conftest import messages, new_seller
 
 SEAL = Seal("bank", Role.BANK, "res", "r1", 0, "seal text")
 
@@ -53,7 +44,7 @@ class Desk:
 
     participant: Participant
     in_the_way: str = ""
-    seller: Seller = field(default_factory=_seller)
+    seller: Seller = field(default_factory=new_seller)
     unpaid: Unpaid = field(default_factory=lambda: Unpaid(Quotas(), 64))
     asked: list[tuple[str, int, int]] = field(default_factory=list)
 
@@ -70,23 +61,7 @@ class Desk:
 
     def amendment(self, cores: int = 8, number: int = 1, at: int = 0, **changes: Any) -> ContractChange:
         """Half of the slot, or another part, given back before it begins."""
-        offer, state = self.participant.offer, first_state(self.participant.agreed)
-        body = ContractChange(
-            agreement_id="a1",
-            number=number,
-            previous=state.digest,
-            offer_id=offer.offer_id,
-            user="alice",
-            resource="res",
-            bank="bank",
-            cores=cores,
-            until=offer.end,
-            effective_at=at + NOTICE,
-            amount=-(self.participant.agreed.cost * (16 - cores) // 16),
-            issued_at=at,
-            valid_until=at + NOTICE + MINUTE,
-        )
-        return replace(body, **changes)
+        return replace(change_of(self.participant.agreed, cores, at, 60), number=number, **changes)
 
     def propose(self, body: ContractChange, now: int = 0) -> list[fx.Effect]:
         signed = Signed(body, ("alice",), "text")
@@ -148,7 +123,7 @@ REFUSED: dict[str, tuple[dict[str, Any], int, str]] = {
     ),
     "issued after the present": ({"issued_at": 5 * MINUTE + 1, "effective_at": 10 * MINUTE}, 0, "too_old"),
     "that gives too much back": ({"amount": -(10**9)}, 0, "bad_price"),
-    "larger than the slot": ({"cores": 17}, 0, "not_smaller"),
+    "larger than the slot": ({"cores": 17, "order_id": ""}, 0, "not_smaller"),
 }
 
 
@@ -184,9 +159,7 @@ def test_what_goes_on_on_the_slot_is_asked_for_in_its_new_size(desk: Desk) -> No
 
 
 def test_an_addition_needs_a_price(desk: Desk) -> None:
-    draft = desk.amendment(cores=24, cpu_hour_cost=60, order_id="order-2")
-    body = replace(draft, amount=charge_owed(first_state(desk.participant.agreed), draft))
-    assert refusal(desk.propose(body))[0] == "no_price"
+    assert refusal(desk.propose(desk.amendment(cores=24)))[0] == "no_price"
 
 
 def test_the_last_word_is_said_again(desk: Desk) -> None:

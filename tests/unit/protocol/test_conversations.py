@@ -17,6 +17,7 @@ from ramp.protocol.conversations import (
     RETENTION_MIN,
     STALE_MAX,
     Conversations,
+    Recent,
     Registry,
     Retention,
     least_retention,
@@ -71,12 +72,13 @@ def names(effects: list[Effect]) -> list[str]:
 
 def test_replaced_alarms_do_not_pile_up() -> None:
     one = Waiting("one", [1])
-    registry, group = registry_of(one)
+    registry, group = registry_of(one, Waiting("two", [5]))
     for number in range(10 * STALE_MAX):
         one.deadlines = [10_000 + number]
         group.act("one", one.start, 0)
-    assert len(registry._queue) <= STALE_MAX + 3
-    assert registry.deadline == 10_000 + 10 * STALE_MAX - 1
+    assert len(registry._queue) <= STALE_MAX + 5
+    assert registry.deadline == 5
+    assert names(registry.tick(10_000 + 10 * STALE_MAX - 1)) == ["two", "one"]
 
 
 @given(st.lists(st.lists(st.integers(0, 30), max_size=4).map(sorted), max_size=6), st.lists(st.integers(0, 40)))
@@ -136,20 +138,14 @@ def test_nothing_goes_early_and_all_goes_in_batches() -> None:
 def test_what_goes_on_after_all_is_not_told() -> None:
     kept = Retention(TIMING)
     kept.keep("a", 0)
-    kept.keep("b", 0)
     kept.drop("a")
+    assert kept.deadline is None
+    kept.keep("b", 0)
     kept.keep("b", MINUTE)
     kept.keep("b", 0)  # an earlier end changes nothing
     assert kept.deadline == HOUR + MINUTE
     assert kept.due(HOUR) == []
     assert kept.due(HOUR + MINUTE) == ["b"]
-
-
-def test_nothing_is_due_once_all_goes_on() -> None:
-    kept = Retention(TIMING)
-    kept.keep("a", 0)
-    kept.drop("a")
-    assert kept.deadline is None
 
 
 def test_a_clock_set_back_does_not_stop_the_archiving() -> None:
@@ -159,6 +155,17 @@ def test_a_clock_set_back_does_not_stop_the_archiving() -> None:
     kept.clock_set(-9 * HOUR)
     kept.keep("b", 0)
     assert kept.deadline == HOUR + ARCHIVE_PAUSE
+
+
+def test_values_go_at_the_end_of_their_lifetime_and_the_oldest_where_there_are_too_many() -> None:
+    recent: Recent[str, int] = Recent(lifetime=10, most=3)
+    for key, now in ("a", 0), ("b", 0), ("c", 1), ("d", 10):
+        recent.put(key, now, now)
+        recent.forget("a")
+    assert list(recent) == ["c", "d"]
+    recent.put("e", 10, 10)
+    recent.put("f", 10, 10)
+    assert list(recent) == ["d", "e", "f"]
 
 
 class _Again(StateMachine[AuctionState]):

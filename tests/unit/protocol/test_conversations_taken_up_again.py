@@ -25,39 +25,11 @@ def raise_bug(*_: Any) -> Any:
     raise BUG
 
 
-def bidding(one: Any) -> None:
-    one.auction()
-
-
-def held(one: Any) -> None:
-    one.auction()
-    one.grant()
-
-
-def decided(one: Any) -> None:
-    one.committed()
-
-
-def voiding(one: Any) -> None:
-    one.committed()
-    one.hear("res1", one.failed())
-
-
-def settled(one: Any) -> None:
-    one.bought()
-
-
-def claiming(one: Any) -> None:
-    one.committed()
-    one.hear("res1", one.failed())
-    agreement = one.confirmation.agreements[0]
-    paid = c.PaymentMade(agreement.agreement_id, f"payment:{agreement.agreement_id}", agreement.cost)
-    one.hear("bank", c.OrderPosted(agreement.order_id, (paid,)))
-
-
-@pytest.mark.parametrize("story", [bidding, held, decided, voiding, settled])
-def test_a_request_goes_on_as_after_a_restart(story: Any, alice: Any) -> None:
-    story(alice)
+@pytest.mark.parametrize(
+    "steps", [("auction",), ("auction", "grant"), ("commit",), ("commit", "fail"), ("commit", "settle")], ids="-".join
+)
+def test_a_request_goes_on_as_after_a_restart(steps: tuple[str, ...], alice: Any) -> None:
+    alice.go(*steps)
     restarted, expected = restarted_user(alice.journal, SECOND)
     effects = alice.party.resume("r1", tuple(alice.journal), SECOND)
     assert effects == expected
@@ -72,7 +44,7 @@ def test_a_request_goes_on_as_after_a_restart(story: Any, alice: Any) -> None:
 
 
 def test_a_claim_is_a_conversation_of_its_own_and_goes_on_undisturbed(alice: Any) -> None:
-    claiming(alice)
+    alice.go("commit", "fail", "post")
     due = alice.party.deadline
     assert alice.party.resume("r1", tuple(alice.journal), SECOND) == []
     assert alice.party.deadline == due
@@ -105,7 +77,7 @@ def test_a_cancellation_goes_on_as_after_a_restart(alice: Any) -> None:
 
 
 def test_a_request_of_which_too_little_is_on_record_is_reported_and_left(alice: Any) -> None:
-    held(alice)
+    alice.go("auction", "grant")
     rest = [each for each in alice.journal if isinstance(each, AcceptanceAsked)]
     again, effects = restarted_user(rest, SECOND)
     (missing,) = reports(effects, RecordsMissing)
@@ -116,29 +88,11 @@ def test_a_request_of_which_too_little_is_on_record_is_reported_and_left(alice: 
 # -- resources -------------------------------------------------------------------------------------------------------
 
 
-def promised(one: Any) -> Any:
-    return one.hold()[0]
-
-
-def committed(one: Any) -> Any:
-    offer = promised(one)
-    one.commit(offer)
-    return offer
-
-
-def sold(one: Any) -> Any:
-    return one.sell()
-
-
-def let_go(one: Any) -> Any:
-    offer = promised(one)
-    one.hear("alice", c.HoldCancelled("r1", offer.offer_id))
-    return offer
-
-
-@pytest.mark.parametrize("story", [promised, committed, sold, let_go])
-def test_an_accepted_offer_goes_on_as_after_a_restart(story: Any, resource: Any) -> None:
-    offer = story(resource)
+@pytest.mark.parametrize(
+    "steps", [("hold",), ("hold", "commit"), ("hold", "commit", "pay"), ("hold", "let go")], ids="-".join
+)
+def test_an_accepted_offer_goes_on_as_after_a_restart(steps: tuple[str, ...], resource: Any) -> None:
+    offer = resource.go(*steps).first.offer
     other, _ = resource.hold("r2")
     untouched = resource.party.participants[other.offer_id]
     its_own = [each for each in resource.journal if offer.offer_id in repr(each)]
@@ -177,7 +131,7 @@ def test_the_last_of_what_was_released_is_remembered(resource: Any, monkeypatch:
 def test_a_sale_that_could_not_be_taken_up_at_the_start_is_taken_up_after_it(
     resource: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    offer = committed(resource)
+    offer = resource.go("hold", "commit").first.offer
     with monkeypatch.context() as broken:
         broken.setattr(Participant, "recover", raise_bug)
         again, effects = restarted_resource(resource.journal, SECOND)
@@ -189,7 +143,7 @@ def test_a_sale_that_could_not_be_taken_up_at_the_start_is_taken_up_after_it(
 
 def test_what_is_forgotten_takes_no_other_sale_with_it(resource: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two slots under one agreement id, the second since the first had gone; after a restart both are there again."""
-    first = committed(resource)
+    first = resource.go("hold", "commit").first.offer
     with monkeypatch.context() as small:
         small.setattr(party, "RELEASED_MAX", 0)
         resource.hear("bank", c.PaymentRefused("a1", "withdrawn"))
@@ -335,23 +289,6 @@ def test_rounds_stay_in_memory_as_long_when_the_clock_is_set(alice: Any, later: 
     while alice.party.purchases["r2"].outcome is None:
         alice.tick(alice.party.deadline)
     assert len(alice.outcome.rounds) == rounds
-
-
-# -- resources -------------------------------------------------------------------------------------------------------
-
-
-def gone(effects: list[Any]) -> list[tuple[str, ...]]:
-    told = [each.keys for each in effects if isinstance(each, fx.ForgetSlots)]
-    assert told == archived(effects)  # machine and archive hear the same
-    return told
-
-
-def run_to(one: Any, end: int) -> list[Any]:
-    """Every deadline up to an instant; what was done in all."""
-    effects: list[Any] = []
-    while one.party.deadline is not None and one.party.deadline <= end:
-        effects += one.answered(one.party.tick(one.party.deadline), one.party.deadline)
-    return effects
 
 
 def test_what_is_being_given_back_is_kept_until_the_bank_has_answered(alice: Any) -> None:

@@ -1,10 +1,9 @@
 """Jobs on a sold slot between orders, answers of the launcher, steps of the clock and restarts of the resource.
 
-The slot begins after an hour and lasts one; `test_jobs_of_resources.py` tells whose orders are taken.
+`test_jobs_of_resources.py` tells whose orders are taken.
 """
 
 import subprocess
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 
 from ramp.cli.views.launch_snippets import snippet
 from ramp.model import contents as c
-from ramp.model.acl import Performative
 from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.request import TorusTerms
@@ -20,79 +18,33 @@ from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.records import ChangeReceived, JobCancelAsked
 from ramp.protocol.resource.jobs.job_desk import READS_MAX, WAITING_MAX, place_variables
-from ramp.protocol.resource.jobs.launching import LaunchTerms
 from simulation.machine_files import load_machine
 from simulation.machines.interface import Connection, JobRequest, has_places
 from simulation.resource.placement_text import describe_placement
-from tests.unit.protocol.conftest import contents, launching_resource
+from tests.unit.protocol.conftest import contents
+from tests.unit.protocol.job_seller import ORDER, TERMS, JobSeller, asked, job_seller, recorded, submitted
 
-TERMS = LaunchTerms("local", {"alice": "alice1"}, grace=10 * SECOND, delivery_limit=5 * MINUTE)
-ORDER = c.JobOrder("job-1", "a1", 16, 1, HOUR, ("./run",))
 QUERY = c.JobQuery("job-1", "a1")
 CANCELLATION = c.JobCancellation("job-1", "a1")
 
 
-class Seller:
-    """A resource that has sold its slot to alice."""
-
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._make = make
-        self.one = make()
-        self.one.sell()
-
-    def hears(self, content: Any, now: int = 0) -> list[fx.Effect]:
-        return list(self.one.hear("alice", content, now, performative=Performative.REQUEST))
-
-    def seen(self, answer: Any, now: int) -> list[fx.Effect]:
-        return self.told(ev.JobSeen("job-1", answer), now)
-
-    def told(self, event: ev.Event, now: int) -> list[fx.Effect]:
-        return list(self.one.answered(self.one.party.handle(event, now), now))
-
-    def tick(self, now: int) -> list[fx.Effect]:
-        return list(self.one.answered(self.one.party.tick(now), now))
-
-    def restart(self, now: int) -> list[fx.Effect]:
-        journal, self.one = self.one.journal, self._make()
-        return list(self.one.answered(self.one.party.recover(journal, now), now))
-
-    @property
-    def status(self) -> c.JobStatus:
-        (job,) = self.one.party.jobs.jobs_of("offer-res-1")
-        found: c.JobStatus = job.status()
-        return found
-
-    @property
-    def deadline(self) -> int | None:
-        found: int | None = next(self.one.party.jobs.jobs_of("offer-res-1")).deadline
-        return found
+@pytest.fixture
+def seller() -> JobSeller:
+    return job_seller()
 
 
 @pytest.fixture
-def seller() -> Seller:
-    return Seller(lambda: launching_resource(TERMS))
-
-
-@pytest.fixture
-def in_batch_system() -> Seller:
+def in_batch_system() -> JobSeller:
     """One whose site says what it sees of the reservation, with a job ordered."""
-    found = Seller(lambda: launching_resource(replace(TERMS, executor="slurm")))
+    found = job_seller(replace(TERMS, executor="slurm"))
     found.hears(ORDER)
     return found
 
 
-def asked(effects: list[fx.Effect]) -> list[type]:
-    return [type(each) for each in effects if isinstance(each, fx.AskLauncher)]
-
-
-def recorded(effects: list[fx.Effect]) -> list[type]:
-    return [type(each.record) for each in effects if isinstance(each, fx.Persist)]
-
-
-def test_a_job_finds_its_slot_in_its_environment(seller: Seller) -> None:
+def test_a_job_finds_its_slot_in_its_environment(seller: JobSeller) -> None:
     """As docs/launching.md says."""
-    (submit,) = [each for each in seller.hears(ORDER) if isinstance(each, fx.SubmitJob)]
-    assert dict(submit.job.environment) == {
+    job = submitted(seller.hears(ORDER))
+    assert dict(job.environment) == {
         "RAMP_JOB": "job-1",
         "RAMP_AGREEMENT": "a1",
         "RAMP_RESOURCE": "res",
@@ -105,8 +57,8 @@ def test_a_job_finds_its_slot_in_its_environment(seller: Seller) -> None:
         "RAMP_UNITS": "1",
         "RAMP_PEERS": "1=res/R-offer-res-1",
     }
-    assert submit.job.gres == "none", "what was not asked for is not used"
-    assert submit.job.queue_key == ""
+    assert job.gres == "none", "what was not asked for is not used"
+    assert job.queue_key == ""
 
 
 @pytest.mark.parametrize(
@@ -127,19 +79,13 @@ def test_a_job_on_a_torus_finds_its_block(machine: str, request_: Any, expected:
     placement = torus.place(request_)
     assert placement is not None
     described = describe_placement(torus, placement)
-
-    def make() -> Any:
-        one = launching_resource(TERMS)
-        one.placement = described
-        return one
-
-    seller = Seller(make)
-    (submit,) = [each for each in seller.hears(ORDER) if isinstance(each, fx.SubmitJob)]
-    told = dict(submit.job.environment)
+    seller = job_seller(placement=described)
+    job = submitted(seller.hears(ORDER))
+    told = dict(job.environment)
     assert (told["RAMP_NODES"], told["RAMP_GEOMETRY"], told["RAMP_CONNECTION"]) == expected
     assert (told["RAMP_NODE_USE"], told["MPIRUN_NOALLOCATE"]) == ("coprocessor", "1")
-    offer = next(seller.one.party.jobs.jobs_of("offer-res-1"))._offer
-    agreement = seller.one.agreement(offer)
+    offer = seller.job._offer
+    agreement = seller.agreement(offer)
     changed = place_variables(offer, TorusTerms(node_use="virtual"), "r", 8)  # the place after a change is not known
     assert (changed["RAMP_NODE_USE"], changed["BGL_PARTITION_ID"], "RAMP_NODES" in changed) == ("virtual", "r", False)
     script = "mpirun() { echo $*; }\n" + snippet("mpirun", agreement, str)
@@ -148,7 +94,7 @@ def test_a_job_on_a_torus_finds_its_block(machine: str, request_: Any, expected:
     assert told["MPIRUN_PARTITION"] == told["BGL_PARTITION_ID"] == (block or "R-offer-res-1")
 
 
-def test_a_buyer_who_cancels_does_not_wait_for_the_answer_to_an_earlier_question(seller: Seller) -> None:
+def test_a_buyer_who_cancels_does_not_wait_for_the_answer_to_an_earlier_question(seller: JobSeller) -> None:
     seller.hears(ORDER)  # the launcher has not answered
     effects = seller.hears(CANCELLATION, 1)
     assert (recorded(effects), asked(effects)) == ([JobCancelAsked], [fx.CancelJob])
@@ -156,7 +102,7 @@ def test_a_buyer_who_cancels_does_not_wait_for_the_answer_to_an_earlier_question
     assert (recorded(effects), asked(effects)) == ([], [fx.CancelJob])
 
 
-def test_questions_that_wait_for_the_launcher_are_bounded(seller: Seller) -> None:
+def test_questions_that_wait_for_the_launcher_are_bounded(seller: JobSeller) -> None:
     seller.hears(ORDER)
     for _ in range(WAITING_MAX + 5):
         seller.hears(QUERY, 1)
@@ -165,7 +111,7 @@ def test_questions_that_wait_for_the_launcher_are_bounded(seller: Seller) -> Non
     assert contents(seller.seen(ev.JobSight(JobState.QUEUED, "1"), 3)) == []  # each is answered once
 
 
-def test_pieces_of_output_that_are_read_are_bounded_and_the_oldest_go_first(seller: Seller) -> None:
+def test_pieces_of_output_that_are_read_are_bounded_and_the_oldest_go_first(seller: JobSeller) -> None:
     seller.hears(ORDER)
     reads = []
     for offset in range(READS_MAX + 1):
@@ -175,15 +121,15 @@ def test_pieces_of_output_that_are_read_are_bounded_and_the_oldest_go_first(sell
     assert len(set(reads)) == READS_MAX + 1
 
     def told(call_id: str) -> list[Any]:
-        return contents(list(seller.one.party.handle(ev.JobFileRead(call_id, "bG8=", 5, True), 2)))
+        return contents(list(seller.party.handle(ev.JobFileRead(call_id, "bG8=", 5, True), 2)))
 
     assert told(reads[0]) == told("read-of-another-life") == []
     assert [[each.offset for each in told(call_id)] for call_id in reads[1:]] == [[n] for n in range(1, READS_MAX + 1)]
     assert told(reads[1]) == []
 
 
-def test_a_slot_that_shall_shrink_waits_for_jobs_that_need_it(seller: Seller) -> None:
-    jobs = seller.one.party.jobs
+def test_a_slot_that_shall_shrink_waits_for_jobs_that_need_it(seller: JobSeller) -> None:
+    jobs = seller.party.jobs
     seller.hears(replace(ORDER, cores=8))
     assert jobs.in_the_way("offer-res-1", 8, 2 * HOUR) == ""
     assert jobs.in_the_way("other", 1, HOUR) == ""
@@ -196,24 +142,18 @@ def test_a_slot_that_shall_shrink_waits_for_jobs_that_need_it(seller: Seller) ->
     assert "job job-2 uses 4 cores" in jobs.in_the_way("offer-res-1", 3, 2 * HOUR)
 
 
-def test_jobs_that_together_need_what_was_added_wait_until_it_is_paid(seller: Seller) -> None:
+def test_jobs_that_together_need_what_was_added_wait_until_it_is_paid(seller: JobSeller) -> None:
     """The slot has had sixteen cores until now, and has thirty-two; the added ones count from two minutes on."""
     now, paid = HOUR + MINUTE, HOUR + 2 * MINUTE
-    (participant,) = seller.one.party.participants.values()
+    (participant,) = seller.party.participants.values()
     participant.size, participant.not_before = (32, 2 * HOUR), ((paid, 16),)
     due = {}
     for name, cores in (("first", 10), ("beside", 6), ("more", 1), ("large", 17)):
-        (submit,) = [
-            each
-            for each in seller.hears(replace(ORDER, job_id=name, cores=cores), now)
-            if isinstance(each, fx.SubmitJob)
-        ]
-        due[name] = submit.job.begin_at
+        due[name] = submitted(seller.hears(replace(ORDER, job_id=name, cores=cores), now)).begin_at
     assert due == {"first": now, "beside": now, "more": paid, "large": paid}
     for name, cores in (("first", 10), ("beside", 6), ("large", 17)):
-        seller.one.party.handle(ev.JobSeen(name, ev.JobSight(JobState.DONE, "1", cores, now, now, 0)), now)
-    (submit,) = [each for each in seller.hears(replace(ORDER, cores=15), now) if isinstance(each, fx.SubmitJob)]
-    assert submit.job.begin_at == now  # what has ended needs none
+        seller.party.handle(ev.JobSeen(name, ev.JobSight(JobState.DONE, "1", cores, now, now, 0)), now)
+    assert submitted(seller.hears(replace(ORDER, cores=15), now)).begin_at == now  # what has ended needs none
 
 
 # -- in a batch system: what the site sees of the reservation decides, and never the fate of a job --------------------
@@ -231,27 +171,27 @@ FATES = [
 
 @pytest.mark.parametrize("fate", FATES)
 def test_whatever_becomes_of_a_job_its_slot_was_delivered_if_the_site_saw_it(
-    in_batch_system: Seller, fate: Any
+    in_batch_system: JobSeller, fate: Any
 ) -> None:
     effects = [*in_batch_system.seen(fate, HOUR + 1), *in_batch_system.told(IN_ORDER, HOUR + 15 * SECOND)]
     for now in (HOUR + 6 * MINUTE, 2 * HOUR, 2 * HOUR + 3 * MINUTE):
         effects += [*in_batch_system.seen(fate, now), *in_batch_system.tick(now)]
     assert ChangeReceived not in recorded(effects)
-    assert in_batch_system.status.delivery is Delivery.ON_TIME
-    assert in_batch_system.status.state.is_final or isinstance(fate, ev.JobSight)
+    assert in_batch_system.job.status().delivery is Delivery.ON_TIME
+    assert in_batch_system.job.status().state.is_final or isinstance(fate, ev.JobSight)
     in_batch_system.restart(3 * HOUR)
-    assert in_batch_system.status.delivery is Delivery.ON_TIME or not in_batch_system.status.state.is_final
+    assert in_batch_system.job.status().delivery is Delivery.ON_TIME or not in_batch_system.job.status().state.is_final
 
 
-def test_a_slot_that_is_lost_is_told_with_another_that_is_in_order(in_batch_system: Seller) -> None:
-    lost = in_batch_system.one.sell("r2", "a2")
+def test_a_slot_that_is_lost_is_told_with_another_that_is_in_order(in_batch_system: JobSeller) -> None:
+    lost = in_batch_system.sell("r2", "a2")
     in_order = replace(IN_ORDER, lost=((lost.offer_id, "its nodes are gone"),))
     assert ChangeReceived in recorded(in_batch_system.told(in_order, HOUR + 15 * SECOND))
 
 
 @pytest.mark.parametrize("fate", FATES)
 def test_without_any_look_at_the_slot_the_delivery_is_unknown_and_the_money_stays(
-    in_batch_system: Seller, fate: Any
+    in_batch_system: JobSeller, fate: Any
 ) -> None:
     effects = in_batch_system.told(IN_ORDER, HOUR - MINUTE)  # before the slot
     effects += in_batch_system.told(ev.SlotsTended(), HOUR + MINUTE)  # the machine could not be asked
@@ -261,21 +201,21 @@ def test_without_any_look_at_the_slot_the_delivery_is_unknown_and_the_money_stay
     effects += in_batch_system.tick(2 * HOUR + 5 * MINUTE)
     assert ChangeReceived not in recorded(effects)
     open_ = isinstance(fate, ev.JobSight) and not fate.state.is_final
-    assert in_batch_system.status.delivery is (Delivery.PENDING if open_ else Delivery.UNKNOWN)
+    assert in_batch_system.job.status().delivery is (Delivery.PENDING if open_ else Delivery.UNKNOWN)
 
 
-def test_looks_at_a_job_are_as_far_away_as_before_when_the_clock_is_set(seller: Seller) -> None:
+def test_looks_at_a_job_are_as_far_away_as_before_when_the_clock_is_set(seller: JobSeller) -> None:
     seller.hears(ORDER)
     seller.seen(ev.MachineInDoubt("it does not answer"), 1)
-    due = seller.deadline
+    due = seller.job.deadline
     assert due is not None
-    seller.one.party.clock_set(-HOUR // 2)
-    assert seller.deadline == due - HOUR // 2
+    seller.party.clock_set(-HOUR // 2)
+    assert seller.job.deadline == due - HOUR // 2
     assert asked(seller.tick(due - HOUR // 2)) == [fx.LookUpJob]
 
 
-def test_what_runs_does_not_wait_again(seller: Seller) -> None:
+def test_what_runs_does_not_wait_again(seller: JobSeller) -> None:
     seller.hears(ORDER)
     seller.seen(ev.JobSight(JobState.RUNNING, "1", 16, HOUR), HOUR)
     assert seller.seen(ev.JobSight(JobState.QUEUED, "1"), HOUR + 1) == []
-    assert (seller.status.state, seller.status.started_at) == (JobState.RUNNING, HOUR)
+    assert (seller.job.status().state, seller.job.status().started_at) == (JobState.RUNNING, HOUR)

@@ -8,44 +8,21 @@ from typing import Any
 import pytest
 
 from ramp.model import contents as c
-from ramp.model.acl import Performative
 from ramp.model.agreement import Signed
-from ramp.model.contents.jobs import (
-    ARCHIVE_BYTES_MAX,
-    OUTPUT_CHUNK_BYTES,
-    Delivery,
-    JobState,
-)
+from ramp.model.contents.jobs import ARCHIVE_BYTES_MAX, OUTPUT_CHUNK_BYTES, Delivery, JobState
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.records import ChangeReceived, JobEnded, JobTaken, SlotReleased
-from ramp.protocol.resource.jobs.launching import Application, LaunchTerms
-from tests.unit.protocol.conftest import contents, launching_resource, records
-
-TERMS = LaunchTerms("local", {"alice": "alice1"}, grace=10 * SECOND, delivery_limit=5 * MINUTE)
-ORDER = c.JobOrder("job-1", "a1", 16, 1, HOUR, ("./run",))
-"""On the slot of these tests, which begins after an hour and lasts one."""
+from ramp.protocol.resource.jobs.launching import Application
+from tests.unit.protocol.conftest import contents, records
+from tests.unit.protocol.job_seller import ORDER, TERMS, JobSeller, asked, job_seller, submitted
 
 
 @pytest.fixture
-def seller() -> Any:
-    one = launching_resource(TERMS)
-    one.sell()
-    return one
-
-
-def ordered(one: Any, order: c.JobOrder = ORDER, now: int = 0, user: str = "alice") -> list[fx.Effect]:
-    return one.hear(user, order, now, performative=Performative.REQUEST)
-
-
-def seen(one: Any, answer: Any, now: int, job_id: str = "job-1") -> list[fx.Effect]:
-    return list(one.party.handle(ev.JobSeen(job_id, answer), now))
-
-
-def asked(effects: list[fx.Effect]) -> list[type]:
-    return [type(each) for each in effects if isinstance(each, fx.AskLauncher)]
+def seller() -> JobSeller:
+    return job_seller()
 
 
 def refused(effects: list[fx.Effect]) -> c.JobRefused:
@@ -54,56 +31,43 @@ def refused(effects: list[fx.Effect]) -> c.JobRefused:
     return answer
 
 
-def status(one: Any, now: int = 0) -> c.JobStatus:
-    (job,) = list(one.party.jobs.jobs_of("offer-res-1"))
-    return job.status()
-
-
 # -- whose orders are taken ------------------------------------------------------------------------------------------
 
 
-def test_the_same_order_again_launches_nothing_again(seller: Any) -> None:
-    ordered(seller)
-    again = ordered(seller)
+def test_the_same_order_again_launches_nothing_again(seller: JobSeller) -> None:
+    seller.hears(ORDER)
+    again = seller.hears(ORDER)
     assert asked(again) == []
     assert [type(each) for each in contents(again)] == [c.JobStatus]
-    other = ordered(seller, replace(ORDER, cores=1))
+    other = seller.hears(replace(ORDER, cores=1))
     assert refused(other).code == "other_job"
 
 
 def test_an_application_is_started_by_the_sellers_words() -> None:
     """Also after a restart with another catalogue: what was taken is on record."""
     catalogue = (Application("NAMD", ("namd2", "+p{cores}"), "2.12"), Application("NAMD", ("namd3",), "3.0"))
-    one = launching_resource(replace(TERMS, applications=catalogue))
-    one.sell()
+    one = job_seller(replace(TERMS, applications=catalogue))
     order = replace(ORDER, arguments=("a b", "{cores}"), application="NAMD")
-    wrong = refused(ordered(one, replace(order, application_version="1")))
+    wrong = refused(one.hears(replace(order, application_version="1")))
     assert (wrong.code, wrong.detail) == (
         "no_application",
         "unknown application: got NAMD 1, expected one of NAMD 2.12, NAMD 3.0",
     )
-    effects = ordered(one, order)
+    effects = one.hears(order)
     (taken,) = [each for each in records(effects) if isinstance(each, JobTaken)]
-    (submitted,) = [each for each in effects if isinstance(each, fx.SubmitJob)]
-    assert submitted.job.arguments == taken.command == ("namd2", "+p16", "a b", "{cores}")
-    again = launching_resource(TERMS)
-    again.sell()
-    (participant,) = again.party.participants.values()
-    again.party.jobs.replay(taken, participant)
-    (job,) = again.party.jobs.jobs_of("offer-res-1")
-    assert job.to_run.arguments == taken.command
-    newest = ordered(one, replace(order, job_id="job-2", application_version="3.0"))
-    (submitted,) = [each for each in newest if isinstance(each, fx.SubmitJob)]
-    assert submitted.job.arguments == ("namd3", "a b", "{cores}")
+    assert submitted(effects).arguments == taken.command == ("namd2", "+p16", "a b", "{cores}")
+    again = job_seller()
+    again.party.jobs.replay(taken, again.first)
+    assert again.job.to_run.arguments == taken.command
+    newest = one.hears(replace(order, job_id="job-2", application_version="3.0"))
+    assert submitted(newest).arguments == ("namd3", "a b", "{cores}")
 
 
-def test_orders_of_others_and_of_what_is_not_sold_are_refused(seller: Any) -> None:
-    assert refused(ordered(seller, user="mallory")).code == "unknown_agreement"
-    assert refused(ordered(seller, replace(ORDER, agreement_id="a7"))).code == "unknown_agreement"
-    held = launching_resource(TERMS)
-    offer, _ = held.hold()
-    held.commit(offer)
-    assert refused(ordered(held)).code == "not_active"
+def test_orders_of_others_and_of_what_is_not_sold_are_refused(seller: JobSeller) -> None:
+    assert refused(seller.hears(ORDER, user="mallory")).code == "unknown_agreement"
+    assert refused(seller.hears(replace(ORDER, agreement_id="a7"))).code == "unknown_agreement"
+    held = JobSeller().go("hold", "commit")
+    assert refused(held.hears(ORDER)).code == "not_active"
 
 
 BEYOND: list[tuple[Callable[[c.JobOrder], c.JobOrder], str]] = [
@@ -119,118 +83,108 @@ BEYOND: list[tuple[Callable[[c.JobOrder], c.JobOrder], str]] = [
 
 
 @pytest.mark.parametrize(("changed", "code"), BEYOND)
-def test_what_is_beyond_the_limits_is_refused(seller: Any, changed: Any, code: str) -> None:
-    assert refused(ordered(seller, changed(ORDER))).code == code
-    assert asked(ordered(seller, ORDER)) == [fx.SubmitJob]
+def test_what_is_beyond_the_limits_is_refused(seller: JobSeller, changed: Any, code: str) -> None:
+    assert refused(seller.hears(changed(ORDER))).code == code
+    assert asked(seller.hears(ORDER)) == [fx.SubmitJob]
 
 
-def test_a_slot_takes_so_many_jobs(seller: Any) -> None:
+def test_a_slot_takes_so_many_jobs(seller: JobSeller) -> None:
     for number in range(100):
-        assert asked(ordered(seller, replace(ORDER, job_id=f"job-{number}"))) == [fx.SubmitJob]
-    assert refused(ordered(seller, replace(ORDER, job_id="one-more"))).code == "too_many_jobs"
+        assert asked(seller.hears(replace(ORDER, job_id=f"job-{number}"))) == [fx.SubmitJob]
+    assert refused(seller.hears(replace(ORDER, job_id="one-more"))).code == "too_many_jobs"
 
 
 def test_a_resource_that_does_not_launch_says_so(resource: Any) -> None:
     resource.sell()
-    assert refused(ordered(resource)).code == "launching_off"
+    assert refused(resource.hear("alice", ORDER)).code == "launching_off"
 
 
 # -- no job twice, none lost -----------------------------------------------------------------------------------------
 
 
-def restarted(written: list[Any], now: int) -> tuple[Any, list[fx.Effect]]:
-    again = launching_resource(TERMS)
-    return again, list(again.party.recover(written, now))
+def launched() -> JobSeller:
+    """Up to a job that is launched."""
+    one = job_seller()
+    one.hears(ORDER)
+    one.seen(ev.JobSight(JobState.QUEUED, "1"), 1)
+    return one
 
 
-def life(one: Any) -> list[Any]:
-    """Everything that a resource has written, up to a job that is launched."""
-    one.sell()
-    ordered(one)
-    seen(one, ev.JobSight(JobState.QUEUED, "1"), 1)
-    return list(one.journal)
-
-
-def test_what_the_launcher_has_lost_once_it_ran_is_not_launched_again(seller: Any) -> None:
-    ordered(seller)
-    seen(seller, ev.JobSight(JobState.RUNNING, "1", 16, 1), 1)
-    effects = seen(seller, None, 2)
+def test_what_the_launcher_has_lost_once_it_ran_is_not_launched_again(seller: JobSeller) -> None:
+    seller.hears(ORDER)
+    seller.seen(ev.JobSight(JobState.RUNNING, "1", 16, 1), 1)
+    effects = seller.seen(None, 2)
     assert asked(effects) == []
-    assert status(seller).state is JobState.FAILED
+    assert seller.job.status().state is JobState.FAILED
 
 
-def test_a_launcher_in_doubt_is_asked_again_and_its_buyer_hears_why(seller: Any) -> None:
-    ordered(seller)
-    told = seen(seller, ev.MachineInDoubt("sbatch does not answer"), SECOND)
+def test_a_launcher_in_doubt_is_asked_again_and_its_buyer_hears_why(seller: JobSeller) -> None:
+    seller.hears(ORDER)
+    told = seller.seen(ev.MachineInDoubt("sbatch does not answer"), SECOND)
     (answer,) = contents(told)
     assert (answer.state, answer.detail) == (JobState.TAKEN, "sbatch does not answer")
-    due = next(seller.party.jobs.jobs_of("offer-res-1")).deadline
-    assert asked(list(seller.party.tick(due))) == [fx.LookUpJob]
-    assert asked(seen(seller, None, due)) == [fx.SubmitJob]
+    due = seller.job.deadline
+    assert asked(seller.tick(due)) == [fx.LookUpJob]
+    assert asked(seller.seen(None, due)) == [fx.SubmitJob]
 
 
 # -- what buyers ask -------------------------------------------------------------------------------------------------
 
 
-def test_a_question_is_answered_with_what_the_launcher_has_just_seen(seller: Any) -> None:
-    ordered(seller)
-    seen(seller, ev.JobSight(JobState.QUEUED, "9"), 1)
-    assert contents(seller.hear("alice", c.JobQuery("job-1", "a1"), 2)) == []
+def test_a_question_is_answered_with_what_the_launcher_has_just_seen(seller: JobSeller) -> None:
+    seller.hears(ORDER)
+    seller.seen(ev.JobSight(JobState.QUEUED, "9"), 1)
+    assert contents(seller.hears(c.JobQuery("job-1", "a1"), 2)) == []
     sight = ev.JobSight(JobState.DONE, "", 16, HOUR + SECOND, HOUR + MINUTE, 0)
-    effects = seen(seller, sight, HOUR + MINUTE)
+    effects = seller.seen(sight, HOUR + MINUTE)
     (answer,) = contents(effects)
     assert answer == c.JobStatus(
         "job-1", "a1", JobState.DONE, "local", "alice1", HOUR, Delivery.ON_TIME, "9", 16, HOUR + SECOND,
         HOUR + MINUTE, 0,
     )  # fmt: skip
     assert [type(each) for each in records(effects)] == [JobEnded]
-    assert contents(seller.hear("alice", c.JobQuery("job-1", "a1"), HOUR + 2 * MINUTE)) == [answer]
+    assert contents(seller.hears(c.JobQuery("job-1", "a1"), HOUR + 2 * MINUTE)) == [answer]
 
 
 def test_a_job_belongs_to_one_slot() -> None:
-    one = launching_resource(TERMS)
-    one.sell()
+    one = job_seller()
     one.sell("r2", "a2")
-    ordered(one)
-    assert refused(ordered(one, replace(ORDER, agreement_id="a2"))).code == "other_job"
+    one.hears(ORDER)
+    assert refused(one.hears(replace(ORDER, agreement_id="a2"))).code == "other_job"
 
 
 def test_a_buyer_whose_account_was_taken_away_launches_nothing_more() -> None:
-    written = life(launching_resource(TERMS))
-    again = launching_resource(replace(TERMS, accounts={}))
-    again.party.recover(written, MINUTE)
-    refusal = refused(ordered(again, replace(ORDER, job_id="job-2"), MINUTE))
+    one = launched()
+    one.restart(MINUTE, replace(TERMS, accounts={}))
+    refusal = refused(one.hears(replace(ORDER, job_id="job-2"), MINUTE))
     assert (refusal.code, "alice" in refusal.detail) == ("no_account", True)
 
 
 def test_a_cancelled_job_ends_also_after_a_restart() -> None:
-    one = launching_resource(TERMS)
-    written = life(one)
-    effects = one.hear("alice", c.JobCancellation("job-1", "a1"), 2)
-    assert asked(effects) == [fx.CancelJob]
-    again, effects = restarted([*written, *records(effects)], MINUTE)
-    assert asked(effects) == [fx.CancelJob]
-    seen(again, ev.JobSight(JobState.CANCELLED), MINUTE)
-    assert status(again).state is JobState.CANCELLED
-    assert asked(again.hear("alice", c.JobCancellation("job-1", "a1"), 2 * MINUTE)) == []
+    one, cancellation = launched(), c.JobCancellation("job-1", "a1")
+    assert asked(one.hears(cancellation, 2)) == [fx.CancelJob]
+    assert asked(one.restart(MINUTE)) == [fx.CancelJob]
+    one.seen(ev.JobSight(JobState.CANCELLED), MINUTE)
+    assert one.job.status().state is JobState.CANCELLED
+    assert asked(one.hears(cancellation, 2 * MINUTE)) == []
 
 
-def test_output_is_passed_on_piece_by_piece(seller: Any) -> None:
-    ordered(seller)
-    (read,) = seller.hear("alice", c.JobOutputQuery("job-1", "a1", "stdout", 3), 1)
+def test_output_is_passed_on_piece_by_piece(seller: JobSeller) -> None:
+    seller.hears(ORDER)
+    (read,) = seller.hears(c.JobOutputQuery("job-1", "a1", "stdout", 3), 1)
     assert isinstance(read, fx.ReadJobFile)
     assert (read.name, read.offset) == ("stdout", 3)
     told = seller.party.handle(ev.JobFileRead(read.call_id, "bG8=", 5, True), 2)
     assert contents(told) == [c.JobOutput("job-1", "a1", "stdout", 3, 5, True, "bG8=")]
-    (read,) = seller.hear("alice", c.JobOutputQuery("job-1", "a1", "core", 0), 3)
+    (read,) = seller.hears(c.JobOutputQuery("job-1", "a1", "core", 0), 3)
     told = seller.party.handle(ev.JobFileRead(read.call_id, None, code="no_file", detail="no file"), 4)
     assert refused(told).code == "no_file"
 
 
 @pytest.mark.parametrize("name", [".", "out/a b", "ünï", ".hidden", "./stdout", "a..b"])
-def test_any_file_inside_is_asked_for(seller: Any, name: str) -> None:
-    ordered(seller)
-    (read,) = seller.hear("alice", c.JobOutputQuery("job-1", "a1", name, 0), 1)
+def test_any_file_inside_is_asked_for(seller: JobSeller, name: str) -> None:
+    seller.hears(ORDER)
+    (read,) = seller.hears(c.JobOutputQuery("job-1", "a1", name, 0), 1)
     assert read.name == name
 
 
@@ -239,37 +193,35 @@ def test_any_file_inside_is_asked_for(seller: Any, name: str) -> None:
 
 @pytest.mark.parametrize(("due", "lost"), [(HOUR + HOUR // 2, True), (HOUR + HOUR // 2 + 1, False)])
 def test_in_a_short_slot_a_job_of_its_first_half_shows_that_nothing_was_delivered(due: int, lost: bool) -> None:
-    one = launching_resource(replace(TERMS, delivery_limit=2 * HOUR))
-    one.sell()
-    ordered(one, replace(ORDER, begin_at=due))
-    told = seen(one, ev.JobSight(JobState.FAILED, detail="its latest start had passed"), 2 * HOUR)
+    one = job_seller(replace(TERMS, delivery_limit=2 * HOUR))
+    one.hears(replace(ORDER, begin_at=due))
+    told = one.seen(ev.JobSight(JobState.FAILED, detail="its latest start had passed"), 2 * HOUR)
     assert any(isinstance(each, Signed) for each in contents(told)) is lost
 
 
 @pytest.mark.parametrize(("late", "delivery"), [(10 * SECOND, Delivery.ON_TIME), (10 * SECOND + 1, Delivery.LATE)])
-def test_the_start_is_measured_against_the_slot(seller: Any, late: int, delivery: Delivery) -> None:
-    ordered(seller)
-    seen(seller, ev.JobSight(JobState.RUNNING, "", 16, HOUR + late), HOUR + MINUTE)
-    assert status(seller).delivery is delivery
+def test_the_start_is_measured_against_the_slot(seller: JobSeller, late: int, delivery: Delivery) -> None:
+    seller.hears(ORDER)
+    seller.seen(ev.JobSight(JobState.RUNNING, "", 16, HOUR + late), HOUR + MINUTE)
+    assert seller.job.status().delivery is delivery
 
 
 NEVER_STARTED = ev.JobSight(JobState.FAILED, detail="the account is locked")
 """Written by the keeper of a job that it could not start in time."""
 
 
-def test_a_slot_that_is_not_delivered_is_paid_back_on_the_resources_own_word(seller: Any) -> None:
-    (submit,) = [each for each in ordered(seller) if isinstance(each, fx.SubmitJob)]
+def test_a_slot_that_is_not_delivered_is_paid_back_on_the_resources_own_word(seller: JobSeller) -> None:
     limit = HOUR + 5 * MINUTE
-    assert submit.job.start_by == limit
-    seen(seller, ev.JobSight(JobState.QUEUED), 1)
-    assert contents(seen(seller, ev.JobSight(JobState.QUEUED), limit)) == [], "its keeper decides"
-    effects = seen(seller, NEVER_STARTED, limit)
+    assert submitted(seller.hears(ORDER)).start_by == limit
+    seller.seen(ev.JobSight(JobState.QUEUED), 1)
+    assert contents(seller.seen(ev.JobSight(JobState.QUEUED), limit)) == [], "its keeper decides"
+    effects = seller.seen(NEVER_STARTED, limit)
     assert [type(each) for each in records(effects)] == [JobEnded, ChangeReceived]
-    assert status(seller).detail == "not delivered: the account is locked"
+    assert seller.job.status().detail == "not delivered: the account is locked"
     said = [(each.message.receiver, each.message.content) for each in effects if isinstance(each, fx.Send)]
     assert [receiver for receiver, _ in said] == ["alice", "bank"]
     assert all(content.body.code is RefusalCode.NOT_DELIVERED for _, content in said)
-    assert seller.party.participants["offer-res-1"].state == "ending"
+    assert seller.first.state == "ending"
     repeated = seller.party.tick(limit + MINUTE)
     assert [type(each) for each in contents(repeated) if not isinstance(each, c.Registration)] == [Signed]
     effects = seller.hear("bank", c.ChangePosted("a1", 0, "t2", -5), limit + MINUTE)
@@ -277,38 +229,36 @@ def test_a_slot_that_is_not_delivered_is_paid_back_on_the_resources_own_word(sel
     assert contents(seller.hear("bank", c.ChangePosted("a1", 0, "t2", -5), limit + MINUTE)) == []
 
 
-def test_a_job_that_the_launcher_is_silent_about_is_undelivered_at_the_slots_end_only(seller: Any) -> None:
-    ordered(seller)
-    assert contents(seen(seller, ev.MachineInDoubt("down"), 2 * HOUR - 1))[0].delivery is Delivery.PENDING
-    effects = seen(seller, ev.MachineInDoubt("down"), 2 * HOUR)
+def test_a_job_that_the_launcher_is_silent_about_is_undelivered_at_the_slots_end_only(seller: JobSeller) -> None:
+    seller.hears(ORDER)
+    assert contents(seller.seen(ev.MachineInDoubt("down"), 2 * HOUR - 1))[0].delivery is Delivery.PENDING
+    effects = seller.seen(ev.MachineInDoubt("down"), 2 * HOUR)
     assert ChangeReceived in [type(each) for each in records(effects)]
 
 
-def test_a_slot_on_which_a_job_has_run_was_delivered(seller: Any) -> None:
-    ordered(seller)
-    seen(seller, ev.JobSight(JobState.DONE, "", 16, HOUR, HOUR + 1, 0), HOUR + 1)
-    ordered(seller, replace(ORDER, job_id="job-2"), HOUR + MINUTE)
-    effects = seen(seller, NEVER_STARTED, HOUR + 7 * MINUTE, "job-2")
+def test_a_slot_on_which_a_job_has_run_was_delivered(seller: JobSeller) -> None:
+    seller.hears(ORDER)
+    seller.seen(ev.JobSight(JobState.DONE, "", 16, HOUR, HOUR + 1, 0), HOUR + 1)
+    seller.hears(replace(ORDER, job_id="job-2"), HOUR + MINUTE)
+    effects = seller.seen(NEVER_STARTED, HOUR + 7 * MINUTE, "job-2")
     assert ChangeReceived not in [type(each) for each in records(effects)]
-    assert seller.party.participants["offer-res-1"].state == "sold"
+    assert seller.first.state == "sold"
 
 
 def test_a_failed_slot_is_claimed_back_after_a_restart_however_far_it_had_come() -> None:
-    one = launching_resource(TERMS)
-    written = life(one)
-    effects = seen(one, NEVER_STARTED, HOUR + 5 * MINUTE)
-    ended, failed = records(effects)
-    for known in ([ended], [ended, failed]):
-        again, effects = restarted([*written, *known], HOUR + 6 * MINUTE)
-        assert again.party.participants["offer-res-1"].state == "ending"
+    one = launched()
+    before = len(one.journal)
+    one.seen(NEVER_STARTED, HOUR + 5 * MINUTE)
+    assert [type(each) for each in one.journal[before:]] == [JobEnded, ChangeReceived]
+    whole = list(one.journal)
+    for known in (whole[:-1], whole):
+        one.journal = list(known)
+        effects = one.restart(HOUR + 6 * MINUTE)
+        assert one.first.state == "ending"
         assert "bank" in [each.message.receiver for each in effects if isinstance(each, fx.Send)]
 
 
 PIECE = c.JobInputPiece("job-2", "a1", 0, "YWJj")
-
-
-def sent_inputs(one: Any, piece: c.JobInputPiece = PIECE, now: int = 0, user: str = "alice") -> list[fx.Effect]:
-    return one.hear(user, piece, now, performative=Performative.REQUEST)
 
 
 @pytest.mark.parametrize(
@@ -324,10 +274,10 @@ def sent_inputs(one: Any, piece: c.JobInputPiece = PIECE, now: int = 0, user: st
         (replace(PIECE, offset=-1), "beyond_limits"),
     ],
 )
-def test_inputs_beyond_the_limits_are_refused(seller: Any, piece: c.JobInputPiece, code: str) -> None:
-    assert refused(sent_inputs(seller, piece)).code == code
+def test_inputs_beyond_the_limits_are_refused(seller: JobSeller, piece: c.JobInputPiece, code: str) -> None:
+    assert refused(seller.hears(piece)).code == code
 
 
-def test_a_slot_that_is_over_takes_no_job(seller: Any) -> None:
-    assert refused(ordered(seller, now=2 * HOUR)).code == "slot_over"
-    assert asked(ordered(seller, now=2 * HOUR - 1)) == [fx.SubmitJob]
+def test_a_slot_that_is_over_takes_no_job(seller: JobSeller) -> None:
+    assert refused(seller.hears(ORDER, now=2 * HOUR)).code == "slot_over"
+    assert asked(seller.hears(ORDER, now=2 * HOUR - 1)) == [fx.SubmitJob]

@@ -10,14 +10,12 @@ from ramp.model.acl import Message, Performative
 from ramp.model.instant import HOUR, SECOND
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import MoldableTerms, RequestForQuotation, RequestUnit, TotalCores
-from ramp.model.slot import Slot, StaticTerms
+from ramp.model.slot import Slot
 from ramp.protocol import effects as fx
 from ramp.protocol.outcome import ResourceRefusal
 from ramp.protocol.progress import RoundClosed
-from ramp.protocol.resource.seller import PriceRange, Seller
-from ramp.protocol.timing import Timing
-from simulation.market.actors import CountedIds
-from tests.unit.protocol.conftest import messages, reports
+from ramp.protocol.resource.seller import Seller
+from tests.unit.protocol.conftest import messages, new_seller, reports
 
 LAW = "amdahl:0.5"
 """On 16 cores T = 0.5 + 0.5 / 16 = 17/32; on 32 33/64, so an hour on 16 is 3495 s on 32 (rounded up); on 64 3442 s."""
@@ -27,25 +25,10 @@ UNIT = RequestUnit(
 TIMES = {16: 3600 * SECOND, 32: 3495 * SECOND, 64: 3442 * SECOND}
 
 
-def ask(seller: Any, unit: RequestUnit = UNIT, round_number: int = 1) -> tuple[Any, fx.QuoteSlots]:
-    call = c.CallForProposals("r1", round_number, RequestForQuotation((unit,)))
-    message = Message(Performative.CFP, "alice", "res", "r1", call)
-    (asked,) = seller.on_call(message, call, 0)
-    return call, asked
-
-
-def slots(sizes: Any, **starts: int) -> list[Any]:
-    return [
-        Slot(start := starts.get(f"s{size.cores.total}", HOUR), start + size.wall_time, size.cores.total, 0.1)
-        for size in sizes
-    ]
-
-
-@pytest.fixture
-def seller() -> Seller:
-    """Of a machine with 64 cores."""
-    terms, prices = StaticTerms(64), PriceRange(60, 20)
-    return Seller("res", terms=terms, prices=prices, source="live", ids=CountedIds("res"), timing=Timing())
+def ask(seller: Seller) -> Any:
+    call = c.CallForProposals("r1", 1, RequestForQuotation((UNIT,)))
+    (asked,) = seller.on_call(Message(Performative.CFP, "alice", "res", "r1", call), call, 0)
+    return asked
 
 
 def answer(effects: list[Any]) -> c.Proposal:
@@ -54,9 +37,11 @@ def answer(effects: list[Any]) -> c.Proposal:
     return send.message.content
 
 
-def test_of_several_sizes_the_cheapest_is_offered_and_of_those_the_one_that_ends_first(seller: Any) -> None:
-    _, asked = ask(seller)
-    (priced,) = seller.on_quoted(asked.call_id, slots(asked.units), 0)
+def test_of_several_sizes_the_cheapest_is_offered_and_of_those_the_one_that_ends_first() -> None:
+    seller = new_seller()
+    asked = ask(seller)
+    slots = [Slot(HOUR, HOUR + size.wall_time, size.cores.total, 0.1) for size in asked.units]
+    (priced,) = seller.on_quoted(asked.call_id, slots, 0)
     # no more than 70 * 16 core hours at every size: 1120 credits over 31.07 and 61.19 core hours
     assert [each.asking for each in priced.questions] == [70, 36, 18]
     found = answer(seller.on_priced(asked.call_id, [60, 30, 15], 0))
@@ -66,8 +51,9 @@ def test_of_several_sizes_the_cheapest_is_offered_and_of_those_the_one_that_ends
     assert found.refusals == ()
 
 
-def test_a_unit_with_no_size_is_refused_once(seller: Any) -> None:
-    _, asked = ask(seller)
+def test_a_unit_with_no_size_is_refused_once() -> None:
+    seller = new_seller()
+    asked = ask(seller)
     refused = [Refusal(1, code) for code in (RefusalCode.WINDOW_PASSED, RefusalCode.CORES_TAKEN, RefusalCode.TORUS)]
     found = answer(seller.on_quoted(asked.call_id, refused, 0))
     assert [each.code for each in found.refusals] == [RefusalCode.CORES_TAKEN]  # it alone may pass later

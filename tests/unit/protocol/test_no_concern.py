@@ -11,13 +11,7 @@ from ramp.model.agreement import ContractChange, Signed
 from ramp.protocol import events as ev
 from tests.unit.protocol.conftest import PARTIES, contents
 
-FOREIGN = {
-    "alice": ev.MachineOpened("live"),
-    "res": ev.ResourcesAsked("q"),
-    "bank": ev.MachineOpened("live"),
-    "keeper": ev.MachineOpened("live"),
-    "directory": ev.MachineOpened("live"),
-}
+FOREIGN = {**dict.fromkeys(PARTIES, ev.MachineOpened("live")), "res": ev.ResourcesAsked("q")}
 NONSENSE = {
     "alice": c.Registered("resource-trader", 1),
     "res": c.DirectoryListing("q", "resource-trader", ()),

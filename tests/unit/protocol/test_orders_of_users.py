@@ -62,12 +62,6 @@ def test_a_request_that_a_wrong_clock_forbids_has_not_begun(alice: Any) -> None:
     assert "3600.000 s behind the bank's" in outcome.reason
 
 
-def posted(alice: Any) -> c.OrderPosted:
-    agreements = alice.confirmation.agreements
-    transfers = tuple(c.PaymentMade(each.agreement_id, f"t-{each.agreement_id}", each.cost) for each in agreements)
-    return c.OrderPosted(alice.confirmation.order_id, transfers)
-
-
 def up_to_the_closing(alice: Any) -> list[Any]:
     """The journal as a crash leaves it that comes right after the bank's last word."""
     (last,) = [index for index, record in enumerate(alice.journal) if isinstance(record, OrderClosed)]
@@ -79,7 +73,7 @@ def test_posted_after_all_settles_every_unit_that_has_not_failed(alice_with_two_
     alice.committed(same_resource=False)
     failed = alice.failed(0)
     alice.hear("res1", failed)
-    effects = alice.hear("bank", posted(alice))
+    effects = alice.hear("bank", alice.posted())
     assert [step for step in stages(effects) if step[1] == "settled"] == [(2, "settled")]
 
 
@@ -91,7 +85,7 @@ def test_a_posted_order_is_the_same_after_a_restart(alice_with_two_units: Any, f
         alice.hear("res1", alice.failed(0))
     else:
         alice.tick(alice.party.deadline + 600 * SECOND)  # nobody settles, so the bank is asked to void
-    alice.hear("bank", posted(alice))
+    alice.hear("bank", alice.posted())
     before = alice.outcome
     again, _ = restarted_user(up_to_the_closing(alice), 700 * SECOND)
     assert (again.outcome.status, again.outcome.units) == (before.status, before.units)
@@ -100,16 +94,13 @@ def test_a_posted_order_is_the_same_after_a_restart(alice_with_two_units: Any, f
 
 
 def test_a_voided_order_is_void_after_a_restart(alice: Any) -> None:
-    alice.committed()
-    alice.hear("res1", alice.failed())
-    alice.hear("bank", c.OrderVoided(alice.confirmation.order_id, "withdrawn", "it burns"))
+    alice.go("commit", "fail", "void")
     again, _ = restarted_user(up_to_the_closing(alice), SECOND)
     assert (again.outcome.status, again.outcome.units) == (RequestStatus.FAILED, ())
 
 
 def test_a_posting_of_somebody_elses_agreements_closes_nothing(alice: Any, refused: Any) -> None:
-    alice.committed()
-    alice.hear("res1", alice.failed())
+    alice.go("commit", "fail")
     with refused:
         alice.hear("bank", c.OrderPosted(alice.confirmation.order_id, (c.PaymentMade("a-other", "t", 5),)))
     assert alice.confirmation.state.value == "voiding"
@@ -137,8 +128,7 @@ def test_every_unit_of_a_void_order_is_said_to_be_void_but_those_that_have_faile
 @pytest.mark.parametrize("code", [ORDER_EXPIRED, "no_funds"])
 def test_whose_order_has_run_out_too_early_reads_that_the_clock_is_wrong(alice: Any, code: str, offset: int) -> None:
     compare_clocks(alice, offset)
-    alice.auction()
-    alice.grant()
+    alice.go("auction", "grant")
     alice.hear("bank", c.OrderRefused(alice.confirmation.order_id, code, "it says why"))
     refused, _, warning = alice.outcome.reason.partition("; ")
     assert refused == "the bank refuses the order: it says why"
@@ -160,8 +150,7 @@ def test_a_claim_that_the_bank_has_refused_is_not_made_again_when_the_request_he
 
 
 def test_an_owner_who_changes_their_mind_before_the_bank_has_voted_lets_everything_go(alice: Any) -> None:
-    alice.auction()
-    alice.grant()
+    alice.go("auction", "grant")
     order_id = alice.confirmation.order_id
     sent = [type(each) for each in contents(alice.command(ev.RequestWithdrawn("r1"), SECOND))]
     assert sorted(kind.__name__ for kind in sent) == ["HoldCancelled", "OrderWithdrawal"]

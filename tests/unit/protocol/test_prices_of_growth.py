@@ -1,54 +1,35 @@
 """A buyer who wants more of what it has bought: which prices it asks for, whom it believes, and what it then proposes.
 
-Two slots of 16 cores, from the first hour to the fifth, were bought at 60 credits; clocks begin at 0. Eight cores more
-for these four hours cost 8 * 4 * 60 = 1 920 credits at that price.
+Which slots she has is said in `changing_buyer`; clocks begin at 0. Eight cores more for these four hours cost
+8 * 4 * 60 = 1 920 credits at the price of the others.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ramp.model import contents as c
-from ramp.model.acl import Message, Performative
+from ramp.model.acl import Performative
 from ramp.model.agreement import Agreement, ContractChange
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.money import credits_text
-from ramp.model.offer import Offer
-from ramp.model.request import RequestUnit, TotalCores
-from ramp.model.seal import Role
 from ramp.model.sizes.amended import first_state
-from ramp.protocol.conversations import Registry
 from ramp.protocol.effects import Effect
 from ramp.protocol.events import AgreementResized
 from ramp.protocol.outcome import ChangeOutcome
 from ramp.protocol.progress import ChangeEnded
-from ramp.protocol.timing import Pace, Timing
-from ramp.protocol.user.changing.desk import Changes
-from simulation.market.actors import CountedIds
-from simulation.market.virtual_notary import VirtualNotary
+from ramp.protocol.timing import Timing
+from tests.agreements import NOTICE
+from tests.unit.protocol.changing_buyer import AGREEMENT, OTHER, Buyer
 from tests.unit.protocol.conftest import messages, records, reports
 
-NOTICE = Timing().amendment_notice
-OFFER = Offer("o1", "r1", 1, "res1", 60, HOUR, 5 * HOUR, 16, 0.0, HOUR)
-UNIT = RequestUnit(1, 70, 5 * HOUR, TotalCores(16), HOUR)
-FIRST = Agreement("a1", "r1", 2, "alice", "res1", "bank", UNIT, OFFER, "R1", OFFER.cost, 0, "order-1", MINUTE)
-SECOND_OFFER = replace(OFFER, offer_id="o2", unit=2, resource="res2")
-OTHER = replace(FIRST, agreement_id="a2", resource="res2", offer=SECOND_OFFER, request=replace(UNIT, number=2))
 CHARGE = 192_000
 """Of eight cores more, in minor units."""
 
 
-@dataclass
-class Buyer:
-    """Alice, who wants 24 cores instead of 16; what her agreements are meanwhile is set by the test."""
-
-    standing: str = "active"
-
-    def __post_init__(self) -> None:
-        self.registry = Registry()
-        agreements, pace = {"a1": FIRST, "a2": OTHER}, Pace(Timing())
-        self.changes = Changes(agreements, lambda _: self.standing, pace, CountedIds("alice"), self.registry)
+class Growing(Buyer):
+    """She wants 24 cores instead of 16."""
 
     @property
     def proposed(self) -> list[ContractChange]:
@@ -57,15 +38,9 @@ class Buyer:
     def asks(
         self, *agreements: Agreement, now: int = 0, max_cost: int | None = None, quote_only: bool = False
     ) -> list[Effect]:
-        first, *others = [each.agreement_id for each in agreements or (FIRST,)]
+        first, *others = [each.agreement_id for each in agreements or (AGREEMENT,)]
         wish = AgreementResized(first, 24, None, quote_only, 70, max_cost, tuple(others))
         return self.changes.resize(wish, now)
-
-    def not_understood(self, agreement_id: str, number: int, sender: str, now: int) -> list[Effect]:
-        content = c.NotUnderstood("what?")
-        reference = f"{agreement_id}#{number}"
-        message = Message(Performative.NOT_UNDERSTOOD, sender, "alice", "r1", content, in_reply_to=reference)
-        return self.changes.not_understood(message, now)
 
     def priced(
         self,
@@ -76,23 +51,14 @@ class Buyer:
         sender: str = "",
         **named: Any,
     ) -> Any:
-        state = first_state(FIRST if agreement_id == "a1" else OTHER).digest
+        state = first_state(AGREEMENT if agreement_id == "a1" else OTHER).digest
         content = c.ChangePriced(agreement_id, number, price, MINUTE, 24, 5 * HOUR, state)
-        content = replace(content, **named)
-        message = self.sealed(content, sender or f"res{agreement_id[1]}", now)
-        return self.changes.handle(message, content, now)
-
-    def said(self, content: Any, now: int = 1, sender: str = "res1") -> list[Effect]:
-        return self.changes.handle(self.sealed(content, sender, now), content, now)
-
-    def sealed(self, content: Any, sender: str, now: int) -> Message:
-        message = Message(Performative.INFORM, sender, "alice", "r1", content)
-        return VirtualNotary(sender, Role.RESOURCE).seal(message, now)
+        return self.hears(replace(content, **named), now, sender or f"res{agreement_id[1]}")
 
 
 @pytest.fixture
-def buyer() -> Buyer:
-    return Buyer()
+def buyer() -> Growing:
+    return Growing()
 
 
 def calls(effects: list[Effect]) -> list[tuple[str, c.ChangeCall]]:
@@ -119,16 +85,16 @@ CALLS = [
 ]
 
 
-def test_every_seller_is_asked_for_the_price_of_its_own(buyer: Buyer) -> None:
-    asked = buyer.asks(FIRST, OTHER)
+def test_every_seller_is_asked_for_the_price_of_its_own(buyer: Growing) -> None:
+    asked = buyer.asks(AGREEMENT, OTHER)
     assert calls(asked) == CALLS
     assert [each.reply_with for each in messages(asked)] == ["a1#1", "a2#1"]
     assert buyer.changes.open == ("a1", "a2")
     assert ("a1" in buyer.changes, "a9" in buyer.changes) == (True, False)
 
 
-def test_only_who_is_silent_is_asked_again_and_given_up_in_the_end(buyer: Buyer) -> None:
-    buyer.asks(FIRST, OTHER)
+def test_only_who_is_silent_is_asked_again_and_given_up_in_the_end(buyer: Growing) -> None:
+    buyer.asks(AGREEMENT, OTHER)
     assert buyer.priced() == []
     assert buyer.registry.deadline == SECOND
     assert buyer.registry.tick(SECOND - 1) == []
@@ -146,21 +112,21 @@ def test_only_who_is_silent_is_asked_again_and_given_up_in_the_end(buyer: Buyer)
     assert (buyer.changes.open, buyer.registry.deadline, buyer.proposed) == ((), None, [])
 
 
-def test_a_price_above_what_was_to_be_paid_is_not_paid(buyer: Buyer) -> None:
-    buyer.asks(FIRST, OTHER)
+def test_a_price_above_what_was_to_be_paid_is_not_paid(buyer: Growing) -> None:
+    buyer.asks(AGREEMENT, OTHER)
     told = "71 credits/core-hour asked, expected at most 70"
     assert failed(buyer.priced(71)) == [(each, False, 16, 5 * HOUR, "price", told) for each in ("a1", "a2")]
     assert buyer.priced(60, "a2") == []  # nobody waits for it any more
 
 
-def test_the_price_that_was_to_be_paid_at_most_is_paid(buyer: Buyer) -> None:
+def test_the_price_that_was_to_be_paid_at_most_is_paid(buyer: Growing) -> None:
     buyer.asks()
     assert len(messages(buyer.priced(70))) == 1
 
 
 @pytest.mark.parametrize(("max_cost", "proposes"), [(2 * CHARGE - 1, False), (2 * CHARGE, True)])
-def test_all_together_may_cost_so_much(buyer: Buyer, max_cost: int, proposes: bool) -> None:
-    buyer.asks(FIRST, OTHER, max_cost=max_cost)
+def test_all_together_may_cost_so_much(buyer: Growing, max_cost: int, proposes: bool) -> None:
+    buyer.asks(AGREEMENT, OTHER, max_cost=max_cost)
     buyer.priced()
     effects = buyer.priced(60, "a2")
     assert bool(messages(effects)) is proposes
@@ -169,14 +135,14 @@ def test_all_together_may_cost_so_much(buyer: Buyer, max_cost: int, proposes: bo
         assert [(each.code, each.detail) for each in outcomes(effects)] == [("too_expensive", told)] * 2
 
 
-def test_what_would_take_effect_when_the_slot_ends_is_not_proposed(buyer: Buyer) -> None:
+def test_what_would_take_effect_when_the_slot_ends_is_not_proposed(buyer: Growing) -> None:
     last = 5 * HOUR - NOTICE
     buyer.asks(now=last - 1)
     assert [each[4] for each in failed(buyer.priced(now=last))] == ["bad_times"]
     assert (buyer.proposed, buyer.changes.open) == ([], ())
 
 
-def test_a_quote_proposes_nothing(buyer: Buyer) -> None:
+def test_a_quote_proposes_nothing(buyer: Growing) -> None:
     buyer.asks(quote_only=True)
     effects = buyer.priced()
     (outcome,) = outcomes(effects)
@@ -186,48 +152,48 @@ def test_a_quote_proposes_nothing(buyer: Buyer) -> None:
     assert (len(effects), buyer.changes.open, buyer.proposed) == (1, (), [])
 
 
-def test_what_is_given_back_meanwhile_is_not_added_to(buyer: Buyer) -> None:
+def test_what_is_given_back_meanwhile_is_not_added_to(buyer: Growing) -> None:
     buyer.asks()
     buyer.standing = "cancelling"
     assert [each[4:] for each in failed(buyer.priced())] == [("not_active", "a1 is cancelling now")]
 
 
-def test_a_seller_that_refuses_ends_it_for_all(buyer: Buyer) -> None:
-    buyer.asks(FIRST, OTHER)
-    assert buyer.said(c.ChangeAgreed("a1", 1)) == []  # nothing has been proposed yet
-    refused = buyer.said(c.ChangeRefused("a1", 1, "cores_taken", "full"))
+def test_a_seller_that_refuses_ends_it_for_all(buyer: Growing) -> None:
+    buyer.asks(AGREEMENT, OTHER)
+    assert buyer.hears(c.ChangeAgreed("a1", 1)) == []  # nothing has been proposed yet
+    refused = buyer.hears(c.ChangeRefused("a1", 1, "cores_taken", "full"))
     assert failed(refused) == [(each, False, 16, 5 * HOUR, "cores_taken", "full") for each in ("a1", "a2")]
 
 
-def test_words_about_other_numbers_or_slots_are_old_news(buyer: Buyer) -> None:
+def test_words_about_other_numbers_or_slots_are_old_news(buyer: Growing) -> None:
     assert buyer.priced() == []
     buyer.asks()
     assert buyer.priced(number=2) == buyer.priced(agreement_id="a2") == []
-    assert buyer.said(c.ChangeRefused("a1", 2, "cores_taken", "full")) == []
-    assert buyer.not_understood("a1", 2, "res1", 1) == []
-    assert buyer.not_understood("a2", 1, "res1", 1) == []
+    assert buyer.hears(c.ChangeRefused("a1", 2, "cores_taken", "full")) == []
+    assert buyer.is_not_understood(reference="a1#2") == []
+    assert buyer.is_not_understood(reference="a2#1") == []
     assert buyer.changes.open == ("a1",)
 
 
-def test_a_seller_that_does_not_understand_is_perhaps_too_old(buyer: Buyer) -> None:
+def test_a_seller_that_does_not_understand_is_perhaps_too_old(buyer: Growing) -> None:
     buyer.asks()
-    ((*_, code, detail),) = failed(buyer.not_understood("a1", 1, "res1", 1))
+    ((*_, code, detail),) = failed(buyer.is_not_understood(now=1))
     assert (code, detail.partition(";")[0]) == ("not_understood", "res1 does not understand the price inquiry")
 
 
-def test_a_seller_that_does_not_understand_what_is_proposed_ends_it_at_the_bank(buyer: Buyer) -> None:
+def test_a_seller_that_does_not_understand_what_is_proposed_ends_it_at_the_bank(buyer: Growing) -> None:
     buyer.asks()
     buyer.priced()
-    assert buyer.not_understood("a1", 2, "res1", 2) == []
-    (withdrawal,) = messages(buyer.not_understood("a1", 1, "res1", 2))
+    assert buyer.is_not_understood(reference="a1#2") == []
+    (withdrawal,) = messages(buyer.is_not_understood())
     assert withdrawal.receiver == "bank"
     assert isinstance(withdrawal.content, c.OrderWithdrawal)
     assert withdrawal.content.reason.startswith("res1 does not understand the amendment")
     assert buyer.registry.deadline == 2 + SECOND  # when the bank is asked again
 
 
-def test_a_bug_before_anything_was_proposed_ends_it(buyer: Buyer) -> None:
-    buyer.asks(FIRST, OTHER)
+def test_a_bug_before_anything_was_proposed_ends_it(buyer: Growing) -> None:
+    buyer.asks(AGREEMENT, OTHER)
     assert buyer.changes.resume("a9", (), 1) == []
     ended = buyer.changes.resume("a2", (), 1)
     why = "the user agent failed before it was proposed"
@@ -235,7 +201,7 @@ def test_a_bug_before_anything_was_proposed_ends_it(buyer: Buyer) -> None:
     assert buyer.changes.resume("a2", (), 1) == []
 
 
-def test_what_rests_is_silent_and_nothing_else_is(buyer: Buyer) -> None:
+def test_what_rests_is_silent_and_nothing_else_is(buyer: Growing) -> None:
     buyer.asks()
     buyer.asks(OTHER)
     buyer.changes.rest("a1")
@@ -244,7 +210,7 @@ def test_what_rests_is_silent_and_nothing_else_is(buyer: Buyer) -> None:
 
 
 @pytest.mark.parametrize("named", [{"cores": 23}, {"until": 6 * HOUR}, {"cores": 0, "until": 0, "state": ""}])
-def test_a_price_of_something_else_is_a_late_answer_to_an_earlier_call(buyer: Buyer, named: dict[str, Any]) -> None:
+def test_a_price_of_something_else_is_a_late_answer_to_an_earlier_call(buyer: Growing, named: dict[str, Any]) -> None:
     """Calls that came to no proposal have one number: 23 cores at 1 are not 24 at 1."""
     buyer.asks()
     assert buyer.priced(1, **named) == []
@@ -252,7 +218,7 @@ def test_a_price_of_something_else_is_a_late_answer_to_an_earlier_call(buyer: Bu
     assert (done.signed.change.cores, done.signed.change.cpu_hour_cost) == (24, 60)
 
 
-def test_a_price_for_another_state_of_the_slot_is_not_taken(buyer: Buyer) -> None:
+def test_a_price_for_another_state_of_the_slot_is_not_taken(buyer: Growing) -> None:
     buyer.asks()
     ended = failed(buyer.priced(60, state="another"))
     assert [(each[0], each[1], each[4]) for each in ended] == [("a1", False, "other_state")]

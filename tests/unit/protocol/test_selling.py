@@ -15,17 +15,14 @@ from ramp.model.contents.directory import DRAINING_SERVICE, RESOURCE_SERVICE
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.model.request import RequestForQuotation
-from ramp.model.slot import Reservation, Slot, StaticTerms
+from ramp.model.slot import Reservation, Slot
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.resource import party, seller
-from ramp.protocol.resource.party import ResourceParty
-from ramp.protocol.resource.quotas import Booked
-from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange, Seller
-from ramp.protocol.timing import Timing
+from ramp.protocol.resource.quotas import Booked, Quotas
+from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange
 from ramp.protocol.user.bidding_round import FOR_GOOD
-from simulation.market.actors import CountedIds
-from tests.unit.protocol.conftest import UNIT, contents, messages, restarted_resource
+from tests.unit.protocol.conftest import UNIT, contents, messages, new_resource, restarted_resource
 
 INSTANTS = st.integers(0, 8)
 SLOTS = st.lists(st.tuples(INSTANTS, st.integers(1, 4), st.integers(1, 9)), max_size=8)
@@ -191,46 +188,6 @@ def test_a_copy_of_a_question_asks_the_machine_once(resource: Any) -> None:
 DOUBT = ev.MachineInDoubt("no answer")
 
 
-class Asked:
-    """A resource whose machine answers only when the test says so."""
-
-    def __init__(self, resource: Any) -> None:
-        self.one = resource
-        self.offer = resource.call().content.offers[0]
-        self.key = self.offer.offer_id
-        self._answered = resource.answered
-        resource.answered = lambda effects, now: effects
-        self.effects = resource.hear("alice", c.Acceptance("r1", self.key))
-
-    @property
-    def state(self) -> str:
-        return str(self.one.state(self.offer))
-
-    def slot(self, firm: bool = False) -> Reservation:
-        return Reservation(self.key, f"R-{self.key}", Slot(HOUR, 2 * HOUR, 16, 0.5), firm, None if firm else MINUTE)
-
-    def held(self, answer: Any = None, now: int = 0) -> list[Any]:
-        return self.one.party.handle(ev.SlotHeld(self.key, answer or self.slot()), now)  # type: ignore[no-any-return]
-
-    def confirmed(self, answer: Any = None, now: int = 0) -> list[Any]:
-        answer = answer or self.slot(firm=True)
-        return self.one.party.handle(ev.SlotConfirmed(self.key, answer), now)  # type: ignore[no-any-return]
-
-    def looked_up(self, answer: Any, now: int = 0) -> list[Any]:
-        return self.one.party.handle(ev.SlotLookedUp(self.key, answer), now)  # type: ignore[no-any-return]
-
-    def tick(self, now: int) -> list[Any]:
-        return [each for each in self.one.party.tick(now) if not isinstance(each, fx.Send)]
-
-    def cancel(self) -> list[Any]:
-        return self.one.hear("alice", c.HoldCancelled("r1", self.key))  # type: ignore[no-any-return]
-
-
-@pytest.fixture
-def asked(resource: Any) -> Asked:
-    return Asked(resource)
-
-
 def releases(effects: list[Any]) -> int:
     return sum(isinstance(each, fx.ReleaseSlot) for each in effects)
 
@@ -238,16 +195,26 @@ def releases(effects: list[Any]) -> int:
 # -- confirmations ---------------------------------------------------------------------------------------------------
 
 
-def test_a_confirmation_in_doubt_waits_for_a_look_up_of_its_own(asked: Asked) -> None:
-    asked.held(DOUBT)
-    asked.tick(2 * SECOND)
-    asked.held(now=3 * SECOND)
-    asked.one.commit(asked.offer)
-    asked.confirmed(DOUBT, 4 * SECOND)
-    assert asked.tick(6 * SECOND) == []  # the older one is under way
-    assert asked.looked_up(None, 7 * SECOND) == []
-    assert [type(each) for each in asked.tick(12 * SECOND)] == [fx.LookUpSlot]
-    assert [type(each) for each in asked.looked_up(asked.slot(), 13 * SECOND)] == [fx.ConfirmSlot]
+def test_a_confirmation_in_doubt_waits_for_a_look_up_of_its_own(resource: Any) -> None:
+    """The machine answers only when the test says so."""
+    offer = resource.call().content.offers[0]
+    key, party = offer.offer_id, resource.party
+    slot = Reservation(key, f"R-{key}", Slot(HOUR, 2 * HOUR, 16, 0.5), False, MINUTE)
+
+    def looked_at(now: int) -> list[Any]:
+        return [each for each in party.tick(now) if not isinstance(each, fx.Send)]
+
+    resource.answered = lambda effects, now: effects
+    resource.hear("alice", c.Acceptance("r1", key))
+    party.handle(ev.SlotHeld(key, DOUBT), 0)
+    party.tick(2 * SECOND)
+    party.handle(ev.SlotHeld(key, slot), 3 * SECOND)
+    resource.commit(offer)
+    party.handle(ev.SlotConfirmed(key, DOUBT), 4 * SECOND)
+    assert looked_at(6 * SECOND) == []  # the older one is under way
+    assert party.handle(ev.SlotLookedUp(key, None), 7 * SECOND) == []
+    assert [type(each) for each in looked_at(12 * SECOND)] == [fx.LookUpSlot]
+    assert [type(each) for each in party.handle(ev.SlotLookedUp(key, slot), 13 * SECOND)] == [fx.ConfirmSlot]
 
 
 # -- releases --------------------------------------------------------------------------------------------------------
@@ -303,16 +270,7 @@ def test_a_slot_whose_cores_were_sold_meanwhile_is_not_held_and_a_place_in_a_que
 
 
 def test_who_drained_before_a_restart_says_so_with_its_first_registration() -> None:
-    seller = Seller(
-        "res",
-        terms=StaticTerms(64),
-        prices=PRICES,
-        source="live",
-        ids=CountedIds("res"),
-        timing=Timing(),
-        draining=True,
-    )
-    party = ResourceParty("res", directories=["directory"], bank="bank", seller=seller, timing=Timing())
+    party = new_resource(Quotas(), prices=PRICES, draining=True)
     assert (Performative.SUBSCRIBE, DRAINING_SERVICE) in words(party.start(0))
 
 

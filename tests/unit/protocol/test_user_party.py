@@ -14,14 +14,7 @@ from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.records import (
-    CommitDecided,
-    FailureTold,
-    FundsAsked,
-    OrderClosed,
-    UnitSettled,
-    VoidAsked,
-)
+from ramp.protocol.records import CommitDecided, FailureTold, FundsAsked, OrderClosed, UnitSettled, VoidAsked
 from ramp.protocol.timing import Timing
 from tests.unit.protocol.conftest import PARTIES, contents, messages, records, restarted_user, seal_of
 
@@ -76,8 +69,7 @@ def test_the_decision_needs_its_margin_of_every_hold(alice: Any, left: int, deci
 @pytest.mark.parametrize(("valid_for", "decides"), [(MARGIN + 10, True), (MARGIN + 9, False)])
 def test_the_decision_needs_its_margin_of_the_money_set_aside(alice: Any, valid_for: int, decides: bool) -> None:
     """A duration counts from the first sending of the question, at 0; the vote comes at 10."""
-    alice.auction()
-    alice.grant()
+    alice.go("auction", "grant")
     effects = alice.vote(now=10, valid_for=valid_for)
     assert types(records(effects)) == ([CommitDecided] if decides else [VoidAsked])
     assert types(contents(effects)) == ([c.Commitment] if decides else [c.HoldCancelled, c.OrderWithdrawal])
@@ -89,8 +81,7 @@ def test_the_decision_needs_its_margin_of_the_money_set_aside(alice: Any, valid_
     ids=lambda change: next(iter(change)),
 )
 def test_a_vote_for_other_terms_decides_nothing(alice: Any, change: dict[str, Any]) -> None:
-    alice.auction()
-    alice.grant()
+    alice.go("auction", "grant")
     with pytest.raises(RemoteProtocolError, match="for another order"):
         alice.vote(**change)
     assert not alice.confirmation.decided
@@ -161,12 +152,6 @@ def test_the_silent_one_is_passed_over_and_the_other_asked_again(alice_with_two_
 # -- claims ----------------------------------------------------------------------------------------------------------
 
 
-def posted(alice: Any) -> c.OrderPosted:
-    agreements = alice.confirmation.agreements
-    transfers = tuple(c.PaymentMade(e.agreement_id, f"payment:{e.agreement_id}", e.cost) for e in agreements)
-    return c.OrderPosted(alice.confirmation.order_id, transfers)
-
-
 def test_a_slot_that_is_paid_back_unasked_is_its_sellers_loss(alice: Any) -> None:
     """The bank's word may come before the seller's."""
     agreement_id = alice.bought()
@@ -213,35 +198,14 @@ def test_a_claim_made_after_the_end_outlives_a_restart(alice: Any) -> None:
     assert contents(effects) == contents(claimed)
 
 
-def stories(make: Any) -> dict[str, Any]:
-    """Purchases with different ends, by name; each user has its whole journal."""
-    told: dict[str, Any] = {}
-    for name in ("settled", "void", "posted after failure", "cancelled", "next best"):
-        one = make()
-        told[name] = one
-        if name == "settled":
-            one.bought()
-        elif name == "cancelled":
-            agreement_id = one.bought()
-            one.command(ev.AgreementCancelled(agreement_id, "no"), 1)
-            one.hear("res1", c.ChangeRefused(agreement_id, 0, "not_active"), 1)
-            one.hear("bank", c.ChangePosted(agreement_id, 0, "t2", -80_000), 1)
-        else:
-            one.committed()
-            one.hear("res1", one.failed())
-            if name == "posted after failure":
-                one.hear("bank", posted(one))
-                one.hear("bank", c.ChangePosted("agreement-alice-1", 0, "t2", -80_000))
-            else:
-                one.hear("bank", c.OrderVoided("order-alice-1", "withdrawn"))
-                if name == "next best":
-                    one.grant("res2")
-                    one.vote()
-                    one.hear("res2", one.proof())
-    return told
-
-
-STORIES = ("settled", "void", "posted after failure", "cancelled", "next best")
+STORIES = {
+    "settled": ("commit", "settle"),
+    "void": ("commit", "fail", "void"),
+    "posted after failure": ("commit", "fail", "post", "refund"),
+    "cancelled": ("commit", "settle", "cancel", "not cancelled", "refund"),
+    "next best": ("commit", "fail", "void", "grant next", "vote", "settle"),
+}
+"""Purchases with different ends."""
 
 
 @pytest.mark.parametrize("name", STORIES)
@@ -252,7 +216,7 @@ def test_cut_anywhere_the_journal_never_pays_and_forgets(name: str, bank_says: s
     Whatever the bank has posted the user then has, or claims back or has back; whatever it has voided the user has
     not. A bank that has said one of the two never says the other.
     """
-    journal = stories(PARTIES["alice"])[name].journal
+    journal = PARTIES["alice"]().go(*STORIES[name]).journal
     for cut in range(1, len(journal) + 1):
         prefix = journal[:cut]
         again, effects = restarted_user(prefix, SECOND)
@@ -321,8 +285,7 @@ def test_an_auction_calls_everybody_of_all_pages(alice: Any) -> None:
 
 
 def test_the_bank_may_take_as_long_as_the_holds_last(alice: Any) -> None:
-    alice.auction()
-    alice.grant()
+    alice.go("auction", "grant")
     asked = []
     while alice.party.deadline < HOLD - MARGIN:
         now = alice.party.deadline

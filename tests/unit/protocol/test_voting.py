@@ -245,8 +245,7 @@ def test_what_is_no_vote_is_refused_and_who_was_not_understood_answers_nothing(a
 
 @pytest.mark.parametrize("decided", [False, True])
 def test_a_vote_that_comes_after_a_restart_is_let_go_unless_it_is_being_bought(decided: bool, alice: Any) -> None:
-    alice.auction()
-    alice.grant()
+    alice.go("auction", "grant")
     if decided:
         alice.vote()
     again, _ = restarted_user(alice.journal, SECOND)

@@ -9,6 +9,7 @@ from ramp.errors import ConfigurationError
 from ramp.queue_bound.easy_plan import BLOCK, NEVER, plan_starts
 from ramp.queue_bound.queue_plan import JobShape, Planner, QueuePlan
 from simulation.queueing.compiled_plan import plan_starts as compiled_plan_starts
+from simulation.queueing.followed_plan import FollowedPlan
 from simulation.schedulers.compiled.easy import easy
 
 pytestmark = pytest.mark.loops
@@ -47,7 +48,7 @@ class Reference:
 def test_a_kept_plan_is_the_plan_made_anew(planner: Planner, seed: int) -> None:
     """Jobs come in bursts, most end early, and the scheduler starts whom the reference would start now."""
     draw = random.Random(seed)
-    plan, reference, true_end = QueuePlan(CAPACITY, planner), Reference(), {}
+    plan, reference, true_end = FollowedPlan(CAPACITY, planner), Reference(), {}
     now = 0
     for number in range(80):
         now += draw.choice([0, 1, 1, 2, 5])
@@ -61,7 +62,7 @@ def test_a_kept_plan_is_the_plan_made_anew(planner: Planner, seed: int) -> None:
             shape = JobShape(draw.randint(1, CAPACITY), draw.randint(1, 20))
             expected = reference.starts(now, shape)[-1]
             assert plan.earliest(shape, now) == expected
-            assert plan.submit(number, shape, now) == expected
+            assert plan.joined(number, shape, now) == expected
             reference.waiting[number] = shape
         starts = reference.starts(now)
         for key, start in list(zip(reference.waiting, starts, strict=True)):
@@ -78,37 +79,38 @@ def test_a_kept_plan_is_the_plan_made_anew(planner: Planner, seed: int) -> None:
 
 
 def test_who_runs_on_is_given_twice_the_time() -> None:
-    plan = QueuePlan(4)
-    plan.submit("a", JobShape(4, 10), 0)
+    plan = FollowedPlan(4)
+    plan.joined("a", JobShape(4, 10), 0)
     plan.started("a", 0)
     assert plan.earliest(JobShape(1, 1), 9) == 10
     assert plan.earliest(JobShape(1, 1), 10) == 20
     assert plan.earliest(JobShape(1, 1), 75) == 80
+    plan.runs(1, 78)
+    assert plan.earliest(JobShape(4, 1), 79) == 80
 
 
 def test_a_queue_that_was_there_before() -> None:
-    """Jobs that were never seen to wait, with other ends, and on more processors than there are."""
+    """Jobs that were never seen to wait, and on more processors than there are."""
     plan = QueuePlan(4)
-    plan.runs("a", 3, 0, 100)
-    plan.runs("b", 3, 0, 50)
+    plan.runs(3, 100)
+    plan.runs(3, 50)
     assert plan.earliest(JobShape(1, 1), 10) == 50
     assert plan.earliest(JobShape(4, 1), 10) == 100
-    plan.runs("a", 3, 0, 30)
-    assert plan.earliest(JobShape(4, 1), 10) == 50
-    assert ("a" in plan, "c" in plan) == (True, False)
+    plan.runs(1, 120)
+    assert plan.earliest(JobShape(4, 1), 60) == 120
 
 
 @pytest.mark.parametrize("shape", [JobShape(0, 1), JobShape(5, 1), JobShape(1, 0)])
 def test_what_is_no_job_for_the_machine(shape: JobShape) -> None:
     with pytest.raises(ValueError, match="size must be 1 to 4 processors"):
-        QueuePlan(4).submit("a", shape, 0)
+        QueuePlan(4).submit(shape, 0)
 
 
 def test_a_job_comes_once() -> None:
-    plan = QueuePlan(4)
-    plan.submit("a", JobShape(1, 1), 0)
+    plan = FollowedPlan(4)
+    plan.joined("a", JobShape(1, 1), 0)
     with pytest.raises(ValueError, match="is already submitted"):
-        plan.submit("a", JobShape(1, 1), 0)
+        plan.joined("a", JobShape(1, 1), 0)
 
 
 def test_a_machine_has_a_processor() -> None:
@@ -118,15 +120,15 @@ def test_a_machine_has_a_processor() -> None:
 
 def test_who_ended_as_planned_is_gone_all_the_same() -> None:
     """What was planned up to the start of c tells nothing of the time in which a and c have ended."""
-    plan = QueuePlan(4)
-    assert plan.submit("a", JobShape(3, 10), 0) == 0
+    plan = FollowedPlan(4)
+    assert plan.joined("a", JobShape(3, 10), 0) == 0
     plan.started("a", 0)
-    assert plan.submit("b", JobShape(2, 10), 0) == 10
-    assert plan.submit("c", JobShape(1, 10), 0) == 0
+    assert plan.joined("b", JobShape(2, 10), 0) == 10
+    assert plan.joined("c", JobShape(1, 10), 0) == 0
     plan.started("c", 0)
     plan.ended("a", 10)
     plan.ended("c", 10)
-    assert plan.submit("d", JobShape(4, 1), 10) == 20
+    assert plan.joined("d", JobShape(4, 1), 10) == 20
 
 
 @pytest.mark.parametrize("seed", range(5))

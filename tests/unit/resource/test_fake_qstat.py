@@ -12,11 +12,12 @@ from ramp.errors import ConfigurationError, PluginError
 from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
-from ramp.model.slot import Reservation, Slot
+from ramp.model.slot import Slot
 from ramp.plugins.interface import PluginSettings
 from simulation.resource.fake_qstat import FakeQstat, open_plugin
 from simulation.resource.machine_clock import FAR, MachineClock
 from simulation.resource.reservation_book import ReservationBook, Standing
+from tests.slots import quoted, refused
 
 NOW = from_iso("2026-11-21T08:00:00Z")
 LOG = """\
@@ -49,8 +50,7 @@ def test_quotes_by_hand(log: str) -> None:
     assert queue.source == "log"
     assert queue.quote(asap(4, 580 * SECOND), NOW) == Slot(NOW, NOW + 580 * SECOND, 4, 0.6)
     assert queue.quote(asap(4, 581 * SECOND), NOW) == Slot(begin + 700 * SECOND, begin + 1281 * SECOND, 4, 0.0)
-    slot = queue.quote(asap(2, 680 * SECOND), NOW)
-    assert isinstance(slot, Slot)
+    slot = quoted(queue, asap(2, 680 * SECOND), NOW)
     assert slot.start == NOW
     assert slot.load == pytest.approx((580 * 0.6 + 100 * 0.8) / 680)
 
@@ -58,8 +58,7 @@ def test_quotes_by_hand(log: str) -> None:
 def test_the_clock_moves_the_queue_on(log: str) -> None:
     queue = machine(log, base_time_s=20, speed=60)
     # 8 s of the wall later the log stands at 500 s: job 1 has ended, job 2 runs until 600 s as far as it asked for.
-    slot = queue.quote(asap(4, SECOND), NOW + 8 * SECOND)
-    assert isinstance(slot, Slot)
+    slot = quoted(queue, asap(4, SECOND), NOW + 8 * SECOND)
     # 100 s of the log are 1.67 s of the wall, rounded up to a microsecond.
     assert slot.start == NOW + 8 * SECOND + 1_666_667
 
@@ -98,13 +97,10 @@ def test_snapshot_by_hand(log: str) -> None:
 def test_a_slot_whose_start_has_passed_can_be_held_while_its_rest_is_free(log: str) -> None:
     queue = machine(log, base_time_s=20)
     unit = asap(4, 100 * SECOND)
-    slot = queue.quote(unit, NOW)
-    assert isinstance(slot, Slot)
+    slot = quoted(queue, unit, NOW)
     held = queue.hold("a", unit, slot, NOW + MINUTE, NOW + 2 * SECOND)
-    assert isinstance(held, Reservation)
     assert held.slot == slot
     late = queue.hold("b", unit, slot, NOW + HOUR, NOW + 100 * SECOND)
-    assert isinstance(late, Refusal)
     assert late.code is RefusalCode.SLOT_TAKEN
 
 
@@ -112,10 +108,9 @@ def test_windows_at_the_end_of_the_calendar(log: str) -> None:
     end_of_time = from_iso("9999-12-31T23:59:59Z")
     queue = machine(log, speed=10_000, base_time_s=0)
     whole = RequestUnit(1, 70, end_of_time, TotalCores(10))
-    refused = queue.quote(whole, NOW)
-    assert isinstance(refused, Refusal)
-    assert refused.code is RefusalCode.CORES_TAKEN
-    assert from_iso(refused.nearest) > NOW
+    refusal = refused(queue, whole, NOW)
+    assert refusal.code is RefusalCode.CORES_TAKEN
+    assert from_iso(refusal.nearest) > NOW
     late = RequestUnit(1, 70, end_of_time, TotalCores(10), end_of_time - HOUR, HOUR)
     assert isinstance(queue.quote(late, NOW), Slot)
     too_long = RequestUnit(1, 70, end_of_time, TotalCores(10), NOW, 10**6 * 365 * 24 * HOUR)

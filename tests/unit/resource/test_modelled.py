@@ -20,6 +20,7 @@ from simulation.resource.free_boxes import FreeBoxes
 from simulation.resource.live_map import view_of_snapshot
 from simulation.resource.modelled import ModelledMachine, open_plugin
 from tests.queue_runs import write_log
+from tests.slots import quoted, refused
 
 pytestmark = pytest.mark.loops
 
@@ -40,15 +41,11 @@ def unit(cores: int, run: int = HOUR, ahead: int = MINUTE, slack: int = 0, **ter
 
 
 def slot_of(machine: ModelledMachine, wanted: RequestUnit, now: Instant = NOW) -> Slot:
-    slot = machine.quote(wanted, now)
-    assert isinstance(slot, Slot), slot
-    return slot
+    return quoted(machine, wanted, now)
 
 
 def refusal_of(machine: ModelledMachine, wanted: RequestUnit) -> Refusal:
-    refusal = machine.quote(wanted, NOW)
-    assert isinstance(refusal, Refusal), refusal
-    return refusal
+    return refused(machine, wanted, NOW)
 
 
 def shape_of(slot: Slot) -> list[int]:

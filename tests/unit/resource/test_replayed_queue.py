@@ -11,11 +11,11 @@ from ramp.batch.waiting.job_queue import Standing, WantedJob
 from ramp.batch.waiting.plugin import open_plugin
 from ramp.errors import ConfigurationError
 from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
-from ramp.model.offer import Refusal
 from ramp.model.request import RequestUnit, TotalCores
-from ramp.model.slot import Reservation, Slot
+from ramp.model.slot import Reservation
 from ramp.plugins.interface import PluginSettings
 from simulation.resource.waiting.replayed_queue import FIRST_NUMBER, ReplayedQueue, open_queue
+from tests.slots import quoted, refused
 
 pytestmark = pytest.mark.loops
 
@@ -172,17 +172,14 @@ def test_starts_on_it_are_sold_and_its_source_is_told(tmp_path: Path) -> None:
     assert machine.source == "log"
     now = NOW  # the log begins with its first submission
     unit = RequestUnit(1, 70, now + 3 * HOUR, TotalCores(4), wall_time=10 * MINUTE, start_probability=0.9)
-    refused = machine.quote(unit, now + SECOND)
-    assert isinstance(refused, Refusal)
+    refused(machine, unit, now + SECOND)
     free = now + 3_001 * SECOND
-    slot = machine.quote(unit, free)
-    assert isinstance(slot, Slot)
+    slot = quoted(machine, unit, free)
     assert slot.start_probability == 1.0
     held = machine.hold("offer-1", unit, slot, free + MINUTE, free)
     assert isinstance(held, Reservation)
     machine.confirm("offer-1", free)
     found = machine.reservation("offer-1", free + SECOND)
-    assert found is not None
     assert found.started_at == free
     synthetic = {"system": "log", "queue": {"log": "synthetic", "load": 0.5}}
     assert open_plugin(PluginSettings("queue1", CORES, 1, NOW, synthetic)).source == "synthetic"

@@ -18,6 +18,7 @@ from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TorusTerms, TotalCores
 from ramp.model.slot import Reservation, Slot
 from tests.example_counts import examples
+from tests.slots import quoted, refused
 from tests.unit.batch.fake_system import FakeSystem
 
 pytestmark = pytest.mark.loops
@@ -94,21 +95,16 @@ def test_no_two_holds_overlap_and_each_is_a_box(geometries: list[tuple[int, int]
 
 def test_whole_nodes_are_sold_and_the_share_of_the_market_is_kept() -> None:
     machine = _machine(share=0.5)
-    slot = machine.quote(_unit((2, 2), cores=20), NOW)
-    assert isinstance(slot, Slot)
+    slot = quoted(machine, _unit((2, 2), cores=20), NOW)
     assert slot.cores == 32
     assert isinstance(machine.quote(_unit((2, 4)), NOW), Slot)
-    refused = machine.quote(_unit((3, 3)), NOW)  # 72 of 128 cores
-    assert isinstance(refused, Refusal)
-    assert refused.code is RefusalCode.CORES_TAKEN
+    assert refused(machine, _unit((3, 3)), NOW).code is RefusalCode.CORES_TAKEN, "72 of 128 cores"
 
 
 def test_what_no_box_can_hold_is_refused_for_good() -> None:
     machine = _machine()
     for unit in (_unit((5, 1)), _unit((2, 2, 2)), _unit((2, 2), cores=33)):
-        refused = machine.quote(unit, NOW)
-        assert isinstance(refused, Refusal)
-        assert refused.code is RefusalCode.TORUS
+        assert refused(machine, unit, NOW).code is RefusalCode.TORUS
     assert isinstance(machine.quote(_unit((2, 2), cores=32), NOW), Slot)
 
 

@@ -222,7 +222,7 @@ def test_damaged_identity_is_named(keys: KeyStore) -> None:
     keys.issue(USER, Role.USER, NOW)
     path = keys.folder / "agents" / USER / "identity.pem"
     path.write_bytes(path.read_bytes()[:40])
-    with pytest.raises(ConfigurationError, match=r"identity\.pem: not a private key and certificate"):
+    with pytest.raises(ConfigurationError, match=r"identity\.pem: not a private key in PEM"):
         keys.identity(USER)
 
 

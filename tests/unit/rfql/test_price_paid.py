@@ -53,12 +53,12 @@ def report(
 ) -> Callable[..., FileReport]:
     """What `ramp verify` finds in the agreement with a price, signed by both."""
 
-    def verify(price: PricePaid | None, cost: int = 60 * 12_800, change: tuple[str, str] = ("", "")) -> FileReport:
-        offer = AGREEMENT.offer if price is None else bound(AGREEMENT.offer, AGREEMENT.request, price.rule)
+    def verify(price: PricePaid, cost: int = 60 * 12_800) -> FileReport:
+        offer = bound(AGREEMENT.offer, AGREEMENT.request, price.rule)
         body = replace(AGREEMENT, offer=offer, price=price, cost=cost)
         signed = resource_notary.sign(user_notary.sign(Signed(body), NOW), NOW + SECOND)
         path = tmp_path / "agreement.xml"
-        path.write_text(signed.document.replace(*change) if change[0] else signed.document)
+        path.write_text(signed.document)
         return verify_file(path, store.ca_certificates(), NOW)
 
     return verify

@@ -15,7 +15,6 @@ from ramp.model import contents
 from ramp.model.acl import OFFERS, SEALED, Message, Performative
 from ramp.model.agreement import Signed
 from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, Instant
-from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role, Seal
 from ramp.rfql import codec
 from ramp.rfql.encoded_message import EncodedMessage
@@ -28,11 +27,10 @@ from tests.unit.rfql.conftest import BANK, DIRECTORY, MALLORY, NOW, RESOURCE, US
 from tests.unit.rfql.forgery import certificate_for, resealed, text_of
 
 
-def granted(sender: str = RESOURCE, receiver: str = USER, conversation_id: str = "request-4") -> Message:
+def granted() -> Message:
     content = contents.HoldGranted("request-4", "offer-17", "thunder1-000123", 120 * SECOND)
-    return Message(
-        Performative.AGREE, sender, receiver, conversation_id, content, "g-1", "accept-1", reply_by=1500 * SECOND
-    )
+    slots = ("request-4", content, "g-1", "accept-1")
+    return Message(Performative.AGREE, RESOURCE, USER, *slots, reply_by=1500 * SECOND)
 
 
 @pytest.fixture
@@ -124,12 +122,6 @@ def test_every_kind_of_key_seals(user_notary: XmlNotary, key: PrivateKey, tmp_pa
         market.notary(USER).open(text.replace('name="a@b"', 'name="a@c"'), NOW)
     with pytest.raises(SealInvalid, match="not issued by a CA of this market"):
         user_notary.open(text, NOW)
-
-
-def test_slots_that_are_empty_and_text_of_any_kind_are_sealed_too(resource_notary: XmlNotary, deliver: Deliver) -> None:
-    content = contents.HoldRefused("request-1", "offer-1", RefusalCode.CANCELLED, "signature: ы  certificate:")
-    message = Message(Performative.REFUSE, RESOURCE, USER, ": ", content)
-    assert deliver(codec.encode(resource_notary.seal(message, NOW))).content == content
 
 
 def test_thread_stands_in_for_the_conversation(sealed: Message, deliver: Deliver) -> None:

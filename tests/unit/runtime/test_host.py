@@ -177,7 +177,6 @@ def test_an_agreement_within_a_message_is_signed_and_the_whole_is_sealed(content
     Host(Scripted([send]), Ports(send=sent.append, notary=NOTARY)).deliver(QUERY, 7)
     (left,) = sent
     assert left.content.agreement.signers == ("me",)  # type: ignore[union-attr]
-    assert left.seal is not None
     assert (left.seal.signer, left.seal.role, left.seal.signed_at) == ("me", Role.USER, 7)
     assert NOTARY.open(left.seal.text, 7).content == left.content  # sealed after signing
 
@@ -230,8 +229,6 @@ def test_the_ledger_answers_the_bank_at_its_place_in_the_order() -> None:
     party = Scripted([fx.ReserveFunds("c", "o1", "alice", (c.OrderLine("a1", "res", 5),), 100, "")])
     Host(party, Ports(send=lambda _: None, ledger=accounts.books)).deliver(QUERY, 10)
     (_, stands) = party.events
-    assert isinstance(stands, said.OrderStands)
-    assert stands.order is not None
     assert (stands.order.state, stands.order.awaited) == (c.OrderState.RESERVED, (c.OrderLine("a1", "res", 5),))
 
 
@@ -245,8 +242,6 @@ def test_what_has_run_out_is_void_to_whoever_asks(swept: bool) -> None:
         assert [each.state for each in answer.voided] == [c.OrderState.VOIDED]
         assert answer.reserved == ()
     found = accounts.books.answer(fx.LookUpAgreement("c", "a-o1"), 100)
-    assert isinstance(found, said.OrderStands)
-    assert found.order is not None
     assert (found.order.state, found.order.code) == (c.OrderState.VOIDED, "expired")
 
 
@@ -255,13 +250,10 @@ def test_a_resources_failure_counts_for_its_own_buyer_only() -> None:
     accounts.reserve()
     failure = ContractChange("a-o1", 0, "", "mallory", "res", "bank", 10, code=RefusalCode.SLOT_TAKEN)
     refused = accounts.books.answer(fx.PostChange("c", "a-o1", failure, False, ""), 20)
-    assert isinstance(refused, said.ChangeDecided)
     assert (refused.voided, refused.code) == (None, "unknown_agreement")
     assert accounts.ledger.balance("alice").reserved == 1_000
     for _ in range(2):
         answer = accounts.books.answer(fx.PostChange("c", "a-o1", replace(failure, user="alice"), False, ""), 20)
-        assert isinstance(answer, said.ChangeDecided)
-        assert answer.voided is not None
         assert (answer.voided.state, answer.code) == (c.OrderState.VOIDED, "resource_failed")
 
 
@@ -278,7 +270,6 @@ def test_a_nonce_outlives_every_moment_at_which_its_query_is_taken() -> None:
     query = fx.LookUpAccount("c", "n1", "alice", 10, None, None)
     first, again = (accounts.books.answer(query, now) for now in (10, 10 + 2 * age))
     assert isinstance(first, said.AccountLookedUp)
-    assert isinstance(again, said.AccountLookedUp)
     assert (first.code, first.balance, again.code) == ("", 200_000, "replayed")
 
 
@@ -332,7 +323,6 @@ def test_an_order_of_somebody_without_an_account_leaves_no_trace() -> None:
     accounts = Accounts()
     entries = accounts.ledger.snapshot()
     refused = accounts.books.answer(fx.ReserveFunds("c", "o9", "mallory", (c.OrderLine("a9", "res", 5),), 100, "x"), 10)
-    assert isinstance(refused, said.OrderStands)
     assert (refused.order, refused.code) == (None, "unknown_account")
     assert accounts.ledger.snapshot() == entries
     assert accounts.ledger.order("o9") is None

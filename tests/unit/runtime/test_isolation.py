@@ -1,13 +1,18 @@
-"""Which plug-ins and price strategies have processes of their own, and what the configuration says of guests."""
+"""What plug-ins are declared and isolated, and what the configuration of them and of all else refuses."""
 
+import re
+import shutil
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
-from ramp.errors import ConfigurationError
+from ramp.entry_points import entry_points
+from ramp.errors import ConfigurationError, RampError
 from ramp.model.instant import SECOND
+from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.values import PLUGIN_GROUP, GuestLimits, Isolation, entry_point, has_own_process
+from ramp.runtime.shipped_swarms import find_config
 from tests.packages import install
 from tests.tiny_market import config_of, tiny_market
 
@@ -62,3 +67,82 @@ def test_what_is_wrong_is_told_with_what_would_be_right() -> None:
         "guests.environment: got 'PATH', expected a list",
     ):
         assert finding in said
+
+
+GROUP = "ramp.test_group"
+
+
+def test_they_are_those_of_the_standard_library() -> None:
+    for group in ("ramp.pricing", "ramp.commands", "console_scripts"):
+        assert entry_points(group) == list(metadata.entry_points(group=group)) != []
+    assert entry_points(GROUP) == []
+
+
+def test_what_comes_and_goes_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "site"
+    first = install(folder, "first", f"[{GROUP}]\none = first:thing\n")
+    monkeypatch.syspath_prepend(str(folder))
+    assert [entry.name for entry in entry_points(GROUP)] == ["one"]
+    install(folder, "second", f"[{GROUP}]\ntwo = second:thing\n")
+    assert sorted(entry.name for entry in entry_points(GROUP)) == ["one", "two"]
+    shutil.rmtree(first)
+    assert [entry.value for entry in entry_points(GROUP)] == ["second:thing"]
+
+
+def test_no_file_is_read_a_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = entry_points("ramp.pricing")
+    monkeypatch.setattr(metadata, "entry_points", lambda **_: pytest.fail("read again"))
+    assert entry_points("ramp.pricing") == before != []
+
+
+HOSTILE = (
+    *(
+        "-1",
+        "0",
+        "nan",
+        "inf",
+        "1e400",
+        "70.5",
+        "1" + "0" * 30,
+        "true",
+        "[]",
+        "{}",
+        "1979-05-27",
+        "1979-05-27T07:32:00Z",
+    ),
+    *(
+        "1979-05-27T07:32:00Z",
+        '""',
+        '"\\u0000"',
+        '"x"',
+        '"-5"',
+        '"1e15"',
+        '"+99999999d"',
+        '"/dev/full"',
+        '"ünï"',
+        '"' + "x" * 300 + '"',
+    ),
+)
+KEY = re.compile(r"(?m)^([a-z_]+) = (.+)$")
+
+
+def keys() -> list[tuple[str, str]]:
+    found: dict[str, str] = {}
+    for name in ("real", "torus", "table2", "quickstart"):
+        found |= {match[1]: name for match in KEY.finditer(find_config(name).read_text("utf-8"))}
+    return sorted(found.items())
+
+
+@pytest.mark.parametrize(("key", "name"), keys())
+def test_no_value_of_a_key_is_a_fault_of_the_program(key: str, name: str, tmp_path: Path) -> None:
+    text = find_config(name).read_text("utf-8")
+    place = next(match for match in KEY.finditer(text) if match[1] == key)
+    for value in HOSTILE:
+        path = tmp_path / "market.toml"
+        path.write_text(f"{text[: place.start(2)]}{value}{text[place.end(2) :]}", "utf-8")
+        told = ""
+        try:
+            load_config(path)
+        except RampError as error:
+            told = str(error)
+        assert len(told) < 4000, (key, value)

@@ -14,7 +14,7 @@ from ramp.rfql.request_for_quotation import load_request, parse_request
 from ramp.rfql.xml import schema
 from ramp.rfql.xml.namespaces import schemas_dir
 from ramp.shipped_files import shipped_directory
-from ramp.web.draft import DRAFTS_MAX, FIELDS, FIRST, GROUPS, Draft, Drafts, UnitDraft, greatest_cost, labelled
+from ramp.web.draft import DRAFTS_MAX, FIELDS, FIRST, GROUPS, Draft, UnitDraft, greatest_cost, labelled, new_drafts
 
 NOW = from_iso("2026-11-21T08:00:00Z")
 
@@ -146,8 +146,8 @@ def test_a_time_in_a_field_is_in_the_zone_of_the_browser():
 
 
 def test_a_session_finds_its_form_again_and_the_oldest_is_forgotten():
-    drafts = Drafts()
+    draft_of = new_drafts()
     for number in range(DRAFTS_MAX + 1):
-        drafts.of(f"session {number}").max_cost = str(number)
-    assert drafts.of(f"session {DRAFTS_MAX}").max_cost == str(DRAFTS_MAX)
-    assert drafts.of("session 0").max_cost == ""
+        draft_of(f"session {number}").max_cost = str(number)
+    assert draft_of(f"session {DRAFTS_MAX}").max_cost == str(DRAFTS_MAX)
+    assert draft_of("session 0").max_cost == ""

@@ -110,11 +110,11 @@ async def feed(agent):
 
 async def test_what_goes_on_is_told_to_every_page(agent, feed):
     one, two = [], []
-    feed.listen(one.append)
-    stop = feed.listen(two.append)
+    feed.changed.subscribe(one.append)
+    feed.changed.subscribe(two.append)
     await agent.told.put(RoundOpened("r1", 1, ((1, 70),), 5))
     await until(lambda: "r1" in one and "r1" in two)
-    stop()
+    feed.changed.unsubscribe(two.append)
     await agent.told.put(RoundOpened("r2", 1, ((1, 70),), 5))
     await until(lambda: "r2" in one)
     assert "r2" not in two
@@ -123,11 +123,11 @@ async def test_what_goes_on_is_told_to_every_page(agent, feed):
 
 async def test_who_asks_about_money_is_told_of_ends_only(agent, feed):
     everything, ends = [], []
-    feed.listen(everything.append)
+    feed.changed.subscribe(everything.append)
     await agent.told.put(RoundOpened("r0", 1, ((1, 70),), 5))
     await until(lambda: "r0" in everything)  # the agent is heard
     everything.clear()
-    feed.listen_to_ends(ends.append)
+    feed.ended.subscribe(ends.append)
     await agent.told.put(RoundOpened("r1", 1, ((1, 70),), 5))
     await agent.told.put(RequestEnded(outcome("r1")))
     await agent.told.put(RoundOpened("r2", 1, ((1, 70),), 5))
@@ -140,8 +140,8 @@ async def test_a_page_that_fails_does_not_silence_the_others(agent, feed):
         raise ValueError("a page")
 
     told = []
-    feed.listen(broken)
-    feed.listen(told.append)
+    feed.changed.subscribe(broken)
+    feed.changed.subscribe(told.append)
     await agent.told.put(RoundOpened("r1", 1, ((1, 70),), 5))
     await until(lambda: "r1" in told)
 
@@ -278,7 +278,7 @@ async def test_a_sale_is_stored_and_told_when_(seller, tmp_path):
     counted = []
     watch = SaleWatch(None, history, counted.append)
     heard = asyncio.Event()
-    watch.listen(lambda _: heard.set())
+    watch.changed.subscribe(heard.set)
     watch.keep(["alice"])
     for event, names in ((Watching(), {"before"}), (RequestEnded(bought("now")), {"before", "now"})):
         heard.clear()

@@ -6,8 +6,10 @@ from collections import deque
 from types import SimpleNamespace
 
 import pytest
+from nicegui import Client, core, ui
 
 from ramp.errors import TransportError
+from ramp.web.live import Changes
 from ramp.web.pages import refreshing
 from ramp.web.pages.refreshing import BEHIND_S, PageClosed, Refresher, is_behind
 
@@ -81,26 +83,28 @@ async def test_what_could_not_be_drawn_is_drawn_again(client, error):
     client.ends[0]()
 
 
-async def test_a_page_listens_until_it_is_closed(client):
-    listeners = []
-
-    def listen(listener):
-        listeners.append(listener)
-        return listeners.clear
-
-    drawn = []
-    Refresher(lambda: drawn.append(None), listen, pause=0)
-    listeners[0]("request-1")
-    await until(lambda: drawn)
-    for end in client.ends:
-        end()
-    assert not listeners
+@pytest.mark.parametrize(("about", "heard"), [(None, 3), ("r1", 2)])
+async def test_a_page_listens_until_it_is_closed(monkeypatch, about, heard):
+    monkeypatch.setattr(core, "loop", asyncio.get_running_loop())
+    changes, drawn = Changes(), []
+    page = Client(ui.page("/"))
+    with page:
+        Refresher(lambda: drawn.append(None), changes, about=about, pause=0)
+    for changed in ("r1", "r2", ""):
+        changes.emit(changed)
+        for _ in range(9):
+            await asyncio.sleep(0)
+    assert len(drawn) == heard
+    page.delete()
+    assert not changes.callbacks
 
 
 async def test_a_page_that_was_closed_while_it_was_built_listens_to_nothing(client):
     client.is_deleted = True
+    changes = Changes()
     with pytest.raises(PageClosed):
-        Refresher(lambda: None, pytest.fail)
+        Refresher(lambda: None, changes)
+    assert not changes.callbacks
 
 
 @pytest.mark.parametrize(("ages", "behind"), [((), False), ((1.0,), False), ((BEHIND_S + 1, 1.0), True)])

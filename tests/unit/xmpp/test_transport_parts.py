@@ -10,7 +10,6 @@ from ramp.servers import certificate
 from ramp.xmpp import stream
 from ramp.xmpp import transport as outboxes
 from ramp.xmpp.link import LinkPolicy
-from ramp.xmpp.settings import TransportSettings
 from ramp.xmpp.transport import Outbox
 
 
@@ -47,12 +46,6 @@ def test_back_off_grows_to_its_cap_with_jitter_around_it():
     assert [policy.wait_before(attempt, 0.5) for attempt in (1, 2, 3, 4, 5, 6)] == [1, 2, 4, 8, 10, 10]
     assert policy.wait_before(1, 0.0) == 0.5
     assert policy.wait_before(1_000_000, 0.999) < 15.0
-
-
-@pytest.mark.parametrize("servers", [(), (("", 5222),), (("localhost", 0),), (("localhost", 70_000),)])
-def test_settings_refuse_what_is_no_server(servers):
-    with pytest.raises(ConfigurationError, match="servers"):
-        TransportSettings(servers=servers)
 
 
 def test_missing_authority_is_named(tmp_path):

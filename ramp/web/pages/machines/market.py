@@ -81,7 +81,7 @@ class MarketPage:
             search.bind_value_to(self._sellers.drawn, "filter", forward=lambda text: text or None)
         self._sales: dict[str, list[Sale]] = defaultdict(list)
         self._found: list[Seller] = []
-        Refresher(self._draw, self._visit.site.sale_watch.listen, pause=SALES_PAUSE_S, every=LOOK_AGAIN_S)
+        Refresher(self._draw, self._visit.site.sale_watch.changed, pause=SALES_PAUSE_S, every=LOOK_AGAIN_S)
         await self._draw()
 
     async def _draw(self) -> None:

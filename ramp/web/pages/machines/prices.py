@@ -61,7 +61,7 @@ class PricesPage:
                 empty="No sales in this period.",
                 name="Latest sales",
             )
-        Refresher(self._draw, self._visit.site.sale_watch.listen, pause=PAUSE_S, every=60.0)
+        Refresher(self._draw, self._visit.site.sale_watch.changed, pause=PAUSE_S, every=60.0)
         await self._look_at_machines()
         self._draw()
 

@@ -1,0 +1,131 @@
+"""The supervisor of a market: a launch that takes long, a process that ends when it is asked, a key that is revoked."""
+
+import asyncio
+import contextlib
+import sys
+from dataclasses import replace
+
+import pytest
+
+from ramp.agents.group_calls import Act, GroupCall
+from ramp.agents.supervisor import Supervisor
+from ramp.control.status import Health, headline
+from ramp.errors import TransportError
+from ramp.model.instant import HOUR, from_iso
+from ramp.model.seal import Role
+from ramp.runtime.keys.store import KeyStore
+
+NOW = from_iso("2026-11-21T08:00:00Z")
+ENDS_WHEN_ASKED = "import sys; print(flush=True); sys.stdin.readline(); sys.exit(3)"
+
+
+@pytest.fixture
+def supervisor(small_market):
+    return Supervisor(*small_market)
+
+
+def passing_limits(monkeypatch, happening):
+    """Every wait passes its whole limit at once, in which something happens; how many were waited."""
+    waited = []
+
+    async def wait_for(awaited, limit_s):
+        awaited.close()
+        waited.append(limit_s)
+        happening()
+        raise TimeoutError
+
+    monkeypatch.setattr(asyncio, "wait_for", wait_for)
+    return waited
+
+
+async def test_it_goes_on_while_agents_come_up_one_by_one(supervisor, monkeypatch):
+    missing = list(supervisor.agents)
+    assert len(missing) == 5  # bank, directory, keeper, alice, m1
+
+    waited = passing_limits(monkeypatch, lambda: supervisor._mark(missing.pop(), "ready", "", is_up=True))
+    await supervisor._wait_ready()
+    assert len(waited) == 5
+
+
+async def test_it_ends_when_nobody_more_comes(supervisor, monkeypatch):
+    coming = ["bank", "directory"]
+
+    def one_of_two():
+        if coming:
+            supervisor._mark(coming.pop(), "ready", "", is_up=True)
+
+    waited = passing_limits(monkeypatch, one_of_two)
+    with pytest.raises(TransportError, match=r"not ready within 300 s: .*alice"):
+        await supervisor._wait_ready()
+    assert len(waited) == 3
+
+
+async def test_agents_that_come_and_go_do_not_keep_it_waiting(supervisor, monkeypatch):
+    def come_or_go():
+        there = supervisor.agents["bank"].is_up
+        supervisor._mark("bank", "failed" if there else "ready", "", is_up=not there)
+
+    waited = passing_limits(monkeypatch, come_or_go)
+    with pytest.raises(TransportError, match="not ready within 300 s"):
+        await supervisor._wait_ready()
+    assert len(waited) == 2
+
+
+async def test_whoever_asks_is_told_at_once(small_market):
+    supervisor = Supervisor(*small_market, group_command=(sys.executable, "-c", ENDS_WHEN_ASKED))
+    (group,) = [group for group in supervisor._groups if "m1" in group.agents]
+    kept_alive = asyncio.create_task(supervisor._keep_alive(group))
+    while group.process is None:
+        await asyncio.sleep(0)
+    with pytest.raises(TransportError, match="has ended with status 3"):
+        await supervisor.call(GroupCall(Act.STANDING, "m1"))
+    kept_alive.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await kept_alive
+    if group.process.returncode is None:
+        group.process.kill()
+        await group.process.wait()
+
+
+@pytest.fixture
+def market(small_market, supervisor):
+    """A supervisor that has not started anything; its agents count as up."""
+    for name, agent in supervisor.agents.items():
+        supervisor.agents[name] = replace(agent, state="ready", detail="live", is_up=True)
+    config, state = small_market
+    keys = KeyStore(state.keys)
+    keys.create_ca(NOW)
+    keys.issue(config.address("m1"), Role.RESOURCE, NOW)
+    return supervisor, keys, config.address("m1")
+
+
+def test_an_agent_whose_key_is_revoked_is_shown_as_broken_until_it_has_a_new_one(market):
+    supervisor, keys, address = market
+    supervisor._look_at_keys()
+    supervisor._state_shown = "up"
+    assert headline(supervisor._status()).health is Health.UP
+    keys.revoke(address, NOW + HOUR)
+    supervisor._look_at_keys()
+    shown = supervisor._status()
+    found = shown.agent("m1")
+    assert (found.state, found.is_up) == ("broken", False)
+    assert found.detail == "its certificate is revoked; `ramp keys renew m1 --new-key` lets it back"
+    assert headline(shown).health is Health.DEGRADED
+    own = replace(found, detail="did not pay its bill")
+    assert supervisor._keys.shown(own) == own, "its process has said why"
+    keys.renew(address, NOW + HOUR, new_key=True)
+    supervisor._look_at_keys()
+    assert supervisor._status().agent("m1").state == "ready"
+
+
+def test_both_changes_are_events(market):
+    supervisor, keys, address = market
+    told = []
+    supervisor._on_event = told.append
+    supervisor._look_at_keys()
+    keys.revoke(address, NOW + HOUR)
+    for _ in range(2):
+        supervisor._look_at_keys()
+    keys.renew(address, NOW + HOUR, new_key=True)
+    supervisor._look_at_keys()
+    assert [(each["agent"], each["event"]) for each in told] == [("m1", "broken"), ("m1", "ready")]
