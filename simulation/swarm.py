@@ -426,7 +426,7 @@ def _at_rest(world: World, submitted: int) -> bool:
         return False
     if any(purchase.outcome is None for user in users.values() for purchase in user.purchases.values()):
         return False
-    if any(user.changes.ending or user.changes.open for user in users.values()):
+    if any(user.changes.open for user in users.values()):
         return False
     resources = world.honest_resources
     if any(party.sizes.open for party in resources.values()):

@@ -69,9 +69,9 @@ class CommandedAgent(PartyAgent):
             watcher(progress)
 
 
-def ending_text(ended: pr.RequestEnded | pr.CancellationEnded) -> str:
+def ending_text(ended: pr.RequestEnded | pr.ChangeEnded) -> str:
     """Return the outcome of a request or cancellation as a line for the log."""
-    if isinstance(ended, pr.CancellationEnded):
+    if isinstance(ended, pr.ChangeEnded):
         what = ended.outcome
         cause = f"lost by the seller: {what.cause};" if what.cause else "cancelled,"
         how = f"{cause} {credits_text(what.refund)} credits refunded" if what.done else f"not cancelled: {what.code}"
@@ -101,7 +101,7 @@ def tell_sale(sold: Agreement) -> None:
     )
 
 
-def event_of(ended: pr.RequestEnded | pr.CancellationEnded) -> str:
+def event_of(ended: pr.RequestEnded | pr.ChangeEnded) -> str:
     """Return the kind of event for an outcome."""
     if isinstance(ended, pr.RequestEnded):
         return "request"
@@ -131,7 +131,7 @@ class UserAgent(ComparingAgent, CommandedAgent):
         return self.host.party
 
     def watch(self, progress: pr.Progress) -> None:
-        if isinstance(progress, pr.RequestEnded | pr.CancellationEnded):
+        if isinstance(progress, pr.RequestEnded) or (isinstance(progress, pr.ChangeEnded) and progress.outcome.ends):
             record(str(self.jid), event_of(progress), ending_text(progress))
         if isinstance(progress, pr.UnitMoved):
             moved = f"{progress.agreement_id} was moved by {progress.resource} to {progress.placement}"

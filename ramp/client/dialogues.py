@@ -34,7 +34,7 @@ from ramp.model.request import NUMBER_MAX
 from ramp.protocol import events as ev
 from ramp.protocol.events import AgreementResized
 from ramp.protocol.outcome import ALREADY_CANCELLED, RequestOutcome, RequestStatus
-from ramp.protocol.progress import CancellationEnded, ChangeEnded, RequestEnded
+from ramp.protocol.progress import RequestEnded
 
 OPEN_STATES = ("settling", "active", "cancelling")
 """States of agreements that still mean something; the others are history."""
@@ -167,8 +167,8 @@ def _withdrawn(standing: events.RequestStanding) -> bool:
 def _cancel_all(entries: Sequence[events.AgreementStanding], reason: str) -> Dialogue[tuple[Cancelled, ...]]:
     found = []
     for entry in entries:
-        ended = _expected((yield ev.AgreementCancelled(entry.agreement.agreement_id, reason)), CancellationEnded)
-        found.append(results.cancelled_of(ended.outcome, entry.agreement.request_id))
+        ended = _expected((yield ev.AgreementCancelled(entry.agreement.agreement_id, reason)), events.ChangesEnded)
+        found += [results.cancelled_of(each, entry.agreement.request_id) for each in ended.outcomes]
     return tuple(found)
 
 
@@ -195,9 +195,7 @@ def resize_together(any_ids: Sequence[str], wish: AgreementResized) -> Dialogue[
         meant.append(entries[0].agreement.agreement_id)
     first, *others = dict.fromkeys(meant)
     ended = yield replace(wish, agreement_id=first, together=tuple(others))
-    if others:
-        return tuple(map(results.resized_of, _expected(ended, events.ChangesEnded).outcomes))
-    return (results.resized_of(_expected(ended, ChangeEnded).outcome),)
+    return tuple(map(results.resized_of, _expected(ended, events.ChangesEnded).outcomes))
 
 
 def jobs() -> Dialogue[tuple[events.JobStanding, ...]]:

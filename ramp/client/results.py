@@ -22,7 +22,6 @@ from ramp.model.shortcoming import site_of
 from ramp.protocol.outcome import (
     QUOTED,
     BoughtUnit,
-    CancellationOutcome,
     ChangeOutcome,
     RequestOutcome,
     RequestStatus,
@@ -359,7 +358,7 @@ def account_of(statement: AccountStatement) -> Account:
     )
 
 
-def cancelled_of(outcome: CancellationOutcome, request_id: str) -> Cancelled:
+def cancelled_of(outcome: ChangeOutcome, request_id: str) -> Cancelled:
     """Convert the result of a cancellation for programs."""
     return Cancelled(
         agreement_id=outcome.agreement_id,

@@ -77,23 +77,27 @@ def submission(request: Submit, request_id: str) -> ev.RequestSubmitted:
     return ev.RequestSubmitted(request_id, asked, replace(options, max_cost=limit))
 
 
+Subject = str | tuple[str, bool]
+
+
 @dataclass(slots=True)
 class Asked:
     """A command of an owner, and the progress of the party that answers it.
 
     Attributes:
         command: for the party.
-        awaited: kind and id of each progress that belongs to the answer.
+        awaited: subject of each progress that belongs to the answer: a question's id, or an agreement and whether it
+            ends.
         ended: those that have come.
     """
 
     command: ev.Command
-    awaited: tuple[tuple[type, str], ...] = ()
-    ended: dict[str, pr.Progress] = field(default_factory=dict)
+    awaited: tuple[Subject, ...] = ()
+    ended: dict[Subject, pr.Progress] = field(default_factory=dict)
 
     def wants(self, progress: pr.Progress) -> bool:
         """Return whether a progress belongs to the answer."""
-        return (type(progress), _subject(progress)) in self.awaited
+        return _subject(progress) in self.awaited
 
     def take(self, progress: pr.Progress) -> None:
         """Take a progress that belongs to the answer."""
@@ -106,12 +110,10 @@ class Asked:
     @property
     def answer(self) -> events.Event:
         """The event for the owner, once all has come."""
-        found = [self.ended[subject] for _, subject in self.awaited]
+        found = [self.ended[subject] for subject in self.awaited]
         match found:
             case [pr.QueryAnswered() as answered]:
                 return answer(answered)
-            case [pr.CancellationEnded() | pr.ChangeEnded() as ended]:
-                return ended
             case []:
                 return events.Done()
         return events.ChangesEnded(tuple(each.outcome for each in found if isinstance(each, pr.ChangeEnded)))
@@ -128,35 +130,35 @@ def asked(request: UserCommand | KeeperRequest, new_id: Callable[[str], str], do
             return Asked(request)
         case ev.AgreementCancelled(agreement_id, reason):
             given = replace(request, reason=reason or "cancelled by the user")
-            return Asked(given, ((pr.CancellationEnded, agreement_id),))
+            return Asked(given, ((agreement_id, True),))
         case ev.AgreementResized(agreement_id):
             changed = dict.fromkeys((agreement_id, *request.together))
-            return Asked(request, tuple((pr.ChangeEnded, each) for each in changed))
+            return Asked(request, tuple((each, False) for each in changed))
         case ev.JobSubmitted(order):
             problem = limits_problem(order)
             if problem:
                 raise ConfigurationError(problem)
-            return Asked(request, ((pr.QueryAnswered, ORDER_MARK + order.job_id),))
+            return Asked(request, (ORDER_MARK + order.job_id,))
         case ev.DepositOrdered(deposit_id, account, amount):
             if amount <= 0:
                 raise ConfigurationError(f"the deposit must be above 0 minor units, got {amount}")
             deposit_id = deposit_id or new_id("deposit")
             deposit = replace(request, deposit_id=deposit_id, account=full_name(account, domain))
-            return Asked(deposit, ((pr.QueryAnswered, deposit_id),))
+            return Asked(deposit, (deposit_id,))
         case ev.RefundOrdered(agreement_id):
-            return Asked(request, ((pr.QueryAnswered, agreement_id),))
+            return Asked(request, (agreement_id,))
         case ev.MachineAsked(_, resource):
             request = replace(request, resource=full_name(resource, domain))
     query_id = new_id("nonce" if isinstance(request, ev.AccountAsked) else "query")
-    return Asked(replace(request, query_id=query_id), ((pr.QueryAnswered, query_id),))
+    return Asked(replace(request, query_id=query_id), (query_id,))
 
 
-def _subject(progress: pr.Progress) -> str:
+def _subject(progress: pr.Progress) -> Subject:
     match progress:
         case pr.QueryAnswered(query_id):
             return query_id
-        case pr.CancellationEnded(outcome) | pr.ChangeEnded(outcome):
-            return outcome.agreement_id
+        case pr.ChangeEnded(outcome):
+            return outcome.agreement_id, outcome.ends
         case _:
             return ""
 

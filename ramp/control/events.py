@@ -213,7 +213,7 @@ def by_request(bought: Iterable[AgreementStanding]) -> dict[str, tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class ChangesEnded:
-    """The results of a joint resize of several slots: all are done, or none."""
+    """The result of a cancellation or a resize; of a joint resize of several slots all are done, or none."""
 
     outcomes: tuple[ChangeOutcome, ...]
 
@@ -274,14 +274,13 @@ Progress = (
     | pr.UnitMoved
     | pr.ClockCompared
     | pr.ChangeAdvanced
+    | pr.ChangeEnded
 )
 """Events of a running request."""
 
 Last = (
     Welcome
     | pr.RequestEnded
-    | pr.CancellationEnded
-    | pr.ChangeEnded
     | ChangesEnded
     | RequestsListed
     | AgreementsListed

@@ -29,8 +29,8 @@ from ramp.runtime.state_folder import StateFolder
 def promises_of(records: Iterable[rc.Record]) -> tuple[Promise, ...]:
     """Return a resource's promises that are not released."""
     found: dict[str, Promise] = {}
-    proposed: dict[str, ContractChange] = {}
-    before: dict[str, Instant] = {}
+    proposed: dict[tuple[str, int], ContractChange] = {}
+    before: dict[tuple[str, int], Instant] = {}
     for record in records:
         match record:
             case rc.HoldIntended(offer=offer, until=until):
@@ -41,16 +41,14 @@ def promises_of(records: Iterable[rc.Record]) -> tuple[Promise, ...]:
             case rc.AgreementPaid(offer_id=key) if key in found:
                 known = found[key]
                 found[key] = Promise(key, known.agreement_id, paid=True, end=known.end, ends_as_hold=None)
-            case rc.ChangeReceived(offer_id=key, change=signed) if isinstance(signed.body, ContractChange):
-                proposed[key] = signed.body
-            case rc.CapacityTaken(offer_id=key, number=number) if key in found and key in proposed:
-                if number == proposed[key].number:  # from now on the machine has the slot in its new size
-                    before[key] = found[key].end
-                    found[key] = replace(found[key], end=proposed[key].until)
-            case rc.ChangeDropped(offer_id=key) if key in found and key in before:
-                found[key] = replace(found[key], end=before.pop(key))
-            case rc.ChangeSettled(offer_id=key):
-                before.pop(key, None)
+            case rc.ChangeReceived(offer_id=key, number=number):
+                proposed[key, number] = record.signed.change
+            case rc.CapacityTaken(offer_id=key, number=number) if key in found and (key, number) in proposed:
+                # from now on the machine has the slot in its new size
+                before[key, number] = found[key].end
+                found[key] = replace(found[key], end=proposed[key, number].until)
+            case rc.ChangeDropped(offer_id=key, number=number) if key in found and (key, number) in before:
+                found[key] = replace(found[key], end=before.pop((key, number)))
             case rc.SlotReleased(offer_id=key):
                 found.pop(key, None)
     return tuple(found.values())

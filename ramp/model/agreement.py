@@ -205,6 +205,12 @@ class Signed(Content):
     document: str = ""
 
     @property
+    def change(self) -> ContractChange:
+        """The body of a signed change."""
+        assert isinstance(self.body, ContractChange)
+        return self.body
+
+    @property
     def next_signer(self) -> str:
         """Return who signs it next: the user, then the resource; the resource alone if it has failed; else empty."""
         body = self.body

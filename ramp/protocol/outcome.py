@@ -1,4 +1,4 @@
-"""Outcomes of requests and cancellations, and records of bidding rounds."""
+"""Outcomes of requests and contract changes, and records of bidding rounds."""
 
 from __future__ import annotations
 
@@ -148,53 +148,44 @@ REFUND_ORDERED: Final = "refund_ordered"
 """Code of a refund that the market's keeper ordered."""
 
 
-@dataclass(frozen=True, slots=True)
-class CancellationOutcome:
-    """How a cancellation ended: `done` with the refund in minor units, or a code.
-
-    A refund for a slot that its seller has lost is done too, and has the seller's code and detail. A repeated
-    cancellation is done with its own code.
-    """
-
-    agreement_id: str
-    done: bool
-    refund: int
-    code: str = ""
-    detail: str = ""
-
-    @property
-    def cause(self) -> str:
-        """Why the seller gave the slot back; empty if its buyer did."""
-        return (self.detail or self.code) if self.done and self.code not in (ALREADY_CANCELLED, REFUND_ORDERED) else ""
-
-
 QUOTED: Final = "quoted"
 """Code of a resize that was only quoted."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeOutcome:
-    """How a resize ended, or its quoted refund or cost.
+    """How a change of a contract ended, or the quoted refund or cost of a resize.
+
+    A slot that its seller has lost ends the agreement too, with the seller's code and detail. A repeated cancellation
+    is done with its own code and refunds nothing.
 
     Attributes:
-        number: of the amendment; 0 if none was proposed.
+        number: of the amendment; 0 if none was proposed, or if the agreement ends.
         done: whether the bank has posted it.
         cores: of the slot from `effective_at` on.
         until: its end from then on.
         effective_at: start of the new size; 0 if nothing was proposed.
         refund: minor units refunded or quoted.
-        code: why it is not done, or `quoted`; empty if it is.
+        code: why it is not done, or `quoted`; if it is done, why the agreement ended, or empty.
         detail: the same as a sentence.
         charge: minor units charged or quoted.
+        ends: whether it is the end of the agreement.
     """
 
     agreement_id: str
     number: int
     done: bool
-    cores: int
-    until: Instant
+    cores: int = 0
+    until: Instant = 0
     effective_at: Instant = 0
     refund: int = 0
     code: str = ""
     detail: str = ""
     charge: int = 0
+    ends: bool = False
+
+    @property
+    def cause(self) -> str:
+        """Why the seller gave the slot back; empty if its buyer did, or if the agreement continues."""
+        by_seller = self.ends and self.done and self.code not in (ALREADY_CANCELLED, REFUND_ORDERED)
+        return (self.detail or self.code) if by_seller else ""

@@ -9,7 +9,7 @@ from ramp.model import contents as c
 from ramp.model.agreement import ContractChange
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer
-from ramp.protocol.outcome import CancellationOutcome, ChangeOutcome, RequestOutcome, RoundRecord
+from ramp.protocol.outcome import ChangeOutcome, RequestOutcome, RoundRecord
 
 
 class Progress:
@@ -99,13 +99,6 @@ class RequestEnded(Progress):
 
 
 @dataclass(frozen=True, slots=True)
-class CancellationEnded(Progress):
-    """A cancellation has ended."""
-
-    outcome: CancellationOutcome
-
-
-@dataclass(frozen=True, slots=True)
 class ChangeAdvanced(Progress):
     """A resize advances: its resource has agreed."""
 
@@ -114,7 +107,7 @@ class ChangeAdvanced(Progress):
 
 @dataclass(frozen=True, slots=True)
 class ChangeEnded(Progress):
-    """A resize has ended."""
+    """A change of a contract has ended."""
 
     outcome: ChangeOutcome
 

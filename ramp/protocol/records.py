@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ramp.model.agreement import Agreement, ContractChange, Signed
+from ramp.model.agreement import Agreement, Signed
 from ramp.model.contents import ChangePosted, FundsReserved, JobOrder, JobRefused, JobStatus, PaymentMade, SlotMoved
 from ramp.model.instant import Instant
 from ramp.model.offer import Offer, RefusalCode
@@ -16,7 +16,7 @@ from ramp.model.request import RequestForQuotation, RequestUnit
 from ramp.model.seal import Seal
 from ramp.model.slot import Slot
 from ramp.protocol.events import AuctionOptions
-from ramp.protocol.outcome import CancellationOutcome, ChangeOutcome, RequestOutcome
+from ramp.protocol.outcome import ChangeOutcome, RequestOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,23 +126,6 @@ class RequestConcluded:
 
 
 @dataclass(frozen=True, slots=True)
-class CancellationStarted:
-    """User: the owner cancels a bought unit, or its resource has signed that it has failed."""
-
-    cancellation: Signed
-    at: Instant
-
-
-@dataclass(frozen=True, slots=True)
-class CancellationConcluded:
-    """User: how a cancellation or claim ended, with the bank's seal on it."""
-
-    outcome: CancellationOutcome
-    seal: Seal
-    at: Instant
-
-
-@dataclass(frozen=True, slots=True)
 class HoldIntended:
     """Resource: a slot is about to be held for an accepted offer; the user's seal is on the acceptance.
 
@@ -191,49 +174,21 @@ class AgreementPaid:
 
 
 @dataclass(frozen=True, slots=True)
-class CancellationReceived:
-    """Resource: it accepted a valid cancellation."""
-
-    offer_id: str
-    cancellation: Signed
-    at: Instant
-
-
-@dataclass(frozen=True, slots=True)
-class CancellationDropped:
-    """Resource: the bank refused the refund under its seal, so the agreement stays in force."""
-
-    offer_id: str
-    seal: Seal
-    at: Instant
-
-
-@dataclass(frozen=True, slots=True)
-class SlotFailed:
-    """Resource: a paid slot is lost; only the bank's refund ends the sale."""
-
-    offer_id: str
-    code: RefusalCode
-    detail: str
-    at: Instant
-
-
-@dataclass(frozen=True, slots=True)
 class ChangeProposed:
-    """User: an amendment is about to be proposed.
+    """User: a change is about to be proposed, or a failure that the resource has signed to be claimed at the bank.
 
     `together` has the agreements of all amendments paid by the same order; it is empty if nothing is paid. All are
     recorded before any is proposed.
     """
 
-    change: ContractChange
+    signed: Signed
     at: Instant
     together: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeConcluded:
-    """User: the bank's final answer to a proposed amendment, with its seal."""
+    """User: the bank's final answer about a change, with its seal."""
 
     outcome: ChangeOutcome
     seal: Seal
@@ -242,14 +197,18 @@ class ChangeConcluded:
 
 @dataclass(frozen=True, slots=True)
 class ChangeReceived:
-    """Resource: it accepts an amendment signed by the user.
+    """Resource: it accepts a change signed by the user, or has lost a paid slot; only the bank can end the sale.
 
     An addition is recorded before the machine is asked, so that a restarted resource can release it.
     """
 
     offer_id: str
-    change: Signed
+    signed: Signed
     at: Instant
+
+    @property
+    def number(self) -> int:
+        return self.signed.change.number
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,10 +229,14 @@ class ChangeSettled:
     seal: Seal
     at: Instant
 
+    @property
+    def number(self) -> int:
+        return self.posted.number
+
 
 @dataclass(frozen=True, slots=True)
 class ChangeDropped:
-    """Resource: an amendment failed, and the slot is unchanged on the machine."""
+    """Resource: an amendment failed, or the bank refused a refund, so the slot is unchanged."""
 
     offer_id: str
     number: int
@@ -375,22 +338,11 @@ RequestRecord = (
 )
 """Records of a user about one request."""
 
-ParticipantRecord = (
-    HoldMade
-    | AgreementReceived
-    | AgreementPaid
-    | CancellationReceived
-    | CancellationDropped
-    | SlotFailed
-    | SlotReleased
-)
-"""Records of a resource about one accepted offer after its HoldIntended."""
+ParticipantRecord = HoldMade | AgreementReceived | AgreementPaid | SlotReleased
+"""Records of a resource about one accepted offer after its HoldIntended, besides changes."""
 
-OwnChangeRecord = ChangeProposed | ChangeConcluded
-"""Records of a user about resizes."""
-
-SizeRecord = ChangeReceived | CapacityTaken | ChangeSettled | ChangeDropped
-"""Records of a resource about resizes of a slot."""
+SoldChangeRecord = ChangeReceived | CapacityTaken | ChangeSettled | ChangeDropped
+"""Records of a resource about changes of what it has sold; `number` is the change's."""
 
 SlotJobRecord = JobTaken | JobCancelAsked | JobEnded
 """Records of a resource about the jobs on a slot."""
@@ -400,33 +352,30 @@ OwnJobRecord = JobOrdered | JobHeard
 
 Record = (
     RequestRecord
-    | CancellationStarted
-    | CancellationConcluded
     | HoldIntended
     | ParticipantRecord
     | SlotJobRecord
     | OwnJobRecord
-    | OwnChangeRecord
-    | SizeRecord
+    | ChangeProposed
+    | ChangeConcluded
+    | SoldChangeRecord
     | MoveHeard
 )
 
 
 def reference_of(record: Record) -> str:
-    """Return the subject of a record: a request, a cancelled or resized agreement, or an accepted offer.
+    """Return the subject of a record: a request, a changed agreement, or an accepted offer.
 
     Records with one reference are archived together (`ramp.protocol.conversations`).
     """
-    if isinstance(record, ParticipantRecord | SlotJobRecord | SizeRecord):
+    if isinstance(record, ParticipantRecord | SlotJobRecord | SoldChangeRecord):
         return record.offer_id
     match record:
         case HoldIntended():
             return record.offer.offer_id
-        case CancellationStarted():
-            return record.cancellation.body.agreement_id
-        case CancellationConcluded() | ChangeConcluded():
+        case ChangeConcluded():
             return record.outcome.agreement_id
         case ChangeProposed():
-            return record.change.agreement_id
+            return record.signed.body.agreement_id
         case _:
             return record.request_id

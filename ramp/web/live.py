@@ -28,7 +28,7 @@ from ramp.errors import RampError, TransportError
 from ramp.model.agreement import ContractChange
 from ramp.model.instant import to_datetime
 from ramp.protocol.outcome import QUOTED, ChangeOutcome, RequestOutcome
-from ramp.protocol.progress import CancellationEnded, ChangeAdvanced, ChangeEnded, RequestEnded
+from ramp.protocol.progress import ChangeAdvanced, ChangeEnded, RequestEnded
 from ramp.protocol.transition_tables import AuctionState
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.state_folder import StateFolder
@@ -94,14 +94,14 @@ class Follower(ABC):
             await self.catch_up(user)
 
 
-class SizeChanges:
-    """The latest change of the size of each slot: agreed and not yet in effect, or ended."""
+class ContractChanges:
+    """The latest change of each contract: agreed and not yet in effect, or ended."""
 
     def __init__(self) -> None:
         self._latest: OrderedDict[str, ContractChange | ChangeOutcome] = OrderedDict()
 
     def take(self, event: Event) -> bool:
-        """Apply an event; returns whether it changed a slot's size. A quotation does not."""
+        """Apply an event; return whether it is about a contract. A quotation changes none."""
         latest: ContractChange | ChangeOutcome
         match event:
             case ChangeAdvanced(amendment):
@@ -143,7 +143,7 @@ class UserFeed(Follower):
         self._find_market = find_market
         self._stories: OrderedDict[str, AuctionStory] = OrderedDict()
         self._clock = SystemClock()
-        self.changes = SizeChanges()
+        self.changes = ContractChanges()
         self.ended = Changes()
         self.keep([user])
 
@@ -225,7 +225,7 @@ class UserFeed(Follower):
         story.end(whole)
 
     def take(self, event: Event) -> None:
-        if isinstance(event, CancellationEnded) or self.changes.take(event):
+        if self.changes.take(event):
             self._tell()
             return
         request_id = request_of(event)

@@ -39,7 +39,7 @@ from ramp.model.instant import seconds
 from ramp.model.money import MINOR_UNITS_PER_CREDIT
 from ramp.model.offer import RefusalCode
 from ramp.protocol.outcome import RequestStatus
-from ramp.protocol.progress import CancellationEnded, RequestEnded, RoundClosed, RoundOpened, UnitAdvanced
+from ramp.protocol.progress import ChangeEnded, RequestEnded, RoundClosed, RoundOpened, UnitAdvanced
 from ramp.runtime.state_folder import read_private, write_private
 from ramp.web.levels import Levels
 
@@ -118,7 +118,7 @@ class Counted:
                 self._rounds_of.observe(len(outcome.rounds))
                 self._request_s.observe(seconds(outcome.duration))
                 self._paid.inc(credits_of(outcome.cost))
-            case CancellationEnded(outcome=cancelled):
+            case ChangeEnded(outcome=cancelled) if cancelled.ends:
                 result = "lost" if cancelled.cause else "done" if cancelled.done else "refused"
                 self._cancelled.labels(result).inc()
                 self._refunded.inc(credits_of(cancelled.refund))

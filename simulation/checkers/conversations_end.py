@@ -19,8 +19,8 @@ class ConversationsEnd(Checker):
             for request_id, purchase in user.purchases.items():
                 if purchase.outcome is None:
                     raise self._violated(f"{request_id} of {name} is still {purchase.stage}")
-            if user.changes.ending:
-                raise self._violated(f"{name} still cancels {user.changes.ending}")
+            if user.changes.open:
+                raise self._violated(f"{name} still changes {user.changes.open}")
         for name, party in view.honest_resources.items():
             for offer_id, participant in party.participants.items():
                 if participant.state not in FINAL:

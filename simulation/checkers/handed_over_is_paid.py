@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, ContractChange, Signed
-from ramp.protocol.records import AgreementPaid, AgreementReceived, CancellationReceived, Record
+from ramp.protocol.records import AgreementPaid, AgreementReceived, ChangeReceived, Record
 from ramp.protocol.transition_tables import ParticipantState
 from simulation.market.market_view import Checker, MarketView, posted_transfers
 
@@ -29,9 +29,10 @@ class HandedOverIsPaid(Checker):
             self._accepted[name, record.offer_id] = record.agreement.body
         elif isinstance(record, AgreementPaid):
             self._paid.add((name, record.offer_id))
-        elif isinstance(record, CancellationReceived) and (name, record.offer_id) in self._paid:
+        elif isinstance(record, ChangeReceived) and (name, record.offer_id) in self._paid:
+            change = record.signed.change
             start = self._accepted[name, record.offer_id].offer.start
-            if view.time_of(name) >= start:
+            if change.is_terminal and not change.is_failure and view.time_of(name) >= start:
                 raise self._violated(f"{name} agrees to a refund of {record.offer_id} after its slot has begun")
 
     def on_sent(self, message: Message, view: MarketView) -> None:

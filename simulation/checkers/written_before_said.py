@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, ContractChange, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed, change_key
 from ramp.model.contents import OrderState, TransferKind
 from ramp.protocol import records as rc
-from ramp.protocol.records import CapacityTaken, ChangeConcluded, ChangeProposed
+from ramp.protocol.records import CapacityTaken, ChangeConcluded, ChangeProposed, ChangeReceived
 from simulation.market.actors import BANK
 from simulation.market.market_view import Checker, MarketView
 
@@ -84,25 +84,24 @@ def _foundation(message: Message) -> tuple[*tuple[type, ...], str] | None:
             return rc.MoveHeard, agreement_id
         case Signed(body=Agreement() as agreement):
             return rc.AgreementReceived, agreement.offer.offer_id
-        case Signed(body=ContractChange() as cancellation) if cancellation.is_terminal:
-            if message.sender == cancellation.user:
-                return rc.CancellationStarted, cancellation.agreement_id
-            return None if cancellation.is_failure else (rc.CancellationReceived, cancellation.offer_id)
     return None
 
 
 def _foundation_of_change(message: Message) -> tuple[type, str] | None:
     match message.content:
-        case c.PaymentOrder(lines=(c.OrderLine(amended=(agreement_id, _)), *_)):
-            return ChangeProposed, agreement_id
-        case c.ChangeAgreed(agreement_id=agreement_id) if message.performative is Performative.CONFIRM:
-            return ChangeProposed, agreement_id
+        case c.PaymentOrder(lines=(c.OrderLine(agreement_id=key, amended=(_, _)), *_)):
+            return ChangeProposed, key
+        case c.ChangeAgreed(agreement_id=agreement_id, number=number) if message.performative is Performative.CONFIRM:
+            return ChangeProposed, change_key(agreement_id, number)
         case c.OrderWithdrawal(order_id=order_id) if order_id == message.conversation_id:
-            return ChangeProposed, message.reply_with.rpartition("#")[0]
-        case Signed(body=ContractChange() as amendment) if not amendment.is_terminal:
-            if message.sender == amendment.user:
-                return ChangeProposed, amendment.agreement_id
-            return CapacityTaken, amendment.offer_id
+            return ChangeProposed, message.reply_with
+        case Signed(body=ContractChange() as change):
+            if message.sender == change.user:
+                return ChangeProposed, change.key
+            if change.is_failure:
+                return None
+            kind = ChangeReceived if change.is_terminal else CapacityTaken
+            return kind, change_key(change.offer_id, change.number)
     return None
 
 
@@ -116,12 +115,12 @@ def _subject_of_record(record: rc.Record) -> str:
             return record.failure.body.agreement_id
         case rc.MoveHeard(word=word):
             return word.agreement_id
-        case rc.CancellationStarted():
-            return record.cancellation.body.agreement_id
-        case rc.CancellationConcluded() | ChangeConcluded():
+        case ChangeConcluded():
             return record.outcome.agreement_id
         case ChangeProposed():
-            return record.change.agreement_id
+            return record.signed.change.key
+        case ChangeReceived() | CapacityTaken():
+            return change_key(record.offer_id, record.number)
         case rc.SlotReleased() | rc.UnitSettled():
             return record.agreement_id
         case rc.RequestStarted() | rc.RequestConcluded() | rc.JobOrdered() | rc.JobHeard():

@@ -239,6 +239,6 @@ def given_back_long_ago(view: MarketView, name: str) -> Counter[str]:
     for record in view.archived(name):
         if isinstance(record, rc.ChangeSettled):
             back[record.posted.agreement_id] -= record.posted.amount
-        elif isinstance(record, rc.ChangeConcluded):
+        elif isinstance(record, rc.ChangeConcluded) and not record.outcome.ends:
             back[record.outcome.agreement_id] += record.outcome.refund - record.outcome.charge
     return back

@@ -62,13 +62,13 @@ class Buyer:
 
     def __init__(self, *bodies: ContractChange) -> None:
         agreements = {each.agreement_id: each for each in (AGREEMENT, OTHER)}
-        lines = [(body, agreements[body.agreement_id]) for body in bodies or (BODY,)]
+        lines = [(Signed(body), agreements[body.agreement_id]) for body in bodies or (BODY,)]
         self.growth = BuyerChange(lines, Pace(Timing()))
         self.growth.start(NOW)
 
     def seller(self, content: c.Content, body: ContractChange = BODY, now: Instant = NOW) -> list[Effect]:
         message = sealed(body.resource, Role.RESOURCE, content)
-        return self.growth.on_seller(message, body.agreement_id, content, now)  # type: ignore[arg-type]
+        return self.growth.on_message(message, body.agreement_id, content, now)  # type: ignore[arg-type]
 
     def bank(self, content: c.Content, now: Instant = NOW) -> list[Effect]:
         return self.growth.on_order(sealed("bank", Role.BANK, content), content, now)  # type: ignore[arg-type]
@@ -179,7 +179,7 @@ def test_nobody_answers() -> None:
 
 def test_it_ended_in_part_before_a_crash() -> None:
     """One of two conclusions is on record: the bank is asked once more, and nothing is proposed again."""
-    growth = BuyerChange([(BODY, AGREEMENT)], Pace(Timing()))
+    growth = BuyerChange([(Signed(BODY), AGREEMENT)], Pace(Timing()))
     (asked,) = growth.decide(NOW)
     assert isinstance(asked, Send)
     why = "the buyer does not know how the amendment ended"
@@ -265,7 +265,7 @@ def test_nobody_speaks_for_seller_or_bank() -> None:
     buyer = Buyer()
     agreed = c.ChangeAgreed("a-1", 1)
     with pytest.raises(RemoteProtocolError):
-        buyer.growth.on_seller(sealed("mallory", Role.RESOURCE, agreed), "a-1", agreed, NOW)
+        buyer.growth.on_message(sealed("mallory", Role.RESOURCE, agreed), "a-1", agreed, NOW)
     with pytest.raises(RemoteProtocolError):
         buyer.growth.on_order(sealed("res", Role.BANK, VOIDED), VOIDED, NOW)
 
@@ -280,7 +280,7 @@ BOTH = ("a-1", "a-2")
 
 
 def test_what_is_not_on_record_as_a_whole_was_never_said() -> None:
-    changes, effects = recovered(ChangeProposed(BODY, NOW, BOTH))
+    changes, effects = recovered(ChangeProposed(Signed(BODY), NOW, BOTH))
     assert contents(effects) == []
     (told,) = [each.progress for each in effects if isinstance(each, Report)]
     assert isinstance(told, ChangeEnded)
@@ -290,7 +290,7 @@ def test_what_is_not_on_record_as_a_whole_was_never_said() -> None:
 def test_an_order_that_was_never_said_is_no_obstacle_to_another() -> None:
     """In one journal, in either order."""
     other = replace(SECOND_BODY, order_id="order-2")
-    records = [ChangeProposed(BODY, NOW, BOTH), ChangeProposed(other, NOW, ("a-2",))]
+    records = [ChangeProposed(Signed(BODY), NOW, BOTH), ChangeProposed(Signed(other), NOW, ("a-2",))]
     for journal in (records, records[::-1]):
         changes, effects = recovered(*journal)
         assert contents(effects) == [("res2", "Signed")]
@@ -299,14 +299,14 @@ def test_an_order_that_was_never_said_is_no_obstacle_to_another() -> None:
 
 
 def test_what_is_on_record_goes_on_together() -> None:
-    proposed = [ChangeProposed(body, NOW, BOTH) for body in (BODY, SECOND_BODY)]
+    proposed = [ChangeProposed(Signed(body), NOW, BOTH) for body in (BODY, SECOND_BODY)]
     changes, effects = recovered(*proposed)
     assert contents(effects) == [("res", "Signed"), ("res2", "Signed")]
     assert sorted(changes.open) == ["a-1", "a-2"]
 
 
 def test_what_a_bug_has_met_goes_on_as_after_a_restart() -> None:
-    proposed = [ChangeProposed(body, NOW, BOTH) for body in (BODY, SECOND_BODY)]
+    proposed = [ChangeProposed(Signed(body), NOW, BOTH) for body in (BODY, SECOND_BODY)]
     changes, first = recovered(*proposed)
     assert changes.resume("a-2", proposed, NOW) == first
     assert sorted(changes.open) == ["a-1", "a-2"]
@@ -316,7 +316,7 @@ def test_what_a_bug_has_met_goes_on_as_after_a_restart() -> None:
 
 
 def test_what_has_ended_in_part_asks_the_bank_only() -> None:
-    proposed = [ChangeProposed(body, NOW, BOTH) for body in (BODY, SECOND_BODY)]
+    proposed = [ChangeProposed(Signed(body), NOW, BOTH) for body in (BODY, SECOND_BODY)]
     ended = ChangeOutcome("a-1", 1, True, 24, OFFER.end, charge=BODY.charge)
     changes, effects = recovered(
         *proposed, ChangeConcluded(ended, Seal("bank", Role.BANK, "alice", "r-1", NOW, "posted"), NOW)

@@ -1,7 +1,7 @@
 """What happened in a simulated market: a line for each message, record, call to machine or ledger, and crash."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from ramp.model import contents as c
 from ramp.model.acl import Message
@@ -265,7 +265,7 @@ def _record(record: rc.Record) -> str:
     return f"{type(record).__name__} {_text(_RECORDED, record) or rc.reference_of(record)}"
 
 
-def _released(it: rc.SlotReleased | rc.SlotFailed, _: Instant) -> str:
+def _released(it: rc.SlotReleased, _: Instant) -> str:
     return f"{it.offer_id}: {_coded(it.code, it.detail)}"
 
 
@@ -278,8 +278,8 @@ _RECORDED: Texts = {
     rc.AcceptanceAsked: lambda it, _: it.offer.offer_id,
     rc.UnitSettled: lambda it, _: it.agreement_id,
     rc.SlotReleased: _released,
-    rc.SlotFailed: _released,
-    rc.ChangeProposed: lambda it, _: f"{it.change.agreement_id} {it.change.number}",
+    **dict.fromkeys(get_args(rc.SoldChangeRecord), lambda it, _: f"{it.offer_id} {it.number}"),
+    rc.ChangeProposed: lambda it, _: f"{it.signed.change.agreement_id} {it.signed.change.number}",
     rc.ChangeConcluded: lambda it, _: f"{it.outcome.agreement_id} {it.outcome.number}",
     rc.JobTaken: lambda it, _: it.order.job_id,
     rc.JobOrdered: lambda it, _: it.order.job_id,
@@ -303,18 +303,14 @@ def _approval(it: pr.ApprovalAsked, _: Instant) -> str:
     return f"asks its owner to approve {shown}"
 
 
-def _cancelled(it: pr.CancellationEnded, _: Instant) -> str:
-    ended = it.outcome
-    if not ended.done:
-        return f"reports {ended.agreement_id} not cancelled: {_coded(ended.code, ended.detail)}"
-    how = f" ({ended.code})" if ended.code else ""
-    return f"reports {ended.agreement_id} cancelled{how}, refund {credits_text(ended.refund)}"
-
-
 def _changed(it: pr.ChangeEnded, _: Instant) -> str:
     ended = it.outcome
     if not ended.done:
-        return f"reports {ended.agreement_id} not changed: {_coded(ended.code, ended.detail)}"
+        what = "cancelled" if ended.ends else "changed"
+        return f"reports {ended.agreement_id} not {what}: {_coded(ended.code, ended.detail)}"
+    if ended.ends:
+        how = f" ({ended.code})" if ended.code else ""
+        return f"reports {ended.agreement_id} cancelled{how}, refund {credits_text(ended.refund)}"
     return f"reports {ended.agreement_id} at {ended.cores} cores, {_moved(ended.charge or -ended.refund)}"
 
 
@@ -336,7 +332,6 @@ _TOLD: Texts = {
     pr.RoundClosed: _round,
     pr.ApprovalAsked: _approval,
     pr.RequestEnded: _outcome,
-    pr.CancellationEnded: _cancelled,
     pr.ChangeAdvanced: lambda it, _: (
         f"hears that amendment {it.amendment.number} of {it.amendment.agreement_id} is agreed"
     ),

@@ -55,11 +55,9 @@ class PastRequests:
         drawn_up = [agreement for asked in self._archive.of_kind(rc.FundsAsked) for agreement in asked.agreements]
         history = History({agreement.agreement_id: agreement for agreement in drawn_up})
         for proposed in self._archive.of_kind(rc.ChangeProposed):
-            history.propose(proposed.change)
+            history.propose(proposed.signed.change)
         for changed in self._archive.of_kind(rc.ChangeConcluded):
             history.note(changed.outcome)
-        for cancelled in self._archive.of_kind(rc.CancellationConcluded):
-            history.note(cancelled.outcome)
         moved = {heard.word.agreement_id: heard.word for heard in self._archive.of_kind(rc.MoveHeard)}  # the last
         found = []
         for agreement in drawn_up:

@@ -260,7 +260,7 @@ def _auction(event: Event) -> tuple[str, str, dict[str, Any]] | None:
             return "moved", f"{event.agreement_id} was moved by {event.resource} to {event.placement}", fields
         case RequestEnded(outcome=outcome):
             return "ended", *_outcome(outcome)
-        case pr.CancellationEnded(outcome=cancelled):
+        case pr.ChangeEnded(outcome=cancelled) if cancelled.ends:
             fields = {"agreement_id": cancelled.agreement_id, "done": cancelled.done}
             fields |= {"refund": amount_json(cancelled.refund), "code": cancelled.code}
             back = f"{amount_text(cancelled.refund)} refunded"

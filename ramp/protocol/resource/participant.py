@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
-from ramp.model.agreement import Agreement, ContractChange, Signed
+from ramp.model.agreement import TERMINAL, Agreement, Signed, end_of
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.price_paid import agreed_price_problem
@@ -60,7 +60,6 @@ class Participant(ParticipantAnswers):
         self._repeated = False
         self._asks_for_next = False
         self._looked_up_in: S | None = None
-        self._cancellation: Signed | None = None
 
     # -- entries -------------------------------------------------------------------------------------------------
 
@@ -79,16 +78,14 @@ class Participant(ParticipantAnswers):
             self.agreement = record.agreement
         elif isinstance(record, rc.AgreementPaid):
             self._paid = record.payment, record.payment_seal
-        elif isinstance(record, rc.CancellationReceived):
-            self._cancellation = record.cancellation
-        elif isinstance(record, rc.CancellationDropped):
-            self._cancellation = None
-        elif isinstance(record, rc.SlotFailed):
-            self.failed = record
+        elif isinstance(record, rc.ChangeReceived):
+            self.ending = record.signed
+        elif isinstance(record, rc.ChangeDropped):
+            self.ending = None
         elif isinstance(record, rc.SlotReleased):
             self.released = record
 
-    def _recorded(self, record: rc.ParticipantRecord) -> fx.Persist:
+    def _recorded(self, record: rc.ParticipantRecord | rc.SoldChangeRecord) -> fx.Persist:
         """Take up a new record as after a restart."""
         self.replay(record)
         return fx.Persist(record)
@@ -100,7 +97,7 @@ class Participant(ParticipantAnswers):
             # an earlier request may still reach the machine, unless the slot is over
             over = self.until if self.agreement is None else max(self.offer.end, self.size[1])
             return [fx.ReleaseSlot(self.offer.offer_id)] if now < over else []
-        if self.failed is not None or (self._paid is not None and self._cancellation is not None):
+        if self._paid is not None and self.ending is not None:
             self._resume(S.ENDING)
             return [self._request(now)]
         if self._paid is not None:
@@ -334,26 +331,16 @@ class Participant(ParticipantAnswers):
         return [self._settled()] if self.state is S.SOLD else []
 
     def on_cancellation(self, signed: Signed, now: Instant) -> list[fx.Effect]:
-        """Take the user's signed cancellation: the bank refunds, then the slot is released.
-
-        Raises:
-            RemoteProtocolError: if the buyer is not the only signer.
-        """
-        body = signed.body
-        assert isinstance(body, ContractChange)
-        self._check_signer(signed, body.user)
+        """Take the user's signed cancellation of the agreement: the bank refunds, then the slot is released."""
         if self.state is S.RELEASED:
-            return [self._refuse_end(body.agreement_id, "not_active", "the slot is released")]
-        if self.agreement is None or body.agreement_id != self.agreed.agreement_id:
-            detail = "the slot is not sold under this agreement"
-            return [self._refuse_end(body.agreement_id, "unknown_agreement", detail)]
-        received = rc.CancellationReceived(self.offer.offer_id, signed, now)
-        if self.state is S.SETTLING and self._cancellation is None:
+            return [self._refuse_end("not_active", "the slot is released")]
+        received = rc.ChangeReceived(self.offer.offer_id, signed, now)
+        if self.state is S.SETTLING and self.ending is None:
             return [self._recorded(received)]
         if self.state is not S.SOLD:
             return []
         if now >= self.offer.start or self.offer.in_queue:
-            return [self._refuse_end(body.agreement_id, "started", "the slot has already begun")]
+            return [self._refuse_end("started", "the slot has already begun")]
         self._enter(S.ENDING, "ContractChange")
         return [self._recorded(received), self._request(now)]
 
@@ -362,7 +349,8 @@ class Participant(ParticipantAnswers):
         if self.state is not S.SOLD:
             return []
         self._enter(S.ENDING, "SlotLost")
-        failed = self._recorded(rc.SlotFailed(self.offer.offer_id, code, detail, now))
+        failure = Signed(end_of(self.agreed, detail, now, code))
+        failed = self._recorded(rc.ChangeReceived(self.offer.offer_id, failure, now))
         lost = fx.Report(SlotLost(self.agreed.agreement_id, self.user, detail or code))
         return [failed, self._failure(), self._request(now), lost]
 
@@ -378,20 +366,18 @@ class Participant(ParticipantAnswers):
         if isinstance(content, c.PaymentRefused) and self.state in (S.CONFIRMING, S.QUEUED, S.SETTLING):
             detail = f"the bank refuses payment: {content.detail or content.code}"
             effects = self._release(RefusalCode.PAYMENT_REFUSED, detail, "PaymentRefused", now, seal=seal)
-            if self._cancellation is None:
-                return [*effects, self._failure()]
-            return [*effects, self._refuse_end(content.agreement_id, "not_active", detail)]
-        if isinstance(content, c.ChangePosted) and self.state is S.ENDING and self.failed is not None:
-            return self._release(self.failed.code, self.failed.detail, "ChangePosted", now, content.refund, seal)
+            return [*effects, self._failure() if self.ending is None else self._refuse_end("not_active", detail)]
         if isinstance(content, c.ChangePosted) and self.state in (S.ENDING, S.SOLD, S.SETTLING):
             # SOLD, SETTLING: the bank has refunded on the buyer's word alone, or on a copy of an earlier request
-            detail = content.ordered_for or "cancelled by the user"
-            return self._release(RefusalCode.CANCELLED, detail, "ChangePosted", now, content.refund, seal)
-        if isinstance(content, c.ChangeRefused) and self.state is S.ENDING and self.failed is None:
+            code, detail = RefusalCode.CANCELLED, content.ordered_for or "cancelled by the user"
+            if self.ending is not None and self.ending.change.code is not None:
+                code, detail = self.ending.change.code, self.ending.change.reason
+            return self._release(code, detail, "ChangePosted", now, content.refund, seal)
+        if isinstance(content, c.ChangeRefused) and self.state is S.ENDING and not self.failed:
             self._enter(S.SOLD, "ChangeRefused")
             self._still_sold(seal, now)
-            refused = self._refuse_end(content.agreement_id, content.code, content.detail)
-            return [self._recorded(rc.CancellationDropped(self.offer.offer_id, seal, now)), refused]
+            dropped = rc.ChangeDropped(self.offer.offer_id, TERMINAL, content.code, content.detail, now)
+            return [self._recorded(dropped), self._refuse_end(content.code, content.detail)]
         return []
 
     def _on_paid(self, paid: c.PaymentMade, seal: Seal, now: Instant) -> list[fx.Effect]:
@@ -400,7 +386,7 @@ class Participant(ParticipantAnswers):
         record = self._recorded(rc.AgreementPaid(self.offer.offer_id, paid, seal, now))
         # The agreement first: after a crash between the two the bank is asked again, and both are written.
         effects: list[fx.Effect] = [fx.SaveAgreement(paid.agreement_id, self.agreement, seal.text), record]
-        if self._cancellation is not None:
+        if self.ending is not None:
             self._enter(S.ENDING, "PaymentMade")
             return [*effects, self._request(now)]
         self._enter(S.SOLD, "PaymentMade")
@@ -437,15 +423,15 @@ class Participant(ParticipantAnswers):
 
     def _to_bank(self) -> fx.Send:
         """Return the present question to the bank: payment, refund, or state of the sale."""
-        if self.state is S.ENDING and self.failed is not None:
+        if self.state is S.ENDING and self.failed:
             return self._failure_to_bank()
         asked: Signed | c.PaymentQuery = c.PaymentQuery(self.agreed.agreement_id)
         if self.state is S.SETTLING:
             assert self.agreement is not None
             asked = self.agreement
         elif self.state is S.ENDING:
-            assert self._cancellation is not None
-            asked = self._cancellation
+            assert self.ending is not None
+            asked = self.ending
         return self._ask_bank(asked)
 
     def _release(

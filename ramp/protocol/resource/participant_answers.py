@@ -14,7 +14,7 @@ from ramp.model.seal import Seal
 from ramp.model.sizes.moldable import as_offered
 from ramp.protocol.effects import HoldSlot, Send
 from ramp.protocol.machine import StateMachine
-from ramp.protocol.records import HoldIntended, SlotFailed, SlotReleased
+from ramp.protocol.records import HoldIntended, SlotReleased
 from ramp.protocol.transition_tables import PARTICIPANT, ParticipantState
 
 
@@ -32,7 +32,7 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
         size: usable cores and end of the slot, which amendments may reduce.
         not_before: instants with the maximum of usable cores before each, because additions are paid from their instant
             on.
-        failed: the failure of a paid slot, or None.
+        ending: the buyer's cancellation or the failure of a paid slot, which the bank shall post; None without one.
         released: how the slot ended, or None.
     """
 
@@ -48,7 +48,7 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
         self.agreement: Signed | None = None
         self.size = intended.offer.cores, intended.offer.end
         self.not_before: tuple[tuple[Instant, int], ...] = ()
-        self.failed: SlotFailed | None = None
+        self.ending: Signed | None = None
         self.released: SlotReleased | None = None
         self._resource = resource
         self._slot = intended.slot
@@ -70,6 +70,11 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
         assert self.agreement is not None
         assert isinstance(self.agreement.body, Agreement)
         return self.agreement.body
+
+    @property
+    def failed(self) -> bool:
+        """Whether the resource has lost the paid slot."""
+        return self.ending is not None and self.ending.change.is_failure
 
     def _hold(self) -> HoldSlot:
         return HoldSlot(self.offer.offer_id, self._quoted, self._slot, self.until, self._account)
@@ -111,9 +116,10 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
 
     def _failure(self) -> Send:
         """Report the failure of an accepted agreement; it justifies a refund, so no other failure is sent."""
-        said = self.failed or self.released
-        assert said is not None
-        failure = Signed(end_of(self.agreed, said.detail, said.at, said.code))
+        failure = self.ending
+        if failure is None or not self.failed:
+            assert self.released is not None
+            failure = Signed(end_of(self.agreed, self.released.detail, self.released.at, self.released.code))
         return self._to_user(Performative.FAILURE, failure)
 
     def _failure_to_bank(self) -> Send:
@@ -129,6 +135,7 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
     def _hold_cancelled(self) -> Send:
         return self._to_user(Performative.INFORM, c.HoldCancelled(self.conversation_id, self.offer.offer_id))
 
-    def _refuse_end(self, agreement_id: str, code: str, detail: str) -> Send:
-        """Refuse to end an agreement; the buyer asks the bank next."""
-        return self._to_user(Performative.REFUSE, c.ChangeRefused(agreement_id, TERMINAL, code, detail))
+    def _refuse_end(self, code: str, detail: str) -> Send:
+        """Refuse to end the agreement; the buyer asks the bank next."""
+        refused = c.ChangeRefused(self.agreed.agreement_id, TERMINAL, code, detail)
+        return self._to_user(Performative.REFUSE, refused)

@@ -23,7 +23,7 @@ from ramp.protocol.effects import Archive, DescribeMachine, Effect, ForgetSlots,
 from ramp.protocol.party import Party
 from ramp.protocol.progress import ClockCompared
 from ramp.protocol.questions import Questions
-from ramp.protocol.records import HoldIntended, ParticipantRecord, Record, SizeRecord, SlotJobRecord, reference_of
+from ramp.protocol.records import HoldIntended, ParticipantRecord, Record, SlotJobRecord, SoldChangeRecord, reference_of
 from ramp.protocol.resource.directory_entry import DirectoryEntry
 from ramp.protocol.resource.jobs.job_desk import JobWord
 from ramp.protocol.resource.jobs.launching import LaunchTerms
@@ -171,12 +171,12 @@ class ResourceParty(Party):
         for record in records:
             if isinstance(record, HoldIntended):
                 self.participants.add(record.offer.offer_id, self._new_participant(record))
-            elif isinstance(record, ParticipantRecord):
-                self.participants[record.offer_id].replay(record)
             elif isinstance(record, SlotJobRecord):
                 self.jobs.replay(record, self.participants[record.offer_id])
-            elif isinstance(record, SizeRecord):
+            elif isinstance(record, SoldChangeRecord) and record.number != TERMINAL:
                 self.sizes.replay(record, self.participants[record.offer_id])
+            elif isinstance(record, ParticipantRecord | SoldChangeRecord):
+                self.participants[record.offer_id].replay(record)
 
     def handle(self, event: ev.Event, now: Instant) -> list[Effect]:
         """Take a message or the plug-in's answer; `RemoteProtocolError` if a message is not for a resource."""
@@ -356,16 +356,7 @@ class ResourceParty(Party):
             sold = self._kept.by_agreement.get(content.agreement_id)
             act = partial(self.sizes.on_growth, message, content, sold, now)
             return act() if sold is None else guarded(sold.offer.offer_id, act)
-        body = content.body
-        assert isinstance(body, ContractChange)
-        participant = self.participants.get(body.offer_id)
-        if not body.is_terminal:
-            return guarded(body.offer_id, partial(self.sizes.on_change, message, content, participant, now))
-        if participant is not None:
-            return self._kept.act(participant, partial(participant.on_cancellation, content, now), now)
-        detail = "no slot is sold under this agreement"
-        unknown = c.ChangeRefused(body.agreement_id, TERMINAL, "unknown_agreement", detail)
-        return [reply(message, Performative.REFUSE, unknown)]
+        return self._kept.on_change(message, content, now)
 
     def _on_bank(self, message: Message, content: BankWord, now: Instant) -> list[Effect]:
         seal = said_by(message, self._bank, Role.BANK)

@@ -146,7 +146,7 @@ class UserParty(Party):
             self.purchases,
             self.agreements,
             timing,
-            is_open=lambda each: self.changes.is_ending(each) or each in self.changes,
+            is_open=self.changes.__contains__,
             until=self.changes.history.new_end,
             forgotten=self._forgotten,
         )

@@ -10,7 +10,7 @@ from ramp.model.instant import SECOND
 from ramp.model.request import RequestForQuotation
 from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
-from ramp.protocol.progress import CancellationEnded, RequestEnded
+from ramp.protocol.progress import ChangeEnded, RequestEnded
 from ramp.protocol.resource.seller import PriceRange
 from simulation.market.observing import Observer
 from simulation.market.specs import ResourceSpec, UserSpec
@@ -84,7 +84,7 @@ def world(kind):
         seed=1,
         observer=steps,
         listen=lambda name, progress, now: (
-            ended.append(progress) if isinstance(progress, RequestEnded | CancellationEnded) else None
+            ended.append(progress) if isinstance(progress, RequestEnded | ChangeEnded) else None
         ),
     )
     world.run(limit=2 * SECOND)
@@ -138,7 +138,8 @@ def test_every_party_sends_the_same_messages_in_the_same_order(market, world, re
         world.ended.clear()
         agreement_id = real["units"][0]["agreement_id"]
         asked = {"verb": "agreement_cancelled", "agreement_id": agreement_id, "reason": ""}
-        assert market.ask("alice", asked)["outcome"]["done"]
+        (outcome,) = market.ask("alice", asked)["outcomes"]
+        assert outcome["done"]
         conversations += [agreement_id, simulated.units[0].agreement_id]
     world.run(limit=2 * SECOND)
     conversations += orders(market, world, request_id)  # what the bank says unasked is about the order

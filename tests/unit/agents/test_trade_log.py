@@ -1,14 +1,15 @@
 """What the log says of requests and cancellations that have ended, and of a market that is up."""
 
 import logging
+from dataclasses import replace
 
 import pytest
 
 from ramp.agents.roles import ending_text, event_of
 from ramp.agents.supervise import Told
 from ramp.model.offer import Offer
-from ramp.protocol.outcome import BoughtUnit, CancellationOutcome, RequestOutcome, RequestStatus
-from ramp.protocol.progress import CancellationEnded, RequestEnded
+from ramp.protocol.outcome import BoughtUnit, ChangeOutcome, RequestOutcome, RequestStatus
+from ramp.protocol.progress import ChangeEnded, RequestEnded
 
 
 def outcome(status: RequestStatus, reason: str = "") -> RequestOutcome:
@@ -23,14 +24,14 @@ def test_endings_are_told_in_one_line() -> None:
     rejected = RequestEnded(outcome(RequestStatus.REJECTED, "too dear"))
     assert ending_text(rejected) == "request-1 rejected: too dear"
     assert ending_text(RequestEnded(outcome(RequestStatus.QUOTED))) == "request-1 quoted: nothing was bought"
-    given = CancellationEnded(CancellationOutcome("agreement-1", done=True, refund=43_200))
+    given = ChangeEnded(ChangeOutcome("agreement-1", 0, True, refund=43_200, ends=True))
     assert ending_text(given) == "agreement-1 cancelled, 432.00 credits refunded"
     assert event_of(given) == "cancellation"
-    outcome_of_loss = CancellationOutcome("agreement-1", True, 43_200, "not_delivered", "node n1 is drained")
-    lost = CancellationEnded(outcome_of_loss)
+    outcome_of_loss = replace(given.outcome, code="not_delivered", detail="node n1 is drained")
+    lost = ChangeEnded(outcome_of_loss)
     assert ending_text(lost) == "agreement-1 lost by the seller: node n1 is drained; 432.00 credits refunded"
     assert event_of(lost) == "loss"
-    kept = CancellationEnded(CancellationOutcome("agreement-1", done=False, refund=0, code="not_active"))
+    kept = ChangeEnded(ChangeOutcome("agreement-1", 0, False, code="not_active", ends=True))
     assert ending_text(kept) == "agreement-1 not cancelled: not_active"
 
 

@@ -34,8 +34,8 @@ from ramp.model import contents
 from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import HOUR
 from ramp.model.request import RequestUnit, TotalCores
-from ramp.protocol.outcome import CancellationOutcome, ChangeOutcome
-from ramp.protocol.progress import CancellationEnded, ChangeEnded, RequestEnded
+from ramp.protocol.outcome import ChangeOutcome
+from ramp.protocol.progress import RequestEnded
 from ramp.runtime import logs as events
 from ramp.runtime.logs import keep_events, record
 from ramp.runtime.state_folder import StateFolder
@@ -81,6 +81,7 @@ STATUS = contents.JobStatus(
 LINE = contents.StatementLine("payment:1", START, "payment", "thunder1@localhost", "agreement-1", -200, 300)
 TRADE = contents.TradeLine("payment:1", START, "payment", "alice@localhost", "ricc@localhost", "agreement-1", "o", 200)
 HOSTILE_JOBS = [{**SNAPSHOT["running"][0], "job": HOSTILE, "user": HOSTILE}]  # type: ignore[index]
+NOT_DONE = ChangeOutcome("agreement-1", 0, False, 1, START, code="no", detail="not now")
 ANSWERS: dict[str, tuple[ev.Event, ...]] = {
     "Submit": (Script.submitted, Script.opened, Script.closed, Script.advanced, ENDED),
     "ListRequests": (
@@ -96,8 +97,8 @@ ANSWERS: dict[str, tuple[ev.Event, ...]] = {
             )
         ),
     ),
-    "AgreementCancelled": (CancellationEnded(CancellationOutcome("agreement-1", False, 0, "started", "too late")),),
-    "AgreementResized": (ChangeEnded(ChangeOutcome("agreement-1", 0, False, 1, START, code="no", detail="not now")),),
+    "AgreementCancelled": (ev.ChangesEnded((replace(NOT_DONE, ends=True),)),),
+    "AgreementResized": (ev.ChangesEnded((NOT_DONE,)),),
     "ListJobs": (ev.JobsListed((ev.JobStanding(ORDER, "request-1", "thunder1@localhost", START, STATUS),)),),
     "JobAsked": (STATUS,),
     "JobCancelled": (STATUS,),

@@ -11,15 +11,14 @@ from ramp.client.access import RunningMarket
 from ramp.client.market import Market
 from ramp.control.events import AgreementsListed, RequestsListed
 from ramp.control.requests import ListRequests
-from ramp.model.agreement import ContractChange
+from ramp.model.agreement import ContractChange, Signed
 from ramp.model.contents import SlotMoved
 from ramp.model.instant import DAY, HOUR, MINUTE, iso
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
-from ramp.protocol.outcome import CancellationOutcome, ChangeOutcome
+from ramp.protocol.outcome import ChangeOutcome
 from ramp.protocol.records import (
-    CancellationConcluded,
     ChangeConcluded,
     ChangeProposed,
     FundsAsked,
@@ -154,8 +153,10 @@ def test_past_reservations_are_listed_with_all_and_keep_their_files(ramp, tmp_pa
 
 
 def test_a_slot_that_its_seller_lost_is_shown_with_the_cause(ramp, records, tmp_path):
-    (concluded,) = [each for each in records if isinstance(each, CancellationConcluded)]
-    lost = CancellationOutcome("agreement-alice-1", True, 100, "plugin_failed", "node n1 is drained (fan)")
+    (concluded,) = [each for each in records if isinstance(each, ChangeConcluded)]
+    lost = ChangeOutcome(
+        "agreement-alice-1", 0, True, refund=100, code="plugin_failed", detail="node n1 is drained (fan)", ends=True
+    )
     journal = SqliteJournal(StateFolder(tmp_path).journal("alice"))
     journal.append(replace(concluded, outcome=lost))
     journal.archive(["agreement-alice-1"])
@@ -189,14 +190,14 @@ def test_where_a_slot_was_moved_last_is_told_of_what_is_over_too(ramp):
 
 def test_the_accepted_changes_of_a_slot_that_is_over_are_shown(ramp, records, tmp_path):
     (asked,) = [each for each in records if isinstance(each, FundsAsked)]
-    (concluded,) = [each for each in records if isinstance(each, CancellationConcluded)]
+    (concluded,) = [each for each in records if isinstance(each, ChangeConcluded)]
     kept = asked.agreements[0]
     parties = (kept.offer.offer_id, kept.user, kept.resource, kept.bank, START)
     sizes = ("", 4, kept.offer.end, kept.offer.start, -400 * PRICE)
     reduced, refused = (ContractChange(kept.agreement_id, number, *parties, *sizes) for number in (1, 2))
     journal = SqliteJournal(StateFolder(tmp_path).journal("alice"))
     for body in (reduced, refused):
-        journal.append(ChangeProposed(body, START))
+        journal.append(ChangeProposed(Signed(body), START))
         outcome = ChangeOutcome(kept.agreement_id, body.number, body is reduced, 4, kept.offer.end)
         journal.append(ChangeConcluded(outcome, concluded.seal, START))
     journal.archive([kept.agreement_id])

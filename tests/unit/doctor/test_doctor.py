@@ -13,7 +13,7 @@ from ramp.control.status import AgentStatus, ServerStatus, SwarmStatus, headline
 from ramp.doctor import surroundings
 from ramp.doctor.examination import examine, forgotten, promises_of
 from ramp.errors import RampError
-from ramp.model.agreement import Agreement, ContractChange, Signed
+from ramp.model.agreement import TERMINAL, Agreement, ContractChange, Signed
 from ramp.model.contents import FundsReserved, PaymentMade
 from ramp.model.instant import DAY, HOUR, MINUTE, from_iso
 from ramp.model.offer import Offer, RefusalCode
@@ -178,7 +178,10 @@ def test_promises_are_what_was_accepted_and_not_released(tmp_path: Path) -> None
     assert promises_of(told) == (replace(agreed, paid=True),)  # the machine has it as it was
     taken = (*told, rc.CapacityTaken("o", 1, 0))
     assert promises_of(taken) == (replace(agreed, paid=True, end=half_past),)
-    assert promises_of((*taken, rc.ChangeDropped("o", 1, "expired", "", 0))) == (replace(agreed, paid=True),)
+    cancelled = replace(shorter, number=TERMINAL, cores=0, until=0)
+    kept = (*taken, rc.ChangeReceived("o", Signed(cancelled, ("alice",)), 0), rc.ChangeDropped("o", 0, "no", "", 0))
+    assert promises_of(kept) == promises_of(taken)
+    assert promises_of((*kept, rc.ChangeDropped("o", 1, "expired", "", 0))) == (replace(agreed, paid=True),)
 
 
 def test_a_paid_slot_that_the_machine_does_not_show_is_a_finding() -> None:

@@ -20,7 +20,7 @@ from ramp.protocol import effects as fx
 from ramp.protocol.conversations import Registry
 from ramp.protocol.effects import ResizeSlot
 from ramp.protocol.events import SlotResized
-from ramp.protocol.records import CapacityTaken, ChangeDropped, ChangeReceived, ChangeSettled, SizeRecord
+from ramp.protocol.records import CapacityTaken, ChangeDropped, ChangeReceived, ChangeSettled, SoldChangeRecord
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Quotas, Unpaid
 from ramp.protocol.resource.seller import Seller
@@ -63,12 +63,10 @@ class Desk:
         """Half of the slot, or another part, given back before it begins."""
         return replace(change_of(self.participant.agreed, cores, at, 60), number=number, **changes)
 
-    def propose(
-        self, body: ContractChange, now: int = 0, signers: tuple[str, ...] = ("alice",), *, sold: bool = True
-    ) -> list[fx.Effect]:
-        signed = Signed(body, signers, "text")
+    def propose(self, body: ContractChange, now: int = 0) -> list[fx.Effect]:
+        signed = Signed(body, ("alice",), "text")
         message = Message(Performative.REQUEST, "alice", "res", "r1", signed, reply_with="w")
-        return self.sizes.on_change(message, signed, self.participant if sold else None, now)
+        return self.sizes.on_change(message, signed, self.participant, now)
 
     def resized(self, question: fx.Effect, answer: Any = True, now: int = 0, **said: Any) -> list[fx.Effect]:
         assert isinstance(question, ResizeSlot)
@@ -115,7 +113,6 @@ def refusal(effects: list[fx.Effect]) -> tuple[str, str]:
 
 
 REFUSED: dict[str, tuple[dict[str, Any], int, str]] = {
-    "of another agreement": ({"agreement_id": "a2"}, 0, "unknown_agreement"),
     "of a state that is no more": ({"previous": "other"}, 0, "other_state"),
     "with a shorter notice": ({"effective_at": NOTICE - 1}, 0, "short_notice"),
     "at the instant when it takes effect": ({}, NOTICE, "too_late"),
@@ -163,27 +160,6 @@ def test_what_goes_on_on_the_slot_is_asked_for_in_its_new_size(desk: Desk) -> No
 
 def test_an_addition_needs_a_price(desk: Desk) -> None:
     assert refusal(desk.propose(desk.amendment(cores=24)))[0] == "no_price"
-
-
-def test_nobody_but_the_buyer_changes_a_slot(desk: Desk, refused: Any) -> None:
-    for signers, user in (
-        (("mallory",), "alice"),
-        (("alice", "res"), "alice"),
-        ((), "alice"),
-        (("alice",), "mallory"),
-    ):
-        with refused:
-            desk.propose(desk.amendment(user=user), signers=signers)
-    assert desk.sizes.open == ()
-
-
-def test_what_is_not_sold_is_not_changed(desk: Desk, resource: Any) -> None:
-    assert refusal(desk.propose(desk.amendment(), sold=False))[0] == "unknown_agreement"
-    held, _ = resource.hold("r2")
-    body = desk.amendment(offer_id=held.offer_id)
-    assert body.offer_id != desk.participant.offer.offer_id
-    desk.participant = resource.party.participants[held.offer_id]
-    assert refusal(desk.propose(body))[0] == "unknown_agreement"
 
 
 def test_the_last_word_is_said_again(desk: Desk) -> None:
@@ -301,7 +277,7 @@ def test_a_forgotten_slot_is_as_if_nothing_had_been(desk: Desk) -> None:
 # -- after a restart -------------------------------------------------------------------------------------------------
 
 
-def _restarted(desk: Desk, *records: SizeRecord, now: int = 0) -> list[fx.Effect]:
+def _restarted(desk: Desk, *records: SoldChangeRecord, now: int = 0) -> list[fx.Effect]:
     desk.sizes = desk.new()
     for record in records:
         desk.sizes.replay(record, desk.participant)

@@ -9,7 +9,7 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus
-from ramp.protocol.progress import CancellationEnded, RecordsMissing, RequestEnded
+from ramp.protocol.progress import ChangeEnded, RecordsMissing, RequestEnded
 from ramp.protocol.records import AcceptanceAsked, CommitDecided, FundsAsked, RequestStarted
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.slots import kept_participants as party
@@ -177,7 +177,7 @@ def test_a_cancellation_of_which_nothing_is_on_record_has_failed(alice: Any) -> 
     agreement_id = alice.bought()
     journal = tuple(alice.journal)
     alice.command(ev.AgreementCancelled(agreement_id, "no"), 1)
-    (ended,) = reports(alice.party.resume(agreement_id, journal, SECOND), CancellationEnded)
+    (ended,) = reports(alice.party.resume(agreement_id, journal, SECOND), ChangeEnded)
     assert (ended.outcome.agreement_id, ended.outcome.done, ended.outcome.refund) == (agreement_id, False, 0)
     assert (ended.outcome.code, ended.outcome.detail) == (AGENT_FAILED, "the user agent failed before it was sent")
     assert alice.party.agreement_state(agreement_id) == "active"

@@ -12,8 +12,8 @@ from ramp.model.instant import SECOND
 from ramp.model.offer import RefusalCode
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.progress import CancellationEnded, UnitAdvanced
-from ramp.protocol.records import CancellationStarted, FailureTold, OrderClosed, VoidAsked
+from ramp.protocol.progress import ChangeEnded, UnitAdvanced
+from ramp.protocol.records import ChangeProposed, FailureTold, OrderClosed, VoidAsked
 from ramp.protocol.timing import Pace, Timing
 from ramp.protocol.user.changing.change import BuyerChange
 from ramp.protocol.user.changing.desk import NOT_ACTIVE
@@ -39,7 +39,7 @@ def test_a_silent_resource_is_passed_over_at_the_limit(limit: int, alice: Any) -
     alice.bought()
     (agreement,) = alice.party.agreements.values()
     body = ContractChange(agreement.agreement_id, 0, "o", "alice", "res1", "bank", 0, reason="no")
-    request = BuyerChange([(body, agreement)], Pace(Timing(cancellation_limit=limit)))
+    request = BuyerChange([(Signed(body), agreement)], Pace(Timing(cancellation_limit=limit)))
     request.start(0)
     while request.deadline is not None and request.deadline < limit:
         assert asked(request.on_timer(request.deadline)) == [("res1", agreement.agreement_id)]
@@ -70,7 +70,7 @@ def test_of_a_bought_unit_only_its_own_offer_can_have_failed(alice: Any) -> None
     alice.hear("res1", alice.proof())
     with pytest.raises(RemoteProtocolError, match="wrong parties or offer"):
         alice.hear("res1", replace(failed, body=replace(failed.body, offer_id="offer-res9-9")))
-    assert CancellationStarted in written(alice.hear("res1", failed))
+    assert ChangeProposed in written(alice.hear("res1", failed))
 
 
 def test_of_a_unit_that_is_being_confirmed_too(alice: Any) -> None:
@@ -112,7 +112,7 @@ def test_a_unit_goes_on_without_a_word(alice: Any) -> None:
 
 
 def ended(effects: list[Any]) -> Any:
-    (report,) = reports(effects, CancellationEnded)
+    (report,) = reports(effects, ChangeEnded)
     return report.outcome
 
 

@@ -16,7 +16,7 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.request import TorusTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.records import JobCancelAsked, SlotFailed
+from ramp.protocol.records import ChangeReceived, JobCancelAsked
 from ramp.protocol.resource.jobs.job_desk import READS_MAX, WAITING_MAX, place_variables
 from simulation.machine_files import load_machine
 from simulation.machines.interface import Connection, JobRequest, has_places
@@ -176,7 +176,7 @@ def test_whatever_becomes_of_a_job_its_slot_was_delivered_if_the_site_saw_it(
     effects = [*in_batch_system.seen(fate, HOUR + 1), *in_batch_system.told(IN_ORDER, HOUR + 15 * SECOND)]
     for now in (HOUR + 6 * MINUTE, 2 * HOUR, 2 * HOUR + 3 * MINUTE):
         effects += [*in_batch_system.seen(fate, now), *in_batch_system.tick(now)]
-    assert SlotFailed not in recorded(effects)
+    assert ChangeReceived not in recorded(effects)
     assert in_batch_system.job.status().delivery is Delivery.ON_TIME
     assert in_batch_system.job.status().state.is_final or isinstance(fate, ev.JobSight)
     in_batch_system.restart(3 * HOUR)
@@ -186,7 +186,7 @@ def test_whatever_becomes_of_a_job_its_slot_was_delivered_if_the_site_saw_it(
 def test_a_slot_that_is_lost_is_told_with_another_that_is_in_order(in_batch_system: JobSeller) -> None:
     lost = in_batch_system.sell("r2", "a2")
     in_order = replace(IN_ORDER, lost=((lost.offer_id, "its nodes are gone"),))
-    assert SlotFailed in recorded(in_batch_system.told(in_order, HOUR + 15 * SECOND))
+    assert ChangeReceived in recorded(in_batch_system.told(in_order, HOUR + 15 * SECOND))
 
 
 @pytest.mark.parametrize("fate", FATES)
@@ -199,7 +199,7 @@ def test_without_any_look_at_the_slot_the_delivery_is_unknown_and_the_money_stay
         effects += [*in_batch_system.seen(fate, now), *in_batch_system.tick(now)]
     effects += in_batch_system.told(IN_ORDER, 2 * HOUR + 4 * MINUTE)  # after the slot
     effects += in_batch_system.tick(2 * HOUR + 5 * MINUTE)
-    assert SlotFailed not in recorded(effects)
+    assert ChangeReceived not in recorded(effects)
     open_ = isinstance(fate, ev.JobSight) and not fate.state.is_final
     assert in_batch_system.job.status().delivery is (Delivery.PENDING if open_ else Delivery.UNKNOWN)
 

@@ -14,7 +14,7 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.records import JobEnded, JobTaken, SlotFailed, SlotReleased
+from ramp.protocol.records import ChangeReceived, JobEnded, JobTaken, SlotReleased
 from ramp.protocol.resource.jobs.launching import Application
 from tests.unit.protocol.conftest import contents, records
 from tests.unit.protocol.job_seller import ORDER, TERMS, JobSeller, asked, job_seller, submitted
@@ -216,7 +216,7 @@ def test_a_slot_that_is_not_delivered_is_paid_back_on_the_resources_own_word(sel
     seller.seen(ev.JobSight(JobState.QUEUED), 1)
     assert contents(seller.seen(ev.JobSight(JobState.QUEUED), limit)) == [], "its keeper decides"
     effects = seller.seen(NEVER_STARTED, limit)
-    assert [type(each) for each in records(effects)] == [JobEnded, SlotFailed]
+    assert [type(each) for each in records(effects)] == [JobEnded, ChangeReceived]
     assert seller.job.status().detail == "not delivered: the account is locked"
     said = [(each.message.receiver, each.message.content) for each in effects if isinstance(each, fx.Send)]
     assert [receiver for receiver, _ in said] == ["alice", "bank"]
@@ -233,7 +233,7 @@ def test_a_job_that_the_launcher_is_silent_about_is_undelivered_at_the_slots_end
     seller.hears(ORDER)
     assert contents(seller.seen(ev.MachineInDoubt("down"), 2 * HOUR - 1))[0].delivery is Delivery.PENDING
     effects = seller.seen(ev.MachineInDoubt("down"), 2 * HOUR)
-    assert SlotFailed in [type(each) for each in records(effects)]
+    assert ChangeReceived in [type(each) for each in records(effects)]
 
 
 def test_a_slot_on_which_a_job_has_run_was_delivered(seller: JobSeller) -> None:
@@ -241,7 +241,7 @@ def test_a_slot_on_which_a_job_has_run_was_delivered(seller: JobSeller) -> None:
     seller.seen(ev.JobSight(JobState.DONE, "", 16, HOUR, HOUR + 1, 0), HOUR + 1)
     seller.hears(replace(ORDER, job_id="job-2"), HOUR + MINUTE)
     effects = seller.seen(NEVER_STARTED, HOUR + 7 * MINUTE, "job-2")
-    assert SlotFailed not in [type(each) for each in records(effects)]
+    assert ChangeReceived not in [type(each) for each in records(effects)]
     assert seller.first.state == "sold"
 
 
@@ -249,7 +249,7 @@ def test_a_failed_slot_is_claimed_back_after_a_restart_however_far_it_had_come()
     one = launched()
     before = len(one.journal)
     one.seen(NEVER_STARTED, HOUR + 5 * MINUTE)
-    assert [type(each) for each in one.journal[before:]] == [JobEnded, SlotFailed]
+    assert [type(each) for each in one.journal[before:]] == [JobEnded, ChangeReceived]
     whole = list(one.journal)
     for known in (whole[:-1], whole):
         one.journal = list(known)

@@ -215,7 +215,7 @@ def test_a_price_of_something_else_is_a_late_answer_to_an_earlier_call(buyer: Gr
     buyer.asks()
     assert buyer.priced(1, **named) == []
     (done, *_) = records(buyer.priced(60))
-    assert (done.change.cores, done.change.cpu_hour_cost) == (24, 60)
+    assert (done.signed.change.cores, done.signed.change.cpu_hour_cost) == (24, 60)
 
 
 def test_a_price_for_another_state_of_the_slot_is_not_taken(buyer: Growing) -> None:

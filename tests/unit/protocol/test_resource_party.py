@@ -242,19 +242,35 @@ def test_after_a_restart_the_bank_is_asked_at_once(resource: Any) -> None:
     assert c.PaymentQuery("a1") not in contents(effects)
 
 
-# -- cancellation ----------------------------------------------------------------------------------------------------
+# -- changes ---------------------------------------------------------------------------------------------------------
 
 
-def cancellation(offer: Any, agreement_id: str = "a1") -> Signed:
-    body = ContractChange(agreement_id, 0, offer.offer_id, "alice", "res", "bank", 0, reason="not needed")
+def cancellation(offer: Any, agreement_id: str = "a1", number: int = 0) -> Signed:
+    body = ContractChange(agreement_id, number, offer.offer_id, "alice", "res", "bank", 0, reason="not needed")
     return Signed(body, signers=("alice",))
 
 
-def test_a_cancellation_names_the_agreement_of_its_slot(resource: Any) -> None:
+every_change = pytest.mark.parametrize("number", [0, 1], ids=["cancellation", "resize"])
+
+
+@every_change
+def test_a_change_names_a_slot_that_is_sold_and_its_agreement(resource: Any, number: int) -> None:
+    sold, (held, _) = resource.sell(), resource.hold("r2")
+    for offer, agreement_id in ((sold, "a-of-somebody-else"), (held, "a1"), (replace(sold, offer_id="other"), "a1")):
+        (refused,) = contents(resource.hear("alice", cancellation(offer, agreement_id, number)))
+        assert (type(refused), refused.number, refused.code) == (c.ChangeRefused, number, "unknown_agreement")
+    assert resource.state(sold) == "sold"
+
+
+@every_change
+def test_only_the_buyer_changes_what_is_sold(resource: Any, refused: Any, number: int) -> None:
     offer = resource.sell()
-    (refused,) = contents(resource.hear("alice", cancellation(offer, "a-of-somebody-else")))
-    assert (type(refused), refused.code) == (c.ChangeRefused, "unknown_agreement")
-    assert resource.state(offer) == "sold"
+    signed = cancellation(offer, number=number)
+    wrong = [replace(signed, signers=signers) for signers in (("mallory",), ("alice", "res"), ())]
+    for each in (*wrong, replace(signed, body=replace(signed.body, user="mallory"))):
+        with refused:
+            resource.hear("alice", each)
+    assert (resource.state(offer), resource.party.sizes.open) == ("sold", ())
 
 
 def test_a_slot_is_released_on_the_banks_word_only(resource: Any) -> None:

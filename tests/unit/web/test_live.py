@@ -17,7 +17,7 @@ from ramp.protocol.events import OffersApproved
 from ramp.protocol.outcome import QUOTED, ChangeOutcome, RequestOutcome, RequestStatus
 from ramp.protocol.progress import ApprovalAsked, ChangeAdvanced, ChangeEnded, RequestEnded, RoundOpened
 from ramp.web import live
-from ramp.web.live import SLOTS_MAX, STORIES_MAX, SaleWatch, SizeChanges, UserFeed
+from ramp.web.live import SLOTS_MAX, STORIES_MAX, ContractChanges, SaleWatch, UserFeed
 from ramp.web.machines.sale_history import SaleHistory
 from tests.unit.control.test_auction_story import NOW, offer
 from tests.unit.web.test_sale_history import bought
@@ -223,7 +223,7 @@ DONE = ChangeOutcome("agreement-1", 1, True, 8, NOW + HOUR, NOW + MINUTE, 100)
 
 
 def test_a_change_goes_on_from_the_sellers_word_to_its_end() -> None:
-    changes = SizeChanges()
+    changes = ContractChanges()
     assert changes.latest("agreement-1") is None
     assert changes.take(ChangeAdvanced(PROPOSED))
     assert changes.latest("agreement-1") is PROPOSED
@@ -234,7 +234,7 @@ def test_a_change_goes_on_from_the_sellers_word_to_its_end() -> None:
 
 
 def test_a_quotation_and_what_is_no_change_of_size_say_nothing() -> None:
-    changes = SizeChanges()
+    changes = ContractChanges()
     changes.take(ChangeAdvanced(PROPOSED))
     assert not changes.take(ChangeEnded(replace(DONE, done=False, number=0, code=QUOTED)))
     assert not changes.take(RoundOpened("request-1", 1, (), 3))
@@ -242,7 +242,7 @@ def test_a_quotation_and_what_is_no_change_of_size_say_nothing() -> None:
 
 
 def test_only_the_last_ones_are_kept() -> None:
-    changes = SizeChanges()
+    changes = ContractChanges()
     for number in range(SLOTS_MAX + 1):
         changes.take(ChangeEnded(replace(DONE, agreement_id=f"agreement-{number}")))
     assert changes.latest("agreement-0") is None

@@ -16,8 +16,8 @@ from ramp.errors import ConfigurationError
 from ramp.model.contents.accounts import AccountLine
 from ramp.model.instant import SECOND
 from ramp.model.offer import RefusalCode
-from ramp.protocol.outcome import BoughtUnit, CancellationOutcome, RequestOutcome, RequestStatus
-from ramp.protocol.progress import CancellationEnded, RequestEnded, RoundClosed, RoundOpened, UnitAdvanced
+from ramp.protocol.outcome import BoughtUnit, ChangeOutcome, RequestOutcome, RequestStatus
+from ramp.protocol.progress import ChangeEnded, RequestEnded, RoundClosed, RoundOpened, UnitAdvanced
 from ramp.shipped_files import shipped_directory
 from ramp.web.levels import Levels
 from ramp.web.metrics import Counted, MetricsEndpoint, metrics_token
@@ -91,7 +91,7 @@ TOLD = (
     RoundClosed("request-of-alice", FIRST, ((1, FIRST.bids[1]),), (("a", SECOND // 100), ("b", SECOND // 2)), 2),
     UnitAdvanced("request-of-alice", 1, "b", "settled"),
     RequestEnded(OUTCOME),
-    CancellationEnded(CancellationOutcome("agreement-of-alice", done=True, refund=150)),
+    ChangeEnded(ChangeOutcome("agreement-of-alice", 0, True, refund=150, ends=True)),
 )
 
 

@@ -6,9 +6,12 @@ from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
 
+from ramp.errors import RemoteProtocolError
+from ramp.model.acl import Message
+from ramp.model.agreement import Signed
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import RefusalCode
-from ramp.protocol.conversations import Conversations, Registry, Retention
+from ramp.protocol.conversations import Conversations, Registry, Retention, guarded
 from ramp.protocol.effects import Effect, ReleaseSlot
 from ramp.protocol.events import SlotConfirmed, SlotHeld, SlotLookedUp, SlotsTended
 from ramp.protocol.resource.jobs.job_desk import JobDesk
@@ -16,6 +19,7 @@ from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Quotas, Unpaid
 from ramp.protocol.resource.seller import Seller
+from ramp.protocol.resource.slots.growth_prices import refused
 from ramp.protocol.resource.slots.size_desk import SizeDesk
 from ramp.protocol.resource.tending import Tending
 from ramp.protocol.timing import Pace, Retry
@@ -210,6 +214,24 @@ class KeptParticipants:
                 if gone is not None:
                     self._drop_agreement(gone)
         return effects
+
+    def on_change(self, message: Message, signed: Signed, now: Instant) -> list[Effect]:
+        """Take a buyer's change of what it has bought, for the first time or again.
+
+        Raises:
+            RemoteProtocolError: if the buyer is not the only signer.
+        """
+        body = signed.change
+        participant = self.participants.get(body.offer_id)
+        if participant is None or participant.agreement is None:
+            return [refused(message, body, "unknown_agreement", "no slot is sold for this offer")]
+        if signed.signers != (participant.user,) or body.user != participant.user:
+            raise RemoteProtocolError("the document must be signed by the buyer only")
+        if body.agreement_id != participant.agreed.agreement_id:
+            return [refused(message, body, "unknown_agreement", "the slot is sold under another agreement")]
+        if body.is_terminal:
+            return self.act(participant, partial(participant.on_cancellation, signed, now), now)
+        return guarded(body.offer_id, partial(self.sizes.on_change, message, signed, participant, now))
 
     def lost(self, offer_id: str, code: RefusalCode, detail: str, now: Instant) -> list[Effect]:
         """Report a sold slot as failed, and end its jobs."""

@@ -19,7 +19,7 @@ from collections.abc import Callable
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, ContractChange, Signed, document_name
+from ramp.model.agreement import Agreement, Signed, document_name
 from ramp.model.contents import ChangeAgreed, ChangeDone, ChangePosted, ChangeRefused
 from ramp.model.instant import Duration, Instant, iso
 from ramp.model.offer import Refusal
@@ -60,10 +60,8 @@ class SellerChange(StateMachine[SellerChangeState]):
     ) -> None:
         super().__init__(agreement.request_id, SELLER_CHANGE, S.NEW)
         self.deadline: Instant | None = None
-        body = signed.body
-        assert isinstance(body, ContractChange)
         self.signed = signed
-        self.body = body
+        self.body = signed.change
         self.on_record = False
         self.last_word: ChangeDone | ChangeRefused | None = None
         self.stranded = ""

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import ContractChange, Signed
@@ -22,7 +21,7 @@ from ramp.protocol.belief import sealed_lately
 from ramp.protocol.conversations import Conversations, Registry
 from ramp.protocol.effects import Effect, Send, reply
 from ramp.protocol.events import SlotResized
-from ramp.protocol.records import ChangeDropped, ChangeReceived, ChangeSettled, SizeRecord
+from ramp.protocol.records import ChangeDropped, ChangeReceived, ChangeSettled, SoldChangeRecord
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Booked, Unpaid
 from ramp.protocol.resource.seller import DRAINING_DETAIL, Seller
@@ -45,13 +44,11 @@ class KeptSlot:
     Attributes:
         participant: the accepted offer.
         state: present state of the slot.
-        change: the open amendment, or None.
         said: final answer to each ended amendment, by number.
     """
 
     participant: Participant
     state: amended.SlotState
-    change: SellerChange | None = None
     said: dict[int, c.ChangeDone | c.ChangeRefused] = field(default_factory=dict)
 
     @property
@@ -118,31 +115,29 @@ class SizeDesk:
 
     # -- the journal ---------------------------------------------------------------------------------------------
 
-    def replay(self, record: SizeRecord, participant: Participant) -> None:
+    def replay(self, record: SoldChangeRecord, participant: Participant) -> None:
         slot = self._slot(participant)
         if isinstance(record, ChangeReceived):
-            slot.change = self._change(record.change, slot)
-            slot.change.on_record = True
+            self._begun(record.signed, slot).on_record = True
             return
-        change = slot.change
-        assert change is not None, "it was received first"
+        change = self._open[record.offer_id]
         if isinstance(record, ChangeSettled):
             slot.amended(change.body)
             slot.said[change.body.number] = c.ChangeDone(change.signed, record.posted, record.seal)
-            slot.change = None
+            self._close(record.offer_id)
         elif isinstance(record, ChangeDropped):
             body = change.body
             slot.said[body.number] = c.ChangeRefused(body.agreement_id, body.number, record.code, record.detail)
-            slot.change = None
+            self._close(record.offer_id)
         else:
             change.replay(record)
         self._show(slot)
 
     def recover(self, offer_id: str, now: Instant) -> list[Effect]:
-        slot = self._slots.get(offer_id)
-        if slot is None or slot.change is None or slot.participant.state is ParticipantState.RELEASED:
+        change = self._open.get(offer_id)
+        if change is None or self._slots[offer_id].participant.state is ParticipantState.RELEASED:
             return []
-        return self._act(slot, partial(slot.change.recover, now), now)
+        return self._open.act(offer_id, partial(change.recover, now), now)
 
     def forget(self, offer_id: str) -> None:
         self._slots.pop(offer_id, None)
@@ -158,46 +153,24 @@ class SizeDesk:
         """Follow a participant's state: book its slot, or drop the resize of a released one."""
         self._book(participant)
         if participant.state is ParticipantState.RELEASED:
-            slot = self._slots.get(participant.offer.offer_id)
-            if slot is not None:
-                slot.change = None
-                self._close(participant.offer.offer_id)
+            self._close(participant.offer.offer_id)
 
     # -- messages and answers ------------------------------------------------------------------------------------
 
-    def on_change(
-        self, message: Message, signed: Signed, participant: Participant | None, now: Instant
-    ) -> list[Effect]:
-        """Take a buyer's proposal, for the first time or again.
-
-        Args:
-            message: as received.
-            signed: by the buyer.
-            participant: the sold offer that it names, or None.
-            now: the present.
-
-        Raises:
-            RemoteProtocolError: if the buyer is not the only signer.
-        """
-        body = signed.body
-        assert isinstance(body, ContractChange)
-        if participant is None or participant.agreement is None:
-            return [refused(message, body, "unknown_agreement", "no slot is sold for this offer")]
-        if signed.signers != (participant.user,) or body.user != participant.user:
-            raise RemoteProtocolError("the document must be signed by the buyer only")
-        if body.agreement_id != participant.agreed.agreement_id:
-            return [refused(message, body, "unknown_agreement", "the slot is sold under another agreement")]
-        slot = self._slot(participant)
-        if slot.change is not None and slot.change.body == body:
-            return slot.change.on_proposed()
+    def on_change(self, message: Message, signed: Signed, participant: Participant, now: Instant) -> list[Effect]:
+        """Take a buyer's proposal about its sold slot, for the first time or again."""
+        body = signed.change
+        slot, change = self._slot(participant), self._open.get(body.offer_id)
+        if change is not None and change.body == body:
+            return change.on_proposed()
         said = slot.said.get(body.number)
         if said is not None:
             return [_say(message, said)]
         problem = self._problem(slot, body, now)
         if problem is not None:
             return [refused(message, body, *problem)]
-        slot.change = self._change(signed, slot)
-        return self._act(slot, partial(slot.change.start, now), now)
+        change = self._begun(signed, slot)
+        return self._open.act(body.offer_id, partial(change.start, now), now)
 
     def on_growth(
         self, message: Message, word: GrowthWord, participant: Participant | None, now: Instant
@@ -224,7 +197,8 @@ class SizeDesk:
         if participant is None or participant.agreement is None or participant.user != message.sender:
             return [refused(message, call, "unknown_agreement", "no slot is sold to the sender under this agreement")]
         slot = self._slot(participant)
-        if slot.change is not None and slot.change.body.number == call.number:
+        change = self._open.get(participant.offer.offer_id)
+        if change is not None and change.body.number == call.number:
             return []  # a late copy of the call
         problem = self._standing_problem(slot) or self._selling_problem(slot, call.cores, call.until)
         if problem is not None:
@@ -242,10 +216,10 @@ class SizeDesk:
         if participant is None or participant.user != message.sender:
             return []
         slot = self._slot(participant)
-        change = slot.change
+        change = self._open.get(participant.offer.offer_id)
         if change is not None and change.body.number == word.number and change.body.grows:
             heard = change.on_funded if isinstance(word, c.ChangeAgreed) else change.on_withdrawn
-            return self._act(slot, partial(heard, now), now)
+            return self._open.act(change.body.offer_id, partial(heard, now), now)
         said = slot.said.get(word.number)
         return [] if said is None or isinstance(word, c.ChangeWithdrawal) else [_say(message, said)]
 
@@ -253,7 +227,7 @@ class SizeDesk:
         change = self._open.get(resized.key)
         if change is None:
             return []
-        return self._act(self._slots[resized.key], partial(change.on_resized, resized, now), now)
+        return self._open.act(resized.key, partial(change.on_resized, resized, now), now)
 
     def on_bank(
         self, content: c.ChangePosted | c.ChangeRefused, seal: Seal, participant: Participant, now: Instant
@@ -262,7 +236,7 @@ class SizeDesk:
         change = self._open.get(participant.offer.offer_id)
         if change is None or change.body.number != content.number:
             return []
-        return self._act(self._slots[participant.offer.offer_id], partial(change.on_bank, content, seal, now), now)
+        return self._open.act(change.body.offer_id, partial(change.on_bank, content, seal, now), now)
 
     # -- common --------------------------------------------------------------------------------------------------
 
@@ -298,8 +272,9 @@ class SizeDesk:
     def _standing_problem(self, slot: KeptSlot) -> tuple[str, str] | None:
         if slot.participant.state is not ParticipantState.SOLD:
             return "not_active", f"the slot is {slot.participant.state}, expected sold"
-        if slot.change is not None:
-            return "another_open", f"amendment {slot.change.body.number} of the slot is still open"
+        change = self._open.get(slot.participant.offer.offer_id)
+        if change is not None:
+            return "another_open", f"amendment {change.body.number} of the slot is still open"
         return amended.number_problem(len(slot.posted))
 
     def _selling_problem(self, slot: KeptSlot, cores: int, until: Instant) -> tuple[str, str] | None:
@@ -317,22 +292,16 @@ class SizeDesk:
             return "price", f"the price must be at least {price} credits/core-hour, got {body.cpu_hour_cost}"
         return None
 
-    def _change(self, signed: Signed, slot: KeptSlot) -> SellerChange:
+    def _begun(self, signed: Signed, slot: KeptSlot) -> SellerChange:
         is_sold = lambda: slot.participant.state is ParticipantState.SOLD  # noqa: E731
-        return SellerChange(signed, slot.participant.agreed, slot.state, self._pace, is_sold)
+        change = SellerChange(signed, slot.participant.agreed, slot.state, self._pace, is_sold)
+        return self._open.add(change.body.offer_id, change)
 
     def _slot(self, participant: Participant) -> KeptSlot:
         offer_id = participant.offer.offer_id
         if offer_id not in self._slots:
             self._slots[offer_id] = KeptSlot(participant, amended.first_state(participant.agreed))
         return self._slots[offer_id]
-
-    def _act(self, slot: KeptSlot, action: Callable[[], list[Effect]], now: Instant) -> list[Effect]:
-        change, offer_id = slot.change, slot.participant.offer.offer_id
-        assert change is not None
-        if self._open.get(offer_id) is not change:
-            self._open.add(offer_id, change)
-        return self._open.act(offer_id, action, now)
 
     def _followed(self, change: SellerChange, effects: list[Effect], now: Instant) -> list[Effect]:
         """Follow the state of a change after its action."""
@@ -343,7 +312,6 @@ class SizeDesk:
         if change.state is SellerChangeState.ENDED:
             assert change.last_word is not None
             self._close(offer_id)
-            slot.change = None
             slot.said[change.body.number] = change.last_word
             if isinstance(change.last_word, c.ChangeDone):
                 slot.amended(change.body)
@@ -354,7 +322,7 @@ class SizeDesk:
 
     def _show(self, slot: KeptSlot) -> None:
         """Set the usable size of the participant."""
-        change = slot.change
+        change = self._open.get(slot.participant.offer.offer_id)
         if change is not None and change.is_binding:
             slot.participant.size = change.body.cores, change.body.until
         else:
@@ -364,7 +332,7 @@ class SizeDesk:
     def _book(self, participant: Participant) -> None:
         offer, change = participant.offer, self._open.get(participant.offer.offer_id)
         # a queue holds more than the machine can run at once
-        if participant.state in UNBOOKED or participant.failed is not None or offer.in_queue:
+        if participant.state in UNBOOKED or participant.failed or offer.in_queue:
             self.booked.remove(offer.offer_id)
             return
         cores, until = participant.size

@@ -25,15 +25,15 @@ from ramp.model.sizes.amended import order_line
 from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Report, SaveAgreement, Send
 from ramp.protocol.machine import StateMachine
-from ramp.protocol.outcome import CancellationOutcome, ChangeOutcome
+from ramp.protocol.outcome import ChangeOutcome
 from ramp.protocol.progress import ChangeAdvanced
 from ramp.protocol.timing import Pace, Retry, earliest, moved
 from ramp.protocol.transition_tables import BUYER_CHANGE, BuyerChangeState
 
 S = BuyerChangeState
 OrderWord = c.FundsReserved | c.OrderRefused | c.OrderPosted | c.OrderVoided
-ChangeWord = c.ChangeAgreed | c.ChangeRefused | c.ChangePosted | c.ChangeDone
-Outcome = ChangeOutcome | CancellationOutcome
+SellerWord = c.ChangeAgreed | c.ChangeRefused | c.ChangeDone
+ChangeWord = SellerWord | c.ChangePosted
 
 POSTED, VOID = "posted", "void"
 """The bank's final answers, as stimuli."""
@@ -44,14 +44,19 @@ class _Line:
     """One change.
 
     Attributes:
+        signed: the change as it is proposed, or the failure as its seller has signed it.
         agreed: whether its seller has agreed to it.
         proved: whether its seller has proved that it is posted.
     """
 
-    body: ContractChange
+    signed: Signed
     agreement: Agreement
     agreed: bool = False
     proved: bool = False
+
+    @property
+    def body(self) -> ContractChange:
+        return self.signed.change
 
 
 def check_proof(body: ContractChange, proof: c.ChangeDone) -> None:
@@ -75,38 +80,40 @@ class BuyerChange(StateMachine[BuyerChangeState]):
     Args:
         lines: the changes with their agreements, one an agreement; several only of one order at one bank.
         pace: of the user.
-        failure: as the seller has signed it, if that ends the agreement.
 
     Attributes:
         outcomes: of each change with the bank's seal, once it has ended.
     """
 
-    def __init__(
-        self,
-        lines: Sequence[tuple[ContractChange, Agreement]],
-        pace: Pace,
-        failure: Signed | None = None,
-    ) -> None:
-        body, agreement = lines[0]
+    def __init__(self, lines: Sequence[tuple[Signed, Agreement]], pace: Pace) -> None:
+        signed, agreement = lines[0]
+        body = signed.change
         super().__init__(body.order_id or agreement.request_id, BUYER_CHANGE, S.NEW)
         self.deadline: Instant | None = None
         self._pace = pace
         self._retry = Retry(pace)
         self._limit: Instant | None = None
-        self.outcomes: tuple[tuple[Outcome, Seal], ...] = ()
+        self.outcomes: tuple[tuple[ChangeOutcome, Seal], ...] = ()
         self._first = body
-        self._failure = failure
-        self._lines = {each.agreement_id: _Line(each, bought) for each, bought in lines}
+        self._lines = {each.body.agreement_id: _Line(each, bought) for each, bought in lines}
         self._why: tuple[str, str] = ("", "")
 
     @property
-    def key(self) -> str:
-        """Return the key of its first change."""
-        return self._first.key
+    def keys(self) -> tuple[str, ...]:
+        """The keys of its changes."""
+        return tuple(body.key for body in self.changes)
+
+    @property
+    def agreement_ids(self) -> tuple[str, ...]:
+        return tuple(self._lines)
 
     @property
     def order_id(self) -> str:
         return self._first.order_id
+
+    @property
+    def is_terminal(self) -> bool:
+        return self._first.is_terminal
 
     @property
     def changes(self) -> tuple[ContractChange, ...]:
@@ -114,10 +121,8 @@ class BuyerChange(StateMachine[BuyerChangeState]):
 
     @property
     def doubt(self) -> str:
-        """Say what is in doubt, and how it will be decided; empty after the end."""
+        """Say what is in doubt, and how it will be decided."""
         body = self._first
-        if self.state is S.ENDED:
-            return ""
         asked_bank = self.state is S.DECIDING
         if body.is_terminal:
             whom = "the bank" if asked_bank else body.resource
@@ -133,7 +138,7 @@ class BuyerChange(StateMachine[BuyerChangeState]):
 
     def start(self, now: Instant) -> list[Effect]:
         """Ask the sellers, or the bank after a failure; for the first time or after a restart."""
-        if self._failure is not None:
+        if self._first.is_failure:
             return self.decide(now)
         self._enter(S.ASKING, "start")
         return self._ask(self._pace.timing.cancellation_limit, now)
@@ -161,14 +166,22 @@ class BuyerChange(StateMachine[BuyerChangeState]):
 
     # -- messages ------------------------------------------------------------------------------------------------
 
-    def on_seller(self, message: Message, agreement_id: str, content: ChangeWord, now: Instant) -> list[Effect]:
-        """Take a seller's answer about one change; ignored after the end.
+    def on_message(
+        self, message: Message, agreement_id: str, content: ChangeWord | c.ChangePriced, now: Instant
+    ) -> list[Effect]:
+        """Take an answer of a seller or the bank about one change; late prices are ignored.
 
         Raises:
-            RemoteProtocolError: if the seller did not seal it, or the proof is invalid.
+            RemoteProtocolError: if its sender did not seal it, or the proof is invalid.
         """
-        if self.state is S.ENDED:
-            return []
+        body = self._first
+        by_bank = isinstance(content, c.ChangeRefused) and message.sender != body.resource and not body.grows
+        if isinstance(content, c.ChangePosted) or by_bank:
+            assert isinstance(content, c.ChangePosted | c.ChangeRefused)
+            return [] if body.grows else self._on_bank(message, content, now)  # an order has the bank's answer
+        return [] if isinstance(content, c.ChangePriced) else self._on_seller(message, agreement_id, content, now)
+
+    def _on_seller(self, message: Message, agreement_id: str, content: SellerWord, now: Instant) -> list[Effect]:
         line = self._lines[agreement_id]
         said_by(message, line.body.resource, Role.RESOURCE)
         if isinstance(content, c.ChangeDone):
@@ -182,15 +195,9 @@ class BuyerChange(StateMachine[BuyerChangeState]):
             return []
         return self._on_agreed(line, now)
 
-    def on_bank(self, message: Message, content: c.ChangePosted | c.ChangeRefused, now: Instant) -> list[Effect]:
-        """Take the bank's answer about a change that no order pays for; ignored after the end.
-
-        Raises:
-            RemoteProtocolError: if the bank did not seal it.
-        """
+    def _on_bank(self, message: Message, content: c.ChangePosted | c.ChangeRefused, now: Instant) -> list[Effect]:
+        """Take the bank's answer about a change that no order pays for."""
         body = self._first
-        if self.state is S.ENDED:
-            return []
         seal = said_by(message, body.bank, Role.BANK)
         is_posted = isinstance(content, c.ChangePosted)
         if self.state is not S.DECIDING and not (is_posted and body.is_terminal):
@@ -199,16 +206,14 @@ class BuyerChange(StateMachine[BuyerChangeState]):
             return self._void(content.code, content.detail, seal, now)
         self._end(POSTED, seal, now, refund=content.refund)
         # ask the seller again for the copy with both signatures
-        return [] if body.is_terminal else [self._to_seller(line, Signed(line.body)) for line in self._lines.values()]
+        return [] if body.is_terminal else [self._to_seller(line, line.signed) for line in self._lines.values()]
 
     def on_order(self, message: Message, content: OrderWord, now: Instant) -> list[Effect]:
-        """Take the bank's answer about the order; ignored after the end.
+        """Take the bank's answer about the order.
 
         Raises:
             RemoteProtocolError: if the bank did not seal it, or it is about another order.
         """
-        if self.state is S.ENDED:
-            return []
         seal = said_by(message, self._first.bank, Role.BANK)
         if isinstance(content, c.FundsReserved):
             return self._on_reserved(content, now)
@@ -292,15 +297,14 @@ class BuyerChange(StateMachine[BuyerChangeState]):
         done = stimulus == POSTED
         self.outcomes = tuple((self._outcome(body, refund, done=done), seal) for body in self.changes)
 
-    def _outcome(self, body: ContractChange, refund: int, *, done: bool) -> Outcome:
-        code, detail = ("", "") if done else self._why
-        if body.is_terminal:
-            if done and body.code is not None:
-                code, detail = body.code, body.reason
-            return CancellationOutcome(body.agreement_id, done, refund, code, detail)
+    def _outcome(self, body: ContractChange, refund: int, *, done: bool) -> ChangeOutcome:
+        code, detail = self._why
+        if done:
+            code, detail = ("", "") if body.code is None else (body.code, body.reason)
         charge = body.charge if done else 0
         size = (body.cores, body.until, body.effective_at)
-        return ChangeOutcome(body.agreement_id, body.number, done, *size, refund, code, detail, charge)
+        what = (body.agreement_id, body.number, done, *size)
+        return ChangeOutcome(*what, refund, code, detail, charge, ends=body.is_terminal)
 
     # -- asking again --------------------------------------------------------------------------------------------
 
@@ -331,7 +335,7 @@ class BuyerChange(StateMachine[BuyerChangeState]):
     def _say(self) -> list[Effect]:
         lines = self._lines.values()
         if self.state is S.ASKING:
-            return [self._to_seller(line, Signed(line.body)) for line in lines if not line.agreed]
+            return [self._to_seller(line, line.signed) for line in lines if not line.agreed]
         if self.state is S.AGREED:
             return [self._to_seller(line, _agreed(line)) for line in lines if not line.proved]
         if self.state is S.RESERVING:
@@ -342,7 +346,7 @@ class BuyerChange(StateMachine[BuyerChangeState]):
         """Return the question on which the bank decides."""
         body = self._first
         if body.is_terminal:
-            return self._failure or Signed(body)
+            return self._lines[body.agreement_id].signed
         if not body.grows:
             return _withdrawal(body)
         reason = self._why[1] or "the buyer does not know how the amendment ended"

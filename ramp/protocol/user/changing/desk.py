@@ -7,14 +7,13 @@ agreement are open at a time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeGuard
 
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message
 from ramp.model.agreement import TERMINAL, Agreement, ContractChange, Signed, change_key, document_name, end_of
-from ramp.model.contents import ChangeDone, ChangePosted, ChangePriced, ChangeRefused, Content
+from ramp.model.contents import ChangeDone, ChangePosted, ChangePriced, Content
 from ramp.model.instant import Instant
 from ramp.model.money import credits_text
 from ramp.model.offer import RefusalCode
@@ -25,12 +24,12 @@ from ramp.protocol.belief import said_by
 from ramp.protocol.conversations import Conversations, Registry
 from ramp.protocol.effects import Effect, Persist, Report, SaveAgreement
 from ramp.protocol.events import AgreementResized
-from ramp.protocol.outcome import ALREADY_CANCELLED, REFUND_ORDERED, CancellationOutcome
-from ramp.protocol.progress import CancellationEnded, ChangeEnded
+from ramp.protocol.outcome import ALREADY_CANCELLED, REFUND_ORDERED, ChangeOutcome
+from ramp.protocol.progress import ChangeEnded
 from ramp.protocol.timing import Pace
-from ramp.protocol.user.changing.change import BuyerChange, ChangeWord, OrderWord, Outcome, check_proof
+from ramp.protocol.user.changing.change import BuyerChange, ChangeWord, OrderWord, check_proof
 from ramp.protocol.user.changing.history import History
-from ramp.protocol.user.changing.resizes import NOT_ACTIVE, Resizes
+from ramp.protocol.user.changing.resizes import NOT_ACTIVE, PriceInquiry, Resizes
 from ramp.protocol.user.confirmed_unit import checked_failure
 
 AGENT_FAILED = "agent_failed"
@@ -39,18 +38,7 @@ AGENT_FAILED = "agent_failed"
 FAILED_BEFORE = "the user agent failed before it was proposed"
 
 
-@dataclass(slots=True)
-class _OnRecord:
-    """A change that the journal does not conclude.
-
-    Attributes:
-        failure: the same as its seller has signed it, if it has failed; else None.
-        together: agreements of all changes of its order.
-    """
-
-    body: ContractChange
-    failure: Signed | None = None
-    together: tuple[str, ...] = ()
+OpenChange = BuyerChange | PriceInquiry
 
 
 class Changes:
@@ -79,56 +67,46 @@ class Changes:
         self._agreements = agreements
         self._standing = standing
         self._pace = pace
-        self._open: Conversations[BuyerChange] = Conversations(
-            registry, lambda change: change.changes[0].agreement_id, self._finished
-        )
+        self._open: Conversations[OpenChange] = Conversations(
+            registry, lambda change: change.agreement_ids[0], self._followed
+        )  # by the key of the first change
         self._found_at: dict[str, str] = {}  # key of the conversation of each open change, by the change's key
         self._resizes = Resizes(
             agreements,
             self.history,
             standing=standing,
             is_open=self.__contains__,
+            inquire=lambda inquiry, now: self._opened(inquiry, partial(inquiry.start, now), now),
             propose=self._propose,
             pace=pace,
             ids=ids,
-            registry=registry,
         )
 
     def __contains__(self, agreement_id: str) -> bool:
-        """Whether a change of size is open, or its price is being asked."""
-        number = self.history.last_number(agreement_id)
-        is_open = bool(number) and change_key(agreement_id, number) in self._found_at
-        return is_open or agreement_id in self._resizes
+        """Whether a change is open, or its price is being asked."""
+        return bool(self._changes_of(agreement_id))
 
     def is_ending(self, agreement_id: str) -> bool:
         """Return whether an agreement is being cancelled, or its money claimed."""
         return change_key(agreement_id, TERMINAL) in self._found_at
 
     @property
-    def ending(self) -> tuple[str, ...]:
-        return tuple(body.agreement_id for body in self._bodies() if body.is_terminal)
-
-    @property
     def open(self) -> tuple[str, ...]:
-        """Agreements with an open change of size, or whose price is being asked."""
-        return (*self._resizes.asked, *(body.agreement_id for body in self._bodies() if not body.is_terminal))
+        """Agreements with an open change, or whose price is being asked."""
+        return tuple(each for change in self._open.values() for each in change.agreement_ids)
 
     @property
     def doubts(self) -> dict[str, str]:
         """What is in doubt about each agreement; its end before its size."""
-        changes = sorted(self._open.values(), key=lambda each: each.changes[0].is_terminal)
-        return {body.agreement_id: change.doubt for change in changes for body in change.changes}
+        changes = sorted(self._sent(), key=lambda each: each.is_terminal)
+        return {each: change.doubt for change in changes for each in change.agreement_ids}
 
-    def _bodies(self) -> list[ContractChange]:
-        return [body for change in self._open.values() for body in change.changes]
+    def _sent(self) -> list[BuyerChange]:
+        return [each for each in self._open.values() if isinstance(each, BuyerChange)]
 
-    def _changes_of(self, agreement_id: str) -> list[BuyerChange]:
+    def _changes_of(self, agreement_id: str) -> list[OpenChange]:
         """Return the open changes of an agreement: of its size, and its end."""
-        return [
-            change
-            for change in self._open.values()
-            if any(body.agreement_id == agreement_id for body in change.changes)
-        ]
+        return [change for change in self._open.values() if agreement_id in change.agreement_ids]
 
     # -- the journal ---------------------------------------------------------------------------------------------
 
@@ -136,55 +114,47 @@ class Changes:
         """Resume open changes after a restart; the agreements must be known."""
         return self._taken_up(self._replayed(records).values(), now)
 
-    def _taken_up(self, waiting: Iterable[_OnRecord], now: Instant) -> list[Effect]:
+    def _taken_up(self, waiting: Iterable[rc.ChangeProposed], now: Instant) -> list[Effect]:
         effects: list[Effect] = []
-        orders: dict[str, list[_OnRecord]] = {}
+        orders: dict[str, list[rc.ChangeProposed]] = {}
         for each in waiting:
-            if each.body.grows:
-                orders.setdefault(each.body.order_id, []).append(each)
-            else:
-                effects += self._resumed([each], now)
+            body = each.signed.change
+            orders.setdefault(body.order_id or body.key, []).append(each)
         for lines in orders.values():
-            order_id, wanted = lines[0].body.order_id, lines[0].together
+            order_id, wanted = lines[0].signed.change.order_id, lines[0].together
             on_record = ({body.order_id for body in self.history.proposed(each)} for each in wanted)
             if not all(order_id in ids for ids in on_record):  # the agent failed before, so nothing was sent
-                effects += self._resizes.none_done(
-                    [each.body.agreement_id for each in lines], AGENT_FAILED, FAILED_BEFORE
-                )
+                failed = [each.signed.body.agreement_id for each in lines]
+                effects += self._resizes.none_done(failed, AGENT_FAILED, FAILED_BEFORE)
             else:
-                effects += self._resumed(lines, now)
+                effects += self._begin(lines, now, on_record=True)
         return effects
 
     def resume(self, agreement_id: str, records: Sequence[rc.Record], now: Instant) -> list[Effect]:
         """Resume the changes of one agreement after a bug in them."""
         lost = self._changes_of(agreement_id)
-        asked = self._resizes.drop(agreement_id)
         self.rest(agreement_id)
         waiting = self._replayed(records)
-        effects = self._resizes.none_done(asked, AGENT_FAILED, FAILED_BEFORE)
+        effects: list[Effect] = []
         for change in lost:
-            if change.key not in waiting and not change.outcomes:
+            if change.keys[0] not in waiting and not change.outcomes:
                 effects += self._not_begun(change)
         orders = {change.order_id for change in lost}
         again = [
             each
-            for each in waiting.values()
-            if (each.body.order_id in orders if each.body.grows else each.body.agreement_id == agreement_id)
+            for body, each in ((each.signed.change, each) for each in waiting.values())
+            if (body.order_id in orders if body.grows else body.agreement_id == agreement_id)
         ]
         return effects + self._taken_up(again, now)
 
-    def _not_begun(self, change: BuyerChange) -> list[Effect]:
+    def _not_begun(self, change: OpenChange) -> list[Effect]:
         """Report a change that a bug ended before it was on record."""
-        body = change.changes[0]
-        if body.is_terminal:
-            detail = "the user agent failed before it was sent"
-            outcome = CancellationOutcome(body.agreement_id, False, 0, AGENT_FAILED, detail)
-            return [Report(CancellationEnded(outcome))]
-        return self._resizes.none_done([each.agreement_id for each in change.changes], AGENT_FAILED, FAILED_BEFORE)
+        ends = change.is_terminal
+        detail = "the user agent failed before it was sent" if ends else FAILED_BEFORE
+        return self._resizes.none_done(change.agreement_ids, AGENT_FAILED, detail, ends=ends)
 
     def rest(self, agreement_id: str) -> None:
         """Suspend the changes of an agreement until the next start."""
-        self._resizes.drop(agreement_id)
         for change in self._changes_of(agreement_id):
             self._close(change)
 
@@ -194,29 +164,18 @@ class Changes:
             self.rest(agreement_id)
             self.history.forget(agreement_id)
 
-    def _replayed(self, records: Sequence[rc.Record]) -> dict[str, _OnRecord]:
+    def _replayed(self, records: Sequence[rc.Record]) -> dict[str, rc.ChangeProposed]:
         """Replay all records; return the open changes by key."""
-        waiting: dict[str, _OnRecord] = {}
+        waiting: dict[str, rc.ChangeProposed] = {}
         for record in records:
             match record:
-                case rc.ChangeProposed(body, together=together):
-                    self.history.propose(body)
-                    waiting[body.key] = _OnRecord(body, together=together)
+                case rc.ChangeProposed(signed):
+                    self.history.propose(signed.change)
+                    waiting[signed.change.key] = record
                 case rc.ChangeConcluded(outcome):
                     waiting.pop(change_key(outcome.agreement_id, outcome.number), None)
                     self.history.note(outcome)
-                case rc.CancellationStarted(signed):
-                    assert isinstance(signed.body, ContractChange)
-                    waiting[signed.body.key] = _OnRecord(signed.body, signed if signed.body.is_failure else None)
-                case rc.CancellationConcluded(outcome=ended):
-                    waiting.pop(change_key(ended.agreement_id, TERMINAL), None)
-                    self.history.note(ended)
-        return {key: each for key, each in waiting.items() if each.body.agreement_id in self._agreements}
-
-    def _resumed(self, lines: Sequence[_OnRecord], now: Instant) -> list[Effect]:
-        bodies = [(each.body, self._agreements[each.body.agreement_id]) for each in lines]
-        whole = len(lines) >= len(lines[0].together)
-        return self._begin(bodies, now, lines[0].failure, whole=whole)
+        return {key: each for key, each in waiting.items() if each.signed.body.agreement_id in self._agreements}
 
     # -- commands ------------------------------------------------------------------------------------------------
 
@@ -228,8 +187,7 @@ class Changes:
         standing = None if agreement is None else self._standing(agreement_id)
         if agreement is None or standing != "active":
             return self._not_cancelled(agreement_id, standing)
-        body = end_of(agreement, reason, now)
-        return self._begin([(body, agreement)], now, records=[rc.CancellationStarted(Signed(body), now)])
+        return self._propose([end_of(agreement, reason, now)], now)
 
     def _not_cancelled(self, agreement_id: str, standing: str | None) -> list[Effect]:
         """Report that an agreement is not cancelled now: its state (None if it is unknown), or its end before."""
@@ -237,11 +195,10 @@ class Changes:
         if before is not None:  # nothing is refunded again
             how = "lost by its seller" if before.cause else "cancelled"
             detail = f"it was {how} before, with a refund of {credits_text(before.refund)} credits"
-            outcome = CancellationOutcome(agreement_id, True, 0, ALREADY_CANCELLED, detail)
-        else:
-            detail = f"only an active agreement can be cancelled; {agreement_id} is {standing or 'unknown'}"
-            outcome = CancellationOutcome(agreement_id, False, 0, NOT_ACTIVE, detail)
-        return [Report(CancellationEnded(outcome))]
+            again = ChangeOutcome(agreement_id, TERMINAL, True, code=ALREADY_CANCELLED, detail=detail, ends=True)
+            return [Report(ChangeEnded(again))]
+        detail = f"only an active agreement can be cancelled; {agreement_id} is {standing or 'unknown'}"
+        return self._resizes.none_done([agreement_id], NOT_ACTIVE, detail, ends=True)
 
     def claim(self, failure: Signed, now: Instant) -> list[Effect]:
         """Claim a refund for a failure that a paid resource has signed.
@@ -253,25 +210,25 @@ class Changes:
         body = checked_failure(failure, agreement)
         if self.is_ending(body.agreement_id) or body.agreement_id in self.history.ended:
             return []
-        return self._begin([(body, agreement)], now, failure, records=[rc.CancellationStarted(failure, now)])
+        return self._begin([rc.ChangeProposed(failure, now)], now)
 
     def resize(self, wish: AgreementResized, now: Instant) -> list[Effect]:
         """Resize active slots, or quote the refund or cost."""
         return self._resizes.resize(wish, now)
 
-    def _propose(self, lines: Sequence[tuple[ContractChange, Agreement]], now: Instant) -> list[Effect]:
+    def _propose(self, bodies: Sequence[ContractChange], now: Instant) -> list[Effect]:
         """Record and propose changes; all of one order are recorded before any is proposed."""
-        together = tuple(body.agreement_id for body, _ in lines if body.grows)
-        for body, _ in lines:
+        together = tuple(body.agreement_id for body in bodies if body.grows)
+        for body in bodies:
             self.history.propose(body)
-        return self._begin(lines, now, records=[rc.ChangeProposed(body, now, together) for body, _ in lines])
+        return self._begin([rc.ChangeProposed(Signed(body), now, together) for body in bodies], now)
 
     # -- messages ------------------------------------------------------------------------------------------------
 
     def concern(self, content: Content) -> TypeGuard[ChangeWord | ChangePriced | OrderWord]:
         """Return whether a message is about a change, or an order that pays for one."""
         if isinstance(content, OrderWord):
-            return any(each.order_id == content.order_id for each in self._open.values())
+            return any(each.order_id == content.order_id for each in self._sent())
         return isinstance(content, ChangeWord | ChangePriced)
 
     def handle(self, message: Message, content: ChangeWord | ChangePriced | OrderWord, now: Instant) -> list[Effect]:
@@ -281,33 +238,20 @@ class Changes:
             RemoteProtocolError: if its sender did not seal it, or it is about something else.
         """
         if isinstance(content, OrderWord):
-            change = next(each for each in self._open.values() if each.order_id == content.order_id)
-            return self._open.act(change.key, partial(change.on_order, message, content, now), now)
+            paid = next(each for each in self._sent() if each.order_id == content.order_id)
+            return self._open.act(paid.keys[0], partial(paid.on_order, message, content, now), now)
         about = content.change.body if isinstance(content, ChangeDone) else content
         if isinstance(about, Agreement):
             raise RemoteProtocolError("the proof must be of a ContractChange, got Agreement")
-        if self._resizes.concern(about.agreement_id, about.number):
-            return self._resizes.handle(message, content, about.agreement_id, now)
         key = self._found_at.get(change_key(about.agreement_id, about.number))
-        if key is not None and not isinstance(content, ChangePriced):
-            return self._on_change(self._open[key], message, about.agreement_id, content, now)
+        if key is not None:
+            change = self._open[key]
+            return self._open.act(key, partial(change.on_message, message, about.agreement_id, content, now), now)
         if isinstance(content, ChangeDone):
             return self._late_proof(message, content)
         if isinstance(content, ChangePosted) and content.is_terminal:
             return self._refunded(message, content, now)
         return []
-
-    def _on_change(
-        self, change: BuyerChange, message: Message, agreement_id: str, content: ChangeWord, now: Instant
-    ) -> list[Effect]:
-        body = change.changes[0]
-        by_bank = isinstance(content, ChangeRefused) and message.sender != body.resource and not body.grows
-        if isinstance(content, ChangePosted) or by_bank:
-            assert isinstance(content, ChangePosted | ChangeRefused)
-            if body.grows:
-                return []  # its order has the bank's answer
-            return self._open.act(change.key, partial(change.on_bank, message, content, now), now)
-        return self._open.act(change.key, partial(change.on_seller, message, agreement_id, content, now), now)
 
     def _late_proof(self, message: Message, proof: ChangeDone) -> list[Effect]:
         """Save the copy with both signatures of a change that the bank's answer has concluded."""
@@ -333,55 +277,57 @@ class Changes:
         why = ("", "") if self.history.was_refused(posted.agreement_id) else seller
         if posted.ordered_for:
             why = (REFUND_ORDERED, f"the market's keeper has refunded it: {posted.ordered_for}")
-        return self._concluded(CancellationOutcome(posted.agreement_id, True, posted.refund, *why), seal, now)
+        code, detail = why
+        ended = ChangeOutcome(
+            posted.agreement_id, TERMINAL, True, refund=posted.refund, code=code, detail=detail, ends=True
+        )
+        return self._concluded(ended, seal, now)
 
     def not_understood(self, message: Message, now: Instant) -> list[Effect]:
         """Take a NOT_UNDERSTOOD about a change; ignore any other."""
         key = self._found_at.get(message.in_reply_to)
         if key is None:
-            return self._resizes.not_understood(message, now)
+            return []
         return self._open.act(key, partial(self._open[key].on_not_understood, message.sender, now), now)
 
     # -- common --------------------------------------------------------------------------------------------------
 
-    def _begin(
-        self,
-        lines: Sequence[tuple[ContractChange, Agreement]],
-        now: Instant,
-        failure: Signed | None = None,
-        *,
-        records: Sequence[rc.Record] = (),
-        whole: bool = True,
-    ) -> list[Effect]:
-        """Start changes.
+    def _begin(self, lines: Sequence[rc.ChangeProposed], now: Instant, *, on_record: bool = False) -> list[Effect]:
+        """Start one change, or those of one order that are not concluded, and record them unless they are on record.
 
-        Args:
-            lines: one change, or those of one order that are not concluded.
-            now: the present.
-            failure: as the seller has signed it.
-            records: to write before; empty if they are on record.
-            whole: whether the order has no other lines; else it has ended, and only the bank is asked.
+        If the order had other changes, it has ended, and only the bank is asked.
         """
-        change = BuyerChange(lines, self._pace, failure)
-        self._open.add(change.key, change)
-        self._found_at |= {body.key: change.key for body in change.changes}
-        begin = change.start if whole else change.decide
-        return self._open.act(change.key, lambda: [*map(Persist, records), *begin(now)], now)
+        change = BuyerChange(
+            [(each.signed, self._agreements[each.signed.body.agreement_id]) for each in lines], self._pace
+        )
+        begin = change.start if len(lines) >= len(lines[0].together) else change.decide
+        records = [] if on_record else [Persist(each) for each in lines]
+        return self._opened(change, lambda: [*records, *begin(now)], now)
 
-    def _finished(self, change: BuyerChange, effects: list[Effect], now: Instant) -> list[Effect]:
+    def _opened(self, change: OpenChange, begin: Callable[[], list[Effect]], now: Instant) -> list[Effect]:
+        key, *_ = change.keys
+        self._open.add(key, change)
+        self._found_at |= dict.fromkeys(change.keys, key)
+        return self._open.act(key, begin, now)
+
+    def _followed(self, change: OpenChange, effects: list[Effect], now: Instant) -> list[Effect]:
+        """Conclude a change that has ended; report or propose what an inquiry has found."""
+        if isinstance(change, PriceInquiry):
+            if not change.is_over:
+                return effects
+            self._close(change)
+            return self._resizes.inquired(change, now)
         if not change.outcomes:
             return effects
         self._close(change)
         ends = (effect for outcome, seal in change.outcomes for effect in self._concluded(outcome, seal, now))
         return [*effects, *ends]
 
-    def _close(self, change: BuyerChange) -> None:
-        self._open.drop(change.key)
-        for body in change.changes:
-            del self._found_at[body.key]
+    def _close(self, change: OpenChange) -> None:
+        self._open.drop(change.keys[0])
+        for key in change.keys:
+            del self._found_at[key]
 
-    def _concluded(self, outcome: Outcome, seal: Seal, now: Instant) -> list[Effect]:
+    def _concluded(self, outcome: ChangeOutcome, seal: Seal, now: Instant) -> list[Effect]:
         self.history.note(outcome)
-        if isinstance(outcome, CancellationOutcome):
-            return [Persist(rc.CancellationConcluded(outcome, seal, now)), Report(CancellationEnded(outcome))]
         return [Persist(rc.ChangeConcluded(outcome, seal, now)), Report(ChangeEnded(outcome))]

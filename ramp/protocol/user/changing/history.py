@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from ramp.model.agreement import Agreement, ContractChange
 from ramp.model.instant import Instant
 from ramp.model.sizes.amended import SlotState, after, first_state
-from ramp.protocol.outcome import CancellationOutcome
-from ramp.protocol.user.changing.change import Outcome
+from ramp.protocol.outcome import ChangeOutcome
 
 
 class History:
@@ -22,7 +21,7 @@ class History:
     """
 
     def __init__(self, agreements: Mapping[str, Agreement]) -> None:
-        self.ended: dict[str, CancellationOutcome] = {}
+        self.ended: dict[str, ChangeOutcome] = {}
         self._agreements = agreements
         self._refused: set[str] = set()
         self._proposed: dict[str, dict[int, ContractChange]] = {}
@@ -30,17 +29,17 @@ class History:
         self._states: dict[str, tuple[int, SlotState]] = {}  # with the number of changes it includes
 
     def propose(self, body: ContractChange) -> None:
-        """Remember a proposed change of size."""
-        self._proposed.setdefault(body.agreement_id, {})[body.number] = body
+        """Remember a proposed change of size; the end of an agreement counts once it is posted."""
+        if not body.is_terminal:
+            self._proposed.setdefault(body.agreement_id, {})[body.number] = body
 
-    def note(self, outcome: Outcome) -> None:
+    def note(self, outcome: ChangeOutcome) -> None:
         """Remember how a change ended."""
         agreement_id = outcome.agreement_id
-        if isinstance(outcome, CancellationOutcome):
-            if outcome.done:
-                self.ended[agreement_id] = outcome
-            else:
-                self._refused.add(agreement_id)
+        if outcome.ends and outcome.done:
+            self.ended[agreement_id] = outcome
+        elif outcome.ends:
+            self._refused.add(agreement_id)
         elif outcome.done:
             body, posted = self._proposed[agreement_id][outcome.number], self._posted.setdefault(agreement_id, [])
             if body not in posted:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from typing import Final
 
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, ContractChange, change_key
@@ -20,7 +20,6 @@ from ramp.model.seal import Role
 from ramp.model.sizes import amended
 from ramp.model.sizes.moldable import price_with
 from ramp.protocol.belief import said_by
-from ramp.protocol.conversations import Conversations, Registry
 from ramp.protocol.effects import Effect, Report, Send
 from ramp.protocol.events import AgreementResized
 from ramp.protocol.outcome import QUOTED, ChangeOutcome
@@ -83,6 +82,10 @@ class PriceInquiry:
         failure: code and sentence, once nothing comes of it; None before.
     """
 
+    is_terminal: Final = False
+    order_id: Final = ""
+    outcomes: Final = ()
+
     def __init__(self, wanted: Sequence[Wanted], max_cost: int | None, pace: Pace, *, quote_only: bool) -> None:
         self.wanted = tuple(wanted)
         self.quote_only = quote_only
@@ -103,15 +106,17 @@ class PriceInquiry:
         return len(self._prices) == len(self.wanted)
 
     @property
-    def key(self) -> str:
-        return self.wanted[0].agreement_id
+    def is_over(self) -> bool:
+        return self.is_answered or self.failure is not None
 
-    def asks_for(self, agreement_id: str) -> bool:
-        """Return whether it asks for the price of a slot's growth."""
-        return any(each.agreement_id == agreement_id for each in self.wanted)
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of the changes, once they are proposed."""
+        return tuple(change_key(each.agreement_id, each.number) for each in self.wanted)
 
-    def of(self, agreement_id: str) -> Wanted:
-        return next(each for each in self.wanted if each.agreement_id == agreement_id)
+    @property
+    def agreement_ids(self) -> tuple[str, ...]:
+        return tuple(each.agreement_id for each in self.wanted)
 
     def start(self, now: Instant) -> list[Effect]:
         """Ask the sellers for their prices."""
@@ -132,9 +137,22 @@ class PriceInquiry:
         self._retry.clock_set(by)
         self._limit = moved(self._limit, by)
 
-    def take(self, priced: ChangePriced, now: Instant) -> None:
-        """Take a seller's price; one for another size is a late answer to an earlier call of the same number."""
-        wanted = self.of(priced.agreement_id)
+    def on_message(self, message: Message, agreement_id: str, content: Content, now: Instant) -> list[Effect]:
+        """Take a seller's price, or its refusal to name one; `RemoteProtocolError` if the seller did not seal it."""
+        wanted = next(each for each in self.wanted if each.agreement_id == agreement_id)
+        said_by(message, wanted.agreement.resource, Role.RESOURCE)
+        if isinstance(content, ChangePriced):
+            self._take(wanted, content, now)
+        elif isinstance(content, ChangeRefused):
+            self.failure = content.code, content.detail
+        return []
+
+    def on_not_understood(self, sender: str, now: Instant) -> list[Effect]:
+        self.failure = "not_understood", f"{sender} does not understand the price inquiry"
+        return []
+
+    def _take(self, wanted: Wanted, priced: ChangePriced, now: Instant) -> None:
+        """Take a price; one for another size is a late answer to an earlier call of the same number."""
         if (priced.cores, priced.until) != (wanted.cores, wanted.until):
             return
         if priced.state != wanted.state.digest:
@@ -209,11 +227,11 @@ class Resizes:
         agreements: the user's agreements by id.
         history: of the user's changes.
         standing: returns an agreement's state (`UserParty.agreement_state`).
-        is_open: whether a change of an agreement's size is open.
+        is_open: whether a change of an agreement is open, or its price is being asked.
+        inquire: asks sellers for their prices.
         propose: records and proposes changes.
         pace: of the user.
         ids: source of order ids.
-        registry: of the user's conversations.
     """
 
     def __init__(
@@ -223,38 +241,19 @@ class Resizes:
         *,
         standing: Callable[[str], str],
         is_open: Callable[[str], bool],
-        propose: Callable[[Sequence[tuple[ContractChange, Agreement]], Instant], list[Effect]],
+        inquire: Callable[[PriceInquiry, Instant], list[Effect]],
+        propose: Callable[[Sequence[ContractChange], Instant], list[Effect]],
         pace: Pace,
         ids: IdSource,
-        registry: Registry,
     ) -> None:
         self._agreements = agreements
         self._history = history
         self._standing = standing
         self._is_open = is_open
+        self._inquire = inquire
         self._propose = propose
         self._pace = pace
         self._ids = ids
-        self._inquiries: Conversations[PriceInquiry] = Conversations(registry, followed=self._inquired)
-
-    def __contains__(self, agreement_id: str) -> bool:
-        return self._inquiry_of(agreement_id) is not None
-
-    @property
-    def asked(self) -> tuple[str, ...]:
-        """Agreements for whose growth a price is being asked."""
-        return tuple(each.agreement_id for inquiry in self._inquiries.values() for each in inquiry.wanted)
-
-    def drop(self, agreement_id: str) -> tuple[str, ...]:
-        """Forget the inquiry of an agreement; return all agreements that it asks for."""
-        inquiry = self._inquiry_of(agreement_id)
-        if inquiry is None:
-            return ()
-        self._inquiries.drop(inquiry.key)
-        return tuple(each.agreement_id for each in inquiry.wanted)
-
-    def _inquiry_of(self, agreement_id: str) -> PriceInquiry | None:
-        return next((each for each in self._inquiries.values() if each.asks_for(agreement_id)), None)
 
     # -- commands ------------------------------------------------------------------------------------------------
 
@@ -305,7 +304,7 @@ class Resizes:
             return self.none_done([wanted.agreement_id], *problem)
         if quote_only:
             return [Report(ChangeEnded(_quoted(body)))]
-        return self._propose([(body, agreement)], now)
+        return self._propose([body], now)
 
     def _grow(self, wanted: Sequence[Wanted], max_cost: int | None, now: Instant, *, quote_only: bool) -> list[Effect]:
         """Ask the sellers for their prices first."""
@@ -316,30 +315,10 @@ class Resizes:
             if each.number > amended.AMENDMENT_NUMBER_MAX:
                 detail = f"{each.agreement_id} has had {amended.AMENDMENT_NUMBER_MAX} amendments, which is the limit"
                 return self.none_done(ids, "old_number", detail)
-        inquiry = PriceInquiry(wanted, max_cost, self._pace, quote_only=quote_only)
-        self._inquiries.add(inquiry.key, inquiry)
-        return self._inquiries.act(inquiry.key, partial(inquiry.start, now), now)
+        return self._inquire(PriceInquiry(wanted, max_cost, self._pace, quote_only=quote_only), now)
 
-    # -- prices --------------------------------------------------------------------------------------------------
-
-    def concern(self, agreement_id: str, number: int) -> bool:
-        """Return whether the price of a change with this number is being asked."""
-        inquiry = self._inquiry_of(agreement_id)
-        return inquiry is not None and inquiry.of(agreement_id).number == number
-
-    def handle(self, message: Message, content: Content, agreement_id: str, now: Instant) -> list[Effect]:
-        """Take a seller's price, or its refusal to name one; `RemoteProtocolError` if the seller did not seal it."""
-        inquiry = self._inquiry_of(agreement_id)
-        assert inquiry is not None, "it is asked about (`concern`)"
-        said_by(message, inquiry.of(agreement_id).agreement.resource, Role.RESOURCE)
-        if isinstance(content, ChangePriced):
-            inquiry.take(content, now)
-        elif isinstance(content, ChangeRefused):
-            inquiry.failure = content.code, content.detail
-        return self._inquiries.act(inquiry.key, list, now)
-
-    def _inquired(self, inquiry: PriceInquiry, effects: list[Effect], now: Instant) -> list[Effect]:
-        """Report an inquiry that has failed, and propose what every seller has named a price for."""
+    def inquired(self, inquiry: PriceInquiry, now: Instant) -> list[Effect]:
+        """Report an inquiry that has failed, or propose what every seller has named a price for."""
         gone = [each for each in inquiry.wanted if self._standing(each.agreement_id) != "active"]
         if inquiry.is_answered and gone:
             what = f"{gone[0].agreement_id} is {self._standing(gone[0].agreement_id)} now"
@@ -348,34 +327,23 @@ class Resizes:
         if inquiry.is_answered and inquiry.failure is None:
             bodies = inquiry.drawn_up(QUOTED if inquiry.quote_only else self._ids.new("order"), now)
         if inquiry.failure is not None:
-            self._inquiries.drop(inquiry.key)
-            return [self._not_done(each.agreement_id, each.state, *inquiry.failure) for each in inquiry.wanted]
-        if not bodies:
-            return effects
-        self._inquiries.drop(inquiry.key)
+            return [_not_done(each.agreement_id, each.state, *inquiry.failure) for each in inquiry.wanted]
         if inquiry.quote_only:
             return [Report(ChangeEnded(_quoted(body))) for body in bodies]
-        lines = [(body, each.agreement) for body, each in zip(bodies, inquiry.wanted, strict=True)]
-        return self._propose(lines, now)
+        return self._propose(bodies, now)
 
-    def not_understood(self, message: Message, now: Instant) -> list[Effect]:
-        """Take a NOT_UNDERSTOOD about a price inquiry; ignore any other."""
-        for inquiry in self._inquiries.values():
-            if any(change_key(each.agreement_id, each.number) == message.in_reply_to for each in inquiry.wanted):
-                inquiry.failure = "not_understood", f"{message.sender} does not understand the price inquiry"
-                return self._inquiries.act(inquiry.key, list, now)
-        return []
-
-    def none_done(self, agreement_ids: Sequence[str], code: str, detail: str) -> list[Effect]:
+    def none_done(self, agreement_ids: Sequence[str], code: str, detail: str, *, ends: bool = False) -> list[Effect]:
         """Report that nothing was proposed for agreements, and why."""
         known = [each for each in agreement_ids if code != NOT_ACTIVE and each in self._agreements]
         states = {each: self._history.state(each) for each in known}
-        return [self._not_done(each, states.get(each), code, detail) for each in agreement_ids]
+        return [_not_done(each, states.get(each), code, detail, ends=ends) for each in agreement_ids]
 
-    def _not_done(self, agreement_id: str, state: amended.SlotState | None, code: str, detail: str) -> Report:
-        cores, until = (0, 0) if state is None else (state.cores, state.until)
-        outcome = ChangeOutcome(agreement_id, 0, False, cores, until, code=code, detail=detail)
-        return Report(ChangeEnded(outcome))
+
+def _not_done(
+    agreement_id: str, state: amended.SlotState | None, code: str, detail: str, *, ends: bool = False
+) -> Report:
+    cores, until = (0, 0) if state is None else (state.cores, state.until)
+    return Report(ChangeEnded(ChangeOutcome(agreement_id, 0, False, cores, until, code=code, detail=detail, ends=ends)))
 
 
 def _quoted(body: ContractChange) -> ChangeOutcome:
