@@ -257,6 +257,7 @@ class ResourceAgent(ComparingAgent):
             self.on_troubles()
 
     def heard(self, guest: str, line: str) -> None:
+        """Log a line that a guest has printed."""
         _log.warning("%s: output of its %s: %s", self.jid, guest, line)
 
     def _count_refusals(self, message: Message) -> None:
@@ -291,6 +292,7 @@ class ResourceAgent(ComparingAgent):
         await self._settle()
 
     async def leave(self) -> None:
+        """Deregister from the directory, and wait a moment until that is sent."""
         party = self.host.party
         assert isinstance(party, ResourceParty)
         now = self.now()

@@ -68,6 +68,7 @@ class Promise:
     ends_as_hold: Instant | None
 
     def live(self, now: Instant) -> bool:
+        """Whether the slot has not ended, and the offer has not lapsed."""
         return now < self.end and (self.ends_as_hold is None or now < self.ends_as_hold)
 
 

@@ -179,6 +179,7 @@ class ServerProcess(abc.ABC):
 
     @property
     def pid(self) -> int | None:
+        """The process id of the running server, or None."""
         return self._process.pid if self._process is not None and self._process.poll() is None else None
 
     def ensure_accounts(self, accounts: Mapping[str, str]) -> None:

@@ -233,6 +233,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
 
     @property
     def is_connected(self) -> bool:
+        """Whether a session is open now."""
         return self.link is not None and self.link.is_up
 
     def _came_up(self, resumed: bool, again: list[str]) -> None:

@@ -249,6 +249,7 @@ class SwarmConfig(MarketTable):
 
     @property
     def directory_names(self) -> tuple[str, ...]:
+        """Local names of all directory agents of the market."""
         site = self.site
         further = range(2, (self.directories if site is None else site.directories) + 1)
         return self.directory, *(f"{self.directory}-{number}" for number in further)
@@ -279,6 +280,7 @@ class SwarmConfig(MarketTable):
         return market | users | {resource.name: Role.RESOURCE for resource in self.resources}
 
     def address(self, local_name: str) -> str:
+        """Return the full name of an agent that runs here."""
         return f"{local_name}@{self.domain}"
 
     def market_address(self, local_name: str) -> str:
