@@ -136,8 +136,7 @@ class UserAgent(ComparingAgent, CommandedAgent):
         if isinstance(progress, pr.UnitMoved):
             moved = f"{progress.agreement_id} was moved by {progress.resource} to {progress.placement}"
             record(str(self.jid), "move", moved, agreement_id=progress.agreement_id, request_id=progress.request_id)
-        if not isinstance(progress, pr.ClockCompared) or self.take_comparison(progress):
-            super().watch(progress)
+        super().watch(progress)
 
     # -- several machines of a site together ---------------------------------------------------------------------
 
@@ -239,8 +238,6 @@ class ResourceAgent(ComparingAgent):
             await super().stop()
 
     def watch(self, progress: pr.Progress) -> None:
-        if isinstance(progress, pr.ClockCompared):
-            self.take_comparison(progress)
         if isinstance(progress, pr.SlotLost):
             lost = f"slot of {progress.user} lost and to be refunded: {progress.reason} ({progress.agreement_id})"
             record(str(self.jid), "loss", lost, agreement_id=progress.agreement_id, buyer=progress.user)

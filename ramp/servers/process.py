@@ -257,11 +257,6 @@ class ServerProcess(abc.ABC):
         self._process.wait()
         self._process = None
 
-    def restart(self) -> None:
-        """Stop the server and start it again with the same port and accounts."""
-        self.stop()
-        self.start()
-
     def __enter__(self) -> Self:
         self.start()
         return self

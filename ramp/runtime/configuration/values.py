@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
@@ -147,7 +147,8 @@ class GuestLimits:
 
     def of(self, kind: str) -> Duration:
         """Return the limit of a kind of question (`ramp.runtime.guests.questions.Limit`)."""
-        return {"quote": self.quote, "price": self.price, "change": self.change, "snapshot": self.snapshot}[kind]
+        limit: Duration = getattr(self, kind)
+        return limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +359,7 @@ def plugin_settings(resource: ResourceConfig, started_at: int, state_dir: Path |
         options=resource.options,
         state_dir=state_dir,
         seed=seed,
-        acting={} if resource.acting is None else resource.acting.plain(),
+        acting={} if resource.acting is None else asdict(resource.acting),
     )
 
 
