@@ -191,11 +191,6 @@ class SystemSnapshot:
     limits: Limits = NO_LIMITS
 
     @property
-    def cores(self) -> int:
-        """Return the cores of all nodes, usable or not."""
-        return sum(node.cores for node in self.nodes)
-
-    @property
     def free_cores(self) -> int:
         """Return the cores of usable nodes that neither a job nor a begun reservation has; 0 if no job starts."""
         if self.limits.closed:
