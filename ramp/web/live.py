@@ -100,6 +100,7 @@ class UserFeed(EveryUser):
         self.keep([user])
 
     def story(self, request_id: str) -> AuctionStory | None:
+        """Return the story of a request that is in memory; `find` has all."""
         return self._stories.get(request_id)
 
     async def find(self, request_id: str) -> AuctionStory:
