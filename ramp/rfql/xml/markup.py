@@ -23,7 +23,7 @@ VALUE_SHOWN_MAX: Final = 80
 
 _SPECIAL: Final = re.compile("[&<>\"'\\x00-\\x1f\\x7f-\\x9f\\ud800-\\udfff\\ufffe\\uffff]")
 FORBIDDEN: Final = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\ud800-\\udfff\\ufffe\\uffff]")
-"""Characters that XML 1.0 does not allow (production [2] Char): a server closes the stream of a client that sends one."""
+"""Characters that XML 1.0 forbids (production [2] Char): a server closes the stream of a client that sends one."""
 
 _ZONE: Final = r"(?P<zone>Z|[+-][0-9]{2}:[0-9]{2})?"
 _DATE: Final = re.compile(r"\s*(?P<year>[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})" + _ZONE + r"\s*")
