@@ -49,11 +49,6 @@ class Taken(NamedTuple):
     end: datetime
 
 
-def core_bars(state: MachineState, until: datetime) -> tuple[Bar, ...]:
-    """Return disjoint bars of a machine's snapshot until a time, running jobs and reservations lowest."""
-    return lowest_bars(taken_in(state), state.cores, state.time, until)
-
-
 def lowest_bars(taken: Iterable[Taken], cores: int, begin: datetime, until: datetime) -> tuple[Bar, ...]:
     """Return the bars of occupations between two times, each as low as possible.
 
@@ -77,7 +72,7 @@ def lowest_bars(taken: Iterable[Taken], cores: int, begin: datetime, until: date
 
 
 def taken_in(state: MachineState) -> Iterator[Taken]:
-    """Return the occupations of a machine's snapshot: running jobs, reservations, then waiting jobs."""
+    """Return the occupations of a machine's snapshot, the lowest first: running jobs, reservations, waiting jobs."""
     for running in state.running:
         yield Taken(str(running.job), "running", running.cores, running.start, running.end)
     for booked in sorted(state.reservations, key=lambda each: each.start):

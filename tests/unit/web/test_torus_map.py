@@ -8,7 +8,7 @@ import pytest
 
 from ramp.client.machine_state import parse_snapshot
 from ramp.errors import MarketRefused
-from ramp.web.machines.core_rows import core_bars
+from ramp.web.machines.core_rows import lowest_bars, taken_in
 from ramp.web.machines.torus_map import Kind, torus_map
 from ramp.web.pages.machines.torus import FILLED, FREE, VIEW_DEGREES, camera_for, colours_of, idle, slices_chart
 
@@ -124,7 +124,8 @@ def test_four_dimensions_are_slices_side_by_side_and_one_is_a_row():
 
 def test_bars_fill_gaps_and_never_overlap():
     running = [job(1, 16, end=4), job(2, 16, end=1), job(3, 16, end=4)]
-    drawn = core_bars(state(64, running, [job(9, 40, start=1, end=3)], [slot("s", 8, 0, 24)]), NOW + timedelta(hours=2))
+    shown = state(64, running, [job(9, 40, start=1, end=3)], [slot("s", 8, 0, 24)])
+    drawn = lowest_bars(taken_in(shown), 64, shown.time, NOW + timedelta(hours=2))
     told = [(bar.name, bar.kind, bar.first_core, bar.cores, bar.cores_in_all) for bar in drawn]
     # job 9 finds 16 cores where job 2 was, and 8 above the slot; what is more than the machine has is not drawn
     assert told == [

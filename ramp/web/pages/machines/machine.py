@@ -12,7 +12,7 @@ from ramp.client.machine_state import MachineState
 from ramp.errors import RampError
 from ramp.model.instant import DAY
 from ramp.runtime.clock import SystemClock
-from ramp.web.machines.core_rows import core_bars, taken_in
+from ramp.web.machines.core_rows import lowest_bars, taken_in
 from ramp.web.machines.torus_map import TorusMap, torus_map
 from ramp.web.pages import frame
 from ramp.web.pages.charts import (
@@ -134,9 +134,9 @@ class MachinePage:
         return price_chart(sales, now - DAY, now, self._visit.dark)
 
     def _core_chart(self) -> Options:
-        until = self._state.time + HORIZON
-        bars = core_bars(self._state, until)
-        return core_chart(bars, self._state.cores, self._state.time, until, self._visit.dark)
+        cores, begin, until = self._state.cores, self._state.time, self._state.time + HORIZON
+        bars = lowest_bars(taken_in(self._state), cores, begin, until)
+        return core_chart(bars, cores, begin, until, self._visit.dark)
 
     def _sold_chart(self) -> Options:
         taken = [each for each in taken_in(self._state) if each.kind in SLOTS]
