@@ -23,13 +23,15 @@ from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ramp.errors import ConfigurationError, RampError
 
 _Options = TypeVar("_Options")
 _Called = TypeVar("_Called", bound=Callable[..., Any])
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Given = ParamSpec("_Given")
+_Read = TypeVar("_Read")
 _TAKEN: Final[dict[Callable[..., Any], type]] = {}
 _Path = tuple[str | int, ...]
 _HEADER: Final = re.compile(r"\s*(\[\[?)([^\[\]]+)\]")
@@ -246,6 +248,14 @@ def checked(called: _Called) -> _Called:
         return called(*bound.args, **bound.kwargs)
 
     return checking  # type: ignore[return-value]  # `wraps` keeps what it looks like
+
+
+def read_argument(name: str, read: Callable[_Given, _Read], /, *given: _Given.args, **how: _Given.kwargs) -> _Read:
+    """Read an argument by a function, whose `ValueError` becomes a `ConfigurationError` that names the argument."""
+    try:
+        return read(*given, **how)
+    except ValueError as error:
+        raise ConfigurationError(str(error), key=name) from error
 
 
 @functools.cache

@@ -16,15 +16,17 @@ from ramp.client.jobs.files import JobFile
 from ramp.client.jobs.job import Job, job_of
 from ramp.client.jobs.work import work_of
 from ramp.client.machine_state import MachineState
-from ramp.client.request import Count, length_given, moment_given
+from ramp.client.request import Count
 from ramp.client.results import Account, Cancelled, Reservation, Resized, Resource
-from ramp.client.submission import AsyncRequests, Credits, credits_given
+from ramp.client.submission import AsyncRequests, Credits
+from ramp.client.times import duration_of, moment_of
 from ramp.control.events import RequestStanding
 from ramp.errors import RampError
 from ramp.model.contents.jobs import STDOUT
 from ramp.model.instant import HOUR
+from ramp.model.money import credits_of
 from ramp.model.request import NUMBER_MAX
-from ramp.options import Bounds, checked
+from ramp.options import Bounds, checked, read_argument
 from ramp.protocol.events import AgreementResized
 from ramp.runtime.identifiers import RandomIds
 
@@ -133,8 +135,8 @@ class AsyncMarket(AsyncRequests):
             price: see `resize`.
             max_cost: maximum total cost in credits.
         """
-        end = None if until is None else moment_given(until, self.access.now(), "until")
-        limit = None if max_cost is None else credits_given(max_cost, "max_cost")
+        end = None if until is None else read_argument("until", moment_of, until, self.access.now())
+        limit = None if max_cost is None else read_argument("max_cost", credits_of, max_cost)
         wish = AgreementResized("", cores, end, quote_only, price, limit)
         return await self.ask(dialogues.resize_together(any_ids, wish))
 
@@ -271,7 +273,7 @@ class AsyncMarket(AsyncRequests):
 
     async def machine(self, resource: str, horizon: str | timedelta = "24h") -> MachineState:
         """Return the state of a resource's machine, and its projected load over a horizon."""
-        return await self.ask(dialogues.machine(resource, length_given(horizon, "horizon", zero=False)))
+        return await self.ask(dialogues.machine(resource, read_argument("horizon", duration_of, horizon, zero=False)))
 
     async def machines(
         self,

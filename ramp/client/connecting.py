@@ -12,7 +12,7 @@ from ramp.client.asyncio_market import AsyncMarket
 from ramp.client.dialogues import Dialogue
 from ramp.client.market import Market
 from ramp.client.request import Count
-from ramp.client.submission import Credits, credits_given
+from ramp.client.submission import Credits
 from ramp.control.market_changes import (
     CERTIFICATE_DAYS,
     AddResource,
@@ -28,8 +28,9 @@ from ramp.control.market_changes import (
 )
 from ramp.errors import ConfigurationError
 from ramp.model.contents import ChangePosted, DepositMade
+from ramp.model.money import credits_of
 from ramp.model.seal import Role
-from ramp.options import Bounds, checked
+from ramp.options import Bounds, checked, read_argument
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.joining.invitations import Invitation
 from ramp.runtime.joining.inviting import DAYS_DEFAULT, invite_party
@@ -77,7 +78,9 @@ class MarketOperator:
         """Add a user with an account of its own."""
         return self.change(
             AddUser(
-                name, credits_given(deposit, "deposit", zero=True), credits_given(overdraft, "overdraft", zero=True)
+                name,
+                read_argument("deposit", credits_of, deposit, zero=True),
+                read_argument("overdraft", credits_of, overdraft, zero=True),
             )
         )
 
@@ -157,8 +160,8 @@ class MarketOperator:
             name,
             Role(role),
             days=days,
-            deposit=credits_given(deposit, "deposit", zero=True),
-            overdraft=credits_given(overdraft, "overdraft", zero=True),
+            deposit=read_argument("deposit", credits_of, deposit, zero=True),
+            overdraft=read_argument("overdraft", credits_of, overdraft, zero=True),
             server=server,
         )
 
@@ -176,7 +179,7 @@ class MarketOperator:
 
     def deposit(self, account: str, amount: Credits, *, memo: str = "", deposit_id: str = "") -> DepositMade:
         """Credit an account, as the market's keeper; the same id is credited once."""
-        asked = dialogues.deposit(account, credits_given(amount, "amount"), memo, deposit_id)
+        asked = dialogues.deposit(account, read_argument("amount", credits_of, amount), memo, deposit_id)
         return ask_keeper(self._state, asked)
 
     def refund(self, agreement_id: str, reason: str) -> ChangePosted:

@@ -20,8 +20,8 @@ from ramp.client.jobs.job import one_job
 from ramp.client.jobs.work import Work, orders_of
 from ramp.client.line import Line, refused
 from ramp.client.machine_state import MachineState, parse_snapshot
-from ramp.client.request import moment_given
 from ramp.client.results import Account, Cancelled, Reservation, Resized, Resource
+from ramp.client.times import moment_of
 from ramp.control import events
 from ramp.control.market_changes import MarketChanged, OwnerRequest
 from ramp.control.requests import ListAgreements, ListJobs, ListRequests, Request, Watch
@@ -31,6 +31,7 @@ from ramp.model.contents.directory import DRAINING_SERVICE
 from ramp.model.contents.jobs import FOLDER, OUTPUT_CHUNK_BYTES, STDOUT, STREAMS, path_problem
 from ramp.model.instant import DURATION_END, SECOND, Duration, Instant, local_iso
 from ramp.model.request import NUMBER_MAX
+from ramp.options import read_argument
 from ramp.protocol import events as ev
 from ramp.protocol.events import AgreementResized
 from ramp.protocol.outcome import ALREADY_CANCELLED, RequestOutcome, RequestStatus
@@ -76,8 +77,8 @@ def account(since: Instant | None = None, until: Instant | None = None) -> Dialo
 
 def statement(since: str | datetime | None, until: str | datetime | None, now: Instant) -> Dialogue[Account]:
     """Ask for the balance and the postings between two moments (default: all)."""
-    first = 0 if since is None else moment_given(since, now, "since")
-    last = None if until is None else moment_given(until, now, "until")
+    first = 0 if since is None else read_argument("since", moment_of, since, now)
+    last = None if until is None else read_argument("until", moment_of, until, now)
     if last is not None and first > last:
         raise ConfigurationError(f"since must be before until: got since={since}, until={until}")
     return (yield from account(first, last))

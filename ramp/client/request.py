@@ -27,7 +27,7 @@ from ramp.model.request import (
 )
 from ramp.model.sizes.moldable import moldable_problems
 from ramp.model.sizes.speed_up import RIGHT as LAWS
-from ramp.options import Bounds, Wanted, checked
+from ramp.options import Bounds, Wanted, checked, read_argument
 from ramp.runtime.clock import SystemClock
 
 SLACK_LEAST: Final[Duration] = HOUR
@@ -63,8 +63,10 @@ class RequestTemplate:
         Raises:
             ConfigurationError: if a time is invalid.
         """
-        start = None if self.start is None else whole_seconds_up(moment_given(self.start, now, "start", zone))
-        end = None if self.end is None else whole_seconds_up(moment_given(self.end, now, "end", zone))
+        start = (
+            None if self.start is None else whole_seconds_up(read_argument("start", moment_of, self.start, now, zone))
+        )
+        end = None if self.end is None else whole_seconds_up(read_argument("end", moment_of, self.end, now, zone))
         wall_time = None if self.wall_time is None else whole_seconds_up(self.wall_time)
         if end is None:
             assert wall_time is not None, "ramp.request sees to it"
@@ -189,22 +191,6 @@ def request(
     return RequestTemplate(unit, start, end, length, room)
 
 
-def length_given(value: str | timedelta, name: str, *, zero: bool = True) -> Duration:
-    """Read a length of time; raises `ConfigurationError` that names the argument."""
-    try:
-        return duration_of(value, zero=zero)
-    except ValueError as error:
-        raise ConfigurationError(str(error), key=name) from error
-
-
-def moment_given(given: str | datetime, now: Instant, name: str, zone: tzinfo | None = None) -> Instant:
-    """Read a moment; raises `ConfigurationError` that names the argument."""
-    try:
-        return moment_of(given, now, zone)
-    except ValueError as error:
-        raise ConfigurationError(str(error), key=name) from error
-
-
 def named_sites(sites: str | Sequence[str] | None) -> tuple[str, ...] | None:
     """Return the sites of a request in lower case, each once; None if it names none."""
     named = tuple(dict.fromkeys(each.lower() for each in (sites.split() if isinstance(sites, str) else sites or ())))
@@ -269,13 +255,13 @@ def _times(
     end: str | datetime | None,
 ) -> tuple[Duration | None, Duration | None]:
     """Check the times of a request; return its wall time and slack."""
-    length = None if wall_time is None else length_given(wall_time, "wall_time", zero=False)
-    room = None if slack is None else length_given(slack, "slack")
+    length = None if wall_time is None else read_argument("wall_time", duration_of, wall_time, zero=False)
+    room = None if slack is None else read_argument("slack", duration_of, slack)
     if end is None and length is None:
         raise ConfigurationError("no length of the run: give wall_time=, or end=, or both")
     for name, given in (("start", start), ("end", end)):
         if given is not None:
-            moment_given(given, SystemClock().now(), name)
+            read_argument(name, moment_of, given, SystemClock().now())
     return length, room
 
 

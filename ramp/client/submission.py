@@ -16,14 +16,15 @@ from ramp.client import dialogues
 from ramp.client.access import Access
 from ramp.client.dialogues import Dialogue, converse
 from ramp.client.line import refused
-from ramp.client.request import Requestable, document_of, length_given, resolved
+from ramp.client.request import Requestable, document_of, resolved
 from ramp.client.results import Purchase, purchase_of, sellers_of, short_name
+from ramp.client.times import duration_of
 from ramp.control.events import Event, MarketRefusalCode, Refused
 from ramp.control.requests import Submit, Watch
 from ramp.errors import ConfigurationError, MarketRefused, TransportError
 from ramp.model.instant import Instant
 from ramp.model.money import credits_of
-from ramp.options import Bounds, checked
+from ramp.options import Bounds, checked, read_argument
 from ramp.protocol.events import Approval, AuctionOptions, Preference
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import ApprovalAsked, RequestEnded
@@ -51,14 +52,6 @@ Rounds = Annotated[int, Bounds(1, ROUNDS_MAX)]
 Credits = int | str | Decimal
 
 
-def credits_given(given: Credits, name: str, *, zero: bool = False) -> int:
-    """Convert credits to minor units; raises `ConfigurationError` that names the argument."""
-    try:
-        return credits_of(given, zero=zero)
-    except ValueError as error:
-        raise ConfigurationError(str(error), key=name) from error
-
-
 def auction_options(
     *,
     rounds: int,
@@ -72,10 +65,10 @@ def auction_options(
 ) -> AuctionOptions:
     """Check the options of an auction; raises `ConfigurationError` that names the invalid argument."""
     try:
-        limit = None if max_cost is None else credits_given(max_cost, "max_cost")
+        limit = None if max_cost is None else read_argument("max_cost", credits_of, max_cost)
         return AuctionOptions(
             rounds=rounds,
-            round_time=length_given(round_time, "round_time", zero=False),
+            round_time=read_argument("round_time", duration_of, round_time, zero=False),
             preference=Preference(prefer),
             approval=Approval.ASK if callable(approve) else Approval(approve),
             quote_only=quote_only,

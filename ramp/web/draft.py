@@ -15,6 +15,7 @@ from ramp.model.machine_terms import STATED_TERMS
 from ramp.model.money import credits_of, credits_text
 from ramp.model.request import NodeDiskSpace, Nodes, RequestForQuotation, RequestUnit, TotalDiskSpace
 from ramp.model.sizes.moldable import cost_cap
+from ramp.options import read_argument
 from ramp.protocol.events import Approval, AuctionOptions, Preference
 from ramp.rfql.request_for_quotation import parse_request, write_request
 
@@ -213,10 +214,8 @@ class Draft:
                 raise ConfigurationError(
                     f"unit {number}: {labelled(f'{error.key}={error.reason}' if error.key else error.reason)}"
                 ) from error
-        try:
-            limit = credits_of(self.max_cost) if self.max_cost.strip() else None
-        except ValueError as error:
-            raise ConfigurationError(str(error), key="maximum total cost") from error
+        given = self.max_cost.strip()
+        limit = read_argument("maximum total cost", credits_of, given) if given else None
         return parse_request(write_request(replace(combined(parts), max_cost=limit)), "the form")
 
     def text(self, now: Instant, zone: tzinfo = UTC) -> str:

@@ -16,15 +16,16 @@ from typing import Final
 
 import numpy as np
 
-from ramp.client.request import Requestable, length_given
+from ramp.client.request import Requestable
 from ramp.client.results import Purchase, Unit, purchase_of
 from ramp.client.submission import ROUND_TIME, ROUNDS, Prefer, auction_options, submission
+from ramp.client.times import duration_of
 from ramp.control import answering
 from ramp.errors import ConfigurationError, TransportError
 from ramp.model.acl import Message
 from ramp.model.contents import Bid
 from ramp.model.instant import HOUR, MINUTE, SECOND, Duration, Instant
-from ramp.options import checked, nearest_name
+from ramp.options import checked, nearest_name, read_argument
 from ramp.protocol.events import AuctionOptions
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.pricing import PricingStrategy
@@ -252,13 +253,13 @@ def market(
     )
     if not requests:
         raise ConfigurationError("no requests; submit at least one")
-    pause = None if every is None else length_given(every, "every")
+    pause = None if every is None else read_argument("every", duration_of, every)
     buyers = _buyers(config, users)
     recorder = _Recorder()
     world = World(
         configured(
             config.resources,
-            START + REGISTRATION - length_given(age, "age"),
+            START + REGISTRATION - read_argument("age", duration_of, age),
             seed,
             _strategies(config.resources, pricing),
         ),

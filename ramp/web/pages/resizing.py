@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 
 from nicegui import background_tasks, ui
 
-from ramp.client.request import moment_given
 from ramp.client.results import Reservation, Resized
-from ramp.errors import ConfigurationError, RampError
+from ramp.client.times import moment_of
+from ramp.errors import RampError
 from ramp.model.agreement import ContractChange
 from ramp.model.instant import SECOND, Instant, to_datetime
 from ramp.protocol.outcome import ChangeOutcome
@@ -93,11 +93,7 @@ class SizeCard:
                 complain(self._visit, f"Not possible: {told.detail or told.code}")
 
     def _end(self, text: str) -> datetime | None:
-        try:
-            end = moment_given(text, SystemClock().now(), "new end", self._visit.zone) if text else None
-        except ConfigurationError as error:
-            raise ValueError(error.reason) from error
-        return None if end is None else to_datetime(end)
+        return to_datetime(moment_of(text, SystemClock().now(), self._visit.zone)) if text else None
 
     async def _offer(self, told: Resized) -> None:
         would = f"refund: {credits_named(told.refund)}"
