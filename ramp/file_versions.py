@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
@@ -59,12 +58,3 @@ class CachedFile(Generic[Content]):
         if self._known is None or self._known[0] != version:
             self._known = version, self._read(self.path)
         return self._known[1]
-
-
-def modified_at(path: Path) -> datetime:
-    """Return when a file was last modified, to show it; `version_of` tells whether it has changed.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-    """
-    return datetime.fromtimestamp(path.stat().st_mtime, UTC)

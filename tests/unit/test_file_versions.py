@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ramp.file_versions import SETTLED_AFTER_NS, CachedFile, modified_at, version_of
+from ramp.file_versions import SETTLED_AFTER_NS, CachedFile, version_of
 from simulation.workload.replay_source import log_digest
 
 ROOT = Path(__file__).parents[2]
@@ -26,7 +26,6 @@ def test_a_settled_file_keeps_its_version_until_it_changes(tmp_path: Path) -> No
     path = tmp_path / "file"
     path.touch()
     modified(path, 60)
-    assert 59 < time.time() - modified_at(path).timestamp() < 3600
     before = version_of(path)
     assert before == version_of(path) is not None
     modified(path, 30)

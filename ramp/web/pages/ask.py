@@ -84,7 +84,6 @@ class AskPage:
                     ui.label(f"Available: {credits_named(available)}").classes("ramp-quiet ramp-number q-mt-md")
                     ui.label(warning_text(self._visit, available)).classes("ramp-wait")
         self._draw_units()
-        self._check()
         ui.timer(5.0, self._check)  # `+5min` moves on
 
     def _build_summary(self) -> None:
@@ -130,6 +129,7 @@ class AskPage:
         with self._units:
             for number, unit in enumerate(self._draft.units, 1):
                 self._build_unit(number, unit)
+        self._check()
 
     def _build_unit(self, number: int, unit: UnitDraft) -> None:
         with frame.card().props(f'aria-label="Unit {number}"'):
@@ -160,7 +160,6 @@ class AskPage:
     def _preset(self, unit: UnitDraft, name: str) -> None:
         unit.preset(name)
         self._draw_units()
-        self._check()
 
     def _build_field(self, number: int, unit: UnitDraft, each: Field) -> None:
         value = unit.texts.get(each.name, "")
@@ -181,12 +180,10 @@ class AskPage:
             return
         self._draft.units.append(UnitDraft(dict(FIRST)))
         self._draw_units()
-        self._check()
 
     def _remove(self, unit: UnitDraft) -> None:
         self._draft.units.remove(unit)
         self._draw_units()
-        self._check()
 
     async def _upload(self, event: events.UploadEventArguments) -> None:
         with complaining(self._visit):
@@ -194,7 +191,6 @@ class AskPage:
             self._draft.units = found.units
             self._limit_field.set_value(found.max_cost)
             self._draw_units()
-            self._check()
 
     # -- what it makes -------------------------------------------------------------------------------------------
 

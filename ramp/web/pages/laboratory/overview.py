@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final
 
 from nicegui import ui
 from nicegui.elements.mixins.validation_element import ValidationElement
 
 from ramp.errors import ConfigurationError
-from ramp.file_versions import modified_at
 from ramp.web.laboratory.results import SUMMARY_FILE, experiments_in, read_result
 from ramp.web.laboratory.runs import Run
 from ramp.web.laboratory.traces import TRACE_SUFFIX
@@ -57,7 +58,7 @@ def _draw_shelf(visit: Visit) -> None:
                 *(_verdict_column(verdict) for verdict in VERDICTS),
                 Column("Version", lambda result: result.version),
                 Column("Duration (s)", lambda result: result.summary["wall_s"], Kind.NUMBER),
-                Column("Written", lambda result: modified_at(result.path / SUMMARY_FILE), Kind.TIME),
+                Column("Written", lambda result: _written(result.path / SUMMARY_FILE), Kind.TIME),
             ),
             results,
             key=lambda result: result.path.name,
@@ -70,12 +71,16 @@ def _draw_shelf(visit: Visit) -> None:
             (
                 Column("Trace", lambda path: path.name, link="/laboratory/traces/"),
                 Column("Size (kB)", lambda path: -(-path.stat().st_size // 1000), Kind.NUMBER),
-                Column("Written", modified_at, Kind.TIME),
+                Column("Written", _written, Kind.TIME),
             ),
             sorted(folder.glob(f"*{TRACE_SUFFIX}")),
             key=lambda path: path.name,
             empty=nothing,
         )
+
+
+def _written(path: Path) -> datetime:
+    return datetime.fromtimestamp(path.stat().st_mtime, UTC)
 
 
 def _verdict_column(verdict: str) -> Column:
