@@ -75,8 +75,8 @@ def test_a_log_that_changes_within_the_same_tick_is_read_again(tmp_path: Path) -
     assert log_digest(log) != before
 
 
-SHOWN = ("ramp/client/jobs/files.py", "ramp/launching/worker.py")
-"""The times of a job's files are listed and packed, not compared."""
+SHOWN = ("ramp/client/jobs/files.py", "ramp/launching/worker.py", "ramp/web/pages/laboratory/overview.py")
+"""The times of files of jobs and of results are shown and packed, not compared."""
 
 
 def test_nothing_else_takes_equal_times_for_unchanged() -> None:
