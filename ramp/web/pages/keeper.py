@@ -206,14 +206,11 @@ class KeeperPage:
             return
         account, given = found
         deposit_id = f"deposit-{secrets.token_hex(8)}"  # so that a repeated click credits once
-
-        async def act() -> None:
-            async with await self._access.open() as line:
-                await converse(line, dialogues.deposit(account, given, "", deposit_id))
-
         text = f"The market issues {credits_named(given)} to {account}. A deposit cannot be taken back."
         if await confirmed(f"Deposit to {account}?", text, "Deposit"):
-            await self._act(f"{credits_named(given)} credited to {account}.", act)
+            done = f"{credits_named(given)} credited to {account}."
+            values = {"amount": exact_credits(given), "deposit_id": deposit_id}
+            await self._operate(done, self._operator.deposit, account, **values)
 
     async def _add_user(self) -> None:
         found = await answers("Add a user", "Continue", Asked("Name", _named, hint="carol"), _OPENING)
