@@ -59,12 +59,6 @@ def test_after_a_withdrawal_a_captured_registration_lists_nobody(directory: Any)
     assert directory.names().names == ("res",)
 
 
-@pytest.mark.parametrize("role", sorted(set(Role) - {Role.RESOURCE}))
-def test_only_resources_register(directory: Any, role: Role) -> None:
-    with pytest.raises(RemoteProtocolError, match="must come from a resource"):
-        directory.hear("res", c.Registration(SERVICE, LEASE, 1), role=role)
-
-
 def test_services_are_a_fixed_list(directory: Any) -> None:
     with pytest.raises(
         RemoteProtocolError, match="unknown service 'printer', expected resource-draining, resource-trader"
