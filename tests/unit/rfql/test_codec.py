@@ -1,6 +1,7 @@
 """Metadata and bodies of messages, and what the codec refuses (FIPA SC00061 names the slots)."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -17,9 +18,10 @@ from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.signing.notary import PublicNotary, XmlNotary
 from ramp.rfql.signing.signature import sign_text
 from ramp.rfql.signing.trust import Trust
+from ramp.rfql.xml import schema
 from ramp.rfql.xml.parser import DOCUMENT_BYTES_MAX
 from ramp.runtime.keys.store import KeyStore
-from tests.unit.rfql.conftest import AGREEMENT, CANCELLATION, NOW, RESOURCE, USER
+from tests.unit.rfql.conftest import AGREEMENT, CANCELLATION, NOW, RESOURCE, UNIT, USER
 
 REJECTION = Message(
     Performative.REJECT_PROPOSAL,
@@ -41,8 +43,12 @@ def decode(encoded: EncodedMessage, notary: Verifier = STRANGERS, **metadata: st
     return codec.decode(arrived, RESOURCE, notary, NOW)
 
 
-def read(body: str) -> contents.Content:
-    return documents.read_content(body, STRANGERS, NOW)
+def read(body: str, source: str | None = None) -> contents.Content:
+    return documents.read_content(body, STRANGERS, NOW, source)
+
+
+def call_for(request_id: str, *units: RequestUnit) -> str:
+    return documents.write_content(contents.CallForProposals(request_id, 1, RequestForQuotation(units or (UNIT,))))
 
 
 @pytest.mark.parametrize("version", ["2", "1.0", "1.6", "0", "one", "-1", "\u0661", "9" * 500])
@@ -352,14 +358,49 @@ def test_lists_have_an_end() -> None:
     with pytest.raises(DocumentError, match="Agent"):
         read(f'{head}{agents}<Agent name="a"/></DirectoryListing>')
     bids = '<Bid unit="1" resource="r" cpuHourCost="1"/>' * 2001
-    call = documents.write_content(
-        contents.CallForProposals("r-1", 1, RequestForQuotation((RequestUnit(1, 70, NOW + DAY, TotalCores(4)),)))
-    )
     with pytest.raises(DocumentError):
-        read(call.replace("</CallForProposals>", f"{bids}</CallForProposals>"))
+        read(call_for("r-1").replace("</CallForProposals>", f"{bids}</CallForProposals>"))
     units = tuple(RequestUnit(number, 70, NOW + DAY, TotalCores(4)) for number in range(1, 258))
     with pytest.raises(DocumentError, match="Request"):
-        documents.read_content(
-            documents.write_content(contents.CallForProposals("r-1", 1, RequestForQuotation(units))), STRANGERS, NOW
-        )
-    assert documents.write_content(contents.CallForProposals("r-1", 1, RequestForQuotation(units[:256])))
+        read(call_for("r-1", *units))
+    assert call_for("r-1", *units[:256])
+
+
+# -- a call for proposals that many resources of one process hear is parsed and checked once ---------------------------
+
+
+@pytest.fixture
+def checked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Root elements that are checked against the schema."""
+    found: list[str] = []
+    original = schema.check
+
+    def check(root: Any, *arguments: Any) -> None:
+        found.append(str(root.tag).rpartition("}")[2])
+        original(root, *arguments)
+
+    monkeypatch.setattr(schema, "check", check)
+    return found
+
+
+def test_the_same_words_are_checked_once_and_mean_the_same(checked: list[str]) -> None:
+    first, second = read(call_for("once")), read(call_for("once"))
+    assert isinstance(first, contents.CallForProposals)
+    assert first == second
+    assert first.request.units == (UNIT,)
+    assert checked == ["CallForProposals"]
+    assert read(call_for("other")) != first
+    assert len(checked) == 2
+
+
+def test_what_is_wrong_is_told_each_time_with_who_said_it() -> None:
+    for number in range(2):
+        body = call_for("wrong").replace('roundNumber="1"', 'roundNumber="none"')
+        with pytest.raises(DocumentError, match=f"user{number}"):
+            read(body, f"cfp of user{number}")
+
+
+def test_other_documents_are_checked_each_time(checked: list[str]) -> None:
+    for _ in range(2):
+        read(documents.write_content(contents.Proposal("r", 1)))
+    assert checked == ["Proposal"] * 2
