@@ -27,7 +27,7 @@ from slixmpp import ClientXMPP
 
 from ramp.rfql.encoded_message import EncodedMessage
 from ramp.xmpp import wire
-from tests.e2e.waiting import LIMIT_S
+from tests.waiting import LIMIT_S
 
 REQUEST = {"performative": "request"}
 _HEADER = (

@@ -13,7 +13,7 @@ from ramp.model.instant import DAY, SECOND
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.joining.account_tokens import AccountToken, draw_token, token_digest
 from ramp.xmpp.registering import register_account
-from tests.e2e import waiting
+from tests import waiting
 from tests.e2e.attacks.rogue import LIMIT_S, Entrance, connect, logs_in
 from tests.e2e.attacks.test_names import NAMES
 

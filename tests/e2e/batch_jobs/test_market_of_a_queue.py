@@ -9,7 +9,7 @@ import pytest
 import ramp
 from tests.e2e.batch_jobs.psij_environment import ACCOUNT
 from tests.e2e.slurm.cluster_fixture import CORES, running_cluster
-from tests.e2e.waiting import until
+from tests.waiting import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(900)]
 

@@ -12,8 +12,8 @@ import tempfile
 from pathlib import Path
 from typing import Self
 
-from tests.e2e.waiting import LIMIT_S
-from tests.e2e.waiting import until as wait_until
+from tests.waiting import LIMIT_S
+from tests.waiting import until as wait_until
 
 LIBRARY = Path("/usr/lib/gridengine")
 SHARE = Path("/usr/share/gridengine")

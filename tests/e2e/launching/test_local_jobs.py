@@ -25,9 +25,9 @@ from ramp.client.swarm import status
 from ramp.launching import worker
 from ramp.launching.acting import becoming, system_python, worker_inside
 from ramp.runtime.state_folder import StateFolder
-from tests.e2e.waiting import LIMIT_S, until
 from tests.tiny_market import launched
 from tests.unit.launching.keeping import KeptJob
+from tests.waiting import LIMIT_S, until
 
 pytestmark = pytest.mark.e2e
 

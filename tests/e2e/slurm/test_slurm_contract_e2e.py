@@ -18,8 +18,8 @@ from ramp.model.request import Nodes, RequestUnit, TotalCores
 from ramp.model.slot import Reservation
 from ramp.plugins.contract import Rule, Subject
 from tests.e2e.slurm.cluster_fixture import now_in_seconds, reservation_names, saved, settings_of, wait_for
-from tests.e2e.waiting import LIMIT_S
 from tests.slots import held, quoted, refused
+from tests.waiting import LIMIT_S
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full]
 CLUSTER = ("ca",)

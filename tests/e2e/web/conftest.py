@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.waiting import LIMIT_S
 from tests.tiny_market import TWO_SELLERS, launched, tiny_market
+from tests.waiting import LIMIT_S
 
 LAUNCHING = """\
 [timing]

@@ -17,7 +17,8 @@ from ramp.xmpp.behaviour import Courier, CyclicBehaviour
 from ramp.xmpp.link import LinkPolicy
 from ramp.xmpp.settings import TransportSettings
 from ramp.xmpp.transport import MarketAgent
-from tests.integration.transport.transport_party import CFP, LIMIT_S, PATIENT, Party, until
+from tests.integration.transport.transport_party import CFP, PATIENT, Party
+from tests.waiting import LIMIT_S, soon
 
 
 async def test_25_agents_start_together_and_talk(crowd):
@@ -94,7 +95,7 @@ async def test_forged_sender_is_refused_and_ends_the_session(crowd):
     mallory, victim, bank = await crowd("mallory", "victim", "bank")
     content = wire.content_of(EncodedMessage(str(bank.jid), "pay", {"performative": "request"}, ""))
     mallory.client.send_text(wire.addressed(content, to=str(bank.jid), sender=str(victim.jid), stanza_id="1"))
-    await until(lambda: mallory.story == ["up", "down", "up"])
+    await soon(lambda: mallory.story == ["up", "down", "up"])
     await mallory.send(EncodedMessage(str(bank.jid), "as myself", {"performative": "inform"}, ""))
     sender, _, _, body = await bank.next()
     assert (sender, body) == (str(mallory.jid), "as myself")
@@ -124,7 +125,7 @@ async def test_garbled_bodies_are_thrown_away(crowd):
 async def test_hostile_streams_end_themselves_only(crowd, raw):
     mallory, one = await crowd("hostile", "bystander")
     mallory.client.send_raw(raw)
-    await until(lambda: mallory.story == ["up", "down", "up"])  # even it comes back
+    await soon(lambda: mallory.story == ["up", "down", "up"])  # even it comes back
     await mallory.send(EncodedMessage(str(one.jid), "sorry", CFP, ""))
     assert (await mallory.next())[3] == "sorry"
 
@@ -205,7 +206,7 @@ async def test_what_is_above_the_quota_is_dropped_unread_errors_too_and_others_a
         for _ in range(500):
             mallory.client.send_raw(f"<message type='{kind}' to='{target.jid}'><body>x</body></message>")
     await honest.send(EncodedMessage(str(target.jid), "hello", {"performative": "inform"}, ""))
-    await until(lambda: target.inbox.qsize() + target.bounces.qsize() + target.dropped == 1001)
+    await soon(lambda: target.inbox.qsize() + target.bounces.qsize() + target.dropped == 1001)
     assert 1000 - target.dropped >= quotas.burst
     assert target.dropped > 0
     heard = [target.inbox.get_nowait()[0] for _ in range(target.inbox.qsize())]
