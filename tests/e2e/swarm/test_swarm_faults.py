@@ -75,7 +75,7 @@ def test_nothing_outlives_a_supervisor_that_is_killed(new_market):
     before = books.balances()
     pids = market.pids()
     os.kill(pids[0], signal.SIGKILL)
-    until(lambda: not [pid for pid in pids if is_alive(pid)], lambda: f"all end, left are {_left(pids)}")
+    until(lambda: not any(map(is_alive, pids)), lambda: f"all end, left are {[*filter(is_alive, pids)]}")
     assert market.status() is None
     market.up()
     market.wait_ready()
@@ -83,7 +83,3 @@ def test_nothing_outlives_a_supervisor_that_is_killed(new_market):
     again = market.buy("alice", "request-after", [unit(1, 8, begin), unit(2, 100, begin)])
     assert again["status"] == "committed", again
     books.come_right()
-
-
-def _left(pids):
-    return [psutil.Process(pid).as_dict(["pid", "ppid", "status", "cmdline"]) for pid in pids if is_alive(pid)]

@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -142,10 +141,6 @@ def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "PAUSE_FIRST", SECOND // 10)
 
 
-def contains(part: str, whole: str) -> bool:
-    return part in whole
-
-
 def in_doubt(answer: Any) -> bool:
     return isinstance(answer, ev.MachineInDoubt)
 
@@ -197,7 +192,7 @@ async def check_quotes(agent: Agent, *moods: str) -> None:
             before = agent.clock.now()
             refused = await agent.quote()
             assert refused.code is RefusalCode.PLUGIN_FAILED
-            await agent.until(lambda: asyncio.sleep(0, agent.health.reason), partial(contains, QUOTES[how]))
+            await soon(lambda how=how: QUOTES[how] in agent.health.reason)
             at_once = agent.guest.ask(fx.QuoteSlots("c", (UNIT,)), before)  # now its rest may be over
             assert at_once is not None, "it rests"
             assert QUOTES[how] in at_once.answers[0].detail  # type: ignore[union-attr]
