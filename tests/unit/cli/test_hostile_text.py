@@ -324,20 +324,9 @@ NEVER_RIGHT = {
 }
 """Values that no option of a type takes, by the type's name."""
 
-STARTS_SOMETHING = [
-    "up",
-    "demo",
-    "web",
-    "demo-slurm",
-    "swarm",
-    "simulate",
-    "sweep",
-    "smap",
-    "experiment",
-    "papers",
-    "plugins",
-    "logs",
-]
+STARTS_SOMETHING = {
+    "up", "demo", "web", "demo-slurm", "swarm", "simulate", "sweep", "smap", "experiment", "papers", "plugins", "logs",
+}  # fmt: skip
 """Verbs that are parsed, but not carried out here."""
 
 PARAMETERS = [
