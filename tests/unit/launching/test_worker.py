@@ -192,13 +192,7 @@ def test_inputs_cannot_become_larger_than_the_limit(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    "changed",
-    [
-        {"job_id": "../../x"},
-        {"job_id": ".."},
-        {"resource": "a/b"},
-        {"environment": [["PATH=x; true", "y"]]},
-    ],
+    "changed", [{"job_id": "../../x"}, {"job_id": ".."}, {"resource": "a/b"}, {"environment": [["PATH=x; true", "y"]]}]
 )
 def test_what_leads_elsewhere_is_refused(ask: Any, tmp_path: Path, changed: Any) -> None:
     assert "error" in ask("run", **changed)
