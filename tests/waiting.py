@@ -26,11 +26,12 @@ def until(
     return found
 
 
-async def soon(condition: Callable[[], Any]) -> None:
-    """Wait until a condition holds, while the event loop goes on."""
+async def soon(condition: Callable[[], Any]) -> Any:
+    """Wait until a condition holds, while the event loop goes on, and return what it gave."""
     async with asyncio.timeout(LIMIT_S):
-        while not condition():
+        while not (found := condition()):
             await asyncio.sleep(0.005)
+    return found
 
 
 def is_alive(pid: int) -> bool:

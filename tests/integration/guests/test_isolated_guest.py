@@ -141,6 +141,11 @@ def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "PAUSE_FIRST", SECOND // 10)
 
 
+def family_of(warden: psutil.Process) -> list[psutil.Process]:
+    found = warden.children(recursive=True)
+    return found if len(found) >= 4 else []
+
+
 def in_doubt(answer: Any) -> bool:
     return isinstance(answer, ev.MachineInDoubt)
 
@@ -272,7 +277,7 @@ async def test_what_it_prints_does_not_get_among_the_answers(agent: Agent) -> No
         agent.package.be(quote="print")
         for _ in range(3):
             assert isinstance(await agent.quote(), Slot)
-        await agent.until(lambda: asyncio.sleep(0, agent.printed), lambda lines: len(lines) >= 20)
+        await soon(lambda: len(agent.printed) >= 20)
     assert len(agent.printed) == 20
     assert agent.printed[0] == "{}" * 150
     assert agent.printed[1] == "a line of garbage?[2J"
@@ -285,10 +290,7 @@ async def test_nothing_that_it_has_started_outlives_it(moody: MoodyPackage, tmp_
         warden = agent.warden
         agent.package.be(quote="fork")
         asking = asyncio.create_task(agent.quote())
-        family = await agent.until(
-            lambda: asyncio.sleep(0, warden.children(recursive=True)),
-            lambda found: len(found) >= 4 and len(agent.package.notes()) == 2,
-        )
+        family = await soon(lambda: family_of(warden) if len(agent.package.notes()) == 2 else ())
         assert isinstance(await asking, Refusal)
         agent.package.be()
         await agent.is_back()
@@ -342,9 +344,7 @@ async def test_everything_ends_with_the_agent(agent: Agent) -> None:
     async with agent:
         warden = agent.warden
         agent.guest.ask(fx.QuoteSlots("c", (UNIT,)), agent.clock.now())
-        family = await agent.until(
-            lambda: asyncio.sleep(0, warden.children(recursive=True)), lambda found: len(found) >= 4
-        )
+        family = await soon(lambda: family_of(warden))
     assert [each for each in (warden, *family) if each.is_running()] == []
 
 
@@ -378,7 +378,7 @@ async def test_one_that_does_not_open_is_tried_again(moody: MoodyPackage, tmp_pa
     async with Agent(moody, tmp_path, limits) as agent:
         refused = await agent.quote()
         assert isinstance(refused, Refusal)
-        await agent.until(lambda: asyncio.sleep(0, agent.health.reason), lambda reason: reason == OPENINGS[how])
+        await soon(lambda: agent.health.reason == OPENINGS[how])
         doubtful = agent.guest.ask(fx.LookUpSlot("k"), agent.clock.now())
         assert doubtful is None, "what may have been promised is asked as soon as it is open"
         agent.package.be()
@@ -409,7 +409,7 @@ async def test_one_that_says_it_can_never_be_opened_is_believed(
 async def test_one_that_cannot_be_imported_is_tried_again(agent: Agent) -> None:
     agent.open_instead("moody_absent:Moody")
     async with agent:
-        await agent.until(lambda: asyncio.sleep(0, agent.told), lambda told: len(told) >= 2)
+        await soon(lambda: len(agent.told) >= 2)
         assert "No module named 'moody_absent'" in agent.health.reason
 
 
@@ -418,7 +418,7 @@ async def test_one_that_ends_by_itself_is_started_again(agent: Agent) -> None:
     async with agent:
         (process,) = agent.warden.children()
         process.kill()
-        await agent.until(lambda: asyncio.sleep(0, agent.health.reason), lambda reason: "SIGKILL" in reason)
+        await soon(lambda: "SIGKILL" in agent.health.reason)
         assert isinstance(await agent.quote(), Refusal)
         await agent.is_back()
 
