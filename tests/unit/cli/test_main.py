@@ -194,8 +194,6 @@ def test_nothing_running_is_said_by_every_verb_that_needs_a_market(tmp_path, ram
 
 
 def test_the_state_folder_comes_from_the_environment(monkeypatch):
-    from ramp.runtime.state_folder import state_folder
-
     environment = {"RAMP_STATE": "/a", "XDG_STATE_HOME": "/b", "HOME": "/home/carol"}
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
