@@ -164,9 +164,7 @@ async def test_messages_before_the_set_up_is_done_are_kept(server, crowd, settin
         # what arrives meanwhile is in the agent, not on the line: its own answer comes back over the same stream
         await slow.send(EncodedMessage(str(one.jid), "flush", {"performative": "inform"}, ""))
         await one.next()
-        async with asyncio.timeout(LIMIT_S):
-            while len(slow._early) < 20:
-                await asyncio.sleep(0.01)
+        await soon(lambda: len(slow._early) >= 20)
         go.set()
         await starting
         assert [(await slow.next())[3] for _ in range(20)] == [f"m{number}" for number in range(20)]
@@ -322,9 +320,8 @@ async def test_behaviour_that_dies_is_reported_and_ends_the_agent(crowd):
     sender = await crowd("killer")
     fragile = await crowd("fragile", kind=Fragile)
     await sender.send(EncodedMessage(str(fragile.jid), "this", {"performative": "inform"}, ""))
-    async with asyncio.timeout(LIMIT_S):
-        with pytest.raises(ValueError, match="cannot read this"):
-            await fragile.wait_finished()
+    with pytest.raises(ValueError, match="cannot read this"):
+        await asyncio.wait_for(fragile.wait_finished(), LIMIT_S)
 
 
 async def test_any_behaviour_that_dies_is_reported_by_name(crowd):
@@ -356,9 +353,7 @@ async def test_stop_ends_the_wait_and_leaves_no_task_behind(server, settings):
     await agent.next()
     await agent.stop()
     await waiting
-    async with asyncio.timeout(LIMIT_S):
-        while asyncio.all_tasks() - before:
-            await asyncio.sleep(0.01)
+    await soon(lambda: not asyncio.all_tasks() - before)
     assert not agent.is_alive()
     with pytest.raises(TransportError, match="stopped"):
         await agent.send(EncodedMessage(str(agent.jid), "x", CFP, ""))
@@ -367,9 +362,8 @@ async def test_stop_ends_the_wait_and_leaves_no_task_behind(server, settings):
 async def test_wrong_password_is_said_and_soon(crowd, settings):
     await crowd("owner")
     thief = Party("owner", settings, password="guess")
-    async with asyncio.timeout(LIMIT_S):
-        with pytest.raises(TransportError, match=r"owner@localhost.*refuses the log-in"):
-            await thief.start()
+    with pytest.raises(TransportError, match=r"owner@localhost.*refuses the log-in"):
+        await asyncio.wait_for(thief.start(), LIMIT_S)
 
 
 async def test_nobody_there_is_said_after_the_limit():
@@ -398,9 +392,8 @@ async def test_server_of_another_authority_is_refused(settings, tmp_path):
 
     other = ensure_server_certificate(tmp_path, "localhost").ca_file
     agent = Party("careful-login", TransportSettings(servers=settings.servers, ca_file=other, policy=PATIENT))
-    async with asyncio.timeout(LIMIT_S):
-        with pytest.raises(TransportError, match="certificate is not trusted"):
-            await agent.start()
+    with pytest.raises(TransportError, match="certificate is not trusted"):
+        await asyncio.wait_for(agent.start(), LIMIT_S)
 
 
 async def test_next_server_of_the_list_is_tried(crowd, settings):
