@@ -1,6 +1,6 @@
 """Every command of the README and of the pages under docs works, in its order, without workload logs.
 
-`simulating-and-extending.md` has files to be written first: `tests/integration/test_simulating_page.py` runs it. Pages
+`simulating-and-extending.md` has files to be written first: `tests/integration/test_examples.py` runs it. Pages
 about real batch systems are run where one is: `tests/e2e/gridengine/test_page.py`; `two-sites.md` has two state folders
 and is run by `tests/e2e/joining`.
 """

@@ -8,7 +8,8 @@ import pytest
 
 from ramp.rfql.encoded_message import EncodedMessage
 from ramp.xmpp.link import LinkPolicy
-from tests.integration.transport.transport_party import LIMIT_S, parties, until
+from tests.integration.transport.transport_party import parties
+from tests.waiting import LIMIT_S, soon
 
 pytestmark = pytest.mark.e2e
 
@@ -20,8 +21,8 @@ async def test_session_cut_in_mid_traffic_resumes_without_loss(prosody_server):
     async with parties(prosody_server, "writer", "reader", policy=LATER) as (writer, reader):
         for number in range(200):
             if number in (60, 130):
-                await until(lambda: writer.is_connected)
-                await until(lambda: writer.client.acknowledging)
+                await soon(lambda: writer.is_connected)
+                await soon(lambda: writer.client.acknowledging)
                 # between two stanzas (a cut within one is tested below); what follows is written to a dead line
                 assert await writer.drain()
                 writer.client.transport.abort()
@@ -44,7 +45,7 @@ async def test_session_cut_in_the_middle_of_a_stanza_hears_again(prosody_server,
         await peer.send(EncodedMessage(str(peer.jid), "the server has read it", {"performative": "inform"}, ""))
         await peer.next()
         cut.client.transport.abort()
-        await until(lambda: not cut.is_connected)
+        await soon(lambda: not cut.is_connected)
         await cut.send(EncodedMessage(str(peer.jid), "from the cut one", {"performative": "inform"}, ""))
         await peer.send(EncodedMessage(str(cut.jid), "to the cut one", {"performative": "inform"}, ""))
         assert await peer.next_body() == "from the cut one"
@@ -62,7 +63,7 @@ async def test_what_the_server_never_confirmed_is_sent_again_to_its_successor(pr
             await writer.send(EncodedMessage(str(reader.jid), f"{number}", {"performative": "inform"}, ""))
         assert writer.client.unacknowledged()
         prosody_server.kill()
-        await until(lambda: not writer.is_connected)
+        await soon(lambda: not writer.is_connected)
         await writer.send(EncodedMessage(str(reader.jid), "10", {"performative": "inform"}, ""))
         prosody_server.start()
         assert [await reader.next_body() for _ in range(11)] == [f"{number}" for number in range(11)]

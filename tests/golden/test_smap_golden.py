@@ -112,19 +112,9 @@ name = "four"
 kind = "cabled-torus"
 prefix = "q"
 drained = "q0000"
-[[dimension]]
-name = "a"
-ring = [0, 1]
-[[dimension]]
-name = "x"
-ring = [0, 1, 2]
-[[dimension]]
-name = "y"
-ring = [0, 1]
-[[dimension]]
-name = "z"
-ring = [0, 1]
-"""
+""" + "".join(f'[[dimension]]\nname = "{name}"\nring = {ring}\n' for name, ring in (
+    ("a", [0, 1]), ("x", [0, 1, 2]), ("y", [0, 1]), ("z", [0, 1]),
+))  # fmt: skip
 
 
 def test_four_dimensions_are_slices_side_by_side(tmp_path):

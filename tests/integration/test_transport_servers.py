@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from types import SimpleNamespace
 from xml import sax
 
@@ -20,7 +19,8 @@ from ramp.servers.embedded import EmbeddedServer
 from ramp.servers.process import free_port, probe_problem
 from ramp.xmpp import transport as outbox
 from ramp.xmpp.link import LinkPolicy
-from tests.integration.transport.transport_party import CFP, LIMIT_S, parties, until
+from tests.integration.transport.transport_party import CFP, parties
+from tests.waiting import LIMIT_S, is_alive, soon, until
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def shared(tmp_path_factory):
 async def test_agent_comes_back_after_its_line_was_cut(shared):
     async with parties(shared, "cut", "other") as (cut, other):
         cut.client.transport.abort()
-        await until(lambda: cut.story == ["up", "down", "up"])
+        await soon(lambda: cut.story == ["up", "down", "up"])
         await other.send(EncodedMessage(str(cut.jid), "x", CFP, ""))
         assert await other.next_body() == "x"
         assert other.story == ["up"]
@@ -50,7 +50,7 @@ async def test_log_in_that_broke_half_way_does_not_spoil_the_next_one(shared, ca
     async with parties(shared, "halfway") as (agent,):
         agent.client["feature_mechanisms"].attempted_mechs.add("PLAIN")  # as slixmpp leaves it behind
         agent.client.transport.abort()
-        await until(lambda: agent.story == ["up", "down", "up"])
+        await soon(lambda: agent.story == ["up", "down", "up"])
         assert "refused" not in caplog.text
 
 
@@ -78,10 +78,10 @@ async def test_agent_notices_a_server_that_has_stopped_answering(server):
         assert watcher.story == ["up"]
         os.kill(server.pid, signal.SIGSTOP)
         try:
-            await until(lambda: watcher.story == ["up", "down"])
+            await soon(lambda: watcher.story == ["up", "down"])
         finally:
             os.kill(server.pid, signal.SIGCONT)
-        await until(lambda: watcher.is_connected)
+        await soon(lambda: watcher.is_connected)
 
 
 @pytest.mark.slow
@@ -89,7 +89,7 @@ async def test_full_outbox_gives_up_the_oldest(server, caplog, monkeypatch):
     monkeypatch.setattr(outbox, "OUTBOX_MESSAGES_MAX", 3)
     async with parties(server, "writer", "reader") as (writer, reader):
         server.kill()
-        await until(lambda: not writer.is_connected)
+        await soon(lambda: not writer.is_connected)
         for number in range(5):
             await writer.send(EncodedMessage(str(reader.jid), f"{number}", {"performative": "inform"}, ""))
         assert caplog.text.count("outbox full: dropped the 1 oldest messages") == 2
@@ -103,7 +103,7 @@ async def test_restart_keeps_port_authority_and_accounts(server):
     async with parties(server, "keeper") as (keeper,):
         await asyncio.to_thread(server.restart)
         assert (server.port, server.ca_file.read_bytes()) == (port, authority)
-        await until(lambda: keeper.story == ["up", "down", "up"])
+        await soon(lambda: keeper.story == ["up", "down", "up"])
 
 
 @pytest.mark.slow
@@ -196,10 +196,7 @@ def test_server_dies_with_its_launcher_and_the_next_one_starts(tmp_path):
         launcher.communicate()
     with EmbeddedServer(tmp_path / "xmpp", port=port) as again:  # waits until the orphan is gone
         assert again.pid != pid
-    end = time.monotonic() + LIMIT_S
-    while psutil.pid_exists(pid) and time.monotonic() < end:
-        time.sleep(0.01)
-    assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    until(lambda: not is_alive(pid))
 
 
 @pytest.mark.slow

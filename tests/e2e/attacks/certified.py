@@ -18,12 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from ramp.errors import RampError
 from ramp.model.acl import LANGUAGE, ONTOLOGY, Message, Performative
-from ramp.model.contents import (
-    CallForProposals,
-    Content,
-    NotUnderstood,
-    Proposal,
-)
+from ramp.model.contents import CallForProposals, Content, NotUnderstood, Proposal
 from ramp.model.offer import Offer
 from ramp.model.request import RequestForQuotation, RequestUnit
 from ramp.model.seal import Role

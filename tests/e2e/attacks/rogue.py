@@ -27,7 +27,7 @@ from slixmpp import ClientXMPP
 
 from ramp.rfql.encoded_message import EncodedMessage
 from ramp.xmpp import wire
-from tests.e2e.waiting import LIMIT_S
+from tests.waiting import LIMIT_S
 
 REQUEST = {"performative": "request"}
 _HEADER = (
@@ -50,11 +50,7 @@ def door(market: Any) -> Door:
     """The server of a market (`swarm_market.Market`) that is up."""
     server = market.status()["server"]
     return Door(
-        server["host"],
-        server["port"],
-        market.state.server / "tls" / "ca.pem",
-        "localhost",
-        market.state.passwords([]),
+        server["host"], server["port"], market.state.server / "tls" / "ca.pem", "localhost", market.state.passwords([])
     )
 
 
@@ -115,13 +111,7 @@ class Rogue:
         self.inbox.put_nowait(Bounce(message.peer) if xml.get("type") == "error" else message)
 
     async def send(
-        self,
-        to: str,
-        body: str,
-        metadata: Mapping[str, str] = REQUEST,
-        thread: str = "",
-        *,
-        sender: str | None = None,
+        self, to: str, body: str, metadata: Mapping[str, str] = REQUEST, thread: str = "", *, sender: str | None = None
     ) -> None:
         """Send a message as the market's agents write it.
 

@@ -44,7 +44,14 @@ def test_a_server_that_somebody_else_keeps(new_market, tmp_path, site, at_site, 
         with market.config.open("a") as file:
             file.write("[enrolment]\n")
         market.state.prepare()
-        agents = ("bank", "directory", "keeper", "enrolment", "alice", *market_machines(market))
+        agents = (
+            "bank",
+            "directory",
+            "keeper",
+            "enrolment",
+            "alice",
+            *(each.name for each in load_config(market.config).resources),
+        )
         store_accounts(server.state_dir / "prosody.cfg.lua", server.domain, market.state.passwords(list(agents)))
         market.up()
         market.wait_ready()
@@ -60,7 +67,3 @@ def test_a_server_that_somebody_else_keeps(new_market, tmp_path, site, at_site, 
         assert code == 0, told
         assert "700" in at_site("balance")[1]
         assert Register(market.state.invitations).account_tokens(0) == {}
-
-
-def market_machines(market):
-    return [resource.name for resource in load_config(market.config).resources]

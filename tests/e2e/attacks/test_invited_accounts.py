@@ -36,10 +36,6 @@ def ramp(market, capsys):
     return run
 
 
-def kept_texts(folder):
-    return [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
-
-
 def test_the_invited_makes_an_account_that_only_she_knows(market, ramp, site, at_site):
     """She joins, and is there again after her agents, and the market's server, have been started again."""
     line = ramp("invite", "--role", "user", "nora@localhost", "--deposit", "5000", "--token").strip()
@@ -49,7 +45,7 @@ def test_the_invited_makes_an_account_that_only_she_knows(market, ramp, site, at
     assert "5 000" in at_site("balance")[1], told
     password = site.passwords([])["nora"]
     assert asyncio.run(logs_in(door(market), "nora", password))
-    for kept in kept_texts(market.state.path):
+    for kept in [path.read_bytes() for path in market.state.path.rglob("*") if path.is_file()]:
         assert password.encode() not in kept
         assert invitation.account_token.encode() not in kept
     assert at_site("join", line)[0] == 0, "joining again is how a certificate is renewed"

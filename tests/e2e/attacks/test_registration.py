@@ -13,7 +13,7 @@ from ramp.model.instant import DAY, SECOND
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.joining.account_tokens import AccountToken, draw_token, token_digest
 from ramp.xmpp.registering import register_account
-from tests.e2e import waiting
+from tests import waiting
 from tests.e2e.attacks.rogue import LIMIT_S, Entrance, connect, logs_in
 from tests.e2e.attacks.test_names import NAMES
 
@@ -58,8 +58,11 @@ async def entrance(server):
         await each.close()
 
 
-def lines(server, what):
-    return [line for line in server.log_file.read_text(errors="replace").splitlines() if what in line]
+async def registers(entrance, token, name, password):
+    """Show a token and register on a line of its own."""
+    client = await entrance()
+    assert await client.show(token) == "result"
+    assert await client.register(name, password)
 
 
 async def test_the_invited_registers_and_keeps_the_account_over_a_restart(server, promised, entrance):
@@ -86,9 +89,7 @@ async def test_a_token_registers_exactly_its_name(server, promised, entrance):
             assert not shown or await client.show(token) == "result"
             assert not await client.register(name, "chosen"), name
         assert await logs_in(server, name, "chosen") is None, name
-    client = await entrance()
-    assert await client.show(token) == "result"
-    assert await client.register("carla", "her own")
+    await registers(entrance, token, "carla", "her own")
     assert await logs_in(server, "bank", "of-bank")
 
 
@@ -100,9 +101,7 @@ async def test_tokens_that_are_none_any_more(server, promised, entrance):
     withdrawn = promised("fay")
     server.ensure_tokens({"fay": None})
     used = promised("gus")
-    first = await entrance()
-    assert await first.show(used) == "result"
-    assert await first.register("gus", "his own")
+    await registers(entrance, used, "gus", "his own")
     for token in (
         "",
         "x",
@@ -134,18 +133,14 @@ async def test_a_token_that_is_withdrawn_in_between_registers_nothing(server, pr
 
 async def test_an_account_that_is_closed_is_left_at_once(server, promised, entrance):
     """Somebody came first: the keeper withdraws the name, and who is signed in to it is sent away."""
-    thief = await entrance()
-    assert await thief.show(promised("jan")) == "result"
-    assert await thief.register("jan", "stolen")
+    await registers(entrance, promised("jan"), "jan", "stolen")
     inside = await connect(server, "jan", "stolen")
     rightful = promised("jan")
     async with asyncio.timeout(LIMIT_S):
         await inside.ended.wait()
     await inside.close()
     assert await logs_in(server, "jan", "stolen") is None
-    client = await entrance()
-    assert await client.show(rightful) == "result"
-    assert await client.register("jan", "his own")
+    await registers(entrance, rightful, "jan", "his own")
     assert await logs_in(server, "jan", "his own")
     assert await logs_in(server, "jan", "stolen") is None
 
@@ -158,7 +153,11 @@ async def test_a_lost_answer_costs_nothing(server, promised):
     fields = "<username>kim</username><password>of kim</password>"
     await client.say(f"<iq type='set' id='r'><query xmlns='jabber:iq:register'>{fields}</query></iq>")
     await client.close()
-    await asyncio.to_thread(waiting.until, lambda: lines(server, "registered the account kim"), "it is registered")
+    await asyncio.to_thread(
+        waiting.until,
+        lambda: "registered the account kim" in server.log_file.read_text(errors="replace"),
+        "it is registered",
+    )
     servers = ((server.host, server.port),)
     for _ in range(2):
         await register_account("kim@localhost", "of kim", token, servers, server.ca_file)
@@ -194,7 +193,5 @@ async def test_a_flood_of_guesses_is_cut_off_and_leaves_no_trace(server, promise
     assert kept == {
         path: path.read_bytes() for path in server.state_dir.rglob("*") if path.is_file() and path.suffix != ".log"
     }
-    client = await entrance()
-    assert await client.show(token) == "result"
-    assert await client.register("max", "his own")
+    await registers(entrance, token, "max", "his own")
     assert await logs_in(server, "max", "his own")

@@ -12,7 +12,7 @@ from typing import Any
 from ramp.launching import psij_jobs, worker
 from ramp.launching.acting import system_python
 from tests.e2e.batch_jobs.psij_environment import ACCOUNT
-from tests.e2e.waiting import LIMIT_S, until
+from tests.waiting import LIMIT_S, until
 
 SECOND = 1_000_000
 FINAL = {"done", "failed", "cancelled"}

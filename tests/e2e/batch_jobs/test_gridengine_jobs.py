@@ -12,7 +12,7 @@ import pytest
 from tests.e2e.batch_jobs.job_at_site import JobAtSite
 from tests.e2e.batch_jobs.psij_environment import ACCOUNT, folder_of_the_account, public_python
 from tests.e2e.batch_jobs.snippets import run_as_buyer, snippet_for
-from tests.e2e.gridengine.gridengine_cell import LIBRARY, Cluster, wait_until, why_not
+from tests.e2e.gridengine.gridengine_cell import LIBRARY, Cluster, wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(900)]
 SLOTS = 8
@@ -26,9 +26,6 @@ def python() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def cluster(python: Path) -> Iterator[Cluster]:
-    reason = why_not()
-    if reason:
-        pytest.skip(reason)
     with Cluster(SLOTS) as started:
         started.configure("-Au", f"name ramp_buyer\ntype ACL\nfshare 0\noticket 0\nentries {ACCOUNT}\n")
         started.configure("-Au", "name ramp_market\ntype ACL\nfshare 0\noticket 0\nentries root\n")

@@ -9,33 +9,15 @@ import pytest
 import ramp
 from tests.e2e.batch_jobs.psij_environment import ACCOUNT
 from tests.e2e.slurm.cluster_fixture import CORES, running_cluster
-from tests.e2e.waiting import until
+from tests.tiny_market import tiny_market
+from tests.waiting import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(900)]
 
-MARKET = """
-[launching]
-executor = "slurm"
-folder = "{folder}/jobs"
-
-[accounts]
-alice = "{account}"
-
-[[users]]
-name = "alice"
-deposit = 10_000
-
-[machines.cluster]
-cores = {cores}
-cores_per_node = {cores_per_node}
+LAUNCHING = '[launching]\nexecutor = "slurm"\nfolder = "{folder}/jobs"\n[accounts]\nalice = "{account}"\n'
+QUEUE = """cores_per_node = {cores}
 plugin = "queue-bound"
 options = {{ system = "slurm", queue = {{ partition = "debug", conf = "{conf}" }} }}
-
-[[resources]]
-name = "queue1"
-machine = "cluster"
-start_price = 40
-minimum_price = 20
 """
 
 
@@ -45,8 +27,9 @@ def test_what_is_launched_on_a_bought_start_runs_in_that_very_job() -> None:
         folder = Path(name)
         folder.chmod(0o755)
         path = folder / "market.toml"
-        values = {"folder": folder, "account": ACCOUNT, "conf": cluster.conf}
-        path.write_text(MARKET.format(cores=2 * CORES, cores_per_node=CORES, **values))
+        machine = QUEUE.format(cores=CORES, conf=cluster.conf)
+        market = tiny_market({"alice": 10_000}, prices={"queue1": (40, 20)}, cores=2 * CORES, machine=machine)
+        path.write_text(LAUNCHING.format(folder=folder, account=ACCOUNT) + market)
         with ramp.launch(path, state_dir=folder / "state") as market:
             wanted = ramp.request(cores=4, wall_time="10min", price=60, end="+3h", start_probability=0.9)
 

@@ -74,10 +74,6 @@ def test_a_job_has_the_gpus_of_its_request_and_no_others(
     job.ask("cancel")
 
 
-def listed(cluster: EmulatedCluster, job: JobAtSite) -> list[str]:
-    return cluster.run("squeue", "-h", "-t", "all", "-n", f"ramp_{job.folder.name}", "-o", "%A").split()
-
-
 def test_a_job_runs_on_all_that_was_bought(cluster: EmulatedCluster, job_on: Any) -> None:
     """Sixteen tasks on two nodes of eight cores; it can start its tasks there, and sees nothing of who submitted it."""
     reserve(cluster)
@@ -99,7 +95,7 @@ def test_a_job_is_found_by_its_name_and_not_submitted_again(cluster: EmulatedClu
     job = job_on("job-2", "sleep 300")
     native = job.seen("submit")["native_id"]
     assert job.seen("submit")["state"] in ("queued", "running")
-    assert listed(cluster, job) == [native]
+    assert cluster.run("squeue", "-h", "-t", "all", "-n", f"ramp_{job.folder.name}", "-o", "%A").split() == [native]
     job.until("running")
     job.ask("cancel")
     assert job.until("cancelled")["state"] == "cancelled"

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ramp.servers.certificate import ensure_server_certificate
 from ramp.servers.process import free_port, probe_problem
-from tests.e2e.waiting import LIMIT_S, until
+from tests.waiting import LIMIT_S, until
 
 PAGE = Path(__file__).parents[3] / "docs" / "xmpp-servers.md"
 LAUNCHES_AGAIN = 2  # ejabberd gives itself 60 s to read its configuration, and ends where others leave it no processor

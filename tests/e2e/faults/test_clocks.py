@@ -55,10 +55,6 @@ def wait_agreed(market: Market) -> None:
     until(lambda: all_agree(market), lambda: f"all clocks agree: {market.status()['agents']}")
 
 
-def wait_wrong(market: Market, name: str = "alice") -> None:
-    until(lambda: market.agent(name)["clock_warning"], lambda: f"{name} is told: {market.agent(name)}")
-
-
 def command(market: Market, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(Path(sys.executable).with_name("ramp")), *arguments, "--state-dir", str(market.state.path)],
@@ -94,7 +90,7 @@ def test_an_owner_is_told_of_a_clock_three_seconds_off_and_buys(market: Market, 
     wait_agreed(market)
     pid = market.agent("alice")["pid"]
     stepped_clock.set(3, pid=pid)
-    wait_wrong(market)
+    until(lambda: market.agent("alice")["clock_warning"], lambda: f"alice is told: {market.agent('alice')}")
     known = market.agent("alice")
     assert known["clock_offset_ms"] == pytest.approx(3000, abs=known["clock_uncertainty_ms"] + 50)
     assert "s ahead of the bank's" in known["clock_warning"]

@@ -4,16 +4,13 @@ import pytest
 
 from ramp.batch.gridengine.plugin import open_plugin
 from ramp.plugins.interface import PluginSettings
-from tests.e2e.gridengine.gridengine_cell import Cluster, why_not
+from tests.e2e.gridengine.gridengine_cell import Cluster
 from tests.e2e.gridengine.gridengine_selling import SLOTS, now, options_of
 
 
 @pytest.fixture(scope="module")
 def cluster():
     """A running Grid Engine with one host of 64 slots; what a test leaves there, the next one finds."""
-    reason = why_not()
-    if reason:
-        pytest.skip(reason)
     with Cluster(SLOTS) as started:
         yield started
 

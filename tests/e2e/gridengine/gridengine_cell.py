@@ -12,15 +12,17 @@ import tempfile
 from pathlib import Path
 from typing import Self
 
-from tests.e2e.waiting import LIMIT_S
-from tests.e2e.waiting import until as wait_until
+import pytest
+
+from tests.waiting import LIMIT_S
+from tests.waiting import until as wait_until
 
 LIBRARY = Path("/usr/lib/gridengine")
 SHARE = Path("/usr/share/gridengine")
 
-HOST = """hostname {host}
+HOST = """hostname localhost
 load_scaling NONE
-complex_values slots={slots}{more}
+complex_values slots={slots}
 user_lists NONE
 xuser_lists NONE
 projects NONE
@@ -54,7 +56,7 @@ _INFINITE = (
 QUEUE = "\n".join(
     (
         "qname all.q",
-        "hostlist {hosts}",
+        "hostlist localhost",
         "seq_no 0",
         "nsuspend 1",
         "suspend_interval 00:05:00",
@@ -105,18 +107,16 @@ def _free_ports(count: int) -> list[int]:
 
 
 class Cluster:
-    """One qmaster with its host `localhost`, or with hosts that are only simulated.
+    """One qmaster with its host `localhost`; skips where it cannot be.
 
     Args:
-        slots: of the host, or of each simulated one.
-        simulated: names of hosts without an execd, whose jobs are simulated; none for real jobs on `localhost`.
+        slots: of the host.
     """
 
-    def __init__(self, slots: int = 64, simulated: tuple[str, ...] = ()) -> None:
+    def __init__(self, slots: int) -> None:
         self.root = Path(tempfile.mkdtemp(prefix="ramp-ge-"))
         self.root.chmod(0o755)
         self.slots = slots
-        self.simulated = simulated
         self.ports = _free_ports(2)
         self.environment = {
             "SGE_ROOT": str(self.root),
@@ -127,12 +127,13 @@ class Cluster:
 
     def __enter__(self) -> Self:
         try:
+            if reason := why_not():
+                pytest.skip(reason)
             self._make_cell()
             self.start_master()
             self._configure()
-            if not self.simulated:
-                self.start_host()
-                self.wait_for_host()
+            self.start_host()
+            self.wait_for_host()
         except BaseException:
             self.__exit__()
             raise
@@ -228,13 +229,8 @@ class Cluster:
         names = {socket.gethostname(), socket.getfqdn()} - {"localhost"}
         (common / "host_aliases").write_text(" ".join(("localhost", *sorted(names))) + "\n")
         subprocess.run(["chown", "-R", "sgeadmin:sgeadmin", str(self.root)], check=True)
-        make = [
-            str(SHARE / "scripts" / "init_cluster"),
-            str(self.root),
-            "default",
-            str(self.root / "spooldb"),
-            "sgeadmin",
-        ]
+        script, database = SHARE / "scripts" / "init_cluster", self.root / "spooldb"
+        make = [str(script), str(self.root), "default", str(database), "sgeadmin"]
         done = subprocess.run(self._as("sgeadmin", make), env=self._full_environment(), capture_output=True, cwd="/")
         assert done.returncode == 0, done.stdout + done.stderr
 
@@ -249,33 +245,20 @@ class Cluster:
             "execd_spool_dir": str(self.root / "execd"),
             "load_report_time": "00:00:05",
         }
-        if self.simulated:
-            changes["qmaster_params"] = "SIMULATE_EXECDS=TRUE"
         self.change("-sconf", "-Mconf", changes, "global")
         self.change("-ssconf", "-Msconf", SCHEDULER)
         self.configure("-Ap", ENVIRONMENT)
-        for host in self.simulated or ("localhost",):
-            self.configure("-Ae", HOST.format(host=host, slots=self.slots, more=""))
-        self.configure("-Aq", QUEUE.format(hosts=" ".join(self.simulated or ("localhost",)), slots=self.slots))
+        self.configure("-Ae", HOST.format(slots=self.slots))
+        self.configure("-Aq", QUEUE.format(slots=self.slots))
         self("qconf", "-au", "root", "arusers")
 
     def _answers(self) -> bool:
         return "all.q" in self("qconf", "-sql", status=None) or "no cqueue list" in self("qconf", "-sql", status=None)
 
     def _daemon(self, program: str, user: str = "root") -> None:
-        nothing = subprocess.DEVNULL
-        environment = self._full_environment()
+        silent = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
         command = self._as(user, [str(LIBRARY / program)])
-        subprocess.run(
-            command,
-            env=environment,
-            check=True,
-            cwd="/",
-            timeout=LIMIT_S,
-            stdin=nothing,
-            stdout=nothing,
-            stderr=nothing,
-        )
+        subprocess.run(command, env=self._full_environment(), check=True, cwd="/", timeout=LIMIT_S, **silent)
 
     def _as(self, user: str, command: list[str]) -> list[str]:
         return command if user == "root" else ["runuser", "-u", user, "--", *command]

@@ -25,9 +25,9 @@ from ramp.client.swarm import status
 from ramp.launching import worker
 from ramp.launching.acting import becoming, system_python, worker_inside
 from ramp.runtime.state_folder import StateFolder
-from tests.e2e.waiting import LIMIT_S, until
-from tests.tiny_market import launched
+from tests.tiny_market import launched, tiny_market
 from tests.unit.launching.keeping import KeptJob
+from tests.waiting import LIMIT_S, until
 
 pytestmark = pytest.mark.e2e
 
@@ -42,38 +42,6 @@ grace_s = 3600
 [accounts]
 alice = "@own"
 
-[[users]]
-name = "alice"
-deposit = 1000000
-
-[[users]]
-name = "bob"
-deposit = 1000000
-
-[machines.small]
-cores = 1000
-plugin = "steady"
-options = { load = 0.0 }
-
-[[resources]]
-name = "one"
-machine = "small"
-start_price = 30
-minimum_price = 10
-
-[[resources]]
-name = "two"
-machine = "small"
-start_price = 31
-minimum_price = 10
-
-[[resources]]
-name = "elsewhere"
-machine = "small"
-start_price = 99
-minimum_price = 90
-executor = "none"
-
 [machines.tiny]
 cores = 1
 plugin = "steady"
@@ -85,7 +53,15 @@ machine = "tiny"
 start_price = 5
 minimum_price = 5
 accounts = { alice = "ramp-nobody-is-called-so" }
+
 """
+MARKET += tiny_market(
+    {"alice": 1_000_000, "bob": 1_000_000},
+    prices={"one": (30, 10), "two": (31, 10), "elsewhere": (99, 90)},
+    cores=1000,
+    machine='plugin = "steady"\noptions = { load = 0.0 }\n',
+)
+MARKET += 'executor = "none"\n'  # of the last one, `elsewhere`
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 
 import ramp
 from tests.e2e.batch_jobs.psij_environment import ACCOUNT, public_python
-from tests.e2e.gridengine.gridengine_cell import Cluster, why_not
+from tests.e2e.gridengine.gridengine_cell import Cluster
 from tests.e2e.gridengine.gridengine_selling import options_of
 from tests.e2e.real_machines.real_books import RealBooks
 from tests.e2e.real_machines.real_jobs import both_sell
@@ -21,9 +21,6 @@ from tests.e2e.swarm.swarm_market import PATIENT_TIMING, Market
 @pytest.fixture(scope="module")
 def gridengine():
     """A running Grid Engine of 64 slots."""
-    reason = why_not()
-    if reason:
-        pytest.skip(reason)
     with Cluster(64) as cell:
         yield cell
 

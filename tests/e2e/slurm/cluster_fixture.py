@@ -15,7 +15,7 @@ from ramp.batch.slurm.emulated import PACKAGES, EmulatedCluster, missing_program
 from ramp.cli.demo_slurm import MARKET
 from ramp.model.instant import SECOND, Instant
 from ramp.plugins.interface import PluginSettings
-from tests.e2e.waiting import until as wait_for
+from tests.waiting import until as wait_for
 
 NODES, CORES = 16, 8
 

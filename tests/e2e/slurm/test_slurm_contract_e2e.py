@@ -18,8 +18,8 @@ from ramp.model.request import Nodes, RequestUnit, TotalCores
 from ramp.model.slot import Reservation
 from ramp.plugins.contract import Rule, Subject
 from tests.e2e.slurm.cluster_fixture import now_in_seconds, reservation_names, saved, settings_of, wait_for
-from tests.e2e.waiting import LIMIT_S
 from tests.slots import held, quoted, refused
+from tests.waiting import LIMIT_S
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full]
 CLUSTER = ("ca",)
@@ -154,11 +154,7 @@ def test_a_controller_that_hangs_makes_nothing_that_stays_unknown(cluster: Emula
     [
         ({}, 120, "cores is 120; partition debug has 128 cores on 16 nodes"),
         ({"partition": "nope"}, 128, "no nodes of partition 'nope'"),
-        (
-            {"market_user": "no-such-account"},
-            128,
-            "got 'no-such-account', expected an account",
-        ),
+        ({"market_user": "no-such-account"}, 128, "got 'no-such-account', expected an account"),
         ({"conf": "/no/slurm.conf"}, 128, "/no/slurm.conf is not a file"),
         ({"for_sale": {"hours": ["Mon"]}}, 128, "expected hours of the week such as 'Mon-Fri 18:00-24:00'"),
         ({"partition": "a b"}, 128, "expected a partition's name"),

@@ -30,11 +30,7 @@ CLUSTER = ("cq", SOME)
 
 
 def settings(cluster: EmulatedCluster, folder: Path) -> PluginSettings:
-    options = {
-        "system": "slurm",
-        "queue": {"partition": "debug", "conf": str(cluster.conf)},
-        "snapshot_age_s": 0.0,
-    }
+    options = {"system": "slurm", "queue": {"partition": "debug", "conf": str(cluster.conf)}, "snapshot_age_s": 0.0}
     return PluginSettings("queue1", SOME * CORES, CORES, now(), options, folder)
 
 

@@ -123,10 +123,7 @@ def test_nothing_grows_over_reservations_of_cores_that_slurm_itself_would_not_se
     assert entry is not None
     wanted = wanted_of(entry, now_in_seconds())
     (found,) = [each for each in machine.system.reservations() if each.name == NAME]
-    for larger in (
-        replace(wanted, parts=(*entry.parts, ("cz3", CORES))),
-        replace(wanted, end=wanted.end + MINUTE),
-    ):
+    for larger in (replace(wanted, parts=(*entry.parts, ("cz3", CORES))), replace(wanted, end=wanted.end + MINUTE)):
         with pytest.raises(SystemRefused) as refused:  # nor if the picture had not shown them
             machine.system.change(found, larger)
         assert refused.value.busy

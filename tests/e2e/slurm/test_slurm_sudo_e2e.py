@@ -24,8 +24,8 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.slot import Reservation
 from tests.e2e.slurm.cluster_fixture import CORES, reservation_names, running_cluster, wait_for
-from tests.e2e.waiting import LIMIT_S
 from tests.slots import quoted
+from tests.waiting import LIMIT_S
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 

@@ -11,7 +11,7 @@ from ramp.runtime.configuration.file import load_config
 from ramp.runtime.ledger.store import LedgerStore
 from tests.chaos import checks
 from tests.e2e.swarm.swarm_market import Market
-from tests.e2e.waiting import until
+from tests.waiting import until
 
 
 class Books:

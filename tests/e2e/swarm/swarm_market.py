@@ -26,7 +26,7 @@ from ramp.rfql.request_for_quotation import write_request
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.state_folder import StateFolder
 from tests.blocking_line import BlockingLine, connected
-from tests.e2e.waiting import LIMIT_S, until
+from tests.waiting import LIMIT_S, until
 
 ROOT = Path(__file__).parents[3]
 ARMED_SWARM = Path(__file__).with_name("armed_swarm.py")

@@ -98,10 +98,6 @@ def runs(steps):
     return [(act, sorted(step.partition(" ")[0] for step in run)) for act, run in acts]
 
 
-def shifted(units, by):
-    return tuple(replace(each, not_before=each.not_before + by, deadline=each.deadline + by) for each in units)
-
-
 def orders(market, world, request_id):
     """Ids of a request's orders, in both markets."""
     listed = [each["agreement"] for each in market.agreements("alice")]
@@ -122,7 +118,8 @@ def test_every_party_sends_the_same_messages_in_the_same_order(market, world, re
     request_id = f"{request_id}-{next(ATTEMPTS)}"
     by = (world.now - in_hours(0)) // SECOND * SECOND
     auction = ev.AuctionOptions(**{"rounds": 2, "round_time": 15 * SECOND, **options})
-    submitted = ev.RequestSubmitted(request_id, RequestForQuotation(shifted(units, by)), auction)
+    shifted = [replace(each, not_before=each.not_before + by, deadline=each.deadline + by) for each in units]
+    submitted = ev.RequestSubmitted(request_id, RequestForQuotation(tuple(shifted)), auction)
     world.command("alice", submitted)
     world.run(until=lambda: bool(world.ended), limit=60 * SECOND)
     simulated = world.ended.pop().outcome

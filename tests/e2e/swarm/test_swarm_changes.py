@@ -13,7 +13,7 @@ from ramp.runtime.clock import SystemClock
 from ramp.runtime.configuration_changes.audit_log import lines_of, own_name
 from ramp.runtime.keys.store import KeyStore
 from tests.e2e.swarm.swarm_market import Machine, unit, until
-from tests.e2e.waiting import LIMIT_S
+from tests.waiting import LIMIT_S
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(5 * LIMIT_S)]
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.e2e.swarm.swarm_books import Books
 from tests.e2e.swarm.swarm_market import in_hours, own_id, unit, until
+from tests.waiting import is_alive
 
 pytestmark = pytest.mark.e2e
 
@@ -74,7 +75,7 @@ def test_nothing_outlives_a_supervisor_that_is_killed(new_market):
     before = books.balances()
     pids = market.pids()
     os.kill(pids[0], signal.SIGKILL)
-    until(lambda: not [pid for pid in pids if _runs(pid)], lambda: f"all end, left are {_left(pids)}")
+    until(lambda: not any(map(is_alive, pids)), lambda: f"all end, left are {[*filter(is_alive, pids)]}")
     assert market.status() is None
     market.up()
     market.wait_ready()
@@ -82,14 +83,3 @@ def test_nothing_outlives_a_supervisor_that_is_killed(new_market):
     again = market.buy("alice", "request-after", [unit(1, 8, begin), unit(2, 100, begin)])
     assert again["status"] == "committed", again
     books.come_right()
-
-
-def _left(pids):
-    return [psutil.Process(pid).as_dict(["pid", "ppid", "status", "cmdline"]) for pid in pids if _runs(pid)]
-
-
-def _runs(pid):
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False

@@ -22,7 +22,7 @@ from simulation.experiments.market.users import plans_of
 from simulation.experiments.trials.plan import AuctionResult, MarketPlan, MarketResult, table2_resources
 from simulation.experiments.trials.simulated import run_simulated
 from simulation.experiments.trials.xmpp import run_over_xmpp
-from tests.e2e.waiting import LIMIT_S, until
+from tests.waiting import LIMIT_S, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full]
 

@@ -3,15 +3,15 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.waiting import LIMIT_S
+from ramp.servers.process import free_port
 from tests.tiny_market import TWO_SELLERS, launched, tiny_market
+from tests.waiting import LIMIT_S
 
 LAUNCHING = """\
 [timing]
@@ -42,13 +42,6 @@ def market():
 
 SCREENSHOTS = os.environ.get("RAMP_SCREENSHOTS", "")
 """Folder for pictures of every page, in both widths and schemes; none are kept where it is not set."""
-
-
-def free_port():
-    """A TCP port that nobody has at present."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 class Pages:

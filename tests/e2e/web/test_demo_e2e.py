@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 import ramp
-from tests.e2e.waiting import LIMIT_S, until
-from tests.e2e.web.conftest import RAMP, free_port
+from ramp.servers.process import free_port
+from tests.e2e.web.conftest import RAMP
 from tests.integration.market_cli.tiny_market import Terminal
 from tests.tiny_market import tiny_market
+from tests.waiting import LIMIT_S, until
 
 pytestmark = pytest.mark.e2e
 

@@ -11,7 +11,7 @@ import ramp
 from ramp.runtime.joining.invitations import read_invitation
 from ramp.runtime.joining.register import Register
 from ramp.runtime.state_folder import state_folder
-from tests.e2e.waiting import LIMIT_S, until
+from tests.waiting import LIMIT_S, until
 
 pytestmark = pytest.mark.e2e
 

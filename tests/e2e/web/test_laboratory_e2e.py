@@ -134,16 +134,12 @@ def runs_of(results):
     return found
 
 
-def choose(keeper, name):
-    keeper.get_by_label("Experiment", exact=True).click()
-    keeper.get_by_role("option", name=name, exact=True).click()
-
-
 def start_whole_study(keeper, pages):
     """Run an experiment that takes minutes."""
     keeper.goto(pages.url + "/laboratory")
     keeper.get_by_role("button", name="Run").wait_for()
-    choose(keeper, "units")
+    keeper.get_by_label("Experiment", exact=True).click()
+    keeper.get_by_role("option", name="units", exact=True).click()
     keeper.get_by_role("checkbox", name="Quick version").click()
     keeper.get_by_role("button", name="Run").click()
     keeper.get_by_role("button", name="Stop").wait_for()

@@ -9,37 +9,28 @@ from tests.tiny_market import launched, tiny_market
 
 pytestmark = pytest.mark.e2e
 
-TORI = """
-[machines.blue]
+TORI = "".join(
+    f"""
+[machines.{name}]
 plugin = "modelled"
-cores = 131072
-cores_per_node = 2
+cores = {cores}
+cores_per_node = {per_node}
 operating_system = "LINUX"
-architecture = "powerpc"
+architecture = "{architecture}"
 torus = true
-options = { machine = "bgl", load = 0.6, base_time_s = 432000 }
-
-[machines.four]
-plugin = "modelled"
-cores = 1024
-cores_per_node = 16
-operating_system = "LINUX"
-architecture = "x86_64"
-torus = true
-options = { machine = "angara-4x4x2x2", load = 0.5, base_time_s = 86400 }
+options = {{ {options} }}
 
 [[resources]]
-name = "blue"
-machine = "blue"
-start_price = 50
-minimum_price = 40
-
-[[resources]]
-name = "four"
-machine = "four"
-start_price = 45
+name = "{name}"
+machine = "{name}"
+start_price = {price}
 minimum_price = 30
 """
+    for name, cores, per_node, architecture, price, options in (
+        ("blue", 131072, 2, "powerpc", 50, 'machine = "bgl", load = 0.6, base_time_s = 432000'),
+        ("four", 1024, 16, "x86_64", 45, 'machine = "angara-4x4x2x2", load = 0.5, base_time_s = 86400'),
+    )
+)
 
 
 SORTED_CORES = """() => {

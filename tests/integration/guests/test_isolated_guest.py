@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -34,6 +33,7 @@ from ramp.runtime.guests import health
 from ramp.runtime.guests.health import GuestHealth
 from ramp.runtime.guests.questions import OUT_OF_MEMORY
 from tests.integration.guests.guest_package import MODULE, MoodyPackage
+from tests.waiting import LIMIT_S, soon
 
 BEGIN = SystemClock().now() + HOUR
 UNIT = RequestUnit(1, 70, BEGIN + HOUR, TotalCores(16), not_before=BEGIN, wall_time=HOUR)
@@ -42,8 +42,6 @@ LIMITS = GuestLimits(*[300 * SECOND] * 5)
 
 SHORT = GuestLimits(quote=SECOND, price=SECOND, change=SECOND, snapshot=SECOND, open=15 * SECOND)
 """For what hangs, which is waited for so long."""
-
-WAIT_S = 300.0
 
 
 class Agent:
@@ -109,7 +107,7 @@ class Agent:
     async def ask(self, question: Any) -> Any:
         """Ask, and wait for the answer."""
         now = self.guest.ask(question, self.clock.now())
-        return now if now is not None else await asyncio.wait_for(self.answers.get(), WAIT_S)
+        return now if now is not None else await asyncio.wait_for(self.answers.get(), LIMIT_S)
 
     async def quote(self) -> Slot | Refusal:
         answer = await self.ask(fx.QuoteSlots("c", (UNIT,)))
@@ -126,7 +124,7 @@ class Agent:
         return await self.until(lambda: self.ask(fx.LookUpSlot(key)), lambda answer: not in_doubt(answer.answer))
 
     async def until(self, ask: Callable[[], Any], is_right: Callable[[Any], bool]) -> Any:
-        async with asyncio.timeout(WAIT_S):
+        async with asyncio.timeout(LIMIT_S):
             while not is_right(answer := await ask()):
                 await asyncio.sleep(0.05)
         return getattr(answer, "answer", answer)
@@ -143,8 +141,9 @@ def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "PAUSE_FIRST", SECOND // 10)
 
 
-def contains(part: str, whole: str) -> bool:
-    return part in whole
+def family_of(warden: psutil.Process) -> list[psutil.Process]:
+    found = warden.children(recursive=True)
+    return found if len(found) >= 4 else []
 
 
 def in_doubt(answer: Any) -> bool:
@@ -159,7 +158,7 @@ def agent(moody: MoodyPackage, tmp_path: Path, request: pytest.FixtureRequest) -
 
 async def test_a_guest_that_behaves_sells(agent: Agent) -> None:
     async with agent:
-        await happens(lambda: agent.source == "live")
+        await soon(lambda: agent.source == "live")
         held = await agent.hold("k")
         assert isinstance(held, Reservation)
         assert (await agent.ask(fx.ConfirmSlot("k"))).answer.firm
@@ -198,7 +197,7 @@ async def check_quotes(agent: Agent, *moods: str) -> None:
             before = agent.clock.now()
             refused = await agent.quote()
             assert refused.code is RefusalCode.PLUGIN_FAILED
-            await agent.until(lambda: asyncio.sleep(0, agent.health.reason), partial(contains, QUOTES[how]))
+            await soon(lambda how=how: QUOTES[how] in agent.health.reason)
             at_once = agent.guest.ask(fx.QuoteSlots("c", (UNIT,)), before)  # now its rest may be over
             assert at_once is not None, "it rests"
             assert QUOTES[how] in at_once.answers[0].detail  # type: ignore[union-attr]
@@ -278,7 +277,7 @@ async def test_what_it_prints_does_not_get_among_the_answers(agent: Agent) -> No
         agent.package.be(quote="print")
         for _ in range(3):
             assert isinstance(await agent.quote(), Slot)
-        await agent.until(lambda: asyncio.sleep(0, agent.printed), lambda lines: len(lines) >= 20)
+        await soon(lambda: len(agent.printed) >= 20)
     assert len(agent.printed) == 20
     assert agent.printed[0] == "{}" * 150
     assert agent.printed[1] == "a line of garbage?[2J"
@@ -291,10 +290,7 @@ async def test_nothing_that_it_has_started_outlives_it(moody: MoodyPackage, tmp_
         warden = agent.warden
         agent.package.be(quote="fork")
         asking = asyncio.create_task(agent.quote())
-        family = await agent.until(
-            lambda: asyncio.sleep(0, warden.children(recursive=True)),
-            lambda found: len(found) >= 4 and len(agent.package.notes()) == 2,
-        )
+        family = await soon(lambda: family_of(warden) if len(agent.package.notes()) == 2 else ())
         assert isinstance(await asking, Refusal)
         agent.package.be()
         await agent.is_back()
@@ -318,7 +314,7 @@ async def test_what_an_earlier_agent_has_left_behind_ends_before_its_guest_start
     other = subprocess.Popen(["sleep", "900"], env={MARK: f"{mark} not"}, start_new_session=True)
     try:
         started = await GuestProcess.start({**environment_of(os.environ), MARK: mark}, 400, print)
-        assert left.wait(WAIT_S) == -signal.SIGKILL
+        assert left.wait(LIMIT_S) == -signal.SIGKILL
         assert other.poll() is None
         await started.kill()
     finally:
@@ -348,9 +344,7 @@ async def test_everything_ends_with_the_agent(agent: Agent) -> None:
     async with agent:
         warden = agent.warden
         agent.guest.ask(fx.QuoteSlots("c", (UNIT,)), agent.clock.now())
-        family = await agent.until(
-            lambda: asyncio.sleep(0, warden.children(recursive=True)), lambda found: len(found) >= 4
-        )
+        family = await soon(lambda: family_of(warden))
     assert [each for each in (warden, *family) if each.is_running()] == []
 
 
@@ -384,11 +378,11 @@ async def test_one_that_does_not_open_is_tried_again(moody: MoodyPackage, tmp_pa
     async with Agent(moody, tmp_path, limits) as agent:
         refused = await agent.quote()
         assert isinstance(refused, Refusal)
-        await agent.until(lambda: asyncio.sleep(0, agent.health.reason), lambda reason: reason == OPENINGS[how])
+        await soon(lambda: agent.health.reason == OPENINGS[how])
         doubtful = agent.guest.ask(fx.LookUpSlot("k"), agent.clock.now())
         assert doubtful is None, "what may have been promised is asked as soon as it is open"
         agent.package.be()
-        assert (await asyncio.wait_for(agent.answers.get(), WAIT_S)).key == "k"
+        assert (await asyncio.wait_for(agent.answers.get(), LIMIT_S)).key == "k"
         assert await agent.look_up("k") is None
         await agent.is_back()
 
@@ -415,7 +409,7 @@ async def test_one_that_says_it_can_never_be_opened_is_believed(
 async def test_one_that_cannot_be_imported_is_tried_again(agent: Agent) -> None:
     agent.open_instead("moody_absent:Moody")
     async with agent:
-        await agent.until(lambda: asyncio.sleep(0, agent.told), lambda told: len(told) >= 2)
+        await soon(lambda: len(agent.told) >= 2)
         assert "No module named 'moody_absent'" in agent.health.reason
 
 
@@ -424,7 +418,7 @@ async def test_one_that_ends_by_itself_is_started_again(agent: Agent) -> None:
     async with agent:
         (process,) = agent.warden.children()
         process.kill()
-        await agent.until(lambda: asyncio.sleep(0, agent.health.reason), lambda reason: "SIGKILL" in reason)
+        await soon(lambda: "SIGKILL" in agent.health.reason)
         assert isinstance(await agent.quote(), Refusal)
         await agent.is_back()
 
@@ -445,7 +439,7 @@ async def test_questions_wait_in_order_and_not_without_end(moody: MoodyPackage, 
         assert isinstance(too_many.answer, Refusal)  # type: ignore[union-attr]
         assert "too many questions wait" in too_many.answer.detail  # type: ignore[union-attr]
         assert in_doubt(agent.guest.ask(fx.ConfirmSlot("k1"), now).answer)  # type: ignore[union-attr]
-        answers = [await asyncio.wait_for(agent.answers.get(), WAIT_S) for _ in range(5)]
+        answers = [await asyncio.wait_for(agent.answers.get(), LIMIT_S) for _ in range(5)]
         assert [getattr(each, "call_id", None) or each.key for each in answers] == ["q0", "q1", "q2", "k1", "k2"]  # type: ignore[union-attr]
         assert agent.told == []
 
@@ -480,10 +474,10 @@ async def test_one_that_is_mended_is_well_again_without_anybody_who_asks(agent: 
         agent.package.be(**{call: "raise"})
         await agent.until(lambda: agent.ask(question), lambda _: agent.health.is_failing(call))
         failures = len(agent.told)
-        await happens(lambda: len(agent.told) >= failures + 2)  # asked again, and again
+        await soon(lambda: len(agent.told) >= failures + 2)  # asked again, and again
         assert agent.answers.empty()  # nobody waits for that
         agent.package.be()
-        await happens(lambda: agent.health.reason == "")
+        await soon(lambda: agent.health.reason == "")
         assert agent.told[-1] == ""
         assert agent.answers.empty()
 
@@ -503,7 +497,7 @@ async def test_one_that_takes_memory_without_end_fails_and_begins_anew(
         assert (refused.code, refused.detail) == (RefusalCode.PLUGIN_FAILED, f"quote: {OUT_OF_MEMORY}")
         assert agent.health.reason == f"quote: {OUT_OF_MEMORY}"
         moody.be()
-        await happens(lambda: agent.health.reason == "")
+        await soon(lambda: agent.health.reason == "")
         assert agent.guest.pid not in (None, first)
 
 
@@ -521,9 +515,3 @@ async def test_the_memory_of_all_its_processes_together_is_limited(
         moody.be()
         await agent.is_back()
         assert len(carrying_guests(moody)) == 2
-
-
-async def happens(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(WAIT_S):
-        while not is_so():
-            await asyncio.sleep(0.05)

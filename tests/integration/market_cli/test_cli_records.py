@@ -1,7 +1,6 @@
 """The command line in a market that runs: requests, and what it tells of purchases, accounts, machines and agents."""
 
 import csv
-import time
 from decimal import Decimal
 from pathlib import Path
 
@@ -12,7 +11,8 @@ from ramp.control.events import MarketRefusalCode
 from ramp.model.instant import HOUR
 from ramp.protocol.events import MachineAsked
 from tests.blocking_line import connected
-from tests.integration.market_cli.tiny_market import LIMIT_S, NAMES, balance
+from tests.integration.market_cli.tiny_market import NAMES, balance
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow  # a market of five processes
 
@@ -55,9 +55,7 @@ def test_the_keeper_refunds_an_agreement_once(ramp, request_file):
         code, made, _ = ramp("bank", "refund", agreement_id[:24], "--reason", "down all night", "--json")
         assert (code, made["agreement_id"], made["refund"]) == (0, agreement_id, unit["cost"])
         assert balance(ramp) == paid + Decimal(unit["cost"])
-    end = time.monotonic() + LIMIT_S
-    while ramp("show", agreement_id, "--json")[1]["state"] != "cancelled":  # the bank tells its buyer
-        assert time.monotonic() < end
+    until(lambda: ramp("show", agreement_id, "--json")[1]["state"] == "cancelled", "the bank tells its buyer")
     assert ramp("show", agreement_id, "--json")[1]["returned"] == unit["cost"]
     assert "down all night" in ramp("events", "--changes")[1]
     code, _, said = ramp("bank", "refund", "nothing", "--reason", "none")

@@ -6,10 +6,10 @@ import pty
 import subprocess
 import sys
 import termios
-import time
 from decimal import Decimal
 
 from tests.tiny_market import TWO_SELLERS, tiny_market
+from tests.waiting import LIMIT_S, until
 
 PATIENT = """
 [timing]
@@ -25,7 +25,6 @@ agreement_validity_s = 600
 
 CONFIG = tiny_market({"alice": 1_000_000, "bob": 10}, prices=TWO_SELLERS | {"gamma": (90, 80)}, cores=512) + PATIENT
 NAMES = {"alpha", "beta", "gamma"}
-LIMIT_S = 300.0  # how long a test waits for what must come
 RAMP = (sys.executable, "-m", "ramp.cli.main")
 
 
@@ -34,12 +33,11 @@ def balance(ramp, *options):
 
 
 def wait_ready(ramp, name):
-    end = time.monotonic() + LIMIT_S
-    while time.monotonic() < end:
+    def ready():
         agents = {agent["name"]: agent["state"] for agent in ramp("ps", "--json")[1]["agents"]}
-        if agents[name] == "ready" and ramp("balance")[0] == 0:
-            return
-    raise AssertionError(f"{name} did not come back")
+        return agents[name] == "ready" and ramp("balance")[0] == 0
+
+    until(ready, f"{name} comes back")
 
 
 def _own_terminal():

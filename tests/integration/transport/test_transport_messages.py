@@ -17,7 +17,8 @@ from ramp.xmpp.behaviour import Courier, CyclicBehaviour
 from ramp.xmpp.link import LinkPolicy
 from ramp.xmpp.settings import TransportSettings
 from ramp.xmpp.transport import MarketAgent
-from tests.integration.transport.transport_party import CFP, LIMIT_S, PATIENT, Party, until
+from tests.integration.transport.transport_party import CFP, PATIENT, Party
+from tests.waiting import LIMIT_S, soon
 
 
 async def test_25_agents_start_together_and_talk(crowd):
@@ -94,7 +95,7 @@ async def test_forged_sender_is_refused_and_ends_the_session(crowd):
     mallory, victim, bank = await crowd("mallory", "victim", "bank")
     content = wire.content_of(EncodedMessage(str(bank.jid), "pay", {"performative": "request"}, ""))
     mallory.client.send_text(wire.addressed(content, to=str(bank.jid), sender=str(victim.jid), stanza_id="1"))
-    await until(lambda: mallory.story == ["up", "down", "up"])
+    await soon(lambda: mallory.story == ["up", "down", "up"])
     await mallory.send(EncodedMessage(str(bank.jid), "as myself", {"performative": "inform"}, ""))
     sender, _, _, body = await bank.next()
     assert (sender, body) == (str(mallory.jid), "as myself")
@@ -124,7 +125,7 @@ async def test_garbled_bodies_are_thrown_away(crowd):
 async def test_hostile_streams_end_themselves_only(crowd, raw):
     mallory, one = await crowd("hostile", "bystander")
     mallory.client.send_raw(raw)
-    await until(lambda: mallory.story == ["up", "down", "up"])  # even it comes back
+    await soon(lambda: mallory.story == ["up", "down", "up"])  # even it comes back
     await mallory.send(EncodedMessage(str(one.jid), "sorry", CFP, ""))
     assert (await mallory.next())[3] == "sorry"
 
@@ -163,9 +164,7 @@ async def test_messages_before_the_set_up_is_done_are_kept(server, crowd, settin
         # what arrives meanwhile is in the agent, not on the line: its own answer comes back over the same stream
         await slow.send(EncodedMessage(str(one.jid), "flush", {"performative": "inform"}, ""))
         await one.next()
-        async with asyncio.timeout(LIMIT_S):
-            while len(slow._early) < 20:
-                await asyncio.sleep(0.01)
+        await soon(lambda: len(slow._early) >= 20)
         go.set()
         await starting
         assert [(await slow.next())[3] for _ in range(20)] == [f"m{number}" for number in range(20)]
@@ -205,7 +204,7 @@ async def test_what_is_above_the_quota_is_dropped_unread_errors_too_and_others_a
         for _ in range(500):
             mallory.client.send_raw(f"<message type='{kind}' to='{target.jid}'><body>x</body></message>")
     await honest.send(EncodedMessage(str(target.jid), "hello", {"performative": "inform"}, ""))
-    await until(lambda: target.inbox.qsize() + target.bounces.qsize() + target.dropped == 1001)
+    await soon(lambda: target.inbox.qsize() + target.bounces.qsize() + target.dropped == 1001)
     assert 1000 - target.dropped >= quotas.burst
     assert target.dropped > 0
     heard = [target.inbox.get_nowait()[0] for _ in range(target.inbox.qsize())]
@@ -321,9 +320,8 @@ async def test_behaviour_that_dies_is_reported_and_ends_the_agent(crowd):
     sender = await crowd("killer")
     fragile = await crowd("fragile", kind=Fragile)
     await sender.send(EncodedMessage(str(fragile.jid), "this", {"performative": "inform"}, ""))
-    async with asyncio.timeout(LIMIT_S):
-        with pytest.raises(ValueError, match="cannot read this"):
-            await fragile.wait_finished()
+    with pytest.raises(ValueError, match="cannot read this"):
+        await asyncio.wait_for(fragile.wait_finished(), LIMIT_S)
 
 
 async def test_any_behaviour_that_dies_is_reported_by_name(crowd):
@@ -355,9 +353,7 @@ async def test_stop_ends_the_wait_and_leaves_no_task_behind(server, settings):
     await agent.next()
     await agent.stop()
     await waiting
-    async with asyncio.timeout(LIMIT_S):
-        while asyncio.all_tasks() - before:
-            await asyncio.sleep(0.01)
+    await soon(lambda: not asyncio.all_tasks() - before)
     assert not agent.is_alive()
     with pytest.raises(TransportError, match="stopped"):
         await agent.send(EncodedMessage(str(agent.jid), "x", CFP, ""))
@@ -366,9 +362,8 @@ async def test_stop_ends_the_wait_and_leaves_no_task_behind(server, settings):
 async def test_wrong_password_is_said_and_soon(crowd, settings):
     await crowd("owner")
     thief = Party("owner", settings, password="guess")
-    async with asyncio.timeout(LIMIT_S):
-        with pytest.raises(TransportError, match=r"owner@localhost.*refuses the log-in"):
-            await thief.start()
+    with pytest.raises(TransportError, match=r"owner@localhost.*refuses the log-in"):
+        await asyncio.wait_for(thief.start(), LIMIT_S)
 
 
 async def test_nobody_there_is_said_after_the_limit():
@@ -397,9 +392,8 @@ async def test_server_of_another_authority_is_refused(settings, tmp_path):
 
     other = ensure_server_certificate(tmp_path, "localhost").ca_file
     agent = Party("careful-login", TransportSettings(servers=settings.servers, ca_file=other, policy=PATIENT))
-    async with asyncio.timeout(LIMIT_S):
-        with pytest.raises(TransportError, match="certificate is not trusted"):
-            await agent.start()
+    with pytest.raises(TransportError, match="certificate is not trusted"):
+        await asyncio.wait_for(agent.start(), LIMIT_S)
 
 
 async def test_next_server_of_the_list_is_tried(crowd, settings):

@@ -7,9 +7,9 @@ from dataclasses import replace
 from ramp.xmpp.link import LinkPolicy
 from ramp.xmpp.settings import TransportSettings
 from ramp.xmpp.transport import MarketAgent
+from tests.waiting import LIMIT_S
 
 CFP = {"performative": "cfp", "ontology": "ComputeMarket"}
-LIMIT_S = 300.0  # how long a test waits for what must come
 PATIENT = LinkPolicy(attempt_limit_s=LIMIT_S, start_limit_s=LIMIT_S, ping_limit_s=LIMIT_S)
 QUICK = replace(PATIENT, backoff_first_s=0.05, backoff_max_s=0.5)
 
@@ -66,9 +66,3 @@ async def parties(server, *names, policy=QUICK, **options):
         yield agents
     finally:
         await asyncio.gather(*(agent.stop() for agent in agents))
-
-
-async def until(condition):
-    async with asyncio.timeout(LIMIT_S):
-        while not condition():
-            await asyncio.sleep(0.01)

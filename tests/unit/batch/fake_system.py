@@ -59,12 +59,7 @@ class FakeSystem(BatchSystem):
         if self._fault("snapshot"):
             raise NOBODY_KNOWS
         return SystemSnapshot(
-            now,
-            tuple(self.nodes),
-            tuple(self.running),
-            tuple(self.waiting),
-            tuple(self.there.values()),
-            self.limits,
+            now, tuple(self.nodes), tuple(self.running), tuple(self.waiting), tuple(self.there.values()), self.limits
         )
 
     def reservations(self) -> tuple[SystemReservation, ...]:

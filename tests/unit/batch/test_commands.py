@@ -7,13 +7,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from ramp.batch import commands
 from ramp.errors import BatchSystemError, CommandFailed, ConfigurationError
+from tests.waiting import is_alive, until
 
 
 def _python(text: str) -> tuple[str, ...]:
@@ -62,23 +62,6 @@ def test_input_and_output_are_whole() -> None:
     assert commands.CommandRunner()(("cat",), text).stdout == text
 
 
-def _runs(pid: int) -> bool:
-    stat = Path(f"/proc/{pid}/stat")
-    try:
-        return stat.read_text().split()[2] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-def _until(holds: Callable[[], object]) -> bool:
-    until = time.monotonic() + 300
-    while not holds():
-        if time.monotonic() >= until:
-            return False
-        time.sleep(0.02)
-    return True
-
-
 def test_what_takes_too_long_is_killed_with_its_children(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     program = f"import subprocess, time; c = subprocess.Popen(['sleep', '600']); open({str(pid)!r}, 'w')"
@@ -89,7 +72,7 @@ def test_what_takes_too_long_is_killed_with_its_children(tmp_path: Path) -> None
         if pid.exists() and pid.read_text():
             break
     child = int(pid.read_text())
-    assert _until(lambda: not _runs(child))
+    until(lambda: not is_alive(child))
 
 
 def test_what_prints_too_much_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,9 +87,9 @@ def test_what_prints_for_ever_ends_with_the_process_that_ran_it(tmp_path: Path) 
     program += "while True: print('x', flush=True); time.sleep(0.01)"
     owner = f"from ramp.batch.commands import CommandRunner; CommandRunner(time_limit_s=600)({_python(program)!r})"
     with subprocess.Popen([sys.executable, "-c", owner]) as running:
-        assert _until(lambda: pid.exists() and pid.read_text())
+        until(lambda: pid.exists() and pid.read_text())
         running.kill()
-    assert _until(lambda: not _runs(int(pid.read_text())))
+    until(lambda: not is_alive(int(pid.read_text())))
 
 
 def test_a_child_that_keeps_the_output_open_does_not_keep_us() -> None:

@@ -296,9 +296,7 @@ def _sold(machine: BatchMachine, key: str = "offer-1") -> None:
 
 
 def test_a_hand_over_that_failed_is_made_good_at_the_next_time() -> None:
-    system = FakeSystem()
-    machine = _machine(system)
-    _sold(machine)
+    machine, system, _ = _tended(nodes=8)
     system.faults = [("hand_over", "before")]
     with pytest.raises(PluginError):
         machine.tend({"offer-1": "buyer1"}, NOW)
@@ -519,10 +517,7 @@ def _fail(system: FakeSystem, name: str) -> None:
 
 
 def test_a_sold_slot_that_was_given_to_another_is_lost() -> None:
-    system = FakeSystem()
-    clock = [0.0]
-    machine = _machine(system, clock=clock)
-    _sold(machine)
+    machine, system, clock = _tended(nodes=8)
     before = dict(system.there)
     all_nodes = tuple((node.name, 8) for node in system.nodes)
     system.there = {"theirs": SystemReservation("theirs", "theirs", NOW, NOW + 9 * HOUR, all_nodes, ("x",))}
@@ -549,9 +544,7 @@ def test_no_slot_is_lost_while_its_nodes_are_silent_and_the_system_waits_for_the
 
 
 def test_nothing_is_lost_because_the_system_cannot_be_asked() -> None:
-    system = FakeSystem()
-    machine = _machine(system)
-    _sold(machine)
+    machine, system, _ = _tended(nodes=8)
     system.faults = [("reservations", "hang")]
     with pytest.raises(PluginError):
         machine.tend({"offer-1": "buyer1"}, NOW)

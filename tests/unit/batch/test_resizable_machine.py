@@ -290,7 +290,7 @@ def test_what_stays_of_a_slot_is_of_the_size_asked_for_and_has_all_that_its_jobs
     cores = data.draw(st.integers(1, 35))
     whole = data.draw(st.booleans())
     found = smaller_slot(_NODES, cores, jobs, whole=whole)
-    least = _least(jobs, whole=whole)
+    least = sum(_needs([replace(job, parts=job.parts[:1]) for job in jobs], whole=whole).values())
     if found is None:
         assert cores < least, "each job on its first node alone would do"
         return
@@ -311,10 +311,6 @@ def _needs(jobs: Sequence[RunningJob], *, whole: bool) -> dict[str, int]:
         for name, count in job.parts:
             needs[name] = dict(_NODES)[name] if whole else needs.get(name, 0) + count
     return needs
-
-
-def _least(jobs: Sequence[RunningJob], *, whole: bool) -> int:
-    return sum(_needs([replace(job, parts=job.parts[:1]) for job in jobs], whole=whole).values())
 
 
 def test_whole_nodes_stay_whole_where_that_can_be() -> None:

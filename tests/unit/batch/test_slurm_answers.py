@@ -34,33 +34,23 @@ def test_nodes_and_which_of_them_can_be_used() -> None:
         ("alpha16", "draining", "soon"),
     ]
     assert listed.threads == 1
+    assert listed.nodes[0] == Node("alpha1", 8, True, "allocated", "", 1000)
 
 
 @pytest.mark.parametrize(
-    ("state", "usable"),
-    # sinfo(1), "NODE STATE CODES": * does not answer, ~ sleeps, # wakes up, $ is maintained, @ and ^ start anew
+    ("states", "usable", "waited_for"),
+    # sinfo(1), "NODE STATE CODES": * does not answer, ~ sleeps, # wakes up, $ is maintained, @ and ^ start anew; what
+    # remains silent "will be placed in the DOWN state"; UNKNOWN just after a start
     [
-        *[("idle", True), ("idle~", True), ("mixed#", True), ("allocated-", True), ("planned", True)],
-        *[("idle*", False), ("drained", False), ("down~", False), ("idle@", False), ("fail", False), ("maint", False)],
+        ("idle idle~ mixed# allocated- planned", True, False),
+        ("idle* mixed* allocated* unknown unknown*", False, True),
+        ("drained drained* down down* down~ idle@ fail maint", False, False),
     ],
 )
-def test_states_of_nodes(state: str, usable: bool) -> None:
-    (node,) = partition.parse_nodes(f"n1|{state}|2|4|2|16|64000|(null)|(null)|a | reason").nodes
-    assert (node.usable, node.cores, node.reason) == (usable, 8, "a | reason")
-
-
-@pytest.mark.parametrize(
-    ("state", "waited_for"),
-    # sinfo(1), "NODE STATE CODES": what remains silent "will be placed in the DOWN state"; UNKNOWN just after a start
-    [
-        *[("idle*", True), ("mixed*", True), ("allocated*", True), ("unknown", True), ("unknown*", True)],
-        *[("idle", False), ("down*", False), ("down", False), ("drained*", False), ("idle@", False)],
-    ],
-)
-def test_slurm_itself_waits_for_nodes_that_are_silent(state: str, waited_for: bool) -> None:
-    (node,) = partition.parse_nodes(f"n1|{state}|2|4|2|16|64000|(null)|(null)|none").nodes
-    assert node.waited_for == waited_for
-    assert not (node.usable and waited_for)
+def test_states_of_nodes(states: str, usable: bool, waited_for: bool) -> None:
+    for state in states.split():
+        (node,) = partition.parse_nodes(f"n1|{state}|2|4|2|16|64000|(null)|(null)|a | reason").nodes
+        assert (node.usable, node.waited_for, node.cores, node.reason) == (usable, waited_for, 8, "a | reason"), state
 
 
 @pytest.mark.parametrize(
@@ -115,11 +105,10 @@ def test_waiting_jobs_with_their_plans() -> None:
     _, waiting = _queue()
     submitted = _at("21T23:11:53")
     wide = tuple(f"alpha{number}" for number in (*range(1, 13), 14, 15))
+    begin, pair = _at("21T23:31:53"), ("alpha9", "alpha10")
     assert waiting == (
         WaitingJob("38", "root", submitted, 4, HOUR, _at("22T00:11:53"), (), True),
-        WaitingJob(
-            *("42", "root", submitted, 12, 20 * MINUTE, _at("21T23:31:53"), ("alpha9", "alpha10"), False, "ramp_firm2")
-        ),
+        WaitingJob("42", "root", submitted, 12, 20 * MINUTE, begin, pair, False, "ramp_firm2"),
         WaitingJob("43", "root", _at("21T23:13:04"), 112, 30 * MINUTE, _at("22T00:11:53"), wide, False),
         WaitingJob("39", "root", submitted, 4, HOUR, None, (), True),
     )
@@ -338,7 +327,3 @@ def test_a_word_that_is_no_job_is_not_cancelled() -> None:
         ask(reservations.jobs_question("x"), run)
     with pytest.raises(CommandFailed):
         ask(reservations.jobs_question("x"), lambda argv, stdin="", time_limit_s=None: Completed(argv, 1, "", "no"))
-
-
-def test_node_of_the_recording_is_whole() -> None:
-    assert partition.parse_nodes(_recorded("sinfo.txt")).nodes[0] == Node("alpha1", 8, True, "allocated", "", 1000)

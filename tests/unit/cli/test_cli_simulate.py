@@ -171,12 +171,7 @@ def test_jobs_that_are_too_large_are_counted(log: Path) -> None:
         ("flat:64", ["--reservation", "0:100:65"], ConfigurationError, "64 units in service. cannot hold"),
         ("bgl", ["--reservation", "0:100:9x9x9"], ConfigurationError, "bgl .8x4x4, .* cannot hold this"),
         ("bgl", ["--reservation", "0:100:1x1x1x2"], ConfigurationError, "has 4 extents, the machine 3"),
-        (
-            "flat:4",
-            [],
-            WorkloadError,
-            r"small\.swf: none of the 3 jobs fits flat:4.* asks for 8",
-        ),
+        ("flat:4", [], WorkloadError, r"small\.swf: none of the 3 jobs fits flat:4.* asks for 8"),
         ("no-such-machine", [], ConfigurationError, "unknown machine"),
         (
             "flat:64",

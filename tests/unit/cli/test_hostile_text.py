@@ -40,6 +40,7 @@ from ramp.runtime import logs as events
 from ramp.runtime.logs import keep_events, record
 from ramp.runtime.state_folder import StateFolder
 from ramp.text import is_printable, one_line, printable, visible
+from tests.hostile import NUMBERS, TEXTS, TIMES
 from tests.unit.cli.every_command import COMMANDS
 from tests.unit.cli.test_qstat import SNAPSHOT
 from tests.unit.conftest import START, Script, agreement, offer
@@ -315,11 +316,6 @@ def test_a_machine_s_own_words_are_printable() -> None:
     assert state.running[0].job == printable(HOSTILE)
 
 
-TIMES = ("+99999999d", "-99999999d", "9999-12-31T23:59", "0001-01-01", "9" * 400, "tomorrow 25:00", "monday monday")
-NUMBERS = ("1" + "0" * 30, "-1", "nan", "inf", "1e400", "1e15", "9" * 5000, "0x10", "٣", "1,5", "--", "-5")
-TEXTS = (
-    *("", " ", "\n", "ünï", "x" * 300, "../..", "/", ".", "'", "$(id)", "\x1b[31m", "..", "=", "a=", "1..", "[", "{x}"),
-)
 NEVER_RIGHT = {
     "numbers": ("0", "1,", "1.5", "-1", "x"),
     "moment": TIMES,
@@ -329,19 +325,8 @@ NEVER_RIGHT = {
 """Values that no option of a type takes, by the type's name."""
 
 STARTS_SOMETHING = {
-    "up",
-    "demo",
-    "web",
-    "demo-slurm",
-    "swarm",
-    "simulate",
-    "sweep",
-    "smap",
-    "experiment",
-    "papers",
-    "plugins",
-    "logs",
-}
+    "up", "demo", "web", "demo-slurm", "swarm", "simulate", "sweep", "smap", "experiment", "papers", "plugins", "logs",
+}  # fmt: skip
 """Verbs that are parsed, but not carried out here."""
 
 PARAMETERS = [

@@ -144,13 +144,10 @@ def test_config_check_tells_of_machines_that_nobody_has(tmp_path, ramp):
     assert [each["unused_machines"] for each in json.loads(printed.out)] == [["never"], []]
 
 
-def test_verifying_a_request_names_the_verb_that_does_it(capsys):
+def test_verifying_a_request_names_the_verb_that_does_it(ramp):
     example = shipped_directory("schemas") / "examples" / "valid" / "rfq-smallest.xml"
-    assert main(["verify", str(example)]) == 2
-    assert (
-        "is a request for quotation, which has no signature; check it with `ramp rfq validate`"
-        in capsys.readouterr().err
-    )
+    told = "is a request for quotation, which has no signature; check it with `ramp rfq validate`"
+    assert told in ramp("verify", str(example), code=2).err
 
 
 def test_a_market_of_which_not_all_is_up_does_not_say_that_it_is(capsys):

@@ -128,9 +128,8 @@ def test_a_foreign_verb_cannot_take_the_place_of_our_own(foreign, ramp):
         (["bank", "overview", "--since", "2026-12-02", "--until", "2026-12-01"], "--since must be before --until"),
     ],
 )
-def test_bad_input_is_one_line_on_standard_error_and_exit_code_2(arguments, told, capsys):
-    assert main(arguments) == 2
-    said = capsys.readouterr()
+def test_bad_input_is_one_line_on_standard_error_and_exit_code_2(arguments, told, ramp):
+    said = ramp(*arguments, code=2)
     assert said.out == ""
     assert said.err.startswith("ramp: ")
     assert said.err.count("\n") == 1
@@ -146,10 +145,9 @@ def test_bad_input_is_one_line_on_standard_error_and_exit_code_2(arguments, told
         (KeyboardInterrupt(), 130, "ramp: interrupted\n"),
     ],
 )
-def test_errors_become_a_line_and_their_exit_code(failing, capsys, error, code, told):
+def test_errors_become_a_line_and_their_exit_code(failing, ramp, error, code, told):
     failing(error)
-    assert main(["ps"]) == code
-    assert capsys.readouterr().err.lstrip() == told
+    assert ramp("ps", code=code).err.lstrip() == told
 
 
 def test_a_fault_of_the_program_is_70_and_hints_at_debug(failing, ramp):
@@ -194,8 +192,6 @@ def test_nothing_running_is_said_by_every_verb_that_needs_a_market(tmp_path, ram
 
 
 def test_the_state_folder_comes_from_the_environment(monkeypatch):
-    from ramp.runtime.state_folder import state_folder
-
     environment = {"RAMP_STATE": "/a", "XDG_STATE_HOME": "/b", "HOME": "/home/carol"}
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
@@ -326,9 +322,8 @@ def test_messages_that_cannot_be_written_do_not_change_the_exit_code() -> None:
 
 
 @pytest.mark.usefixtures("full_disk")
-def test_a_request_on_a_full_disk_leaves_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*NEW, "-o", str(tmp_path / "job.xml")]) == 1
-    assert capsys.readouterr().err == f"ramp: disk full: {tmp_path / 'job.xml'}\n"
+def test_a_request_on_a_full_disk_leaves_no_file(tmp_path, ramp):
+    assert ramp(*NEW, "-o", str(tmp_path / "job.xml"), code=1).err == f"ramp: disk full: {tmp_path / 'job.xml'}\n"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -405,20 +400,12 @@ def test_nothing_is_said_where_numba_is_there_or_unwanted(
         ("sweep OUT/rounds.toml --out OUT/sweep", ""),
     ],
 )
-def test_pictures_are_refused_before_any_work(
-    words: str,
-    option: str,
-    log: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_pictures_are_refused_before_any_work(words, option, log, tmp_path, monkeypatch, ramp):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     (tmp_path / "rounds.toml").write_text('run = "experiment rounds"\n[vary]\nseed = [1, 2]\n')
     before = sorted(tmp_path.iterdir())
     arguments = [word.replace("LOG", str(log)).replace("OUT", str(tmp_path)) for word in words.split()]
-    assert main(arguments) == 2
-    told = capsys.readouterr()
+    told = ramp(*arguments, code=2)
     assert told.out == ""
     assert told.err == f"ramp: {option}pictures need matplotlib; install it with {INSTALL_LAB}\n"
     assert sorted(tmp_path.iterdir()) == before

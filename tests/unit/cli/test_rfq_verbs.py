@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from ramp.cli.main import main
 from ramp.cli.verbs.rfq import shipped_templates
 from ramp.model.instant import HOUR, MINUTE, from_iso
 from ramp.model.request import NodeDiskSpace, Nodes, TorusTerms, TotalCores, TotalDiskSpace
@@ -25,13 +24,11 @@ def test_a_hyphen_as_output_is_standard_output(tmp_path, ramp, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_new_request_is_a_valid_document_with_what_was_asked(tmp_path, capsys):
+def test_a_new_request_is_a_valid_document_with_what_was_asked(tmp_path, ramp):
     path = tmp_path / "job.xml"
     arguments = ["--start", "2026-12-01T10:00", "--end", "2026-12-01T20:00:00+01:00", "--walltime", "1h30min"]
     terms = ["--os", "LINUX", "--arch", "x86_64", "--ram", "2048", "--cpu-speed", "2000", "--bandwidth", "10000"]
-    assert (
-        main(["rfq", "new", "--cores", "64", "--price", "70", *arguments, *terms, "--disk", "9", "-o", str(path)]) == 0
-    )
+    printed = ramp("rfq", "new", "--cores", "64", "--price", "70", *arguments, *terms, "--disk", "9", "-o", str(path))
     (unit,) = load_request(path).units
     assert unit.cores == TotalCores(64)
     assert unit.cpu_hour_cost == 70
@@ -41,7 +38,7 @@ def test_a_new_request_is_a_valid_document_with_what_was_asked(tmp_path, capsys)
     assert (unit.operating_system, unit.architecture) == ("LINUX", "x86_64")
     assert (unit.ram_per_core_mb, unit.cpu_speed_mhz, unit.inter_node_bandwidth_mbps) == (2048, 2000, 10000)
     assert unit.disk == TotalDiskSpace(9)
-    assert capsys.readouterr().out == ""  # chatter is on standard error
+    assert printed.out == ""  # chatter is on standard error
 
 
 @pytest.mark.parametrize(
@@ -69,7 +66,7 @@ def test_without_a_start_the_run_may_begin_whenever_it_is_submitted(ramp):
 def test_nodes_torus_terms_and_earlier_units(tmp_path, ramp):
     first = tmp_path / "first.xml"
     when = ["--start", "2026-12-01T10:00", "--walltime", "1h", "--price", "5"]
-    assert main(["rfq", "new", "--cores", "8", *when, "-o", str(first)]) == 0
+    ramp("rfq", "new", "--cores", "8", *when, "-o", str(first))
     torus = ["--geometry", "8x8x16", "--no-rotate", "--connection", "torus", "--node-use", "virtual"]
     nodes = ["--nodes", "16", "--node-cores", "8", "--node-disk", "3"]
     one, two = parse_request(ramp("rfq", "new", *nodes, *torus, *when, "--add", str(first)).out.encode()).units
@@ -180,14 +177,13 @@ def test_a_template_that_is_none_names_those_there_are(ramp):
     assert "template of RAMP: large, small, torus" in ramp("rfq", "new", "--template", "smal", code=2).err
 
 
-def test_what_everything_may_cost_stands_in_the_document_and_adds_up(tmp_path, ramp, capsys):
+def test_what_everything_may_cost_stands_in_the_document_and_adds_up(tmp_path, ramp):
     terms = ["--cores", "8", "--price", "5", "--walltime", "1h"]
     first, both = tmp_path / "first.xml", tmp_path / "both.xml"
-    assert main(["rfq", "new", *terms, "--max-cost", "99.50", "-o", str(first)]) == 0
+    ramp("rfq", "new", *terms, "--max-cost", "99.50", "-o", str(first))
     assert '<MaxCost xmlns="urn:ramp:limits:1">99.50</MaxCost>' in first.read_text()
-    assert main(["rfq", "new", *terms, "--max-cost", "1", "--add", str(first), "-o", str(both)]) == 0
+    ramp("rfq", "new", *terms, "--max-cost", "1", "--add", str(first), "-o", str(both))
     assert load_request(both).max_cost == 10_050
-    capsys.readouterr()
     assert "valid, 2 units, at most 100.50 credits together" in ramp("rfq", "validate", str(both)).out
     assert "only some of the requests have a MaxCost" in ramp("rfq", "new", *terms, "--add", str(first), code=2).err
 
@@ -195,40 +191,39 @@ def test_what_everything_may_cost_stands_in_the_document_and_adds_up(tmp_path, r
 def test_a_start_probability_is_written_and_what_cannot_have_one_is_refused(tmp_path, ramp):
     one, two = tmp_path / "one.xml", tmp_path / "two.xml"
     terms = ["--cores", "8", "--price", "70", "--walltime", "1h", "--end", "2030-12-01T20:00"]
-    assert main(["rfq", "new", *terms, "--start-probability", ".95", "-o", str(one)]) == 0
+    ramp("rfq", "new", *terms, "--start-probability", ".95", "-o", str(one))
     assert load_request(one).units[0].start_probability == 0.95
-    assert main(["rfq", "new", *terms, "--start-probability", "95", "-o", str(two)]) == 2
-    assert main(["rfq", "new", *terms, "-o", str(one)]) == 0
+    ramp("rfq", "new", *terms, "--start-probability", "95", "-o", str(two), code=2)
+    ramp("rfq", "new", *terms, "-o", str(one))
     ramp("rfq", "new", *terms, "--add", str(one), "-o", str(two))
     for verb in ("submit", "quote"):
         assert "a request of 2 units" in ramp(verb, str(two), "--start-probability", ".9", code=2).err
         assert "--start-probability" in ramp(verb, str(one), "--start-probability", "0", code=2).err
 
 
-def test_sites_are_written_once_each_in_lower_case_and_what_is_no_domain_is_refused(tmp_path, ramp, capsys):
+def test_sites_are_written_once_each_in_lower_case_and_what_is_no_domain_is_refused(tmp_path, ramp):
     path, template = tmp_path / "there.xml", tmp_path / "there.toml"
     terms = ["--cores", "8", "--price", "70", "--walltime", "1h"]
     named = ["--site", "West.example", "--site", "south1@south.example", "--site", "west.example"]
-    assert main(["rfq", "new", *terms, *named, "-o", str(path)]) == 0
+    ramp("rfq", "new", *terms, *named, "-o", str(path))
     assert load_request(path).units[0].sites == ("west.example", "south1@south.example")
     printed = ramp("rfq", "validate", str(path), "--json")
     assert json.loads(printed.out)[0]["units"][0]["sites"] == ["west.example", "south1@south.example"]
     template.write_text('site = "north.example south.example"')
-    assert main(["rfq", "new", *terms, "--template", str(template), "-o", str(path)]) == 0
+    ramp("rfq", "new", *terms, "--template", str(template), "-o", str(path))
     assert load_request(path).units[0].sites == ("north.example", "south.example")
-    assert main(["rfq", "new", *terms, "-o", str(path)]) == 0
+    ramp("rfq", "new", *terms, "-o", str(path))
     assert load_request(path).units[0].sites is None
-    capsys.readouterr()
     for command in (["rfq", "new", *terms], ["submit", str(path)], ["quote", str(path)]):
         assert "--site 'west1@' is neither a site nor a seller" in ramp(*command, "--site", "west1@", code=2).err
 
 
-def test_a_written_request_shows_its_window_in_the_zone_of_the_reader(new_york, tmp_path, capsys):
+def test_a_written_request_shows_its_window_in_the_zone_of_the_reader(new_york, tmp_path, ramp):
     path = tmp_path / "job.xml"
     arguments = ("--cores", "4", "--walltime", "1h", "--price", "5", "--start", "2099-12-01T18:00", "-o", str(path))
-    assert main(["rfq", "new", *arguments]) == 0
+    said = ramp("rfq", "new", *arguments).err
     window = "from 2099-12-01T18:00:00-05:00, complete by 2099-12-01T20:00:00-05:00"
-    assert capsys.readouterr().err == f"{path}: 1 unit, {window}\n"
+    assert said == f"{path}: 1 unit, {window}\n"
     assert load_request(path).units[0].not_before == from_iso("2099-12-01T23:00:00Z")
 
 

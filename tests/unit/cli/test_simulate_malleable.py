@@ -130,10 +130,7 @@ def test_a_scheduler_that_changes_no_size_says_so(pair: Path) -> None:
     ("arguments", "words"),
     [
         (("--resize-cost", 5), "resize-cost.*needs --malleable-share"),
-        (
-            ("--malleable-share", 0.5, "--event-order", "pyss"),
-            "needs the event order batch, got pyss",
-        ),
+        (("--malleable-share", 0.5, "--event-order", "pyss"), "needs the event order batch, got pyss"),
     ],
 )
 def test_what_does_not_go_together(arguments: tuple[object, ...], words: str, lone: Path) -> None:

@@ -19,7 +19,7 @@ from ramp.client.times import duration_of, moment_of, whole_seconds_up
 from ramp.control.events import AgreementsListed, AgreementStanding, RequestsListed
 from ramp.errors import ConfigurationError
 from ramp.model.agreement import Agreement
-from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, Instant, from_datetime, from_iso, local_iso, with_local_times
+from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, from_datetime, from_iso, local_iso, with_local_times
 from ramp.model.offer import Offer
 from ramp.model.request import Nodes, RequestUnit, TorusTerms, TotalCores, TotalDiskSpace
 from ramp.protocol.events import AgreementResized
@@ -335,10 +335,6 @@ LONGEST = (10**10 - 1) * SECOND
 """Longest run that a request may ask for: ten digits of seconds."""
 
 
-def year(number: int) -> Instant:
-    return from_datetime(datetime(number, 12, 31, tzinfo=UTC))
-
-
 @pytest.mark.parametrize(
     ("wish", "right"),
     [
@@ -360,9 +356,9 @@ def asked(wish: AgreementResized) -> object:
 
 
 def test_no_slot_lasts_longer_than_the_longest_run() -> None:
-    for wish in (AgreementResized("", until=year(8999)), AgreementResized("", until=OFFER.start + LONGEST + 1)):
+    for until in (from_datetime(datetime(8999, 12, 31, tzinfo=UTC)), OFFER.start + LONGEST + 1):
         with pytest.raises(ConfigurationError, match="must be 2286-11-20T18:46:39Z at the latest"):
-            asked(wish)
+            asked(AgreementResized("", until=until))
     longest = AgreementResized("", cores=10**12, until=OFFER.start + LONGEST)
     assert asked(longest) == AgreementResized("a1", 10**12, OFFER.start + LONGEST)
 

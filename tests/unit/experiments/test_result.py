@@ -47,11 +47,7 @@ def test_summary_holds_paper_and_ours_side_by_side(tmp_path: Path) -> None:
         ("", False, "found with whole runs"),
         ("6 of 20 stand-ins", False, "found with whole runs"),
         ("", True, "this is the quick version: to compare, run without --quick"),
-        (
-            "20 of 20 stand-ins",
-            False,
-            f"{ALL_STAND_INS}: to compare, {FETCH}",
-        ),
+        ("20 of 20 stand-ins", False, f"{ALL_STAND_INS}: to compare, {FETCH}"),
         (
             "20 of 20 stand-ins",
             True,

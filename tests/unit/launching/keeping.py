@@ -7,7 +7,6 @@ import secrets
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,8 @@ from ramp.launching import worker
 from ramp.launching.acting import worker_inside
 from ramp.launching.keeper import KeeperTask, keeper_of, read_record
 from ramp.launching.worker import is_over
+from tests.waiting import LIMIT_S, until
 
-LIMIT_S = 300.0
 WORKER = (sys.executable, "-I", worker.__file__)
 PYTHON = worker_inside(sys.executable)
 HASTY = """
@@ -37,16 +36,6 @@ def answer_to(question: dict[str, Any]) -> dict[str, Any]:
     done = subprocess.run(WORKER, input=text, capture_output=True, check=True, timeout=LIMIT_S)
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
-
-
-def until(look: Callable[[], Any], wanted: Callable[[Any], bool] = bool) -> Any:
-    end = time.monotonic() + LIMIT_S
-    while time.monotonic() < end:
-        found = look()
-        if wanted(found):
-            return found
-        time.sleep(0.02)
-    raise AssertionError(f"still {found}")
 
 
 @dataclass
@@ -121,12 +110,5 @@ class KeptJob:
         return self.seen
 
     def running(self) -> dict[str, Any]:
-        return dict(until(lambda: self.seen, lambda seen: seen["started_at"] is not None))
-
-
-def is_alive(pid: int) -> bool:
-    """Whether a process runs; one that has ended and was not buried does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
+        until(lambda: self.seen["started_at"] is not None)
+        return self.seen

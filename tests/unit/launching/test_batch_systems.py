@@ -22,35 +22,17 @@ from ramp.launching.acting import Acting
 from ramp.launching.queue_script import queue_script
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.values import plugin_settings
+from tests.tiny_market import tiny_market
 from tests.unit.launching.keeping import WORKER, answer_to
 
 SECOND = 1_000_000
-MARKET = """
-[launching]
-{launching}
-
-[accounts]
-alice = "{account}"
-
-[[users]]
-name = "alice"
-
-[machines.m]
-cores = 8
-plugin = "{plugin}"
-options = {options}
-
-[[resources]]
-name = "site"
-machine = "m"
-start_price = 2
-minimum_price = 1
-"""
 
 
 def config(tmp_path: Path, launching: str, plugin: str = "slurm", options: str = "{}", account: str = "alice1") -> Any:
     path = tmp_path / "market.toml"
-    path.write_text(MARKET.format(launching=launching, plugin=plugin, options=options, account=account))
+    machine = f'plugin = "{plugin}"\noptions = {options}\n'
+    market = tiny_market({"alice": 0}, prices={"site": (2, 1)}, cores=8, machine=machine)
+    path.write_text(f'[launching]\n{launching}\n[accounts]\nalice = "{account}"\n{market}')
     return load_config(path)
 
 

@@ -18,7 +18,8 @@ from ramp.launching import keeper
 from ramp.launching.keeper import Keeper, KeeperTask
 from ramp.launching.processes import ControlGroup
 from ramp.launching.worker import ARCHIVE
-from tests.unit.launching.keeping import PYTHON, KeptJob, is_alive, until
+from tests.unit.launching.keeping import PYTHON, KeptJob
+from tests.waiting import is_alive, until
 
 ESCAPE = textwrap.dedent("""
     import os, pathlib, sys, time
@@ -183,12 +184,6 @@ def test_a_worker_that_does_not_start_is_no_start(job: KeptJob, worker: tuple[st
     job.start("true", late_when=(job.record_file, worker[0]), worker=worker)
     assert (job.ended()["state"], job.seen["started_at"]) == ("failed", None)
     assert worker[0] in job.seen["detail"]
-
-
-def test_a_worker_that_its_own_account_kills_was_started(job: KeptJob) -> None:
-    job.start("true", worker=("/bin/sh", "-c", "kill -9 $$"))
-    assert (job.ended()["state"], job.seen["exit_code"]) == ("failed", -9)
-    assert job.seen["started_at"] is not None
 
 
 def test_a_worker_that_its_own_account_stops_does_not_stop_its_keeper(job: KeptJob) -> None:

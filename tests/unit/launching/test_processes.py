@@ -7,7 +7,7 @@ import textwrap
 from pathlib import Path
 
 from ramp.launching.processes import descendants, end_marked, kill, memory_of
-from tests.unit.launching.keeping import is_alive, until
+from tests.waiting import is_alive, until
 
 MEGABYTE = 2**20
 
@@ -94,11 +94,9 @@ def test_whatever_is_below_a_process_that_adopts_orphans_is_ended() -> None:
 
 def test_processes_are_found_by_their_environment_alone(tmp_path: Path) -> None:
     mark = f"RAMP_TEST={tmp_path}"
-    marked = started(
-        'import time; print("ready", flush=True); time.sleep(900)', environment={"RAMP_TEST": str(tmp_path)}
-    )
-    longer = started(
-        'import time; print("ready", flush=True); time.sleep(900)', environment={"RAMP_TEST": f"{tmp_path}2"}
+    marked, longer = (
+        started('import time; print("ready", flush=True); time.sleep(900)', environment={"RAMP_TEST": value})
+        for value in (str(tmp_path), f"{tmp_path}2")
     )
     try:
         end_marked(mark, os.geteuid() + 1)

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from ramp.launching import worker
-from tests.unit.launching.keeping import LIMIT_S, WORKER, until
+from tests.unit.launching.keeping import WORKER
+from tests.waiting import LIMIT_S, until
 
 SECOND = 1_000_000
 
@@ -64,7 +65,7 @@ def test_processes_are_ended_by_number_or_by_what_is_in_their_environment(ask: A
     marked = subprocess.Popen(["sleep", "900"], env={"RAMP_JOB": "marked"})
     named, other = (subprocess.Popen(["sleep", "900"], env={"RAMP_JOB": "marked2"}) for _ in range(2))
     try:
-        until(lambda: marked.pid in worker.carrying("RAMP_JOB=marked", os.geteuid()), bool)
+        until(lambda: marked.pid in worker.carrying("RAMP_JOB=marked", os.geteuid()))
         assert worker.carrying("", os.geteuid()) == []  # else the end of one job would be that of all
         assert ask("end", pids=[named.pid, 1, 0, -1], mark="RAMP_JOB=marked", signal=15) == {"version": 1}
         assert (marked.wait(LIMIT_S), named.wait(LIMIT_S)) == (-15, -15)
@@ -191,13 +192,7 @@ def test_inputs_cannot_become_larger_than_the_limit(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    "changed",
-    [
-        {"job_id": "../../x"},
-        {"job_id": ".."},
-        {"resource": "a/b"},
-        {"environment": [["PATH=x; true", "y"]]},
-    ],
+    "changed", [{"job_id": "../../x"}, {"job_id": ".."}, {"resource": "a/b"}, {"environment": [["PATH=x; true", "y"]]}]
 )
 def test_what_leads_elsewhere_is_refused(ask: Any, tmp_path: Path, changed: Any) -> None:
     assert "error" in ask("run", **changed)

@@ -1,10 +1,15 @@
-"""The flat machine and what every request must satisfy."""
+"""Machines without cables, and what all share: the numbering of units, requests, and nodes that one chooses oneself."""
+
+from itertools import product
+from typing import Any
 
 import pytest
 
 from ramp.errors import MachineError
+from simulation import NodeMachine
 from simulation.machines.flat import FlatMachine
-from simulation.machines.interface import Connection, JobRequest, NodeState, Placement
+from simulation.machines.grid import Grid, bits_of, rotations, shapes_of_size
+from simulation.machines.interface import Connection, JobRequest, NodeState, Placement, units_out
 
 
 def test_processors_are_taken_and_given_back():
@@ -60,3 +65,117 @@ def test_requests_of_one_kind_differ_in_their_number_only():
     }
     assert len(kinds) == 8
     assert JobRequest(1, 8).kind != JobRequest(1, 4).kind
+
+
+@pytest.mark.parametrize("extents", [(8, 4, 4), (5,), (3, 2), (2, 3, 2, 3)])
+def test_units_count_with_the_last_dimension_fastest(extents):
+    grid = Grid(extents)
+    for number, place in enumerate(product(*map(range, extents))):
+        assert grid.unit(place) == number
+        assert grid.coordinates(number) == place
+    assert grid.size == number + 1
+
+
+def test_places_outside_are_refused():
+    for place in [(8, 0, 0), (0, -1, 0), (0, 0)]:
+        with pytest.raises(MachineError, match="are outside the machine"):
+            Grid((8, 4, 4)).unit(place)
+    with pytest.raises(MachineError, match="at least 1"):
+        Grid((4, 0))
+
+
+def test_bits_of_a_product():
+    grid = Grid((3, 2, 4))
+    members = ((0, 2), (1,), (0, 3))
+    assert list(bits_of(grid.bits(members))) == sorted(grid.unit(place) for place in product(*members))
+
+
+def test_lines_through_a_box():
+    grid = Grid((8, 4, 4))
+    box = ((2, 3), (1, 2), (0, 3))
+    crossing = [grid.line_coordinates(0, line) for line in grid.lines_through(0, box)]
+    assert crossing == [(1, 0), (1, 3), (2, 0), (2, 3)]
+    assert [grid.line_coordinates(1, line) for line in grid.lines_through(1, box)] == [(2, 0), (2, 3), (3, 0), (3, 3)]
+    assert [grid.line_count(d) for d in range(3)] == [16, 32, 32]
+    assert {grid.line(2, (x, y)) for x in range(8) for y in range(4)} == set(range(32))
+    assert Grid((5,)).line_coordinates(0, 0) == ()
+
+
+def test_rotations_begin_with_the_shape_as_given_and_have_no_doubles():
+    assert rotations((1, 2, 3))[0] == (0, 1, 2)
+    assert len(rotations((1, 2, 3))) == 6
+    assert len(rotations((1, 2, 2))) == 3
+    assert len(rotations((2, 2, 2))) == 1
+
+
+def test_shapes_of_a_size():
+    assert shapes_of_size(8, (8, 4, 4)) == [(1, 1, 8), (1, 2, 4), (2, 2, 2)]
+    assert shapes_of_size(7, (8, 4, 4)) == [(1, 1, 7)]
+    assert shapes_of_size(11, (8, 4, 4)) == [(1, 2, 6), (1, 3, 4), (2, 2, 3)]  # no box has 11: the next is 12
+    assert shapes_of_size(128, (8, 4, 4)) == [(4, 4, 8)]
+    assert shapes_of_size(129, (8, 4, 4)) == []
+
+
+class Chosen(NodeMachine):
+    """Chooses what the test says, by default the highest nodes."""
+
+    answer: Any = None
+
+    def choose(self, size: int, free: int) -> int | None:
+        if self.answer == "raise":
+            raise ZeroDivisionError("no switches")
+        if self.answer is not None:
+            return self.answer  # type: ignore[no-any-return]
+        nodes = [1 << number for number in range(8) if free >> number & 1]
+        return sum(nodes[-size:])
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("raise", "choose failed on m: ZeroDivisionError: no switches"),
+        (0b1, "wrong answer of choose on m: got 1, 0 of them not free, expected 2 free nodes"),
+        (0b11 << 7, "wrong answer of choose on m: got 2, 1 of them not free, expected 2 free nodes"),
+        ([0, 1], "wrong answer of choose on m: got list, expected 2 free nodes"),
+        (True, "wrong answer of choose on m: got bool, expected 2 free nodes"),
+    ],
+    ids=str,
+)
+def test_a_wrong_choice_names_file_and_line(answer: Any, told: str) -> None:
+    machine = Chosen("m", 8)
+    machine.answer = answer
+    with pytest.raises(MachineError) as raised:
+        machine.place(JobRequest(1, 2))
+    assert told in str(raised.value)
+    assert "test_flat.py:" in str(raised.value)
+
+
+def test_jobs_grow_and_shrink_in_place() -> None:
+    machine = Chosen("m", 8)
+    machine.allocate(Placement(1, 2, 0b11))
+    grown = machine.reallocate(JobRequest(1, 4))
+    assert (grown.after.nodes, grown.kept, machine.free) == (0b1100_0011, 2, 4)
+    assert machine.reallocate(JobRequest(1, 9)) is None
+    shrunk = machine.reallocate(JobRequest(1, 1))
+    assert (shrunk.after.nodes, shrunk.kept, machine.free) == (0b1000_0000, 1, 7)
+    machine.release(1)
+    assert machine.free == 8
+
+
+def test_nodes_out_of_service_are_not_chosen() -> None:
+    machine = Chosen("m", 8)
+    before = machine.copy()
+    machine.set_node_state(0b1111_0000, NodeState.DOWN)
+    machine.set_node_state(0b1000_0000, NodeState.DRAINED)
+    placement = machine.place(JobRequest(1, 2))
+    assert placement.nodes == 0b1100
+    assert (machine.capacity, machine.units_out, machine.node_state(7)) == (4, 0b1111_0000, NodeState.DRAINED)
+    assert not machine.fits_ever(JobRequest(1, 5))
+    with pytest.raises(MachineError, match="taken or out of service"):
+        machine.allocate(Placement(1, 1, 0b1_0000))
+    assert (before.capacity, machine.copy().capacity, machine.capacity) == (8, 4, 4)
+
+
+def test_a_machine_without_units_out_is_told_what_planning_needs() -> None:
+    with pytest.raises(MachineError, match="FlatMachine: `units_out` must be a bit set"):
+        units_out(FlatMachine(4))

@@ -98,22 +98,14 @@ def test_two_dimensions_and_failures_stated_in_the_file(tmp_path):
             "ring = [0, 2]",
             r"dimension\[0\]: a ring must list each switch from 0 to 1 once, got \[0, 2\]",
         ),
-        (
-            "ring = [0, 1, 2]",
-            'ring = ["a"]',
-            r"small.toml:7: dimension\[0\].ring\[0\]: got 'a', expected a whole",
-        ),
+        ("ring = [0, 1, 2]", 'ring = ["a"]', r"small.toml:7: dimension\[0\].ring\[0\]: got 'a', expected a whole"),
         ("ring = [0, 1, 2]", "ring = [0, 1]\nwidth = 2", "`ring` excludes `cables`"),
         ("ring = [0, 1, 2]", "ring = [0, 1]\nspeed = 2", r"small.toml:8: dimension\[0\].speed: unknown"),
         ("width = 2", "width = true", "small.toml:10: dimension.1..width: got true, expected a whole number"),
         ('"1.2>0.5"]', '"1.2>7.5"]', r"dimension\[1\]: cable 1.2>7.5: switch must be .*, got 7"),
         ('"1.2>0.5"]', "5]", r"cables\[1\]: got 5, expected a text"),
         ("ring = [0, 1, 2]", "ring = []", r"dimension\[0\].ring: got \[\], expected a list of switch"),
-        (
-            "ring = [0, 1, 2]",
-            "ring = [false, true]",
-            r"2 errors\n  line 7: dimension.0..ring.0.: got",
-        ),
+        ("ring = [0, 1, 2]", "ring = [false, true]", r"2 errors\n  line 7: dimension.0..ring.0.: got"),
         (
             "ring = [0, 1, 2]",
             f"ring = {list(range(37))}",
@@ -121,11 +113,7 @@ def test_two_dimensions_and_failures_stated_in_the_file(tmp_path):
         ),
         ('prefix = "s"', 'prefix = "BGL"', "prefix: got 'BGL', expected a prefix of lower-case letters"),
         ('prefix = "s"', 'prefix = ""', "prefix: got '', expected a prefix of"),
-        (
-            'prefix = "s"',
-            'prefix = "s"\ncnodes_per_midplane = 0',
-            "_midplane: got 0, expected a whole number from 1",
-        ),
+        ('prefix = "s"', 'prefix = "s"\ncnodes_per_midplane = 0', "_midplane: got 0, expected a whole number from 1"),
         (
             'prefix = "s"',
             'prefix = "s"\nfailed_links = [{dimension = "x", line = [0.5], labels = [0]}]',

@@ -45,11 +45,8 @@ def sold(machine: ModelledMachine, key: str, wanted: RequestUnit) -> Slot:
     return slots.sold(machine, key, wanted, NOW).slot
 
 
-def resized(
-    machine: ModelledMachine, step: int, cores: int, until: Instant, now: Instant = NOW, key: str = "k"
-) -> Slot:
-    answer = machine.resize(key, step, cores, until, now)
-    return answer.slot
+def resized(machine: ModelledMachine, step: int, cores: int, until: Instant, now: Instant = NOW) -> Slot:
+    return machine.resize("k", step, cores, until, now).slot
 
 
 def refused(machine: ModelledMachine, step: int, cores: int, until: Instant) -> str:

@@ -44,11 +44,6 @@ def test_every_append_is_a_durable_transaction(tmp_path: Path) -> None:
     assert not journal._connection.in_transaction
 
 
-def rewritten(path: Path, row: int, text: str) -> None:
-    with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE journal SET record = ? WHERE sequence = ?", (text, row))
-
-
 @pytest.mark.parametrize(
     ("text", "finding"),
     [
@@ -63,7 +58,8 @@ def test_an_unreadable_record_is_named_by_its_row_and_not_shown(tmp_path: Path, 
     journal = SqliteJournal(path)
     for record in RECORDS:
         journal.append(record)
-    rewritten(path, 2, text)
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE journal SET record = ? WHERE sequence = 2", (text,))
     with pytest.raises(StateDamaged, match=f"journal.sqlite: row 2 of the journal: .*{finding}.*backup") as raised:
         journal.records()
     assert "ecret" not in str(raised.value)

@@ -5,6 +5,7 @@ import contextlib
 import os
 import socket
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,14 +18,9 @@ from ramp.errors import ConfigurationError
 from ramp.runtime.state_folder import StateFolder
 
 
-def open_to_all(folder: Path) -> None:
+def open_to_others(folder: Path, mode: int) -> None:
     folder.mkdir(mode=0o700)
-    folder.chmod(0o777)
-
-
-def open_to_the_group(folder: Path) -> None:
-    folder.mkdir(mode=0o700)
-    folder.chmod(0o710)
+    folder.chmod(mode)
 
 
 def somebody_elses(folder: Path) -> None:
@@ -41,8 +37,8 @@ def a_link(folder: Path) -> None:
 
 
 TRAPS = [
-    (open_to_all, "has mode 0777, expected 0700"),
-    (open_to_the_group, "has mode 0710, expected 0700"),
+    (partial(open_to_others, mode=0o777), "has mode 0777, expected 0700"),
+    (partial(open_to_others, mode=0o710), "has mode 0710, expected 0700"),
     (somebody_elses, "belongs to user 12345, not to user 0"),
     (a_link, "is not a folder"),
 ]

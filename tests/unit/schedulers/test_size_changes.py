@@ -99,13 +99,7 @@ def test_no_room_changes_nothing() -> None:
     assert all(not one.earlier for one in ended)
 
 
-@pytest.mark.parametrize(
-    ("how", "size", "words"),
-    [
-        (None, 4, "is rigid"),
-        (malleable(), 17, "may have 1 to 16"),
-    ],
-)
+@pytest.mark.parametrize(("how", "size", "words"), [(None, 4, "is rigid"), (malleable(), 17, "may have 1 to 16")])
 def test_a_size_that_a_job_may_not_have_is_the_schedulers_fault(how, size: int, words: str) -> None:
     """Told with the scheduler, the job and what it may have."""
     with pytest.raises(MachineError, match=words):

@@ -21,8 +21,7 @@ from ramp.web.live import SLOTS_MAX, STORIES_MAX, ContractChanges, SaleWatch, Us
 from ramp.web.machines.sale_history import SaleHistory
 from tests.unit.control.test_auction_story import NOW, offer
 from tests.unit.web.test_sale_history import bought
-
-LIMIT_S = 300
+from tests.waiting import LIMIT_S, soon
 
 
 def outcome(request_id, status=RequestStatus.REJECTED):
@@ -90,12 +89,6 @@ class Line:
             yield event
 
 
-async def until(condition):
-    async with asyncio.timeout(LIMIT_S):
-        while not condition():
-            await asyncio.sleep(0.005)
-
-
 @pytest.fixture
 async def agent():
     return FakeAgent()
@@ -113,10 +106,10 @@ async def test_what_goes_on_is_told_to_every_page(agent, feed):
     feed.changed.subscribe(one.append)
     feed.changed.subscribe(two.append)
     await agent.told.put(RoundOpened("r1", 1, ((1, 70),), 5))
-    await until(lambda: "r1" in one and "r1" in two)
+    await soon(lambda: "r1" in one and "r1" in two)
     feed.changed.unsubscribe(two.append)
     await agent.told.put(RoundOpened("r2", 1, ((1, 70),), 5))
-    await until(lambda: "r2" in one)
+    await soon(lambda: "r2" in one)
     assert "r2" not in two
     assert feed.story("r1").stage == "round 1: waiting for offers"
 
@@ -125,13 +118,13 @@ async def test_who_asks_about_money_is_told_of_ends_only(agent, feed):
     everything, ends = [], []
     feed.changed.subscribe(everything.append)
     await agent.told.put(RoundOpened("r0", 1, ((1, 70),), 5))
-    await until(lambda: "r0" in everything)  # the agent is heard
+    await soon(lambda: "r0" in everything)  # the agent is heard
     everything.clear()
     feed.ended.subscribe(ends.append)
     await agent.told.put(RoundOpened("r1", 1, ((1, 70),), 5))
     await agent.told.put(RequestEnded(outcome("r1")))
     await agent.told.put(RoundOpened("r2", 1, ((1, 70),), 5))
-    await until(lambda: "r2" in everything)
+    await soon(lambda: "r2" in everything)
     assert (everything, ends) == (["r1", "r1", "r2"], ["r1"])
 
 
@@ -143,14 +136,14 @@ async def test_a_page_that_fails_does_not_silence_the_others(agent, feed):
     feed.changed.subscribe(broken)
     feed.changed.subscribe(told.append)
     await agent.told.put(RoundOpened("r1", 1, ((1, 70),), 5))
-    await until(lambda: "r1" in told)
+    await soon(lambda: "r1" in told)
 
 
 async def test_a_change_of_size_whose_end_may_have_been_missed_is_not_pending(agent, feed):
     await agent.told.put(ChangeAdvanced(SimpleNamespace(agreement_id="a1")))
-    await until(lambda: feed.changes.latest("a1"))
+    await soon(lambda: feed.changes.latest("a1"))
     await agent.told.put(None)  # the connection ends
-    await until(lambda: not feed.changes.latest("a1"))
+    await soon(lambda: not feed.changes.latest("a1"))
 
 
 async def test_a_request_that_cannot_be_read_hides_no_others(agent, feed, monkeypatch):
@@ -162,13 +155,13 @@ async def test_a_request_that_cannot_be_read_hides_no_others(agent, feed, monkey
     monkeypatch.setattr("ramp.web.live.dialogues", SimpleNamespace(outcome=unreadable))
     agent.listed = tuple(RequestStanding(name, "rejected", "", 1, NOW, outcome(name)) for name in ("r1", "r2"))
     await agent.told.put(None)
-    await until(lambda: (story := feed.story("r2")) is not None and story.outcome is not None)
+    await soon(lambda: (story := feed.story("r2")) is not None and story.outcome is not None)
 
 
 async def test_a_market_that_ends_is_followed_again(agent, feed):
     await agent.told.put(None)
     agent.listed = (RequestStanding("r9", "bidding", "", 1, NOW),)
-    await until(lambda: feed.story("r9") is not None)
+    await soon(lambda: feed.story("r9") is not None)
 
 
 @pytest.mark.parametrize("approved", [True, False])
@@ -177,7 +170,7 @@ async def test_the_owner_is_asked_and_answers(agent, feed, approved):
     await agent.submitted.put(Submitted("r1"))
     assert await taking == "r1"
     await agent.told.put(ApprovalAsked("r1", (offer("a", 45),), (True,), (36000,)))
-    await until(lambda: (story := feed.story("r1")) is not None and story.approval is not None)
+    await soon(lambda: (story := feed.story("r1")) is not None and story.approval is not None)
     await feed.answer("r1", approved)
     assert agent.answered == [OffersApproved("r1", approved)]
     assert feed.story("r1").approval is None
@@ -187,14 +180,14 @@ async def test_what_waited_when_the_pages_were_served_anew_is_asked_again(agent,
     agent.listed = (RequestStanding("r1", "approving", "", 1, NOW),)
     await agent.told.put(None)
     await agent.submitted.put(ApprovalAsked("r1", (offer("a", 45),), (True,), (36000,)))
-    await until(lambda: (story := feed.story("r1")) is not None and story.approval is not None)
+    await soon(lambda: (story := feed.story("r1")) is not None and story.approval is not None)
 
 
 async def test_who_looks_before_the_agent_is_heard_sees_what_goes_on(agent, feed):
     agent.listed = (RequestStanding("r1", "bidding", "", 1, NOW),)
     story = await feed.find("r1")
     await agent.told.put(RoundOpened("r1", 1, ((1, 70),), 5))
-    await until(lambda: story.rounds)
+    await soon(lambda: story.rounds)
 
 
 async def test_a_refusal_of_the_submission_is_the_callers(agent, feed):
@@ -207,10 +200,10 @@ async def test_a_refusal_of_the_submission_is_the_callers(agent, feed):
 async def test_requests_that_have_ended_leave_memory(agent, feed):
     agent.listed = tuple(RequestStanding(f"old{n}", "", "", 1, NOW, outcome(f"old{n}")) for n in range(500))
     await agent.told.put(None)
-    await until(lambda: feed.story("old499") is not None)
+    await soon(lambda: feed.story("old499") is not None)
     for number in range(200):
         await agent.told.put(RoundOpened(f"open{number}", 1, ((1, 70),), 5))
-    await until(lambda: feed.story("open199") is not None)
+    await soon(lambda: feed.story("open199") is not None)
     assert feed.story("old499") is None
     assert all(feed.story(f"open{n}") is not None for n in range(200))  # what goes on is kept whatever comes
     assert len(feed._stories) <= STORIES_MAX + 200

@@ -138,8 +138,7 @@ def led_back(browser):
 
 
 @pytest.mark.parametrize(
-    ("account", "name", "role"),
-    [("ann@example.org", "alice", Role.USER), ("kim@example.org", "keeper", Role.KEEPER)],
+    ("account", "name", "role"), [("ann@example.org", "alice", Role.USER), ("kim@example.org", "keeper", Role.KEEPER)]
 )
 def test_an_account_of_the_site_signs_in(house, provider, account, name, role):
     provider.claims["email"] = account

@@ -12,6 +12,7 @@ from ramp.errors import TransportError
 from ramp.web.live import Changes
 from ramp.web.pages import refreshing
 from ramp.web.pages.refreshing import BEHIND_S, PageClosed, Refresher, is_behind
+from tests.waiting import soon
 
 
 class FakeClient:
@@ -37,12 +38,6 @@ def client(monkeypatch):
     return found
 
 
-async def until(condition):
-    async with asyncio.timeout(300):
-        while not condition():
-            await asyncio.sleep(0)
-
-
 async def test_what_is_wanted_meanwhile_is_done_once_more_afterwards(client):
     gates, begun = [asyncio.Event() for _ in range(3)], []
 
@@ -53,19 +48,19 @@ async def test_what_is_wanted_meanwhile_is_done_once_more_afterwards(client):
     refresher = Refresher(look, pause=0)
     for _ in range(5):
         refresher.changed()
-    await until(lambda: len(begun) == 1)
+    await soon(lambda: len(begun) == 1)
     for _ in range(5):
         refresher.changed()
     gates[0].set()
     gates[1].set()
-    await until(lambda: len(begun) == 2)
+    await soon(lambda: len(begun) == 2)
     for _ in range(9):
         await asyncio.sleep(0)
     assert len(begun) == 2
     refresher.changed()
-    await until(lambda: len(begun) == 3)
+    await soon(lambda: len(begun) == 3)
     client.ends[0]()
-    await until(refresher._task.done)
+    await soon(refresher._task.done)
 
 
 @pytest.mark.parametrize("error", [ConnectionError, TransportError("no answer")])
@@ -79,7 +74,7 @@ async def test_what_could_not_be_drawn_is_drawn_again(client, error):
     refresher = Refresher(draw, pause=0)
     for count in (1, 2):
         refresher.changed()
-        await until(lambda count=count: len(drawn) == count)
+        await soon(lambda count=count: len(drawn) == count)
     client.ends[0]()
 
 

@@ -106,10 +106,6 @@ def test_tasks(text, count):
     assert answers.task_count(text) == count
 
 
-def _named(recorded, name):
-    return recorded("qstat_r_xml").replace(">fixed<", f">{name}<")
-
-
 @pytest.mark.parametrize(
     ("written", "read"),
     [
@@ -124,7 +120,7 @@ def _named(recorded, name):
     ],
 )
 def test_whatever_a_job_is_called_is_text(recorded, written, read):
-    jobs = answers.read_queues(_named(recorded, written)).jobs
+    jobs = answers.read_queues(recorded("qstat_r_xml").replace(">fixed<", f">{written}<")).jobs
     assert jobs[0].name == read
     assert [job.slots for job in jobs] == [20, 4, 12, 500, 150, 2, 1]
 

@@ -318,10 +318,6 @@ def test_one_host_and_two_have_the_same_servers(monkeypatch) -> None:
     assert {plan.links is None for plan in cases["one host"]} == {True}
 
 
-def names_of(plan) -> list[str]:
-    return ["bank", "directory", *(each.name for each in plan.resources), *(f"user{n + 1}" for n in range(plan.users))]
-
-
 def test_agents_have_the_domain_of_their_host() -> None:
     config = two_hosts.federated(load_config(find_config("table2")), {"curie1": "far.test"})
     assert config.address("curie1") == "curie1@far.test"

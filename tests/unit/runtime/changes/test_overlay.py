@@ -172,14 +172,7 @@ def test_the_steps_between_two_markets_are_told_in_their_order(other: str, expec
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "[[users]]\nname = 'x'",
-        "[[resources]]\n[[resources]]\n",
-        "resources = 3",
-        "= =",
-    ],
+    "text", ["", "[[users]]\nname = 'x'", "[[resources]]\n[[resources]]\n", "resources = 3", "= ="]
 )
 def test_a_resource_is_added_by_one_table_of_toml(text: str) -> None:
     with pytest.raises(ConfigurationError):

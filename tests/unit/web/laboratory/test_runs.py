@@ -1,9 +1,7 @@
 """Experiments on the pages: runs, with a program in place of the command line; results; traces counted by hand."""
 
-import asyncio
 import json
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -25,8 +23,7 @@ from ramp.web.laboratory.traces import (
 from ramp.web.machines.torus_map import Kind
 from simulation.experiments.comparison import Comparison
 from simulation.experiments.result import Column, write_rows, write_summary
-
-LIMIT_S = 300.0
+from tests.waiting import soon
 
 PROGRAM = """
 import json, pathlib, signal, sys, time
@@ -64,18 +61,11 @@ async def runs(tmp_path):
     await found.end()
 
 
-async def until(holds):
-    end = time.monotonic() + LIMIT_S
-    while not holds():
-        assert time.monotonic() < end
-        await asyncio.sleep(0.01)
-
-
 async def test_a_run_tells_its_progress_and_ends(runs, tmp_path):
     assert list(await runs.offered()) == ["good", "bad"]
     runs.start("good", {"seed": 5.0, "quick": True})
     assert (runs.latest.state, runs.latest.total) == ("running", 0)
-    await until(lambda: runs.latest.is_over)
+    await soon(lambda: runs.latest.is_over)
     assert (runs.latest.state, runs.latest.done, runs.latest.total, runs.latest.left) == ("done", 4, 4, "")
     words = f"experiment run good --seed=5 --quick --out {tmp_path} --progress-every 1"
     assert (tmp_path / "words").read_text() == words
@@ -83,7 +73,7 @@ async def test_a_run_tells_its_progress_and_ends(runs, tmp_path):
 
 async def test_why_a_run_has_failed_is_told_in_its_own_words(runs):
     runs.start("bad", {})
-    await until(lambda: runs.latest.is_over)
+    await soon(lambda: runs.latest.is_over)
     assert (runs.latest.state, list(runs.latest.said)) == ("failed", ["ramp: a log is missing", "exit code 2"])
 
 
@@ -94,35 +84,35 @@ async def test_results_are_replaced_only_if_that_is_chosen(runs, tmp_path):
         runs.start("good", {"replace": False})
     assert runs.latest is None
     runs.start("good", {"replace": True})
-    await until(lambda: runs.latest.is_over)
+    await soon(lambda: runs.latest.is_over)
     assert runs.latest.state == "done"
 
 
 async def test_a_run_that_is_stopped_clears_up_and_then_another_may_begin(runs, tmp_path):
     runs.start("long", {})
-    await until((tmp_path / "ready").exists)
-    await until(lambda: runs.latest.left == "30 s")
+    await soon((tmp_path / "ready").exists)
+    await soon(lambda: runs.latest.left == "30 s")
     with pytest.raises(ConfigurationError, match="long is still running"):
         runs.start("good", {})
     runs.stop()
     assert runs.latest.state == "stopping"
-    await until(lambda: runs.latest.is_over)
+    await soon(lambda: runs.latest.is_over)
     assert (runs.latest.state, (tmp_path / "cleared").exists()) == ("stopped", True)
     runs.start("good", {})
-    await until(lambda: runs.latest.is_over)
+    await soon(lambda: runs.latest.is_over)
     assert runs.latest.state == "done"
 
 
 async def test_a_run_that_is_stopped_at_once_has_no_results(runs, tmp_path):
     runs.start("good", {})
     runs.stop()
-    await until(lambda: runs.latest.is_over)
+    await soon(lambda: runs.latest.is_over)
     assert (runs.latest.state, (tmp_path / "words").exists()) == ("stopped", False)
 
 
 async def test_a_run_ends_with_its_server(runs, tmp_path):
     runs.start("long", {})
-    await until((tmp_path / "ready").exists)
+    await soon((tmp_path / "ready").exists)
     await runs.end()
     assert (runs.latest.state, (tmp_path / "cleared").exists()) == ("stopped", True)
 
