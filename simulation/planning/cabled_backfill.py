@@ -206,9 +206,7 @@ class CabledBackfill:
         numbers_of = self._machine.catalogue.numbers_of
         numbers = [numbers_of(request) for request, _ in wishes]
         kinds = [kind for each in numbers for kind in each]
-        clear = [keeps_clear for _, keeps_clear in wishes]
-        if len(kinds) > len(wishes):  # some may be either a torus or a mesh
-            clear = [keeps_clear for each, keeps_clear in zip(numbers, clear, strict=True) for _ in each]
+        clear = [keeps_clear for each, (_, keeps_clear) in zip(numbers, wishes, strict=True) for _ in each]
         busy = self._machine.state_vector()
         np.bitwise_or(busy, self._promised, out=self._beside)
         tables = self._machine.catalogue.tables

@@ -74,6 +74,7 @@ def test_a_sound_ledger_has_no_findings() -> None:
 
 PAID, REFUND = "payment:a-1", "refund:a-3"
 _SETTLED = ("settled", None, None, "o-1")
+_ENTERED = ("entered", None, PAID, None)
 _PAID = ("settled", None, PAID, None)
 _SIGNED = ("countersigned", None, PAID, None)
 _DEPOSIT = ("entered", None, "deposit:d-1", None)
@@ -89,13 +90,8 @@ BROKEN: dict[str, tuple[str, object, dict[str, Any], str]] = {
     "an unknown kind of account": ("accounts", "bob", {"kind": "god"}, "account bob is of the unknown kind god"),
     "a seller's overdraft": ("accounts", "hector", {"credit_limit": 5}, "hector has an overdraft of 5 minor units"),
     "no opening": ("entries", ("opened", "bob", None, None), {}, "account bob was never opened"),
-    "a late opening": (
-        "entries",
-        ("opened", "hector", None, None),
-        {"entry_number": 1_000},
-        "has an entry before one of these accounts",
-    ),
-    "no entry": ("entries", ("entered", None, PAID, None), {}, "payment:a-1 (30 minor units from alice to hector) was"),
+    "a late opening": ("entries", ("opened", "hector", None, None), {"entry_number": 1_000}, "has an entry before one"),
+    "no entry": ("entries", _ENTERED, {}, "payment:a-1 (30 minor units from alice to hector) was"),
     "another id": ("transfers", PAID, {"agreement_id": "a-9"}, "has an id that does not fit payment a-9"),
     "a transfer's kind": ("transfers", PAID, {"kind": "gift"}, "is of the unknown kind gift"),
     "no amount": ("transfers", PAID, {"amount": 0}, "has an amount that is not above zero"),
@@ -131,12 +127,8 @@ BROKEN: dict[str, tuple[str, object, dict[str, Any], str]] = {
     "another cost": ("lines", "a-1", {"cost": 31}, "order o-1 is not in the state of its payment of a-1 to hector"),
     "another seller": ("lines", "a-1", {"resource": "bob"}, "order o-1 is not in the state of its payment of a-1"),
     "a payment that lost its settling": ("entries", _PAID, {}, "order o-1 is not in the state of its payment of a-1"),
-    "a payment before its order": (
-        "entries", ("entered", None, PAID, None), {"entry_number": 0}, "order o-1 is not in the state of its payment"
-    ),
-    "a payment that was settled alone": (
-        "entries", ("settled", None, None, "o-5"), {"order_id": "o-4"}, "order o-4 is not in the state of its payment"
-    ),
+    "a payment before its order": ("entries", _ENTERED, {"entry_number": 0}, "order o-1 is not in the state of its"),
+    "a payment settled alone": ("entries", ("settled", None, None, "o-5"), {"order_id": "o-4"}, "order o-4 is not in"),
     "a void that was posted": ("transfers", "payment:a-5", {"posted_at": 30, "voided_at": None}, "its payment of a-5"),
     "no signature": ("lines", "a-1", {"countersigned_at": None, "starts_at": None}, "hector's countersignature of a-1"),
     "no start": ("lines", "a-1", {"starts_at": None}, "hector's countersignature of a-1"),
@@ -157,7 +149,6 @@ BROKEN: dict[str, tuple[str, object, dict[str, Any], str]] = {
     "an entry of two things": ("entries", _SIGNED, {"order_id": "o-1"}, "(countersigned) names nothing"),
     "an entry's action": ("entries", _DEPOSIT, {"action": "opened"}, "(opened) names nothing in the ledger"),
     "a repeated entry": ("entries", ("settled", None, "payment:a-2", None), {"transfer_id": PAID}, "or is repeated"),
-    "a word for a number": ("transfers", PAID, {"amount": "many"}, "in transfers, amount is 'many' instead of a whole"),
     "an end that is no number": ("orders", "o-1", {"valid_until": None}, "a whole number: order_id o-1, user alice"),
 }  # fmt: skip
 
