@@ -95,6 +95,8 @@ class ComparingAgent(PartyAgent):
         return journal
 
     def watch(self, progress: Progress) -> None:
+        if isinstance(progress, ClockCompared) and not self.take_comparison(progress):
+            return
         if isinstance(progress, QueryAnswered) and progress.query_id == self._statement:
             self._statement = ""
             if isinstance(progress.answer, AccountStatement):

@@ -6,9 +6,9 @@ A change is on disk before it is applied. After a crash in between, the next sta
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, assert_never, get_args
+from typing import TYPE_CHECKING, Final, assert_never, get_args
 
 from ramp.agents.control_channel import ControlSocket
 from ramp.agents.group_calls import Act, GroupCall
@@ -53,6 +53,9 @@ _OWNED: Final = get_args(OwnerRequest)
 
 REFUSING_NAMED: Final = 3
 """Maximum number of resources named in a warning."""
+
+ACTS: Final = {StepKind.UPDATE: Act.UPDATE, StepKind.REBUILD: Act.RESTART}
+"""How an agent applies a step."""
 
 UP_STATES: Final = ("ready", "degraded")
 """States of an added agent that has started."""
@@ -225,7 +228,7 @@ class Changing:
         self._check_there(name, Role.RESOURCE)
         then = self._overlay.drained(name, draining)
         self._take(then, then.config(self._config.path))
-        late = await self._update(name)
+        late = await self._apply(name, Act.UPDATE)
         what = "makes no new sales and keeps existing reservations" if draining else "sells again"
         if draining:
             still_open, _ = await self._standing(name)
@@ -249,7 +252,7 @@ class Changing:
         self._take(then, config)
         late = ""
         for step in steps:
-            late += await (self._rebuild(step.name) if step.kind is StepKind.REBUILD else self._update(step.name))
+            late += await self._apply(step.name, ACTS[step.kind])
         what = "; ".join(step.text for step in steps) or f"resource {asked.name}: nothing changed"
         return self._done("resource set", asked.name, f"{what}{late}", who)
 
@@ -260,7 +263,7 @@ class Changing:
         address = self._config.address(asked.name)
         now = self._clock.now()
         made = self._keys.renew(address, now, new_key=asked.new_key, lifetime=asked.days * DAY)
-        late = await self._update(asked.name)
+        late = await self._apply(asked.name, Act.UPDATE)
         await self.tell_bank()
         until = iso(certificates.valid_until(made))
         what = f"{address} signs with certificate {certificates.serial_text(made)}, valid until {until}{late}"
@@ -311,10 +314,6 @@ class Changing:
         forced: bool,
     ) -> None:
         roles = self._config.roles()
-        done: dict[StepKind, Callable[[str], Coroutine[Any, Any, str]]] = {
-            StepKind.UPDATE: self._update,
-            StepKind.REBUILD: self._rebuild,
-        }
         self._record("reload", "", f"loaded the file {self._config.path}", who)
         for step in steps:
             if step.kind is StepKind.REMOVE:
@@ -329,8 +328,8 @@ class Changing:
         for step in steps:
             if step.kind is StepKind.ADD:
                 await self._agents.launch(step.name)
-            elif step.kind in done:
-                await done[step.kind](step.name)
+            elif step.kind in ACTS:
+                await self._apply(step.name, ACTS[step.kind])
             if step.kind not in (StepKind.REMOVE, StepKind.LATER):
                 self._record("reload", step.name, step.text, who)
 
@@ -351,27 +350,21 @@ class Changing:
         self._overlay, self._config = then, config
         self._agents.configure(config)
 
-    async def _update(self, name: str) -> str:
-        """Apply changes to a running agent; return a note if it can apply them only later."""
+    async def _apply(self, name: str, act: Act) -> str:
+        """Let an agent apply the current configuration; return a note if that happens later, or a restart fails."""
         try:
-            await self._agents.call(GroupCall(Act.UPDATE, name))
+            await self._agents.call(GroupCall(act, name))
         except TransportError as error:
             return f"; it applies this after its next start ({error})"
-        return ""
-
-    async def _rebuild(self, name: str) -> str:
-        """Restart an agent with the current configuration; return a note if that happens later or fails."""
-        try:
-            await self._agents.call(GroupCall(Act.RESTART, name))
-        except TransportError as error:
-            return f"; it applies this after its next start ({error})"
+        if act is Act.UPDATE:
+            return ""
         status = await self._agents.settled(name)
         return "" if status.state in UP_STATES else f"; it is {status.state}: {status.detail}"
 
     async def tell_bank(self) -> None:
         """Let the banks open accounts and store certificates; a bank that is down does it at its start."""
         for name in self._config.bank_names if self._config.own_agents else ():  # a site's bank is elsewhere
-            await self._update(name)
+            await self._apply(name, Act.UPDATE)
 
     @property
     def _active_bank(self) -> str:

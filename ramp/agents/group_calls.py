@@ -50,6 +50,7 @@ class GroupCall:
     call: int = 0
 
     def line(self) -> bytes:
+        """Write the call as `read_call` reads it."""
         return json.dumps(asdict(self)).encode() + b"\n"
 
 
@@ -85,6 +86,7 @@ class OpenCalls:
             del self._open[number]
 
     def answered(self, event: dict[str, Any]) -> None:
+        """Pass an answer to the call that waits for it, if any."""
         _, waiting = self._open.get(event.get("call", 0), ("", None))
         if waiting is not None and not waiting.done():
             waiting.set_result(event)

@@ -87,6 +87,7 @@ class JobLauncher:
     _ill: bool = False
 
     def ask(self, question: fx.AskLauncher, now: Instant) -> None:
+        """Put a question, whose answer is delivered later."""
         # questions about one job wait for each other
         job_id = question.job.job_id
         task = asyncio.get_running_loop().create_task(self._answer(question, self._last.get(job_id)))

@@ -136,8 +136,7 @@ class UserAgent(ComparingAgent, CommandedAgent):
         if isinstance(progress, pr.UnitMoved):
             moved = f"{progress.agreement_id} was moved by {progress.resource} to {progress.placement}"
             record(str(self.jid), "move", moved, agreement_id=progress.agreement_id, request_id=progress.request_id)
-        if not isinstance(progress, pr.ClockCompared) or self.take_comparison(progress):
-            super().watch(progress)
+        super().watch(progress)
 
     # -- several machines of a site together ---------------------------------------------------------------------
 
@@ -239,8 +238,6 @@ class ResourceAgent(ComparingAgent):
             await super().stop()
 
     def watch(self, progress: pr.Progress) -> None:
-        if isinstance(progress, pr.ClockCompared):
-            self.take_comparison(progress)
         if isinstance(progress, pr.SlotLost):
             lost = f"slot of {progress.user} lost and to be refunded: {progress.reason} ({progress.agreement_id})"
             record(str(self.jid), "loss", lost, agreement_id=progress.agreement_id, buyer=progress.user)
@@ -257,6 +254,7 @@ class ResourceAgent(ComparingAgent):
             self.on_troubles()
 
     def heard(self, guest: str, line: str) -> None:
+        """Log a line that a guest has printed."""
         _log.warning("%s: output of its %s: %s", self.jid, guest, line)
 
     def _count_refusals(self, message: Message) -> None:
@@ -291,6 +289,7 @@ class ResourceAgent(ComparingAgent):
         await self._settle()
 
     async def leave(self) -> None:
+        """Deregister from the directory, and wait a moment until that is sent."""
         party = self.host.party
         assert isinstance(party, ResourceParty)
         now = self.now()

@@ -61,6 +61,7 @@ class Routes:
         self._called.pop(machine, None)
 
     def unreachable(self, site: str) -> None:
+        """Send directly to all machines that have named this agent."""
         for machine in [machine for machine, other in self._site_of.items() if other == site]:
             self.forget(machine)
 

@@ -104,6 +104,7 @@ class Entry:
         return now if self.moved_at is None else max(now, self.moved_at + 1)
 
     def reservation(self) -> Reservation:
+        """Return it as the callers of the plug-in see it."""
         assert self.slot is not None
         until = None if self.firm else self.held_until
         return Reservation(self.key, self.reservation_id or self.name, self.slot, self.firm, until, self.started)

@@ -44,9 +44,11 @@ class ForSale:
         return int(all_cores * self.share + 1e-9)
 
     def earliest(self, now: Instant) -> Instant:
+        """Return the earliest start of a slot."""
         return now + self.shortest_notice_s * SECOND
 
     def latest_end(self, now: Instant) -> Instant:
+        """Return the latest end of a slot."""
         return now + self.horizon_h * HOUR
 
     @property

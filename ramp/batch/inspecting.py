@@ -68,6 +68,7 @@ class Promise:
     ends_as_hold: Instant | None
 
     def live(self, now: Instant) -> bool:
+        """Whether the slot has not ended, and the offer has not lapsed."""
         return now < self.end and (self.ends_as_hold is None or now < self.ends_as_hold)
 
 
@@ -103,7 +104,7 @@ def reading(resource: str, system: BatchSystem) -> Comparing:
     picture = system.snapshot(time.time_ns() // 1000)
 
     def compared(entries: Sequence[Entry], promises: Sequence[Promise], now: Instant) -> tuple[Remark, ...]:
-        found = disagreements(resource, entries, promises, picture.reservations, system, now, system.running_in)
+        found = disagreements(resource, entries, promises, picture.reservations, system, now)
         return (*found, *harms(resource, entries, picture, now))
 
     return compared
@@ -126,7 +127,6 @@ def disagreements(
     there: Sequence[SystemReservation],
     system: BatchSystem,
     now: Instant,
-    jobs_of: Callable[[SystemReservation], Sequence[str]],
 ) -> tuple[Remark, ...]:
     """Return a remark for each difference between journal, book and system.
 
@@ -135,9 +135,8 @@ def disagreements(
         entries: its book.
         promises: of its journal.
         there: reservations of the system.
-        system: for its name, and the owner of its holds.
+        system: for its name, the owner of its holds, and the jobs of orphans.
         now: the present.
-        jobs_of: returns the jobs that use a reservation; called for orphans.
     """
     live = {each.name: each for each in entries if each.live(now)}
     known = {each.name: each for each in entries if each.name}
@@ -149,7 +148,7 @@ def disagreements(
 
     for name, reservation in found.items():
         if name.startswith(own_prefix(resource)) and name not in live:
-            differs(*_orphan(reservation, known.get(name), system, jobs_of(reservation)))
+            differs(*_orphan(reservation, known.get(name), system))
     for name, entry in live.items():
         kind = "sold" if entry.firm else "held"
         wrong = difference(found.get(name), entry, system, now) if entry.made else ""
@@ -192,12 +191,10 @@ def of_book(
     return tuple(remarks)
 
 
-def _orphan(
-    reservation: SystemReservation, entry: Entry | None, system: BatchSystem, jobs: Sequence[str]
-) -> tuple[str, str]:
+def _orphan(reservation: SystemReservation, entry: Entry | None, system: BatchSystem) -> tuple[str, str]:
     why = "no agreement covers it" if entry is None else "its hold or agreement is over"
     says = f"{system.name} has the reservation {reservation.name}, and {why}"
-    if entry is None and jobs:
+    if entry is None and (jobs := system.running_in(reservation)):
         return (
             f"{says}; jobs {', '.join(jobs[:5])} use it",
             "ask the jobs' owner; the resource removes it after they end",

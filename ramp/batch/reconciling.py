@@ -112,6 +112,7 @@ class Reconciler:
         self.prefix = own_prefix(resource)
 
     def find(self, name: str) -> SystemReservation | None:
+        """Read the system's reservation of a name, or return None without one."""
         return next((each for each in self._system.reservations() if each.name == name), None)
 
     def fits(self, found: SystemReservation | None, entry: Entry, now: Instant) -> bool:

@@ -97,12 +97,10 @@ class WaitingJob:
         user: its owner.
         submitted: None if unknown.
         cores: cores that it wants.
-        nodes: minimum number of nodes.
         time_limit: its limit; None without a limit.
         planned_start: the system's plan; None without a plan.
         planned_nodes: nodes of that plan; empty if unknown.
         held: whether it waits for a person or another job, and not for cores.
-        priority: the system's number, higher first; 0 if the system has no priorities.
         reservation: name of the reservation in which it will run; may be empty.
     """
 
@@ -110,12 +108,10 @@ class WaitingJob:
     user: str
     submitted: Instant | None
     cores: int
-    nodes: int
     time_limit: Duration | None
     planned_start: Instant | None = None
     planned_nodes: tuple[str, ...] = ()
     held: bool = False
-    priority: int = 0
     reservation: str = ""
 
 
@@ -193,11 +189,6 @@ class SystemSnapshot:
     waiting: tuple[WaitingJob, ...] = ()
     reservations: tuple[SystemReservation, ...] = ()
     limits: Limits = NO_LIMITS
-
-    @property
-    def cores(self) -> int:
-        """Return the cores of all nodes, usable or not."""
-        return sum(node.cores for node in self.nodes)
 
     @property
     def free_cores(self) -> int:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Iterable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import aclosing, suppress
 from typing import Final
 
 from ramp.client.access import find_market
 from ramp.client.asyncio_market import AsyncMarket
-from ramp.control.events import Event
+from ramp.control.events import Event, Watching
 from ramp.errors import RampError
 from ramp.runtime.state_folder import StateFolder
 
@@ -28,11 +28,19 @@ Tell = Callable[[str, Event], None]
 
 
 class EveryUser:
-    """Watches all users of a market."""
+    """Watches all users of a market.
 
-    def __init__(self, watch: WatchUser, tell: Tell) -> None:
+    Args:
+        watch: begins to watch a user.
+        tell: takes the events.
+        catch_up: reads what happened to a user before a connection, from the agent's record; a `RampError` leaves that
+            to the next connection.
+    """
+
+    def __init__(self, watch: WatchUser, tell: Tell, catch_up: Callable[[str], Awaitable[None]] | None = None) -> None:
         self._watch = watch
         self._tell = tell
+        self._catch_up = catch_up
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def keep(self, users: Iterable[str]) -> None:
@@ -44,6 +52,7 @@ class EveryUser:
             self._tasks.pop(name).cancel()
 
     async def end(self) -> None:
+        """Stop watching; requests continue at the users' agents."""
         tasks = list(self._tasks.values())
         self._tasks.clear()
         for task in tasks:
@@ -57,7 +66,11 @@ class EveryUser:
                 async with aclosing(self._watch(user)) as events:
                     async for event in events:
                         failures = 0
-                        self._tell(user, event)
+                        if not isinstance(event, Watching):
+                            self._tell(user, event)
+                        elif self._catch_up is not None:
+                            with suppress(RampError):
+                                await self._catch_up(user)
             except RampError as error:
                 logging.getLogger(__name__).info("watching %s: %s", user, error)
             except Exception:  # an error here or in the callback must not end the watch

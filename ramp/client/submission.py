@@ -122,10 +122,12 @@ class Following:
 
     @classmethod
     def begin(cls, submission: Submit) -> Following:
+        """Follow a request that is still to be submitted."""
         return cls(submission, submission)
 
     @property
     def watch(self) -> Watch:
+        """The message by which a further connection follows the request."""
         return Watch(self.submission.request_id)
 
     def heard(self, event: Event) -> ApprovalAsked | None:

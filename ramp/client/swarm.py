@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -146,14 +147,15 @@ def stop(state: StateFolder) -> bool:
     found = status(state)
     if found is None:
         return False
-    pid = found.pid
-    os.kill(pid, signal.SIGTERM)
-    end = time.monotonic() + ENDING_LIMIT_S
-    while time.monotonic() < end:
-        if not _is_alive(pid):
+    process, ended = os.pidfd_open(found.pid), select.poll()
+    ended.register(process, select.POLLIN)
+    try:
+        signal.pidfd_send_signal(process, signal.SIGTERM)
+        if ended.poll(1000 * ENDING_LIMIT_S):
             return True
-        time.sleep(0.05)
-    raise TransportError(f"the market (process {pid}) does not stop")
+    finally:
+        os.close(process)
+    raise TransportError(f"the market (process {found.pid}) does not stop")
 
 
 def status(state: StateFolder) -> SwarmStatus | None:
@@ -190,12 +192,3 @@ def status(state: StateFolder) -> SwarmStatus | None:
     check_welcome(welcome)
     answered = decode_event(found) if found else None
     return answered if isinstance(answered, SwarmStatus) else None
-
-
-def _is_alive(pid: int) -> bool:
-    """Return whether a process runs; a zombie does not."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text("ascii", errors="replace")
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"

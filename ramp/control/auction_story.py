@@ -75,6 +75,7 @@ class UnitRound(NamedTuple):
 
     @property
     def offers(self) -> list[Bid] | None:
+        """Offers for the unit; None while the round is open."""
         record = self.round.record
         return None if record is None else [bid for bid in record.bids if bid.unit == self.unit]
 
@@ -87,6 +88,7 @@ class UnitRound(NamedTuple):
 
     @property
     def took_ms(self) -> int | None:
+        """Duration of the round in milliseconds; None while it is open."""
         record = self.round.record
         return None if record is None else record.duration // MILLISECOND
 
@@ -215,6 +217,7 @@ class AuctionStory:
 
     @property
     def stage(self) -> str:
+        """What the request waits for, or how it ended, in words."""
         if self.outcome is not None:
             return self.outcome.status.replace("_", " ")
         if self.approval is not None:

@@ -44,6 +44,7 @@ class ServerStatus:
 
     @property
     def text(self) -> str:
+        """Kind and address, for sentences."""
         return f"{self.kind} XMPP server at {self.host}:{self.port}"
 
 
@@ -99,6 +100,7 @@ class SwarmStatus:
     domain: str = ""
 
     def names(self, role: str) -> tuple[str, ...]:
+        """Local names of the agents of a role."""
         return tuple(agent.name for agent in self.agents if agent.role == role)
 
     def agent(self, name: str) -> AgentStatus | None:

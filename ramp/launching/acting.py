@@ -39,12 +39,8 @@ class Acting:
 
     @classmethod
     def told(cls, plain: Mapping[str, str]) -> Self | None:
-        """Return the value that `plain` has written; None if it is empty."""
-        return cls(plain["worker"], plain["python"], plain["folder"]) if plain else None
-
-    def plain(self) -> dict[str, str]:
-        """Return the value as a mapping for another process."""
-        return {"worker": self.worker, "python": self.python, "folder": self.folder}
+        """Return the value that another process has got as a mapping; None if it is empty."""
+        return cls(**plain) if plain else None
 
     def command(self, account: str) -> tuple[tuple[str, ...], str]:
         """Return the worker's command as an account, and the folder of its jobs.

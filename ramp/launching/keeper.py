@@ -188,6 +188,7 @@ class Keeper:
                 self._group.remove()
 
     def on_term(self, *_: object) -> None:
+        """Note that the agent wants the job ended."""
         self._told_to_end = True
 
     def _is_cancelled(self) -> bool:

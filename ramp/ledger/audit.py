@@ -49,11 +49,9 @@ def audit(snapshot: Snapshot) -> list[str]:
     if no_numbers := _no_numbers(snapshot):
         return no_numbers
     books = _Books(snapshot)
-    findings = [
-        *islice(_balance_findings(snapshot), FINDINGS_MAX),
-        *islice(_overdraft_findings(snapshot, books), FINDINGS_MAX),
-        *islice(_refund_findings(snapshot, books), FINDINGS_MAX),
-    ]
+    findings: list[str] = []
+    for found in (_balance_findings(snapshot), _overdraft_findings(snapshot, books), _refund_findings(snapshot, books)):
+        findings += islice(found, FINDINGS_MAX)
     for table, rules in RULES.items():
         for sentence, is_broken in rules:
             broken = (row for row in getattr(snapshot, table) if is_broken(books, row))
@@ -377,21 +375,21 @@ def _balance_findings(snapshot: Snapshot) -> Iterator[str]:
 
 def _overdraft_findings(snapshot: Snapshot, books: _Books) -> Iterator[str]:
     """Find entries that bring an account below its limit; a pending amount counts as spent."""
-    spendable = {account.account_id: account.credit_limit for account in snapshot.accounts}
+    spendable = Counter({account.account_id: account.credit_limit for account in snapshot.accounts})
     for entry in sorted(snapshot.entries, key=attrgetter("entry_number")):
         transfer = None if entry.transfer_id is None else books.transfers.get(entry.transfer_id)
         if transfer is None or entry.action == Action.COUNTERSIGNED:
             continue
         debit, credit = transfer.debit_account, transfer.credit_account
         if entry.action == Action.ENTERED:
-            spendable[debit] = spendable.get(debit, 0) - transfer.amount
+            spendable[debit] -= transfer.amount
             if spendable[debit] < 0:
                 yield f"{transfer.transfer_id} brings {debit} {-spendable[debit]} minor units below its limit"
         if entry.action == Action.SETTLED or transfer.transfer_id not in books.settled:
             if transfer.posted_at is not None:
-                spendable[credit] = spendable.get(credit, 0) + transfer.amount
+                spendable[credit] += transfer.amount
             elif transfer.voided_at is not None:
-                spendable[debit] = spendable.get(debit, 0) + transfer.amount
+                spendable[debit] += transfer.amount
 
 
 def _refund_findings(snapshot: Snapshot, books: _Books) -> Iterator[str]:

@@ -111,4 +111,4 @@ def standing_digest(decided: Sequence[DecidedChange]) -> str:
     Args:
         decided: an agreement's changes, by number.
     """
-    return next((each.digest for each in reversed(decided) if each.is_posted and not each.is_terminal), "")
+    return next((each.digest for each in reversed(decided) if each.digest), "")

@@ -135,4 +135,5 @@ class Offer:
 
     @property
     def cost(self) -> int:
+        """The cost of the whole slot in minor units."""
         return money.cost(self.cpu_hour_cost, self.cores, self.end - self.start)

@@ -44,6 +44,7 @@ class Groups(StrEnum):
     """These, and the octave of the planned wait, for schedulers that differ from the plan's rule."""
 
     def of(self, job: QueuedJob) -> tuple[str | int, ...]:
+        """Return the key of the group that a job belongs to."""
         return tuple(part(job) for part in _PARTS[self])
 
 

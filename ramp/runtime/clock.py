@@ -56,6 +56,7 @@ class SystemClock:
         _, self._ahead = self._read()
 
     def now(self) -> Instant:
+        """Return the time by the wall clock, following its steps."""
         steady, ahead = self._read()
         by = ahead - self._ahead
         if abs(by) >= STEP_MIN:

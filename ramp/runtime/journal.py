@@ -162,6 +162,7 @@ class Archive:
         return [(_converter().structure(json.loads(text), RequestOutcome), units or 0) for text, units in rows]
 
     def request_count(self) -> int:
+        """Return how many of a user's requests have ended."""
         counted = self._rows(
             "SELECT count(DISTINCT reference) FROM journal WHERE archived AND kind = 'RequestConcluded'"
         )

@@ -153,6 +153,7 @@ class StateFolder:
             return []
 
     def keep_registered(self, directory: str, registered: Sequence[KnownAgent]) -> None:
+        """Save the agents registered with a directory; see `registered`."""
         rows = [(agent.service, agent.name, agent.number) for agent in registered]
         write_private(self._registered(directory), json.dumps(rows))
 

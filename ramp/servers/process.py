@@ -179,6 +179,7 @@ class ServerProcess(abc.ABC):
 
     @property
     def pid(self) -> int | None:
+        """The process id of the running server, or None."""
         return self._process.pid if self._process is not None and self._process.poll() is None else None
 
     def ensure_accounts(self, accounts: Mapping[str, str]) -> None:
@@ -255,11 +256,6 @@ class ServerProcess(abc.ABC):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         self._process = None
-
-    def restart(self) -> None:
-        """Stop the server and start it again with the same port and accounts."""
-        self.stop()
-        self.start()
 
     def __enter__(self) -> Self:
         self.start()

@@ -109,6 +109,7 @@ class UnitDraft:
     rotate: bool = True
 
     def text(self, name: str) -> str:
+        """Return the text of a field without blanks around it; empty for an empty field."""
         return self.texts.get(name, "").strip()
 
     def preset(self, name: str) -> None:
@@ -137,6 +138,7 @@ class UnitDraft:
 
     @classmethod
     def of(cls, unit: RequestUnit) -> UnitDraft:
+        """Return the form of a unit."""
         torus = unit.torus
         values: dict[str, object] = {
             "price": unit.cpu_hour_cost,
@@ -218,6 +220,7 @@ class Draft:
         return parse_request(write_request(replace(combined(parts), max_cost=limit)), "the form")
 
     def text(self, now: Instant, zone: tzinfo = UTC) -> str:
+        """Return the document as RFQL; errors as of `document`."""
         return write_request(self.document(now, zone))
 
     @classmethod

@@ -6,9 +6,6 @@ the latest requests only.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-from abc import ABC, abstractmethod
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing, suppress
@@ -19,10 +16,10 @@ import nicegui
 from ramp.client import dialogues
 from ramp.client.access import find_market
 from ramp.client.asyncio_market import AsyncMarket
-from ramp.client.every_user import EveryUser, WatchUser, watch_user
+from ramp.client.every_user import EveryUser, watch_user
 from ramp.client.line import refused
 from ramp.control.auction_story import AuctionStory
-from ramp.control.events import Event, Refused, Watching, request_of
+from ramp.control.events import Event, Refused, request_of
 from ramp.control.requests import Submit
 from ramp.errors import RampError, TransportError
 from ramp.model.agreement import ContractChange
@@ -45,53 +42,6 @@ STORIES_MAX: Final = 60
 
 FindMarket = Callable[[], AsyncMarket]
 """Returns the running market; raises `RampError` without one."""
-
-
-class Follower(ABC):
-    """Events of some users; those missed before a connection or during an interruption come from agents' records.
-
-    Args:
-        watch: begins to watch a user's requests.
-
-    Attributes:
-        changed: after every change.
-    """
-
-    def __init__(self, watch: WatchUser) -> None:
-        self._users = EveryUser(watch, self._hear)
-        self.changed = Changes()
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    @abstractmethod
-    def take(self, event: Event) -> None:
-        """Apply an event."""
-
-    @abstractmethod
-    async def catch_up(self, user: str) -> None:
-        """Read what happened to a user before the connection; a `RampError` leaves that to the next connection."""
-
-    def keep(self, users: Iterable[str]) -> None:
-        """Follow exactly these users from now on."""
-        self._users.keep(users)
-
-    async def end(self) -> None:
-        """Stop following; requests continue at the users' agents."""
-        await self._users.end()
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def _hear(self, user: str, event: Event) -> None:
-        if isinstance(event, Watching):
-            task = asyncio.get_running_loop().create_task(self._caught_up(user))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-        else:
-            self.take(event)
-
-    async def _caught_up(self, user: str) -> None:
-        with contextlib.suppress(RampError):
-            await self.catch_up(user)
 
 
 class ContractChanges:
@@ -126,7 +76,7 @@ class ContractChanges:
         return self._latest.get(agreement_id)
 
 
-class UserFeed(Follower):
+class UserFeed(EveryUser):
     """The requests of one user.
 
     Args:
@@ -134,12 +84,14 @@ class UserFeed(Follower):
         find_market: the market as this user.
 
     Attributes:
+        changed: after every change.
         changes: of the sizes of this user's slots.
         ended: when money may have moved: at the end of a request or a cancellation, or at a new connection.
     """
 
     def __init__(self, user: str, find_market: FindMarket) -> None:
-        super().__init__(lambda _: find_market().watch())
+        super().__init__(lambda _: find_market().watch(), lambda _, event: self.take(event), self.catch_up)
+        self.changed = Changes()
         self._find_market = find_market
         self._stories: OrderedDict[str, AuctionStory] = OrderedDict()
         self._clock = SystemClock()
@@ -148,6 +100,7 @@ class UserFeed(Follower):
         self.keep([user])
 
     def story(self, request_id: str) -> AuctionStory | None:
+        """Return the story of a request that is in memory; `find` has all."""
         return self._stories.get(request_id)
 
     async def find(self, request_id: str) -> AuctionStory:
@@ -191,7 +144,7 @@ class UserFeed(Follower):
         story = self._stories.get(request_id)
         if story is not None:
             story.approval = None
-            self._tell(request_id)
+            self._note(request_id)
 
     async def buy(self, request_id: str, sellers: Sequence[tuple[int, str]]) -> None:
         """Accept offers of a quote: numbers of units with the addresses of their sellers.
@@ -203,11 +156,12 @@ class UserFeed(Follower):
         story = self._stories.get(request_id)
         if story is not None:
             story.resume()
-            self._tell(request_id)
+            self._note(request_id)
 
     # -- following -----------------------------------------------------------------------------------------------
 
     async def catch_up(self, user: str) -> None:
+        """Read the latest requests from the agent's record."""
         self.changes.forget_agreed()
         market = self._find_market()
         for standing in (await market.requests())[-STORIES_MAX:]:
@@ -218,21 +172,22 @@ class UserFeed(Follower):
                 elif standing.stage == AuctionState.APPROVING:
                     async with aclosing(market.watch(standing.request_id)) as events:
                         self.take(await anext(events))  # what its owner is asked
-        self._tell()
+        self._note()
 
     async def _fill(self, market: AsyncMarket, story: AuctionStory, outcome: RequestOutcome) -> None:
         whole = await market.ask(dialogues.outcome(story.request_id)) or outcome
         story.end(whole)
 
     def take(self, event: Event) -> None:
+        """Apply an event to its request."""
         if self.changes.take(event):
-            self._tell()
+            self._note()
             return
         request_id = request_of(event)
         if request_id and self._made(request_id).take(event, self._clock.now()):
-            self._tell(request_id)
+            self._note(request_id)
 
-    def _tell(self, request_id: str = "") -> None:
+    def _note(self, request_id: str = "") -> None:
         self.changed.emit(request_id)
         story = self._stories.get(request_id)
         if not request_id or (story is not None and story.outcome is not None):
@@ -246,7 +201,7 @@ class UserFeed(Follower):
         return story
 
 
-class SaleWatch(Follower):
+class SaleWatch(EveryUser):
     """Watches a market's users from the first call of `keep` on.
 
     Args:
@@ -255,12 +210,14 @@ class SaleWatch(Follower):
         count: takes every event.
 
     Attributes:
+        changed: after new sales.
         refusals: of the last rounds of requests that ended since then, by code.
         since: when the counting began.
     """
 
     def __init__(self, state: StateFolder, history: SaleHistory, count: Callable[[Event], None]) -> None:
-        super().__init__(watch_user(state))
+        super().__init__(watch_user(state), lambda _, event: self.take(event), self.catch_up)
+        self.changed = Changes()
         self._state = state
         self._history = history
         self._count = count
@@ -268,6 +225,7 @@ class SaleWatch(Follower):
         self.since = to_datetime(SystemClock().now())
 
     def take(self, event: Event) -> None:
+        """Count an event, and store the sales of a request that has ended."""
         self._count(event)
         if isinstance(event, RequestEnded):
             if event.outcome.rounds:
@@ -275,6 +233,7 @@ class SaleWatch(Follower):
             self._store([event.outcome])
 
     async def catch_up(self, user: str) -> None:
+        """Store what a user has bought before."""
         listed = await AsyncMarket(find_market(self._state, user)).requests()
         self._store(each.outcome for each in listed if each.outcome is not None)
 

@@ -240,6 +240,7 @@ class MetricsEndpoint:
         self._registry.register(self._levels)
 
     async def answer(self, request: Request) -> Response:
+        """Answer with all metrics if a request shows the token."""
         if not self._may(request.headers.get("authorization", "")):
             return PlainTextResponse(
                 "expected Authorization: Bearer TOKEN, with the token in metrics-token of the market's state folder\n",

@@ -13,8 +13,9 @@ from typing import Any, Final, TypeVar
 
 from ramp.errors import SAME_VERSION, DocumentError, wrong_version
 from ramp.rfql.encoded_message import EncodedMessage
+from ramp.rfql.xml.markup import FORBIDDEN
 from ramp.xmpp.address import sender_of
-from ramp.xmpp.wire import FORBIDDEN, INFLATED_MAX_BYTES
+from ramp.xmpp.wire import INFLATED_MAX_BYTES
 
 BUNDLE_KEY: Final = "bundle"
 """Metadata field that marks the body as a bundle; its value is the version of the format."""

@@ -229,6 +229,7 @@ class MarketStream(TlsClient):
         return bool(self["xep_0198"].enabled_out)
 
     def request_acknowledgement(self) -> None:
+        """Ask the server to confirm what it has received, if it does."""
         if self.transport is not None and self.acknowledging:
             self["xep_0198"].request_ack()
 
@@ -245,5 +246,6 @@ class MarketStream(TlsClient):
         super().connection_lost(exception)
 
     async def writable(self) -> None:
+        """Wait until the connection takes more data."""
         if not self._writable.is_set():
             await self._writable.wait()

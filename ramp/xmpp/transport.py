@@ -147,14 +147,6 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         _log.critical("%s: behaviour %s failed: %s", self.jid, name, error, exc_info=error)
         self.fail(error)
 
-    def on_connected(self, resumed: bool) -> None:
-        """Handle an open session: the first, a new one after a loss, or (`resumed`) the old one again."""
-        _log.info("%s: connected%s", self.jid, ", session resumed" if resumed else "")
-
-    def on_disconnected(self, reason: str) -> None:
-        """Handle the loss of the session; the agent reconnects automatically."""
-        _log.warning("%s: disconnected: %s", self.jid, reason)
-
     # -- life ----------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
@@ -233,6 +225,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
 
     @property
     def is_connected(self) -> bool:
+        """Whether a session is open now."""
         return self.link is not None and self.link.is_up
 
     def _came_up(self, resumed: bool, again: list[str]) -> None:
@@ -242,11 +235,11 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         self._count_dropped(self._outbox.put_first(again))
         while (stanza := self._outbox.take()) is not None:
             self.client.send_text(stanza)
-        self.on_connected(resumed)
+        _log.info("%s: connected%s", self.jid, ", session resumed" if resumed else "")
 
     def _went_down(self, reason: str) -> None:
         if not self._stopped:
-            self.on_disconnected(reason)
+            _log.warning("%s: disconnected: %s", self.jid, reason)
 
     # -- messages out --------------------------------------------------------------------------------------------
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 import xml.etree.ElementTree as ElementTree  # only walks elements that the XMPP stream has parsed
 import zlib
 from xml.sax.saxutils import escape
 
 from ramp.errors import DocumentError, TransportError
 from ramp.rfql.encoded_message import EncodedMessage
+from ramp.rfql.xml.markup import FORBIDDEN
 from ramp.xmpp.address import sender_of
 
 STANZA_MAX_BYTES = 90_000
@@ -41,8 +41,6 @@ _CLIENT = "{jabber:client}"
 _DATA_FORM = "{jabber:x:data}"
 _STANZAS = "{urn:ietf:params:xml:ns:xmpp-stanzas}"
 
-# XML 1.0, production [2] Char: a server closes the stream of a client that sends any other character.
-FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _QUOTE = {'"': "&quot;"}
 
 

@@ -218,10 +218,7 @@ class World(MarketView):
     def finish(self, *, at_rest: bool = True) -> None:
         """Let every checker look at the end; `at_rest`: whether the market must be at rest."""
         for checker in self._checkers:
-            if at_rest:
-                checker.at_end(self)
-            else:
-                checker.at_stop(self)
+            (checker.at_end if at_rest else checker.at_stop)(self)
 
     def _happen(self, event: Happening) -> None:
         match event:

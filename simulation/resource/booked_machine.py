@@ -38,7 +38,6 @@ class BookedMachine(ResourcePlugin):
         clock: MachineClock,
         state_dir: Path | None,
         on_change: Callable[[Change], None] | None = None,
-        told_bytes: int = 0,
     ) -> None:
         """Open the machine's book.
 
@@ -50,7 +49,6 @@ class BookedMachine(ResourcePlugin):
             clock: wall instants to machine time.
             state_dir: folder of the book, None for memory.
             on_change: told of every record of the book, those of earlier lives first.
-            told_bytes: so much of the book it has been told already.
 
         Raises:
             PluginError: the book cannot be read.
@@ -60,7 +58,7 @@ class BookedMachine(ResourcePlugin):
         self.capacity = cores
         self.clock = clock
         self._plugin = plugin
-        self._book = ReservationBook(plugin, resource, state_dir, on_change, told_bytes)
+        self._book = ReservationBook(plugin, resource, state_dir, on_change)
         self._windows: dict[str, tuple[Slot, ReservedWindow]] = {}
         """Of what was live last, as a market's burst of purchases asks for them after each."""
 

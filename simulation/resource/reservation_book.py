@@ -121,7 +121,6 @@ class ReservationBook:
         resource: str,
         state_dir: Path | None,
         on_change: Callable[[Change], None] | None = None,
-        told_bytes: int = 0,
     ) -> None:
         """Open a book.
 
@@ -130,7 +129,6 @@ class ReservationBook:
             resource: the machine's name; reservation ids are `<resource>-<number>`.
             state_dir: folder of the journal, made if missing; None keeps the book in memory.
             on_change: told of every record once, in order: first those that the journal holds already.
-            told_bytes: length of the journal's beginning of which it has been told in an earlier life.
 
         Raises:
             PluginError: the journal cannot be read.
@@ -138,7 +136,6 @@ class ReservationBook:
         self._plugin = plugin
         self._resource = resource
         self._on_change = on_change
-        self._told_bytes = told_bytes
         self._path = None if state_dir is None else book_path(state_dir, resource)
         self._descriptor: int | None = None
         """Of the locked journal, while it is written."""
@@ -153,11 +150,6 @@ class ReservationBook:
         self._live: tuple[Reservation, ...] = ()
         self._live_until: Instant | None = -1
         self._read_new()
-
-    @property
-    def length(self) -> int:
-        """Bytes of the journal that have been read or written."""
-        return self._read_bytes
 
     def entry(self, key: str) -> Entry | None:
         """Return the entry of a key, or None."""
@@ -340,7 +332,7 @@ class ReservationBook:
                 if self._lines == 1:
                     self._check_header(record)
                 else:
-                    self._apply(record, tell=self._read_bytes >= self._told_bytes)
+                    self._apply(record)
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise PluginError(
                     self._plugin, f"{self._path}:{self._lines}: invalid reservation record: {error}"
@@ -359,7 +351,7 @@ class ReservationBook:
         self._entries.pop(key, None)
         self._limits.pop(key, None)
 
-    def _apply(self, record: dict[str, Any], *, tell: bool = True) -> None:
+    def _apply(self, record: dict[str, Any]) -> None:
         if record["op"] == "forget":
             for each in record["keys"]:
                 self._forgotten(each)
@@ -388,7 +380,7 @@ class ReservationBook:
             raise ValueError(f"unknown operation {record['op']!r} for key {key!r}")
         self._limits[key] = self._entries[key].limit
         self._live_until = -1
-        if self._on_change is not None and tell:
+        if self._on_change is not None:
             now = self._entries[key]
             self._on_change(Change(record["at"], key, None if now.released else now.reservation))
 

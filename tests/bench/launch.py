@@ -44,7 +44,7 @@ def run() -> list[tuple[str, float, str]]:
     for _ in range(REPEATS):
         with tempfile.TemporaryDirectory(prefix="ramp-launch-") as folder:
             config = Path(folder) / "swarm.toml"
-            config.write_text(configuration(MARKET, per_process=10), "utf-8")
+            config.write_text(configuration(MARKET, per_process=20), "utf-8")
             state = StateFolder(Path(folder) / "state")
             imports.append(_import_seconds())
             first.append(_launch(config, state)[0])

@@ -152,6 +152,13 @@ def added(ledger: Ledger, *lines: OrderLine, at: int = 30, order_id: str = "o-2"
     return ledger.reserve_order(order_id, "alice", lines or (ADDED,), 500, at=at, evidence="<order/>")
 
 
+def grown(ledger: Ledger) -> Ledger:
+    """What alice has paid 25.00 for has grown for 7.00."""
+    added(ledger)
+    ledger.countersign("a-1#1", at=31, starts_at=40, evidence="<amendment/>")
+    return ledger
+
+
 def test_what_is_added_is_paid_by_its_order(paid: Ledger) -> None:
     assert added(paid).state is OrderState.RESERVED
     assert (paid.balance("alice").reserved, paid.changes("a-1")) == (700, ())
@@ -165,18 +172,10 @@ def test_what_is_added_is_paid_by_its_order(paid: Ledger) -> None:
 
 
 def test_a_refund_gives_back_what_was_added_as_well(paid: Ledger) -> None:
-    added(paid)
-    paid.countersign("a-1#1", at=31, starts_at=40)
+    grown(paid)
     assert paid.post_change(replace(SECOND, amount=-3_199), at=32).is_posted
     assert -end(paid, "a-1", at=33).amount == 2_500 + 700 - 3_199
     assert balances(paid) == (10_000, 0)
-
-
-def grown(ledger: Ledger) -> Ledger:
-    """What alice has paid 25.00 for has grown for 7.00."""
-    added(ledger)
-    ledger.countersign("a-1#1", at=31, starts_at=40, evidence="<amendment/>")
-    return ledger
 
 
 def test_what_was_added_does_not_go_back_by_itself(paid: Ledger) -> None:
@@ -207,8 +206,7 @@ def test_what_was_added_is_no_slot_to_be_changed(paid: Ledger) -> None:
 
 
 def test_no_more_goes_back_than_was_paid_in_all(paid: Ledger) -> None:
-    added(paid)
-    paid.countersign("a-1#1", at=31, starts_at=40)
+    grown(paid)
     assert paid.post_change(replace(SECOND, amount=-3_200), at=32).code == "more_than_paid"
 
 

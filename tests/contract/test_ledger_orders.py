@@ -13,6 +13,7 @@ from ramp.ledger.entry import (
     ORDER_LINES_MAX,
     VOID_REMEMBERED_MAX,
     AccountKind,
+    Balance,
     Evidence,
     EvidenceKind,
     Order,
@@ -529,22 +530,29 @@ def test_pages_that_cannot_be_are_refused(funded: Ledger, after: int, limit: int
     assert refusal_code(lambda: funded.overview(since, None, after=after, limit=limit)) == "malformed_value"
 
 
-def test_orders_are_there_after_reopening(reopen: Callable[[], Ledger]) -> None:
+def test_what_was_done_is_there_after_reopening(reopen: Callable[[], Ledger]) -> None:
     before = reopen()
-    before.open_account("alice", AccountKind.USER, at=1)
+    alice = before.open_account("alice", AccountKind.USER, at=1)
     before.open_account("hector", AccountKind.RESOURCE, at=1)
-    before.deposit("d-1", "alice", 100, at=2)
+    deposited = before.deposit("d-1", "alice", 100, at=2)
+    reserve(before, "o-0", 40, at=3)
+    before.countersign("a-o-0", at=3, starts_at=START)
     two = [OrderLine("a-1", "hector", 5), OrderLine("a-2", "hector", 6)]
     before.reserve_order("o-1", "alice", two, UNTIL, at=3, evidence="<order/>")
     half = before.countersign("a-2", at=4, starts_at=START)
-    refused = before.reserve_order("o-2", "alice", [OrderLine("a-3", "hector", 500)], UNTIL, at=5)
+    refused = reserve(before, "o-2", 500, at=5)
     before.void_order("o-3", "alice", UNTIL, at=6, code="unwanted", reason="")
+    assert before.use_nonce("alice", "n-1", expires_at=100, now=5)
     after = reopen()
+    assert after.deposit("d-1", "alice", 100, at=9) == deposited
+    assert after.transfer("a-o-0") == before.transfer("a-o-0")
     assert after.open_orders() == (half,)
     assert after.order("o-2") == refused
     assert after.evidence("o-1") == before.evidence("o-1") != ()
-    assert after.reserve_order("o-3", "alice", [OrderLine("a-4", "hector", 1)], UNTIL, at=7).code == "unwanted"
+    assert not after.use_nonce("alice", "n-1", expires_at=100, now=9)
+    assert after.balance("alice") == before.balance("alice") == Balance(alice, 60, 11)
+    assert reserve(after, "o-3", 1, at=7).code == "unwanted"
     assert after.countersign("a-1", at=8, starts_at=START).state is OrderState.POSTED
-    assert before.balance("hector").posted == 11
+    assert before.balance("hector").posted == 51
     assert after.snapshot() == before.snapshot()
     assert after.audit() == []

@@ -1,13 +1,12 @@
 """The contract of `Ledger`, the same on memory, SQLite and PostgreSQL."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from ledger_answers import amounts, end, refusal_code
 
 from ramp.errors import ConfigurationError, LedgerRefusal
-from ramp.ledger.entry import ISSUING_ACCOUNT, AccountKind, Balance
+from ramp.ledger.entry import ISSUING_ACCOUNT, AccountKind
 from ramp.ledger.interface import Ledger
 from ramp.model.contents import OrderLine, OrderState, StatementLine, TransferKind
 from ramp.model.money import AMOUNT_MAX
@@ -126,24 +125,6 @@ def test_statement_orders_by_time_and_then_by_posting(funded: Ledger) -> None:
     pay(funded, "a-3", "hector", 3, at=8)  # the clock was set back
     assert [line.agreement_id for line in funded.statement("alice")] == ["d-1", "a-3", "a-2", "a-1"]
     assert [line.balance for line in funded.statement("alice")] == [10_000, 9_997, 9_995, 9_994]
-
-
-def test_what_was_done_is_there_after_reopening(reopen: Callable[[], Ledger]) -> None:
-    before = reopen()
-    alice = before.open_account("alice", AccountKind.USER, at=1)
-    before.open_account("hector", AccountKind.RESOURCE, at=1)
-    deposited = before.deposit("d-1", "alice", 100, at=2)
-    pay(before, "a-1", "hector", 40, at=3)
-    reserve(before, "a-2", "hector", 50, at=4)
-    assert before.use_nonce("alice", "n-1", expires_at=100, now=5)
-    after = reopen()
-    assert after.deposit("d-1", "alice", 100, at=9) == deposited
-    assert after.transfer("a-1") == before.transfer("a-1")
-    assert after.open_orders() == before.open_orders() != ()
-    assert not after.use_nonce("alice", "n-1", expires_at=100, now=9)
-    assert after.balance("alice") == before.balance("alice") == Balance(alice, 60, 50)
-    assert after.snapshot() == before.snapshot()
-    assert after.audit() == []
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ from ramp.protocol.resource import seller
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.slots.kept_participants import Releases
 from ramp.protocol.resource.slots.seller_change import SellerChange
-from ramp.protocol.rules.auction_rule import Price, UnitBids
+from ramp.protocol.rules.auction_rule import UnitBids
 from ramp.protocol.rules.shipped.second_price import SecondPrice
 from ramp.protocol.timing import Retry, moved
 from ramp.protocol.transition_tables import ParticipantState, SellerChangeState
@@ -164,12 +164,11 @@ def double_debit(original: Any, ledger: Ledger, agreement_id: str, **terms: Any)
 
 
 @replaces(order_rules, "_void", "written_before_said", 4)
-def void_not_persisted(original: Any, records: Records, order: Order, at: Instant, code: str, reason: str) -> Order:
+def void_not_persisted(original: Any, records: Records, order: Order, at: Instant, code: str, reason: str) -> Any:
     """The ledger says that an order was withdrawn and writes nothing."""
     if str(code) == "withdrawn":
         return replace(order, state=OrderState.VOIDED, settled_at=at, code=str(code), reason=reason)
-    voided: Order = original(records, order, at, code, reason)
-    return voided
+    return original(records, order, at, code, reason)
 
 
 @replaces(Voting, "_count", "decides_in_time", 33)
@@ -184,12 +183,11 @@ def late_vote_accepted(original: Any, voting: Voting, now: Instant) -> Any:
 @replaces(Ledger, "reserve_order", "bank_keeps_its_word", 26)
 def refusal_forgotten(
     original: Any, ledger: Ledger, order_id: str, user: str, lines: Any, valid_until: Instant, **terms: Any
-) -> Order:
+) -> Any:
     """An order that was refused or voided is said to be reserved when it comes again."""
     there = ledger.order(order_id)
     if there is None or there.state not in (OrderState.REFUSED, OrderState.VOIDED):
-        reserved: Order = original(ledger, order_id, user, lines, valid_until, **terms)
-        return reserved
+        return original(ledger, order_id, user, lines, valid_until, **terms)
     at: Instant = terms["at"]
     if there.total > ledger.balance(user).available or at >= valid_until:
         return there
@@ -289,21 +287,15 @@ def release_not_repeated(original: Any, releases: Releases, key: str, now: Insta
 
 
 @replaces(SecondPrice, "price", "price_owed", 7, ruled=True)
-def second_price_as_first(
-    original: Any, rule: SecondPrice, bids: UnitBids, winner: Offer, remaining: Sequence[Offer]
-) -> Price:
+def second_price_as_first(original: Any, rule: SecondPrice, bids: UnitBids, winner: Offer, remaining: Any) -> Any:
     """The winner by second price is paid what it has offered."""
-    owed: Price = original(rule, bids, winner, remaining)
-    return replace(owed, cost=winner.cost)
+    return replace(original(rule, bids, winner, remaining), cost=winner.cost)
 
 
 @replaces(SecondPrice, "price", "price_owed", 12, ruled=True)
-def dearest_sets_price(
-    original: Any, rule: SecondPrice, bids: UnitBids, winner: Offer, remaining: Sequence[Offer]
-) -> Price:
+def dearest_sets_price(original: Any, rule: SecondPrice, bids: UnitBids, winner: Offer, remaining: Any) -> Any:
     """The dearest of the other offers sets the second price."""
-    owed: Price = original(rule, bids, winner, remaining[::-1])
-    return owed
+    return original(rule, bids, winner, remaining[::-1])
 
 
 def _beside_a_refund(more: Callable[[Transfer], Transfer]) -> Callable[..., DecidedChange]:
@@ -441,11 +433,10 @@ def first_bought_first_back(_: Any, bought: tuple[Bought, ...], cores: int) -> t
 
 
 @replaces(change_rules, "addition_problem", "amended_once", 149, resized=True)
-def addition_to_any_state(original: Any, records: Records, user: str, line: OrderLine) -> Problem | None:
+def addition_to_any_state(original: Any, records: Records, user: str, line: OrderLine) -> Any:
     """An order's line may add to a state that its slot no longer has."""
     with patch.object(change_rules, "standing_digest", lambda _: ""):
-        problem: Problem | None = original(records, user, line)
-        return problem
+        return original(records, user, line)
 
 
 @replaces(change_rules, "addition_problem", "refunded_once", 19, resized=True)

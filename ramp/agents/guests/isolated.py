@@ -177,6 +177,7 @@ class IsolatedGuest(Generic[Asking]):
         return self._process.pid if self._process is not None else None
 
     def begin(self) -> None:
+        """Start opening the guest, and keep it running, in the background."""
         self._first = asyncio.get_running_loop().create_future()
         self._life = asyncio.create_task(self._live())
 

@@ -1,6 +1,6 @@
-"""Messages between an agent and a guest's process: data as JSON text, without code.
+"""Messages between an agent and a guest's process: data as lines of JSON, without code.
 
-A message is its length in four bytes, big-endian, followed by that many bytes of JSON. The agent sends an `Opening` and
+The agent sends an `Opening` and
 receives `Opened` or `NotOpened`. Each later `Asked` gets one `Told` with the same number, in order. The agent does not
 trust a guest's messages: it limits their size, requires the exact types of an answer, and then checks them like the
 answers of a plug-in in its own process.
@@ -23,13 +23,10 @@ from ramp.runtime.guests.questions import ROWS, Question
 from ramp.runtime.model_json import strict_converter
 
 MESSAGE_BYTES_MAX: Final = 1_000_000
-"""Maximum size of a message in bytes; documents with 256 units stay well below."""
+"""Maximum size of a line in bytes; documents with 256 units stay well below."""
 
 ENTRIES_MAX: Final = 1_000
 """Maximum number of entries in a list of an answer; reading more would block the agent."""
-
-LENGTH_BYTES: Final = 4
-"""Size of the length field in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +116,12 @@ class NonsenseSaid(Exception):
 
 
 def write(message: FromGuest | ToGuest) -> bytes:
-    """Encode a message with its length in front; `NonsenseSaid` if it is too long."""
+    """Write a message as a line; `NonsenseSaid` if it is too long."""
     plain = _converter().unstructure(message, unstructure_as=FromGuest | ToGuest)
-    text = json.dumps(plain, separators=(",", ":")).encode("ascii")
-    return check_size(len(text)).to_bytes(LENGTH_BYTES, "big") + text
+    line = json.dumps(plain, separators=(",", ":")).encode("ascii") + b"\n"
+    if len(line) > MESSAGE_BYTES_MAX:
+        raise NonsenseSaid(f"a message must have at most {MESSAGE_BYTES_MAX} bytes, got {len(line)}")
+    return line
 
 
 def read_opening_or_question(text: bytes) -> ToGuest:
@@ -135,13 +134,6 @@ def read_answer(text: bytes) -> FromGuest:
     """Decode a message of a guest's process; `NonsenseSaid` if it is invalid."""
     message: FromGuest = _read(text, FromGuest, _limited)
     return message
-
-
-def check_size(size: int) -> int:
-    """Return an allowed size of a message in bytes; `NonsenseSaid` for any other."""
-    if not 0 < size <= MESSAGE_BYTES_MAX:
-        raise NonsenseSaid(f"a message must have 1 to {MESSAGE_BYTES_MAX} bytes, got {size}")
-    return size
 
 
 def _read(text: bytes, kind: Any, object_hook: Callable[[dict[str, Any]], Any] | None = None) -> Any:

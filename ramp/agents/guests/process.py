@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ramp.agents.guests import messages
-from ramp.agents.guests.messages import LENGTH_BYTES, FromGuest, ToGuest
+from ramp.agents.guests.messages import MESSAGE_BYTES_MAX, FromGuest, NonsenseSaid, ToGuest
 from ramp.agents.guests.warden import KILLED_BASE, OUT_OF_MEMORY_STATUS
 from ramp.launching.processes import ControlGroup, end_marked
 from ramp.runtime.guests.questions import OUT_OF_MEMORY
@@ -117,7 +117,7 @@ class GuestProcess:
         except BaseException:
             ours.close()
             raise
-        reader, writer = await asyncio.open_unix_connection(sock=ours)
+        reader, writer = await asyncio.open_unix_connection(sock=ours, limit=MESSAGE_BYTES_MAX)
         return cls(process, reader, writer, say, mark, group)
 
     @property
@@ -134,8 +134,9 @@ class GuestProcess:
         try:
             self._writer.write(messages.write(message))
             await self._writer.drain()
-            size = messages.check_size(int.from_bytes(await self._reader.readexactly(LENGTH_BYTES), "big"))
-            return messages.read_answer(await self._reader.readexactly(size))
+            return messages.read_answer(await self._reader.readuntil(b"\n"))
+        except asyncio.LimitOverrunError as error:
+            raise NonsenseSaid(f"message of more than {MESSAGE_BYTES_MAX} bytes") from error
         except (OSError, asyncio.IncompleteReadError) as error:
             raise GuestGone(await self._how_it_ended()) from error
 

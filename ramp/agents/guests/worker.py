@@ -47,7 +47,7 @@ class _Worker:
         from ramp.agents.guests import messages
 
         self._messages = messages
-        self._channel = channel
+        self._channel, self._lines = channel, channel.makefile("rb")
         self._findings: list[messages.Finding] = []
 
     def run(self) -> None:
@@ -99,13 +99,8 @@ class _Worker:
         return written
 
     def _receive(self) -> Any:
-        head = self._exactly(self._messages.LENGTH_BYTES)
-        if not head:
-            return None
-        return self._messages.read_opening_or_question(self._exactly(int.from_bytes(head, "big")))
-
-    def _exactly(self, size: int) -> bytes:
-        return self._channel.recv(size, socket.MSG_WAITALL)
+        line = self._lines.readline()
+        return self._messages.read_opening_or_question(line) if line else None
 
     # -- health as the guards report it; the agent decides about pauses ------------------------------------------------
 

@@ -35,10 +35,6 @@ class QueueInstance:
     architecture: str = ""
 
     @property
-    def host(self) -> str:
-        return self.name.rpartition("@")[2]
-
-    @property
     def queue(self) -> str:
         return self.name.rpartition("@")[0]
 

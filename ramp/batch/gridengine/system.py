@@ -287,7 +287,6 @@ class GridEngine(BatchSystem):
             user=job.owner,
             submitted=job.submitted,
             cores=job.slots * job.tasks,
-            nodes=1,
             time_limit=job.run_limit or self.default_duration,
             held=any(letter in job.state for letter in "hE"),
             reservation=reservation,

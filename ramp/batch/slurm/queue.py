@@ -51,7 +51,6 @@ class QueuedJob:
         partitions: where it may run or runs.
         start: its start, or the planned one.
         cpus: CPUs in all.
-        nodes: how many nodes.
         node_names: where it runs.
         held: see `WaitingJob`, as of the other fields.
     """
@@ -65,10 +64,8 @@ class QueuedJob:
     end: Instant | None
     submitted: Instant | None
     cpus: int
-    nodes: int
     node_names: tuple[str, ...]
     reservation: str
-    priority: int
     planned_nodes: tuple[str, ...]
     held: bool
 
@@ -87,7 +84,7 @@ def _queued(line: str) -> QueuedJob:
     words = line.split("|", 14)
     if len(words) != 15:
         raise ValueError(f"{line[:120]!r} has {len(words)} of 15 fields")
-    job_id, state, user, partitions, limit, *times, cpus, nodes, names, reservation, priority, plan, why = words
+    job_id, state, user, partitions, limit, *times, cpus, _, names, reservation, priority, plan, why = words
     start, end, submitted = map(instant_of, times)
     return QueuedJob(
         job_id,
@@ -99,10 +96,8 @@ def _queued(line: str) -> QueuedJob:
         end,
         submitted,
         _count(cpus),
-        _count(nodes),
         () if state == _WAITING else expand(names),
         "" if reservation in _ABSENT else reservation,
-        int(priority),
         () if plan in _ABSENT else expand(plan),
         int(priority) == 0 or _NOT_FOR_CORES.match(why) is not None,
     )
@@ -265,12 +260,10 @@ def waiting_jobs(jobs: Sequence[QueuedJob], partition: str, threads: int) -> tup
             job.user,
             job.submitted,
             -(-job.cpus // threads),
-            job.nodes,
             job.time_limit,
             planned_start=job.start,
             planned_nodes=job.planned_nodes,
             held=job.held,
-            priority=job.priority,
             reservation=job.reservation,
         )
         for job in jobs

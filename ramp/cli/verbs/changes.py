@@ -14,7 +14,7 @@ from ramp.cli.options import WholeNumber, credits_type, example, file_type, stat
 from ramp.cli.views.output import print_json, print_line, say, waiting
 from ramp.client.connecting import MarketOperator, operate, resource_definition
 from ramp.control.market_changes import MarketChanged
-from ramp.model.money import credits_text
+from ramp.model.money import exact_credits
 from ramp.runtime.state_folder import StateFolder
 
 PRICES: Final = ("start_price", "minimum_price", "rounds_expected")
@@ -87,7 +87,7 @@ def add_user(name: str, deposit: int | None, overdraft: int | None, state: State
     stays, with its balance. A warning lists resources that will refuse the user because [accounts] of the configuration
     gives it no local account for jobs.
     """
-    amounts = {"deposit": _credits(deposit), "overdraft": _credits(overdraft)}
+    amounts = {"deposit": exact_credits(deposit or 0), "overdraft": exact_credits(overdraft or 0)}
     change(state, f"adding {name}", lambda market: market.add_user(name, **amounts), as_json=as_json)
 
 
@@ -209,7 +209,3 @@ def set_values(name: str, values: tuple[str, ...], state: StateFolder, as_json: 
         lambda market: market.set_resource(name, **given),  # type: ignore[arg-type]
         as_json=as_json,
     )
-
-
-def _credits(minor_units: int | None) -> str:
-    return "0" if minor_units is None else credits_text(minor_units)

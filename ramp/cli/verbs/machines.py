@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 import click
 
@@ -31,6 +31,7 @@ from ramp.errors import ConfigurationError
 from ramp.model.instant import Duration, from_datetime
 from ramp.runtime.state_folder import StateFolder
 
+T = TypeVar("T")
 JOBS_SHOWN: Final = 10
 """Number of running and queued jobs shown without --all."""
 
@@ -64,9 +65,9 @@ def qstat(machine: str, horizon: Duration, show_all: bool, user: str | None, sta
         print_line(f"projected load over {duration_text(horizon)}: {bar_text(shares)} (mean {_mean(shares):.1%})")
     if why := shown.snapshot.get("not_selling"):
         print_line(f"It sells nothing at present: {why}")
-    _print_jobs("Running", shown.running, shown.running_total, limit)
-    _print_jobs("Queued", shown.queued, shown.queued_total, limit)
-    _print_reservations(shown.reservations, limit)
+    _print_part("Running", JOBS, shown.running, shown.running_total, limit, "end projected")
+    _print_part("Queued", JOBS, shown.queued, shown.queued_total, limit, "start and end projected")
+    _print_part("Reservations", RESERVATIONS, shown.reservations, len(shown.reservations), limit)
 
 
 @click.command(
@@ -243,22 +244,13 @@ RESERVATIONS: Final[Fields[MachineReservation]] = Fields(
 )
 
 
-def _print_jobs(title: str, jobs: Sequence[MachineJob], total: int, limit: int | None) -> None:
-    shown = jobs[:limit]
-    projected = "start and end projected" if title == "Queued" else "end projected"
-    note = f"{'job' if total == 1 else 'jobs'}, {projected}"
-    JOBS.print_table(shown, title=_title(title, total, len(shown), note))
-
-
-def _print_reservations(reservations: Sequence[MachineReservation], limit: int | None) -> None:
-    shown = reservations[:limit]
-    RESERVATIONS.print_table(shown, title=_title("Reservations", len(reservations), len(shown), ""))
-
-
-def _title(name: str, number: int, shown: int, note: str) -> str:
+def _print_part(name: str, fields: Fields[T], rows: Sequence[T], total: int, limit: int | None, note: str = "") -> None:
+    """Print the first rows of an answer; `note` says how the times of jobs are known."""
+    shown = len(rows[:limit])
     cut = ""
-    if number and not shown:
+    if total and not shown:
         cut = "; too many for one answer, none is listed"
-    elif shown < number:
+    elif shown < total:
         cut = f"; the first {shown} are shown" + (" (--all shows more)" if shown == JOBS_SHOWN else "")
-    return f"{name}: {number}{' ' + note if note and number else ''}{cut}"
+    jobs = f" {'job' if total == 1 else 'jobs'}, {note}" if note and total else ""
+    fields.print_table(rows[:limit], title=f"{name}: {total}{jobs}{cut}")

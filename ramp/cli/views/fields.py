@@ -115,6 +115,7 @@ class Fields(Generic[T]):
         click.echo(text.getvalue(), nl=False)
 
     def print_pairs(self, shown: T) -> None:
+        """Print names and values, one field a line; empty ones are left out."""
         print_pairs([(each.heading, each.words(shown)) for each in self._headings])
 
     def print_table(self, rows: Sequence[T], *, title: str | None = None, error: bool = False) -> None:

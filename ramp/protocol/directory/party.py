@@ -136,8 +136,7 @@ class Listed:
 
 def _first(kinds: list[list[str]], after: str, most: int) -> tuple[str, ...]:
     """Return the first names after a name, in alphabetical order."""
-    starts = [bisect_right(names, after) for names in kinds]
-    behind = (names[start : start + most] for names, start in zip(kinds, starts, strict=True))
+    behind = (islice(names, bisect_right(names, after), None) for names in kinds)
     return tuple(islice(merge(*behind), most))
 
 
@@ -147,7 +146,7 @@ def _meets(machine: StaticTerms, need: StaticNeeds) -> bool:
         wanted, has = getattr(need, term.name), getattr(machine, term.name)
         if wanted is not None and (has is None or (has < wanted if term.measure else has != wanted)):
             return False
-    large = machine.cores >= need.cores and machine.cores // machine.cores_per_node >= need.nodes
+    large = machine.cores >= need.cores and machine.cores >= need.nodes * machine.cores_per_node
     return large and machine.cores_per_node >= need.cores_per_node and (machine.torus or not need.torus)
 
 

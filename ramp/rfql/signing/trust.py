@@ -64,6 +64,7 @@ class Trust:
         return f"of this market, valid, {revocation}"
 
     def check(self, certificate: x509.Certificate, now: Instant) -> CertifiedParty:
+        """Check a signer's certificate; see `check_bytes`."""
         return self.check_bytes(certificate.public_bytes(Encoding.DER), now)
 
     def check_bytes(self, der: bytes, now: Instant) -> CertifiedParty:

@@ -59,6 +59,7 @@ class FileReport:
 
     @property
     def holds(self) -> bool:
+        """Whether every check has passed."""
         return not self.failure
 
     @property

@@ -22,7 +22,9 @@ VALUE_SHOWN_MAX: Final = 80
 """Characters of a value that a message quotes."""
 
 _SPECIAL: Final = re.compile("[&<>\"'\\x00-\\x1f\\x7f-\\x9f\\ud800-\\udfff\\ufffe\\uffff]")
-_FORBIDDEN: Final = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\ud800-\\udfff\\ufffe\\uffff]")
+FORBIDDEN: Final = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\ud800-\\udfff\\ufffe\\uffff]")
+"""Characters that XML 1.0 forbids (production [2] Char): a server closes the stream of a client that sends one."""
+
 _ZONE: Final = r"(?P<zone>Z|[+-][0-9]{2}:[0-9]{2})?"
 _DATE: Final = re.compile(r"\s*(?P<year>[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})" + _ZONE + r"\s*")
 _TIME: Final = re.compile(
@@ -32,7 +34,7 @@ _DURATION: Final = re.compile(r"(-?)PT([0-9]{1,10})(?:\.([0-9]{1,6}))?S")
 
 
 def _escaped(value: str) -> str:
-    bad = _FORBIDDEN.search(value)
+    bad = FORBIDDEN.search(value)
     if bad is not None:
         raise DocumentError(f"text contains U+{ord(bad.group()):04X}, which XML cannot carry: {value[:60]!r}")
     return value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\r", "&#13;")

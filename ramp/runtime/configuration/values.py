@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
@@ -147,7 +147,8 @@ class GuestLimits:
 
     def of(self, kind: str) -> Duration:
         """Return the limit of a kind of question (`ramp.runtime.guests.questions.Limit`)."""
-        return {"quote": self.quote, "price": self.price, "change": self.change, "snapshot": self.snapshot}[kind]
+        limit: Duration = getattr(self, kind)
+        return limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +199,8 @@ class MarketTable:
 
     Attributes:
         domain: XMPP domain of the agents.
-        resources_per_process: how many Resource Agents share one process; with 1 every agent of any role has its own.
+        resources_per_process: how many Resource Agents share one process, each of which takes some 50 MB; with 1 every
+            agent of any role has its own.
         bank: local name of the Banking Agent.
         directory: local name of the directory agent; of the first of several.
         keeper: local name of the market's keeper.
@@ -210,7 +212,7 @@ class MarketTable:
     """
 
     domain: Text = "localhost"
-    resources_per_process: Whole = 10
+    resources_per_process: Whole = 20
     bank: Name = "bank"
     directory: Name = "directory"
     keeper: Name = "keeper"
@@ -249,6 +251,7 @@ class SwarmConfig(MarketTable):
 
     @property
     def directory_names(self) -> tuple[str, ...]:
+        """Local names of all directory agents of the market."""
         site = self.site
         further = range(2, (self.directories if site is None else site.directories) + 1)
         return self.directory, *(f"{self.directory}-{number}" for number in further)
@@ -279,6 +282,7 @@ class SwarmConfig(MarketTable):
         return market | users | {resource.name: Role.RESOURCE for resource in self.resources}
 
     def address(self, local_name: str) -> str:
+        """Return the full name of an agent that runs here."""
         return f"{local_name}@{self.domain}"
 
     def market_address(self, local_name: str) -> str:
@@ -356,7 +360,7 @@ def plugin_settings(resource: ResourceConfig, started_at: int, state_dir: Path |
         options=resource.options,
         state_dir=state_dir,
         seed=seed,
-        acting={} if resource.acting is None else resource.acting.plain(),
+        acting={} if resource.acting is None else asdict(resource.acting),
     )
 
 

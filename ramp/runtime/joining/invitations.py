@@ -13,7 +13,7 @@ import binascii
 import hmac
 import json
 import re
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, Final
 
 from cryptography import x509
@@ -43,11 +43,6 @@ INVITED_ROLES: Final = (Role.USER, Role.RESOURCE)
 
 _SIGNED_LINE: Final = b"RAMP invitation 1\n"
 _SECRET: Final = re.compile(rf"[0-9a-f]{{{2 * SECRET_BYTES}}}")
-
-
-def _is_full_name(text: str) -> bool:
-    local, _, domain = text.rpartition("@")
-    return bool(local and domain)
 
 
 def _read_instant(text: Any) -> Instant:
@@ -85,7 +80,7 @@ class Invitation:
     """
 
     invitation_id: _Text
-    name: Annotated[str, Wanted("agent@site.example", _is_full_name)]
+    name: Annotated[str, Wanted("agent@site.example", lambda text: all(text.rpartition("@")))]
     role: Annotated[Role, Wanted(" or ".join(INVITED_ROLES), INVITED_ROLES.__contains__)]
     ends_at: Annotated[Instant, Written("an instant in ISO 8601", _read_instant, iso)]
     market: _Text
@@ -186,8 +181,7 @@ def _unpacked(text: str) -> str:
 
 
 def _plain(invitation: Invitation) -> dict[str, Any]:
-    plain = {each.name: getattr(invitation, each.name) for each in fields(invitation)}
-    return plain | {"role": invitation.role.value, "ends_at": iso(invitation.ends_at)}
+    return asdict(invitation) | {"ends_at": iso(invitation.ends_at)}
 
 
 def _signed_part(invitation: Invitation) -> bytes:

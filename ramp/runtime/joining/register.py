@@ -60,6 +60,7 @@ class Entry:
 
     @property
     def kind(self) -> AccountKind:
+        """The kind of the party's bank account."""
         return AccountKind.USER if self.invitation.role is Role.USER else AccountKind.RESOURCE
 
     def state(self, now: Instant) -> str:
@@ -79,6 +80,7 @@ class Register:
 
     @property
     def version(self) -> Version | None:
+        """The version of the file, which every change replaces; None without a file."""
         return version_of(self._file.path)
 
     def entries(self) -> dict[str, Entry]:

@@ -155,7 +155,7 @@ def kind_of(certificate: x509.Certificate) -> str:
 
 
 def read_key(path: Path) -> ec.EllipticCurvePrivateKey:
-    """Read a private key from a PEM file; `ConfigurationError` if there is none, or not of P-256."""
+    """Read a private key from a PEM file; `ConfigurationError` without one of P-256."""
     try:
         key = serialization.load_pem_private_key(path.read_bytes(), password=None)
     except (ValueError, TypeError) as error:

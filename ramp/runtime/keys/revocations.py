@@ -65,14 +65,12 @@ class SignedList:
 
     Attributes:
         number: increases with every list.
-        issued_at: time of the signature.
         expires_at: end of validity.
         revoked_at: time of revocation by serial number in hexadecimal.
         pem: the list as text.
     """
 
     number: int
-    issued_at: Instant
     expires_at: Instant
     revoked_at: dict[str, Instant]
     pem: str
@@ -115,7 +113,7 @@ def read_list(pem: str, ca_certificates: Sequence[x509.Certificate]) -> SignedLi
     try:
         found = x509.load_pem_x509_crl(pem.encode())
         number = found.extensions.get_extension_for_class(x509.CRLNumber).value.crl_number
-        issued_at, expires = found.last_update_utc, found.next_update_utc
+        expires = found.next_update_utc
         if expires is None:
             raise ValueError("it has no end of validity")
         signed = any(ca.subject == found.issuer and _signed_by(found, ca) for ca in ca_certificates)
@@ -124,7 +122,7 @@ def read_list(pem: str, ca_certificates: Sequence[x509.Certificate]) -> SignedLi
         raise SignatureInvalid(f"not a revocation list: {error}") from error
     if not signed:
         raise SignatureInvalid("the revocation list is not signed by an authority of this market")
-    return SignedList(number, from_datetime(issued_at), from_datetime(expires), revoked, pem)
+    return SignedList(number, from_datetime(expires), revoked, pem)
 
 
 def _signed_by(found: x509.CertificateRevocationList, ca: x509.Certificate) -> bool:

@@ -100,15 +100,12 @@ class KeyStore:
 
     # The CA
 
-    def create_ca(
-        self, now: Instant, *, market: str = "RAMP market", lifetime: Duration = CA_LIFETIME
-    ) -> x509.Certificate:
+    def create_ca(self, now: Instant, *, market: str = "RAMP market") -> x509.Certificate:
         """Return the certificate of the market's CA; create the CA if it does not exist.
 
         Args:
             now: the current time.
             market: the market's name for the certificate's subject.
-            lifetime: validity of the CA's certificate.
 
         Raises:
             ConfigurationError: the certificate is not valid yet: the clock is wrong.
@@ -116,7 +113,7 @@ class KeyStore:
         if not (self.folder / "ca").is_dir():
             if (self.folder / "ca.pem").exists():  # its key is elsewhere and must not be replaced
                 return self.ca_certificates()[0]
-            key, certificate = issuing.make_ca(market, now, lifetime)
+            key, certificate = issuing.make_ca(market, now, CA_LIFETIME)
             self._publish_folder("ca", issuing.identity_pem(key, certificate))
         path = self.folder / "ca" / "identity.pem"
         certificate = self._read_identity(path)[1]

@@ -47,6 +47,7 @@ class Result:
         return [*self.summary.get("notes", []), *([self.summary["note"]] if "note" in self.summary else [])]
 
     def files(self, suffix: str) -> list[str]:
+        """Names of the study's files with an ending."""
         return [name for name in self.summary["files"] if name.endswith(suffix)]
 
     def rows(self, picture: str = "") -> list[Mapping[str, Any]]:

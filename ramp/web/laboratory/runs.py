@@ -52,6 +52,7 @@ class Run:
         return self.state not in ("running", "stopping")
 
     def hear(self, line: str) -> None:
+        """Take a line of the run's standard error."""
         progress = _PROGRESS.fullmatch(line)
         if progress is None:
             self.said.append(line)

@@ -94,6 +94,7 @@ class TorusMap:
 
     @property
     def places(self) -> Iterator[Place]:
+        """Coordinates of every unit."""
         return product(*map(range, self.extents))
 
     @property
@@ -107,6 +108,7 @@ class TorusMap:
 
     @property
     def size(self) -> Point:
+        """Extents of the picture; neighbours are 1 apart."""
         x, y, z = self.extents[-3:]
         slices = prod(self.extents[:-3])
         return slices * x + (slices - 1) * SLICE_GAP, float(y), float(z)

@@ -63,13 +63,7 @@ class AuctionPage:
         self._ended = ui.element("section").classes("ramp-card").props('aria-label="Outcome"')
         with frame.card():
             frame.subheading("Bidding")
-            self._grid = (
-                ui.element("div")
-                .classes("full-width")
-                .style(
-                    "display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 1rem"
-                )
-            )
+            self._grid = ui.element("div").classes("full-width ramp-charts")
             self._rounds = table(
                 (
                     Column("Round", lambda row: row.round.name),

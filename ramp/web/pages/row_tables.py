@@ -64,6 +64,7 @@ class Column:
         }
 
     def cells(self, number: int, item: object) -> dict[str, object]:
+        """Return an item's value for the browser, with the text in its place if there is one."""
         value = self.value(item)
         raw = round(value.timestamp() * 1000) if isinstance(value, datetime) else value
         return {f"c{number}": raw} if self.text is None else {f"c{number}": raw, f"tc{number}": self.text(item)}

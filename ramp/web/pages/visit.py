@@ -66,6 +66,7 @@ class Visit:
         return AsyncMarket(find_market(self.site.state, None))
 
     def feed(self) -> UserFeed:
+        """Return the events of the signed-in user's requests."""
         return self.site.feed_of(self.session.name)
 
     @staticmethod

@@ -110,6 +110,7 @@ class Gate:
         await self._request(scope, receive, _with_headers(send, kept=path.startswith("/_nicegui/")))
 
     def session_of(self, scope: Scope) -> Session | None:
+        """Return the session of a request's cookie; None without one."""
         token = HTTPConnection(scope).cookies.get(self._address.cookie)
         return None if token is None else self._sessions.find(token)
 

@@ -191,10 +191,12 @@ class Sessions:
         return 0 if row is None else int(row[0])
 
     def warn_below(self, name: str, below: int) -> None:
+        """Set the balance in minor units below which a user is warned; 0 for never."""
         with storing(self._path):
             self._file.execute("INSERT OR REPLACE INTO warnings VALUES (?, ?)", (name, below))
 
     def end(self, key: str) -> None:
+        """End the session of this `Session.key`."""
         with storing(self._path):
             self._file.execute("DELETE FROM sessions WHERE digest = ?", (bytes.fromhex(key),))
 

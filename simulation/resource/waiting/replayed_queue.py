@@ -216,7 +216,7 @@ class ReplayedQueue(JobQueue):
     def _waiting(self, number: int, submitted: int | None, cores: int, length: Duration) -> WaitingJob:
         since = None if submitted is None else self._clock.instant(submitted)
         lasts = max(length * self._clock.speed.denominator // self._clock.speed.numerator, 1)
-        return WaitingJob(str(number), self._user(number), since, cores, 1, lasts, held=since is None)
+        return WaitingJob(str(number), self._user(number), since, cores, lasts, held=since is None)
 
     def _user(self, number: int) -> str:
         user = self._users.get(number)

@@ -70,7 +70,8 @@ async def test_the_invited_registers_and_keeps_the_account_over_a_restart(server
     assert await client.show(token) == "result"
     assert await client.register("ann", "her own")
     assert (await client.log_in("ann", "her own")).startswith("ann@localhost/")
-    server.restart()  # by this thread, with which it ends
+    server.stop()
+    server.start()  # by this thread, with which it ends
     assert await logs_in(server, "ann", "her own")
     assert await logs_in(server, "ann", "of-bank") is None
     again = await entrance()

@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -54,7 +55,7 @@ def test_what_the_buyer_orders_runs_in_that_very_job_as_the_buyers_account(clust
     queue = {"queue": "all.q", "parallel_environment": "mpi", **options_of(cluster)}
     options = {"system": "gridengine", "queue": queue, "snapshot_age_s": 0.0}
     with tempfile.TemporaryDirectory(prefix="ramp-jobs-", dir="/tmp") as folder:
-        acting = Acting("", system_python(), folder).plain()
+        acting = asdict(Acting("", system_python(), folder))
         machine = open_plugin(PluginSettings("queue1", SLOTS, 1, now(), options, tmp_path / "own", acting=acting))
         wanted = unit(4, run=400 * SECOND)
         slot = quoted(machine, wanted, now())

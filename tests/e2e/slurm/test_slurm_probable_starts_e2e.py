@@ -6,7 +6,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -125,7 +125,7 @@ def test_what_the_buyer_orders_runs_in_that_very_job_as_the_buyers_account(
 ) -> None:
     """Ordered while it runs, one ends by itself, one is cancelled, and what is left ends with the job in the queue."""
     with folder_of_accounts() as folder:
-        acting = Acting("", system_python(), str(folder)).plain()
+        acting = asdict(Acting("", system_python(), str(folder)))
         machine = open_plugin(replace(settings(cluster, tmp_path), acting=acting))
         wanted = unit(Nodes(2, 3))
         slot = quoted(machine, wanted, now())

@@ -179,7 +179,7 @@ QUOTES = {
     "stubborn": "no answer within 1 s",
     "exit": "its process ended with status 3",
     "die": "its process ended with status 7",
-    "scribble": "must have 1 to 1000000 bytes, got 4294967295",
+    "scribble": "invalid message (UnicodeDecodeError)",
     "none": "got NoneType",
     "text": "got str",
     "huge": "100000000 characters",

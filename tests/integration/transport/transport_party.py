@@ -32,11 +32,14 @@ class Party(MarketAgent):
     def on_bounce(self, message, condition):
         self.bounces.put_nowait((message, condition))
 
-    def on_connected(self, resumed):
+    def _came_up(self, resumed, again):
+        super()._came_up(resumed, again)
         self.story.append("resumed" if resumed else "up")
 
-    def on_disconnected(self, reason):
-        self.story.append("down")
+    def _went_down(self, reason):
+        super()._went_down(reason)
+        if not self._stopped:
+            self.story.append("down")
 
     async def next(self):
         async with asyncio.timeout(LIMIT_S):

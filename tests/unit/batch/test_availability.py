@@ -123,9 +123,9 @@ def test_what_systems_do_is_taken_once() -> None:
         RunningJob("5", "u", T - SECOND, T + 5 * SECOND, (("a", 2),), reservation="ramp_x.1"),
     )
     waiting = (
-        WaitingJob("6", "u", None, 3, 2, 4 * SECOND, T + 2 * SECOND, ("a", "b")),
-        WaitingJob("7", "u", None, 3, 1, None, T + 2 * SECOND, ("d",), held=True),
-        WaitingJob("8", "u", None, 3, 1, None),
+        WaitingJob("6", "u", None, 3, 4 * SECOND, T + 2 * SECOND, ("a", "b")),
+        WaitingJob("7", "u", None, 3, None, T + 2 * SECOND, ("d",), held=True),
+        WaitingJob("8", "u", None, 3, None),
     )
     theirs = SystemReservation("theirs", "theirs", T, T + 9 * SECOND, (("a", 4),))
     ours = SystemReservation("ramp_x.1", "ramp_x.1", T, T + 9 * SECOND, (("b", 2),))

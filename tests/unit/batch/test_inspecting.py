@@ -28,7 +28,7 @@ def _says(
     entries: list[Entry], promises: list[Promise], there: list[SystemReservation], system: FakeSystem | None = None
 ) -> list[str]:
     fake = system or FakeSystem()
-    found = disagreements("big1", entries, promises, there, fake, NOW, fake.running_in)
+    found = disagreements("big1", entries, promises, there, fake, NOW)
     assert all(each.is_finding and each.check == "reservations" and each.subject == "big1" for each in found)
     return [each.says for each in found]
 

@@ -223,7 +223,7 @@ def learnt(machine: QueueBoundMachine, queue: FakeQueue, waits: int, *, in_time:
     now = NOW
     for number in range(waits):
         queue.running = [RunningJob(f"r{number}", "eve", now, now + HOUR, (("n1", 64),))]
-        queue.waiting = [WaitingJob(f"w{number}", "eve", now, 8, 1, HOUR)]
+        queue.waiting = [WaitingJob(f"w{number}", "eve", now, 8, HOUR)]
         machine.picture(now)
         now += HOUR if number < in_time else 3 * HOUR
         queue.running, queue.waiting = [RunningJob(f"w{number}", "eve", now, now + HOUR, (("n1", 8),))], []

@@ -182,7 +182,7 @@ def test_what_cannot_be_changed_in_place_is_made_anew_where_nobody_is_in_it_or_w
     assert isinstance(smaller, Reservation)
     assert system.there[NAME].parts == (("n1", 8), ("n2", 5))
     assert system.calls.count("make") == 2
-    waits = WaitingJob("5", "eve", NOW, 64, 8, HOUR)
+    waits = WaitingJob("5", "eve", NOW, 64, HOUR)
     system.waiting.append(waits)
     assert isinstance(machine.resize("offer-1", 2, 12, END, NOW), Reservation), "it has not begun: no job takes it now"
     assert "waiting jobs" in _reason(machine.resize("offer-1", 3, 11, END, BEGIN + MINUTE))

@@ -116,24 +116,12 @@ def test_waiting_jobs_with_their_plans() -> None:
     submitted = _at("21T23:11:53")
     wide = tuple(f"alpha{number}" for number in (*range(1, 13), 14, 15))
     assert waiting == (
-        WaitingJob("38", "root", submitted, 4, 1, HOUR, _at("22T00:11:53"), (), True, 4294901729),
+        WaitingJob("38", "root", submitted, 4, HOUR, _at("22T00:11:53"), (), True),
         WaitingJob(
-            *(
-                "42",
-                "root",
-                submitted,
-                12,
-                2,
-                20 * MINUTE,
-                _at("21T23:31:53"),
-                ("alpha9", "alpha10"),
-                False,
-                4294901726,
-            ),
-            "ramp_firm2",
+            *("42", "root", submitted, 12, 20 * MINUTE, _at("21T23:31:53"), ("alpha9", "alpha10"), False, "ramp_firm2")
         ),
-        WaitingJob("43", "root", _at("21T23:13:04"), 112, 14, 30 * MINUTE, _at("22T00:11:53"), wide, False, 4294901725),
-        WaitingJob("39", "root", submitted, 4, 1, HOUR, None, (), True, 0),
+        WaitingJob("43", "root", _at("21T23:13:04"), 112, 30 * MINUTE, _at("22T00:11:53"), wide, False),
+        WaitingJob("39", "root", submitted, 4, HOUR, None, (), True),
     )
     assert queue.waiting_jobs(queue.parse_queue(_recorded("squeue.txt")), "other", 1) == ()
 

@@ -147,3 +147,4 @@ def test_what_nobody_has_written_down_has_no_memo(book: Book) -> None:
     assert refund is not None
     assert refund.memo == ""
     assert book.deposit("d-9", "alice", 1, at=40).memo == ""
+    assert len(book.deposit("d-10", "alice", 1, at=41, memo="x" * 1_001).memo) == 1_000

@@ -29,6 +29,7 @@ from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange, Seller
+from ramp.protocol.rules.auction_rule import AuctionRule
 from ramp.protocol.rules.checked_rule import RuleBook
 from ramp.protocol.timing import Timing
 from ramp.protocol.user.party import UserParty
@@ -229,15 +230,9 @@ def new_resource(quotas: Quotas, launching: LaunchTerms | None = None, **selling
     return ResourceParty("res", directories=["directory"], bank="bank", seller=seller, timing=Timing(), **settings)
 
 
-def new_user() -> UserParty:
-    return UserParty(
-        "alice",
-        bank="bank",
-        directories=["directory"],
-        ids=CountedIds("alice"),
-        timing=Timing(),
-        rules=RuleBook(RULES.find),
-    )
+def new_user(*directories: str, rules: Callable[[str], AuctionRule] = RULES.find) -> UserParty:
+    around = {"bank": "bank", "directories": directories or ("directory",), "timing": Timing()}
+    return UserParty("alice", ids=CountedIds("alice"), rules=RuleBook(rules), **around)
 
 
 @dataclass

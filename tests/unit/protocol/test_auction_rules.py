@@ -21,14 +21,11 @@ from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import RequestEnded, RoundClosed
 from ramp.protocol.rules.auction_rule import AuctionRule, Bidding, Price, UnitBids
-from ramp.protocol.rules.checked_rule import RUNNER_UP_BYTES_MAX, CheckedRule, RuleBook, RuleFault
-from ramp.protocol.timing import Timing
-from ramp.protocol.user.party import UserParty
+from ramp.protocol.rules.checked_rule import RUNNER_UP_BYTES_MAX, CheckedRule, RuleFault
 from ramp.protocol.user.voting import REQUEST_ENDED
 from ramp.runtime.auction_rules import RULES
-from simulation.market.actors import CountedIds
 from simulation.market.virtual_notary import VirtualNotary
-from tests.unit.protocol.conftest import UNIT, contents
+from tests.unit.protocol.conftest import UNIT, contents, new_user
 
 SELLERS = ("res1", "res2", "res3")
 
@@ -37,10 +34,7 @@ class Buyer:
     """A user with one request, among sellers whose every word is the test's."""
 
     def __init__(self, rule: str = "", rules: Callable[[str], AuctionRule] = RULES.find, **options: Any) -> None:
-        ids, default = CountedIds("alice"), options.pop("default_rule", "open-rounds")
-        self.party = UserParty(
-            "alice", bank="bank", directories=["directory"], ids=ids, timing=Timing(), rules=RuleBook(rules, default)
-        )
+        self.party = new_user(rules=rules)
         units = tuple(replace(UNIT, number=number) for number in range(1, options.pop("units", 1) + 1))
         wanted = ev.AuctionOptions(rule=rule, **options)
         self.call: Any = None

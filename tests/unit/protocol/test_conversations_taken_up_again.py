@@ -249,7 +249,7 @@ def come_to_nothing(one: Any, *request_ids: str) -> int:
         one.submit(request_id=request_id)
     limit = Timing().discovery_limit
     one.tick(limit)
-    assert all(one.party.purchases[each].outcome is not None for each in request_ids)
+    assert {one.party.purchases[each].outcome.reason for each in request_ids} == {"the directory does not answer"}
     return limit
 
 

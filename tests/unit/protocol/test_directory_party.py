@@ -23,12 +23,8 @@ from ramp.protocol.directory.discovery import PAGES_MAX, Directories, Discovery,
 from ramp.protocol.directory.party import KnownAgent, Listed
 from ramp.protocol.progress import QueryAnswered
 from ramp.protocol.resource.directory_entry import DirectoryEntry
-from ramp.protocol.rules.checked_rule import RuleBook
 from ramp.protocol.timing import Pace, Timing
-from ramp.protocol.user.party import UserParty
-from ramp.runtime.auction_rules import RULES
-from simulation.market.actors import CountedIds
-from tests.unit.protocol.conftest import PARTIES, directory_with, sealed
+from tests.unit.protocol.conftest import PARTIES, directory_with, new_user, sealed
 
 LEASE = 15 * SECOND
 SERVICE = "resource-trader"
@@ -57,12 +53,6 @@ def test_after_a_withdrawal_a_captured_registration_lists_nobody(directory: Any)
     assert directory.names().names == ()
     directory.register("res", 7)
     assert directory.names().names == ("res",)
-
-
-@pytest.mark.parametrize("role", sorted(set(Role) - {Role.RESOURCE}))
-def test_only_resources_register(directory: Any, role: Role) -> None:
-    with pytest.raises(RemoteProtocolError, match="must come from a resource"):
-        directory.hear("res", c.Registration(SERVICE, LEASE, 1), role=role)
 
 
 def test_services_are_a_fixed_list(directory: Any) -> None:
@@ -251,9 +241,7 @@ def test_only_a_directory_of_the_market_is_believed(sender: str, role: Role) -> 
 
 
 def test_an_owners_question_falls_over_too_and_any_answer_counts() -> None:
-    party = UserParty(
-        "alice", bank="bank", directories=TWO, ids=CountedIds("alice"), timing=Timing(), rules=RuleBook(RULES.find)
-    )
+    party = new_user(*TWO)
     assert [name for name, _ in sent(party.handle(ev.ResourcesAsked("q"), 0))] == ["first"]
     assert ("second", c.DirectoryQuery("q", RESOURCE_SERVICE, "")) in sent(party.tick(SECOND))
     late = seal("first", "alice", c.DirectoryListing("q", RESOURCE_SERVICE, ("res",)), Role.DIRECTORY)

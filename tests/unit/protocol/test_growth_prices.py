@@ -12,7 +12,7 @@ from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Refusal, RefusalCode
-from ramp.model.request import Nodes, RequestUnit
+from ramp.model.request import Nodes, RequestUnit, TorusTerms
 from ramp.model.sizes.amended import SlotState, first_state
 from ramp.model.slot import Slot
 from ramp.protocol import effects as fx
@@ -111,9 +111,10 @@ def answered(desk: Desk, *prices: int | PriceRefusal, now: int = 0) -> list[fx.E
 
 
 def test_only_what_is_free_is_asked_of_the_machine(desk: Desk) -> None:
+    desk.participant.unit = replace(desk.participant.unit, torus=TorusTerms(geometry=(4, 4, 1)))
     (question,) = desk.call(replace(CALL, number=1_000, cpu_hour_cost=71))
     assert isinstance(question, fx.QuoteSlots)  # which changes nothing there, whatever the buyer's number
-    assert {unit.cpu_hour_cost for unit in question.units} == {71}
+    assert {(unit.cpu_hour_cost, unit.torus) for unit in question.units} == {(71, None)}
 
 
 def test_a_slot_with_gpus_keeps_its_nodes(desk: Desk) -> None:

@@ -130,6 +130,7 @@ def test_all_together_may_cost_so_much(buyer: Growing, max_cost: int, proposes: 
     buyer.priced()
     effects = buyer.priced(60, "a2")
     assert bool(messages(effects)) is proposes
+    assert [each.together for each in records(effects)] == [("a1", "a2")] * (2 if proposes else 0)
     if not proposes:
         told = f"total cost is {credits_text(2 * CHARGE)} credits, expected at most {credits_text(max_cost)}"
         assert [(each.code, each.detail) for each in outcomes(effects)] == [("too_expensive", told)] * 2

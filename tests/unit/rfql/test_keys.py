@@ -15,7 +15,7 @@ from ramp.model.seal import Role
 from ramp.rfql.signing import certificates
 from ramp.rfql.signing.certificates import PrivateKey
 from ramp.runtime.keys import issuing
-from ramp.runtime.keys.store import KeyStore, load_ca_certificates
+from ramp.runtime.keys.store import CA_LIFETIME, KeyStore, load_ca_certificates
 from tests.unit.rfql.conftest import NOW, USER
 from tests.unit.rfql.forgery import certificate_for, text_of
 
@@ -106,8 +106,9 @@ def test_a_clock_before_the_certificates_begin_is_told_of_at_once(keys: KeyStore
 
 def test_certificate_ends_with_its_ca(tmp_path: Path) -> None:
     keys = KeyStore(tmp_path)
-    keys.create_ca(NOW, lifetime=10 * DAY)
-    assert certificates.valid_until(keys.issue(USER, Role.USER, NOW)) == NOW + 10 * DAY
+    ca = keys.create_ca(NOW)
+    issued = keys.issue(USER, Role.USER, NOW, lifetime=2 * CA_LIFETIME)
+    assert certificates.valid_until(issued) == certificates.valid_until(ca) == NOW + CA_LIFETIME
 
 
 def test_renewal_keeps_the_key_unless_asked(keys: KeyStore) -> None:

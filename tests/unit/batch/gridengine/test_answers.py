@@ -14,11 +14,12 @@ OUTPUTS = Path(__file__).parent / "outputs"
 
 def test_queue_instances_with_their_slots_and_states(recorded):
     report = answers.read_queues(recorded("qstat_f_xml"))
-    slots = {each.host: (each.slots_reserved, each.slots_used, each.slots_total) for each in report.instances}
+    instances = {each.name.removeprefix("all.q@"): each for each in report.instances}
+    slots = {host: (each.slots_reserved, each.slots_used, each.slots_total) for host, each in instances.items()}
     assert slots["localhost"] == (0, 24, 64)
     assert slots["sim7"] == (16, 12, 16)  # an advance reservation of 16 slots has begun there; `qstat -f` says 16/12/16
     assert slots["sim8"] == (4, 0, 16)
-    assert {each.host for each in report.instances if each.states} == {"sim5"}
+    assert [host for host, each in instances.items() if each.states] == ["sim5"]
     assert sum(each.slots_total for each in report.instances) == 192  # TOTAL of `qstat -g c`
     assert {each.architecture for each in report.instances} == {"lx-amd64", ""}
 
