@@ -81,8 +81,7 @@ def asked(
             return _refuse(message, content.reference, TERMINAL, content.code, content.detail)
         raise RemoteProtocolError(f"invalid {content.kind}: {content.code}: {content.detail}")
     assert isinstance(content, Signed)
-    assert isinstance(content.body, ContractChange)
-    body = content.body
+    body = content.change
     both = (body.user, body.resource)
     by_buyer = body.is_terminal and not body.is_failure and content.signers == both[:1] and message.sender == body.user
     if body.is_failure:  # its buyer may pass it on

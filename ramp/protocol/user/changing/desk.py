@@ -255,8 +255,7 @@ class Changes:
 
     def _late_proof(self, message: Message, proof: ChangeDone) -> list[Effect]:
         """Save the copy with both signatures of a change that the bank's answer has concluded."""
-        about = proof.change.body
-        assert isinstance(about, ContractChange)
+        about = proof.change.change
         body = self.history.proposal(about.agreement_id, about.number)
         if body is None or about.agreement_id not in self._agreements:
             return []
