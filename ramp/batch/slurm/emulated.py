@@ -77,6 +77,9 @@ class EmulatedCluster:
         cores: cores of each.
         more: further lines of `slurm.conf`, before those of nodes and partition.
         files: texts of further files beside it, by name (`topology.conf`).
+
+    Attributes:
+        processes: the running daemons by name: `munged`, `slurmctld`, and `slurmd1` of the first node.
     """
 
     def __init__(
@@ -89,7 +92,7 @@ class EmulatedCluster:
         self.conf = folder / "slurm.conf"
         self._more = more
         self._files = files or {}
-        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def __enter__(self) -> Self:
         try:
@@ -149,21 +152,6 @@ class EmulatedCluster:
         """Start the daemon of a node, numbered from 1."""
         self._start("slurmd", "-D", "-N", f"{self.name}{number}", "-f", str(self.conf), label=f"slurmd{number}")
 
-    @property
-    def controller_pid(self) -> int:
-        return self._processes["slurmctld"].pid
-
-    def node_pid(self, number: int) -> int:
-        """Process id of the daemon of a node, numbered from 1."""
-        return self._processes[f"slurmd{number}"].pid
-
-    def signal_controller(self, number: int) -> None:
-        """Send a signal to the controller; after SIGKILL and SIGTERM, return once it is gone."""
-        process = self._processes["slurmctld"]
-        process.send_signal(number)
-        if number in {signal.SIGKILL, signal.SIGTERM}:
-            process.wait(timeout=START_LIMIT_S)
-
     def run(self, *argv: str, limit_s: float = 60.0, user: str | None = None) -> str:
         """Run one of Slurm's commands on this cluster and return its output.
 
@@ -183,21 +171,21 @@ class EmulatedCluster:
 
     def stop(self) -> None:
         """Stop everything that was started, jobs too."""
-        if self._processes.get("slurmctld") is not None:
+        if self.processes.get("slurmctld") is not None:
             with contextlib.suppress(subprocess.SubprocessError, OSError):
                 self.run("scancel", "--quiet", "--state=RUNNING", "--signal=KILL", "--full", limit_s=5)
-        for process in reversed(self._processes.values()):
+        for process in reversed(self.processes.values()):
             with contextlib.suppress(OSError):
                 process.send_signal(signal.SIGCONT)
                 process.terminate()
         until = time.monotonic() + 10
-        for process in self._processes.values():
+        for process in self.processes.values():
             try:
                 process.wait(timeout=max(until - time.monotonic(), 0.1))
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-        self._processes.clear()
+        self.processes.clear()
 
     def _start_munge(self) -> None:
         folder = self.folder
@@ -219,7 +207,7 @@ class EmulatedCluster:
             time.sleep(0.1)
 
     def _check(self, until: float, wrong: str, program: str) -> None:
-        if time.monotonic() < until and self._processes[program].poll() is None:
+        if time.monotonic() < until and self.processes[program].poll() is None:
             return
         raise PluginError("slurm", f"{self.name}: {wrong}; see {self.folder}/*.log")
 
@@ -227,7 +215,7 @@ class EmulatedCluster:
         path = _program(program)
         assert path is not None
         with (self.folder / f"{label or program}.out").open("ab") as output:
-            self._processes[label or program] = subprocess.Popen(
+            self.processes[label or program] = subprocess.Popen(
                 [path, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=output,

@@ -134,7 +134,8 @@ def test_a_controller_that_is_away_leaves_the_job_in_doubt(cluster: EmulatedClus
     job = job_on("job-7", "echo run >> runs; cat runs", after=90)
     job.seen("submit")
     saved(cluster)
-    cluster.signal_controller(9)
+    cluster.processes["slurmctld"].kill()
+    cluster.processes["slurmctld"].wait()
     assert "slurm" in job.ask("look_up")["error"]
     cluster.start_controller()
     wait_for(lambda: "error" not in job.ask("look_up"), "the controller answers")

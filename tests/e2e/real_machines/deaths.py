@@ -2,7 +2,6 @@
 
 import concurrent.futures
 import os
-import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,11 +131,11 @@ class World:
     def _pid(self, who: str, slots: Any) -> int:
         match who:
             case "slurmctld":
-                return self.slurm.controller_pid
+                return self.slurm.processes["slurmctld"].pid
             case "sge_qmaster":
                 return self.gridengine.master_pid
             case "slurmd":
-                return self.slurm.node_pid(self._first_node(slots))
+                return self.slurm.processes[f"slurmd{self._first_node(slots)}"].pid
             case "sge_execd":
                 return self.gridengine.host_pid
         return self.market.agent(who)["pid"]
@@ -154,13 +153,14 @@ class World:
         time.sleep(AWAY_S)
         match who:
             case "slurmctld":
-                self.slurm.signal_controller(signal.SIGKILL)  # reaps it
+                self.slurm.processes["slurmctld"].kill()
+                self.slurm.processes["slurmctld"].wait()  # reaps it
                 self.slurm.start_controller()
             case "sge_qmaster":
                 self.gridengine.start_master()
             case "slurmd":
                 number = self._first_node(slots)
-                os.waitpid(self.slurm.node_pid(number), 0)
+                os.waitpid(self.slurm.processes[f"slurmd{number}"].pid, 0)
                 self.slurm.start_node(number)
             case "sge_execd":
                 self.gridengine.start_host()

@@ -71,7 +71,7 @@ def market_of(cluster: EmulatedCluster, folder: Path) -> Path:
 def cleared(cluster: EmulatedCluster) -> EmulatedCluster:
     """The cluster as at its start: no jobs, no reservations, all nodes idle."""
     with contextlib.suppress(ProcessLookupError):
-        cluster.signal_controller(signal.SIGCONT)
+        cluster.processes["slurmctld"].send_signal(signal.SIGCONT)
 
     def idle() -> bool:
         with contextlib.suppress(subprocess.CalledProcessError):

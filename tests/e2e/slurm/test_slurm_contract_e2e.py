@@ -111,7 +111,8 @@ def test_what_a_killed_controller_forgets_is_made_again(
         if confirmed:
             machine.confirm(f"offer-{number}", now)
     machine.release("offer-3", now)
-    cluster.signal_controller(signal.SIGKILL)
+    cluster.processes["slurmctld"].kill()
+    cluster.processes["slurmctld"].wait()
     cluster.start_controller()
     wait_for(lambda: "ca" in cluster.run("sinfo", "-h", "-o", "%N"), "the controller answers")
     for number in range(3):
@@ -129,13 +130,13 @@ def test_a_controller_that_hangs_makes_nothing_that_stays_unknown(cluster: Emula
     now = now_in_seconds()
     unit = _unit(8, now)
     slot = quoted(machine, unit, now)
-    cluster.signal_controller(signal.SIGSTOP)
+    cluster.processes["slurmctld"].send_signal(signal.SIGSTOP)
     with pytest.raises(PluginError) as failed:
         machine.hold("offer-1", unit, slot, now + 10 * MINUTE, now)
     assert failed.value.transient
     with pytest.raises(PluginError):
         machine.release("offer-1", now)
-    cluster.signal_controller(signal.SIGCONT)
+    cluster.processes["slurmctld"].send_signal(signal.SIGCONT)
 
     def released() -> bool:
         try:

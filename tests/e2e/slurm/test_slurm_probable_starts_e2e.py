@@ -1,7 +1,6 @@
 """Starts on a real Slurm that nobody reserves: a held job is let go when it is bought, and its start is told."""
 
 import os
-import signal
 import tempfile
 import time
 from collections.abc import Iterator
@@ -106,7 +105,8 @@ def test_a_killed_controller_and_a_new_agent_find_the_job_again(cluster: Emulate
     machine = opened(cluster, tmp_path)
     reservation = held(machine, "offer-3", unit(TotalCores(3)), now())
     saved(cluster)
-    cluster.signal_controller(signal.SIGKILL)
+    cluster.processes["slurmctld"].kill()
+    cluster.processes["slurmctld"].wait()
     cluster.start_controller()
     wait_for(lambda: "cq" in cluster.run("sinfo", "-h", "-o", "%N"), "the controller answers")
     again = opened(cluster, tmp_path)
