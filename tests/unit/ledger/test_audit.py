@@ -34,7 +34,7 @@ def sound() -> Book:
     book.expire_orders(30)
     book.reserve_order("o-6", "alice", [OrderLine("a-6", "hector", 5_000)], 100, at=31)
     larger = OrderLine("a-2#1", "hector", 3, "", "state-0", "state-1")
-    book.reserve_order("o-7", "alice", [larger, OrderLine("a-7", "hector", 1)], 100, at=32)
+    book.reserve_order("o-7", "alice", [larger, OrderLine("a-7", "hector", 5)], 100, at=32)
     book.countersign("a-2#1", at=33, starts_at=500)
     book.reserve_order("o-8", "alice", two, 100, at=33)
     return book

@@ -165,7 +165,11 @@ def test_values_go_at_the_end_of_their_lifetime_and_the_oldest_where_there_are_t
     assert list(recent) == ["c", "d"]
     recent.put("e", 10, 10)
     recent.put("f", 10, 10)
+    recent.put("f", 12, 12)
     assert list(recent) == ["d", "e", "f"]
+    recent.clock_set(-5)
+    recent.put("g", 15, 15)
+    assert list(recent) == ["f", "g"]
 
 
 class _Again(StateMachine[AuctionState]):

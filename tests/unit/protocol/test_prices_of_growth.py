@@ -122,6 +122,7 @@ def test_a_price_above_what_was_to_be_paid_is_not_paid(buyer: Growing) -> None:
 def test_the_price_that_was_to_be_paid_at_most_is_paid(buyer: Growing) -> None:
     buyer.asks()
     assert len(messages(buyer.priced(70))) == 1
+    assert buyer.hears(c.ChangePosted("a1", 1, "payment:a1#1", CHARGE)) == []  # the bank answers about the order
 
 
 @pytest.mark.parametrize(("max_cost", "proposes"), [(2 * CHARGE - 1, False), (2 * CHARGE, True)])
