@@ -65,10 +65,10 @@ class LiveMachine:
         submissions: its users' jobs in order of time; taken as time passes.
         scheduler: with an empty queue; `SCHEDULER_DEFAULT` by default.
         overrun: what happens to jobs that outrun their request.
-        on_end: called with every job that ends.
 
     Attributes:
         users: owner of each job that waits or runs, None where unknown.
+        on_end: called with every job that ends.
     """
 
     def __init__(
@@ -78,11 +78,10 @@ class LiveMachine:
         *,
         scheduler: Scheduler | None = None,
         overrun: Overrun = Overrun.CUT,
-        on_end: Callable[[EndedJob], None] | None = None,
     ) -> None:
         self.machine = machine
         self.users: dict[int, int | None] = {}
-        self._on_end = on_end
+        self.on_end: Callable[[EndedJob], None] | None = None
         scheduler = scheduler or make_scheduler(SCHEDULER_DEFAULT)
         self._queue = QueueSimulation(machine, scheduler, overrun=overrun, on_end=self._ended)
         self._submissions: Iterator[Submission] = iter(submissions)
@@ -220,5 +219,5 @@ class LiveMachine:
 
     def _ended(self, ended: EndedJob) -> None:
         self.users.pop(ended.job.job_number, None)
-        if self._on_end is not None:
-            self._on_end(ended)
+        if self.on_end is not None:
+            self.on_end(ended)

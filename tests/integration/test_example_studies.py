@@ -1,5 +1,6 @@
 """The studies of `examples/studies`: each runs as it stands, and what it counts adds up."""
 
+import csv
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -28,9 +29,8 @@ MODULES = {path.stem: load_file(path) for path in sorted(FOLDER.glob("*.py"))}
 RULES, BLUE_GENE, LARGE, LOGS = (
     MODULES[name] for name in ("auction_rules", "blue_gene", "large_markets", "malleable_logs")
 )
-TORI, QUEUES, TORUS, TWO_HOSTS = (
-    MODULES[name] for name in ("malleable_tori", "queue_bound", "torus_market", "two_hosts")
-)
+STUDIED = ("malleable_tori", "queue_bound", "torus_market", "two_hosts")
+TORI, QUEUES, TORUS, TWO_HOSTS = (MODULES[name] for name in STUDIED)
 STUDIES = {
     f"{module.__file__}:{name}": study
     for module in MODULES.values()
@@ -61,6 +61,8 @@ def test_it_runs_as_it_stands(place: str, tmp_path: Path, capsys: pytest.Capture
     summary = json.loads((tmp_path / study.name / "summary.json").read_text())
     assert set(study.figures) <= set(summary["files"])
     assert all(summary[one.table] for one in study.shown)
+    machines = [row for path in tmp_path.rglob("machines.csv") for row in csv.DictReader(path.open())]
+    assert all(row.get("background_jobs") != "0" for row in machines), "own users' jobs that ended are counted"
     assert all(row["verdict"] and (row["why"] or row["verdict"].startswith("agrees")) for row in summary["comparison"])
     assert len(capsys.readouterr().out.splitlines()) > 3
 

@@ -150,14 +150,11 @@ def test_prices_are_the_greatest_and_the_least_that_fit_however_small_the_slot(c
     cap = money.cost(25, cores, length)
     for charged in (cores, cores + 1, 5 * cores):
         assert price_with(unit, charged, length) == max(p for p in range(99) if money.cost(p, charged, length) <= cap)
-        cost = money.cost(7, charged, length)
-        assert price_for(unit, offer(charged, length, 7), 7) == min(
-            p for p in range(99) if money.cost(p, cores, length) >= cost
-        )
+        paid = offer(charged, length, 7)
+        assert price_for(unit, paid, 7) == min(p for p in range(99) if money.cost(p, cores, length) >= paid.cost)
     if cores * length > MINUTE:
-        assert price_with(unit, cores, length) == price_for(unit, offer(cores, length, 25), 25) == 25, (
-            "as asked: the same price"
-        )
+        least = price_for(unit, offer(cores, length, 25), 25)
+        assert price_with(unit, cores, length) == least == 25, "as asked: the same price"
 
 
 def test_a_larger_size_meets_the_request_only_where_its_run_costs_no_more() -> None:
