@@ -141,8 +141,8 @@ def test_nothing_is_held_twice_whatever_ends_early_or_late(kind: str, data: st.D
         data.draw(submissions(kind)),
         scheduler=make_scheduler(data.draw(st.sampled_from(SCHEDULERS))),
         overrun=data.draw(st.sampled_from(list(Overrun))),
-        on_end=history.ended,
     )
+    live.on_end = history.ended
     granted: dict[int, tuple[Placement, int, int]] = {}
     for _ in range(data.draw(st.integers(1, 15))):
         live.advance(live.now + data.draw(st.sampled_from([0, 1, 3, 10, 30])))
