@@ -21,7 +21,7 @@ AMOUNT_MAX: Final = 10**13
 """Maximum amount and overdraft in minor units, so that no balance can exceed 64 bits."""
 
 
-@lru_cache(maxsize=1024)  # of an offer asked for at every step of its way
+@lru_cache(maxsize=1024)  # every step of an offer asks for its cost again
 def cost(cpu_hour_cost: int, cores: int, duration: Duration) -> int:
     """Return the cost of a slot in minor units, rounded half up.
 

@@ -60,7 +60,7 @@ class BookedMachine(ResourcePlugin):
         self._plugin = plugin
         self._book = ReservationBook(plugin, resource, state_dir, on_change)
         self._windows: dict[str, tuple[Slot, ReservedWindow]] = {}
-        """Of what was live last, as a market's burst of purchases asks for them after each."""
+        """Windows of the latest live reservations by key, so that only new or changed ones are converted."""
 
     @abstractmethod
     def profile(self, now: Instant, until: int) -> CoreProfile:

@@ -145,7 +145,7 @@ class ReservationBook:
         self._lines = 0
         self._entries: dict[str, Entry] = {}
         self._limits: dict[str, Instant] = {}
-        """Of keys that may still be live; those seen to be over are taken out."""
+        """`Entry.limit` of each key that may still be live; keys found to be over are removed."""
         self._held_ever = 0
         self._live: tuple[Reservation, ...] = ()
         self._live_until: Instant | None = -1

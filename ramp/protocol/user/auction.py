@@ -232,7 +232,7 @@ class Auction(StateMachine[AuctionState]):
         ]
 
     def on_proposal(self, message: Message, proposal: c.Proposal, now: Instant) -> list[Effect]:
-        """Take a resource's answer to a call, its proposal as a rule; late and repeated ones change nothing.
+        """Take a resource's answer to a call, usually a proposal; late and repeated ones change nothing.
 
         Raises:
             RemoteProtocolError: if the sender was not called, or has not sealed what a winner may be shown.
