@@ -8,6 +8,7 @@ The kernel knows nothing of jobs, messages or machines; it has no clock and draw
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
@@ -18,17 +19,21 @@ EventT = TypeVar("EventT")
 
 
 class EventQueue(Generic[EventT]):
-    """A heap of future events and the virtual time reached so far.
+    """Future events and the virtual time reached so far.
+
+    Events of one time and priority wait in a line, and a heap orders the lines: a large market has tens of thousands
+    of messages that arrive at one time.
 
     Attributes:
         now: virtual time in microseconds; the time of the event handed out last.
     """
 
-    __slots__ = ("_heap", "_pending", "_sequence", "now")
+    __slots__ = ("_heap", "_lines", "_pending", "_sequence", "now")
 
     def __init__(self, start: int = 0) -> None:
         self.now = start
-        self._heap: list[tuple[int, int, int, EventT]] = []
+        self._heap: list[tuple[int, int]] = []
+        self._lines: dict[tuple[int, int], deque[tuple[int, EventT]]] = {}
         self._pending: set[int] = set()
         self._sequence = 0
 
@@ -53,7 +58,11 @@ class EventQueue(Generic[EventT]):
             raise ValueError(f"event at {time} us, but virtual time is already {self.now} us")
         ticket = self._sequence
         self._sequence += 1
-        heapq.heappush(self._heap, (time, priority, ticket, event))
+        line = self._lines.get((time, priority))
+        if line is None:
+            line = self._lines[time, priority] = deque()
+            heapq.heappush(self._heap, (time, priority))
+        line.append((ticket, event))
         self._pending.add(ticket)
         return ticket
 
@@ -67,9 +76,14 @@ class EventQueue(Generic[EventT]):
     def next_time(self) -> int | None:
         """Time of the next event in microseconds, or None when nothing is left."""
         heap, pending = self._heap, self._pending
-        while heap and heap[0][2] not in pending:
-            heapq.heappop(heap)  # a cancelled one
-        return heap[0][0] if heap else None
+        while heap:
+            line = self._lines[heap[0]]
+            while line and line[0][0] not in pending:
+                line.popleft()  # a cancelled one
+            if line:
+                return heap[0][0]
+            del self._lines[heapq.heappop(heap)]
+        return None
 
     def pop(self) -> EventT:
         """Advance to the next event and hand it out.
@@ -80,23 +94,21 @@ class EventQueue(Generic[EventT]):
         time = self.next_time()
         if time is None:
             raise IndexError("no event is left")
-        _, _, ticket, event = heapq.heappop(self._heap)
-        self._pending.remove(ticket)
-        self.now = time
-        return event
+        return self._take(time)
 
     def until(self, end: int) -> Iterator[EventT]:
         """Advance to each event that happens by `end` and hand it out, also those added meanwhile."""
-        heap, pending = self._heap, self._pending
-        while heap and heap[0][0] <= end:
-            time, _, ticket, event = heapq.heappop(heap)
-            if ticket in pending:
-                pending.remove(ticket)
-                self.now = time
-                yield event
+        while (time := self.next_time()) is not None and time <= end:
+            yield self._take(time)
 
     def pop_simultaneous(self) -> Iterator[EventT]:
         """Hand out all events of the next point in time, in order, also those added for that time meanwhile."""
         time = self.next_time()
         while time is not None and self.next_time() == time:
-            yield self.pop()
+            yield self._take(time)
+
+    def _take(self, time: int) -> EventT:
+        ticket, event = self._lines[self._heap[0]].popleft()
+        self._pending.remove(ticket)
+        self.now = time
+        return event

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Annotated
 
 from ramp.model.instant import Instant
@@ -80,10 +81,12 @@ class Booked:
             cores: of the slot.
             without: key of a slot that it replaces.
         """
-        others = [slot for key, slot in self._slots.items() if key != without and slot[0] < end and slot[1] > start]
-        starts = {max(each[0], start) for each in others}  # when the number of taken cores may be highest
-        peaks = (sum(each[2] for each in others if each[0] <= at < each[1]) for at in starts)
-        taken = max(peaks, default=0)
+        changes: list[tuple[Instant, int]] = []
+        for key, (begin, until, booked) in self._slots.items():
+            if key != without and begin < end and until > start:
+                changes += (begin, booked), (until, -booked)
+        changes.sort()  # at one instant what ends comes first
+        taken = max(accumulate(change for _, change in changes), default=0)
         if taken + cores <= self._cores:
             return ""
         return f"{taken} of {self._cores} cores are held or sold in that time, so {cores} more do not fit"
