@@ -1,7 +1,7 @@
 """Dataclasses of which a market makes hundreds for each request: frozen for the type checker, not at run time.
 
 A frozen one sets every field by a call of `object.__setattr__`. That takes five times as long and was a fifth of the
-time of a large simulated market. What a plug-in is given or returns stays frozen at run time.
+time of a large simulated market. What a plug-in returns, or is given and others read too, stays frozen at run time.
 """
 
 from __future__ import annotations

@@ -85,9 +85,10 @@ def slot_problem(slot: Any, cores_min: int) -> str:
     chance = slot.start_probability
     if chance is not None and (type(chance) not in (int, float) or not 0 < chance <= 1):
         return f"invalid probability of the start: got {chance!r:.50}, expected above 0 and at most 1"
-    texts = (("placement", slot.placement, PLACEMENT_MAX), ("token", slot.token, TOKEN_MAX))
-    problems = (text_problem(what, text, limit) for what, text, limit in texts if text != "")
-    return next(filter(None, problems), "")
+    for what, text, limit in (("placement", slot.placement, PLACEMENT_MAX), ("token", slot.token, TOKEN_MAX)):
+        if text != "" and (problem := text_problem(what, text, limit)):
+            return problem
+    return ""
 
 
 def text_problem(what: str, text: Any, limit: int) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+from ramp.fast_dataclass import fast_dataclass
 from ramp.model.offer import RefusalCode
 
 LOAD_FLOOR: Final = Fraction(1, 10)
@@ -23,9 +24,9 @@ ORIGINAL_ROUNDS: Final = 4
 """Rounds the original expects, built into it."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class PriceQuestion:
-    """The question to a strategy for one unit in one round.
+    """The question to a strategy for one unit in one round; made for it alone.
 
     Attributes:
         asking: asking price, credits per core-hour charged: the greatest whole price at which the slot costs no more

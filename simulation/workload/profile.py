@@ -12,7 +12,7 @@ import heapq
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from operator import mul, sub
 from typing import Final
 
 import numpy as np
@@ -84,8 +84,9 @@ class CoreProfile:
         if not self.times[0] <= start < end:
             raise self._outside(start, end)
         first, last = bisect_right(self.times, start) - 1, bisect_left(self.times, end)
-        lasts = pairwise((start, *self.times[first + 1 : last], end))
-        taken = sum((to - since) * cores for (since, to), cores in zip(lasts, self.taken[first:last], strict=True))
+        begins = (start, *self.times[first + 1 : last])
+        lengths = map(sub, (*begins[1:], end), begins)
+        taken: int = sum(map(mul, lengths, self.taken[first:last]))
         return taken / (end - start)
 
     def earliest_start(self, cores: int, duration: int, earliest: int, latest: int = NEVER) -> int | None:
@@ -103,10 +104,11 @@ class CoreProfile:
         room = self.capacity - cores
         step = bisect_right(self.times, earliest) - 1
         start: int | None = earliest
-        for time, taken in zip(self.times[step:], self.taken[step:], strict=True):
+        for place in range(step, len(self.times)):
+            time = self.times[place]
             if start is not None and time - start >= duration:
                 break
-            if taken > room:
+            if self.taken[place] > room:
                 start = None
             elif start is None:
                 start = time

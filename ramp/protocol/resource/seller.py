@@ -115,14 +115,14 @@ class _Pending:
 
     Attributes:
         asked: the unit and, of one size, what is asked of the machine.
-        slots: quoted, with their units and the questions for their prices.
+        slots: quoted, with their units and the prices asked for.
     """
 
     message: Message
     call: CallForProposals
     asked: list[tuple[RequestUnit, RequestUnit]]
     refused: list[Refusal]
-    slots: list[tuple[RequestUnit, Slot, PriceQuestion]] = field(default_factory=list)
+    slots: list[tuple[RequestUnit, Slot, int]] = field(default_factory=list)
 
 
 class Seller:
@@ -224,15 +224,17 @@ class Seller:
         pending = self._pending.get(call_id)
         if pending is None:
             return []
-        pending.slots, user = [], pending.message.sender
+        pending.slots, user, questions = [], pending.message.sender, []
         for (unit, _), answer in zip(pending.asked, answers, strict=True):
             if isinstance(answer, Refusal):
                 pending.refused.append(answer)
                 continue
-            pending.slots.append((unit, answer, self.price_question(unit, user, answer, pending.call)))
-        if not pending.slots:
+            question = self.price_question(unit, user, answer, pending.call)
+            questions.append(question)
+            pending.slots.append((unit, answer, question.asking))
+        if not questions:
             return self.on_priced(call_id, (), now)
-        return [PriceSlots(call_id, tuple(question for _, _, question in pending.slots))]
+        return [PriceSlots(call_id, tuple(questions))]
 
     def on_priced(self, call_id: str, prices: Sequence[int | PriceRefusal], now: Instant) -> list[Effect]:
         """Answer the call with an offer for each priced slot and a refusal of every other unit."""
@@ -241,12 +243,12 @@ class Seller:
             return []
         message, call = pending.message, pending.call
         priced: dict[int, tuple[RequestUnit, list[tuple[Slot, int]]]] = {}
-        for (unit, slot, question), price in zip(pending.slots, prices, strict=True):
+        for (unit, slot, asking), price in zip(pending.slots, prices, strict=True):
             refusal, offered = None, slot.start_probability
             if offered is not None:
                 soonest, latest = now + self._timing.agreement_validity, now + QUEUE_WAIT_MAX
                 refusal = _start_refusal(unit, slot, offered, soonest, latest)
-            refusal = refusal or _refused_at(price, question.asking, unit, slot, call)
+            refusal = refusal or _refused_at(price, asking, unit, slot, call)
             if refusal is not None:
                 pending.refused.append(refusal)
             elif not isinstance(price, PriceRefusal):
