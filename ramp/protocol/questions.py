@@ -19,7 +19,7 @@ from ramp.protocol.directory.discovery import Directories
 from ramp.protocol.effects import Effect, Report, Send
 from ramp.protocol.events import AccountAsked
 from ramp.protocol.progress import Answer, QueryAnswered
-from ramp.protocol.timing import Pace, Retry, earliest
+from ramp.protocol.timing import Pace, Retry
 
 NONCE_MARK = "#"
 """Separates a query id from its try; each try needs a new nonce, as an answer may be lost."""
@@ -76,17 +76,16 @@ class Question:
         self._role = role
         self._directories = directories
         self._tries = 1
-        self._limit = now + pace.timing.query_limit
         self._retry = Retry(pace)
-        self._retry.begin(now)
+        self._retry.begin(now, now + pace.timing.query_limit)
 
     @property
     def deadline(self) -> Instant | None:
-        return earliest(self._retry.due, self._limit)
+        return self._retry.deadline
 
     def on_timer(self, now: Instant) -> list[Effect]:
         """Ask again, or give up; a silent directory is passed over."""
-        if now >= self._limit:
+        if self._retry.is_over(now):
             self.given_up = True
             return []
         self._retry.again(now)
@@ -98,7 +97,6 @@ class Question:
 
     def clock_set(self, by: Duration) -> None:
         self._retry.clock_set(by)
-        self._limit += by
 
     def on_message(self, message: Message, now: Instant) -> None:
         """Check the sender and, where required, the seal of an answer.
@@ -120,7 +118,7 @@ class Question:
     def next_page(self, now: Instant) -> list[Effect]:
         """Ask for the next part of the answer."""
         self._retry.answered(now)
-        self._retry.begin(now)
+        self._retry.begin(now, self._retry.limit)
         return [self._renewed()]
 
     def _renewed(self) -> Send:
