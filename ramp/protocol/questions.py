@@ -50,6 +50,7 @@ class Question:
         ask: makes the content of the n-th try, from 1.
         pace: of the party.
         now: the present.
+        limit: time until it is given up.
         role: in which the answer must be sealed; None without a seal.
         directories: any of which may answer; None if only one party may.
         pages: of an answer that comes in several; None of any other.
@@ -65,9 +66,10 @@ class Question:
         pace: Pace,
         now: Instant,
         *,
-        role: Role | None,
-        directories: Directories | None,
-        pages: Pages | None,
+        limit: Duration,
+        role: Role | None = None,
+        directories: Directories | None = None,
+        pages: Pages | None = None,
     ) -> None:
         self.send = send
         self.pages = pages
@@ -77,7 +79,7 @@ class Question:
         self._directories = directories
         self._tries = 1
         self._retry = Retry(pace)
-        self._retry.begin(now, now + pace.timing.query_limit)
+        self._retry.begin(now, now + limit)
 
     @property
     def deadline(self) -> Instant | None:
@@ -114,6 +116,10 @@ class Question:
 
     def answered(self, now: Instant) -> None:
         self._retry.answered(now)
+
+    def shorten(self, limit: Duration) -> None:
+        """Give up this long after the first try."""
+        self._retry.limit = self._retry.begun + limit
 
     def next_page(self, now: Instant) -> list[Effect]:
         """Ask for the next part of the answer."""
@@ -170,7 +176,7 @@ class Questions:
         directories = receiver if isinstance(receiver, Directories) else None
         name = receiver.preferred if isinstance(receiver, Directories) else receiver
         send = Send(Message(performative, self._name, name, query_id, ask(1), reply_with=query_id, reply_by=limit))
-        question = Question(send, ask, self._pace, now, role=role, directories=directories, pages=pages)
+        question = Question(send, ask, self._pace, now, limit=limit, role=role, directories=directories, pages=pages)
         self._open.add(query_id, question)
         return self._open.act(query_id, lambda: [send], now)
 

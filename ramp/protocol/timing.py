@@ -113,6 +113,7 @@ class Retry:
     Attributes:
         due: next time to repeat it, or None.
         limit: until when to wait for its answer; None without a limit.
+        begun: when it was sent for the first time.
     """
 
     def __init__(self, pace: Pace, longest: Duration | None = None) -> None:
@@ -122,7 +123,7 @@ class Retry:
         self._longest = longest
         self._pause: Duration = 0
         self._sent_once = False
-        self._begun: Instant = 0
+        self.begun: Instant = 0
 
     @property
     def deadline(self) -> Instant | None:
@@ -132,7 +133,7 @@ class Retry:
     def begin(self, now: Instant, limit: Instant | None = None) -> None:
         """Start the timer after a first transmission, and wait for the answer until a limit."""
         self.limit = limit
-        self._sent_once, self._begun = True, now
+        self._sent_once, self.begun = True, now
         self._wait(self._pace.pause, now)
 
     def again(self, now: Instant) -> None:
@@ -156,7 +157,7 @@ class Retry:
         self.due = None
 
     def clock_set(self, by: Duration) -> None:
-        self.due, self.limit, self._begun = moved(self.due, by), moved(self.limit, by), self._begun + by
+        self.due, self.limit, self.begun = moved(self.due, by), moved(self.limit, by), self.begun + by
 
     def is_due(self, now: Instant) -> bool:
         return self.due is not None and now >= self.due
@@ -167,7 +168,7 @@ class Retry:
 
     def _observe(self, now: Instant) -> None:
         if self._sent_once:
-            self._pace.observe(now - self._begun)
+            self._pace.observe(now - self.begun)
 
     def _wait(self, pause: Duration, now: Instant) -> None:
         self._pause = pause
