@@ -384,11 +384,10 @@ class LookUpAccount:
     until: Instant | None
 
 
-AskLedger = (
+AboutLedger = (
     ReserveFunds
     | CountersignLine
     | VoidOrder
-    | SweepOrders
     | LookUpAgreement
     | PostDeposit
     | LookUpAccount
@@ -396,6 +395,9 @@ AskLedger = (
     | PostChange
     | VoidChange
 )
+"""Questions to the ledger that a message has caused."""
+
+AskLedger = AboutLedger | SweepOrders
 
 
 @dataclass(frozen=True, slots=True)

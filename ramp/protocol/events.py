@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ramp.fast_dataclass import fast_dataclass
+from ramp.ledger.contract_change import DecidedChange
+from ramp.ledger.entry import Balance, Order, Transfer
+from ramp.ledger.payment_rules import Overview
 from ramp.model import contents as c
 from ramp.model.acl import Message
 from ramp.model.contents.directory import RESOURCE_SERVICE
@@ -390,70 +393,41 @@ class SlotsTended:
 
 
 @dataclass(frozen=True, slots=True)
-class OrderStanding:
-    """The present state of an order.
+class OrderStands:
+    """The ledger's answer about an order; None for an unknown one.
 
     Attributes:
-        lines: one an agreement; empty for a void remembered before its order came.
-        valid_until: by the bank's clock.
-        code: why it is void or refused.
-        detail: the same as a sentence.
-        transfers: payments of a posted order, in the order of the lines.
-        refunds: of its payments so far.
-        awaited: lines without their countersigned agreement.
+        ended: the change that has ended the agreement in question, or None.
     """
 
-    order_id: str
-    user: str
-    lines: tuple[c.OrderLine, ...]
-    valid_until: Instant
-    state: c.OrderState
-    code: str = ""
-    detail: str = ""
-    transfers: tuple[c.PaymentMade, ...] = ()
-    refunds: tuple[c.ChangePosted, ...] = ()
-    awaited: tuple[c.OrderLine, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class OrderStands:
-    """The ledger's answer about an order; None for an unknown one, with the code of its refusal."""
-
     call_id: str
-    order: OrderStanding | None
-    code: str = ""
-    detail: str = ""
+    order: Order | None
+    ended: DecidedChange | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeDecided:
-    """The ledger's answer about a change; with a code if it is not posted.
+    """The ledger's answer about a change.
 
     Attributes:
-        amount: minor units that the buyer paid (above zero) or got back (below).
         user: who has paid for the agreement, if it has ended.
         resource: who was paid, if it has ended.
         voided: the order that the seller's failure has voided, or found void.
     """
 
     call_id: str
-    agreement_id: str
-    number: int
-    transfer_id: str = ""
-    amount: int = 0
+    change: DecidedChange
     user: str = ""
     resource: str = ""
-    code: str = ""
-    detail: str = ""
-    voided: OrderStanding | None = None
+    voided: Order | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class OrdersSwept:
     """The ledger's answer to `SweepOrders`: orders voided now, and those still reserved."""
 
-    voided: tuple[OrderStanding, ...]
-    reserved: tuple[OrderStanding, ...]
+    voided: tuple[Order, ...]
+    reserved: tuple[Order, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -461,11 +435,7 @@ class DepositPosted:
     """The ledger's answer to `PostDeposit`."""
 
     call_id: str
-    deposit_id: str
-    transfer_id: str
-    amount: int
-    code: str = ""
-    detail: str = ""
+    transfer: Transfer
 
 
 @dataclass(frozen=True, slots=True)
@@ -473,25 +443,30 @@ class OverviewLookedUp:
     """The ledger's answer to `LookUpOverview`."""
 
     call_id: str
-    accounts: tuple[c.AccountLine, ...]
-    trades: tuple[c.TradeLine, ...]
-    next_after: int
+    overview: Overview
 
 
 @dataclass(frozen=True, slots=True)
 class AccountLookedUp:
-    """The ledger's answer to `LookUpAccount`; amounts in minor units."""
+    """The ledger's answer to `LookUpAccount`; the lines are empty unless a period was named."""
 
     call_id: str
-    balance: int
-    reserved: int
-    credit_limit: int
+    balance: Balance
     lines: tuple[c.StatementLine, ...]
-    code: str = ""
-    detail: str = ""
 
 
-LedgerAnswer = OrderStands | ChangeDecided | OrdersSwept | DepositPosted | AccountLookedUp | OverviewLookedUp
+@dataclass(frozen=True, slots=True)
+class LedgerRefused:
+    """The ledger refuses what that call asked; nothing has changed."""
+
+    call_id: str
+    code: str
+    detail: str
+
+
+LedgerAnswer = (
+    OrderStands | ChangeDecided | OrdersSwept | DepositPosted | AccountLookedUp | OverviewLookedUp | LedgerRefused
+)
 
 Answer = (
     SlotsQuoted

@@ -19,7 +19,7 @@ from ramp.protocol.directory.discovery import Directories
 from ramp.protocol.effects import Effect, Report, Send
 from ramp.protocol.events import AccountAsked
 from ramp.protocol.progress import Answer, QueryAnswered
-from ramp.protocol.timing import Pace, Retry, earliest
+from ramp.protocol.timing import Pace, Retry
 
 NONCE_MARK = "#"
 """Separates a query id from its try; each try needs a new nonce, as an answer may be lost."""
@@ -50,6 +50,7 @@ class Question:
         ask: makes the content of the n-th try, from 1.
         pace: of the party.
         now: the present.
+        limit: time until it is given up.
         role: in which the answer must be sealed; None without a seal.
         directories: any of which may answer; None if only one party may.
         pages: of an answer that comes in several; None of any other.
@@ -65,9 +66,10 @@ class Question:
         pace: Pace,
         now: Instant,
         *,
-        role: Role | None,
-        directories: Directories | None,
-        pages: Pages | None,
+        limit: Duration,
+        role: Role | None = None,
+        directories: Directories | None = None,
+        pages: Pages | None = None,
     ) -> None:
         self.send = send
         self.pages = pages
@@ -76,17 +78,16 @@ class Question:
         self._role = role
         self._directories = directories
         self._tries = 1
-        self._limit = now + pace.timing.query_limit
         self._retry = Retry(pace)
-        self._retry.begin(now)
+        self._retry.begin(now, now + limit)
 
     @property
     def deadline(self) -> Instant | None:
-        return earliest(self._retry.due, self._limit)
+        return self._retry.deadline
 
     def on_timer(self, now: Instant) -> list[Effect]:
         """Ask again, or give up; a silent directory is passed over."""
-        if now >= self._limit:
+        if self._retry.is_over(now):
             self.given_up = True
             return []
         self._retry.again(now)
@@ -98,7 +99,6 @@ class Question:
 
     def clock_set(self, by: Duration) -> None:
         self._retry.clock_set(by)
-        self._limit += by
 
     def on_message(self, message: Message, now: Instant) -> None:
         """Check the sender and, where required, the seal of an answer.
@@ -117,10 +117,14 @@ class Question:
     def answered(self, now: Instant) -> None:
         self._retry.answered(now)
 
+    def shorten(self, limit: Duration) -> None:
+        """Give up this long after the first try."""
+        self._retry.limit = self._retry.begun + limit
+
     def next_page(self, now: Instant) -> list[Effect]:
         """Ask for the next part of the answer."""
         self._retry.answered(now)
-        self._retry.begin(now)
+        self._retry.begin(now, self._retry.limit)
         return [self._renewed()]
 
     def _renewed(self) -> Send:
@@ -172,7 +176,7 @@ class Questions:
         directories = receiver if isinstance(receiver, Directories) else None
         name = receiver.preferred if isinstance(receiver, Directories) else receiver
         send = Send(Message(performative, self._name, name, query_id, ask(1), reply_with=query_id, reply_by=limit))
-        question = Question(send, ask, self._pace, now, role=role, directories=directories, pages=pages)
+        question = Question(send, ask, self._pace, now, limit=limit, role=role, directories=directories, pages=pages)
         self._open.add(query_id, question)
         return self._open.act(query_id, lambda: [send], now)
 

@@ -112,25 +112,34 @@ class Retry:
 
     Attributes:
         due: next time to repeat it, or None.
+        limit: until when to wait for its answer; None without a limit.
+        begun: when it was sent for the first time.
     """
 
     def __init__(self, pace: Pace, longest: Duration | None = None) -> None:
         self.due: Instant | None = None
+        self.limit: Instant | None = None
         self._pace = pace
         self._longest = longest
         self._pause: Duration = 0
         self._sent_once = False
-        self._begun: Instant = 0
+        self.begun: Instant = 0
 
-    def begin(self, now: Instant) -> None:
-        """Start the timer after a first transmission."""
-        self._sent_once, self._begun = True, now
+    @property
+    def deadline(self) -> Instant | None:
+        """When to repeat the message or to give up, or None."""
+        return earliest(self.due, self.limit)
+
+    def begin(self, now: Instant, limit: Instant | None = None) -> None:
+        """Start the timer after a first transmission, and wait for the answer until a limit."""
+        self.limit = limit
+        self._sent_once, self.begun = True, now
         self._wait(self._pace.pause, now)
 
     def again(self, now: Instant) -> None:
         """Restart the timer after a retransmission or provisional answer; no later answer measures a round trip."""
         self._sent_once = False
-        self._wait(self._pace.back_off(self._pause, self._longest), now)
+        self._wait(self._pace.back_off(self._pause, self._longest) if self._pause else self._pace.pause, now)
 
     def heard(self, now: Instant) -> None:
         """Record that the peer is at work and its final answer is still due."""
@@ -148,14 +157,18 @@ class Retry:
         self.due = None
 
     def clock_set(self, by: Duration) -> None:
-        self.due, self._begun = moved(self.due, by), self._begun + by
+        self.due, self.limit, self.begun = moved(self.due, by), moved(self.limit, by), self.begun + by
 
     def is_due(self, now: Instant) -> bool:
         return self.due is not None and now >= self.due
 
+    def is_over(self, now: Instant) -> bool:
+        """Return whether the wait for the answer has reached its limit."""
+        return self.limit is not None and now >= self.limit
+
     def _observe(self, now: Instant) -> None:
         if self._sent_once:
-            self._pace.observe(now - self._begun)
+            self._pace.observe(now - self.begun)
 
     def _wait(self, pause: Duration, now: Instant) -> None:
         self._pause = pause

@@ -128,9 +128,9 @@ def vote_before_persist(original: Any, host: Host, effects: list[fx.Effect], now
 
 
 @replaces(Retry, "begin", "conversations_end", 5)
-def no_retransmission(original: Any, retry: Retry, now: Instant) -> None:
+def no_retransmission(original: Any, retry: Retry, now: Instant, limit: Instant | None = None) -> None:
     """Nothing is sent again."""
-    original(retry, now)
+    original(retry, now, limit)
     retry.due = now + 10**15
 
 
@@ -138,7 +138,7 @@ def no_retransmission(original: Any, retry: Retry, now: Instant) -> None:
 def hold_timer_ignored(original: Any, participant: Participant, now: Instant) -> Any:
     """A hold does not run out."""
     if participant.state is ParticipantState.HELD:
-        participant.deadline = None
+        participant.until = FAR
         return []
     return original(participant, now)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from ramp.errors import RemoteProtocolError
+from ramp.ledger.entry import Order
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import TERMINAL, ContractChange, Signed
@@ -20,7 +21,7 @@ from ramp.model.seal import Role
 from ramp.model.sizes.amended import order_line
 from ramp.protocol import effects as fx
 from ramp.protocol.belief import sealed_lately
-from ramp.protocol.events import ChangeDecided, OrderStanding
+from ramp.protocol.events import ChangeDecided
 from ramp.protocol.progress import KeeperOrdered
 from ramp.protocol.timing import Timing
 
@@ -50,7 +51,7 @@ def asked(
     now: Instant,
     timing: Timing,
     wait: Callable[[Message], str],
-    orders: Mapping[str, OrderStanding],
+    orders: Mapping[str, Order],
 ) -> fx.Effect:
     """Return the question to the ledger about a change, or the answer if none is needed.
 
@@ -105,7 +106,7 @@ def _paid_by_order(
     signed: Signed,
     body: ContractChange,
     wait: Callable[[Message], str],
-    order: OrderStanding | None,
+    order: Order | None,
 ) -> fx.Effect:
     if order is None:
         return fx.LookUpAgreement(wait(message), body.key)
@@ -119,24 +120,18 @@ def _paid_by_order(
     return fx.CountersignLine(wait(message), body.key, body.effective_at, signed.document)
 
 
-def decided(found: ChangeDecided, message: Message, bank: str) -> list[fx.Effect]:
-    """Return the answers about a decided change: to the party that asked, and about an end also to the others."""
+def posted(found: ChangeDecided, message: Message, bank: str) -> list[fx.Effect]:
+    """Return the answers about a posted change: to the party that asked, and about an end also to the others."""
     order = message.content if isinstance(message.content, c.RefundOrder) else None
-    if found.code and order is not None:
-        return [fx.reply(message, Performative.REFUSE, c.RequestRefused(found.agreement_id, found.code, found.detail))]
-    if found.code:
-        return [_refuse(message, found.agreement_id, found.number, found.code, found.detail)]
-    ordered_for = "" if order is None else order.reason
-    posted = c.ChangePosted(found.agreement_id, found.number, found.transfer_id, found.amount, ordered_for)
+    change, ordered_for = found.change, "" if order is None else order.reason
+    told = c.ChangePosted(change.agreement_id, change.number, change.transfer_id, change.amount, ordered_for)
     withdrawn = isinstance(message.content, c.ChangeWithdrawal)
-    effects: list[fx.Effect] = [fx.reply(message, Performative.INFORM if withdrawn else Performative.AGREE, posted)]
-    if posted.is_terminal:
+    effects: list[fx.Effect] = [fx.reply(message, Performative.INFORM if withdrawn else Performative.AGREE, told)]
+    if told.is_terminal:
         others = [name for name in (found.user, found.resource) if name != message.sender]
-        effects += [
-            fx.Send(Message(Performative.INFORM, bank, name, message.conversation_id, posted)) for name in others
-        ]
+        effects += [fx.Send(Message(Performative.INFORM, bank, name, message.conversation_id, told)) for name in others]
     if order is not None:
-        what = f"{credits_text(posted.refund)} credits of {order.agreement_id} to {found.user} ({order.reason})"
+        what = f"{credits_text(told.refund)} credits of {order.agreement_id} to {found.user} ({order.reason})"
         effects.append(fx.Report(KeeperOrdered(message.sender, "refund", what)))
     return effects
 

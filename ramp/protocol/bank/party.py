@@ -11,9 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ramp.errors import RemoteProtocolError
+from ramp.ledger.contract_change import DecidedChange
+from ramp.ledger.entry import Balance, Order, Transfer
+from ramp.ledger.payment_rules import Overview
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import ORDER_VALIDITY_MAX, Agreement, ContractChange, Signed
+from ramp.model.agreement import ORDER_VALIDITY_MAX, TERMINAL, Agreement, ContractChange, Signed
 from ramp.model.instant import HOUR, MINUTE, Instant
 from ramp.model.money import credits_text
 from ramp.model.price_paid import price_problem
@@ -27,38 +30,45 @@ from ramp.protocol.bank.changes import BAD_SIGNATURE, BAD_TERMS
 from ramp.protocol.belief import sealed_lately
 from ramp.protocol.conversations import Alarm, guarded
 from ramp.protocol.effects import Effect, Send, reply
-from ramp.protocol.events import ChangeDecided, Event, OrderStanding
+from ramp.protocol.events import ChangeDecided, Event
 from ramp.protocol.party import Party
 from ramp.protocol.progress import KeeperOrdered
 from ramp.protocol.records import Record
 from ramp.protocol.timing import Timing, earliest
 
 
-def order_answer(order: OrderStanding, now: Instant) -> tuple[Performative, c.Content]:
+def order_answer(order: Order, now: Instant) -> tuple[Performative, c.Content]:
     """Return the answer to the buyer about an order."""
     if order.state is c.OrderState.RESERVED:
         left = order.valid_until - now
         vote = c.FundsReserved(order.order_id, order.user, order.lines, left, order.valid_until, now)
         return Performative.AGREE, vote
     if order.state is c.OrderState.POSTED:
-        return Performative.INFORM, c.OrderPosted(order.order_id, order.transfers)
+        return Performative.INFORM, c.OrderPosted(order.order_id, order.payments)
     if order.state is c.OrderState.REFUSED:
-        return Performative.REFUSE, c.OrderRefused(order.order_id, order.code, order.detail)
-    return Performative.INFORM, c.OrderVoided(order.order_id, order.code, order.detail, order.awaited)
+        return Performative.REFUSE, c.OrderRefused(order.order_id, order.code, order.reason)
+    return Performative.INFORM, c.OrderVoided(order.order_id, order.code, order.reason, order.awaited)
 
 
-def agreement_answer(order: OrderStanding, agreement_id: str) -> tuple[Performative, c.Content] | None:
-    """Return the answer about one agreement of an order; None while other agreements are awaited."""
-    refund = next((each for each in order.refunds if each.agreement_id == agreement_id), None)
-    if refund is not None:
-        return Performative.AGREE, refund
+def agreement_answer(
+    order: Order, agreement_id: str, ended: DecidedChange | None = None
+) -> tuple[Performative, c.Content] | None:
+    """Return the answer about one agreement of an order; None while other agreements are awaited.
+
+    Args:
+        order: at present.
+        agreement_id: of the agreement, or the key of an addition.
+        ended: the change that has ended it, or None.
+    """
+    if ended is not None:
+        return Performative.AGREE, c.ChangePosted(agreement_id, TERMINAL, ended.transfer_id, ended.amount)
     line = next((each for each in order.lines if each.agreement_id == agreement_id), None)
     if order.state is c.OrderState.POSTED:
-        made = next(each for each in order.transfers if each.agreement_id == agreement_id)
+        made = next(each for each in order.payments if each.agreement_id == agreement_id)
         return Performative.AGREE, _paid(line, made)
     if order.state is c.OrderState.RESERVED:
         return None
-    return Performative.REFUSE, _unpaid(line, c.PaymentRefused(agreement_id, order.code, order.detail))
+    return Performative.REFUSE, _unpaid(line, c.PaymentRefused(agreement_id, order.code, order.reason))
 
 
 def _paid(line: c.OrderLine | None, made: c.PaymentMade) -> c.PaymentMade | c.ChangePosted:
@@ -71,18 +81,18 @@ def _unpaid(line: c.OrderLine | None, refused: c.PaymentRefused) -> c.PaymentRef
     return refused if named is None else c.ChangeRefused(*named, refused.code, refused.detail)
 
 
-def announcements(order: OrderStanding) -> list[tuple[str, Performative, c.Content]]:
+def announcements(order: Order) -> list[tuple[str, Performative, c.Content]]:
     """Return the unrequested messages after an order was posted or voided."""
     told: list[tuple[str, Performative, c.Content]] = []
     if order.state is c.OrderState.VOIDED:
         told.append(
-            (order.user, Performative.INFORM, c.OrderVoided(order.order_id, order.code, order.detail, order.awaited))
+            (order.user, Performative.INFORM, c.OrderVoided(order.order_id, order.code, order.reason, order.awaited))
         )
         for line in order.lines:
-            refused = _unpaid(line, c.PaymentRefused(line.agreement_id, order.code, order.detail))
+            refused = _unpaid(line, c.PaymentRefused(line.agreement_id, order.code, order.reason))
             how = Performative.INFORM if isinstance(refused, c.PaymentRefused) else Performative.REFUSE
             told.append((line.resource, how, refused))
-    for line, made in zip(order.lines, order.transfers, strict=False):
+    for line, made in zip(order.lines, order.payments, strict=False):
         told.append((line.resource, Performative.AGREE, _paid(line, made)))
     return told
 
@@ -113,7 +123,7 @@ class BankParty(Party):
         super().__init__(name)
         self._timing = timing
         self._asked: dict[str, Message] = {}
-        self._open: dict[str, OrderStanding] = {}
+        self._open: dict[str, Order] = {}
         self._expiry = Alarm(is_date=True)
         self.task(self._expiry, self._on_expiry)
         self._calls = 0
@@ -148,13 +158,17 @@ class BankParty(Party):
             case ChangeDecided(call_id):
                 message = self._asked.pop(call_id)
                 told = [] if event.voided is None else self._changed(event.voided, None)
-                return [*told, *changes.decided(event, message, self.name)]
-            case said.DepositPosted():
-                return self._on_deposit_posted(event)
-            case said.AccountLookedUp():
-                return self._on_account_looked_up(event, now)
-            case said.OverviewLookedUp():
-                return self._on_overview_looked_up(event, now)
+                if event.change.is_posted:
+                    return [*told, *changes.posted(event, message, self.name)]
+                return [*told, self._not_done(message, event.change.code, event.change.reason)]
+            case said.DepositPosted(call_id, transfer):
+                return self._on_deposit_posted(self._asked.pop(call_id), transfer)
+            case said.AccountLookedUp(call_id, balance, lines):
+                return [self._statement(self._asked.pop(call_id), balance, lines, now)]
+            case said.OverviewLookedUp(call_id, overview):
+                return [self._overview(self._asked.pop(call_id), overview, now)]
+            case said.LedgerRefused(call_id, code, detail):
+                return [self._not_done(self._asked.pop(call_id), code, detail)]
             case _:
                 return []
 
@@ -241,9 +255,7 @@ class BankParty(Party):
         call_id = self._wait(message)
         return [fx.CountersignLine(call_id, agreement.agreement_id, begins, signed.document)]
 
-    def _refuse_order(
-        self, message: Message, order: OrderStanding, code: str, detail: str, evidence: str
-    ) -> list[Effect]:
+    def _refuse_order(self, message: Message, order: Order, code: str, detail: str, evidence: str) -> list[Effect]:
         call_id = self._wait(message)
         return [fx.VoidOrder(call_id, order.order_id, order.user, order.valid_until, code, detail, evidence)]
 
@@ -271,25 +283,25 @@ class BankParty(Party):
         message = self._asked.pop(stands.call_id)
         order = stands.order
         if order is None:
-            return [self._unknown(message, stands)]
+            return [self._not_done(message, UNKNOWN, "no order contains it")]
         effects = self._changed(order, message)
         content = message.content
         match content:
             case c.PaymentOrder() | c.OrderWithdrawal():
                 performative, answer = order_answer(order, now)
                 return [*effects, reply(message, performative, answer)]
-        answered = self._fate_of(message, order)
+        answered = self._fate_of(message, order, stands.ended)
         told = any(isinstance(each, Send) and each.message.receiver == message.sender for each in effects)
         return effects if answered is None or told else [*effects, answered]
 
-    def _changed(self, order: OrderStanding, message: Message | None) -> list[Effect]:
+    def _changed(self, order: Order, message: Message | None) -> list[Effect]:
         """Keep open orders; tell all parties of an order that was just posted or voided."""
         if order.state is c.OrderState.RESERVED:
             self._keep(order)
             return []
         return [] if self._open.pop(order.order_id, None) is None else self._announce(order, message)
 
-    def _announce(self, order: OrderStanding, message: Message | None) -> list[Effect]:
+    def _announce(self, order: Order, message: Message | None) -> list[Effect]:
         user_knows = message is not None and isinstance(message.content, c.OrderWithdrawal)
         return [
             Send(Message(performative, self.name, receiver, order.order_id, content))
@@ -297,7 +309,7 @@ class BankParty(Party):
             if receiver != order.user or not user_knows
         ]
 
-    def _fate_of(self, message: Message, order: OrderStanding) -> Send | None:
+    def _fate_of(self, message: Message, order: Order, ended: DecidedChange | None) -> Send | None:
         """Return the answer to a party of an agreement; other senders learn nothing."""
         agreement_id = agreement_of(message.content)
         mine = message.sender == order.user or any(
@@ -305,19 +317,30 @@ class BankParty(Party):
         )
         if not mine:
             return self._refuse(message, agreement_id, UNKNOWN, "no order contains it with its sender")
-        answer = agreement_answer(order, agreement_id)
+        answer = agreement_answer(order, agreement_id, ended)
         return None if answer is None else reply(message, *answer)
 
-    def _unknown(self, message: Message, stands: said.OrderStands) -> Send:
-        content = message.content
-        code, detail = stands.code or UNKNOWN, stands.detail or "no order contains it"
-        if isinstance(content, c.PaymentOrder | c.OrderWithdrawal):
-            return reply(message, Performative.REFUSE, c.OrderRefused(content.order_id, code, detail))
-        if isinstance(content, Signed) and isinstance(content.body, ContractChange):
-            body = content.body
-            unpaid = c.ChangeRefused(body.agreement_id, body.number, changes.UNKNOWN_ORDER, detail)
-            return reply(message, Performative.REFUSE, unpaid)
-        return self._refuse(message, agreement_of(content), UNKNOWN, detail)
+    def _not_done(self, message: Message, code: str, detail: str) -> Send:
+        """Return the answer to a message whose question the ledger refuses, or whose change is void."""
+        refused: c.Content
+        match message.content:
+            case c.PaymentOrder(order_id) | c.OrderWithdrawal(order_id):
+                refused = c.OrderRefused(order_id, code, detail)
+            case (
+                c.DepositOrder(reference)
+                | c.RefundOrder(reference)
+                | c.AccountQuery(reference)
+                | c.OverviewQuery(reference)
+            ):
+                refused = c.RequestRefused(reference, code, detail)
+            case c.ChangeWithdrawal(agreement_id, number):
+                refused = c.ChangeRefused(agreement_id, number, code, detail)
+            case Signed(body=ContractChange() as body):
+                why = changes.UNKNOWN_ORDER if body.grows else code
+                refused = c.ChangeRefused(body.agreement_id, body.number, why, detail)
+            case content:
+                refused = c.PaymentRefused(agreement_of(content), UNKNOWN, detail)
+        return reply(message, Performative.REFUSE, refused)
 
     def _on_swept(self, swept: said.OrdersSwept) -> list[Effect]:
         reserved = {order.order_id for order in swept.reserved}
@@ -327,38 +350,34 @@ class BankParty(Party):
             self._keep(order)
         return [effect for order in swept.voided for effect in self._announce(order, None)]
 
-    def _on_deposit_posted(self, posted: said.DepositPosted) -> list[Effect]:
-        message = self._asked.pop(posted.call_id)
-        if posted.code:
-            refused = c.RequestRefused(posted.deposit_id, posted.code, posted.detail)
-            return [reply(message, Performative.REFUSE, refused)]
-        made = c.DepositMade(posted.deposit_id, posted.transfer_id, posted.amount)
-        assert isinstance(message.content, c.DepositOrder)
-        what = f"{credits_text(posted.amount)} credits to {message.content.account} ({posted.deposit_id})"
+    def _on_deposit_posted(self, message: Message, posted: Transfer) -> list[Effect]:
+        deposit_id = posted.agreement_id
+        made = c.DepositMade(deposit_id, posted.transfer_id, posted.amount)
+        what = f"{credits_text(posted.amount)} credits to {posted.credit_account} ({deposit_id})"
         return [fx.Report(KeeperOrdered(message.sender, "deposit", what)), reply(message, Performative.AGREE, made)]
 
-    def _on_account_looked_up(self, found: said.AccountLookedUp, now: Instant) -> list[Effect]:
-        message = self._asked.pop(found.call_id)
+    def _statement(self, message: Message, balance: Balance, lines: tuple[c.StatementLine, ...], now: Instant) -> Send:
         query = message.content
         assert isinstance(query, c.AccountQuery)
-        if found.code:
-            refused = c.RequestRefused(query.nonce, found.code, found.detail)
-            return [reply(message, Performative.REFUSE, refused)]
-        statement = c.AccountStatement(
-            query.nonce, query.account, found.balance, found.reserved, found.credit_limit, now, found.lines
-        )
-        return [reply(message, Performative.INFORM, statement)]
+        amounts = (balance.posted, balance.reserved, balance.credit_limit)
+        statement = c.AccountStatement(query.nonce, query.account, *amounts, now, lines)
+        return reply(message, Performative.INFORM, statement)
 
-    def _on_overview_looked_up(self, found: said.OverviewLookedUp, now: Instant) -> list[Effect]:
-        message = self._asked.pop(found.call_id)
+    def _overview(self, message: Message, found: Overview, now: Instant) -> Send:
         query = message.content
         assert isinstance(query, c.OverviewQuery)
-        overview = c.MarketOverview(query.query_id, now, found.accounts, found.trades, found.next_after)
-        return [reply(message, Performative.INFORM, overview)]
+        accounts = tuple(
+            c.AccountLine(
+                each.account.account_id, each.account.kind.value, each.posted, each.reserved, each.credit_limit
+            )
+            for each in (() if query.after else found.balances)
+        )
+        overview = c.MarketOverview(query.query_id, now, accounts, found.trades, found.next_after or 0)
+        return reply(message, Performative.INFORM, overview)
 
     # -- common --------------------------------------------------------------------------------------------------
 
-    def _keep(self, order: OrderStanding) -> None:
+    def _keep(self, order: Order) -> None:
         self._open[order.order_id] = order
         self._expiry.deadline = earliest(self._expiry.deadline, order.valid_until)
 

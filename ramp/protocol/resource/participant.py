@@ -60,13 +60,20 @@ class Participant(ParticipantAnswers):
         self._repeated = False
         self._asks_for_next = False
         self._looked_up_in: S | None = None
+        self._ask_at: Instant | None = None
+
+    @property
+    def deadline(self) -> Instant | None:
+        """When to repeat a message or question, to end the hold, or to ask whether the sale still stands."""
+        if self.state in (S.HOLDING, S.HELD):  # a hold ends at its deadline whatever the machine says
+            return earliest(self._retry.due, self.until)
+        return self._ask_at if self.state is S.SOLD and self._retry.due is None else self._retry.due
 
     # -- entries -------------------------------------------------------------------------------------------------
 
     def start(self, now: Instant, taken: str) -> list[fx.Effect]:
         """Record the intention and ask the plug-in for the slot, unless the resource has sold its cores (`taken`)."""
         self._enter(S.HOLDING, "Acceptance")
-        self.deadline = self.until
         if taken:
             return [fx.Persist(self._intended), *self._not_held(RefusalCode.SLOT_TAKEN, taken, now)]
         return [fx.Persist(self._intended), self._hold()]
@@ -111,10 +118,8 @@ class Participant(ParticipantAnswers):
         self.until = self._time_promised = min(self.until, now + self._hold_time)
         if self.reservation_id:
             self._resume(S.HELD)
-            self.deadline = self.until
             return []
         self._resume(S.HOLDING)
-        self.deadline = self.until
         return [self._hold()]
 
     def on_timer(self, now: Instant) -> list[fx.Effect]:
@@ -126,7 +131,6 @@ class Participant(ParticipantAnswers):
             return self._look_up()
         if self._retry.is_due(now):
             self._retry.again(now)
-            self.deadline = self._retry.due
             return [self._to_bank()]
         # the sold slot begins: ask whether the sale still stands
         return [self._request(now)] if self.state is S.SOLD else []
@@ -141,10 +145,7 @@ class Participant(ParticipantAnswers):
         self._retry.clock_set(by)
         self._time_promised += by
         self.until = min(self._dated, self._time_promised)
-        if self.state is S.SOLD and self._retry.due is None:
-            self.deadline = moved(self.deadline, by)  # the bank is asked then, and says whether the slot has begun
-        else:
-            self._await()
+        self._ask_at = moved(self._ask_at, by)  # the bank says then whether the slot has begun
 
     # -- the plug-in's answers -----------------------------------------------------------------------------------
 
@@ -208,7 +209,6 @@ class Participant(ParticipantAnswers):
         self._enter(S.HELD, SEEN)
         self._doubted = False
         self._retry.stop()
-        self.deadline = self.until
         made = rc.HoldMade(self.offer.offer_id, reservation.reservation_id, self.until, now)
         return [self._recorded(made), self._agree(now)]
 
@@ -229,7 +229,6 @@ class Participant(ParticipantAnswers):
         if self.offer.in_queue and reservation.started_at is None:
             self._enter(S.QUEUED, SEEN)
             self._retry.begin(now)
-            self._await()
             return [self._acknowledge(), self._to_bank()]  # which may have voided it while this agent was away
         self._enter(S.SETTLING, SEEN)
         return [self._acknowledge(), self._request(now)]
@@ -242,7 +241,6 @@ class Participant(ParticipantAnswers):
             self._enter(S.SETTLING, SEEN)
             return [self._request(now)]
         self._retry.again(now)
-        self._await()
         return [self._to_bank()] if now >= self.agreed.valid_until else []
 
     def _not_firm(self, code: RefusalCode, detail: str, now: Instant) -> list[fx.Effect]:
@@ -268,21 +266,15 @@ class Participant(ParticipantAnswers):
             else:
                 self._retry.begin(now)
             self._doubted = True
-        self._await()
         return []
 
     def _look_up(self) -> list[fx.Effect]:
         """Look the slot up now; one question at a time, as machines may be slow."""
         self._retry.stop()
-        self._await()
         if self._looked_up_in is not None:
             return []  # an older question is open; the look-up is repeated after its answer
         self._looked_up_in = self.state
         return [fx.LookUpSlot(self.offer.offer_id)]
-
-    def _await(self) -> None:
-        """Wait for the next try; a hold ends at its deadline whatever the machine says."""
-        self.deadline = earliest(self._retry.due, self.until if self.state in (S.HOLDING, S.HELD) else None)
 
     # -- the user's messages -------------------------------------------------------------------------------------
 
@@ -323,7 +315,6 @@ class Participant(ParticipantAnswers):
             return [self._refuse_for(RefusalCode.BAD_PRICE, unfair)]
         if self.state is S.HELD:
             self._enter(S.CONFIRMING, "Commitment")
-            self.deadline = None
             record = rc.AgreementReceived(self.offer.offer_id, signed, commitment.vote, commitment.vote_seal, now)
             return [self._recorded(record), fx.ConfirmSlot(self.offer.offer_id)]
         if self.state in (S.QUEUED, S.SETTLING):
@@ -402,7 +393,7 @@ class Participant(ParticipantAnswers):
         """
         self._retry.stop()
         left = self.offer.start - seal.signed_at
-        self.deadline = max(self.offer.start, now + left) if left > 0 else None
+        self._ask_at = max(self.offer.start, now + left) if left > 0 else None
 
     # -- common --------------------------------------------------------------------------------------------------
 
@@ -418,7 +409,6 @@ class Participant(ParticipantAnswers):
 
     def _request(self, now: Instant) -> fx.Send:
         self._retry.begin(now)
-        self.deadline = self._retry.due
         return self._to_bank()
 
     def _to_bank(self) -> fx.Send:
@@ -445,7 +435,6 @@ class Participant(ParticipantAnswers):
     ) -> list[fx.Effect]:
         self._enter(S.RELEASED, stimulus)
         self._retry.stop()
-        self.deadline = None
         agreement_id = self.agreed.agreement_id if self.agreement is not None else ""
         released = rc.SlotReleased(self.offer.offer_id, agreement_id, code, detail, refund, seal, now)
         return [self._recorded(released), fx.ReleaseSlot(self.offer.offer_id)]

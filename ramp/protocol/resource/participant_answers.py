@@ -38,7 +38,6 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
 
     def __init__(self, intended: HoldIntended, *, resource: str, account: str) -> None:
         super().__init__(intended.offer.request_id, PARTICIPANT, ParticipantState.NEW)
-        self.deadline: Instant | None = None
         self.unit = intended.unit
         self.offer: Offer = intended.offer
         self.user = intended.user

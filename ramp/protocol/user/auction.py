@@ -25,15 +25,16 @@ from ramp.model.seal import Role, Seal
 from ramp.model.shortcoming import shortcoming, site_shortcoming
 from ramp.model.sizes.moldable import least_cores, size_problem
 from ramp.protocol.belief import sealed_by
-from ramp.protocol.directory.discovery import Directories, Discovery
+from ramp.protocol.directory.discovery import Directories, ListingPages
 from ramp.protocol.effects import Effect, Report, Send, not_understood, reject
 from ramp.protocol.events import Approval, AuctionOptions
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.outcome import RequestStatus, RoundRecord
 from ramp.protocol.progress import ApprovalAsked, RoundClosed, RoundOpened
+from ramp.protocol.questions import Question
 from ramp.protocol.rules.auction_rule import Bidding
 from ramp.protocol.rules.checked_rule import RUNNER_UP_BYTES_MAX, CheckedRule, PaidPrices, passed_on_bytes
-from ramp.protocol.timing import Pace, earliest, moved
+from ramp.protocol.timing import Pace, moved
 from ramp.protocol.transition_tables import AUCTION, AuctionState
 from ramp.protocol.user.bidding_round import BiddingRound, FinalRefusals
 from ramp.protocol.user.evaluator import OffersMade, lowest_bids, misfits, over_limit
@@ -94,14 +95,9 @@ class Auction(StateMachine[AuctionState]):
         self._directories = directories
         self._pace = pace
         self._timing = pace.timing
-        self._discovery = Discovery(
-            request_id,
-            asking=user,
-            directories=directories,
-            service=RESOURCE_SERVICE,
-            pace=pace,
-            needs=needs_of(request.units),
-        )
+        self._search: Question | None = None
+        self._found = ListingPages()
+        self._is_empty = False
         self._round: BiddingRound | None = None
         self._limit: Instant | None = None
         self._resources: Mapping[str, None] = {}
@@ -119,8 +115,10 @@ class Auction(StateMachine[AuctionState]):
     @property
     def deadline(self) -> Instant | None:
         """When to call `tick` next, or None."""
+        if self._search is not None:
+            return self._search.deadline
         if self._round is None:
-            return earliest(self._discovery.limit, self._discovery.due, self._limit)
+            return self._limit
         limit, again = self._limit, self._round.due
         return limit if again is None or (limit is not None and limit < again) else again
 
@@ -129,7 +127,22 @@ class Auction(StateMachine[AuctionState]):
     def start(self, now: Instant) -> list[Effect]:
         """Ask a directory for sellers."""
         self._enter(AuctionState.DISCOVERING, "start")
-        return self._discovery.start(now)
+        first = Message(
+            Performative.QUERY_REF,
+            self._user,
+            self._directories.preferred,
+            self.conversation_id,
+            self._query(1),
+            reply_with=f"{self.conversation_id}/directory",
+            reply_by=self._timing.discovery_limit,
+        )
+        limit, directories = self._timing.discovery_limit, self._directories
+        self._search = Question(Send(first), self._query, self._pace, now, limit=limit, directories=directories)
+        return [self._search.send]
+
+    def _query(self, _: int) -> c.DirectoryQuery:
+        """Return the question for the next page of sellers."""
+        return c.DirectoryQuery(self.conversation_id, RESOURCE_SERVICE, self._found.after, needs_of(self.request.units))
 
     def handle(self, message: Message, now: Instant) -> list[Effect]:
         """Take a listing, or the answer to a call not understood; late and repeated ones change nothing.
@@ -151,13 +164,21 @@ class Auction(StateMachine[AuctionState]):
         raise RemoteProtocolError(f"{type(content).__name__} is not a message of an auction")
 
     def _on_listing(self, listing: c.DirectoryListing, now: Instant) -> list[Effect]:
-        if self.state is not AuctionState.DISCOVERING:
+        search, found = self._search, self._found
+        if search is None:
             return []
-        effects = self._discovery.on_listing(listing, now)
-        if not self._discovery.is_complete:
-            return effects
-        unfit = self._discovery.unfit
-        self._resources = dict.fromkeys(sorted({*self._discovery.names, *unfit}))
+        if not (listing.names or listing.more or listing.unfit or found.names):
+            self._is_empty = True  # a starting market fills later
+            search.shorten(self._timing.empty_limit)
+            return []
+        if not found.add(listing):
+            return []
+        if not found.complete:
+            return search.next_page(now)
+        search.answered(now)
+        self._search = None
+        unfit = found.unfit
+        self._resources = dict.fromkeys(sorted({*found.names, *unfit}))
         self._final.foresee(self.request.units, self._resources, unfit)
         self._asked = {unit.number: unit for unit in self.request.units}
         return self._open_round(AuctionState.BIDDING, "DirectoryListing", now)
@@ -176,16 +197,18 @@ class Auction(StateMachine[AuctionState]):
 
     def tick(self, now: Instant) -> list[Effect]:
         """Repeat unanswered messages, or end the wait."""
-        limit = earliest(self._discovery.limit, self._limit)
-        if limit is not None and now >= limit:
+        if self._search is not None:
+            effects = self._search.on_timer(now)
+            return self._on_limit(now) if self._search.given_up else effects
+        if self._limit is not None and now >= self._limit:
             return self._on_limit(now)
-        effects = self._discovery.tick(now)
         if self._round is not None and self._round.is_due(now):
-            effects += self._call(self._round, self._round.time_out(now))
-        return effects
+            return self._call(self._round, self._round.time_out(now))
+        return []
 
     def clock_set(self, by: Duration) -> None:
-        self._discovery.clock_set(by)
+        if self._search is not None:
+            self._search.clock_set(by)
         if self._round is not None:
             self._round.clock_set(by)
         self._limit = moved(self._limit, by)
@@ -315,7 +338,7 @@ class Auction(StateMachine[AuctionState]):
     def _on_limit(self, now: Instant) -> list[Effect]:
         if self.state is AuctionState.DISCOVERING:
             empty, silent = "no resource is registered in the market", "the directory does not answer"
-            reason = empty if self._discovery.is_empty else silent
+            reason = empty if self._is_empty else silent
             return self._close(RequestStatus.NO_OFFERS, reason, "deadline", now)
         if self.state is AuctionState.APPROVING:
             return self._decide(False, "deadline", "the offers were not approved in time", now)
@@ -404,7 +427,7 @@ class Auction(StateMachine[AuctionState]):
         self._limit = None
         self._round = None
         self.asked = None
-        self._discovery.end()
+        self._search = None
         offered = self._made.all()
         chosen = self._made.chosen or offered
         meets = {number: self._made.is_met(number) for number in chosen}

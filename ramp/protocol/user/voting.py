@@ -68,7 +68,6 @@ class _Ballot:
     index: int = 0
     instead: int = 0
     asked_at: Instant = 0
-    limit: Instant = 0
     held: HeldUnit | None = None
     lost: bool = False
 
@@ -119,7 +118,7 @@ class Voting(StateMachine[VotingState]):
         self._units = {unit.number: unit for unit in units}
         self._preference = preference
         self._ballots = {number: _Ballot(number, offers, Retry(pace)) for number, offers in candidates.items()}
-        self._cancelling: dict[str, tuple[Offer, Retry, Instant]] = {}
+        self._cancelling: dict[str, tuple[Offer, Retry]] = {}
         self._end_status = RequestStatus.FAILED
         self._end_reason = INTERRUPTED
         self._end_code = ""
@@ -127,11 +126,9 @@ class Voting(StateMachine[VotingState]):
     @property
     def deadline(self) -> Instant | None:
         """When to call `tick` next, or None."""
-        deadlines: list[Instant | None] = [earliest(retry.due, limit) for _, retry, limit in self._cancelling.values()]
+        deadlines = [retry.deadline for _, retry in self._cancelling.values()]
         if self.state is VotingState.VOTING:
-            for ballot in self._ballots.values():
-                if ballot.open:
-                    deadlines += [ballot.retry.due, ballot.limit]
+            deadlines += [ballot.retry.deadline for ballot in self._ballots.values() if ballot.open]
         return earliest(*deadlines)
 
     def start(self, now: Instant) -> list[Effect]:
@@ -186,8 +183,8 @@ class Voting(StateMachine[VotingState]):
         for ballot in self._ballots.values():
             if self.state is VotingState.VOTING and ballot.open:
                 effects += self._wait_for_vote(ballot, now)
-        for offer_id, (offer, retry, limit) in list(self._cancelling.items()):
-            if now >= limit:
+        for offer_id, (offer, retry) in list(self._cancelling.items()):
+            if retry.is_over(now):
                 del self._cancelling[offer_id]
             elif retry.is_due(now):
                 retry.again(now)
@@ -199,12 +196,10 @@ class Voting(StateMachine[VotingState]):
         for ballot in self._ballots.values():
             ballot.retry.clock_set(by)
             ballot.asked_at += by
-            ballot.limit += by
             if ballot.held is not None:
                 ballot.held = replace(ballot.held, held_until=ballot.held.held_until + by)
-        for offer_id, (offer, retry, limit) in self._cancelling.items():
+        for _, retry in self._cancelling.values():
             retry.clock_set(by)
-            self._cancelling[offer_id] = (offer, retry, limit + by)
 
     @property
     def held_until(self) -> Instant | None:
@@ -226,8 +221,7 @@ class Voting(StateMachine[VotingState]):
 
     def _ask(self, ballot: _Ballot, now: Instant) -> list[Effect]:
         ballot.asked_at = now
-        ballot.limit = now + self._pace.vote_limit
-        ballot.retry.begin(now)
+        ballot.retry.begin(now, now + self._pace.vote_limit)
         asked = UnitAdvanced(self.conversation_id, ballot.number, ballot.offer.resource, "asking")
         return [
             Persist(AcceptanceAsked(self.conversation_id, ballot.offer, now)),
@@ -249,7 +243,7 @@ class Voting(StateMachine[VotingState]):
         )
 
     def _wait_for_vote(self, ballot: _Ballot, now: Instant) -> list[Effect]:
-        if now >= ballot.limit:
+        if ballot.retry.is_over(now):
             silent = f"{ballot.offer.resource} does not answer"
             effects: list[Effect] = [self._cancel_hold(ballot.offer, now)]
             return effects + self._on_refused(ballot.offer.offer_id, "no_answer", silent, "deadline", now)
@@ -364,12 +358,12 @@ class Voting(StateMachine[VotingState]):
 
     def _cancel_hold(self, offer: Offer, now: Instant) -> Send:
         retry = Retry(self._pace)
-        retry.begin(now)
-        self._cancelling[offer.offer_id] = (offer, retry, now + self._pace.vote_limit)
+        retry.begin(now, now + self._pace.vote_limit)
+        self._cancelling[offer.offer_id] = offer, retry
         return cancel_hold(self._user, offer.resource, self.conversation_id, offer.offer_id)
 
     def _forget_cancelling(self, sender: str, offer_id: str, now: Instant) -> None:
-        offer, retry, _ = self._cancelling.get(offer_id, (None, None, None))
+        offer, retry = self._cancelling.get(offer_id, (None, None))
         if offer is not None and retry is not None and offer.resource == sender:
             retry.answered(now)
             del self._cancelling[offer_id]

@@ -174,7 +174,7 @@ class WatchedLedger(BankLedger):
         self._name = name
         self._check = check
 
-    def answer(self, effect: fx.AskLedger, now: Instant) -> ev.Answer:
+    def answer(self, effect: fx.AskLedger, now: Instant) -> ev.LedgerAnswer:
         """Carry one effect out.
 
         Raises:

@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from ramp.ledger.entry import EvidenceKind
+from ramp.ledger.entry import EvidenceKind, Order
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.instant import HOUR, MINUTE
 from ramp.protocol import effects as fx
 from ramp.protocol.bank.party import agreement_answer
-from ramp.protocol.events import OrderStanding
 from ramp.protocol.progress import KeeperOrdered
 from tests.unit.protocol.conftest import contents
 
@@ -290,6 +289,8 @@ def test_the_overview_has_all_trades_and_accounts(bank: Any) -> None:
         bank.ledger.deposit(f"d-{number}", "mallory", 1, at=31)
     (page,) = contents(bank.hear("keeper", c.OverviewQuery("q"), 31))
     assert page.next_after > 0
+    (second,) = contents(bank.hear("keeper", c.OverviewQuery("q", after=page.next_after), 31))
+    assert (len(second.trades), second.accounts) == (250, ())
 
 
 # -- answers ---------------------------------------------------------------------------------------------------------
@@ -334,14 +335,14 @@ def test_the_banks_clock_is_told_to_who_asks(bank: Any) -> None:
 
 
 def test_of_an_order_that_was_void_before_it_came_nobody_knows_the_lines() -> None:
-    void = OrderStanding("o1", "alice", (), HOUR, c.OrderState.VOIDED, "withdrawn", "no longer")
+    void = Order("o1", "alice", (), HOUR, 1, c.OrderState.VOIDED, 2, "withdrawn", "no longer")
     refused = c.PaymentRefused("a1", "withdrawn", "no longer")
     assert agreement_answer(void, "a1") == (Performative.REFUSE, refused)
 
 
 def test_of_a_void_order_an_addition_is_refused_as_a_change() -> None:
     addition = c.OrderLine("a1#2", "res1", 5, becomes="digest")
-    void = OrderStanding("o1", "alice", (addition,), HOUR, c.OrderState.VOIDED, "withdrawn", "why")
+    void = Order("o1", "alice", (addition,), HOUR, 1, c.OrderState.VOIDED, 2, "withdrawn", "why")
     assert agreement_answer(void, "a1#2") == (Performative.REFUSE, c.ChangeRefused("a1", 2, "withdrawn", "why"))
 
 

@@ -13,18 +13,20 @@ from ramp.model.acl import Message, Performative
 from ramp.model.contents import DirectoryListing, UnfitAgent
 from ramp.model.contents.directory import RESOURCE_SERVICE
 from ramp.model.instant import HOUR, MINUTE, SECOND
-from ramp.model.machine_terms import StaticNeeds
+from ramp.model.machine_terms import StaticNeeds, needs_of
+from ramp.model.request import RequestForQuotation
 from ramp.model.seal import Role
 from ramp.model.slot import StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.directory import party
-from ramp.protocol.directory.discovery import PAGES_MAX, Directories, Discovery, ListingPages
+from ramp.protocol.directory.discovery import PAGES_MAX, Directories, ListingPages
 from ramp.protocol.directory.party import KnownAgent, Listed
-from ramp.protocol.progress import QueryAnswered
+from ramp.protocol.progress import QueryAnswered, RequestEnded
 from ramp.protocol.resource.directory_entry import DirectoryEntry
-from ramp.protocol.timing import Pace, Timing
-from tests.unit.protocol.conftest import PARTIES, directory_with, new_user, sealed
+from ramp.protocol.timing import Timing
+from ramp.protocol.user.party import UserParty
+from tests.unit.protocol.conftest import PARTIES, UNIT, directory_with, new_user, sealed
 
 LEASE = 15 * SECOND
 SERVICE = "resource-trader"
@@ -205,23 +207,24 @@ def sent(effects: list[fx.Effect]) -> list[tuple[str, Any]]:
     return [(each.message.receiver, each.message.content) for each in effects if isinstance(each, fx.Send)]
 
 
-def discovery(directories: Directories, request_id: str = "r1") -> Discovery:
-    return Discovery(request_id, asking="alice", directories=directories, service=RESOURCE_SERVICE, pace=Pace(Timing()))
+def request(party: UserParty, request_id: str, now: int) -> list[tuple[str, Any]]:
+    """Submit a request, which searches for sellers."""
+    wanted = RequestForQuotation((UNIT,))
+    return sent(party.handle(ev.RequestSubmitted(request_id, wanted, ev.AuctionOptions(1)), now))
 
 
-def listing(*names: str, more: bool = False) -> c.DirectoryListing:
-    return c.DirectoryListing("r1", RESOURCE_SERVICE, names, more=more)
+def list_names(party: UserParty, directory: str, *names: str, now: int, more: bool = False) -> list[tuple[str, Any]]:
+    content = c.DirectoryListing("r1", RESOURCE_SERVICE, names, more=more)
+    return sent(party.handle(seal(directory, "alice", content, Role.DIRECTORY), now))
 
 
 def test_a_directory_lost_between_two_pages_is_no_loss() -> None:
-    search = discovery(Directories(TWO))
-    search.start(0)
-    assert sent(search.on_listing(listing("a", "b", more=True), 0)) == [
-        ("first", c.DirectoryQuery("r1", RESOURCE_SERVICE, "b"))
-    ]
-    assert sent(search.tick(SECOND)) == [("second", c.DirectoryQuery("r1", RESOURCE_SERVICE, "b"))]
-    search.on_listing(listing("c"), SECOND)
-    assert search.names == ("a", "b", "c")
+    party = new_user(*TWO)
+    request(party, "r1", 0)
+    query = c.DirectoryQuery("r1", RESOURCE_SERVICE, "b", needs_of((UNIT,)))
+    assert list_names(party, "first", "a", "b", now=0, more=True) == [("first", query)]
+    assert sent(party.tick(SECOND)) == [("second", query)]
+    assert [name for name, _ in list_names(party, "second", "c", now=SECOND)] == ["a", "b", "c"]
 
 
 def test_there_is_always_one() -> None:
@@ -250,11 +253,10 @@ def test_an_owners_question_falls_over_too_and_any_answer_counts() -> None:
 
 
 def test_searches_that_find_out_together_pass_it_over_once() -> None:
-    directories = Directories(TWO)
-    searches = [discovery(directories, f"r{number}") for number in range(2)]
-    for search in searches:
-        search.start(0)
-    assert [name for search in searches for name, _ in sent(search.tick(SECOND))] == ["second", "second"]
+    party = new_user(*TWO)
+    for number in range(2):
+        request(party, f"r{number}", 0)
+    assert [name for name, _ in sent(party.tick(SECOND))] == ["second", "second"]
 
 
 def test_a_directory_that_is_silent_is_passed_over_for_the_next_in_order() -> None:
@@ -263,11 +265,21 @@ def test_a_directory_that_is_silent_is_passed_over_for_the_next_in_order() -> No
 
 
 def test_an_empty_market_is_waited_for_as_long_as_before_when_the_clock_is_set() -> None:
-    search = discovery(Directories(TWO))
-    search.start(SECOND)
-    search.clock_set(HOUR)
-    search.on_listing(listing(), 2 * SECOND + HOUR)
-    assert search.limit == SECOND + HOUR + Timing().empty_limit
+    party = new_user(*TWO)
+    request(party, "r1", SECOND)
+    party.clock_set(HOUR)
+    assert list_names(party, "first", now=2 * SECOND + HOUR) == []
+    over = SECOND + HOUR + Timing().empty_limit
+    told = [
+        each.progress.outcome.reason
+        for now in (over - 1, over)
+        for each in party.tick(now)
+        if isinstance(each, fx.Report) and isinstance(each.progress, RequestEnded)
+    ]
+    assert (told, party.purchases["r1"].outcome.duration) == (
+        ["no resource is registered in the market"],
+        Timing().empty_limit,
+    )
 
 
 @pytest.mark.parametrize("by", [-HOUR, HOUR])

@@ -42,7 +42,6 @@ class Release:
         self._retry = Retry(pace)
         self._under_way = 0
         self._in_doubt = False
-        self._repeated = False
 
     @property
     def deadline(self) -> Instant | None:
@@ -64,11 +63,7 @@ class Release:
         self._under_way -= 1
         if self._under_way == 0 and self._in_doubt:
             self._in_doubt = False
-            if self._repeated:
-                self._retry.again(now)
-            else:
-                self._retry.begin(now)
-            self._repeated = True
+            self._retry.again(now)
         return []
 
     def on_timer(self, now: Instant) -> list[Effect]:

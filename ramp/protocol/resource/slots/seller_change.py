@@ -59,7 +59,6 @@ class SellerChange(StateMachine[SellerChangeState]):
         self, signed: Signed, agreement: Agreement, state: SlotState, pace: Pace, is_sold: Callable[[], bool]
     ) -> None:
         super().__init__(agreement.request_id, SELLER_CHANGE, S.NEW)
-        self.deadline: Instant | None = None
         self.signed = signed
         self.body = signed.change
         self.on_record = False
@@ -67,11 +66,23 @@ class SellerChange(StateMachine[SellerChangeState]):
         self.stranded = ""
         self._state = state
         self._is_sold = is_sold
+        self._pace = pace
         self._retry = Retry(pace)
         self._taken = False
-        self._asked_before = False
         self._in_doubt = False
         self._why: tuple[str, str] = ("", "")
+
+    @property
+    def deadline(self) -> Instant | None:
+        return earliest(self._retry.due, self._limit)
+
+    @property
+    def _limit(self) -> Instant | None:
+        """The instant stated in the document at which the present state ends, or None."""
+        body = self.body
+        if body.grows:
+            return body.valid_until if self.state in (S.PREPARING, S.AGREED) else None
+        return {S.AGREED: body.effective_at, S.TAKING: body.valid_until}.get(self.state)
 
     @property
     def is_binding(self) -> bool:
@@ -98,7 +109,6 @@ class SellerChange(StateMachine[SellerChangeState]):
     def start(self, now: Instant) -> list[Effect]:
         """Ask the machine whether it can resize the slot, or to reserve the addition, which is recorded before."""
         self._enter(S.PREPARING, "ContractChange")
-        self._arm()
         return [self._received(now), self._ask_machine()] if self.body.grows else [self._ask_machine()]
 
     def replay(self, record: CapacityTaken) -> None:
@@ -111,7 +121,6 @@ class SellerChange(StateMachine[SellerChangeState]):
             self._enter(S.POSTING, "recover")
             return [self._ask_bank(now)]
         self._enter(S.PREPARING if self.body.grows else S.AGREED, "recover")
-        self._arm()
         return [self._ask_machine()] if self.body.grows else []
 
     def on_proposed(self) -> list[Effect]:
@@ -126,7 +135,7 @@ class SellerChange(StateMachine[SellerChangeState]):
             return self._on_checked(resized, now)
         if resized.answer is None:
             self._in_doubt = True
-            self._ask_again_later(now)
+            self._retry.again(now)
             return []
         if self.state is S.RESTORING:
             if isinstance(resized.answer, Refusal) and not self.body.grows:
@@ -145,7 +154,6 @@ class SellerChange(StateMachine[SellerChangeState]):
             raise RemoteProtocolError(f"wrong posted amount in minor units: {what}")
         self._enter(S.ENDED, "posted")
         self._retry.answered(now)
-        self.deadline = None
         self.last_word = ChangeDone(self.signed, content, seal)
         settled = Persist(ChangeSettled(self.body.offer_id, content, seal, now))
         # the document first: after a crash between the two the bank is asked again, and both are written
@@ -169,7 +177,6 @@ class SellerChange(StateMachine[SellerChangeState]):
             if now >= body.valid_until:
                 return self._too_late()
             self._enter(S.TAKING, "deadline")
-            self._arm()
             return [self._ask_machine()]
         if self.state is S.TAKING and now >= body.valid_until:
             return self._too_late()
@@ -190,7 +197,6 @@ class SellerChange(StateMachine[SellerChangeState]):
 
     def clock_set(self, by: Duration) -> None:
         self._retry.clock_set(by)
-        self._arm()
 
     def tell(self, content: ChangeDone | ChangeRefused | ChangeAgreed) -> Send:
         performative = {ChangeDone: Performative.INFORM, ChangeRefused: Performative.REFUSE}.get(
@@ -209,7 +215,6 @@ class SellerChange(StateMachine[SellerChangeState]):
             code = refusal_code(resized.answer, able=resized.able)
             return self._end(code, resized.answer.detail, "SlotResized", now)
         self._enter(S.AGREED, "SlotResized")
-        self._arm()
         return [self._received(now), self._agreed()]
 
     def _on_new_size(self, resized: SlotResized, now: Instant) -> list[Effect]:
@@ -221,7 +226,6 @@ class SellerChange(StateMachine[SellerChangeState]):
         if self.body.grows:
             self._enter(S.AGREED, "SlotResized")
             self._retry.stop()
-            self._arm()
             return [self._agreed()]
         self._enter(S.POSTING, "SlotResized")
         return [Persist(self._is_taken(now)), self._ask_bank(now)]
@@ -249,7 +253,6 @@ class SellerChange(StateMachine[SellerChangeState]):
 
     def _ask_bank(self, now: Instant) -> Send:
         self._retry.begin(now)
-        self._arm()
         return self._to_bank()
 
     def _ask_again(self, now: Instant) -> list[Effect]:
@@ -257,28 +260,9 @@ class SellerChange(StateMachine[SellerChangeState]):
             return []
         if self.state is S.POSTING:
             self._retry.again(now)
-            self._arm()
             return [self._to_bank()]
         self._retry.stop()
-        self._arm()
         return [self._ask_machine()]
-
-    def _ask_again_later(self, now: Instant) -> None:
-        if self._asked_before:
-            self._retry.again(now)
-        else:
-            self._retry.begin(now)
-            self._asked_before = True
-        self._arm()
-
-    def _arm(self) -> None:
-        self.deadline = earliest(self._retry.due, self._limit())
-
-    def _limit(self) -> Instant | None:
-        body = self.body
-        if body.grows:
-            return body.valid_until if self.state in (S.PREPARING, S.AGREED) else None
-        return {S.AGREED: body.effective_at, S.TAKING: body.valid_until}.get(self.state)
 
     # -- the end -------------------------------------------------------------------------------------------------
 
@@ -290,15 +274,12 @@ class SellerChange(StateMachine[SellerChangeState]):
         """Give up; the machine may have resized the slot, so ask for the old size."""
         self._enter(S.RESTORING, stimulus)
         self._why = code, detail
-        self._retry.stop()
-        self._asked_before = False
-        self._arm()
+        self._retry = Retry(self._pace)
         return [self._ask_machine()]
 
     def _end(self, code: str, detail: str, stimulus: str, now: Instant) -> list[Effect]:
         self._enter(S.ENDED, stimulus)
         self._retry.stop()
-        self.deadline = None
         self.last_word = ChangeRefused(self.body.agreement_id, self.body.number, code, detail)
         dropped = Persist(ChangeDropped(self.body.offer_id, self.body.number, code, detail, now))
         return [dropped, self.tell(self.last_word)] if self.on_record else [self.tell(self.last_word)]

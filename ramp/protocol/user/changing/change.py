@@ -27,7 +27,7 @@ from ramp.protocol.effects import Effect, Report, SaveAgreement, Send
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.outcome import ChangeOutcome
 from ramp.protocol.progress import ChangeAdvanced
-from ramp.protocol.timing import Pace, Retry, earliest, moved
+from ramp.protocol.timing import Pace, Retry
 from ramp.protocol.transition_tables import BUYER_CHANGE, BuyerChangeState
 
 S = BuyerChangeState
@@ -89,14 +89,16 @@ class BuyerChange(StateMachine[BuyerChangeState]):
         signed, agreement = lines[0]
         body = signed.change
         super().__init__(body.order_id or agreement.request_id, BUYER_CHANGE, S.NEW)
-        self.deadline: Instant | None = None
         self._pace = pace
         self._retry = Retry(pace)
-        self._limit: Instant | None = None
         self.outcomes: tuple[tuple[ChangeOutcome, Seal], ...] = ()
         self._first = body
         self._lines = {each.body.agreement_id: _Line(each, bought) for each, bought in lines}
         self._why: tuple[str, str] = ("", "")
+
+    @property
+    def deadline(self) -> Instant | None:
+        return self._retry.deadline
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -151,7 +153,7 @@ class BuyerChange(StateMachine[BuyerChangeState]):
     def on_timer(self, now: Instant) -> list[Effect]:
         """Send again, or turn to the bank if an answer takes too long."""
         body = self._first
-        if self._limit is None or now < self._limit:
+        if not self._retry.is_over(now):
             return self._ask_again(now)
         if not body.grows:
             detail = f"{body.resource} has not posted the amendment in time"
@@ -248,8 +250,7 @@ class BuyerChange(StateMachine[BuyerChangeState]):
             self._enter(S.RESERVING, "ChangeAgreed")
             return effects + self._ask(self._pace.timing.cancellation_limit, now)
         self._enter(S.AGREED, "ChangeAgreed")
-        self._limit = line.body.valid_until + self._answer_time()
-        self._arm()
+        self._retry.limit = line.body.valid_until + self._answer_time()
         return effects
 
     def _on_reserved(self, vote: c.FundsReserved, now: Instant) -> list[Effect]:
@@ -292,8 +293,7 @@ class BuyerChange(StateMachine[BuyerChangeState]):
     def _end(self, stimulus: str, seal: Seal, now: Instant, refund: int = 0) -> None:
         self._enter(S.ENDED, stimulus)
         self._retry.answered(now)
-        self._limit = None
-        self._arm()
+        self._retry.limit = None
         done = stimulus == POSTED
         self.outcomes = tuple((self._outcome(body, refund, done=done), seal) for body in self.changes)
 
@@ -310,25 +310,17 @@ class BuyerChange(StateMachine[BuyerChangeState]):
 
     def clock_set(self, by: Duration) -> None:
         self._retry.clock_set(by)
-        self._limit = moved(self._limit, by)
-        self._arm()
 
     def _ask(self, limit: Duration | None, now: Instant) -> list[Effect]:
         """Ask for the first time and wait at least this long for an answer; None waits without limit."""
-        self._limit = None if limit is None else now + self._pace.patience(limit)
-        self._retry.begin(now)
-        self._arm()
+        self._retry.begin(now, None if limit is None else now + self._pace.patience(limit))
         return self._say()
 
     def _ask_again(self, now: Instant) -> list[Effect]:
         if not self._retry.is_due(now):
             return []
         self._retry.again(now)
-        self._arm()
         return self._say()
-
-    def _arm(self) -> None:
-        self.deadline = earliest(self._limit, self._retry.due)
 
     # -- what is said --------------------------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ from ramp.protocol.effects import Effect, Report, Send
 from ramp.protocol.events import AgreementResized
 from ramp.protocol.outcome import QUOTED, ChangeOutcome
 from ramp.protocol.progress import ChangeEnded
-from ramp.protocol.timing import Pace, Retry, earliest, moved
+from ramp.protocol.timing import Pace, Retry
 from ramp.protocol.user.changing.history import History
 
 NOT_ACTIVE = "not_active"
@@ -94,11 +94,10 @@ class PriceInquiry:
         self._prices: dict[str, int] = {}
         self._pace = pace
         self._retry = Retry(pace)
-        self._limit: Instant | None = None
 
     @property
     def deadline(self) -> Instant | None:
-        return earliest(self._retry.due, self._limit)
+        return self._retry.deadline
 
     @property
     def is_answered(self) -> bool:
@@ -120,13 +119,12 @@ class PriceInquiry:
 
     def start(self, now: Instant) -> list[Effect]:
         """Ask the sellers for their prices."""
-        self._retry.begin(now)
-        self._limit = now + self._pace.patience(self._pace.timing.query_limit)
+        self._retry.begin(now, now + self._pace.patience(self._pace.timing.query_limit))
         return self._calls()
 
     def on_timer(self, now: Instant) -> list[Effect]:
         """Ask again, or give up."""
-        if self._limit is not None and now >= self._limit:
+        if self._retry.is_over(now):
             silent = {each.agreement.resource for each in self.wanted if each.agreement_id not in self._prices}
             self.failure = "no_answer", f"{', '.join(sorted(silent))} did not name a price in time"
             return []
@@ -135,7 +133,6 @@ class PriceInquiry:
 
     def clock_set(self, by: Duration) -> None:
         self._retry.clock_set(by)
-        self._limit = moved(self._limit, by)
 
     def on_message(self, message: Message, agreement_id: str, content: Content, now: Instant) -> list[Effect]:
         """Take a seller's price, or its refusal to name one; `RemoteProtocolError` if the seller did not seal it."""
