@@ -12,9 +12,7 @@ from types import TracebackType
 from typing import Annotated, Final, Self, TypeVar
 
 from ramp.client import dialogues
-from ramp.client.jobs.files import JobFile
-from ramp.client.jobs.job import Job, job_of
-from ramp.client.jobs.work import work_of
+from ramp.client.jobs import Job, JobFile, job_of, work_of
 from ramp.client.machine_state import MachineState
 from ramp.client.request import Count
 from ramp.client.results import Account, Cancelled, Reservation, Resized, Resource

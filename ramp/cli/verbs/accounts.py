@@ -24,7 +24,7 @@ from ramp.client import dialogues
 from ramp.client.access import running
 from ramp.client.connecting import ask_keeper
 from ramp.client.identifiers import shortened
-from ramp.client.jobs.job import deliveries
+from ramp.client.jobs import deliveries
 from ramp.client.market import Market
 from ramp.client.results import Account, short_name
 from ramp.client.swarm import status

@@ -22,12 +22,10 @@ from ramp.model.agreement import Agreement, Signable, Signed
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.seal import Role, Seal
 from ramp.rfql import documents
-from ramp.rfql.record import INSTANT
+from ramp.rfql.record import INSTANT, NO_PROOFS
 from ramp.rfql.signing import certificates, seals
-from ramp.rfql.signing.certificates import PrivateKey
-from ramp.rfql.signing.passed_on import NO_PROOFS
+from ramp.rfql.signing.certificates import CertifiedParty, PrivateKey, Trust, no_pin, none_revoked
 from ramp.rfql.signing.signature import check_profile, sign_text, signature_of, verify_bytes
-from ramp.rfql.signing.trust import CertifiedParty, Trust, no_pin, none_revoked
 from ramp.rfql.xml import schema
 from ramp.rfql.xml.parser import Element, check_size, parse_wire, root_name
 

@@ -25,8 +25,8 @@ from ramp.model.shortcoming import shortcomings
 from ramp.model.sizes.amended import SlotState, after, change_problem, first_state, state_digest
 from ramp.rfql import documents
 from ramp.rfql.signing import certificates, seals
+from ramp.rfql.signing.certificates import Trust, no_pin, none_revoked
 from ramp.rfql.signing.notary import PublicNotary, Verified, VerifiedSignature
-from ramp.rfql.signing.trust import Trust, no_pin, none_revoked
 from ramp.rfql.xml.markup import read_instant, shown
 from ramp.rfql.xml.parser import Element, check_size, parse_wire
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from nicegui import run, ui
 
-from ramp.client.jobs.job import Job
+from ramp.client.jobs import Job
 from ramp.client.results import Reservation
 from ramp.errors import ConfigurationError, RampError
 from ramp.model.contents.jobs import STREAMS

@@ -18,7 +18,7 @@ from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, Instant
 from ramp.model.seal import Role, Seal
 from ramp.rfql import codec
 from ramp.rfql.encoded_message import EncodedMessage
-from ramp.rfql.signing import seals, trust
+from ramp.rfql.signing import certificates, seals
 from ramp.rfql.signing.certificates import PrivateKey
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.rfql.xml.parser import DOCUMENT_BYTES_MAX
@@ -339,8 +339,8 @@ def test_only_certificates_that_have_passed_are_remembered_and_not_without_end(
     store: KeyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Junk neither fills the memory nor drives others out; beyond the bound each is checked anew, and as strictly."""
-    monkeypatch.setattr(trust, "CERTIFICATES_CHECKED_MAX", 2)
-    known = trust.Trust(store.ca_certificates())
+    monkeypatch.setattr(certificates, "CERTIFICATES_CHECKED_MAX", 2)
+    known = certificates.Trust(store.ca_certificates())
     key = ec.generate_private_key(ec.SECP256R1())
     strangers = [certificate_for(store, key, NOW, roles=()) for _ in range(3)]
     for certificate in strangers:
