@@ -60,7 +60,7 @@ def iterate(function: Callable[P, AsyncGenerator[T, None]], /, *args: P.args, **
             while (each := waiting.result_of(portal, following)) is not _END:
                 yield each
         finally:
-            call(found.aclose)
+            portal.call(found.aclose)
 
 
 def ask(path: Path, dialogue: Dialogue[T]) -> T:
