@@ -26,7 +26,6 @@ from ramp.model.money import credits_of
 from ramp.model.request import NUMBER_MAX
 from ramp.options import Bounds, checked, read_argument
 from ramp.protocol.events import AgreementResized
-from ramp.runtime.identifiers import RandomIds
 
 MACHINES_LIMIT_S: Final = 25.0
 """How long all machines together may take to report their state, in seconds."""
@@ -193,7 +192,7 @@ class AsyncMarket(AsyncRequests):
             application=application,
             version=version,
         )
-        found = await self.ask(dialogues.launch(any_id, work, RandomIds().new))
+        found = await self.ask(dialogues.launch(any_id, work, self.access.new_id))
         return tuple(job_of(each, self.access.domain) for each in found)
 
     async def jobs(self) -> tuple[Job, ...]:
