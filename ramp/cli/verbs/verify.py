@@ -10,7 +10,6 @@ import click
 
 from ramp.cli.options import example, existing_file_type, state_options
 from ramp.cli.views.output import (
-    amount_json,
     amount_text,
     count_text,
     moment_text,
@@ -23,6 +22,7 @@ from ramp.cli.views.output import (
 from ramp.cli.views.reports import amendment_text, amount_moved
 from ramp.errors import DocumentError
 from ramp.model.instant import iso
+from ramp.model.money import credits_decimal
 from ramp.model.price_paid import how_priced
 from ramp.runtime.state_folder import StateFolder
 
@@ -99,8 +99,8 @@ def _chain_objects(chains: Sequence[Chain]) -> list[dict[str, object]]:
             "failure": chain.failure,
             "cores": chain.states[-1].cores,
             "end": iso(chain.states[-1].until),
-            "returned": amount_json(chain.given_back),
-            "charged": amount_json(chain.charged),
+            "returned": credits_decimal(chain.given_back),
+            "charged": credits_decimal(chain.charged),
         }
         for chain in chains
     ]

@@ -15,7 +15,7 @@ from typing import Any, Final
 import click
 
 from ramp.cli.options import RealNumber, example, state_options
-from ramp.cli.views.output import amount_json, amount_text, count_text, duration_text, moment_text, price_text
+from ramp.cli.views.output import amount_text, count_text, duration_text, moment_text, price_text
 from ramp.cli.views.visible import console
 from ramp.client.access import find_market, running
 from ramp.client.asyncio_market import AsyncMarket
@@ -26,6 +26,7 @@ from ramp.control.events import Event, Submitted
 from ramp.control.status import AgentStatus, SwarmStatus, state_text
 from ramp.errors import RampError
 from ramp.model.instant import SECOND, Instant, iso
+from ramp.model.money import credits_decimal
 from ramp.protocol import progress as pr
 from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.progress import RequestEnded
@@ -256,7 +257,7 @@ def _auction(event: Event) -> tuple[str, str, dict[str, Any]] | None:
         case pr.ApprovalAsked():
             costs = sum(event.costs)
             text = f"{event.request_id} waits for its owner's approval of {amount_text(costs)}"
-            return "approval_asked", text, {"request_id": event.request_id, "cost": amount_json(costs)}
+            return "approval_asked", text, {"request_id": event.request_id, "cost": credits_decimal(costs)}
         case pr.UnitAdvanced():
             fields = {"request_id": event.request_id, "unit": event.unit, "resource": event.resource}
             fields |= {"stage": event.stage, "detail": event.detail}
@@ -270,7 +271,7 @@ def _auction(event: Event) -> tuple[str, str, dict[str, Any]] | None:
             return "ended", *_outcome(outcome)
         case pr.ChangeEnded(outcome=cancelled) if cancelled.ends:
             fields = {"agreement_id": cancelled.agreement_id, "done": cancelled.done}
-            fields |= {"refund": amount_json(cancelled.refund), "code": cancelled.code}
+            fields |= {"refund": credits_decimal(cancelled.refund), "code": cancelled.code}
             back = f"{amount_text(cancelled.refund)} refunded"
             if cancelled.cause:
                 return "loss", f"{cancelled.agreement_id} lost by the seller: {cancelled.cause}; {back}", fields
@@ -280,8 +281,8 @@ def _auction(event: Event) -> tuple[str, str, dict[str, Any]] | None:
             return "cancellation", f"{cancelled.agreement_id} {how}", fields
         case pr.ChangeEnded(outcome=changed):
             fields = {"agreement_id": changed.agreement_id, "amendment": changed.number, "done": changed.done}
-            fields |= {"cores": changed.cores, "refund": amount_json(changed.refund), "code": changed.code}
-            fields |= {"charge": amount_json(changed.charge)}
+            fields |= {"cores": changed.cores, "refund": credits_decimal(changed.refund), "code": changed.code}
+            fields |= {"charge": credits_decimal(changed.charge)}
             moved = f"{amount_text(changed.charge)} paid" if changed.charge else f"{amount_text(changed.refund)} back"
             how = f"has {changed.cores} cores, {moved}"
             return (
@@ -327,7 +328,7 @@ def _outcome(outcome: RequestOutcome) -> tuple[str, dict[str, Any]]:
         "request_id": outcome.request_id,
         "status": outcome.status.value,
         "reason": outcome.reason,
-        "cost": amount_json(outcome.cost),
+        "cost": credits_decimal(outcome.cost),
         "sellers": sellers,
         "rounds": len(outcome.rounds),
         "seconds": outcome.duration / SECOND,

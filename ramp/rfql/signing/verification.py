@@ -113,8 +113,8 @@ def _agreement_dict(agreement: Agreement) -> dict[str, Any]:
         "end": instant.iso(agreement.offer.end),
         **_named(agreement.offer, "cores", "cpu_hour_cost"),
         "digest": state_digest(agreement),
-        "cost": money.credits_text(agreement.cost),
-        "offered": money.credits_text(agreement.offer.cost),
+        "cost": money.credits_decimal(agreement.cost),
+        "offered": money.credits_decimal(agreement.offer.cost),
         "rule": None if agreement.price is None else agreement.price.rule,
         "issued_at": instant.iso(agreement.issued_at),
     }
@@ -128,14 +128,14 @@ def _cancellation_dict(cancellation: ContractChange) -> dict[str, Any]:
 
 
 def _amendment_dict(amendment: ContractChange) -> dict[str, Any]:
-    added = {"charge": money.credits_text(amendment.charge), **_named(amendment, "cpu_hour_cost", "order_id")}
+    added = {"charge": money.credits_decimal(amendment.charge), **_named(amendment, "cpu_hour_cost", "order_id")}
     return {
         **_named(amendment, "agreement_id", "number", "previous"),
         "digest": state_digest(amendment),
         **_named(amendment, "user", "resource", "bank", "cores"),
         "until": instant.iso(amendment.until),
         "effective_at": instant.iso(amendment.effective_at),
-        "refund": money.credits_text(amendment.refund),
+        "refund": money.credits_decimal(amendment.refund),
         **(added if amendment.grows else {}),
         "issued_at": instant.iso(amendment.issued_at),
     }

@@ -47,7 +47,7 @@ def test_report_of_a_genuine_agreement(check, countersigned: Signed) -> None:
     ]
     assert report.warnings == ()
     told = report.as_dict()
-    assert told["agreement"]["cost"] == "7 040.00"
+    assert told["agreement"]["cost"] == "7040.00"
     assert told["agreement"]["reservation_id"] == "thunder1-000123"
     assert told["signatures"][0]["signed_at"] == "2026-11-21T08:00:00Z"
 
