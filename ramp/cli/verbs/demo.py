@@ -144,7 +144,7 @@ def _running(config: SwarmConfig, state: StateFolder, as_json: bool) -> Iterator
 def _show(market: Market, config: SwarmConfig, state: StateFolder, as_json: bool) -> _Shown:
     from ramp.rfql.signing.verification import verify_file
     from ramp.runtime.clock import SystemClock
-    from ramp.runtime.keys.store import KeyStore
+    from ramp.runtime.keys.store import KeyStore, trust_of
 
     with waiting("asking every machine"):
         states = market.machines([resource.name for resource in config.resources], MACHINES_LIMIT_S)
@@ -160,12 +160,8 @@ def _show(market: Market, config: SwarmConfig, state: StateFolder, as_json: bool
         )
     view = new_view(market.short, as_json)
     ended = follow(market, demo_request(clock.now()), AuctionOptions(rounds=ROUNDS), view)
-    keys = KeyStore(state.keys)
-    reports = [
-        verify_file(file, keys.ca_certificates(), clock.now(), pins=keys.certificate_on_file, revoked=keys.is_revoked)
-        for file in ended.files.values()
-        if file is not None
-    ]
+    trust = trust_of(KeyStore(state.keys))
+    reports = [verify_file(file, trust, clock.now()) for file in ended.files.values() if file is not None]
     after = ask(market, dialogues.account(), "asking the bank")
     return _Shown(machines, before, after, ended, reports)
 

@@ -7,12 +7,11 @@ warning.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cryptography import x509
 from lxml import etree
 
 from ramp.errors import CertificateExpired, DocumentError, SignatureInvalid
@@ -25,7 +24,7 @@ from ramp.model.shortcoming import shortcomings
 from ramp.model.sizes.amended import SlotState, after, change_problem, first_state, state_digest
 from ramp.rfql import documents
 from ramp.rfql.signing import certificates, seals
-from ramp.rfql.signing.certificates import Trust, no_pin, none_revoked
+from ramp.rfql.signing.certificates import Trust
 from ramp.rfql.signing.notary import PublicNotary, Verified, VerifiedSignature
 from ramp.rfql.xml.markup import read_instant, shown
 from ramp.rfql.xml.parser import Element, check_size, parse_wire
@@ -160,30 +159,20 @@ def sealed_document(message: Message) -> str:
     return seals.parse(message.seal.text).body
 
 
-def verify_file(
-    path: Path | str,
-    ca_certificates: Sequence[x509.Certificate],
-    now: Instant,
-    *,
-    pins: Callable[[str], x509.Certificate | None] = no_pin,
-    revoked: Callable[[x509.Certificate], bool] = none_revoked,
-) -> FileReport:
+def verify_file(path: Path | str, trust: Trust, now: Instant) -> FileReport:
     """Check an agreement, an amendment, a cancellation or a sealed message in a file offline.
 
     Args:
         path: the file.
-        ca_certificates: the market's CAs.
+        trust: the certificates to trust; a revoked one fails whenever it signed, because a thief of its key can write
+            any date.
         now: the present, for warnings about certificates that have expired since.
-        pins: certificate on file for a party, or None.
-        revoked: whether a certificate has been revoked; a revoked one fails whenever it signed, because a thief of its
-            key can write any date.
 
     Raises:
         DocumentError: if the file cannot be read, or holds another kind of text; faults of its document are in the
             report.
     """
     text = _read(path)
-    trust = Trust(ca_certificates, pins, revoked)
     if seals.looks_sealed(text):
         return _verify_sealed(str(path), text, trust, now)
     if text.lstrip().startswith("<"):

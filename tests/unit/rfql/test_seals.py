@@ -19,7 +19,7 @@ from ramp.model.seal import Role, Seal
 from ramp.rfql import codec
 from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.signing import certificates, seals
-from ramp.rfql.signing.certificates import PrivateKey
+from ramp.rfql.signing.certificates import PrivateKey, Trust
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.rfql.xml.parser import DOCUMENT_BYTES_MAX
 from ramp.runtime.keys.store import KeyStore
@@ -111,7 +111,7 @@ def test_every_kind_of_key_seals(user_notary: XmlNotary, key: PrivateKey, tmp_pa
     market.create_ca(NOW)
     market.issue(USER, Role.USER, NOW)
     certificate = certificate_for(market, key, NOW, names=(DIRECTORY,), roles=(Role.DIRECTORY,))
-    directory = XmlNotary(DIRECTORY, key, certificate, market.ca_certificates())
+    directory = XmlNotary(DIRECTORY, key, certificate, Trust(market.ca_certificates()))
     message = Message(
         Performative.INFORM, DIRECTORY, USER, "q-1", contents.DirectoryListing("q-1", "resource-trader", ("a@b",))
     )
@@ -298,7 +298,7 @@ def test_revoked_expired_and_repinned_signers_are_refused(tmp_path_factory: pyte
 
 
 def other_notary(store: KeyStore, name: str, key: PrivateKey, certificate: x509.Certificate) -> XmlNotary:
-    return XmlNotary(name, key, certificate, store.ca_certificates())
+    return XmlNotary(name, key, certificate, Trust(store.ca_certificates()))
 
 
 @pytest.mark.parametrize("role", [role for role in Role if role is not Role.RESOURCE])
