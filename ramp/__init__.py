@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from ramp.client.connecting import connect as connect
     from ramp.client.connecting import connect_async as connect_async
     from ramp.client.connecting import operate as operate
-    from ramp.client.jobs.files import JobFile as JobFile
-    from ramp.client.jobs.job import Job as Job
+    from ramp.client.jobs import Job as Job
+    from ramp.client.jobs import JobFile as JobFile
     from ramp.client.launching import launch as launch
     from ramp.client.launching import launch_async as launch_async
     from ramp.client.machine_state import MachineState as MachineState
@@ -62,8 +62,7 @@ if TYPE_CHECKING:
 _PLACES = {
     "ramp.client.asyncio_market": ("AsyncMarket",),
     "ramp.client.connecting": ("MarketOperator", "connect", "connect_async", "operate"),
-    "ramp.client.jobs.files": ("JobFile",),
-    "ramp.client.jobs.job": ("Job",),
+    "ramp.client.jobs": ("Job", "JobFile"),
     "ramp.client.launching": ("launch", "launch_async"),
     "ramp.client.machine_state": ("MachineState",),
     "ramp.client.market": ("Market",),

@@ -59,7 +59,7 @@ VERBS: Final[dict[str, Verb]] = {
     "restart": Verb(_MARKET, "ramp.cli.verbs.changes:restart", "Restart one agent."),
     "reload": Verb(_MARKET, "ramp.cli.verbs.changes:reload", "Apply changes from the configuration file."),
     "events": Verb(_MARKET, "ramp.cli.verbs.events:events", "Show sales, refusals, restarts; --follow; --changes."),
-    "watch": Verb(_MARKET, "ramp.cli.watching.verb:watch", "Watch auctions, machines, agents and events live."),
+    "watch": Verb(_MARKET, "ramp.cli.watching.stream:watch", "Watch auctions, machines, agents and events live."),
     "ps": Verb(_MARKET, "ramp.cli.verbs.launch:ps", "Show the running agents."),
     "doctor": Verb(_MARKET, "ramp.cli.doctor:doctor", "Diagnose problems and suggest fixes."),
     "resources": Verb(_MARKET, "ramp.cli.verbs.machines:resources", "Show the resources that sell now."),

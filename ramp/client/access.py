@@ -36,11 +36,6 @@ class Access(Protocol):
         """Domain of the agents' names, or ""."""
         ...
 
-    @property
-    def users(self) -> tuple[str, ...]:
-        """Local names of all users."""
-        ...
-
     def now(self) -> Instant:
         """The market's time."""
         ...
@@ -73,7 +68,6 @@ class RunningMarket:
     state: StateFolder
     user: str
     domain: str
-    users: tuple[str, ...]
 
     def now(self) -> Instant:
         return SystemClock().now()
@@ -121,7 +115,7 @@ def find_market(state: StateFolder, user: str | None) -> RunningMarket:
     name = users[0] if user is None and users else (user or "").removesuffix(f"@{found.domain}")
     if name not in users:
         raise ConfigurationError(f"unknown user {user!r}: expected one of {', '.join(users)}")
-    return RunningMarket(state, name, found.domain, users)
+    return RunningMarket(state, name, found.domain)
 
 
 def running(state: StateFolder) -> SwarmStatus:

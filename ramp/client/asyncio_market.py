@@ -12,9 +12,7 @@ from types import TracebackType
 from typing import Annotated, Final, Self, TypeVar
 
 from ramp.client import dialogues
-from ramp.client.jobs.files import JobFile
-from ramp.client.jobs.job import Job, job_of
-from ramp.client.jobs.work import work_of
+from ramp.client.jobs import Job, JobFile, job_of, work_of
 from ramp.client.machine_state import MachineState
 from ramp.client.request import Count
 from ramp.client.results import Account, Cancelled, Reservation, Resized, Resource
@@ -28,7 +26,6 @@ from ramp.model.money import credits_of
 from ramp.model.request import NUMBER_MAX
 from ramp.options import Bounds, checked, read_argument
 from ramp.protocol.events import AgreementResized
-from ramp.runtime.identifiers import RandomIds
 
 MACHINES_LIMIT_S: Final = 25.0
 """How long all machines together may take to report their state, in seconds."""
@@ -195,7 +192,7 @@ class AsyncMarket(AsyncRequests):
             application=application,
             version=version,
         )
-        found = await self.ask(dialogues.launch(any_id, work, RandomIds().new))
+        found = await self.ask(dialogues.launch(any_id, work, self.access.new_id))
         return tuple(job_of(each, self.access.domain) for each in found)
 
     async def jobs(self) -> tuple[Job, ...]:

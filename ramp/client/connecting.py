@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
-from ramp.client import dialogues, portal
+from ramp.client import dialogues
 from ramp.client.access import find_market, running
 from ramp.client.asyncio_market import AsyncMarket
 from ramp.client.dialogues import Dialogue
-from ramp.client.market import Market
+from ramp.client.market import Market, ask
 from ramp.client.request import Count
 from ramp.client.submission import Credits
 from ramp.control.market_changes import (
@@ -189,13 +189,13 @@ class MarketOperator:
     def change(self, request: OwnerRequest) -> MarketChanged:
         """Ask the supervisor for a change."""
         running(self._state)
-        return portal.ask(self._state.supervisor_socket, dialogues.changed(request))
+        return ask(self._state.supervisor_socket, dialogues.changed(request))
 
 
 def ask_keeper(state: StateFolder, dialogue: Dialogue[T]) -> T:
     """Hold a dialogue with the agent of the running market's keeper."""
     (keeper,) = running(state).names("keeper")
-    return portal.ask(state.socket(keeper), dialogue)
+    return ask(state.socket(keeper), dialogue)
 
 
 @checked

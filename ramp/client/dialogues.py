@@ -15,9 +15,7 @@ from typing import TypeVar
 
 from ramp.client import results
 from ramp.client.identifiers import belonging, matching, not_one
-from ramp.client.jobs.files import FETCHED_BYTES_MAX, LISTED_MAX, JobFile, files_of, save
-from ramp.client.jobs.job import one_job
-from ramp.client.jobs.work import Work, orders_of
+from ramp.client.jobs import FETCHED_BYTES_MAX, LISTED_MAX, JobFile, Work, files_of, one_job, orders_of, save
 from ramp.client.line import Line, refused
 from ramp.client.machine_state import MachineState, parse_snapshot
 from ramp.client.results import Account, Cancelled, Reservation, Resized, Resource

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -94,61 +93,6 @@ def submission(parts: Sequence[Requestable], options: AuctionOptions, now: Insta
 def nobody_approves(_: ApprovalAsked) -> bool:
     """Decline, for requests that were submitted without asking."""
     return False
-
-
-@dataclass(slots=True)
-class Following:
-    """A request being followed.
-
-    Attributes:
-        submission: the request, with an id of the client's own that makes a second submission harmless.
-        request: the first message of the next connection.
-        interrupted: whether the owner has withdrawn it.
-        ended: how it ended, once it has.
-    """
-
-    submission: Submit
-    request: Submit | Watch
-    interrupted: bool = False
-    ended: RequestEnded | None = None
-    _tried: bool = False
-
-    @classmethod
-    def begin(cls, submission: Submit) -> Following:
-        """Follow a request that is still to be submitted."""
-        return cls(submission, submission)
-
-    @property
-    def watch(self) -> Watch:
-        """The message by which a further connection follows the request."""
-        return Watch(self.submission.request_id)
-
-    def heard(self, event: Event) -> ApprovalAsked | None:
-        """Take an event; return it if the owner must answer. Raises `MarketRefused` at a refused submission."""
-        if isinstance(event, RequestEnded):
-            self.ended = event
-        elif isinstance(event, Refused):
-            forgotten = event.code is MarketRefusalCode.UNKNOWN_REQUEST and isinstance(self.request, Watch)
-            if not forgotten or self.interrupted:
-                raise refused(event)
-            self.request = self.submission  # the agent ended before it had written the request down
-        elif isinstance(event, ApprovalAsked):
-            return event
-        return None
-
-    def lost(self, error: TransportError) -> None:
-        """Take the loss of the connection; raises the error if a second submission failed as well."""
-        again = isinstance(self.request, Submit)
-        if again and self._tried:
-            raise error
-        self._tried = again
-        self.request = self.watch
-
-    def withdrawn(self) -> None:
-        """Take a withdrawal by the owner: only the end of the request is waited for."""
-        self.interrupted = True
-        self._tried = isinstance(self.request, Submit)
-        self.request = self.watch
 
 
 class MarketUser:
@@ -269,10 +213,9 @@ class AsyncRequests(MarketUser):
         self, requests: Sequence[Requestable], options: AuctionOptions, approve: Approver, on_event: OnEvent | None
     ) -> Purchase:
         submitted = submission(requests, options, self.access.now(), self.access.new_id("request"))
-        following = Following.begin(submitted)
-        ended = await self.follow(following, approve=approve, on_event=on_event)
+        ended, withdrawn = await self.follow(submitted, approve=approve, on_event=on_event)
         purchase = purchase_of(ended.outcome, ended.files, self.access.domain)
-        if following.interrupted:
+        if withdrawn:
             if not purchase.committed:
                 raise asyncio.CancelledError
             task = asyncio.current_task()
@@ -282,17 +225,17 @@ class AsyncRequests(MarketUser):
 
     async def follow(
         self,
-        following: Following,
+        submitted: Submit,
         *,
         approve: Approver = nobody_approves,
         on_event: OnEvent | None = None,
         on_interrupt: Callable[[], None] = lambda: None,
         on_lost: Callable[[], None] = lambda: None,
-    ) -> RequestEnded:
-        """Submit a request and follow it to its end, with callbacks.
+    ) -> tuple[RequestEnded, bool]:
+        """Submit a request and follow it to its end, with callbacks; returns also whether it was withdrawn.
 
         Args:
-            following: the request.
+            submitted: the request, with an id of the client's own that makes a second submission harmless.
             approve: asked about offers.
             on_event: called with each event.
             on_interrupt: called at the first cancellation, before the request is withdrawn.
@@ -302,29 +245,42 @@ class AsyncRequests(MarketUser):
             RampError: see the class.
             asyncio.CancelledError: for the second cancellation; the first withdraws and waits.
         """
+        asked: Submit | Watch = submitted
+        lost_submission = withdrawn = False
         line = await self.access.open()
         while True:
+            ended = None
             try:
-                async with line, aclosing(line.events(following.request)) as events:
+                async with line, aclosing(line.events(asked)) as events:
                     async for event in events:
                         if on_event is not None:
                             on_event(event)
-                        asked = following.heard(event)
-                        if asked is not None:
-                            await self._answer(asked, approve)
-            except TransportError as error:
-                following.lost(error)
+                        match event:
+                            case RequestEnded():
+                                ended = event
+                            case Refused(MarketRefusalCode.UNKNOWN_REQUEST) if asked is not submitted and not withdrawn:
+                                asked = submitted  # the agent ended before it had written the request down
+                            case Refused():
+                                raise refused(event)
+                            case ApprovalAsked():
+                                await self._answer(event, approve)
+            except TransportError:
+                if asked is submitted and lost_submission:
+                    raise
+                lost_submission = asked is submitted
+                asked = Watch(submitted.request_id)
                 on_lost()
             except asyncio.CancelledError:
-                if following.interrupted:
+                if withdrawn:
                     raise
-                following.withdrawn()
+                withdrawn, lost_submission = True, asked is submitted
+                asked = Watch(submitted.request_id)  # only its end is waited for
                 on_interrupt()
                 async with await self.access.reopen() as other:
                     with contextlib.suppress(MarketRefused):  # it was never submitted, or has ended
-                        await converse(other, dialogues.withdraw(following.submission.request_id))
-            if following.ended is not None:
-                return following.ended
+                        await converse(other, dialogues.withdraw(submitted.request_id))
+            if ended is not None:
+                return ended, withdrawn
             line = await self.access.reopen()
 
     async def _answer(self, asked: ApprovalAsked, approve: Approver) -> None:

@@ -56,6 +56,11 @@ def credits_text(minor_units: int) -> str:
     return f"{sign}{grouped(whole)}.{fraction:02d}"
 
 
+def credits_decimal(minor_units: int) -> str:
+    """Write an amount in credits for programs, as an exact decimal: `-1234.50`."""
+    return credits_text(minor_units).replace(" ", "")
+
+
 def exact_credits(minor_units: int) -> Decimal:
     """Return an amount in credits."""
     return Decimal(minor_units) / MINOR_UNITS_PER_CREDIT

@@ -4,7 +4,7 @@ Incoming documents are parsed safely and checked against the schema. Signed docu
 that does not verify becomes `Unverified`, so that the machines can refuse it with a reason.
 
 `ramp.rfql.signing.signature` signs the bodies of agreements and changes; they are read only from the bytes that a
-signature covers. Documents that pass them on (`ramp.rfql.signing.passed_on`) contain them as escaped text, byte for
+signature covers. Documents that pass them on (`ramp.rfql.record`) contain them as escaped text, byte for
 byte as signed.
 """
 
@@ -31,8 +31,7 @@ from ramp.model.instant import Instant
 from ramp.model.offer import Offer
 from ramp.model.ports import Verifier
 from ramp.model.probable_start import probable_start_problem
-from ramp.rfql.record import record_of
-from ramp.rfql.signing.passed_on import SIGNED, Proofs
+from ramp.rfql.record import SIGNED, Proofs, record_of
 from ramp.rfql.xml import schema
 from ramp.rfql.xml.namespaces import MARKET
 from ramp.rfql.xml.parser import Element, parse_wire, root_name

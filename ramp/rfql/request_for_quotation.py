@@ -17,7 +17,7 @@ from ramp.errors import DocumentError
 from ramp.model import instant
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.model.machine_terms import STATED_TERMS, extension_problem
-from ramp.model.money import credits_text, parse_credits
+from ramp.model.money import credits_decimal, parse_credits
 from ramp.model.probable_start import request_problem
 from ramp.model.request import (
     NUMBER_MAX,
@@ -136,7 +136,7 @@ def write_request(rfq: RequestForQuotation) -> str:
     inside = "".join([write_unit(unit, root=False) for unit in rfq.units])
     limit = ""
     if rfq.max_cost is not None:
-        limit = f'<MaxCost xmlns="{LIMITS}">{credits_text(rfq.max_cost).replace(" ", "")}</MaxCost>'
+        limit = f'<MaxCost xmlns="{LIMITS}">{credits_decimal(rfq.max_cost)}</MaxCost>'
     return f'<RequestForQuotation xmlns="{RFQ}">{inside}{limit}</RequestForQuotation>'
 
 

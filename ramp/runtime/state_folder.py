@@ -55,7 +55,6 @@ class StateFolder:
         invitations: the register of the market keeper's invitations (`ramp.runtime.joining`).
         joined: invitations with which this site has joined another market, one file each.
         web_sessions: sessions and open login links of the market's pages.
-        web_sales: past sales for the market's pages.
         web_results: results of experiments for the market's pages, unless another folder is named.
         web_address: address of the market's pages while they run.
         web_opener: page that opens the market in a browser.
@@ -80,7 +79,6 @@ class StateFolder:
     invitations = _Part("invitations.json")
     joined = _Part("joined")
     web_sessions = _Part("web-sessions.sqlite")
-    web_sales = _Part("web-sales.sqlite")
     web_results = _Part("results")
     web_address = _Part("run", "web-address")
     web_opener = _Part("run", "web-open.html")

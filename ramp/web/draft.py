@@ -12,7 +12,7 @@ from ramp.client.request import combined, request
 from ramp.errors import ConfigurationError
 from ramp.model.instant import SECOND, Instant, iso
 from ramp.model.machine_terms import STATED_TERMS
-from ramp.model.money import credits_of, credits_text
+from ramp.model.money import credits_decimal, credits_of
 from ramp.model.request import NodeDiskSpace, Nodes, RequestForQuotation, RequestUnit, TotalDiskSpace
 from ramp.model.sizes.moldable import cost_cap
 from ramp.options import read_argument
@@ -233,7 +233,7 @@ class Draft:
             raise ConfigurationError(
                 f"the form is limited to {UNITS_MAX} units, got {len(document.units)}; use `ramp submit`"
             )
-        limit = "" if document.max_cost is None else credits_text(document.max_cost).replace(" ", "")
+        limit = "" if document.max_cost is None else credits_decimal(document.max_cost)
         return cls([UnitDraft.of(unit) for unit in document.units], limit)
 
 

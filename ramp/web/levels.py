@@ -12,7 +12,6 @@ from typing import Final, NamedTuple
 from ramp.client import dialogues
 from ramp.client.access import RunningMarket, find_market
 from ramp.client.asyncio_market import AsyncMarket
-from ramp.client.dialogues import converse
 from ramp.client.machine_state import MachineState
 from ramp.client.swarm import status
 from ramp.control.status import SwarmStatus, state_text
@@ -91,11 +90,11 @@ class MarketReader:
         keepers = [agent.name for agent in found.agents if agent.role == "keeper" and agent.is_up]
         if not keepers:
             return None
-        access = RunningMarket(self._state, keepers[0], found.domain, found.names("user"))
+        keeper = AsyncMarket(RunningMarket(self._state, keepers[0], found.domain))
         with contextlib.suppress(RampError, TimeoutError):
-            async with asyncio.timeout(ANSWER_LIMIT_S), await access.open() as line:
+            async with asyncio.timeout(ANSWER_LIMIT_S):
                 # of the trading nothing is wanted, so it begins now
-                return (await converse(line, dialogues.overview(access.now(), None))).accounts
+                return (await keeper.ask(dialogues.overview(keeper.access.now(), None))).accounts
         return None
 
 

@@ -6,6 +6,7 @@ the latest requests only.
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing, suppress
@@ -28,6 +29,7 @@ from ramp.protocol.outcome import QUOTED, ChangeOutcome, RequestOutcome
 from ramp.protocol.progress import ChangeAdvanced, ChangeEnded, RequestEnded
 from ramp.protocol.transition_tables import AuctionState
 from ramp.runtime.clock import SystemClock
+from ramp.runtime.journal import Archive
 from ramp.runtime.state_folder import StateFolder
 from ramp.web.machines.sale_history import SaleHistory, sales_of
 
@@ -233,9 +235,11 @@ class SaleWatch(EveryUser):
             self._store([event.outcome])
 
     async def catch_up(self, user: str) -> None:
-        """Store what a user has bought before."""
+        """Store what a user has bought before: what its agent lists, and what it has archived."""
         listed = await AsyncMarket(find_market(self._state, user)).requests()
         self._store(each.outcome for each in listed if each.outcome is not None)
+        archived = await asyncio.to_thread(Archive(self._state.journal(user)).requests)
+        self._store(outcome for outcome, _ in archived)
 
     def _store(self, outcomes: Iterable[RequestOutcome]) -> None:
         if self._history.sold(sale for outcome in outcomes for sale in sales_of(outcome)):

@@ -39,7 +39,7 @@ class Site:
     def __init__(self, state: StateFolder, sessions: Sessions, results: Path | None = None, notice: str = "") -> None:
         self.state, self.sessions, self.notice = state, sessions, notice
         self.owners: dict[str, str] = {}
-        self.sales = SaleHistory(self.state.web_sales)
+        self.sales = SaleHistory()
         self.counted = Counted()
         self.sale_watch = SaleWatch(self.state, self.sales, self.counted.take)
         self._feeds: dict[str, UserFeed] = {}
@@ -51,7 +51,6 @@ class Site:
     async def end(self) -> None:
         """Stop everything that runs, at the server's end."""
         await asyncio.gather(self.runs.end(), *(each.end() for each in (self.sale_watch, *self._feeds.values())))
-        self.sales.close()
 
     async def levels(self) -> Levels:
         """Return the state of the market, and follow the sales to its present users."""

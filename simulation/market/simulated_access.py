@@ -62,7 +62,7 @@ def open_market(config: SwarmConfig, user: str | None, seed: int) -> SimulatedAc
     )
     world.approve = lambda _: None
     world.run(limit=REGISTRATION)
-    return SimulatedAccess(world, unread, name, tuple(each.name for each in config.users))
+    return SimulatedAccess(world, unread, name)
 
 
 class SimulatedAccess:
@@ -73,11 +73,10 @@ class SimulatedAccess:
 
     domain = ""
 
-    def __init__(self, world: World, unread: list[list[pr.Progress]], user: str, users: tuple[str, ...]) -> None:
+    def __init__(self, world: World, unread: list[list[pr.Progress]], user: str) -> None:
         self.world = world
         self.unread = unread
         self.user = user
-        self.users = users
         self.lock = threading.Lock()
         self._ids = CountedIds(f"{user}-asks")
 

@@ -14,6 +14,7 @@ from ramp.model.instant import DAY, Instant
 from ramp.model.seal import Role
 from ramp.rfql.codec import decode, encode, not_understood
 from ramp.rfql.encoded_message import EncodedMessage
+from ramp.rfql.signing.certificates import Trust
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.runtime.keys import issuing
 
@@ -27,7 +28,7 @@ class Wire:
         for name, role in roles.items():
             key = issuing.new_key()
             certificate = issuing.certify(name, key.public_key(), (ca_key, ca), now, 10 * DAY, role)
-            self._notaries[name] = XmlNotary(name, key, certificate, (ca,))
+            self._notaries[name] = XmlNotary(name, key, certificate, Trust((ca,)))
 
     def notary(self, name: str) -> XmlNotary:
         """Return the party's notary."""

@@ -22,8 +22,8 @@ from ramp.model.seal import Role
 from ramp.rfql import codec
 from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.signing import seals
+from ramp.rfql.signing.certificates import Trust
 from ramp.rfql.signing.notary import PublicNotary
-from ramp.rfql.signing.trust import Trust
 from ramp.runtime.keys.store import KeyStore
 from tests.unit.rfql.conftest import AGREEMENT, NOW, OFFER, RESOURCE, UNIT, USER
 

@@ -25,8 +25,8 @@ from ramp.model.instant import SECOND, from_iso
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.rfql import documents, request_for_quotation
+from ramp.rfql.signing.certificates import Trust
 from ramp.rfql.signing.notary import PublicNotary
-from ramp.rfql.signing.trust import Trust
 from ramp.rfql.xml import schema
 from ramp.rfql.xml.namespaces import schemas_dir
 from ramp.runtime.keys.store import load_ca_certificates

@@ -34,8 +34,8 @@ from ramp.model.sizes.amended import AMENDMENT_NUMBER_MAX
 from ramp.rfql import codec, documents, request_for_quotation
 from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.record import record_of
+from ramp.rfql.signing.certificates import Trust
 from ramp.rfql.signing.notary import PublicNotary, XmlNotary
-from ramp.rfql.signing.trust import Trust
 from ramp.rfql.xml.namespaces import MARKET, schemas_dir
 from ramp.runtime.keys.store import KeyStore
 from ramp.text import IDENTIFIER

@@ -27,8 +27,8 @@ from ramp.model.seal import Role
 from ramp.rfql import documents
 from ramp.rfql.request_for_quotation import parse_request
 from ramp.rfql.signing import certificates, seals
+from ramp.rfql.signing.certificates import Trust
 from ramp.rfql.signing.notary import PublicNotary
-from ramp.rfql.signing.trust import Trust
 from ramp.runtime.keys.store import KeyStore, load_ca_certificates
 
 # cryptography says so of serial numbers below one, and reads on

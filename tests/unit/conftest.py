@@ -144,7 +144,7 @@ def agent(tmp_path, monkeypatch):
     state.prepare()
     monkeypatch.setattr(access, "status", lambda _: UP)
     monkeypatch.setattr(access, "RECONNECT_PAUSE_S", 0.001)
-    market = Market(RunningMarket(state, "alice", "localhost", ("alice",)))
+    market = Market(RunningMarket(state, "alice", "localhost"))
     return lambda *lives: (FakeAgent(state.socket("alice"), list(lives)), market)
 
 

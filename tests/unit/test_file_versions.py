@@ -75,7 +75,7 @@ def test_a_log_that_changes_within_the_same_tick_is_read_again(tmp_path: Path) -
     assert log_digest(log) != before
 
 
-SHOWN = ("ramp/client/jobs/files.py", "ramp/launching/worker.py", "ramp/web/pages/laboratory/overview.py")
+SHOWN = ("ramp/client/jobs.py", "ramp/launching/worker.py", "ramp/web/pages/laboratory/overview.py")
 """The times of files of jobs and of results are shown and packed, not compared."""
 
 

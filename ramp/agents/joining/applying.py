@@ -19,8 +19,8 @@ from ramp.model.instant import MINUTE, SECOND, Duration, Instant
 from ramp.protocol.enrolment.applicant import Applicant
 from ramp.protocol.progress import Progress, QueryAnswered
 from ramp.protocol.timing import Timing
+from ramp.rfql.signing.certificates import Trust
 from ramp.rfql.signing.notary import PublicNotary
-from ramp.rfql.signing.trust import Trust
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.host import Ports
 from ramp.runtime.joining.invitations import Invitation

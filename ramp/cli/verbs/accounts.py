@@ -12,7 +12,6 @@ from ramp.cli.connection import ask, open_market
 from ramp.cli.options import check_period, credits_type, csv_option, example, market_options, moment_type, state_options
 from ramp.cli.views.fields import AMOUNT, CREDITS, MOMENT, Field, Fields, address
 from ramp.cli.views.output import (
-    amount_json,
     amount_text,
     count_text,
     moment_text,
@@ -24,13 +23,13 @@ from ramp.client import dialogues
 from ramp.client.access import running
 from ramp.client.connecting import ask_keeper
 from ramp.client.identifiers import shortened
-from ramp.client.jobs.job import deliveries
+from ramp.client.jobs import deliveries
 from ramp.client.market import Market
 from ramp.client.results import Account, short_name
 from ramp.client.swarm import status
 from ramp.model.contents import AccountLine, StatementLine, TradeLine
 from ramp.model.instant import Instant, iso
-from ramp.model.money import credits_text
+from ramp.model.money import credits_decimal, credits_text
 from ramp.runtime.state_folder import StateFolder
 
 Posting = TypeVar("Posting", StatementLine, TradeLine)
@@ -252,7 +251,7 @@ def deposit(account: str, amount: int, memo: str, deposit_id: str, state: StateF
                 "deposit_id": made.deposit_id,
                 "transfer_id": made.transfer_id,
                 "account": account,
-                "amount": amount_json(made.amount),
+                "amount": credits_decimal(made.amount),
             }
         )
     else:
@@ -273,7 +272,7 @@ def refund(agreement: str, reason: str, state: StateFolder, as_json: bool) -> No
         made = ask_keeper(state, dialogues.refund(agreement, reason))
     if as_json:
         found = {"agreement_id": made.agreement_id, "transfer_id": made.transfer_id, "reason": reason}
-        print_json({**found, "refund": amount_json(made.refund)})
+        print_json({**found, "refund": credits_decimal(made.refund)})
     else:
         print_line(f"Agreement {made.agreement_id}: {amount_text(made.refund)} refunded")
 

@@ -19,7 +19,7 @@ from ramp.cli.verbs.launch import launch_in_background, up_text
 from ramp.cli.verbs.machines import machine_object, source_text
 from ramp.cli.verbs.submit import follow, new_view
 from ramp.cli.views.fields import NUMBER, Field, Fields
-from ramp.cli.views.output import amount_json, amount_text, print_json, print_line, say, waiting
+from ramp.cli.views.output import amount_text, print_json, print_line, say, waiting
 from ramp.cli.views.reports import outcome_object, print_outcome
 from ramp.client import dialogues
 from ramp.client.machine_state import MachineState
@@ -28,6 +28,7 @@ from ramp.client.results import Account
 from ramp.client.swarm import stop
 from ramp.client.times import whole_seconds_up
 from ramp.model.instant import HOUR, MINUTE, Instant
+from ramp.model.money import credits_decimal
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.protocol.events import AuctionOptions
 from ramp.protocol.outcome import RequestStatus
@@ -143,7 +144,7 @@ def _running(config: SwarmConfig, state: StateFolder, as_json: bool) -> Iterator
 def _show(market: Market, config: SwarmConfig, state: StateFolder, as_json: bool) -> _Shown:
     from ramp.rfql.signing.verification import verify_file
     from ramp.runtime.clock import SystemClock
-    from ramp.runtime.keys.store import KeyStore
+    from ramp.runtime.keys.store import KeyStore, trust_of
 
     with waiting("asking every machine"):
         states = market.machines([resource.name for resource in config.resources], MACHINES_LIMIT_S)
@@ -159,12 +160,8 @@ def _show(market: Market, config: SwarmConfig, state: StateFolder, as_json: bool
         )
     view = new_view(market.short, as_json)
     ended = follow(market, demo_request(clock.now()), AuctionOptions(rounds=ROUNDS), view)
-    keys = KeyStore(state.keys)
-    reports = [
-        verify_file(file, keys.ca_certificates(), clock.now(), pins=keys.certificate_on_file, revoked=keys.is_revoked)
-        for file in ended.files.values()
-        if file is not None
-    ]
+    trust = trust_of(KeyStore(state.keys))
+    reports = [verify_file(file, trust, clock.now()) for file in ended.files.values() if file is not None]
     after = ask(market, dialogues.account(), "asking the bank")
     return _Shown(machines, before, after, ended, reports)
 
@@ -206,8 +203,8 @@ def _object(market: Market, shown: _Shown) -> dict[str, object]:
         "machines": [machine_object(each.state) | MACHINES.plain(each) for each in shown.machines],
         "balances": {
             "account": shown.before.name,
-            "before": amount_json(shown.before.balance),
-            "after": amount_json(shown.after.balance),
+            "before": credits_decimal(shown.before.balance),
+            "after": credits_decimal(shown.after.balance),
         },
         "verified": [report.holds for report in shown.reports],
     }

@@ -17,8 +17,7 @@ from ramp.cli.options import WholeNumber, example, file_type, folder_type, marke
 from ramp.cli.views.fields import DATETIME, NUMBER, PROSE, Field, Fields
 from ramp.cli.views.output import count_text, moment_text, print_json, print_line, say, waiting
 from ramp.client.identifiers import shortened
-from ramp.client.jobs.files import JobFile
-from ramp.client.jobs.job import Job
+from ramp.client.jobs import Job, JobFile
 from ramp.client.market import Market
 from ramp.model.contents.jobs import STDOUT
 from ramp.model.instant import from_datetime

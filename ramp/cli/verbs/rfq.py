@@ -30,7 +30,6 @@ from ramp.cli.options import (
 )
 from ramp.cli.views.fields import MOMENT, NUMBER, Field, Fields, Kind
 from ramp.cli.views.output import (
-    amount_json,
     amount_text,
     count_text,
     duration_text,
@@ -43,6 +42,7 @@ from ramp.client.times import DURATION_HELP, MOMENT_HELP
 from ramp.errors import ConfigurationError, DocumentError
 from ramp.model.instant import seconds, to_datetime
 from ramp.model.machine_terms import STATED_TERMS, Term
+from ramp.model.money import credits_decimal
 from ramp.model.request import Nodes, RequestForQuotation, RequestUnit
 from ramp.options import nearest_name
 from ramp.shipped_files import shipped_directory
@@ -265,7 +265,7 @@ def _validated(path: Path) -> tuple[dict[str, object], RequestForQuotation | Non
         return {**found, "violations": violations, "max_cost": None, "message": str(error)}, None
     found |= {"valid": True, "units": [_UNIT.plain(unit) for unit in document.units]}
     found |= {"warnings": list(document.warnings), "violations": []}
-    limit = None if document.max_cost is None else amount_json(document.max_cost)
+    limit = None if document.max_cost is None else credits_decimal(document.max_cost)
     return {**found, "max_cost": limit}, document
 
 

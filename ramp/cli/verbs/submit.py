@@ -34,7 +34,7 @@ from ramp.cli.views.reports import UNIT, ShortName, outcome_object, print_outcom
 from ramp.client.identifiers import one_request
 from ramp.client.market import Market
 from ramp.client.request import combined, named_sites
-from ramp.client.submission import ROUND_TIME, ROUNDS, Approver, Following, fixed_rule, nobody_approves, submission
+from ramp.client.submission import ROUND_TIME, ROUNDS, Approver, fixed_rule, nobody_approves, submission
 from ramp.control.events import Event, RequestStanding
 from ramp.errors import ConfigurationError, RampError
 from ramp.model.instant import Duration
@@ -211,7 +211,7 @@ def follow(
 ) -> RequestEnded:
     """Submit a request and show it until it ends; Ctrl-C and SIGTERM withdraw it, SIGTERM with a time limit."""
     request_id = market.access.new_id("request")
-    following = Following.begin(submission([request], options, market.access.now(), request_id))
+    submitted = submission([request], options, market.access.now(), request_id)
 
     def asked(question: ApprovalAsked) -> bool:
         view.pause()
@@ -235,7 +235,8 @@ def follow(
     try:
         # batch systems send SIGTERM at the end of a job
         with interrupted_by(signal.SIGTERM, again_s=TERMINATED_LIMIT_S), contextlib.closing(view):
-            return market.follow(following, approve=asked, on_event=show, on_interrupt=interrupted, on_lost=lost)
+            ended, _ = market.follow(submitted, approve=asked, on_event=show, on_interrupt=interrupted, on_lost=lost)
+            return ended
     except KeyboardInterrupt:
         say(f"ramp: no longer waiting: {_pending(market, request_id)}")
         raise

@@ -10,7 +10,6 @@ import click
 
 from ramp.cli.options import example, existing_file_type, state_options
 from ramp.cli.views.output import (
-    amount_json,
     amount_text,
     count_text,
     moment_text,
@@ -23,6 +22,7 @@ from ramp.cli.views.output import (
 from ramp.cli.views.reports import amendment_text, amount_moved
 from ramp.errors import DocumentError
 from ramp.model.instant import iso
+from ramp.model.money import credits_decimal
 from ramp.model.price_paid import how_priced
 from ramp.runtime.state_folder import StateFolder
 
@@ -46,9 +46,10 @@ def verify(files: tuple[Path, ...], ca_file: Path | None, state: StateFolder, as
 
     Exit code 0: all are valid; 1: at least one is invalid; 2: no such file or authority, or an unknown document.
     """
+    from ramp.rfql.signing.certificates import Trust
     from ramp.rfql.signing.verification import chains_of, verify_file
     from ramp.runtime.clock import SystemClock
-    from ramp.runtime.keys.store import KeyStore, load_ca_certificates
+    from ramp.runtime.keys.store import KeyStore, load_ca_certificates, trust_of
 
     for file in files:
         if _is_request(file):
@@ -57,13 +58,8 @@ def verify(files: tuple[Path, ...], ca_file: Path | None, state: StateFolder, as
                 source=str(file),
             )
     now = SystemClock().now()
-    if ca_file is not None:
-        authorities = load_ca_certificates(ca_file)
-        reports = [verify_file(file, authorities, now) for file in files]
-    else:
-        store = KeyStore(state.keys)
-        pins, revoked = store.certificate_on_file, store.is_revoked
-        reports = [verify_file(file, store.ca_certificates(), now, pins=pins, revoked=revoked) for file in files]
+    trust = trust_of(KeyStore(state.keys)) if ca_file is None else Trust(load_ca_certificates(ca_file))
+    reports = [verify_file(file, trust, now) for file in files]
     chains = chains_of(reports)
     holds = all(report.holds for report in reports) and not any(chain.failure for chain in chains)
     if as_json:
@@ -99,8 +95,8 @@ def _chain_objects(chains: Sequence[Chain]) -> list[dict[str, object]]:
             "failure": chain.failure,
             "cores": chain.states[-1].cores,
             "end": iso(chain.states[-1].until),
-            "returned": amount_json(chain.given_back),
-            "charged": amount_json(chain.charged),
+            "returned": credits_decimal(chain.given_back),
+            "charged": credits_decimal(chain.charged),
         }
         for chain in chains
     ]

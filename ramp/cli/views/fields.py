@@ -11,7 +11,6 @@ from typing import Any, Final, Generic, TypeVar
 import click
 
 from ramp.cli.views.output import (
-    amount_json,
     amount_text,
     duration_text,
     moment_text,
@@ -20,7 +19,7 @@ from ramp.cli.views.output import (
     print_rows,
 )
 from ramp.model.instant import from_datetime, iso, seconds
-from ramp.model.money import credits_text
+from ramp.model.money import credits_decimal, credits_text
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -46,10 +45,10 @@ NUMBER: Final = Kind(is_number=True)
 MOMENT: Final = Kind(iso, moment_text)
 DATETIME: Final = Kind(lambda value: iso(from_datetime(value)), lambda value: moment_text(from_datetime(value)))
 DURATION: Final = Kind(seconds, duration_text, is_number=True)
-AMOUNT: Final = Kind(amount_json, credits_text, is_number=True)
+AMOUNT: Final = Kind(credits_decimal, credits_text, is_number=True)
 """An amount whose heading names the unit."""
 
-CREDITS: Final = Kind(amount_json, amount_text)
+CREDITS: Final = Kind(credits_decimal, amount_text)
 """An amount whose text names the unit."""
 
 

@@ -178,11 +178,6 @@ def amount_text(minor_units: int) -> str:
     return f"{credits_text(minor_units)} credits"
 
 
-def amount_json(minor_units: int) -> str:
-    """Write an amount for JSON and CSV: credits as an exact decimal string, `1234.50`."""
-    return credits_text(minor_units).replace(" ", "")
-
-
 def price_text(cpu_hour_cost: int) -> str:
     """Format a price."""
     return f"{cpu_hour_cost} credits/core-hour"

@@ -10,7 +10,6 @@ import click
 
 from ramp.cli.views.fields import AMOUNT, MOMENT, NUMBER, Field, Fields, address
 from ramp.cli.views.output import (
-    amount_json,
     amount_text,
     count_text,
     duration_text,
@@ -25,6 +24,7 @@ from ramp.control.events import AgreementStanding
 from ramp.model import money
 from ramp.model.agreement import Agreement, ContractChange
 from ramp.model.instant import SECOND, Instant, iso, local_iso, seconds, with_local_times
+from ramp.model.money import credits_decimal
 from ramp.model.offer import Offer
 from ramp.model.price_paid import how_priced
 from ramp.model.request import Nodes, RequestUnit
@@ -47,7 +47,7 @@ def offer_object(offer: Offer, short: ShortName) -> dict[str, object]:
         "resource": short(offer.resource),
         "unit": offer.unit,
         "cpu_hour_cost": offer.cpu_hour_cost,
-        "cost": amount_json(offer.cost),
+        "cost": credits_decimal(offer.cost),
         "start": iso(offer.start),
         "end": iso(offer.end),
         "cores": offer.cores,
@@ -96,10 +96,10 @@ def unit_object(unit: BoughtUnit, short: ShortName, bought: Bought) -> dict[str,
         "meets_request": unit.meets_request,
         "price_offered": unit.offer.cpu_hour_cost,
         "price_paid": money.price_number(unit.price_paid),
-        "cost": amount_json(charged - returned),
-        "charged": amount_json(charged),
-        "returned": amount_json(returned),
-        "offered": amount_json(unit.offer.cost),
+        "cost": credits_decimal(charged - returned),
+        "charged": credits_decimal(charged),
+        "returned": credits_decimal(returned),
+        "offered": credits_decimal(unit.offer.cost),
     }
 
 
@@ -137,9 +137,9 @@ def outcome_object(
         "others": [unit_object(unit, short, bought or {}) for unit in outcome.others],
         "until": iso(outcome.until) if outcome.until else None,
         "agreements": [path for path in files.values() if path is not None],
-        "cost": amount_json(charged - returned),
-        "charged": amount_json(charged),
-        "returned": amount_json(returned),
+        "cost": credits_decimal(charged - returned),
+        "charged": credits_decimal(charged),
+        "returned": credits_decimal(returned),
         "started_at": iso(outcome.started_at),
         "duration_s": seconds(outcome.duration),
     }
@@ -305,10 +305,10 @@ def agreement_object(entry: AgreementStanding, short: ShortName) -> dict[str, ob
         "end": iso(entry.end),
         "cores": entry.cores,
         "cpu_hour_cost": offer.cpu_hour_cost,
-        "cost": amount_json(entry.cost),
-        "charged": amount_json(entry.charged),
-        "returned": amount_json(entry.returned),
-        "offered": amount_json(offer.cost),
+        "cost": credits_decimal(entry.cost),
+        "charged": credits_decimal(entry.charged),
+        "returned": credits_decimal(entry.returned),
+        "offered": credits_decimal(offer.cost),
         "rule": None if agreement.price is None else agreement.price.rule,
         "load": round(offer.load, 4),
         "source": offer.source,
@@ -367,8 +367,8 @@ def _amendment_object(amendment: ContractChange) -> dict[str, object]:
         "cores": amendment.cores,
         "end": iso(amendment.until),
         "effective_at": iso(amendment.effective_at),
-        "refund": amount_json(amendment.refund),
-        "charge": amount_json(amendment.charge),
+        "refund": credits_decimal(amendment.refund),
+        "charge": credits_decimal(amendment.charge),
         "previous": amendment.previous,
     }
 

@@ -7,7 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.layout import Layout
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -38,9 +40,6 @@ from ramp.runtime.clock import SystemClock
 
 WIDE: Final = 110
 """Minimum columns of a terminal for agents and machines side by side."""
-
-LEAST_ROWS: Final = 2
-"""Rows that each part has at least, however low the terminal is."""
 
 ID_SHOWN: Final = 13
 """Characters of a request's id; as the beginning of one every verb takes it."""
@@ -97,6 +96,51 @@ class Board:
             del self.auctions[next(ended, next(iter(self.auctions)))]
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A table of the picture: the rows that fit, of which the last counts the others.
+
+    Attributes:
+        title: above it.
+        columns: the headings.
+        rows: the newest first.
+        prose: the column that has the width that the others leave.
+        right: columns of numbers.
+        empty: stands in its place without rows.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str | Text]]
+    prose: str
+    right: Sequence[str] = ()
+    empty: str = "none"
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        title = Text(self.title, style="bold cyan")
+        if not self.rows:
+            yield from (title, Text(self.empty, style=QUIET))
+            return
+        table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), expand=True, title=title, title_justify="left")
+        for column in self.columns:
+            table.add_column(
+                column,
+                justify="right" if column in self.right else "left",
+                no_wrap=True,
+                overflow="ellipsis",
+                header_style=QUIET,
+                min_width=len(column),
+                ratio=1 if column == self.prose else None,
+            )
+        room = (options.height or options.max_height) - HEADINGS
+        shown = self.rows if len(self.rows) <= room else self.rows[: max(room - 1, 1)]
+        for row in shown:
+            table.add_row(*row)
+        if len(self.rows) > len(shown) and room > 1:
+            table.add_row(Text(f"and {len(self.rows) - len(shown)} more", style=QUIET))
+        yield table
+
+
 class Screen:
     """A board as it is at the moment of drawing."""
 
@@ -106,48 +150,22 @@ class Screen:
         self._now = now
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        height = options.height or options.max_height or 24
         wide = options.max_width >= WIDE and AGENTS in self._only and MACHINES in self._only
-        parts: list[RenderableType] = [self._head()]
-        stacked = len(self._only) - (1 if wide else 0)
-        room = max(height - 1 - stacked * HEADINGS, stacked * LEAST_ROWS)
-        rows = self._shares(room, wide=wide)
-        drawn = {
-            kind: self._part(kind, rows[kind], options.max_width // 2 if wide else options.max_width)
-            for kind in self._only
-        }
+        groups = [[kind] for kind in self._only]
         if wide:
-            beside = Table.grid(expand=True, padding=(0, 2, 0, 0))
-            beside.add_column(ratio=1)
-            beside.add_column(ratio=1)
-            beside.add_row(drawn[MACHINES], drawn[AGENTS])
-        for kind in self._only:
-            if not wide or kind not in (AGENTS, MACHINES):
-                parts.append(drawn[kind])
-            elif kind == AGENTS:
-                parts.append(beside)
-        yield Group(*parts)
-
-    def _shares(self, room: int, *, wide: bool) -> dict[str, int]:
-        """Share the rows of the screen: each part gets what it needs, or an equal share."""
-        needs = {
-            AUCTIONS: sum(max(len(story.units), 1) for story in self._board.auctions.values()),
-            AGENTS: len(self._agent_rows()),
-            MACHINES: len(self._board.machines),
-            LOG: len(self._board.log),
-        }
-        if wide:
-            needs[AGENTS] = needs[MACHINES] = max(needs[AGENTS], needs[MACHINES])
-        shares = dict.fromkeys(self._only, LEAST_ROWS)
-        counted = [kind for kind in self._only if not (wide and kind == MACHINES)]
-        left = room - LEAST_ROWS * len(counted)
-        while left > 0 and (wanting := [kind for kind in counted if shares[kind] < needs[kind]]):
-            for kind in wanting[:left]:
-                shares[kind] += 1
-            left -= len(wanting)
-        if wide:
-            shares[MACHINES] = shares[AGENTS]
-        return shares
+            groups = [[MACHINES, AGENTS] if kind == [AGENTS] else kind for kind in groups if kind != [MACHINES]]
+        make = {AUCTIONS: self._auctions, AGENTS: self._agents, MACHINES: self._machines, LOG: self._log}
+        parts = [[make[kind]() for kind in group] for group in groups]
+        needs = [HEADINGS + max(max(len(part.rows), 1) for part in group) for group in parts]
+        room = (options.height or options.max_height) - 1
+        regions = [Layout(self._head(), size=1)]
+        for group, need in zip(parts, needs, strict=True):
+            fits = need < room // len(parts) or sum(needs) <= room
+            regions.append(Layout(size=need if fits else None))  # those that do not share what is left
+            regions[-1].split_row(*(Layout(Padding(part, (0, 2 if wide else 0, 0, 0))) for part in group))
+        picture = Layout()
+        picture.split_column(*regions)
+        yield picture
 
     def _head(self) -> Text:
         text = Text(no_wrap=True, overflow="ellipsis")
@@ -162,30 +180,15 @@ class Screen:
         text.append(f": {found.why}" if found.why else f"  {status.server.text}")
         return text
 
-    def _part(self, kind: str, rows: int, width: int) -> RenderableType:
-        match kind:
-            case "auctions":
-                return self._auctions(rows)
-            case "agents":
-                return self._agents(rows)
-            case "machines":
-                return self._machines(rows, bars=width >= 60)
-            case _:
-                return self._log(rows)
-
-    def _auctions(self, rows: int) -> RenderableType:
-        table = _table(
-            "Auctions (prices: credits/core-hour)",
-            ("Request", "User", "Unit", "Asked", "Offers", "Leader", "Best", "Stage"),
-            right=("Unit", "Asked", "Offers", "Best"),
-            prose="Stage",
-        )
-        found = [
+    def _auctions(self) -> Part:
+        rows = [
             row
             for (user, request_id), story in reversed(self._board.auctions.items())
             for row in _auction_rows(user, request_id, story)
         ]
-        return _filled(table, found, rows, "no auction yet")
+        columns = ("Request", "User", "Unit", "Asked", "Offers", "Leader", "Best", "Stage")
+        right = ("Unit", "Asked", "Offers", "Best")
+        return Part("Auctions (prices: credits/core-hour)", columns, rows, "Stage", right, "no auction yet")
 
     def _agent_rows(self) -> list[Sequence[str | Text]]:
         agents = self._board.status.agents if self._board.status is not None else ()
@@ -204,27 +207,24 @@ class Screen:
             sums.append((f"all {len(each)}", role, Text(text, style=style), str(sum(a.restarts for a in each))))
         return [*sums, *told]
 
-    def _agents(self, rows: int) -> RenderableType:
-        table = _table("Agents", ("Agent", "Role", "State", "Restarts"), right=("Restarts",), prose="State")
-        return _filled(table, self._agent_rows(), rows, "none")
+    def _agents(self) -> Part:
+        return Part("Agents", ("Agent", "Role", "State", "Restarts"), self._agent_rows(), "State", ("Restarts",))
 
-    def _machines(self, rows: int, *, bars: bool) -> RenderableType:
-        columns = ["Machine", "Cores", "Taken", "Jobs", "Waiting", "Held", "Sold", "Start price"]
-        columns += ["Next hour"] if bars else []
-        table = _table("Machines (prices in credits/core-hour)", columns, right=columns[1:8], prose="Machine")
-        found: list[Sequence[str | Text]] = []
+    def _machines(self) -> Part:
+        columns = ("Machine", "Cores", "Taken", "Jobs", "Waiting", "Held", "Sold", "Start price", "Next hour")
+        rows: list[Sequence[str | Text]] = []
         for name, machine in sorted(self._board.machines.items()):
             figures = machine_figures(machine)
             row = [name, str(machine.cores), f"{machine.load * 100:.0f} %"]
             row += [str(figures[key]) for key in ("running", "queued", "held", "sold")]
             row.append("" if machine.start_price is None else str(machine.start_price))
-            row += [bar_text([each.load for each in machine.projected_load][:12])] if bars else []
-            found.append(row)
-        return _filled(table, found, rows, "no answer yet")
+            rows.append([*row, bar_text([each.load for each in machine.projected_load][:12])])
+        title = "Machines (prices in credits/core-hour)"
+        return Part(title, columns, rows, "Machine", columns[1:8], "no answer yet")
 
-    def _log(self, rows: int) -> RenderableType:
-        table = _table("Log", ("When (UTC)", "Who", "Event", "What"), prose="What")
-        return _filled(table, [_log_row(line) for line in reversed(self._board.log)], rows, "nothing yet")
+    def _log(self) -> Part:
+        rows = [_log_row(line) for line in reversed(self._board.log)]
+        return Part("Log", ("When (UTC)", "Who", "Event", "What"), rows, "What", empty="nothing yet")
 
 
 def _log_row(line: Line) -> Sequence[str]:
@@ -257,38 +257,3 @@ def _auction_rows(user: str, request_id: str, story: AuctionStory) -> list[Seque
             )
         )
     return rows
-
-
-def _table(title: str, columns: Sequence[str], *, right: Sequence[str] = (), prose: str) -> Table:
-    table = Table(
-        box=None,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-        expand=True,
-        title=title,
-        title_justify="left",
-        title_style="bold cyan",
-    )
-    for column in columns:
-        table.add_column(
-            column,
-            justify="right" if column in right else "left",
-            no_wrap=True,
-            overflow="ellipsis",
-            header_style=QUIET,
-            min_width=len(column),
-            ratio=1 if column == prose else None,  # it has the width that the others leave
-        )
-    return table
-
-
-def _filled(table: Table, rows: Sequence[Sequence[str | Text]], room: int, empty: str) -> RenderableType:
-    """Fill a table with the rows that fit; the last row counts the others."""
-    if not rows:
-        return Group(Text(str(table.title), style="bold cyan"), Text(empty, style=QUIET))
-    shown = rows if len(rows) <= room else rows[: max(room - 1, 1)]
-    for row in shown:
-        table.add_row(*row)
-    if len(rows) > len(shown) and room > 1:
-        table.add_row(Text(f"and {len(rows) - len(shown)} more", style=QUIET))
-    return table

@@ -1,15 +1,23 @@
-"""The events of a running market, auctions, agents, machines and its log; as lines, a sentence or an object each."""
+"""`ramp watch`: events of the running market, drawn at a terminal, otherwise one line an event, text or object."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
+import signal
+import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ramp.cli.views.output import amount_json, amount_text, count_text, duration_text, moment_text, price_text
-from ramp.client.access import find_market
+import click
+
+from ramp.cli.options import RealNumber, example, state_options
+from ramp.cli.views.output import amount_text, count_text, duration_text, moment_text, price_text
+from ramp.cli.views.visible import console
+from ramp.client.access import find_market, running
 from ramp.client.asyncio_market import AsyncMarket
 from ramp.client.every_user import EveryUser, watch_user
 from ramp.client.machine_state import MachineState
@@ -18,6 +26,7 @@ from ramp.control.events import Event, Submitted
 from ramp.control.status import AgentStatus, SwarmStatus, state_text
 from ramp.errors import RampError
 from ramp.model.instant import SECOND, Instant, iso
+from ramp.model.money import credits_decimal
 from ramp.protocol import progress as pr
 from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.progress import RequestEnded
@@ -248,7 +257,7 @@ def _auction(event: Event) -> tuple[str, str, dict[str, Any]] | None:
         case pr.ApprovalAsked():
             costs = sum(event.costs)
             text = f"{event.request_id} waits for its owner's approval of {amount_text(costs)}"
-            return "approval_asked", text, {"request_id": event.request_id, "cost": amount_json(costs)}
+            return "approval_asked", text, {"request_id": event.request_id, "cost": credits_decimal(costs)}
         case pr.UnitAdvanced():
             fields = {"request_id": event.request_id, "unit": event.unit, "resource": event.resource}
             fields |= {"stage": event.stage, "detail": event.detail}
@@ -262,7 +271,7 @@ def _auction(event: Event) -> tuple[str, str, dict[str, Any]] | None:
             return "ended", *_outcome(outcome)
         case pr.ChangeEnded(outcome=cancelled) if cancelled.ends:
             fields = {"agreement_id": cancelled.agreement_id, "done": cancelled.done}
-            fields |= {"refund": amount_json(cancelled.refund), "code": cancelled.code}
+            fields |= {"refund": credits_decimal(cancelled.refund), "code": cancelled.code}
             back = f"{amount_text(cancelled.refund)} refunded"
             if cancelled.cause:
                 return "loss", f"{cancelled.agreement_id} lost by the seller: {cancelled.cause}; {back}", fields
@@ -272,8 +281,8 @@ def _auction(event: Event) -> tuple[str, str, dict[str, Any]] | None:
             return "cancellation", f"{cancelled.agreement_id} {how}", fields
         case pr.ChangeEnded(outcome=changed):
             fields = {"agreement_id": changed.agreement_id, "amendment": changed.number, "done": changed.done}
-            fields |= {"cores": changed.cores, "refund": amount_json(changed.refund), "code": changed.code}
-            fields |= {"charge": amount_json(changed.charge)}
+            fields |= {"cores": changed.cores, "refund": credits_decimal(changed.refund), "code": changed.code}
+            fields |= {"charge": credits_decimal(changed.charge)}
             moved = f"{amount_text(changed.charge)} paid" if changed.charge else f"{amount_text(changed.refund)} back"
             how = f"has {changed.cores} cores, {moved}"
             return (
@@ -319,7 +328,7 @@ def _outcome(outcome: RequestOutcome) -> tuple[str, dict[str, Any]]:
         "request_id": outcome.request_id,
         "status": outcome.status.value,
         "reason": outcome.reason,
-        "cost": amount_json(outcome.cost),
+        "cost": credits_decimal(outcome.cost),
         "sellers": sellers,
         "rounds": len(outcome.rounds),
         "seconds": outcome.duration / SECOND,
@@ -337,3 +346,69 @@ def _units(prices: Mapping[int, int]) -> dict[str, int]:
 def _prices(prices: Mapping[int, int]) -> str:
     shown: Sequence[str] = [f"unit {unit} for {price_text(price)}" for unit, price in sorted(prices.items())]
     return ", ".join(shown)
+
+
+FRAMES_A_SECOND: Final = 4
+"""How often the screen is drawn anew."""
+
+
+@click.command(
+    epilog=example(
+        "ramp watch",
+        "ramp watch --only auctions --only machines --for 60",
+        "ramp watch --json --only auctions > auctions.jsonl",
+        exits="0 ended by Ctrl-C or --for; 1 no market is running; 2 bad input",
+    )
+)
+@click.option("--only", type=click.Choice(KINDS), multiple=True, help="Kind of event to show; repeatable.")
+@click.option("--for", "seconds", type=RealNumber(min=0, min_open=True), metavar="SECONDS", help="End after this time.")
+@state_options
+def watch(only: tuple[str, ...], seconds: float | None, state: StateFolder, as_json: bool) -> None:
+    """Watch the market: auctions with rounds and leaders, machines, agents, and the log of its events.
+
+    Shows the requests of all users, as the market's owner may. A terminal shows a live picture until Ctrl-C; elsewhere
+    each event is a line, with --json an object. For earlier auctions and events see `ramp status` and `ramp events`.
+    Lines of machines and agents show changes.
+    """
+    running(state)
+    kinds = only or KINDS
+    work = _draw(state, kinds) if sys.stdout.isatty() and not as_json else _print(state, kinds, as_json=as_json)
+    asyncio.run(_until_ended(work, seconds))
+
+
+async def _print(state: StateFolder, kinds: Collection[str], *, as_json: bool) -> None:
+    seen: asyncio.Queue[Seen] = asyncio.Queue()
+    lines = Lines()
+
+    async def write() -> None:
+        while True:
+            for line in lines.take(await seen.get()):
+                if line.kind in kinds:
+                    click.echo(json.dumps(line.plain, ensure_ascii=False) if as_json else line.sentence)
+
+    await asyncio.gather(watch_market(state, seen.put_nowait), write())
+
+
+async def _draw(state: StateFolder, kinds: Collection[str]) -> None:
+    from rich.live import Live
+
+    from ramp.cli.watching.screen import Board, Screen
+
+    board = Board()
+
+    async def draw() -> None:
+        while True:
+            live.refresh()
+            await asyncio.sleep(1 / FRAMES_A_SECOND)
+
+    with Live(Screen(board, kinds), console=console(), screen=True, auto_refresh=False) as live:
+        await asyncio.gather(watch_market(state, board.take), draw())
+
+
+async def _until_ended(work: Coroutine[None, None, None], seconds: float | None) -> None:
+    task = asyncio.ensure_future(work)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    with contextlib.suppress(asyncio.CancelledError, TimeoutError):
+        async with asyncio.timeout(seconds):
+            await task

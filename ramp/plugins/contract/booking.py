@@ -7,8 +7,7 @@ from dataclasses import replace
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.model.slot import Slot
-from ramp.plugins.contract.demands import demand, fill, held, refused, reserved, same, slot_for
-from ramp.plugins.contract.subject import SEARCHED, Subject
+from ramp.plugins.contract.subject import SEARCHED, Subject, demand, fill, held, refused, reserved, same, slot_for
 
 
 def a_slot_that_has_gone_is_refused(subject: Subject) -> None:

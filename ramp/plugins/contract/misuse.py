@@ -9,8 +9,7 @@ from ramp.errors import PluginError
 from ramp.model.instant import DAY, HOUR, SECOND, from_iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.slot import Reservation
-from ramp.plugins.contract.demands import demand, held, refused, same, slot_for
-from ramp.plugins.contract.subject import Subject
+from ramp.plugins.contract.subject import Subject, demand, held, refused, same, slot_for
 
 _ODD_KEYS: Final = ("o'ffer\"; DROP TABLE x", "../../../offer", "предложение", "x" * 500, "two words", "50%_")
 _END_OF_TIME: Final = from_iso("9999-12-31T23:59:59Z")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from ramp.model.instant import HOUR, MINUTE
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.slot import Slot
-from ramp.plugins.contract.demands import demand, fill, held, refused, reserved, same
-from ramp.plugins.contract.subject import NotChecked, Subject
+from ramp.plugins.contract.subject import NotChecked, Subject, demand, fill, held, refused, reserved, same
 
 
 def a_smaller_reservation_stays_smaller(subject: Subject) -> None:

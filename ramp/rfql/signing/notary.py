@@ -8,7 +8,6 @@ the whole. A resource that has failed signs alone. All other messages that creat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -22,12 +21,10 @@ from ramp.model.agreement import Agreement, Signable, Signed
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.seal import Role, Seal
 from ramp.rfql import documents
-from ramp.rfql.record import INSTANT
+from ramp.rfql.record import INSTANT, NO_PROOFS
 from ramp.rfql.signing import certificates, seals
-from ramp.rfql.signing.certificates import PrivateKey
-from ramp.rfql.signing.passed_on import NO_PROOFS
+from ramp.rfql.signing.certificates import CertifiedParty, PrivateKey, Trust
 from ramp.rfql.signing.signature import check_profile, sign_text, signature_of, verify_bytes
-from ramp.rfql.signing.trust import CertifiedParty, Trust, no_pin, none_revoked
 from ramp.rfql.xml import schema
 from ramp.rfql.xml.parser import Element, check_size, parse_wire, root_name
 
@@ -221,9 +218,7 @@ class XmlNotary(PublicNotary):
         name: the party in whose name it signs.
         key: that party's private key.
         certificate: its certificate, from the market's CA.
-        ca_certificates: the market's CAs.
-        pins: certificate on file for another party, or None.
-        revoked: whether a certificate has been revoked.
+        trust: the certificates of others that it trusts.
 
     Raises:
         SignerUnknown: if the certificate is another party's, or states no role.
@@ -235,11 +230,9 @@ class XmlNotary(PublicNotary):
         name: str,
         key: PrivateKey,
         certificate: x509.Certificate,
-        ca_certificates: Sequence[x509.Certificate],
-        pins: Callable[[str], x509.Certificate | None] = no_pin,
-        revoked: Callable[[x509.Certificate], bool] = none_revoked,
+        trust: Trust,
     ) -> None:
-        super().__init__(Trust(ca_certificates, pins, revoked))
+        super().__init__(trust)
         public = certificates.key_of(certificate)
         owner = certificates.identity_of(certificate)
         if owner != name:

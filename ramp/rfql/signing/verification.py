@@ -7,12 +7,11 @@ warning.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cryptography import x509
 from lxml import etree
 
 from ramp.errors import CertificateExpired, DocumentError, SignatureInvalid
@@ -25,8 +24,8 @@ from ramp.model.shortcoming import shortcomings
 from ramp.model.sizes.amended import SlotState, after, change_problem, first_state, state_digest
 from ramp.rfql import documents
 from ramp.rfql.signing import certificates, seals
+from ramp.rfql.signing.certificates import Trust
 from ramp.rfql.signing.notary import PublicNotary, Verified, VerifiedSignature
-from ramp.rfql.signing.trust import Trust, no_pin, none_revoked
 from ramp.rfql.xml.markup import read_instant, shown
 from ramp.rfql.xml.parser import Element, check_size, parse_wire
 
@@ -113,8 +112,8 @@ def _agreement_dict(agreement: Agreement) -> dict[str, Any]:
         "end": instant.iso(agreement.offer.end),
         **_named(agreement.offer, "cores", "cpu_hour_cost"),
         "digest": state_digest(agreement),
-        "cost": money.credits_text(agreement.cost),
-        "offered": money.credits_text(agreement.offer.cost),
+        "cost": money.credits_decimal(agreement.cost),
+        "offered": money.credits_decimal(agreement.offer.cost),
         "rule": None if agreement.price is None else agreement.price.rule,
         "issued_at": instant.iso(agreement.issued_at),
     }
@@ -128,14 +127,14 @@ def _cancellation_dict(cancellation: ContractChange) -> dict[str, Any]:
 
 
 def _amendment_dict(amendment: ContractChange) -> dict[str, Any]:
-    added = {"charge": money.credits_text(amendment.charge), **_named(amendment, "cpu_hour_cost", "order_id")}
+    added = {"charge": money.credits_decimal(amendment.charge), **_named(amendment, "cpu_hour_cost", "order_id")}
     return {
         **_named(amendment, "agreement_id", "number", "previous"),
         "digest": state_digest(amendment),
         **_named(amendment, "user", "resource", "bank", "cores"),
         "until": instant.iso(amendment.until),
         "effective_at": instant.iso(amendment.effective_at),
-        "refund": money.credits_text(amendment.refund),
+        "refund": money.credits_decimal(amendment.refund),
         **(added if amendment.grows else {}),
         "issued_at": instant.iso(amendment.issued_at),
     }
@@ -160,30 +159,20 @@ def sealed_document(message: Message) -> str:
     return seals.parse(message.seal.text).body
 
 
-def verify_file(
-    path: Path | str,
-    ca_certificates: Sequence[x509.Certificate],
-    now: Instant,
-    *,
-    pins: Callable[[str], x509.Certificate | None] = no_pin,
-    revoked: Callable[[x509.Certificate], bool] = none_revoked,
-) -> FileReport:
+def verify_file(path: Path | str, trust: Trust, now: Instant) -> FileReport:
     """Check an agreement, an amendment, a cancellation or a sealed message in a file offline.
 
     Args:
         path: the file.
-        ca_certificates: the market's CAs.
+        trust: the certificates to trust; a revoked one fails whenever it signed, because a thief of its key can write
+            any date.
         now: the present, for warnings about certificates that have expired since.
-        pins: certificate on file for a party, or None.
-        revoked: whether a certificate has been revoked; a revoked one fails whenever it signed, because a thief of its
-            key can write any date.
 
     Raises:
         DocumentError: if the file cannot be read, or holds another kind of text; faults of its document are in the
             report.
     """
     text = _read(path)
-    trust = Trust(ca_certificates, pins, revoked)
     if seals.looks_sealed(text):
         return _verify_sealed(str(path), text, trust, now)
     if text.lstrip().startswith("<"):

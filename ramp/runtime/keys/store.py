@@ -29,7 +29,7 @@ from ramp.file_versions import CachedFile
 from ramp.model.instant import DAY, Duration, Instant, iso
 from ramp.model.seal import Role
 from ramp.rfql.signing import certificates
-from ramp.rfql.signing.certificates import PrivateKey
+from ramp.rfql.signing.certificates import PrivateKey, Trust
 from ramp.runtime.atomic_writes import make_folder, write_whole
 from ramp.runtime.keys import issuing
 from ramp.runtime.keys.revocations import (
@@ -244,9 +244,7 @@ class KeyStore:
         from ramp.rfql.signing.notary import XmlNotary  # with lxml, which a supervisor does not need
 
         key, certificate = self.identity(name)
-        return XmlNotary(
-            name, key, certificate, self.ca_certificates(), pins=self.certificate_on_file, revoked=self.is_revoked
-        )
+        return XmlNotary(name, key, certificate, trust_of(self))
 
     # Inventory and revocation
 
@@ -405,6 +403,11 @@ class KeyStore:
         if path.stat().st_mode & 0o077:
             raise ConfigurationError("others can read this private key; run chmod 600", path=path)
         return issuing.read_key(path), _load_pem_certificates(path)[0]
+
+
+def trust_of(store: KeyStore) -> Trust:
+    """Return the certificates that the parties of a key store trust."""
+    return Trust(store.ca_certificates(), store.certificate_on_file, store.is_revoked)
 
 
 def load_ca_certificates(path: Path) -> tuple[x509.Certificate, ...]:

@@ -12,9 +12,8 @@ from nicegui import run, ui
 
 from ramp.client import dialogues
 from ramp.client.access import RunningMarket, running
+from ramp.client.asyncio_market import AsyncMarket
 from ramp.client.connecting import MarketOperator
-from ramp.client.dialogues import converse
-from ramp.client.results import short_name
 from ramp.control.status import headline, state_text
 from ramp.errors import NoMarket
 from ramp.model.contents import AccountLine, MarketOverview
@@ -52,9 +51,9 @@ class KeeperPage:
         name, found = visit.session.name, running(visit.site.state)
         if name not in found.names("keeper"):
             raise NoMarket(f"the market that runs has no keeper {name}")
-        self._access = RunningMarket(visit.site.state, name, found.domain, found.names("user"))
+        self._market = AsyncMarket(RunningMarket(visit.site.state, name, found.domain))
         self._operator = MarketOperator(visit.site.state)
-        self._short = partial(short_name, domain=self._access.domain)
+        self._short = self._market.short
 
     async def build(self) -> None:
         with ui.element("div").classes("row items-baseline full-width").style("gap: .3rem 1rem"):
@@ -157,8 +156,7 @@ class KeeperPage:
         levels = await site.levels()
         if levels.status is not None:
             self._running.show(levels.status.agents)
-        async with await self._access.open() as line:
-            found = await converse(line, dialogues.overview(now - PERIOD, None))
+        found = await self._market.ask(dialogues.overview(now - PERIOD, None))
         sellers = sellers_of(levels)
         answered = f"{len(levels.machines)} of {len(sellers)} machines answered"
         self._as_of.set_text(f"as of {datetime.now(self._visit.zone):%H:%M:%S}, {answered}")

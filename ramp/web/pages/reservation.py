@@ -9,14 +9,14 @@ from typing import Final
 
 from nicegui import run, ui
 
-from ramp.client.jobs.job import Job
+from ramp.client.jobs import Job
 from ramp.client.results import Reservation
 from ramp.errors import ConfigurationError, RampError
 from ramp.model.contents.jobs import STREAMS
 from ramp.model.instant import to_datetime
 from ramp.rfql.signing.verification import Chain, FileReport, chains_of, verify_file
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.keys.store import KeyStore
+from ramp.runtime.keys.store import KeyStore, trust_of
 from ramp.runtime.state_folder import StateFolder
 from ramp.text import visible
 from ramp.web.machines.core_rows import Taken
@@ -352,10 +352,8 @@ def checked(bought: Reservation, state: StateFolder) -> tuple[str, list[FileRepo
     files = [bought.file, *(bought.file.with_stem(f"{bought.file.stem}.amendment-{each}") for each in numbers)]
     store, now = KeyStore(state.keys), SystemClock().now()
     try:
-        reports = [
-            verify_file(file, store.ca_certificates(), now, pins=store.certificate_on_file, revoked=store.is_revoked)
-            for file in files
-        ]
+        trust = trust_of(store)
+        reports = [verify_file(file, trust, now) for file in files]
     except (RampError, OSError):
         return "the file cannot be read", []
     failures = [f"{each.failure}" for each in reports if not each.holds]

@@ -10,11 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable, MutableMapping
-from typing import Any, Final
-from urllib.parse import parse_qs
+from collections.abc import Callable
+from typing import Final
 
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -122,20 +121,19 @@ class Gate:
 
     def _fault(self, scope: Scope) -> tuple[int, str] | None:
         """Return status and reason if the origin or destination of a request is not allowed, else None."""
-        hosts = _values(scope, b"host")
+        headers = Headers(scope=scope)
+        hosts = headers.getlist("host")
         if len(hosts) != 1 or hosts[0].lower() not in self._address.hosts:
             return 421, f"the host {', '.join(hosts)!r} is not served here; {self._address.url} is"
-        origins = _values(scope, b"origin")
+        origins = headers.getlist("origin")
         if any(origin.lower() not in self._address.origins for origin in origins):
             return 403, f"a page of {', '.join(origins)!r} may not ask this"
         changes = scope["type"] == "websocket" or scope["method"] not in SAFE_METHODS
         if changes and not origins:
             return 403, "no header Origin, which browsers send with every change"
-        sites = _values(scope, b"sec-fetch-site")
-        mode = _values(scope, b"sec-fetch-mode")
-        if "cross-site" in sites and "navigate" not in mode:
+        if "cross-site" in headers.getlist("sec-fetch-site") and "navigate" not in headers.getlist("sec-fetch-mode"):
             return 403, "a page of another site may not ask this"
-        if any(goal in ("iframe", "frame", "embed", "object") for goal in _values(scope, b"sec-fetch-dest")):
+        if any(goal in ("iframe", "frame", "embed", "object") for goal in headers.getlist("sec-fetch-dest")):
             return 403, "pages are not shown in frames"
         if b"transport=polling" in scope.get("query_string", b""):
             return 403, "only WebSockets are spoken here"
@@ -144,8 +142,7 @@ class Gate:
     def _is_own(self, session: Session, scope: Scope) -> bool:
         """Whether the open page of a request, if any, belongs to the session."""
         path = str(scope["path"])
-        query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
-        pages = query.get("client_id", []) if scope["type"] == "websocket" else []
+        pages = HTTPConnection(scope).query_params.getlist("client_id") if scope["type"] == "websocket" else []
         if path.startswith(CLIENT_PREFIX):
             pages = [path.removeprefix(CLIENT_PREFIX).partition("/")[0]]
         return all(self._owner_of(page) in (session.key, None) for page in pages)
@@ -197,10 +194,6 @@ class Gate:
             self._sockets[session.key].discard(ended)
             if not self._sockets[session.key]:
                 del self._sockets[session.key]
-
-
-def _values(scope: MutableMapping[str, Any], name: bytes) -> list[str]:
-    return [value.decode("latin-1") for key, value in scope["headers"] if key.lower() == name]
 
 
 def _with_headers(send: Send, *, kept: bool = False) -> Send:

@@ -18,7 +18,7 @@ import psutil
 from ramp.client import dialogues
 from ramp.client.dialogues import Dialogue
 from ramp.client.line import SocketLine, refused
-from ramp.client.portal import ask
+from ramp.client.market import ask
 from ramp.control.codec import decode_event, encode_event
 from ramp.control.events import Refused
 from ramp.control.requests import Submit

@@ -25,8 +25,8 @@ from ramp.model.seal import Role
 from ramp.rfql import codec, documents
 from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.signing import seals
+from ramp.rfql.signing.certificates import Trust
 from ramp.rfql.signing.notary import PublicNotary
-from ramp.rfql.signing.trust import Trust
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.keys.store import KeyStore
 from ramp.xmpp.bundles import BUNDLE_KEY, unpack

@@ -8,9 +8,8 @@ import pytest
 from rich.console import Console
 
 from ramp.cli.views.auction_view import LineView, LiveView
-from ramp.cli.views.output import amount_json
 from ramp.cli.views.reports import outcome_object, print_outcome, reasons_text
-from ramp.model.money import credits_text
+from ramp.model.money import credits_decimal, credits_text
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.protocol.outcome import BoughtUnit, RequestStatus, ResourceRefusal
 
@@ -160,7 +159,7 @@ def test_a_price_paid_that_is_not_the_offered_one_is_shown_beside_it(script, cap
     outcome = replace(event.outcome, units=(unit,), rule="second-price")
     (shown,) = outcome_object(outcome, {}, short)["units"]
     assert (shown["price_offered"], shown["price_paid"], shown["cpu_hour_cost"]) == (30, price.removesuffix(".00"), 30)
-    assert (shown["cost"], shown["offered"]) == (amount_json(paid), "1920.00")
+    assert (shown["cost"], shown["offered"]) == (credits_decimal(paid), "1920.00")
     print_outcome(outcome, {}, short)
     text = capsys.readouterr().out
     assert "Price offered  Price paid" in text

@@ -25,7 +25,7 @@ from ramp.cli.views.launch_snippets import SNIPPETS, snippet
 from ramp.cli.views.visible import console, visible_output
 from ramp.client.dialogues import converse
 from ramp.client.machine_state import parse_snapshot
-from ramp.client.portal import call
+from ramp.client.market import call
 from ramp.control import events as ev
 from ramp.control.requests import Request
 from ramp.control.status import ServerStatus, SwarmStatus

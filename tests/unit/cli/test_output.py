@@ -10,7 +10,6 @@ from rich.console import Console
 from ramp.cli.views.fields import AMOUNT, CREDITS, NUMBER, PROSE, Field, Fields, address
 from ramp.cli.views.launch_snippets import SNIPPETS, clock_text, snippet
 from ramp.cli.views.output import (
-    amount_json,
     amount_text,
     bar_text,
     count_text,
@@ -27,6 +26,7 @@ from ramp.errors import ConfigurationError
 from ramp.model.agreement import ContractChange
 from ramp.model.contents import SlotMoved
 from ramp.model.instant import DAY, HOUR, MILLISECOND, MINUTE, SECOND, from_iso, iso
+from ramp.model.money import credits_decimal
 from ramp.model.request import Nodes, RequestUnit, TorusTerms, TotalCores
 from ramp.model.sizes.amended import state_digest
 from tests.unit.conftest import START, agreement, offer
@@ -49,7 +49,7 @@ def test_durations(duration, expected):
 def test_moments_amounts_and_counts():
     assert moment_text(from_iso("2026-11-21T08:30:00.999999Z")) == "2026-11-21T08:30:00Z"
     assert amount_text(-123450) == "-1 234.50 credits"
-    assert [amount_json(each) for each in (123450, -5, 10**15 + 1)] == ["1234.50", "-0.05", "10000000000000.01"]
+    assert [credits_decimal(each) for each in (123450, -5, 10**15 + 1)] == ["1234.50", "-0.05", "10000000000000.01"]
     assert (count_text(1, "unit"), count_text(0, "unit"), count_text(2, "unit")) == ("1 unit", "0 units", "2 units")
 
 

@@ -94,7 +94,7 @@ def ramp(records, tmp_path, monkeypatch, capsys):
     journal.archive(sorted({reference_of(record) for record in records}))
     state.agreement("alice", "agreement-alice-1").parent.mkdir(parents=True)
     state.agreement("alice", "agreement-alice-1").write_text("<Agreement/>")
-    market = Market(Forgetful(state, "alice", "localhost", ("alice",)))
+    market = Market(Forgetful(state, "alice", "localhost"))
     monkeypatch.setattr("ramp.cli.verbs.requests.open_market", lambda state, user: market)
 
     def run(*arguments):

@@ -17,7 +17,7 @@ NAMES = ("west1@localhost", "south1@south.example", "south2@south.example")
 def resources(monkeypatch, ramp):
     """Runs `ramp resources` where a directory has answered who sells."""
     found = tuple(Resource(short_name(name, "localhost"), name) for name in NAMES)
-    market = Market(RunningMarket(StateFolder(Path("nowhere")), "alice", "localhost", ("alice",)))
+    market = Market(RunningMarket(StateFolder(Path("nowhere")), "alice", "localhost"))
     monkeypatch.setattr("ramp.cli.verbs.machines.open_market", lambda state, user: market)
     monkeypatch.setattr("ramp.cli.verbs.machines.ask", lambda market, dialogue, doing: found)
 

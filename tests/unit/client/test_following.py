@@ -8,7 +8,7 @@ import pytest
 import ramp
 from ramp.client import access
 from ramp.client.asyncio_market import AsyncMarket
-from ramp.client.jobs.job import deliveries, job_of
+from ramp.client.jobs import deliveries, job_of
 from ramp.client.request import request
 from ramp.control.events import Done, JobStanding, MarketRefusalCode, Refused
 from ramp.control.requests import Submit, Watch

@@ -12,10 +12,8 @@ from typing import Any
 
 import pytest
 
-from ramp.client import dialogues, swarm
-from ramp.client.jobs import files
-from ramp.client.jobs.files import files_of, save
-from ramp.client.jobs.work import work_of
+from ramp.client import dialogues, jobs, swarm
+from ramp.client.jobs import files_of, save, work_of
 from ramp.control.events import Event, JobsListed, JobStanding, MarketRefusalCode, Refused
 from ramp.control.requests import ListJobs, Request
 from ramp.control.status import AgentStatus, ServerStatus, SwarmStatus
@@ -231,11 +229,11 @@ def test_inputs_that_cannot_be_sent_are_refused(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(ConfigurationError, match="cannot be read"):
         work_of("a", inputs=[tmp_path / "none"])
     big.write_bytes(bytes(100_000))
-    monkeypatch.setattr(files, "UNPACKED_BYTES_MAX", 90_000)
+    monkeypatch.setattr(jobs, "UNPACKED_BYTES_MAX", 90_000)
     with pytest.raises(ConfigurationError, match="too large"):
         work_of("a", inputs=[big])
-    monkeypatch.setattr(files, "UNPACKED_BYTES_MAX", 900_000)
-    monkeypatch.setattr(files, "ARCHIVE_BYTES_MAX", 50)
+    monkeypatch.setattr(jobs, "UNPACKED_BYTES_MAX", 900_000)
+    monkeypatch.setattr(jobs, "ARCHIVE_BYTES_MAX", 50)
     with pytest.raises(ConfigurationError, match="too large"):
         work_of("a", inputs=[big])
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from ramp.client.portal import call, iterate
+from ramp.client.market import call, iterate
 
 
 async def calling(callback, result="done"):

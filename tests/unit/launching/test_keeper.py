@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ramp.client.jobs.files import archive_of
+from ramp.client.jobs import archive_of
 from ramp.launching import keeper
 from ramp.launching.keeper import Keeper, KeeperTask
 from ramp.launching.processes import ControlGroup

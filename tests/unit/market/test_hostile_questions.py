@@ -58,7 +58,7 @@ class Market:
 
         self.world = World([seller], users, seed=1, wire=wire, listen=listen)
         self.world.run(limit=REGISTRATION)
-        self.access = SimulatedAccess(self.world, unread, "alice", ("alice",))
+        self.access = SimulatedAccess(self.world, unread, "alice")
 
     def said(self, request: rq.Request) -> Event:
         """Return the answer to a request that has travelled over the control channel."""

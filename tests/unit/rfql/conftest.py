@@ -10,6 +10,7 @@ from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role
 from ramp.rfql import documents
+from ramp.rfql.signing.certificates import Trust
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.runtime.keys.store import KeyStore
 
@@ -91,7 +92,7 @@ def countersigned(resource_notary: XmlNotary, signed: Signed) -> Signed:
 def verifier(store: KeyStore) -> XmlNotary:
     """A bank's view: the market's CA, but no pins, so that each test shows the check it is about."""
     key, certificate = store.identity(RESOURCE)
-    return XmlNotary(RESOURCE, key, certificate, store.ca_certificates())
+    return XmlNotary(RESOURCE, key, certificate, Trust(store.ca_certificates()))
 
 
 @pytest.fixture

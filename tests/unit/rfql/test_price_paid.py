@@ -17,6 +17,7 @@ from ramp.model.price_paid import SECOND_PRICE
 from ramp.model.seal import Role
 from ramp.protocol.rules.checked_rule import RUNNER_UP_BYTES_MAX, passed_on_bytes
 from ramp.rfql.codec import encode
+from ramp.rfql.signing.certificates import Trust
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.rfql.signing.verification import FileReport, verify_file
 from ramp.runtime.keys.store import KeyStore
@@ -59,7 +60,7 @@ def report(
         signed = resource_notary.sign(user_notary.sign(Signed(body), NOW), NOW + SECOND)
         path = tmp_path / "agreement.xml"
         path.write_text(signed.document)
-        return verify_file(path, store.ca_certificates(), NOW)
+        return verify_file(path, Trust(store.ca_certificates()), NOW)
 
     return verify
 

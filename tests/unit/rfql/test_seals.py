@@ -18,8 +18,8 @@ from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, Instant
 from ramp.model.seal import Role, Seal
 from ramp.rfql import codec
 from ramp.rfql.encoded_message import EncodedMessage
-from ramp.rfql.signing import seals, trust
-from ramp.rfql.signing.certificates import PrivateKey
+from ramp.rfql.signing import certificates, seals
+from ramp.rfql.signing.certificates import PrivateKey, Trust
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.rfql.xml.parser import DOCUMENT_BYTES_MAX
 from ramp.runtime.keys.store import KeyStore
@@ -111,7 +111,7 @@ def test_every_kind_of_key_seals(user_notary: XmlNotary, key: PrivateKey, tmp_pa
     market.create_ca(NOW)
     market.issue(USER, Role.USER, NOW)
     certificate = certificate_for(market, key, NOW, names=(DIRECTORY,), roles=(Role.DIRECTORY,))
-    directory = XmlNotary(DIRECTORY, key, certificate, market.ca_certificates())
+    directory = XmlNotary(DIRECTORY, key, certificate, Trust(market.ca_certificates()))
     message = Message(
         Performative.INFORM, DIRECTORY, USER, "q-1", contents.DirectoryListing("q-1", "resource-trader", ("a@b",))
     )
@@ -298,7 +298,7 @@ def test_revoked_expired_and_repinned_signers_are_refused(tmp_path_factory: pyte
 
 
 def other_notary(store: KeyStore, name: str, key: PrivateKey, certificate: x509.Certificate) -> XmlNotary:
-    return XmlNotary(name, key, certificate, store.ca_certificates())
+    return XmlNotary(name, key, certificate, Trust(store.ca_certificates()))
 
 
 @pytest.mark.parametrize("role", [role for role in Role if role is not Role.RESOURCE])
@@ -339,8 +339,8 @@ def test_only_certificates_that_have_passed_are_remembered_and_not_without_end(
     store: KeyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Junk neither fills the memory nor drives others out; beyond the bound each is checked anew, and as strictly."""
-    monkeypatch.setattr(trust, "CERTIFICATES_CHECKED_MAX", 2)
-    known = trust.Trust(store.ca_certificates())
+    monkeypatch.setattr(certificates, "CERTIFICATES_CHECKED_MAX", 2)
+    known = certificates.Trust(store.ca_certificates())
     key = ec.generate_private_key(ec.SECP256R1())
     strangers = [certificate_for(store, key, NOW, roles=()) for _ in range(3)]
     for certificate in strangers:

@@ -15,6 +15,7 @@ from ramp.model.instant import DAY, HOUR, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
 from ramp.rfql import documents
+from ramp.rfql.signing.certificates import Trust
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.rfql.signing.signature import sign_text
 from ramp.runtime.keys import issuing
@@ -296,6 +297,6 @@ def test_notary_does_not_sign_with_an_expired_certificate(user_notary: XmlNotary
 def test_notary_refuses_another_party_s_certificate_or_key(store: KeyStore) -> None:
     key, certificate = store.identity(USER)
     with pytest.raises(SignerUnknown, match="got one for 'alice@localhost'"):
-        XmlNotary(MALLORY, key, certificate, store.ca_certificates())
+        XmlNotary(MALLORY, key, certificate, Trust(store.ca_certificates()))
     with pytest.raises(SignatureInvalid, match="does not belong"):
-        XmlNotary(USER, issuing.new_key(), certificate, store.ca_certificates())
+        XmlNotary(USER, issuing.new_key(), certificate, Trust(store.ca_certificates()))

@@ -13,10 +13,11 @@ from ramp.model.agreement import Agreement, Signed
 from ramp.model.instant import DAY, HOUR, SECOND, Instant
 from ramp.model.seal import Role, Seal
 from ramp.rfql import documents
+from ramp.rfql.signing.certificates import Trust
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.rfql.signing.signature import sign_text
 from ramp.rfql.signing.verification import FileReport, verify_file
-from ramp.runtime.keys.store import KeyStore
+from ramp.runtime.keys.store import KeyStore, trust_of
 from tests.unit.rfql.conftest import AGREEMENT, BANK, CANCELLATION, NOW
 from tests.unit.rfql.forgery import certificate_for, resealed, seal_of
 
@@ -26,7 +27,7 @@ def check(tmp_path: Path, store: KeyStore):
     def run(document: str, at: Instant = NOW) -> FileReport:
         path = tmp_path / "agreement.xml"
         path.write_text(document, "utf-8")
-        return verify_file(path, store.ca_certificates(), at, revoked=store.is_revoked)
+        return verify_file(path, trust_of(store), at)
 
     return run
 
@@ -47,7 +48,7 @@ def test_report_of_a_genuine_agreement(check, countersigned: Signed) -> None:
     ]
     assert report.warnings == ()
     told = report.as_dict()
-    assert told["agreement"]["cost"] == "7 040.00"
+    assert told["agreement"]["cost"] == "7040.00"
     assert told["agreement"]["reservation_id"] == "thunder1-000123"
     assert told["signatures"][0]["signed_at"] == "2026-11-21T08:00:00Z"
 
@@ -219,9 +220,9 @@ def test_revoked_sealer_fails_whenever_it_sealed(tmp_path: Path, tmp_path_factor
     seal = seal_of(market.notary(BANK), Performative.REFUSE, "a@b", refused, NOW)
     path = tmp_path / "refused.txt"
     path.write_text(seal.text, "utf-8")
-    assert verify_file(path, market.ca_certificates(), NOW, revoked=market.is_revoked).holds
+    assert verify_file(path, trust_of(market), NOW).holds
     market.revoke(BANK, NOW + DAY)
-    assert "revoked" in verify_file(path, market.ca_certificates(), NOW, revoked=market.is_revoked).failure
+    assert "revoked" in verify_file(path, trust_of(market), NOW).failure
 
 
 # More about agreements
@@ -263,15 +264,14 @@ def test_revoked_signer_fails_whenever_it_signed(tmp_path: Path, countersigned: 
     path = tmp_path / "agreement.xml"
     path.write_text(countersigned.document, "utf-8")
     revoked = store.identity("alice@localhost")[1].serial_number
-    report = verify_file(
-        path, store.ca_certificates(), NOW, revoked=lambda certificate: certificate.serial_number == revoked
-    )
+    trust = Trust(store.ca_certificates(), revoked=lambda certificate: certificate.serial_number == revoked)
+    report = verify_file(path, trust, NOW)
     assert "revoked" in report.failure
 
 
 def test_file_that_cannot_be_read(tmp_path: Path, store: KeyStore) -> None:
     with pytest.raises(DocumentError, match=r"nothing\.xml: cannot be read"):
-        verify_file(tmp_path / "nothing.xml", store.ca_certificates(), NOW)
+        verify_file(tmp_path / "nothing.xml", trust_of(store), NOW)
     (tmp_path / "binary.xml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(DocumentError, match="not text in UTF-8"):
-        verify_file(tmp_path / "binary.xml", store.ca_certificates(), NOW)
+        verify_file(tmp_path / "binary.xml", trust_of(store), NOW)

@@ -1,1 +1,0 @@
-"""Jobs on reservations: orders and states."""
