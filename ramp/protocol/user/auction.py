@@ -179,10 +179,9 @@ class Auction(StateMachine[AuctionState]):
         limit = earliest(self._discovery.limit, self._limit)
         if limit is not None and now >= limit:
             return self._on_limit(now)
-        effects = self._discovery.tick(now)
-        if self._round is not None and self._round.is_due(now):
-            effects += self._call(self._round, self._round.time_out(now))
-        return effects
+        if self._round is None:
+            return self._discovery.tick(now)
+        return self._call(self._round, self._round.time_out(now)) if self._round.is_due(now) else []
 
     def clock_set(self, by: Duration) -> None:
         self._discovery.clock_set(by)
@@ -327,7 +326,7 @@ class Auction(StateMachine[AuctionState]):
             refusal
             for name in self._resources
             if name not in bidding.called
-            for refusal in self._final.of(name, self._asked, best_offers=bidding.call.best_offer)
+            for refusal in self._final.of(name, self._asked)
         ]
         self._silent.update(bidding.missing)
         record = bidding.closed(not_called, now)

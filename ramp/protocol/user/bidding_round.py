@@ -92,7 +92,7 @@ class BiddingRound:
         self._pause = self._pace.back_off(self._pause)
         again = self._next(list(self.missing), self._few)
         self._few *= 2
-        self.due = now + self._pause if self.missing else None
+        self.due = now + self._pause
         return again
 
     def _next(self, names: list[str], most: int) -> list[str]:
@@ -196,16 +196,12 @@ class FinalRefusals:
             if not asked <= for_good.get(each, nothing).keys() | at_price.get(each, nothing).keys()
         )
 
-    def of(self, resource: str, units: Iterable[int], *, best_offers: bool) -> list[ResourceRefusal]:
-        """Return the refusals of a resource that is not called."""
-        refused = self._refused(resource, best_offers=best_offers)
-        return [ResourceRefusal(resource, refused[number]) for number in units if number in refused]
+    def of(self, resource: str, units: Iterable[int]) -> list[ResourceRefusal]:
+        """Return the refusals of a resource that is not called: one of each of the units."""
+        refused = {**self._at_price.get(resource, {}), **self._for_good.get(resource, {})}
+        return [ResourceRefusal(resource, refused[number]) for number in units]
 
     def hopeless(self, resources: Iterable[str], units: Iterable[int]) -> list[int]:
         """Return the units that every resource has refused for good."""
         everybody = [self._for_good.get(each, {}).keys() for each in resources]
         return [number for number in units if all(number in refused for refused in everybody)]
-
-    def _refused(self, resource: str, *, best_offers: bool) -> dict[int, Refusal]:
-        for_good = self._for_good.get(resource, {})
-        return for_good if best_offers else {**self._at_price.get(resource, {}), **for_good}

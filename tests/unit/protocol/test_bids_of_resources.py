@@ -61,6 +61,13 @@ def test_a_rejected_offer_stands_no_longer_and_leaves_no_memory_of_its_request()
     assert questions(seller, (SLOT,)).questions[0].own_last is None
 
 
+def test_a_rejected_offer_of_one_unit_takes_nothing_from_those_of_others() -> None:
+    seller, units, both = new_seller(), (UNIT, replace(UNIT, number=2)), (SLOT, SLOT)
+    first, _ = proposal(bid(seller, 50, 45, units=units, slots=both)).offers
+    seller.rejected(first.offer_id, "alice")
+    assert [each.own_last for each in questions(seller, both, *units, number=2).questions] == [None, 45]
+
+
 def test_an_earlier_offer_that_is_rejected_takes_nothing_from_the_last_one() -> None:
     seller = new_seller()
     first, second = (proposal(bid(seller, price, number=number)).offers[0] for number, price in ((1, 50), (2, 45)))
