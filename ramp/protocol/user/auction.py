@@ -121,8 +121,7 @@ class Auction(StateMachine[AuctionState]):
         """When to call `tick` next, or None."""
         if self._round is None:
             return earliest(self._discovery.limit, self._discovery.due, self._limit)
-        limit, again = self._limit, self._round.due
-        return limit if again is None or (limit is not None and limit < again) else again
+        return self._round.due if self._limit is None else min(self._limit, self._round.due)
 
     # -- entries -------------------------------------------------------------------------------------------------
 

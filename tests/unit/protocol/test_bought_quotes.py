@@ -86,10 +86,11 @@ def test_a_quote_whose_purchase_was_not_recorded_ends_again() -> None:
 def quote(alice: Any) -> list[Offer]:
     """Return the offers of a quote that alice has, best first."""
     offers = [alice.offer(f"res{number}", 50 + number) for number in (1, 2, 3)]
-    alice.open("res1", "res2", "res3", quote_only=True)
+    alice.open("res1", "res2", "res3", quote_only=True, name="mine")
     for offer in offers:
         alice.propose(offer.resource, offer)
     assert [unit.offer for unit in (*alice.outcome.units, *alice.outcome.others)] == offers
+    assert alice.outcome.name == "mine"
     return offers
 
 
