@@ -60,7 +60,7 @@ class ApprovalAsked(Progress):
     offers: tuple[Offer, ...]
     meets: tuple[bool, ...]
     costs: tuple[int, ...]
-    until: Instant = 0
+    until: Instant
 
 
 @dataclass(frozen=True, slots=True)

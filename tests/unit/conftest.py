@@ -82,7 +82,7 @@ class Script:
     opened = RoundOpened("request-1", 1, ((1, 70),), 5)
     closed = RoundClosed("request-1", record, ((1, record.bids[0]),))
     advanced = UnitAdvanced("request-1", 1, "thunder1@localhost", "agreed", "thunder1-7")
-    asked = ApprovalAsked("request-1", (record.offers[0],), (True,), (960_000,))
+    asked = ApprovalAsked("request-1", (record.offers[0],), (True,), (960_000,), START)
     unknown: ClassVar = Refused(MarketRefusalCode.UNKNOWN_REQUEST, "there is no request request-1")
 
     @classmethod

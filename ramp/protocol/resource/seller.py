@@ -265,11 +265,11 @@ class Seller:
         )
         # kept for copies of the call, and for the prices of the next round
         bidding = self._biddings.get((message.sender, call.request_id)) or _Bidding()
-        if bidding.answered < call.round_number:  # else a slow quote is older than a later round's
+        if bidding.answered <= call.round_number:  # else a slow quote is older than a later round's
             bidding.answer, bidding.answered = reply, call.round_number
         for offer in offers:
             last = bidding.last.get(offer.unit)
-            if last is None or last[0] < call.round_number:
+            if last is None or last[0] <= call.round_number:
                 bidding.last[offer.unit] = call.round_number, offer
         self._biddings.put((message.sender, call.request_id), bidding, now)
         return [Send(reply, sealed=bool(call.rule))]  # the winner may be shown this offer

@@ -119,8 +119,7 @@ class Auction(StateMachine[AuctionState]):
             return self._search.deadline
         if self._round is None:
             return self._limit
-        limit, again = self._limit, self._round.due
-        return limit if again is None or (limit is not None and limit < again) else again
+        return self._round.due if self._limit is None else min(self._limit, self._round.due)
 
     # -- entries -------------------------------------------------------------------------------------------------
 
@@ -350,7 +349,7 @@ class Auction(StateMachine[AuctionState]):
             refusal
             for name in self._resources
             if name not in bidding.called
-            for refusal in self._final.of(name, self._asked, best_offers=bidding.call.best_offer)
+            for refusal in self._final.of(name, self._asked)
         ]
         self._silent.update(bidding.missing)
         record = bidding.closed(not_called, now)

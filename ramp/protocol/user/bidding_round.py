@@ -28,7 +28,7 @@ from ramp.model.shortcoming import site_refusal
 from ramp.model.sizes.moldable import price_for
 from ramp.model.slot import StaticTerms
 from ramp.protocol.outcome import ResourceRefusal, RoundRecord
-from ramp.protocol.timing import Pace, moved
+from ramp.protocol.timing import Pace
 
 FEW: Final = 2
 """Calls repeated at the first time-out, and for every answer that shows a loss."""
@@ -41,7 +41,7 @@ class BiddingRound:
         call: one content for all resources, so that the host serialises it once.
         called: names of the resources.
         missing: how often each resource that has not answered was called, in their order.
-        due: when the time-out passes; None when all have answered.
+        due: when the time-out passes; of no meaning once all have answered.
         sent_again: number of repeated calls.
         offers: received so far.
         answers: time that each answer took.
@@ -60,14 +60,14 @@ class BiddingRound:
         self._lost = False
         self._few = FEW
         self._pause = pace.pause
-        self.due = now + self._pause if called else None
+        self.due = now + self._pause
 
     @property
     def asking_prices(self) -> tuple[tuple[int, int], ...]:
         return tuple((unit.number, unit.cpu_hour_cost) for unit in self.call.request.units)
 
     def is_due(self, now: Instant) -> bool:
-        return self.due is not None and now >= self.due
+        return now >= self.due
 
     def answered(self, sender: str, refusals: Iterable[Refusal], now: Instant) -> list[str]:
         """Record an answer; return the resources to call again now."""
@@ -83,7 +83,7 @@ class BiddingRound:
         elif self._lost:
             self._pause = self._pace.pause
             again = self._next([each for each, called in self.missing.items() if called == 1], FEW)
-        self.due = now + self._pause if self.missing else None
+        self.due = now + self._pause
         return again
 
     def time_out(self, now: Instant) -> list[str]:
@@ -92,7 +92,7 @@ class BiddingRound:
         self._pause = self._pace.back_off(self._pause)
         again = self._next(list(self.missing), self._few)
         self._few *= 2
-        self.due = now + self._pause if self.missing else None
+        self.due = now + self._pause
         return again
 
     def _next(self, names: list[str], most: int) -> list[str]:
@@ -105,7 +105,8 @@ class BiddingRound:
         return chosen
 
     def clock_set(self, by: Duration) -> None:
-        self.due, self._begun = moved(self.due, by), self._begun + by
+        self.due += by
+        self._begun += by
 
     def closed(self, not_called: Iterable[ResourceRefusal], now: Instant) -> RoundRecord:
         """Return the record of the round.
@@ -196,16 +197,12 @@ class FinalRefusals:
             if not asked <= for_good.get(each, nothing).keys() | at_price.get(each, nothing).keys()
         )
 
-    def of(self, resource: str, units: Iterable[int], *, best_offers: bool) -> list[ResourceRefusal]:
-        """Return the refusals of a resource that is not called."""
-        refused = self._refused(resource, best_offers=best_offers)
-        return [ResourceRefusal(resource, refused[number]) for number in units if number in refused]
+    def of(self, resource: str, units: Iterable[int]) -> list[ResourceRefusal]:
+        """Return the refusals of a resource that is not called: one of each of the units."""
+        refused = {**self._at_price.get(resource, {}), **self._for_good.get(resource, {})}
+        return [ResourceRefusal(resource, refused[number]) for number in units]
 
     def hopeless(self, resources: Iterable[str], units: Iterable[int]) -> list[int]:
         """Return the units that every resource has refused for good."""
         everybody = [self._for_good.get(each, {}).keys() for each in resources]
         return [number for number in units if all(number in refused for refused in everybody)]
-
-    def _refused(self, resource: str, *, best_offers: bool) -> dict[int, Refusal]:
-        for_good = self._for_good.get(resource, {})
-        return for_good if best_offers else {**self._at_price.get(resource, {}), **for_good}

@@ -196,8 +196,8 @@ class Purchase:
         self._auction.rounds.extend(self.outcome.rounds)
         self.outcome = None
         left = self._lapse(quote, kept={offers[0] for offers in chosen.values()})
-        self._won = replace(quote, status=None, candidates=chosen)
-        self._voting = self._vote(self._won, chosen, instead=False)
+        self._won = quote
+        self._voting = self._vote(quote, chosen, instead=False)
         return left + self._voting.start(now)
 
     def _lapse(self, quote: AuctionResult, kept: Collection[Offer] = ()) -> list[Effect]:
@@ -220,9 +220,9 @@ class Purchase:
         return machine.withdraw(now) + self._advance(now)
 
     def on_timer(self, now: Instant) -> list[Effect]:
-        effects: list[Effect] = []
         if self._quote is not None and self.outcome is not None and now >= self.outcome.until:
-            effects += self._lapse(self._quote)
+            return self._lapse(self._quote)
+        effects: list[Effect] = []
         for machine in (self._auction, self._voting, self.confirmation):
             if machine is not None and machine.deadline is not None and now >= machine.deadline:
                 effects += machine.tick(now)

@@ -187,7 +187,7 @@ class PublicNotary:
         except SealInvalid:
             raise
         except DocumentError as error:
-            raise SealInvalid(error.reason, source=error.source, violations=error.violations) from error
+            raise SealInvalid(error.reason) from error
         serial = certificates.serial_text(signer.certificate)
         self._tell(f"certificate {serial} of {signer.name} as {signer.role}: {self._trust.standing()}")
         if signer.name != sealed.sender:

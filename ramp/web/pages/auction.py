@@ -174,8 +174,8 @@ class AuctionPage:
                 for offer, meets, cost in zip(asked.offers, asked.meets, asked.costs, strict=True)
             ]
             self._draw_units(units, asked=True)
-            until = f" Answer until {self._visit.moment(to_datetime(asked.until))}." if asked.until else ""
-            ui.label(f"Total: {credits_named(sum(asked.costs))}.{until}").classes("q-my-sm")
+            until = self._visit.moment(to_datetime(asked.until))
+            ui.label(f"Total: {credits_named(sum(asked.costs))}. Answer until {until}.").classes("q-my-sm")
             with ui.element("div").classes("row").style("gap: .6rem"):
                 ui.button("Approve and buy", on_click=lambda: self._answer(approved=True)).props("no-caps")
                 ui.button("Decline", on_click=lambda: self._answer(approved=False)).props("outline no-caps")

@@ -59,7 +59,7 @@ def test_rounds_are_told_as_they_come():
 
 def test_an_approval_is_asked_until_the_request_has_ended():
     story = AuctionStory("r")
-    story.take(ApprovalAsked("r", (offer("a", 45),), (True,), (36000,)), NOW)
+    story.take(ApprovalAsked("r", (offer("a", 45),), (True,), (36000,), NOW), NOW)
     assert story.stage == "waiting for your approval"
     outcome = RequestOutcome("r", RequestStatus.REJECTED, "declined", (FIRST,), (), NOW, SECOND)
     story.take(RequestEnded(outcome, {}), NOW)

@@ -60,9 +60,9 @@ def wanted(price: int) -> ramp.RequestTemplate:
 @pytest.mark.parametrize("rule", ["open-rounds", "sealed-first-price", "second-price"])
 @pytest.mark.parametrize("rounds", [1, 4])
 def test_nothing_above_the_limit_is_offered_or_bought(market: ramp.Market, rule: str, rounds: int) -> None:
-    """16 cores for an hour at 25 cost at most 400 credits; the midplane costs 20 480 at its minimum."""
+    """16 cores for an hour at 20 cost at most 320 credits; the midplane costs 20 480 at its minimum."""
     before = market.balance().balance
-    ended = market.submit(wanted(25), rounds=rounds, rule=rule)
+    ended = market.submit(wanted(20), rounds=rounds, rule=rule)
     assert (ended.status, ended.cost, market.balance().balance) == ("no_offers", 0, before)
     assert [offer for record in ended.rounds if not record.best_offer for offer in record.offers] == []
     refusals = {each.resource.partition("@")[0]: each.refusal for each in ended.rounds[0].refusals}

@@ -50,15 +50,40 @@ def proposal(send: fx.Send) -> c.Proposal:
     return send.message.content
 
 
+def own_last(asked: fx.PriceSlots) -> list[int | None]:
+    return [each.own_last for each in asked.questions]
+
+
 def test_a_rejected_offer_stands_no_longer_and_leaves_no_memory_of_its_request() -> None:
     seller = new_seller()
-    first = proposal(bid(seller, 50)).offers[0]
-    assert called(seller) == [fx.Send(bid(new_seller(), 50).message)]  # a copy of the call gets the same answer
+    answer = bid(seller, 50, rule="second-price")
+    assert called(seller, rule="second-price") == [answer]  # a copy of the call gets the same answer
+    assert (answer.sealed, answer.message.in_reply_to) == (True, "w-7")
+    first = proposal(answer).offers[0]
     seller.rejected(first.offer_id, "bob")
     assert len(seller._biddings) == 1
     seller.rejected(first.offer_id, "alice")
     assert len(seller._biddings) == 0
     assert questions(seller, (SLOT,)).questions[0].own_last is None
+
+
+def test_a_rejected_offer_of_one_unit_takes_nothing_from_those_of_others() -> None:
+    seller, units, both = new_seller(), (UNIT, replace(UNIT, number=2)), (SLOT, SLOT)
+    first, _ = proposal(bid(seller, 50, 45, units=units, slots=both)).offers
+    seller.rejected(first.offer_id, "alice")
+    assert own_last(questions(seller, both, *units, number=2)) == [None, 45]
+    copy = questions(seller, both, *units)  # is answered anew
+    assert own_last(copy) == [None, None]
+    assert seller.on_priced(copy.call_id, (48, 44), 0) == called(seller, *units)
+    assert own_last(questions(seller, both, *units, number=3)) == [48, 44]
+
+
+def test_a_price_that_comes_after_the_next_rounds_changes_nothing_of_that() -> None:
+    seller = new_seller()
+    slow, late = questions(seller, (SLOT,)), bid(seller, 45, number=2)
+    seller.on_priced(slow.call_id, (50,), 0)
+    assert called(seller, number=2) == [late]
+    assert own_last(questions(seller, (SLOT,), number=3)) == [45]
 
 
 def test_an_earlier_offer_that_is_rejected_takes_nothing_from_the_last_one() -> None:
@@ -124,8 +149,10 @@ def test_a_machine_and_a_strategy_answer_for_what_they_were_asked() -> None:
     (asked,) = called(seller)
     with pytest.raises(ValueError, match="shorter"):
         seller.on_quoted(asked.call_id, (), 0)
+    call_id = questions(seller, (SLOT,), number=2).call_id
     with pytest.raises(ValueError, match="shorter"):
-        seller.on_priced(questions(seller, (SLOT,), number=2).call_id, (), 0)
+        seller.on_priced(call_id, (), 0)
+    assert seller.on_priced(call_id, (60,), 0) == []  # nothing waits for it any more
 
 
 WHOLE = replace(SLOT, cores=64)
@@ -139,8 +166,10 @@ def test_a_strategy_that_ignores_the_asking_price_offers_nothing_above_it(best_o
 
 
 def test_a_strategy_hears_of_the_buyer_and_the_round() -> None:
-    (question,) = questions(new_seller(), (SLOT,), number=4, user="bob", best_offer=True).questions
-    assert (question.user, question.round_number, question.best_offer) == ("bob", 4, True)
+    seller = new_seller(prices=PriceRange(60, 20, 5))
+    (question,) = questions(seller, (SLOT,), number=4, user="bob", best_offer=True).questions
+    assert question == PriceQuestion(70, 60, 20, 0.25, 5, None, 4, True, "bob", 16, 0.125, 0.5)
+    assert seller.price_question(UNIT, "bob", SLOT) == replace(question, round_number=1, best_offer=False)
 
 
 GPUS = replace(UNIT, cores=Nodes(2, 4), gpus_per_node=2, gpu_model="a100", gpu_memory_mb=40_000)
@@ -189,6 +218,8 @@ def test_only_a_seller_of_the_application_bids() -> None:
     ]
     assert refusals == [(RefusalCode.APPLICATION, "NAMD 2"), (RefusalCode.APPLICATION, "")]
     assert isinstance(called(new_seller(launching=terms), replace(wanted, application_version=None))[0], fx.QuoteSlots)
+    (refused,) = called(new_seller(launching=terms), replace(wanted, application_version="2", cores=TotalCores(65)))
+    assert [each.code for each in refused.message.content.refusals] == [RefusalCode.MACHINE_TOO_SMALL]
 
 
 def ask(asking: int, start: int, minimum: int, load: float = 0.0, **more: object) -> PriceQuestion:

@@ -102,10 +102,11 @@ def test_money_is_set_aside_from_when_the_bank_was_asked(by: int) -> None:
 @pytest.mark.parametrize("by", [-HOUR, HOUR])
 def test_a_request_has_taken_as_long_as_it_took(by: int) -> None:
     one = PARTIES["alice"]()
-    one.submit(now=2 * HOUR)
+    one.open("res1", now=2 * HOUR, quote_only=True)
     one.party.clock_set(by)
-    one.command(ev.RequestWithdrawn("r1"), 2 * HOUR + SECOND + by)
+    one.propose("res1", one.offer("res1", 50), now=2 * HOUR + SECOND + by)
     assert (one.outcome.started_at, one.outcome.duration) == (2 * HOUR + by, SECOND)
+    assert one.outcome.rounds[0].duration == SECOND
 
 
 # -- resources -------------------------------------------------------------------------------------------------------

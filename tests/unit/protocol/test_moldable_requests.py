@@ -13,6 +13,7 @@ from ramp.model.request import MoldableTerms, RequestForQuotation, RequestUnit, 
 from ramp.model.slot import Slot
 from ramp.protocol import effects as fx
 from ramp.protocol.outcome import ResourceRefusal
+from ramp.protocol.pricing import PriceRefusal
 from ramp.protocol.progress import RoundClosed
 from ramp.protocol.resource.seller import Seller
 from tests.unit.protocol.conftest import messages, new_seller, reports
@@ -22,6 +23,7 @@ LAW = "amdahl:0.5"
 UNIT = RequestUnit(
     1, 70, 3 * HOUR, TotalCores(16), not_before=HOUR, wall_time=HOUR, moldable=MoldableTerms(16, 64, LAW)
 )
+DEARER = PriceRefusal(RefusalCode.PRICE, 19)
 TIMES = {16: 3600 * SECOND, 32: 3495 * SECOND, 64: 3442 * SECOND}
 
 
@@ -37,17 +39,24 @@ def answer(effects: list[Any]) -> c.Proposal:
     return send.message.content
 
 
-def test_of_several_sizes_the_cheapest_is_offered_and_of_those_the_one_that_ends_first() -> None:
+@pytest.mark.parametrize(("prices", "best"), [((60, 30, 15), (64, 15)), ((60, 30, DEARER), (32, 30))])
+def test_of_several_sizes_the_cheapest_is_offered_and_of_those_the_one_that_ends_first(
+    prices: Any, best: tuple[int, int]
+) -> None:
     seller = new_seller()
     asked = ask(seller)
-    slots = [Slot(HOUR, HOUR + size.wall_time, size.cores.total, 0.1) for size in asked.units]
+    starts = (HOUR, HOUR, 2 * HOUR)
+    slots = [
+        Slot(start, start + size.wall_time, size.cores.total, 0.1)
+        for start, size in zip(starts, asked.units, strict=True)
+    ]
     (priced,) = seller.on_quoted(asked.call_id, slots, 0)
     # no more than 70 * 16 core hours at every size: 1120 credits over 31.07 and 61.19 core hours
     assert [each.asking for each in priced.questions] == [70, 36, 18]
-    found = answer(seller.on_priced(asked.call_id, [60, 30, 15], 0))
+    found = answer(seller.on_priced(asked.call_id, prices, 0))
     (offer,) = found.offers
     # 960 credits on 16 cores, 932 on 32, 917.87 on 64
-    assert (offer.cores, offer.cpu_hour_cost, offer.end - offer.start) == (64, 15, TIMES[64])
+    assert (offer.cores, offer.cpu_hour_cost, offer.end - offer.start) == (*best, TIMES[offer.cores])
     assert found.refusals == ()
 
 

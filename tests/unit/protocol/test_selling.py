@@ -15,15 +15,17 @@ from ramp.model.contents.directory import DRAINING_SERVICE, RESOURCE_SERVICE
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.model.request import RequestForQuotation
-from ramp.model.slot import Reservation, Slot
+from ramp.model.slot import Reservation, Slot, StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.resource import party, seller
+from ramp.protocol.resource.jobs.launching import Application, LaunchTerms
 from ramp.protocol.resource.quotas import Booked, Quotas
 from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange
 from ramp.protocol.user.bidding_round import FOR_GOOD
-from tests.unit.protocol.conftest import UNIT, contents, messages, new_resource, restarted_resource
+from tests.unit.protocol.conftest import UNIT, OneResource, contents, messages, new_resource, restarted_resource
 
+NAMD = Application("NAMD", ("namd2",), "2")
 INSTANTS = st.integers(0, 8)
 SLOTS = st.lists(st.tuples(INSTANTS, st.integers(1, 4), st.integers(1, 9)), max_size=8)
 
@@ -154,13 +156,21 @@ def answer(resource: Any, asked: list[fx.Effect], load: float) -> list[tuple[str
     return [(each.receiver, each.content.query_id, json.loads(each.content.snapshot)["load"]) for each in told]
 
 
-@pytest.mark.parametrize("draining", [False, True])
-def test_buyers_are_told_whether_it_is_draining(resource: Any, draining: bool) -> None:
-    resource.party.set_selling(PriceRange(60, 20), draining=draining, now=0)
-    asked = ask(resource, "alice")
-    effects = resource.party.handle(ev.MachineDescribed(asked[0].call_id, "{}"), 0)  # type: ignore[union-attr]
-    (status,) = [each.message.content for each in effects]
-    assert json.loads(status.snapshot).get("draining") is (True if draining else None)
+@pytest.mark.parametrize(
+    ("selling", "stated"),
+    [
+        ({"draining": True}, ',"draining":true'),
+        ({"terms": StaticTerms(64, gpus_per_node=2)}, ',"gpus":"2 GPUs a node","gpu_price":9'),
+        ({"launching": LaunchTerms("local", {}, applications=(NAMD,))}, ',"applications":"NAMD 2"'),
+    ],
+    ids=["draining", "GPUs", "applications"],
+)
+def test_buyers_are_told_prices_and_terms_with_the_machines_state(selling: dict[str, Any], stated: str) -> None:
+    one = OneResource(new_resource(Quotas(), prices=PriceRange(60, 20, gpu_price=9), **selling))
+    asked = ask(one, "alice")
+    effects = one.party.handle(ev.MachineDescribed(asked[0].call_id, '{"load": 0.5}'), 0)  # type: ignore[union-attr]
+    (told,) = [each.snapshot for each in contents(effects)]
+    assert told == '{"load":0.5,"operating_system":null,"architecture":null,"start_price":60' + stated + "}"
 
 
 def test_of_too_many_questions_the_oldest_is_given_up(resource: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -232,6 +232,8 @@ def test_a_slot_that_is_held_is_kept_while_another_unit_goes_on(alice_with_two_u
         assert one.party.deadline <= Pace(Timing()).vote_limit
         let_go = [each.offer_id for each in contents(one.tick(one.party.deadline), c.HoldCancelled)]
     assert let_go == ["offer-res2-2"]
+    one.grant("res1", 2, now=Pace(Timing()).vote_limit)
+    assert kinds(one.tick(one.party.deadline)) == [c.HoldCancelled, c.PaymentOrder]  # both due again at one instant
 
 
 def test_what_is_no_vote_is_refused_and_who_was_not_understood_answers_nothing(alice: Any) -> None:

@@ -255,6 +255,8 @@ def test_seal_for_one_document_over_another_is_refused(store: KeyStore, user_not
     for document in ("HoldCancelled", "", "Hold", "Unverified", "OrderLine"):
         with pytest.raises(SealInvalid, match="covers another document"):
             user_notary.open(resealed(honest, *store.identity(RESOURCE), document=document).text(), NOW)
+    with pytest.raises(DocumentError, match=f"^agree of {RESOURCE}: "):  # the seal holds, the document does not
+        user_notary.open(resealed(honest, *store.identity(RESOURCE), body="<HoldGranted/>").text(), NOW)
 
 
 def test_xml_signature_is_no_seal_and_a_seal_no_xml_signature(

@@ -172,7 +172,7 @@ async def test_the_owner_is_asked_and_answers(agent, feed, approved):
     taking = asyncio.create_task(feed.submit(Submit("<x/>", "r1")))
     await agent.submitted.put(Submitted("r1"))
     assert await taking == "r1"
-    await agent.told.put(ApprovalAsked("r1", (offer("a", 45),), (True,), (36000,)))
+    await agent.told.put(ApprovalAsked("r1", (offer("a", 45),), (True,), (36000,), NOW))
     await soon(lambda: (story := feed.story("r1")) is not None and story.approval is not None)
     await feed.answer("r1", approved)
     assert agent.answered == [OffersApproved("r1", approved)]
@@ -182,7 +182,7 @@ async def test_the_owner_is_asked_and_answers(agent, feed, approved):
 async def test_what_waited_when_the_pages_were_served_anew_is_asked_again(agent, feed):
     agent.listed = (RequestStanding("r1", "approving", "", 1, NOW),)
     await agent.told.put(None)
-    await agent.submitted.put(ApprovalAsked("r1", (offer("a", 45),), (True,), (36000,)))
+    await agent.submitted.put(ApprovalAsked("r1", (offer("a", 45),), (True,), (36000,), NOW))
     await soon(lambda: (story := feed.story("r1")) is not None and story.approval is not None)
 
 
