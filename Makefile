@@ -57,9 +57,9 @@ $(PSIJ): $(STAMP) $(shell find examples/psij_gridengine -name '*.py')
 	$(BIN)/python -m pip --python .venv-psij/bin/python install --quiet --group launch-tests ./examples/psij_gridengine
 	@touch $@
 
-psij: $(PSIJ)    ## PSI/J for jobs on batch systems: .venv-psij/bin/python
+psij: $(PSIJ)    ## PSI/J for the tests of its snippets: .venv-psij/bin/python
 
-WITH_PSIJ := @$(MAKE) --no-print-directory psij || echo "PSI/J cannot be installed: tests of jobs on batch systems are skipped"
+WITH_PSIJ := @$(MAKE) --no-print-directory psij || echo "PSI/J cannot be installed: tests of its snippets are skipped"
 
 check: $(STAMP)  ## style, types and layers
 	$(BIN)/ruff check .

@@ -264,7 +264,6 @@ class PartyBuilder:
             own_folder,
             self.state.path / "kept-jobs",
             finding_variables(resource),
-            how.psij_python,
         )
         return JobLauncher(settings, deliver, watch)
 

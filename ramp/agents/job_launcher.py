@@ -59,7 +59,6 @@ class LauncherSettings:
         own_folder: folder for jobs of the agent's own account.
         records: folder of the keepers' records.
         variables: with which commands find the batch system.
-        psij_python: interpreter with PSI/J, for a batch system.
     """
 
     executor: str
@@ -67,7 +66,6 @@ class LauncherSettings:
     own_folder: Path
     records: Path
     variables: Mapping[str, str] = field(default_factory=dict)
-    psij_python: str = ""
 
 
 @dataclass(slots=True)
@@ -165,7 +163,7 @@ class JobLauncher:
     async def _asked(self, question: fx.AskLauncher) -> bytes:
         command, root = self._command(question.job.account)
         how = self.settings
-        text = question_text(question, how.executor, root, how.variables, how.psij_python)
+        text = question_text(question, how.executor, root, how.variables)
         return await self._output_of(command, text, ENVIRONMENT)
 
     async def _output_of(self, command: Sequence[str], text: bytes, environment: Mapping[str, str]) -> bytes:

@@ -15,7 +15,7 @@ from ramp.protocol.resource.jobs.launching import HANDOVER, LOCAL, OWN_ACCOUNT, 
 
 NONE: Final = "none"
 BATCH_SYSTEMS: Final = ("slurm", "gridengine")
-"""Executors that submit jobs through PSI/J, by PSI/J's names."""
+"""Executors that submit jobs to a batch system."""
 
 Executor = Literal["none", "local", "slurm", "gridengine", "handover"]
 """No jobs, the agent's own computer (simulated machines), a batch system, or the buyers themselves."""
@@ -31,7 +31,7 @@ LocalAccount = Annotated[
     str, Wanted(f'a local account such as "alice" that is not root, or "{OWN_ACCOUNT}"', _is_account)
 ]
 _FullPath = Annotated[
-    str, Wanted('a full path such as "/opt/psij/bin/python"', lambda text: text == "" or text.startswith("/"))
+    str, Wanted('a full path such as "/scratch/ramp-jobs"', lambda text: text == "" or text.startswith("/"))
 ]
 
 
@@ -41,11 +41,10 @@ class LaunchingConfig:
 
     Attributes:
         executor: what runs the jobs of resources that name no other: `none`, `local` (on this computer: for simulated
-            machines), `slurm` or `gridengine` (that batch system, through PSI/J), or `handover` (the buyer's account
-            gets the slot, and runs what it likes there by itself).
+            machines), `slurm` or `gridengine` (that batch system), or `handover` (the buyer's account gets the slot,
+            and runs what it likes there by itself).
         worker: full path of the installed worker, which `sudo` runs as a buyer's account; not needed where the agents
             run as root.
-        psij_python: full path of an interpreter that has PSI/J, for `slurm` and `gridengine`; the accounts can run it.
         folder: where job folders are made, one folder an account, if not in the accounts' homes; the nodes of the
             machine see it under the same path.
         grace: delay of a start by `local` that still counts as punctual, in seconds.
@@ -55,7 +54,6 @@ class LaunchingConfig:
 
     executor: Executor = NONE
     worker: _FullPath = "/usr/local/libexec/ramp-job-worker"
-    psij_python: _FullPath = ""
     folder: _FullPath = ""
     grace: Seconds = 10 * SECOND
     delivery_limit: Seconds = 5 * MINUTE
@@ -76,8 +74,6 @@ def launch_terms(
     executor: Executor,
     accounts: Mapping[str, str],
     applications: tuple[Application, ...] = (),
-    *,
-    reserves: bool,
 ) -> LaunchTerms | None:
     """Return how a resource launches jobs; None if it launches none.
 
@@ -86,7 +82,6 @@ def launch_terms(
         executor: of the resource.
         accounts: of its buyers, by full names.
         applications: its catalogue.
-        reserves: whether jobs run in reservations, through PSI/J; otherwise in a job of a queue.
 
     Raises:
         ConfigurationError: it cannot launch jobs in this way.
@@ -97,12 +92,8 @@ def launch_terms(
         )
     if executor == NONE:
         return None
-    right = ""
-    if executor in BATCH_SYSTEMS and reserves and not launching.psij_python:
-        right = f"another one, or launching.psij_python set: jobs get to {executor} through PSI/J (docs/launching.md)"
-    elif executor != LOCAL and OWN_ACCOUNT in accounts.values():
+    if executor != LOCAL and OWN_ACCOUNT in accounts.values():
         right = f"accounts other than the agent's own: {OWN_ACCOUNT} is for machines that are simulated"
-    if right:
         raise ConfigurationError(f"got {executor!r}, expected {right}", key="executor")
     return LaunchTerms(executor, accounts, launching.grace, launching.delivery_limit, applications)
 

@@ -6,11 +6,9 @@ import binascii
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Final
 
 from ramp.errors import wrong_version
-from ramp.launching import psij_jobs
 from ramp.launching.configuration import BATCH_SYSTEMS
 from ramp.launching.worker import VERSION
 from ramp.model.contents.jobs import OUTPUT_CHUNK_BYTES, JobState
@@ -38,7 +36,6 @@ def question_text(
     executor: str,
     root: str,
     variables: Mapping[str, str],
-    psij_python: str = "",
 ) -> bytes:
     """Encode a question for the worker.
 
@@ -47,7 +44,6 @@ def question_text(
         executor: executor of the jobs.
         root: folder of the job folders; empty for the account's own.
         variables: environment of the batch system's commands; its `PATH` precedes the usual folders.
-        psij_python: full path of an interpreter with PSI/J for a batch system; else empty.
     """
     job = question.job
     plain: dict[str, Any] = {
@@ -59,8 +55,6 @@ def question_text(
     }
     if job.queue_key and executor in BATCH_SYSTEMS:
         plain["job"]["queue_key"] = job.queue_key
-    elif psij_python:
-        plain |= {"psij_python": psij_python, "program": Path(psij_jobs.__file__).read_text("utf-8")}
     if isinstance(question, fx.ReadJobFile):
         plain |= {"name": question.name, "offset": question.offset}
     if isinstance(question, fx.StageJobInput):

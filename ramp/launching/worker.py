@@ -17,14 +17,14 @@ becomes its command. In a batch system the worker stages a script:
         started/             made by the script before anything else, so that no second start runs it again
         began, ended         time of start; exit code and time of end: shown to the buyer, and no evidence for anyone
         cancelled            marks a job that must end
-        psij/                PSI/J's files about it
     ROOT/queued/KEY/JOB      an order for the script of a job in a queue, KEY: its earliest start, and its folder
 
-`slurm` and `gridengine` submit the script into the slot's reservation by a program in the question (`psij_jobs.py`),
-with an interpreter that has PSI/J. Without a reservation, the order goes to a job that the account already has in a
-queue, whose script (`queue_script.py`) looks for orders each second. The worker also runs, as the account, the commands
-that hold, release and delete such jobs. It checks sizes, names and paths of orders again, because an agent may be
-wrong. The account owns all of these files, so nothing in them decides what the buyer pays.
+`slurm` and `gridengine` submit the script into the slot's reservation. The queue knows the job by its name, so a job
+whose number nobody has recorded is found again and not submitted twice. Without a reservation, the order goes to a job
+that the account already has in a queue, whose script (`queue_script.py`) looks for orders each second. The worker also
+runs, as the account, the commands that hold, release and delete such jobs. It checks sizes, names and paths of orders
+again, because an agent may be wrong. The account owns all of these files, so nothing in them decides what the buyer
+pays.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ import sys
 import tarfile
 import time
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -87,20 +88,35 @@ PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 CANNOT_RUN: Final = 125
 """Exit code of a worker that could not become the job's command."""
 
-BATCH_LIMIT_S: Final = 40
-"""Timeout of a question to a batch system in seconds, below that of the agent."""
-
 ANSWER_LIMIT_S: Final = 44
 """Timeout of a whole question in seconds, below that of the agent."""
 
 COMMANDS: Final = ("sbatch", "scancel", "scontrol", "qsub", "qrls", "qdel")
-"""Commands of a batch system that the account runs besides those of PSI/J."""
+"""Commands that an agent may have the account run."""
+
+COMMAND_MAX_S: Final = 40
+"""Maximum timeout of such a command in seconds."""
 
 LISTED: Final = {"slurm": ("squeue", "-h", "-o", "%T", "-j"), "gridengine": ("qstat", "-j")}
 """Commands that list a job by its number."""
 
-LISTING_LIMIT_S: Final = 20
-"""Timeout of such a command in seconds."""
+COMMAND_LIMIT_S: Final = 10
+"""Timeout of a command of a batch system in seconds: Slurm's own; Grid Engine's commands have none."""
+
+HANDED_OVER_S: Final = 10.0
+"""Seconds to retry with a reservation that the account cannot use yet."""
+
+JOB_PREFIX: Final = "ramp_"
+"""Prefix of a job's name in a batch system; the name of its folder follows."""
+
+NOT_YET: Final = re.compile("Access denied to requested reservation|no suitable queues")
+"""Refusal of an account that may not use a reservation yet: the handover follows the payment, at about that time."""
+
+DOUBT: Final = re.compile(
+    "Unable to contact|timed out|Unexpected message|Zero Bytes|temporarily|unable to (send|receive|contact)|commlib",
+    re.IGNORECASE,
+)
+"""Complaints after which a job may or may not have been submitted; it is looked up by name."""
 
 ENDED_JOB: Final = re.compile(
     "|COMPLETED|CANCELLED|FAILED|TIMEOUT|NODE_FAIL|PREEMPTED|OUT_OF_MEMORY|DEADLINE|BOOT_FAIL"
@@ -108,6 +124,14 @@ ENDED_JOB: Final = re.compile(
 """States of ended jobs in Slurm, squeue(1); the output is empty for a forgotten job."""
 
 UNKNOWN_JOB: Final = re.compile("Invalid job id|do(es)? not exist")
+
+NO_MEMORY_SETTING: Final = ("DefMemPerNode", "MaxMemPerNode")
+"""Settings that Slurm shows as unlimited if a site sets no default and no limit for the memory of a job."""
+
+LISTED_JOB: Final = re.compile(
+    r"<JB_job_number>(\d+)</JB_job_number>.*?<JB_name>([^<]*)</JB_name>.*?<state>(\w+)</state>", re.DOTALL
+)
+"""Number, name and state of a job as `qstat -xml` lists it; in a name `<` is escaped."""
 
 SAID_MAX: Final = 20_000
 """Maximum output of a command in bytes."""
@@ -203,7 +227,7 @@ def answered(question: dict[str, Any]) -> dict[str, Any]:
         return read(folder, str(question["name"]), int(question["offset"]))
     if verb == "stage":
         return keep(folder, int(question["offset"]), base64.b64decode(str(question["data"]), validate=True))
-    batch = batch_named(str(question["executor"]), question, job)
+    batch = batch_named(str(question["executor"]), job)
     if verb == "submit" and not (folder / "run").exists():
         try:
             write_script(folder, job, me)
@@ -238,7 +262,7 @@ def commanded(question: dict[str, Any]) -> dict[str, Any]:
     argv = [str(word) for word in question["argv"]]
     if not argv or Path(argv[0]).name not in COMMANDS:
         raise WrongQuestion(f"{argv[:1]!r} is no command by which jobs are submitted")
-    limit = min(float(question["limit_s"]), BATCH_LIMIT_S)
+    limit = min(float(question["limit_s"]), COMMAND_MAX_S)
     try:
         stdin = str(question["stdin"]).encode()
         done = subprocess.run(argv, input=stdin, capture_output=True, timeout=limit, cwd="/", check=False)
@@ -560,47 +584,129 @@ def read(folder: Path, name: str, offset: int) -> dict[str, Any]:
 # -- batch systems -------------------------------------------------------------------------------------------------
 
 
-class Batch:
-    """A batch system, asked by a separate program.
+class Batch(ABC):
+    """A batch system that runs jobs in reservations."""
 
-    Args:
-        system: PSI/J's name for it.
-        python: full path of an interpreter that has PSI/J.
-        program: text of `psij_jobs.py`.
-    """
+    name: str
+    delete: tuple[str, ...]
 
-    def __init__(self, system: str, python: str, program: str) -> None:
-        self._system = system
-        self._command = [python, "-I", "-c", program]
+    @abstractmethod
+    def submission(self, folder: Path, job: dict[str, Any]) -> list[str]:
+        """Return the command that submits the job's script."""
+
+    @abstractmethod
+    def lives(self, folder: Path, job: dict[str, Any]) -> tuple[bool | None, str, str]:
+        """Return whether the job is listed and has not ended (None: not listed), a sentence about it, its number."""
 
     def submit(self, folder: Path, job: dict[str, Any]) -> str:
-        """Submit the script unless it was submitted; return why it is refused, empty if it is not."""
-        return str(self._asked("submit", folder, job)["refused"])
+        """Submit the script unless it was submitted; return why it is refused, empty if it is not.
+
+        Raises:
+            OSError: the submission is impossible now, or its result is unknown.
+        """
+        if self.lives(folder, job)[0] is not None:
+            return ""
+        command = self.submission(folder, job)
+        until = time.monotonic() + HANDED_OVER_S
+        while True:
+            code, said = ran(command)
+            if not code:
+                return ""
+            waits = NOT_YET.search(said) is not None
+            if DOUBT.search(said) or (waits and time.monotonic() > until):
+                raise OSError(said)
+            if not waits:
+                return f"{self.name} does not take it: {said}"
+            time.sleep(1)
 
     def end(self, folder: Path, job: dict[str, Any]) -> None:
-        """End a job in any state."""
-        self._asked("end", folder, job)
+        """End a job; one that is missing in the queue ends itself if it starts later."""
+        number = self.lives(folder, job)[2]
+        if number:
+            code, said = ran([*self.delete, number])
+            if code and not UNKNOWN_JOB.search(said):
+                raise OSError(said)
+
+
+class Slurm(Batch):
+    """Slurm 22.05 and later: sbatch(1), squeue(1)."""
+
+    name = "Slurm"
+    delete = ("scancel", "-Q")
+
+    def submission(self, folder: Path, job: dict[str, Any]) -> list[str]:
+        """See `Batch`; the time limit is the end of the slot."""
+        cores, reservation = int(job["cores"]), str(job["reservation_id"])
+        begin, end = int(job["begin_at"]) // 1_000_000, int(job["end_at"]) // 1_000_000
+        seconds = max(1, end - max(begin, int(time.time())))
+        command = ["sbatch", f"--job-name={JOB_PREFIX}{folder.name}", f"--reservation={reservation}"]
+        command += [f"--ntasks={cores}", f"--nodes=1-{cores}", f"--gres={job['gres']}"]
+        command += [f"--time={seconds // 60}:{seconds % 60:02}"]
+        command += [f"--begin={time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(begin))}"]
+        with contextlib.suppress(OSError):  # a site may hide its reservations
+            if memory := slurm_memory(reservation):
+                command.append(f"--mem-per-cpu={memory}M")
+        return [*command, f"--chdir={folder}", "--output=/dev/null", "--error=/dev/null", str(folder / "run")]
 
     def lives(self, folder: Path, job: dict[str, Any]) -> tuple[bool | None, str, str]:
-        """Return whether the job still exists (None: it never did), a sentence about it, and its number."""
-        answer = self._asked("look", folder, job)
-        return answer["alive"], str(answer["detail"]), str(answer["native"])
+        """See `Batch`; the sentence is Slurm's reason, which may have several words."""
+        listing = ["squeue", "--me", "-h", "-t", "all", "-n", f"{JOB_PREFIX}{folder.name}", "-o", "%A %T %r"]
+        line = printed(listing).partition("\n")[0]
+        if not line:
+            return None, "", ""
+        found = re.fullmatch(r"(\d+) ([A-Z_]+) (.*)", line)
+        if found is None:
+            raise OSError(f"squeue: unreadable line {line[:80]!r}")
+        return not ENDED_JOB.fullmatch(found[2]), found[3].strip(), found[1]
 
-    def _asked(self, verb: str, folder: Path, job: dict[str, Any]) -> dict[str, Any]:
-        asked = {name: job[name] for name in ("reservation_id", "cores", "begin_at", "end_at", "gres") if name in job}
-        text = json.dumps({"system": self._system, "verb": verb, "folder": str(folder), "job": asked})
-        try:
-            done = subprocess.run(
-                self._command, input=text, capture_output=True, text=True, timeout=BATCH_LIMIT_S, cwd="/", check=False
-            )
-        except subprocess.TimeoutExpired as error:
-            raise OSError(f"{self._system} does not answer within {BATCH_LIMIT_S} s") from error
-        if done.returncode:
-            raise OSError(f"{self._command[0]}: {(done.stderr.strip().splitlines() or ['it says nothing'])[-1]}")
-        answer: dict[str, Any] = json.loads(done.stdout)
-        if "error" in answer:
-            raise OSError(f"{self._system}: {answer['error']}")
-        return answer
+
+def slurm_memory(reservation: str) -> int:
+    """Return the share in MB of a CPU of a reservation's nodes; 0 if Slurm allots no memory, or the site has a default.
+
+    Without either a job gets all memory of its nodes, and waits if another job has some.
+    """
+    config = printed(["scontrol", "show", "config"])
+    if not re.search(r"^SelectTypeParameters\s*=.*MEMORY", config, re.MULTILINE | re.IGNORECASE):
+        return 0
+    shown = printed(["scontrol", "-o", "show", "reservation", reservation])
+    nodes, partition = (re.search(rf"\b{name}=(\S+)", shown) for name in ("Nodes", "PartitionName"))
+    if nodes is None or partition is None:
+        return 0
+    settings = [config, printed(["scontrol", "-o", "show", "partition", partition[1]])]
+    if not all(re.search(rf"\b{name}\s*=\s*UNLIMITED", text) for text in settings for name in NO_MEMORY_SETTING):
+        return 0
+    listed = printed(["sinfo", "-h", "-N", "-n", nodes[1], "-p", partition[1], "-o", "%m %c"])
+    return min((int(memory) // int(cpus) for memory, cpus in map(str.split, listed.splitlines())), default=0)
+
+
+class GridEngine(Batch):
+    """Grid Engine 8.1: qsub(1), qstat(1). It ends all jobs at the end of their reservation."""
+
+    name = "Grid Engine"
+    delete = ("qdel",)
+
+    def submission(self, folder: Path, job: dict[str, Any]) -> list[str]:
+        """See `Batch`; slots are those of the parallel environment that the reservation has."""
+        reservation = str(job["reservation_id"])
+        if not reservation.isdecimal():
+            raise WrongQuestion(f"invalid number of a reservation: {reservation!r}")
+        shown = printed(["qrstat", "-ar", reservation])
+        environment = re.search(r"^granted_parallel_environment\s+(\S+)", shown, re.MULTILINE)
+        if environment is None:
+            raise OSError(f"qrstat: reservation {reservation} has no parallel environment")
+        begin = time.strftime("%Y%m%d%H%M.%S", time.gmtime(int(job["begin_at"]) // 1_000_000))
+        command = ["qsub", "-terse", "-N", f"{JOB_PREFIX}{folder.name}", "-ar", reservation, "-a", begin]
+        command += ["-pe", environment[1], str(int(job["cores"])), "-V", "-r", "n", "-wd", str(folder)]
+        # as a binary, because qsub looks for options in all lines of a script, and the buyer's command is in it
+        return [*command, "-o", "/dev/null", "-e", "/dev/null", "-b", "y", "-shell", "n", str(folder / "run")]
+
+    def lives(self, folder: Path, job: dict[str, Any]) -> tuple[bool | None, str, str]:
+        """See `Batch`; ended jobs are not listed."""
+        for number, name, state in LISTED_JOB.findall(printed(["qstat", "-u", os.environ["USER"], "-xml"])):
+            if name == f"{JOB_PREFIX}{folder.name}":
+                failed = f"Grid Engine could not start it (state {state}); see qstat -explain E" if "E" in state else ""
+                return not failed, failed, number
+        return None, "", ""
 
 
 class QueuedOrders:
@@ -631,27 +737,38 @@ class QueuedOrders:
         number = str(job["reservation_id"])
         if not (folder / "ordered").exists():
             return None, "", number
-        try:
-            done = subprocess.run(
-                [*self._listing, number], capture_output=True, text=True, timeout=LISTING_LIMIT_S, check=False
-            )
-        except subprocess.TimeoutExpired as error:
-            raise OSError(f"{self._listing[0]} does not answer within {LISTING_LIMIT_S} s") from error
-        said = done.stdout.strip() or done.stderr.strip()
-        if done.returncode and not UNKNOWN_JOB.search(said):
-            raise OSError(f"{self._listing[0]}: {said[:300] or done.returncode}")
-        if done.returncode or (self._is_slurm and ENDED_JOB.fullmatch(said)):
+        code, said = ran([*self._listing, number])
+        if code and not UNKNOWN_JOB.search(said):
+            raise OSError(f"{self._listing[0]}: {said[:300] or code}")
+        if code or (self._is_slurm and ENDED_JOB.fullmatch(said)):
             return False, f"job {number} of the queue has ended", number
         return True, "", number
 
 
-def batch_named(name: str, question: dict[str, Any], job: dict[str, Any]) -> Batch | QueuedOrders:
+def batch_named(name: str, job: dict[str, Any]) -> Batch | QueuedOrders:
     """Return the batch system with a name; `WrongQuestion` if it is unknown."""
-    if name in LISTED and job.get("queue_key"):
+    if name not in LISTED:
+        raise WrongQuestion(f"unknown batch system {name!r}")
+    if job.get("queue_key"):
         return QueuedOrders(name)
-    if name in LISTED:
-        return Batch(name, str(question["psij_python"]), str(question["program"]))
-    raise WrongQuestion(f"unknown batch system {name!r}")
+    return Slurm() if name == "slurm" else GridEngine()
+
+
+def ran(command: Sequence[str]) -> tuple[int, str]:
+    """Return exit code and output of a command, with errors if it fails; `OSError` if it cannot run or is too slow."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_LIMIT_S, cwd="/", check=False)
+    except subprocess.TimeoutExpired as error:
+        raise OSError(f"{command[0]} does not answer within {COMMAND_LIMIT_S} s") from error
+    return done.returncode, (done.stdout + (done.stderr if done.returncode else "")).strip()
+
+
+def printed(command: Sequence[str]) -> str:
+    """Return the output of a command; `OSError` if it fails."""
+    code, said = ran(command)
+    if code:
+        raise OSError(f"{command[0]}: {' '.join(said.split()) or code}")
+    return said
 
 
 if __name__ == "__main__":

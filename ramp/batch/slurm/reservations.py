@@ -19,7 +19,7 @@ from ramp.batch.commands import Question
 from ramp.batch.node_lists import expand
 from ramp.batch.slurm.times import instant_of, told
 from ramp.batch.system import Parts, SystemReservation, WantedReservation
-from ramp.launching.psij_jobs import JOB_PREFIX
+from ramp.launching.worker import JOB_PREFIX
 from ramp.model.instant import Instant
 
 NONE_THERE: Final = "No reservations in the system"

@@ -251,8 +251,7 @@ def _resource(file: MarketFile, table: ResourceTable) -> values.ResourceConfig:
     plugin = table.plugin or machine.plugin
     accounts = named_accounts({**file.accounts, **table.accounts}, file.market.domain)
     executor = table.executor or file.launching.executor
-    reserves = plugin != values.QUEUE_BOUND
-    launching = launch_terms(file.launching, executor, accounts, table.applications, reserves=reserves)
+    launching = launch_terms(file.launching, executor, accounts, table.applications)
     return values.ResourceConfig(
         name=table.name,
         plugin=plugin,

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ramp.launching import psij_jobs, worker
+from ramp.launching import worker
 from ramp.launching.acting import system_python
 from tests.e2e.batch_jobs.psij_environment import ACCOUNT
 from tests.waiting import LIMIT_S, until
@@ -23,7 +23,6 @@ class JobAtSite:
 
     Args:
         system: `slurm` or `gridengine`.
-        python: an interpreter that has PSI/J.
         variables: by which the system's commands find it.
         root: folder of the job folders, the account's own.
         job_id: the job's name.
@@ -39,7 +38,6 @@ class JobAtSite:
     def __init__(
         self,
         system: str,
-        python: Path,
         variables: dict[str, str],
         root: Path,
         job_id: str,
@@ -65,11 +63,9 @@ class JobAtSite:
             "environment": [["RAMP_UNIT", "1"]],
             "gres": gres,
         }
-        program = Path(psij_jobs.__file__).read_text("utf-8")
         if queue_key:
             self.job["queue_key"] = queue_key
         self._asked = {"version": 1, "executor": system, "root": str(root), "variables": variables}
-        self._asked |= {"psij_python": str(python), "program": program}
 
     def ask(self, verb: str, **more: Any) -> dict[str, Any]:
         """The worker's answer, an error too."""

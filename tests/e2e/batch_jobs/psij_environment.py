@@ -1,4 +1,4 @@
-"""A Python with PSI/J that every account of this computer can run; tests are skipped where there is none."""
+"""The account that jobs run as, its folder, and a Python with PSI/J that it can run."""
 
 import os
 import pwd
@@ -25,8 +25,6 @@ def public_python() -> Iterator[Path]:
     packages = sorted(INSTALLED.glob("lib/python3*/site-packages"))
     if not packages or not (packages[0] / "psij").is_dir():
         pytest.skip("PSI/J is not installed (make psij)")
-    if os.geteuid() != 0:
-        pytest.skip("jobs run as other accounts, which needs root")
     if _runs(INSTALLED / "bin" / "python"):
         yield INSTALLED / "bin" / "python"
         return
@@ -58,6 +56,8 @@ def _runs(python: Path) -> bool:
 @contextmanager
 def folder_of_the_account() -> Iterator[Path]:
     """A folder for job folders; pytest's own are nobody else's to see."""
+    if os.geteuid() != 0:
+        pytest.skip("jobs run as other accounts, which needs root")
     account = pwd.getpwnam(ACCOUNT)
     with tempfile.TemporaryDirectory(prefix="ramp-jobs-", dir="/tmp") as folder:
         os.chown(folder, account.pw_uid, account.pw_gid)

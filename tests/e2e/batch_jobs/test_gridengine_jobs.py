@@ -1,4 +1,4 @@
-"""Jobs in advance reservations of a real Grid Engine, through PSI/J and the executor of `examples/psij_gridengine`."""
+"""Jobs in advance reservations of a real Grid Engine; for PSI/J by the executor of `examples/psij_gridengine`."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ def python() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def cluster(python: Path) -> Iterator[Cluster]:
+def cluster() -> Iterator[Cluster]:
     with Cluster(SLOTS) as started:
         started.configure("-Au", f"name ramp_buyer\ntype ACL\nfshare 0\noticket 0\nentries {ACCOUNT}\n")
         started.configure("-Au", "name ramp_market\ntype ACL\nfshare 0\noticket 0\nentries root\n")
@@ -50,13 +50,13 @@ def reserved(cluster: Cluster) -> Iterator[Callable[..., str]]:
 
 
 @pytest.fixture
-def job_on(cluster: Cluster, python: Path) -> Iterator[Callable[..., JobAtSite]]:
+def job_on(cluster: Cluster) -> Iterator[Callable[..., JobAtSite]]:
     """A job of four slots."""
     variables = {**cluster.environment, "PATH": str(LIBRARY)}
     with folder_of_the_account() as root:
 
         def job(name: str, reservation: str, command: str, **more: Any) -> JobAtSite:
-            return JobAtSite("gridengine", python, variables, root, name, reservation, 4, command, **more)
+            return JobAtSite("gridengine", variables, root, name, reservation, 4, command, **more)
 
         yield job
 
@@ -93,13 +93,15 @@ def test_a_reservation_that_is_handed_over_a_moment_later_is_waited_for(
 
 
 @pytest.mark.parametrize("style", ["qsub", "psij"])
-def test_a_snippet_submits_into_the_reservation(cluster: Cluster, python: Path, reserved: Any, style: str) -> None:
+def test_a_snippet_submits_into_the_reservation(
+    cluster: Cluster, request: pytest.FixtureRequest, reserved: Any, style: str
+) -> None:
     """As `ramp show ID --as STYLE` prints it, run by its buyer."""
     number = reserved()
     text = snippet_for(style, number, 4)
     argv = ["sh", "-c", text.splitlines()[1]]  # the last line is for PBS
     if style == "psij":
-        argv = [str(python), "-I", "-c", text]
+        argv = [str(request.getfixturevalue("python")), "-I", "-c", text]
     with folder_of_the_account() as folder:
         run_as_buyer(argv, folder, {**cluster.environment, "PATH": f"{LIBRARY}:/usr/bin:/bin"})
         (line,) = cluster("qstat", "-u", "*").splitlines()[2:]

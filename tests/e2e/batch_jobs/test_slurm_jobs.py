@@ -1,4 +1,4 @@
-"""Jobs in reservations of a real Slurm cluster through PSI/J, as another account; found again, and run once."""
+"""Jobs in reservations of a real Slurm cluster, as another account; found again, and run once."""
 
 import re
 import subprocess
@@ -28,7 +28,7 @@ def python() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def one_cluster(python: Path) -> Iterator[EmulatedCluster]:
+def one_cluster() -> Iterator[EmulatedCluster]:
     with running_cluster(
         "jo", NODES, GPUS, {"gres.conf": "Name=gpu Type=t4 File=/dev/null\nName=gpu Type=t4 File=/dev/zero\n"}
     ) as started:
@@ -41,13 +41,13 @@ def cluster(one_cluster: EmulatedCluster) -> EmulatedCluster:
 
 
 @pytest.fixture
-def job_on(cluster: EmulatedCluster, python: Path) -> Iterator[Callable[..., JobAtSite]]:
+def job_on(cluster: EmulatedCluster) -> Iterator[Callable[..., JobAtSite]]:
     """A job of the reservation's sixteen cores."""
     with folder_of_the_account() as root:
 
         def job(name: str, command: str, **more: Any) -> JobAtSite:
             variables = {"SLURM_CONF": str(cluster.conf)}
-            return JobAtSite("slurm", python, variables, root, name, "ramp_r1", 2 * CORES, command, **more)
+            return JobAtSite("slurm", variables, root, name, "ramp_r1", 2 * CORES, command, **more)
 
         yield job
 
@@ -136,7 +136,7 @@ def test_a_controller_that_is_away_leaves_the_job_in_doubt(cluster: EmulatedClus
     saved(cluster)
     cluster.processes["slurmctld"].kill()
     cluster.processes["slurmctld"].wait()
-    assert "slurm" in job.ask("look_up")["error"]
+    assert "squeue" in job.ask("look_up")["error"]
     cluster.start_controller()
     wait_for(lambda: "error" not in job.ask("look_up"), "the controller answers")
     job.until("done")
@@ -144,11 +144,14 @@ def test_a_controller_that_is_away_leaves_the_job_in_doubt(cluster: EmulatedClus
 
 
 @pytest.mark.parametrize("style", ["sbatch", "psij", "parsl"])
-def test_a_snippet_submits_into_the_reservation(cluster: EmulatedCluster, python: Path, style: str) -> None:
+def test_a_snippet_submits_into_the_reservation(
+    cluster: EmulatedCluster, request: pytest.FixtureRequest, style: str
+) -> None:
     """As `ramp show ID --as STYLE` prints it, run by its buyer."""
     reserve(cluster)
     text = snippet_for(style, "ramp_r1", 2 * CORES)
-    argv = ["sh", "-c", text] if style == "sbatch" else [str(python), "-I", "-c", text]
+    python = "" if style == "sbatch" else str(request.getfixturevalue("python"))
+    argv = [python, "-I", "-c", text] if python else ["sh", "-c", text]
     if style == "parsl":
         if subprocess.run([python, "-I", "-c", "import parsl"], capture_output=True).returncode:
             pytest.skip("Parsl is not installed beside PSI/J (make psij)")

@@ -66,9 +66,8 @@ def test_what_the_buyer_orders_runs_in_that_very_job_as_the_buyers_account(clust
         where = {**cluster.environment, "PATH": str(LIBRARY)}
 
         def ordered(name, command):
-            own, python = Path(folder) / ACCOUNT, Path(system_python())
-            key, number = {"queue_key": "offer-3"}, bought.reservation_id
-            job = JobAtSite("gridengine", python, where, own, name, number, 4, command, **key)
+            own, key, number = Path(folder) / ACCOUNT, {"queue_key": "offer-3"}, bought.reservation_id
+            job = JobAtSite("gridengine", where, own, name, number, 4, command, **key)
             assert job.seen("submit")["native_id"] == number  # it may have ended already
             return job
 

@@ -1,6 +1,5 @@
 """A market across a real Grid Engine, two real Slurm clusters and a simulated machine, for the tests of a file."""
 
-import contextlib
 import itertools
 import json
 import tempfile
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import ramp
-from tests.e2e.batch_jobs.psij_environment import ACCOUNT, public_python
+from tests.e2e.batch_jobs.psij_environment import ACCOUNT
 from tests.e2e.gridengine.gridengine_cell import Cluster
 from tests.e2e.gridengine.gridengine_selling import options_of
 from tests.e2e.real_machines.real_books import RealBooks
@@ -40,17 +39,7 @@ def dearer_slurm():
 
 
 @pytest.fixture(scope="module")
-def python():
-    """An interpreter that has PSI/J; None where there is none, and nothing is launched."""
-    with contextlib.ExitStack() as stack:
-        found = None
-        with contextlib.suppress(pytest.skip.Exception):
-            found = stack.enter_context(public_python())
-        yield found
-
-
-@pytest.fixture(scope="module")
-def market(gridengine, slurm, dearer_slurm, python):
+def market(gridengine, slurm, dearer_slurm):
     """A market with a seller on each of them, and one on a simulated machine."""
     sellers = [
         ("site1", 64, 20, "gridengine", options_of(gridengine)),
@@ -63,13 +52,13 @@ def market(gridengine, slurm, dearer_slurm, python):
         lines = ["[market]", "resources_per_process = 1", "[guests]", "quote_s = 200", "snapshot_s = 200"]
         lines += ["[timing]", *(f"{key} = {value}" for key, value in PATIENT_TIMING.items())]
         lines += ["[[users]]", 'name = "alice"', "deposit = 1000000", "[accounts]", f'alice = "{ACCOUNT}"']
-        lines += ["[launching]", f'folder = "{folder}/jobs"', f'psij_python = "{python or "/none"}"']
+        lines += ["[launching]", f'folder = "{folder}/jobs"']
         for name, cores, price, plugin, options in sellers:
             lines += [f"[machines.{name}]", f'plugin = "{plugin}"', f"cores = {cores}", f"options = {_table(options)}"]
             lines += ["[[resources]]", f'name = "{name}"', f'machine = "{name}"']
             lines += [f"start_price = {price + 10_000}", f"minimum_price = {price}"]
             if plugin != "steady":
-                lines.append(f'executor = "{plugin if python else "handover"}"')
+                lines.append(f'executor = "{plugin}"')
         config = Path(folder) / "real.toml"
         config.write_text("\n".join(lines) + "\n", "utf-8")
         made = Market(config, Path(folder) / "state", armed=True)
@@ -93,10 +82,8 @@ def hours():
 
 
 @pytest.fixture(scope="module")
-def slots(market, gridengine, python):
-    """Eight cores of Grid Engine and seventy of Slurm, from now on, and that jobs can be launched there."""
-    if python is None:
-        pytest.skip("PSI/J is not installed, or its accounts cannot run it (make psij)")
+def slots(market, gridengine):
+    """Eight cores of Grid Engine and seventy of Slurm, from now on."""
     market.wait_ready()
     gridengine.wait_for_host()  # it sells nothing where the host has not reported
     asked = [ramp.request(cores=cores, wall_time="2h", end="+4h", price=70) for cores in (8, 70)]

@@ -99,7 +99,7 @@ class World:
             ended = time.monotonic()
             back.result()
         if step == "launch":
-            run_once_in_both(self.market, slots, jobs)
+            run_once_in_both(self.market, slots, jobs, self.gridengine)
         else:
             assert step not in DECIDED or outcome["status"] == "committed", outcome["reason"]
         self._comes_right(before)

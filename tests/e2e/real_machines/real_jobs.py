@@ -1,6 +1,7 @@
 """A purchase across two real systems, and jobs on what was bought: what the tests of this folder do."""
 
 import contextlib
+from functools import partial
 
 import ramp
 from tests.e2e.swarm.swarm_market import unit, until
@@ -64,7 +65,7 @@ def _jobs(market):
     return None
 
 
-def run_once_in_both(market, slots, jobs):
+def run_once_in_both(market, slots, jobs, gridengine):
     """See that the jobs end well, that each ran once, in its reservation, and knew of the other."""
     peers = " ".join(f"{each.number}={each.resource}@localhost/{each.reservation_id}" for each in slots.units)
     for number, (job, slot) in enumerate(zip(jobs, slots.units, strict=True), 1):
@@ -73,9 +74,14 @@ def run_once_in_both(market, slots, jobs):
         here = slot.reservation_id
         if slot.resource == "site1":  # Grid Engine does not tell a job its reservation
             here = found.standing.status.native_id
-            (asked,) = market.state.path.parent.glob(f"jobs/*/site1*/{job.job_id}/psij/gridengine/*.job")
-            assert f"#$ -ar {slot.reservation_id}\n" in asked.read_text()
+            _is_accounted(gridengine, here, slot.reservation_id)
         assert said == f"{number} of 2: {peers}\n{here}\nrun\nstaged\n"
+
+
+def _is_accounted(gridengine, native_id, reservation):
+    """Wait until Grid Engine has a job that has ended in its accounts, and see that it ran in a reservation."""
+    accounted = partial(gridengine, "qacct", "-j", native_id, status=None)
+    until(lambda: ["arid", reservation] in map(str.split, accounted().splitlines()), accounted)
 
 
 def _ended(market, job):

@@ -53,5 +53,5 @@ def test_a_system_that_hangs_costs_its_site_the_sale_and_nobody_else(market, gri
 # -- jobs on what was bought -------------------------------------------------------------------------------------------
 
 
-def test_units_run_in_both_reservations_and_know_of_each_other(market, slots, tmp_path):
-    run_once_in_both(market, slots, launched(market, slots, tmp_path))
+def test_units_run_in_both_reservations_and_know_of_each_other(market, slots, gridengine, tmp_path):
+    run_once_in_both(market, slots, launched(market, slots, tmp_path), gridengine)

@@ -135,7 +135,7 @@ def test_what_the_buyer_orders_runs_in_that_very_job_as_the_buyers_account(
         def ordered(job_id: str, command: str) -> JobAtSite:
             where = {"SLURM_CONF": str(cluster.conf)}
             own, number = folder / ACCOUNT, bought.reservation_id
-            job = JobAtSite("slurm", Path(system_python()), where, own, job_id, number, 6, command, queue_key="offer-5")
+            job = JobAtSite("slurm", where, own, job_id, number, 6, command, queue_key="offer-5")
             assert job.seen("submit")["native_id"] == number  # it may have ended already
             return job
 

@@ -15,7 +15,7 @@ from ramp.batch.slurm.emulated import EmulatedCluster
 from ramp.batch.slurm.finding import CONF_VARIABLE, static_terms
 from ramp.batch.slurm.plugin import open_plugin
 from ramp.errors import PluginError
-from ramp.launching.psij_jobs import slurm_memory
+from ramp.launching.worker import slurm_memory
 from ramp.model.instant import HOUR, MINUTE, SECOND, Instant, from_iso
 from ramp.model.machine_terms import with_whole_nodes
 from ramp.model.offer import Refusal

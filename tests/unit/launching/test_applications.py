@@ -77,4 +77,4 @@ def test_an_entry_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
 @pytest.mark.parametrize("executor", ["none", "handover"])
 def test_applications_need_an_executor_that_launches(executor: Any) -> None:
     with pytest.raises(ConfigurationError, match="applications need it"):
-        launch_terms(LaunchingConfig(), executor, {}, CATALOGUE, reserves=True)
+        launch_terms(LaunchingConfig(), executor, {}, CATALOGUE)

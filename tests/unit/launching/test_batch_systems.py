@@ -1,15 +1,13 @@
 """Jobs that the worker submits to batch systems, and orders that wait in queues."""
 
 import base64
-import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -17,7 +15,7 @@ from ramp.batch.commands import Completed
 from ramp.batch.finding import finding_variables
 from ramp.batch.waiting.as_account import AccountRunner, runner_of
 from ramp.errors import BatchSystemError, ConfigurationError
-from ramp.launching import psij_jobs
+from ramp.launching import worker
 from ramp.launching.acting import Acting
 from ramp.launching.queue_script import queue_script
 from ramp.runtime.configuration.file import load_config
@@ -37,18 +35,6 @@ def config(tmp_path: Path, launching: str, plugin: str = "slurm", options: str =
 
 
 # -- what Slurm prints -------------------------------------------------------------------------------------------------
-
-
-def test_a_reason_of_several_words_is_one_reason() -> None:
-    """The line by which psij-python 0.9.11 knows nothing of any job, as squeue 22.05 prints it."""
-    text = (
-        "JOBID               ST                  REASON              \n"
-        "7                   PD                  ReqNodeNotAvail, May\n"
-        "8                   R                   None                \n"
-        "9                   PD\n"
-        "\n"
-    )
-    assert psij_jobs.slurm_states(text) == {"7": ("PD", "ReqNodeNotAvail, May"), "8": ("R", "None"), "9": ("PD", "")}
 
 
 RESERVED = "ReservationName=ramp_big1.o Nodes=x[1-2] NodeCnt=2 CoreCnt=4 PartitionName=debug Flags=SPEC_NODES\n"
@@ -77,8 +63,8 @@ def test_a_job_asks_slurm_for_the_memory_of_its_cores_unless_the_site_has_a_defa
     def printed(command: list[str]) -> str:
         return "1000 8\n800 8\n" if command[0] == "sinfo" else next(said[word] for word in command if word in said)
 
-    monkeypatch.setattr(psij_jobs, "printed", printed)
-    assert psij_jobs.slurm_memory("ramp_big1.o") == memory
+    monkeypatch.setattr(worker, "printed", printed)
+    assert worker.slurm_memory("ramp_big1.o") == memory
 
 
 @pytest.mark.parametrize(
@@ -94,136 +80,22 @@ def test_a_job_asks_slurm_for_the_memory_of_its_cores_unless_the_site_has_a_defa
     ],
 )
 def test_refusals_are_told_from_doubt(said: str, kind: str) -> None:
-    found = "doubt" if psij_jobs.DOUBT.search(said) else "not yet" if psij_jobs.NOT_YET.search(said) else "no"
+    found = "doubt" if worker.DOUBT.search(said) else "not yet" if worker.NOT_YET.search(said) else "no"
     assert found == kind
-
-
-# -- the worker and the program that it asks ---------------------------------------------------------------------------
-
-
-class Asked:
-    """Asks the worker about a job on a batch system whose program is a fake."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.folder = root / "res" / "job-1"
-
-    def __call__(self, verb: str, *answers: object, program: str = "") -> dict[str, Any]:
-        """The answer of the worker, where the program gives these one after another."""
-        given = self.root / "answers"
-        given.write_text("\n".join(map(json.dumps, answers)))
-        fake = f"""
-import pathlib, sys
-first, _, rest = pathlib.Path({str(given)!r}).read_text().partition(chr(10))
-pathlib.Path({str(given)!r}).write_text(rest)
-with open({str(self.root / "asked")!r}, "a") as asked: print(sys.stdin.read(), file=asked)
-print(first)
-"""
-        job = {
-            "job_id": "job-1", "resource": "res", "reservation_id": "R-1", "cores": 4,
-            "begin_at": int(time.time()) * SECOND, "end_at": int(time.time() + 600) * SECOND,
-            "arguments": ["true"], "environment": [],
-        }  # fmt: skip
-        asked = {"version": 1, "verb": verb, "executor": "slurm", "root": str(self.root), "job": job}
-        asked |= {"psij_python": sys.executable, "program": program or fake}
-        return answer_to(asked)
-
-    @property
-    def questions(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in (self.root / "asked").read_text().splitlines()]
-
-
-@pytest.fixture
-def asked(tmp_path: Path) -> Asked:
-    return Asked(tmp_path)
-
-
-def test_a_job_is_submitted_and_what_waits_is_told(asked: Asked) -> None:
-    seen = asked("submit", {"refused": ""}, {"alive": True, "detail": "Priority", "native": "4711"})["seen"]
-    assert (seen["state"], seen["detail"]) == ("queued", "Priority")
-    first, second = asked.questions
-    assert (first["verb"], first["folder"], first["job"]["reservation_id"]) == ("submit", str(asked.folder), "R-1")
-    assert second["verb"] == "look"
-    assert seen["native_id"] == "4711"
-
-
-@pytest.mark.parametrize("text", ["1 x", "9" * 4000, "1 " + "9" * 40 + ".1", "-1 1000000020.5", ""])
-def test_what_a_job_writes_about_itself_makes_no_look_fail(asked: Asked, text: str) -> None:
-    asked("submit", {"refused": ""}, {"alive": True, "detail": "", "native": ""})
-    for name in ("began", "ended"):
-        (asked.folder / name).write_text(text)
-    assert asked("look_up", {"alive": True, "detail": "", "native": ""})["seen"]["state"] == "queued"
-
-
-def test_what_is_refused_is_told_in_the_systems_words(asked: Asked) -> None:
-    seen = asked("submit", {"refused": "Slurm does not take it: Invalid wckey"})["seen"]
-    assert (seen["state"], seen["detail"]) == ("failed", "Slurm does not take it: Invalid wckey")
-
-
-@pytest.mark.parametrize("program", ["import sys; sys.exit('oh')", "print('no JSON')", "raise SystemExit(3)"])
-def test_a_program_that_fails_leaves_the_job_in_doubt(asked: Asked, program: str) -> None:
-    assert "error" in asked("submit", program=program)
-
-
-def test_what_nobody_lists_was_lost_unless_it_has_begun(asked: Asked) -> None:
-    asked("submit", {"refused": ""}, {"alive": True, "detail": "", "native": ""})
-    assert asked("look_up", {"alive": None, "detail": "", "native": ""})["seen"] is None
-    (asked.folder / "started").mkdir()
-    (asked.folder / "began").write_text("1000000010.5")
-    seen = asked("look_up", {"alive": None, "detail": "", "native": ""})["seen"]
-    assert (seen["state"], seen["cores"], seen["started_at"]) == ("failed", 4, 1_000_000_010_500_000)
-    before = len(asked.questions)
-    asked("submit", {"alive": None, "detail": "", "native": ""})
-    assert [each["verb"] for each in asked.questions[before:]] == ["look"], "what has begun is not submitted again"
-
-
-def test_who_starts_a_job_that_is_cancelled_starts_nothing(asked: Asked) -> None:
-    asked("submit", {"refused": ""}, {"alive": True, "detail": "", "native": ""})
-    asked("cancel", {}, {"alive": None, "detail": "", "native": ""})
-    assert subprocess.run([asked.folder / "run"]).returncode == 126
-    assert not (asked.folder / "started").exists()
-
-
-def test_a_jobs_own_variables_and_its_systems_are_all_that_it_sees(asked: Asked) -> None:
-    asked("submit", {"refused": ""}, {"alive": True, "detail": "", "native": ""})
-    run = (asked.folder / "run").read_text().replace("'true'", "env").replace(" true ", " env ")
-    (asked.folder / "run").write_text(run)
-    system = {"SLURM_JOB_ID": "7", "SLURM_ODD": "two 'words'; $HOME", "SLURM_EXPORT_ENV": "NONE", "NSLOTS": "4"}
-    secret = {"SECRET": "x\nSLURM_NOT=1", "PATH": os.environ["PATH"]}
-    subprocess.run([asked.folder / "run"], env={**system, **secret}, check=True)
-    seen = dict(line.split("=", 1) for line in (asked.folder / "stdout").read_text().splitlines())
-    assert {name: seen.get(name) for name in ("SLURM_JOB_ID", "SLURM_ODD", "NSLOTS")} == {
-        name: system[name] for name in ("SLURM_JOB_ID", "SLURM_ODD", "NSLOTS")
-    }
-    assert not {"SECRET", "SLURM_EXPORT_ENV"} & set(seen)
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs a folder of somebody else")
-def test_a_folder_that_somebody_else_has_made_is_refused(asked: Asked) -> None:
-    os.chown(asked.root, 12345, 12345)
-    assert "not a folder of the account's own" in asked("submit")["error"]
 
 
 # -- settings ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_batch_system_needs_an_interpreter_with_psij(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"launching\.psij_python"):
-        config(tmp_path, 'executor = "slurm"')
-    found = config(tmp_path, 'executor = "slurm"\npsij_python = "/opt/psij/bin/python"\nfolder = "/scratch"')
-    assert found.resources[0].launching.launches
-    assert (found.launching.psij_python, found.launching.folder) == ("/opt/psij/bin/python", "/scratch")
-
-
 def test_the_agents_own_account_runs_nothing_on_a_batch_system(tmp_path: Path) -> None:
     for executor in ("slurm", "handover"):
         with pytest.raises(ConfigurationError, match="simulated"):
-            config(tmp_path, f'executor = "{executor}"\npsij_python = "/p"', account="@own")
+            config(tmp_path, f'executor = "{executor}"', account="@own")
 
 
 def test_paths_are_full(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"launching\.folder.*jobs"):
-        config(tmp_path, 'executor = "slurm"\npsij_python = "/p"\nfolder = "jobs"')
+        config(tmp_path, 'executor = "slurm"\nfolder = "jobs"')
 
 
 def test_slots_that_are_handed_over_launch_nothing(tmp_path: Path) -> None:
@@ -247,7 +119,7 @@ def test_a_batch_system_is_found_as_its_plug_in_finds_it(tmp_path: Path, monkeyp
     assert (found["SGE_ROOT"], found["SGE_CELL"], found["SGE_QMASTER_PORT"]) == ("/ge", "default", "6444")
 
 
-def test_jobs_in_a_queue_need_no_psij_and_find_the_queue_as_its_plug_in_does(tmp_path: Path) -> None:
+def test_jobs_in_a_queue_find_the_queue_as_its_plug_in_does(tmp_path: Path) -> None:
     """Its plug-in is told by what buyers' accounts are acted as, for it submits the jobs in which theirs will run."""
     (tmp_path / "slurm.conf").touch()
     queue = f'{{ partition = "debug", conf = "{tmp_path}/slurm.conf" }}'
@@ -266,12 +138,17 @@ def test_jobs_in_a_queue_need_no_psij_and_find_the_queue_as_its_plug_in_does(tmp
     assert plugin_settings(simulated.resources[0], 0, None).acting == {}
 
 
+# -- the worker and commands of a batch system -------------------------------------------------------------------------
+
 LIMIT_S = 90.0
 KEY, NUMBER = "offer-1", "17"
 
 
 class Site:
     """A folder of jobs, and commands of a Slurm that has one job, number 17, in a file's state."""
+
+    system = "slurm"
+    slot: ClassVar = {"reservation_id": NUMBER, "queue_key": KEY}
 
     def __init__(self, folder: Path) -> None:
         self.root = folder / "jobs"
@@ -288,10 +165,10 @@ class Site:
 
     def ask(self, verb: str, job_id: str = "job-1", does: str = "true", **more: Any) -> dict[str, Any]:
         now = int(time.time())
-        job = {"job_id": job_id, "resource": "res@localhost", "reservation_id": NUMBER, "queue_key": KEY, "cores": 4}
+        job = {"job_id": job_id, "resource": "res@localhost", **self.slot, "cores": 4}
         job |= {"begin_at": (now + more.pop("after", 0)) * SECOND, "end_at": (now + 600) * SECOND}
         job |= {"arguments": ["sh", "-c", does], "environment": [["RAMP_UNIT", "1"]]}
-        asked = {"version": 1, "verb": verb, "executor": "slurm", "root": str(self.root), "job": job, **more}
+        asked = {"version": 1, "verb": verb, "executor": self.system, "root": str(self.root), "job": job, **more}
         asked["variables"] = {"PATH": str(self.commands)}
         return answer_to(asked)
 
@@ -307,6 +184,121 @@ class Site:
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
     return Site(tmp_path)
+
+
+class Reserved(Site):
+    """A slot in a reservation."""
+
+    slot: ClassVar = {"reservation_id": "R-1", "gres": "none"}
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.folder = self.root / "res@localhost" / "job-1"
+        self.state.write_text("")
+        self.submitted = folder / "submitted"
+        self.command("sbatch", f'echo "$@" >> {self.submitted}; echo "4711 PENDING Priority" > {self.state}')
+        for name in ("scontrol", "scancel"):
+            self.command(name, "exit 1")
+
+
+@pytest.fixture
+def reserved(tmp_path: Path) -> Reserved:
+    return Reserved(tmp_path)
+
+
+def test_a_job_is_submitted_once_and_what_waits_is_told(reserved: Reserved) -> None:
+    for _ in range(2):
+        seen = reserved.ask("submit")["seen"]
+        assert (seen["state"], seen["detail"], seen["native_id"]) == ("queued", "Priority", "4711")
+    (line,) = reserved.submitted.read_text().splitlines()
+    words = line.split()
+    assert {"--job-name=ramp_job-1", "--reservation=R-1", "--ntasks=4", "--nodes=1-4", "--gres=none"} <= {*words}
+    assert words[-1] == str(reserved.folder / "run")
+    reserved.state.write_text("4711 PENDING ReqNodeNotAvail, May be reserved for other job\n")
+    assert reserved.ask("look_up")["seen"]["detail"] == "ReqNodeNotAvail, May be reserved for other job"
+
+
+def test_a_job_of_grid_engine_is_submitted_once_into_the_environment_of_its_slot(reserved: Reserved) -> None:
+    reserved.system, reserved.slot = "gridengine", {"reservation_id": "63"}
+    reserved.command("qrstat", "echo 'granted_parallel_environment      mpi slots 4'")
+    reserved.command("qstat", f"cat {reserved.state}")
+    listed = [
+        f"<job_list><JB_job_number>{number}</JB_job_number><JAT_prio>0.5</JAT_prio>\n<JB_name>{name}</JB_name>"
+        f"<JB_owner>me</JB_owner>\n<state>{state}</state></job_list>"
+        for number, name, state in ((7, "ramp_job-2", "r"), (8, "ramp_job-1", "qw"))
+    ]
+    reserved.state.write_text(listed[0])
+    reserved.command("qsub", f"echo \"$@\" >> {reserved.submitted}; echo '{listed[1]}' > {reserved.state}")
+    for _ in range(2):
+        seen = reserved.ask("submit")["seen"]
+        assert (seen["state"], seen["native_id"]) == ("queued", "8")
+    (line,) = reserved.submitted.read_text().splitlines()
+    assert all(each in line for each in ("-N ramp_job-1 ", "-ar 63 ", "-pe mpi 4 ", "-b y "))
+    reserved.state.write_text(listed[1].replace("qw", "Eqw"))
+    assert "state Eqw" in reserved.ask("look_up")["seen"]["detail"]
+
+
+@pytest.mark.parametrize("text", ["1 x", "9" * 4000, "1 " + "9" * 40 + ".1", "-1 1000000020.5", ""])
+def test_what_a_job_writes_about_itself_makes_no_look_fail(reserved: Reserved, text: str) -> None:
+    reserved.ask("submit")
+    for name in ("began", "ended"):
+        (reserved.folder / name).write_text(text)
+    assert reserved.ask("look_up")["seen"]["state"] == "queued"
+
+
+def test_what_is_refused_is_told_in_the_systems_words(reserved: Reserved) -> None:
+    reserved.command("sbatch", "echo 'Invalid wckey' >&2; exit 1")
+    seen = reserved.ask("submit")["seen"]
+    assert (seen["state"], seen["detail"]) == ("failed", "Slurm does not take it: Invalid wckey")
+
+
+@pytest.mark.parametrize(
+    ("command", "does"),
+    [("squeue", "echo oh >&2; exit 1"), ("squeue", "echo '?'"), ("sbatch", "echo timed out; exit 1")],
+)
+def test_a_command_that_fails_leaves_the_job_in_doubt(reserved: Reserved, command: str, does: str) -> None:
+    reserved.command(command, does)
+    assert "error" in reserved.ask("submit")
+
+
+def test_what_nobody_lists_was_lost_unless_it_has_begun(reserved: Reserved) -> None:
+    reserved.ask("submit")
+    reserved.state.write_text("")
+    assert reserved.ask("look_up")["seen"] is None
+    (reserved.folder / "started").mkdir()
+    (reserved.folder / "began").write_text("1000000010.5")
+    seen = reserved.ask("look_up")["seen"]
+    assert (seen["state"], seen["cores"], seen["started_at"]) == ("failed", 4, 1_000_000_010_500_000)
+    before = reserved.submitted.read_text()
+    reserved.ask("submit")
+    assert reserved.submitted.read_text() == before, "what has begun is not submitted again"
+
+
+def test_who_starts_a_job_that_is_cancelled_starts_nothing(reserved: Reserved) -> None:
+    reserved.ask("submit")
+    reserved.state.write_text("")
+    reserved.ask("cancel")
+    assert subprocess.run([reserved.folder / "run"]).returncode == 126
+    assert not (reserved.folder / "started").exists()
+
+
+def test_a_jobs_own_variables_and_its_systems_are_all_that_it_sees(reserved: Reserved) -> None:
+    reserved.ask("submit", does="env")
+    system = {"SLURM_JOB_ID": "7", "SLURM_ODD": "two 'words'; $HOME", "SLURM_EXPORT_ENV": "NONE", "NSLOTS": "4"}
+    secret = {"SECRET": "x\nSLURM_NOT=1", "PATH": os.environ["PATH"]}
+    subprocess.run([reserved.folder / "run"], env={**system, **secret}, check=True)
+    seen = dict(line.split("=", 1) for line in (reserved.folder / "stdout").read_text().splitlines())
+    assert {name: seen.get(name) for name in ("SLURM_JOB_ID", "SLURM_ODD", "NSLOTS")} == {
+        name: system[name] for name in ("SLURM_JOB_ID", "SLURM_ODD", "NSLOTS")
+    }
+    assert not {"SECRET", "SLURM_EXPORT_ENV"} & set(seen)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs a folder of somebody else")
+def test_a_folder_that_somebody_else_has_made_is_refused(reserved: Reserved) -> None:
+    reserved.root.mkdir()
+    os.chown(reserved.root, 12345, 12345)
+    assert "not a folder of the account's own" in reserved.ask("submit")["error"]
 
 
 @pytest.fixture

@@ -31,14 +31,14 @@ def test_an_answer_of_another_version_is_refused_with_what_to_do() -> None:
         answer(LOOK, {"version": 2, "seen": None})
 
 
-def test_only_a_job_in_a_reservation_brings_the_program_for_psij() -> None:
+def test_only_a_job_in_a_queue_of_a_batch_system_has_the_key_of_its_queued_job() -> None:
     there = fx.SubmitJob(replace(JOB, reservation_id="17", queue_key="offer-1"))
-    plain = json.loads(messages.question_text(there, "slurm", "", {}, "/psij/python"))
-    assert plain["job"]["queue_key"] == "offer-1"
-    reserved = json.loads(messages.question_text(fx.SubmitJob(JOB), "slurm", "", {}, "/psij/python"))
-    assert reserved["psij_python"] == "/psij/python"
-    simulated = json.loads(messages.question_text(there, "local", "", {}))
-    assert all("program" not in each for each in (plain, simulated))
+    for question, executor, key in (
+        (there, "slurm", "offer-1"),
+        (there, "local", None),
+        (fx.SubmitJob(JOB), "slurm", None),
+    ):
+        assert json.loads(messages.question_text(question, executor, "", {}))["job"].get("queue_key") == key
 
 
 def test_a_question_has_all_that_the_worker_needs() -> None:

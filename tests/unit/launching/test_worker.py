@@ -6,7 +6,6 @@ import io
 import json
 import os
 import subprocess
-import sys
 import tarfile
 import time
 from pathlib import Path
@@ -29,7 +28,7 @@ def ask(tmp_path: Path) -> Any:
             "arguments": ["sh", "-c", 'echo "$1 $RAMP_UNIT"; echo oh >&2', "x", "it's"],
             "environment": [["RAMP_UNIT", "2"]],
         }  # fmt: skip
-        names = ("name", "offset", "data", "executor", "psij_python", "program", "pids", "mark", "signal")
+        names = ("name", "offset", "data", "executor", "variables", "pids", "mark", "signal")
         more = {key: changed.pop(key) for key in names if key in changed}
         asked = {"version": 1, "verb": verb, "root": str(tmp_path), "job": {**job, **changed}, **more}
         text = json.dumps({"version": 1, "verb": "run"} | asked if verb == "run" else asked) + "\n"
@@ -138,9 +137,9 @@ def test_an_archive_of_inputs_is_unpacked_before_the_job_starts(ask: Any, tmp_pa
 def test_an_archive_is_unpacked_before_the_script_of_a_batch_system(ask: Any, tmp_path: Path) -> None:
     archive = packed(("in/data", b"hello\n"))
     sent(ask, archive)
-    batch = {"executor": "slurm", "psij_python": sys.executable, "program": 'print(\'{"refused": "full"}\')'}
-    seen = ask("submit", archive=hashlib.sha256(archive).hexdigest(), **batch)["seen"]
-    assert (seen["state"], seen["detail"]) == ("failed", "full")
+    (tmp_path / "squeue").symlink_to("/bin/false")
+    batch = {"executor": "slurm", "variables": {"PATH": str(tmp_path)}}
+    assert "squeue" in ask("submit", archive=hashlib.sha256(archive).hexdigest(), **batch)["error"]
     assert (folder(tmp_path) / "work/in/data").read_bytes() == b"hello\n"
     assert not (folder(tmp_path) / worker.ARCHIVE).exists()
     assert ask("stage", offset=0, data="YQ==")["code"] == "no_file"
@@ -169,7 +168,7 @@ def test_wrong_inputs_are_the_buyers_fault(ask: Any, tmp_path: Path, archive: by
         sent(ask, archive, 100_000)
     digest = hashlib.sha256(archive or b"").hexdigest()
     assert problem in ask("run", archive=digest)["error"]
-    seen = ask("submit", archive=digest, executor="slurm", psij_python="none", program="none")["seen"]
+    seen = ask("submit", archive=digest, executor="slurm")["seen"]
     assert (seen["state"], problem in seen["detail"]) == ("failed", True), seen
     assert not (tmp_path / "x").exists()
 
