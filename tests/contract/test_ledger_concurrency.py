@@ -1,9 +1,11 @@
 """Several processes at one ledger, processes killed at any statement, and writes against the invariants."""
 
 import json
+import os
 import random
 import signal
 import sqlite3
+import subprocess
 import sys
 from pathlib import Path
 
@@ -15,7 +17,6 @@ from ramp.ledger.entry import AccountKind, Order, TransferState
 from ramp.model.contents import OrderLine, OrderState
 from ramp.runtime.ledger import schema as ledger_schema
 from ramp.runtime.ledger.store import LedgerStore
-from tests.contract.forked_script import ForkedScript
 
 PROLOGUE = """
 import json, os, signal, sys
@@ -124,8 +125,17 @@ SELECT 'other', debit_account, credit_account, 1, agreement_id, kind, 1, 1, NULL
 """
 
 
-def start(script: str, url: str, number: int, step: str = "") -> ForkedScript:
-    return ForkedScript(PROLOGUE + script, url, number, RAMP_TEST_STEP=step)
+def start(script: str, url: str, number: int, step: str = "") -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", PROLOGUE + script, url, str(number)]
+    environment = {**os.environ, "RAMP_TEST_STEP": step}
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+
+
+def rest_of(process: subprocess.Popen[str]) -> str:
+    """Close a script's input, and wait for its end; returns what it has said since."""
+    with process:
+        process.stdin.close()
+        return process.stdout.read()
 
 
 def race(script: str, url: str, processes: int = 3, *, ready: str = GO) -> list[list[str]]:
@@ -136,7 +146,7 @@ def race(script: str, url: str, processes: int = 3, *, ready: str = GO) -> list[
     for process in running:
         process.stdin.write("go\n")
         process.stdin.flush()
-    answers = [json.loads(process.communicate()) for process in running]
+    answers = [json.loads(rest_of(process)) for process in running]
     assert [process.returncode for process in running] == [0] * processes
     return answers
 
@@ -240,7 +250,7 @@ def test_a_killed_writer_leaves_a_sound_ledger(store_url: str) -> None:
         writer = start(WRITE_FOR_EVER, store_url, first)
         done = [int(writer.stdout.readline()) for _ in range(rng.randint(1, 12))]
         writer.kill()
-        done += [int(line) for line in writer.communicate().splitlines()]
+        done += [int(line) for line in rest_of(writer).splitlines()]
         with LedgerStore.open(store_url) as store:
             assert store.audit() == []
             for number in done:  # what was answered is durable
@@ -261,7 +271,7 @@ def test_an_order_killed_at_any_statement_is_entered_wholly_or_not_at_all(store_
     undone = 0
     for number in range(1, 40):
         process = start(DIE_AT_STATEMENT, store_url, number, step)
-        output = process.communicate()
+        output = rest_of(process)
         with LedgerStore.open(store_url) as store:
             assert store.audit() == []
             order = store.order("o-1")

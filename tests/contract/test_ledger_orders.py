@@ -174,20 +174,6 @@ def test_what_cannot_be_reserved_is_refused_for_good(
     assert funded.reserve_order("o-2", "alice", LINES, UNTIL, at=13).state is OrderState.RESERVED
 
 
-@pytest.mark.parametrize("end", ["reserved", "voided", "posted"])
-def test_an_agreement_belongs_to_one_order_for_good(reserved: Ledger, end: str) -> None:
-    if end == "voided":
-        reserved.void_order("o-1", "alice", UNTIL, at=12, code="unwanted", reason="")
-    if end == "posted":
-        for line in LINES:
-            reserved.countersign(line.agreement_id, at=13, starts_at=START)
-    lines = [OrderLine("a-9", "hector", 5), LINES[1]]
-    refused = reserved.reserve_order("o-2", "alice", lines, UNTIL, at=15)
-    assert (refused.state, refused.code) == (OrderState.REFUSED, "agreement_in_use")
-    assert reserved.transfer("a-9") is None
-    assert reserved.order_of("a-2") == reserved.order("o-1")
-
-
 @pytest.mark.parametrize(
     ("order_id", "user", "line", "until", "at", "code"),
     [
@@ -243,14 +229,6 @@ def test_the_buyer_voids_the_whole_order(reserved: Ledger) -> None:
     assert len(reserved.evidence("o-1")) == 2
 
 
-def test_nobody_voids_another_users_order(reserved: Ledger) -> None:
-    assert (
-        refusal_code(lambda: reserved.void_order("o-1", "bob", UNTIL, at=11, code="unwanted", reason=""))
-        == "unknown_order"
-    )
-    assert states(reserved) == [TransferState.PENDING] * 3
-
-
 def test_a_void_before_its_order_is_remembered(funded: Ledger) -> None:
     early = funded.void_order("o-1", "alice", UNTIL, at=5, code="unwanted", reason="too late", evidence="<void/>")
     assert early == Order("o-1", "alice", (), UNTIL, 5, OrderState.VOIDED, 5, "unwanted", "too late")
@@ -265,15 +243,6 @@ def test_a_void_before_its_order_is_remembered(funded: Ledger) -> None:
     assert funded.reserve_order("o-1", "alice", LINES, UNTIL, at=UNTIL) == voided
     assert funded.void_order("o-1", "alice", UNTIL, at=UNTIL, code="other", reason="") == voided
     assert funded.reserve_order("o-2", "alice", LINES, UNTIL, at=11).state is OrderState.RESERVED
-
-
-def test_a_remembered_void_is_its_users_alone(funded: Ledger) -> None:
-    funded.void_order("o-1", "bob", UNTIL, at=5, code="unwanted", reason="")
-    assert funded.reserve_order("o-1", "alice", LINES, UNTIL, at=10).state is OrderState.RESERVED
-    assert (
-        refusal_code(lambda: funded.void_order("o-1", "bob", UNTIL, at=11, code="unwanted", reason=""))
-        == "unknown_order"
-    )
 
 
 @pytest.mark.parametrize(
@@ -316,16 +285,6 @@ def test_a_remembered_void_is_forgotten_at_its_deadline(funded: Ledger) -> None:
     assert [len(funded.evidence(order_id)) for order_id in ("o-2", "o-3", "o-4")] == [0, 1, 1]
 
 
-def test_a_deadline_voids_an_order_swept_or_not(reserved: Ledger) -> None:
-    reserved.countersign("a-1", at=20, starts_at=START)
-    late = reserved.countersign("a-2", at=UNTIL, starts_at=START, evidence="<agreement/>")
-    assert (late.state, late.code, late.settled_at) == (OrderState.VOIDED, "expired", UNTIL)
-    assert states(reserved) == [TransferState.VOIDED] * 3
-    assert late == reserved.order("o-1")
-    assert reserved.evidence("a-2") == ()  # no message brought this about
-    assert reserved.expire_orders(UNTIL + 1) == ()
-
-
 @pytest.mark.parametrize("way", ["reserve", "void", "fail"])
 def test_whoever_asks_after_the_deadline_finds_the_order_expired(reserved: Ledger, way: str) -> None:
     if way == "reserve":
@@ -336,13 +295,6 @@ def test_whoever_asks_after_the_deadline_finds_the_order_expired(reserved: Ledge
         late = fail(reserved, "a-1", "hector", at=UNTIL, reason="")
     assert (late.state, late.code) == (OrderState.VOIDED, "expired")
     assert amounts(reserved, "alice") == (10_000, 0, 10_000)
-
-
-def test_the_last_moment_before_the_deadline_counts(reserved: Ledger) -> None:
-    assert reserved.expire_orders(UNTIL - 1) == ()
-    for line in LINES:
-        order = reserved.countersign(line.agreement_id, at=UNTIL - 1, starts_at=START)
-    assert order.state is OrderState.POSTED
 
 
 def test_sweeping_voids_what_is_due_in_order_of_entry(funded: Ledger) -> None:
@@ -403,32 +355,6 @@ def test_a_posted_agreement_whose_resource_fails_is_given_back_once(posted: Ledg
     assert amounts(posted, "hector")[0] == 1_000
     assert posted.evidence("a-1") == (Evidence("a-1", EvidenceKind.CHANGE, "<failed/>", 6_000),)
     assert posted.transfer("a-3", TransferKind.REFUND) is None
-
-
-def test_a_refund_gives_the_whole_payment_back_once(posted: Ledger) -> None:
-    ended = end(posted, "a-2", at=30, evidence="<cancellation/>")
-    refund = posted.transfer("a-2", TransferKind.REFUND)
-    assert refund is not None
-    assert (ended.amount, ended.transfer_id) == (-500, refund.transfer_id)
-    assert (refund.amount, refund.debit_account, refund.credit_account, refund.order_id) == (
-        500,
-        "kelvin",
-        "alice",
-        "o-1",
-    )
-    assert end(posted, "a-2", at=31, evidence="<2/>") == ended
-    fail(posted, "a-2", "kelvin", at=32, reason="", evidence="<3/>")
-    assert amounts(posted, "alice")[0] == 6_500
-    assert amounts(posted, "kelvin") == (0, 0, 0)
-    assert posted.evidence("a-2") == (Evidence("a-2", EvidenceKind.CHANGE, "<cancellation/>", 30),)
-
-
-def test_only_posted_payments_are_refunded(reserved: Ledger) -> None:
-    assert refusal_code(lambda: end(reserved, "a-9", at=11)) == "unknown_transfer"
-    assert refusal_code(lambda: end(reserved, "d-1", at=11)) == "unknown_transfer"
-    assert refusal_code(lambda: end(reserved, "a-1", at=11)) == "not_posted"
-    reserved.void_order("o-1", "alice", UNTIL, at=12, code="unwanted", reason="")
-    assert refusal_code(lambda: end(reserved, "a-1", at=13)) == "not_posted"
 
 
 def test_a_buyer_alone_is_refunded_before_the_start_only(posted: Ledger) -> None:

@@ -17,13 +17,13 @@ from ramp.control.codec import VERSION, decode_request, encode_event
 from ramp.control.events import Done, MarketRefusalCode, Refused, Submitted, Welcome
 from ramp.control.requests import Hello
 from ramp.control.status import ServerStatus, SwarmStatus
-from ramp.model.agreement import Agreement
 from ramp.model.contents import Bid
 from ramp.model.instant import HOUR, SECOND, from_iso
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus, ResourceRefusal, RoundRecord
 from ramp.protocol.progress import ApprovalAsked, RequestEnded, RoundClosed, RoundOpened, UnitAdvanced
 from ramp.runtime.state_folder import StateFolder, socket_address
+from tests.agreements import agreement_of
 
 START = from_iso("2026-12-01T10:00:00Z")
 
@@ -46,21 +46,9 @@ def offer(resource="thunder1", price=30, unit=1, cores=64, hours=1):
 
 def agreement(bought, asked, reservation_id):
     """The agreement of alice about an offer."""
-    return Agreement(
-        agreement_id="agreement-1",
-        request_id="request-1",
-        units_total=1,
-        user="alice@localhost",
-        resource=bought.resource,
-        bank="bank@localhost",
-        request=asked,
-        offer=bought,
-        reservation_id=reservation_id,
-        cost=bought.cost,
-        issued_at=bought.start - HOUR,
-        order_id="order-1",
-        valid_until=bought.start,
-    )
+    names = {"agreement_id": "agreement-1", "user": "alice@localhost", "bank": "bank@localhost"}
+    times = {"issued_at": bought.start - HOUR, "valid_until": bought.start}
+    return agreement_of(bought, asked, reservation_id=reservation_id, **names, **times)
 
 
 class Script:

@@ -23,42 +23,15 @@ from ramp.model.sizes.amended import (
     refund_owed,
     state_digest,
 )
+from tests.agreements import agreement_of, change_of
 from tests.example_counts import examples
 
 START = 100 * HOUR
 OFFER = Offer("o-1", "r-1", 1, "res", 60, START, START + 4 * HOUR, 16, 0.0, HOUR)
-AGREEMENT = Agreement(
-    "a-1",
-    "r-1",
-    1,
-    "alice",
-    "res",
-    "bank",
-    RequestUnit(1, 70, START + 4 * HOUR, TotalCores(16), START),
-    OFFER,
-    "res-1",
-    OFFER.cost,
-    START - HOUR,
-    "order-1",
-    START - HOUR + MINUTE,
-)
+AGREEMENT = agreement_of(OFFER, RequestUnit(1, 70, START + 4 * HOUR, TotalCores(16), START))
 HALF = START + 2 * HOUR
-AMENDMENT = ContractChange(
-    agreement_id="a-1",
-    number=1,
-    previous=state_digest(AGREEMENT),
-    offer_id="o-1",
-    user="alice",
-    resource="res",
-    bank="bank",
-    cores=8,
-    until=START + 4 * HOUR,
-    effective_at=HALF,
-    # 60 credits an hour for 16 cores and 4 hours are 3840.00; 8 cores for 2 hours are a quarter
-    amount=-96_000,
-    issued_at=HALF - 10 * SECOND,
-    valid_until=HALF + MINUTE,
-)
+# 60 credits an hour for 16 cores and 4 hours are 3840.00; 8 cores for 2 hours are a quarter
+AMENDMENT = change_of(AGREEMENT, 8, HALF - 10 * SECOND, effective_at=HALF, amount=-96_000)
 
 
 def test_the_share_that_has_not_begun() -> None:

@@ -23,12 +23,11 @@ from ramp.cli.views.output import (
 from ramp.cli.views.reports import agreement_object, print_agreement
 from ramp.control.events import AgreementStanding
 from ramp.errors import ConfigurationError
-from ramp.model.agreement import ContractChange
 from ramp.model.contents import SlotMoved
 from ramp.model.instant import DAY, HOUR, MILLISECOND, MINUTE, SECOND, from_iso, iso
 from ramp.model.money import credits_decimal
 from ramp.model.request import Nodes, RequestUnit, TorusTerms, TotalCores
-from ramp.model.sizes.amended import state_digest
+from tests.agreements import change_of
 from tests.unit.conftest import START, agreement, offer
 
 
@@ -85,21 +84,8 @@ def test_a_slot_that_was_moved_is_shown_where_it_is_now(capsys):
 
 
 def test_a_slot_that_has_shrunk_is_shown_and_launched_on_as_it_is_now(capsys):
-    half = ContractChange(
-        agreement_id="agreement-1",
-        number=1,
-        previous=state_digest(NODES),
-        offer_id="offer-1",
-        user="alice@localhost",
-        resource="thunder1@localhost",
-        bank="bank@localhost",
-        cores=32,
-        until=from_iso("2026-12-01T11:00:00Z"),
-        effective_at=OFFER.start,
-        amount=96_000 - OFFER.cost,  # 32 cores for an hour at 30 credits are left
-        issued_at=OFFER.start - MINUTE,
-        valid_until=OFFER.start + MINUTE,
-    )
+    owed = 96_000 - OFFER.cost  # 32 cores for an hour at 30 credits are left
+    half = change_of(NODES, 32, until=from_iso("2026-12-01T11:00:00Z"), effective_at=OFFER.start, amount=owed)
     entry = AgreementStanding(NODES, "active", amendments=(half,))
     shown = agreement_object(entry, str)
     assert (shown["cores"], shown["end"], shown["cost"]) == (32, "2026-12-01T11:00:00Z", "960.00")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ramp.model.agreement import Agreement, ContractChange, Signed
+from ramp.model.agreement import ContractChange, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
 from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit, TotalCores
@@ -13,6 +13,7 @@ from ramp.rfql import documents
 from ramp.rfql.signing.certificates import Trust
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.runtime.keys.store import KeyStore
+from tests.agreements import agreement_of
 
 NOW = from_iso("2026-11-21T08:00:00Z")
 USER = "alice@localhost"
@@ -40,15 +41,12 @@ UNIT = RequestUnit(
     operating_system="LINUX",
 )
 OFFER = Offer("offer-17", "request-4", 1, RESOURCE, 55, NOW + HOUR, NOW + 2 * HOUR, 128, 0.25, 30 * SECOND, "log")
-AGREEMENT = Agreement(
+AGREEMENT = agreement_of(
+    OFFER,
+    UNIT,
     agreement_id="agreement-9",
-    request_id="request-4",
-    units_total=1,
     user=USER,
-    resource=RESOURCE,
-    bank="bank@localhost",
-    request=UNIT,
-    offer=OFFER,
+    bank=BANK,
     reservation_id="thunder1-000123",
     cost=704_000,  # 55 credits x 128 cores x 1 hour, in hundredths
     issued_at=NOW,
