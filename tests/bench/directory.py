@@ -1,6 +1,6 @@
 """The directory: renewals per second in the pure machine, and listings while the market is large.
 
-Seals are verified before the machine sees a message; `signatures` tells what that costs.
+Seals are verified before the machine sees a message.
 """
 
 import random
