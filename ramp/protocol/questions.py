@@ -47,13 +47,14 @@ class Question:
 
     Args:
         send: its first try.
-        ask: makes the content of the n-th try, from 1.
+        ask: makes the content of the n-th try, from 1; None if all are alike.
         pace: of the party.
         now: the present.
         limit: time until it is given up.
         role: in which the answer must be sealed; None without a seal.
         directories: any of which may answer; None if only one party may.
         pages: of an answer that comes in several; None of any other.
+        longest: longest pause between two tries; None for the common limit.
 
     Attributes:
         given_up: whether it was not answered in time.
@@ -62,7 +63,7 @@ class Question:
     def __init__(
         self,
         send: Send,
-        ask: Callable[[int], c.Content],
+        ask: Callable[[int], c.Content] | None,
         pace: Pace,
         now: Instant,
         *,
@@ -70,6 +71,7 @@ class Question:
         role: Role | None = None,
         directories: Directories | None = None,
         pages: Pages | None = None,
+        longest: Duration | None = None,
     ) -> None:
         self.send = send
         self.pages = pages
@@ -78,7 +80,7 @@ class Question:
         self._role = role
         self._directories = directories
         self._tries = 1
-        self._retry = Retry(pace)
+        self._retry = Retry(pace, longest)
         self._retry.begin(now, now + limit)
 
     @property
@@ -89,6 +91,7 @@ class Question:
         """Ask again, or give up; a silent directory is passed over."""
         if self._retry.is_over(now):
             self.given_up = True
+            self.stop()
             return []
         self._retry.again(now)
         if self._directories is not None:
@@ -116,6 +119,12 @@ class Question:
 
     def answered(self, now: Instant) -> None:
         self._retry.answered(now)
+        self.stop()
+
+    def stop(self) -> None:
+        """Wait for no answer any more."""
+        self._retry.stop()
+        self._retry.limit = None
 
     def shorten(self, limit: Duration) -> None:
         """Give up this long after the first try."""
@@ -129,7 +138,8 @@ class Question:
 
     def _renewed(self) -> Send:
         self._tries += 1
-        self.send = Send(replace(self.send.message, content=self._ask(self._tries)))
+        if self._ask is not None:
+            self.send = Send(replace(self.send.message, content=self._ask(self._tries)))
         return self.send
 
 
