@@ -19,6 +19,7 @@ from ramp.model.slot import StaticTerms
 from ramp.protocol import events as ev
 from ramp.protocol.progress import Progress, RequestEnded
 from ramp.protocol.resource.seller import PriceRange
+from ramp.protocol.resource.slots.kept_participants import FINAL
 from ramp.protocol.timing import Timing
 from ramp.protocol.transition_tables import ParticipantState
 from ramp.runtime.configuration.values import SwarmConfig
@@ -431,7 +432,9 @@ def _at_rest(world: World, submitted: int) -> bool:
     resources = world.honest_resources
     if any(party.sizes.open for party in resources.values()):
         return False
-    if any(party.has_open_participants or world.is_asking(name) for name, party in resources.items()):
+    if any(party.releases or world.is_asking(name) for name, party in resources.items()):
+        return False
+    if any(each.state not in FINAL for party in resources.values() for each in party.participants.values()):
         return False
     # a hold that reached a machine after its release, unreported, ends when it runs out
     return all(entry.firm for name in resources for entry in world.machines[name].reservations(world.time_of(name)))

@@ -99,8 +99,8 @@ class Ledger(ABC):
         """Return the reserved orders of one user or of all users, in order of entry."""
         return self.read(lambda records: tuple(records.open_orders(user)))
 
-    def evidence(self, reference: str, *, after: int = 0) -> tuple[Evidence, ...]:
-        """Return the signed messages about an order, agreement or deposit, oldest first, without the first `after`."""
+    def evidence(self, reference: str) -> tuple[Evidence, ...]:
+        """Return the signed messages about an order, agreement or deposit, oldest first."""
 
         def work(records: Records) -> tuple[Evidence, ...]:
             early = (
@@ -108,7 +108,7 @@ class Ledger(ABC):
                 for void in records.remembered_voids(reference)
                 if void.evidence
             )
-            return (*records.evidence(reference, after), *early)
+            return (*records.evidence(reference), *early)
 
         return self.read(work)
 

@@ -174,8 +174,8 @@ class Records(Protocol):
         """Forget the voids whose deadline has come."""
         ...
 
-    def evidence(self, reference: str, after: int) -> Sequence[Evidence]:
-        """Evidence about a reference, in order of arrival, without the first `after`."""
+    def evidence(self, reference: str) -> Sequence[Evidence]:
+        """Evidence about a reference, in order of arrival."""
         ...
 
     def add_evidence(self, evidence: Evidence) -> None:

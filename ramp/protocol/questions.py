@@ -1,8 +1,13 @@
-"""An owner's questions to bank, resource or directory, repeated until answered or given up."""
+"""Questions to bank, resource or directory, repeated until answered or given up; the directories, and their pages.
+
+Every resource registers with all directories of a market, so each directory knows all of them. Directories do not know
+each other. So the permanent loss of one costs each asking party one pause, once, and one that lies about numbers or
+names is believed only for itself.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
@@ -11,11 +16,13 @@ from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.contents.accounts import REPLAYED
+from ramp.model.contents.directory import RESOURCE_SERVICE
 from ramp.model.instant import Duration, Instant
-from ramp.model.seal import Role
+from ramp.model.machine_terms import StaticNeeds
+from ramp.model.seal import Role, Seal
+from ramp.model.slot import StaticTerms
 from ramp.protocol.belief import said_by
 from ramp.protocol.conversations import Conversations, Registry
-from ramp.protocol.directory.discovery import Directories
 from ramp.protocol.effects import Effect, Report, Send
 from ramp.protocol.events import AccountAsked
 from ramp.protocol.progress import Answer, QueryAnswered
@@ -23,6 +30,81 @@ from ramp.protocol.timing import Pace, Retry
 
 NONCE_MARK = "#"
 """Separates a query id from its try; each try needs a new nonce, as an answer may be lost."""
+
+
+PAGES_MAX = 256
+"""Maximum pages of one listing; with 500 names each this is more than any market has."""
+
+
+class Directories:
+    """The directories of a market; a party asks the one that answered last, until it is silent.
+
+    Attributes:
+        names: of the directories.
+        preferred: the one to ask next.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        if not names:
+            raise ValueError("a market needs at least one directory")
+        self.names = tuple(names)
+        self.preferred = self.names[0]
+
+    def pass_over(self, silent: str) -> str:
+        """Return another directory than a silent one.
+
+        Several conversations may notice the silence; only the first moves the preference on.
+        """
+        if silent == self.preferred:
+            self.preferred = self.names[(self.names.index(silent) + 1) % len(self.names)]
+        return self.preferred
+
+    def said(self, message: Message) -> Seal:
+        """Return the seal of a message that only a directory may send; late answers of any directory count.
+
+        Raises:
+            RemoteProtocolError: if another party sent it, or its seal is missing.
+        """
+        name = message.sender if message.sender in self.names else self.preferred
+        return said_by(message, name, Role.DIRECTORY)
+
+
+class ListingPages:
+    """The pages of one listing, in order.
+
+    Attributes:
+        after: last name so far, after which the next page begins.
+        complete: whether the last page has arrived.
+        unfit: listed agents that can serve no unit of the request, with their terms, as far as sent.
+    """
+
+    def __init__(self) -> None:
+        self.after = ""
+        self.complete = False
+        self.unfit: dict[str, StaticTerms] = {}
+        self._names: list[str] = []
+        self._pages = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._names)
+
+    def add(self, listing: c.DirectoryListing) -> bool:
+        """Take a page; return False for a copy, or a page of another listing."""
+        names = listing.names
+        if self.complete or (names and names[0] <= self.after) or (listing.more and not names):
+            return False
+        self._names += names
+        self._pages += 1
+        self.complete = not listing.more or self._pages >= PAGES_MAX
+        if names:
+            self.after = names[-1]
+        self.unfit |= {each.name: each.terms[0] for each in listing.unfit if each.terms}
+        return True
+
+    def whole(self, last: c.DirectoryListing) -> c.DirectoryListing:
+        """Return the whole listing as one page."""
+        return c.DirectoryListing(last.query_id, last.service, self.names)
 
 
 class Pages(Protocol):
@@ -47,13 +129,14 @@ class Question:
 
     Args:
         send: its first try.
-        ask: makes the content of the n-th try, from 1.
+        ask: makes the content of the n-th try, from 1; None if all are alike.
         pace: of the party.
         now: the present.
         limit: time until it is given up.
         role: in which the answer must be sealed; None without a seal.
         directories: any of which may answer; None if only one party may.
         pages: of an answer that comes in several; None of any other.
+        longest: longest pause between two tries; None for the common limit.
 
     Attributes:
         given_up: whether it was not answered in time.
@@ -62,7 +145,7 @@ class Question:
     def __init__(
         self,
         send: Send,
-        ask: Callable[[int], c.Content],
+        ask: Callable[[int], c.Content] | None,
         pace: Pace,
         now: Instant,
         *,
@@ -70,6 +153,7 @@ class Question:
         role: Role | None = None,
         directories: Directories | None = None,
         pages: Pages | None = None,
+        longest: Duration | None = None,
     ) -> None:
         self.send = send
         self.pages = pages
@@ -78,7 +162,7 @@ class Question:
         self._role = role
         self._directories = directories
         self._tries = 1
-        self._retry = Retry(pace)
+        self._retry = Retry(pace, longest)
         self._retry.begin(now, now + limit)
 
     @property
@@ -89,6 +173,7 @@ class Question:
         """Ask again, or give up; a silent directory is passed over."""
         if self._retry.is_over(now):
             self.given_up = True
+            self.stop()
             return []
         self._retry.again(now)
         if self._directories is not None:
@@ -116,21 +201,76 @@ class Question:
 
     def answered(self, now: Instant) -> None:
         self._retry.answered(now)
+        self.stop()
 
-    def shorten(self, limit: Duration) -> None:
-        """Give up this long after the first try."""
-        self._retry.limit = self._retry.begun + limit
+    def stop(self) -> None:
+        """Wait for no answer any more."""
+        self._retry.stop()
+        self._retry.limit = None
 
-    def next_page(self, now: Instant) -> list[Effect]:
-        """Ask for the next part of the answer."""
+    def on_page(self, page: c.DirectoryListing | c.MarketOverview, now: Instant) -> list[Effect]:
+        """Take a page of the answer, and ask for the next one unless it is the last; copies change nothing."""
+        assert self.pages is not None, "the answer comes in one message"
+        if not self.pages.add(page):
+            return []
         self._retry.answered(now)
+        if self.pages.complete:
+            self.stop()
+            return []
         self._retry.begin(now, self._retry.limit)
         return [self._renewed()]
 
     def _renewed(self) -> Send:
         self._tries += 1
-        self.send = Send(replace(self.send.message, content=self._ask(self._tries)))
+        if self._ask is not None:
+            self.send = Send(replace(self.send.message, content=self._ask(self._tries)))
         return self.send
+
+
+class Search(Question):
+    """The search for the sellers of one request.
+
+    Args:
+        request_id: the request.
+        user: that searches.
+        directories: of the market.
+        needs: find only agents that can serve some of these; empty for all.
+        pace: of the user.
+        now: the present.
+
+    Attributes:
+        found: so far.
+        is_empty: whether a directory listed no agent; a starting market fills later.
+    """
+
+    def __init__(
+        self,
+        request_id: str,
+        user: str,
+        directories: Directories,
+        needs: tuple[StaticNeeds, ...],
+        pace: Pace,
+        now: Instant,
+    ) -> None:
+        self.found = found = ListingPages()
+        self.is_empty = False
+        self._empty_limit = pace.timing.empty_limit
+        limit, name = pace.timing.discovery_limit, f"{request_id}/directory"
+
+        def query(_: int) -> c.DirectoryQuery:
+            return c.DirectoryQuery(request_id, RESOURCE_SERVICE, found.after, needs)
+
+        asked = (Performative.QUERY_REF, user, directories.preferred, request_id, query(1))
+        first = Send(Message(*asked, reply_with=name, reply_by=limit))
+        super().__init__(first, query, pace, now, limit=limit, directories=directories, pages=found)
+
+    def on_listing(self, listing: c.DirectoryListing, now: Instant) -> list[Effect]:
+        """Take a page; an empty listing is asked for again for a while."""
+        if listing.names or listing.more or listing.unfit or self.found.names:
+            return self.on_page(listing, now)
+        self.is_empty = True
+        self._retry.limit = self._retry.begun + self._empty_limit
+        return []
 
 
 class Questions:
@@ -210,10 +350,9 @@ class Questions:
         question.on_message(message, now)
         pages = question.pages
         if pages is not None and isinstance(answer, c.DirectoryListing | c.MarketOverview):
-            if not pages.add(answer):
-                return []
+            effects = self._open.act(query_id, partial(question.on_page, answer, now), now)
             if not pages.complete:
-                return self._open.act(query_id, partial(question.next_page, now), now)
+                return effects
             answer = pages.whole(answer)
         question.answered(now)
         self._open.drop(query_id)

@@ -37,7 +37,7 @@ class GivenBack(Checker):
             if participant.state is ParticipantState.SOLD:
                 self._to_free.discard((name, key))
             elif participant.state is ParticipantState.RELEASED:
-                if party.is_releasing(key) or view.is_asking(name, key):
+                if key in party.releases or view.is_asking(name, key):
                     continue
                 if self._has(name, key, view):
                     raise self._violated(f"{name} has let {key} go, but its machine still holds it")

@@ -14,8 +14,6 @@ class HoldDeadline(Checker):
     def on_step(self, view: MarketView) -> None:
         """A resource that is up lets a hold go at its deadline, not later."""
         for name, party in view.honest_resources.items():
-            if not party.has_open_participants:
-                continue
             now = view.time_of(name)
             if party.deadline is not None and party.deadline < now:
                 continue  # it is due this very instant or was down; its tick comes first

@@ -122,8 +122,8 @@ class BookRecords:
     def forget_voids(self, now: Instant) -> None:
         self._voids = {key: void for key, void in self._voids.items() if now < void.valid_until}
 
-    def evidence(self, reference: str, after: int) -> Sequence[Evidence]:
-        return self._evidence.get(reference, [])[after:]
+    def evidence(self, reference: str) -> Sequence[Evidence]:
+        return self._evidence.get(reference, [])
 
     def add_evidence(self, evidence: Evidence) -> None:
         self._evidence.setdefault(evidence.reference, []).append(evidence)

@@ -32,7 +32,7 @@ from ramp.protocol.effects import ResizeSlot
 from ramp.protocol.events import MachineInDoubt
 from ramp.protocol.resource import seller
 from ramp.protocol.resource.participant import Participant
-from ramp.protocol.resource.slots.kept_participants import Releases
+from ramp.protocol.resource.slots.kept_participants import KeptParticipants
 from ramp.protocol.resource.slots.seller_change import SellerChange
 from ramp.protocol.rules.auction_rule import UnitBids
 from ramp.protocol.rules.shipped.second_price import SecondPrice
@@ -261,7 +261,7 @@ def late_hold_undone(original: Any, participant: Participant, answer: Any) -> An
     return original(participant, answer)
 
 
-@replaces(Participant, "on_held", "given_back", 21)
+@replaces(Participant, "_on_held", "given_back", 21)
 def doubtful_hold_refused(original: Any, participant: Participant, answer: Any, now: Instant) -> Any:
     """A hold in doubt is refused, and nothing is released."""
     if participant.state is not ParticipantState.HOLDING or not isinstance(answer, MachineInDoubt):
@@ -270,7 +270,7 @@ def doubtful_hold_refused(original: Any, participant: Participant, answer: Any, 
     return [each for each in effects if not isinstance(each, fx.ReleaseSlot)]
 
 
-@replaces(Participant, "on_confirmed", "booked_before_said", 4)
+@replaces(Participant, "_on_confirmed", "booked_before_said", 4)
 def doubt_taken_for_firm(original: Any, participant: Participant, answer: Any, now: Instant) -> Any:
     """A confirmation in doubt passes for one that was done."""
     if participant.state is ParticipantState.CONFIRMING and isinstance(answer, MachineInDoubt):
@@ -280,10 +280,10 @@ def doubt_taken_for_firm(original: Any, participant: Participant, answer: Any, n
     return original(participant, answer, now)
 
 
-@replaces(Releases, "answered", "given_back", 4)
-def release_not_repeated(original: Any, releases: Releases, key: str, now: Instant, *, in_doubt: bool) -> Any:
+@replaces(KeptParticipants, "on_freed", "given_back", 4)
+def release_not_repeated(original: Any, kept: KeptParticipants, key: str, now: Instant, *, in_doubt: bool) -> Any:
     """A release in doubt passes for one that was done."""
-    return original(releases, key, now, in_doubt=False)
+    return original(kept, key, now, in_doubt=False)
 
 
 @replaces(SecondPrice, "price", "price_owed", 7, ruled=True)

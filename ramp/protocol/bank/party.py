@@ -28,7 +28,7 @@ from ramp.protocol.agreement_terms import order_lines
 from ramp.protocol.bank import changes
 from ramp.protocol.bank.changes import BAD_SIGNATURE, BAD_TERMS
 from ramp.protocol.belief import sealed_lately
-from ramp.protocol.conversations import Alarm, guarded
+from ramp.protocol.conversations import Alarm, Waiting, guarded
 from ramp.protocol.effects import Effect, Send, reply
 from ramp.protocol.events import ChangeDecided, Event
 from ramp.protocol.party import Party
@@ -122,11 +122,10 @@ class BankParty(Party):
     def __init__(self, name: str, *, timing: Timing) -> None:
         super().__init__(name)
         self._timing = timing
-        self._asked: dict[str, Message] = {}
+        self._asked: Waiting[Message] = Waiting("call-")
         self._open: dict[str, Order] = {}
         self._expiry = Alarm(is_date=True)
         self.task(self._expiry, self._on_expiry)
-        self._calls = 0
 
     def start(self, now: Instant) -> list[Effect]:
         """Void expired orders, and load the open ones."""
@@ -148,7 +147,7 @@ class BankParty(Party):
     def _on_event(self, event: Event, now: Instant) -> list[Effect]:
         match event:
             case Message() if changes.is_about(event):
-                return [changes.asked(event, self.name, now, self._timing, self._wait, self._open)]
+                return [changes.asked(event, self.name, now, self._timing, self._asked.put, self._open)]
             case Message():
                 return self._on_message(event, now)
             case said.OrderStands():
@@ -184,17 +183,17 @@ class BankParty(Party):
             case Signed(body=Agreement() as agreement):
                 return self._on_agreement(message, content, agreement, now)
             case c.PaymentQuery(agreement_id):
-                return [fx.LookUpAgreement(self._wait(message), agreement_id)]
+                return [fx.LookUpAgreement(self._asked.put(message), agreement_id)]
             case c.ClockQuery(query_id):
                 return [reply(message, Performative.INFORM, c.ClockReading(query_id, now))]
             case c.AccountQuery():
                 return self._on_account_query(message, content, now)
             case c.DepositOrder(deposit_id, account, amount, memo):
                 seal = sealed_lately(message, Role.KEEPER, now, self._timing)
-                return [fx.PostDeposit(self._wait(message), deposit_id, account, amount, memo, seal.text)]
+                return [fx.PostDeposit(self._asked.put(message), deposit_id, account, amount, memo, seal.text)]
             case c.OverviewQuery(_, since, until, after):
                 sealed_lately(message, Role.KEEPER, now, self._timing)
-                return [fx.LookUpOverview(self._wait(message), since, until, after)]
+                return [fx.LookUpOverview(self._asked.put(message), since, until, after)]
             case c.Unverified():
                 return self._on_unverified(message, content)
             case c.NotUnderstood():
@@ -208,7 +207,7 @@ class BankParty(Party):
         longest = QUEUE_WAIT_MAX if len(order.lines) == 1 else ORDER_VALIDITY_MAX
         if order.valid_until > now + longest:
             return [self._too_long(message, order.order_id)]
-        call_id = self._wait(message)
+        call_id = self._asked.put(message)
         reserve = fx.ReserveFunds(call_id, order.order_id, message.sender, order.lines, order.valid_until, seal.text)
         return [*self.tick(now), reserve]
 
@@ -216,7 +215,7 @@ class BankParty(Party):
         seal = sealed_lately(message, Role.USER, now, self._timing)
         if wish.valid_until > now + QUEUE_WAIT_MAX:
             return [self._too_long(message, wish.order_id)]
-        call_id = self._wait(message)
+        call_id = self._asked.put(message)
         code, reason = "withdrawn", wish.reason
         return [fx.VoidOrder(call_id, wish.order_id, message.sender, wish.valid_until, code, reason, seal.text)]
 
@@ -233,7 +232,7 @@ class BankParty(Party):
         """
         order = self._open.get(agreement.order_id)
         if order is None:
-            return [fx.LookUpAgreement(self._wait(message), agreement.agreement_id)]
+            return [fx.LookUpAgreement(self._asked.put(message), agreement.agreement_id)]
         named = {(line.agreement_id, line.resource) for line in order.lines}
         if (agreement.agreement_id, message.sender) not in named:
             return [self._refuse(message, agreement.agreement_id, UNKNOWN, "no order contains it with its sender")]
@@ -252,11 +251,11 @@ class BankParty(Party):
         begins = agreement.offer.start
         if agreement.offer.in_queue:  # this message shows that the job has started
             begins = min(begins, now)
-        call_id = self._wait(message)
+        call_id = self._asked.put(message)
         return [fx.CountersignLine(call_id, agreement.agreement_id, begins, signed.document)]
 
     def _refuse_order(self, message: Message, order: Order, code: str, detail: str, evidence: str) -> list[Effect]:
-        call_id = self._wait(message)
+        call_id = self._asked.put(message)
         return [fx.VoidOrder(call_id, order.order_id, order.user, order.valid_until, code, detail, evidence)]
 
     def _on_account_query(self, message: Message, query: c.AccountQuery, now: Instant) -> list[Effect]:
@@ -266,7 +265,7 @@ class BankParty(Party):
         if query.account != message.sender:
             refused = c.RequestRefused(query.nonce, NOT_OWN, "only the owner may see an account")
             return [reply(message, Performative.REFUSE, refused)]
-        call_id = self._wait(message)
+        call_id = self._asked.put(message)
         return [fx.LookUpAccount(call_id, query.nonce, query.account, seal.signed_at, query.since, query.until)]
 
     def _on_unverified(self, message: Message, content: c.Unverified) -> list[Effect]:
@@ -275,7 +274,7 @@ class BankParty(Party):
             for line in order.lines:
                 if (line.agreement_id, line.resource) == (content.reference, message.sender):
                     return self._refuse_order(message, order, content.code, content.detail, "")
-        return [fx.LookUpAgreement(self._wait(message), content.reference)]
+        return [fx.LookUpAgreement(self._asked.put(message), content.reference)]
 
     # -- the ledger's answers ------------------------------------------------------------------------------------
 
@@ -385,12 +384,6 @@ class BankParty(Party):
         """Void expired orders; an order that has ended before leaves its alarm behind."""
         self._expiry.deadline = min((order.valid_until for order in self._open.values()), default=None)
         return [] if self._expiry.deadline is None or now < self._expiry.deadline else [fx.SweepOrders()]
-
-    def _wait(self, message: Message) -> str:
-        self._calls += 1
-        call_id = f"call-{self._calls}"
-        self._asked[call_id] = message
-        return call_id
 
     def _refuse(self, message: Message, agreement_id: str, code: str, detail: str) -> Send:
         return reply(message, Performative.REFUSE, c.PaymentRefused(agreement_id, code, detail))

@@ -12,7 +12,7 @@ from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.instant import MINUTE, SECOND, Duration, Instant
-from ramp.protocol.conversations import Alarm
+from ramp.protocol.conversations import Alarm, Waiting
 from ramp.protocol.effects import Effect, Report, Send, reply
 from ramp.protocol.enrolment.authority import JudgeRequest, ReadRevocations, RequestJudged, RevocationsRead
 from ramp.protocol.events import Event
@@ -79,8 +79,7 @@ class EnrolmentOffice(Party):
         self.task(self._next_look, self.start)
         self.follow(self._attempts)
         self.follow(self._queries)
-        self._asked: dict[str, Message] = {}
-        self._calls = 0
+        self._asked: Waiting[Message] = Waiting("call-")
         self._list: RevocationsRead | None = None
 
     def start(self, now: Instant) -> list[Effect]:
@@ -108,10 +107,7 @@ class EnrolmentOffice(Party):
             case c.EnrolmentRequest() as request:
                 if not self._attempts.allowed(message.sender, now):
                     return []  # a sealed answer costs more than the question, which is repeated
-                self._calls += 1
-                call_id = f"call-{self._calls}"
-                self._asked[call_id] = message
-                return [JudgeRequest(call_id, request)]
+                return [JudgeRequest(self._asked.put(message), request)]
             case c.RevocationQuery(query_id, number):
                 if self._list is None or not self._list.number or not self._queries.allowed(message.sender, now):
                     return []

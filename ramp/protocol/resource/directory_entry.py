@@ -10,8 +10,8 @@ from ramp.model.contents import Deregistration, Registration
 from ramp.model.contents.directory import DRAINING_SERVICE, RESOURCE_SERVICE
 from ramp.model.instant import Duration, Instant
 from ramp.model.slot import StaticTerms
-from ramp.protocol.directory.discovery import Directories
 from ramp.protocol.effects import Effect, Send
+from ramp.protocol.questions import Directories
 from ramp.protocol.timing import Timing
 
 

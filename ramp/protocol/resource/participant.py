@@ -19,7 +19,7 @@ from ramp.model.slot import Reservation
 from ramp.protocol import effects as fx
 from ramp.protocol import records as rc
 from ramp.protocol.agreement_terms import commitment_problem
-from ramp.protocol.events import MachineInDoubt
+from ramp.protocol.events import MachineInDoubt, SlotConfirmed, SlotHeld, SlotLookedUp
 from ramp.protocol.progress import SlotLost
 from ramp.protocol.resource.participant_answers import ParticipantAnswers
 from ramp.protocol.timing import Pace, Retry, earliest, moved
@@ -149,7 +149,17 @@ class Participant(ParticipantAnswers):
 
     # -- the plug-in's answers -----------------------------------------------------------------------------------
 
-    def on_held(self, answer: Reservation | Refusal | MachineInDoubt, now: Instant) -> list[fx.Effect]:
+    def on_answer(self, event: SlotHeld | SlotConfirmed | SlotLookedUp, now: Instant) -> list[fx.Effect]:
+        """Take the machine's answer about the slot."""
+        match event:
+            case SlotHeld():
+                return self._on_held(event.answer, now)
+            case SlotConfirmed():
+                return self._on_confirmed(event.answer, now)
+            case SlotLookedUp():
+                return self._on_looked_up(event.answer, now)
+
+    def _on_held(self, answer: Reservation | Refusal | MachineInDoubt, now: Instant) -> list[fx.Effect]:
         """Vote after the plug-in's answer, or look the slot up."""
         if self.state is not S.HOLDING:
             return self._late(answer)
@@ -159,7 +169,7 @@ class Participant(ParticipantAnswers):
             return self._not_held(answer.code, answer.detail, now)
         return self._held(answer, now)
 
-    def on_confirmed(self, answer: Reservation | Refusal | MachineInDoubt, now: Instant) -> list[fx.Effect]:
+    def _on_confirmed(self, answer: Reservation | Refusal | MachineInDoubt, now: Instant) -> list[fx.Effect]:
         """Turn to the bank after the plug-in's answer, give up, or look the slot up."""
         if self.state is not S.CONFIRMING:
             return self._late(answer)
@@ -179,7 +189,7 @@ class Participant(ParticipantAnswers):
             return []
         return [fx.ReleaseSlot(self.offer.offer_id)]
 
-    def on_looked_up(self, answer: Reservation | MachineInDoubt | None, now: Instant) -> list[fx.Effect]:
+    def _on_looked_up(self, answer: Reservation | MachineInDoubt | None, now: Instant) -> list[fx.Effect]:
         """Take the machine's answer about a slot in doubt; ask again while it cannot say."""
         asked_in, self._looked_up_in = self._looked_up_in, None
         if self.state is S.QUEUED:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from functools import partial
 from typing import Final
@@ -18,7 +17,7 @@ from ramp.model.slot import Slot
 from ramp.protocol import events as ev
 from ramp.protocol.belief import said_by, sealed_by, sealed_lately
 from ramp.protocol.clock_comparison import ClockComparison
-from ramp.protocol.conversations import guarded
+from ramp.protocol.conversations import Waiting, guarded
 from ramp.protocol.effects import Archive, DescribeMachine, Effect, ForgetSlots, Send, TakeUpAgain, reply
 from ramp.protocol.party import Party
 from ramp.protocol.progress import ClockCompared
@@ -31,41 +30,12 @@ from ramp.protocol.resource.participant import NEXT, Participant
 from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange, Seller
 from ramp.protocol.resource.slots.growth_prices import CALLS
-from ramp.protocol.resource.slots.kept_participants import KeptParticipants, told_of_slot
+from ramp.protocol.resource.slots.kept_participants import KeptParticipants
 from ramp.protocol.resource.slots.size_desk import GrowthWord
 from ramp.protocol.timing import Pace, Timing
 
 DESCRIBING_MAX: Final = 1_000
 """Maximum waiting questions; the oldest are dropped, and repeated by their sender."""
-
-
-class MachineQueries:
-    """The open questions of one resource, the oldest first."""
-
-    def __init__(self) -> None:
-        self._open: OrderedDict[str, Message] = OrderedDict()
-        self._asked = 0
-
-    def ask(self, message: Message, query: c.MachineQuery) -> list[Effect]:
-        """Ask the machine under an id of our own, as two buyers may use the same."""
-        for asked in self._open.values():
-            if (asked.sender, asked.content) == (message.sender, query):
-                return []  # a copy; the machine is still at work on the first
-        self._asked += 1
-        call_id = f"describe-{self._asked}"
-        self._open[call_id] = message
-        if len(self._open) > DESCRIBING_MAX:
-            self._open.popitem(last=False)
-        return [DescribeMachine(call_id, query.horizon)]
-
-    def answered(self, call_id: str, snapshot: str) -> list[Effect]:
-        """Send the machine's answer to the buyer; ignored if the question was dropped."""
-        asked = self._open.pop(call_id, None)
-        if asked is None:
-            return []
-        assert isinstance(asked.content, c.MachineQuery)
-        status = c.MachineStatus(asked.content.query_id, snapshot)
-        return [reply(asked, Performative.INFORM, status)]
 
 
 BankWord = c.PaymentMade | c.PaymentRefused | c.ChangePosted | c.ChangeRefused
@@ -105,6 +75,7 @@ class ResourceParty(Party):
         self.participants = kept.participants
         self.jobs = kept.jobs
         self.sizes = kept.sizes
+        self.releases = kept.releases
         self._tending = kept.tending
         self._entry = DirectoryEntry(name, directories, timing, terms=seller.terms, draining=seller.draining)
         self._bank = bank
@@ -112,7 +83,7 @@ class ResourceParty(Party):
         self._timing = timing
         self._pace = pace
         self._clock = ClockComparison(name, bank)
-        self._queries = MachineQueries()
+        self._queries: Waiting[Message] = Waiting("describe-", DESCRIBING_MAX)
         self._questions = Questions(name, pace, self)
         self.task(self._entry, lambda now: self._entry.renew(now) + self._tending.look(now))
         self.task(self._tending, self._tending.on_timer)
@@ -127,15 +98,6 @@ class ResourceParty(Party):
     @property
     def source(self) -> str:
         return self._seller.source
-
-    @property
-    def has_open_participants(self) -> bool:
-        """Whether an accepted offer is neither sold nor released on the machine."""
-        return self._kept.has_open or bool(self._kept.releases)
-
-    def is_releasing(self, offer_id: str) -> bool:
-        """Return whether the machine has not confirmed the release of a slot."""
-        return offer_id in self._kept.releases
 
     # -- entries -------------------------------------------------------------------------------------------------
 
@@ -200,15 +162,15 @@ class ResourceParty(Party):
         effects: list[Effect] = []
         match event:
             case ev.MachineDescribed(call_id, snapshot):
-                effects = self._queries.answered(call_id, self._seller.described(snapshot))
+                effects = self._described(self._queries.pop(call_id, None), snapshot)
             case ev.SlotHeld(key) | ev.SlotConfirmed(key) | ev.SlotLookedUp(key) if (
                 participant := self.participants.get(key)
             ):
-                effects = self._kept.act(participant, partial(told_of_slot, participant, event, now), now)
+                effects = self._kept.act(participant, partial(participant.on_answer, event, now), now)
                 if isinstance(event, ev.SlotLookedUp):
                     effects += self.jobs.follow(participant, now)
             case ev.SlotFreed(key, answer):
-                effects = self._kept.releases.answered(key, now, in_doubt=answer is not None)
+                effects = self._kept.on_freed(key, now, in_doubt=answer is not None)
             case ev.JobSeen():
                 effects = self.jobs.on_seen(event, now)
             case ev.JobFileRead():
@@ -243,7 +205,7 @@ class ResourceParty(Party):
         keys: list[str] = []
         for offer_id in self._kept.over.due(now):
             participant = self.participants.get(offer_id)
-            if offer_id in self._kept.releases or (participant is not None and participant.deadline is not None):
+            if offer_id in self.releases or (participant is not None and participant.deadline is not None):
                 self._kept.over.keep(offer_id, now)  # machine or bank has not answered yet
                 continue
             ends = participant.size[1] if participant is not None and participant.released is None else 0
@@ -283,7 +245,7 @@ class ResourceParty(Party):
             case Signed(body=ContractChange()) | c.ChangeCall() | c.ChangeAgreed() | c.ChangeWithdrawal():
                 return self._on_sold(message, content, now)
             case c.MachineQuery():
-                return self._queries.ask(message, content)
+                return self._describe(message, content)
             case c.AccountStatement() | c.RequestRefused():
                 return self._questions.account_answered(message, content, now)
             case c.ClockReading():
@@ -372,6 +334,22 @@ class ResourceParty(Party):
         participant = self._kept.by_agreement.get(word.agreement_id)
         act = partial(self.jobs.on_message, message, word, participant, now)
         return act() if participant is None else guarded(participant.offer.offer_id, act)
+
+    # -- questions about the machine -----------------------------------------------------------------------------
+
+    def _describe(self, message: Message, query: c.MachineQuery) -> list[Effect]:
+        """Ask the machine under an id of our own, as two buyers may use the same."""
+        if any((each.sender, each.content) == (message.sender, query) for each in self._queries.values()):
+            return []  # a copy; the machine is still at work on the first
+        return [DescribeMachine(self._queries.put(message), query.horizon)]
+
+    def _described(self, asked: Message | None, snapshot: str) -> list[Effect]:
+        """Send the machine's answer to the buyer, unless the question was dropped."""
+        if asked is None:
+            return []
+        assert isinstance(asked.content, c.MachineQuery)
+        status = c.MachineStatus(asked.content.query_id, self._seller.described(snapshot))
+        return [reply(asked, Performative.INFORM, status)]
 
     # -- common --------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,6 @@ moved slot gets the message once more, without effect.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Final
 
 from ramp.model.acl import Message, Performative
@@ -20,9 +19,10 @@ from ramp.model.slot import SlotMove
 from ramp.protocol.belief import sealed_by
 from ramp.protocol.conversations import Conversations, Registry
 from ramp.protocol.effects import Effect, Send, TendSlots
+from ramp.protocol.questions import Question
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.participant import Participant
-from ramp.protocol.timing import Pace, Retry
+from ramp.protocol.timing import Pace
 from ramp.protocol.transition_tables import ParticipantState
 
 TEND_EVERY: Final[Duration] = 15 * SECOND
@@ -35,52 +35,11 @@ REMIND_EVERY: Final[Duration] = 5 * MINUTE
 """Longest pause between repeats of a move; the buyer's agent may be away for days while its server stores messages."""
 
 
-class MoveNotice:
-    """A move's message to the buyer, repeated until it is acknowledged or the slot is over.
-
-    Args:
-        message: to the buyer.
-        moved_at: when the machine moved the slot.
-        sale: the sold offer.
-        pace: of the resource.
-    """
-
-    def __init__(self, message: Message, moved_at: Instant, sale: Participant, pace: Pace) -> None:
-        self.message = message
-        self.moved_at = moved_at
-        self.sale = sale
-        self.retry = Retry(pace, REMIND_EVERY)
-
-    @property
-    def deadline(self) -> Instant | None:
-        return self.retry.due
-
-    def start(self, now: Instant) -> list[Effect]:
-        self.retry.begin(now)
-        return [Send(self.message)]
-
-    def stop(self) -> list[Effect]:
-        self.retry.stop()
-        return []
-
-    def on_timer(self, now: Instant) -> list[Effect]:
-        if now >= self.sale.size[1]:
-            return self.stop()
-        self.retry.again(now)
-        return [Send(self.message)]
-
-    def on_message(self, message: Message, answer: SlotMoveHeard, now: Instant) -> list[Effect]:
-        """Stop after the buyer has recorded this move."""
-        if answer.moved_at == self.moved_at:
-            self.retry.answered(now)
-        return []
-
-    def clock_set(self, by: Duration) -> None:
-        self.retry.clock_set(by)
-
-
 class Tending:
-    """The sold slots of one resource."""
+    """The sold slots of one resource.
+
+    A move's message to the buyer is repeated until it is acknowledged or the slot is over.
+    """
 
     def __init__(self, resource: str, terms: LaunchTerms | None, pace: Pace, registry: Registry) -> None:
         self._resource = resource
@@ -90,7 +49,7 @@ class Tending:
         self._tended = False
         self._look_at: Instant = 0
         self._sold: dict[str, Participant] = {}
-        self._notices: Conversations[MoveNotice] = Conversations(registry)
+        self._notices: Conversations[Question] = Conversations(registry)
 
     def opened(self, *, tended: bool) -> None:
         """Note whether the opened machine has to be tended."""
@@ -129,7 +88,7 @@ class Tending:
         effects: list[Effect] = []
         for key, move in moves:
             sale, before = self._sold.get(key), self._notices.get(key)
-            if sale is None or now >= sale.size[1] or (before is not None and move.moved_at <= before.moved_at):
+            if sale is None or now >= sale.size[1] or (before is not None and move.moved_at <= _told(before).moved_at):
                 continue
             agreed = sale.agreed
             present = move.reservation_id or agreed.reservation_id
@@ -138,8 +97,11 @@ class Tending:
             message = Message(
                 Performative.INFORM, self._resource, sale.user, agreed.request_id, content, reply_with=reference
             )
-            notice = self._notices.add(key, MoveNotice(message, move.moved_at, sale, self._pace))
-            effects += self._notices.act(key, partial(notice.start, now), now)
+            left = sale.size[1] - now
+            notice = Question(Send(message), None, self._pace, now, limit=left, longest=REMIND_EVERY)
+            self._notices.add(key, notice)
+            self._notices.arm(key)
+            effects.append(notice.send)
         return effects
 
     def answered(self, message: Message, answer: SlotMoveHeard | NotUnderstood, now: Instant) -> None:
@@ -150,15 +112,18 @@ class Tending:
         """
         if isinstance(answer, NotUnderstood):
             for key, notice in self._notices.items():
-                if (notice.message.receiver, notice.message.reply_with) == (message.sender, message.in_reply_to):
-                    self._notices.act(key, notice.stop, now)
+                said = notice.send.message
+                if (said.receiver, said.reply_with) == (message.sender, message.in_reply_to):
+                    notice.stop()
+                    self._notices.arm(key)
             return
         sealed_by(message, Role.USER)
-        for key in self._notices:
-            sale = self._sold.get(key)
-            if sale is not None and (sale.user, sale.agreed.agreement_id) == (message.sender, answer.agreement_id):
-                self._notices.act(key, partial(self._notices[key].on_message, message, answer, now), now)
-                return
+        for key, notice in self._notices.items():
+            told = _told(notice)
+            heard = (notice.send.message.receiver, told.agreement_id, told.moved_at)
+            if heard == (message.sender, answer.agreement_id, answer.moved_at):
+                notice.answered(now)
+                self._notices.arm(key)
 
     def forget(self, key: str) -> None:
         self._sold.pop(key, None)
@@ -170,3 +135,9 @@ class Tending:
 
     def _hurry(self) -> None:
         self.deadline = 0 if self._tended else None
+
+
+def _told(notice: Question) -> SlotMoved:
+    content = notice.send.message.content
+    assert isinstance(content, SlotMoved)
+    return content

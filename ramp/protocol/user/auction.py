@@ -15,7 +15,6 @@ from ramp.errors import RemoteProtocolError, RuleFailed
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.called_terms import called_otherwise
-from ramp.model.contents.directory import RESOURCE_SERVICE
 from ramp.model.instant import Duration, Instant
 from ramp.model.machine_terms import needs_of
 from ramp.model.offer import Offer, Refusal, RefusalCode
@@ -25,13 +24,12 @@ from ramp.model.seal import Role, Seal
 from ramp.model.shortcoming import shortcoming, site_shortcoming
 from ramp.model.sizes.moldable import least_cores, size_problem
 from ramp.protocol.belief import sealed_by
-from ramp.protocol.directory.discovery import Directories, ListingPages
 from ramp.protocol.effects import Effect, Report, Send, not_understood, reject
 from ramp.protocol.events import Approval, AuctionOptions
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.outcome import RequestStatus, RoundRecord
 from ramp.protocol.progress import ApprovalAsked, RoundClosed, RoundOpened
-from ramp.protocol.questions import Question
+from ramp.protocol.questions import Directories, Search
 from ramp.protocol.rules.auction_rule import Bidding
 from ramp.protocol.rules.checked_rule import RUNNER_UP_BYTES_MAX, CheckedRule, PaidPrices, passed_on_bytes
 from ramp.protocol.timing import Pace, moved
@@ -94,10 +92,7 @@ class Auction(StateMachine[AuctionState]):
         self._user = user
         self._directories = directories
         self._pace = pace
-        self._timing = pace.timing
-        self._search: Question | None = None
-        self._found = ListingPages()
-        self._is_empty = False
+        self._search: Search | None = None
         self._round: BiddingRound | None = None
         self._limit: Instant | None = None
         self._resources: Mapping[str, None] = {}
@@ -126,22 +121,9 @@ class Auction(StateMachine[AuctionState]):
     def start(self, now: Instant) -> list[Effect]:
         """Ask a directory for sellers."""
         self._enter(AuctionState.DISCOVERING, "start")
-        first = Message(
-            Performative.QUERY_REF,
-            self._user,
-            self._directories.preferred,
-            self.conversation_id,
-            self._query(1),
-            reply_with=f"{self.conversation_id}/directory",
-            reply_by=self._timing.discovery_limit,
-        )
-        limit, directories = self._timing.discovery_limit, self._directories
-        self._search = Question(Send(first), self._query, self._pace, now, limit=limit, directories=directories)
+        needs = needs_of(self.request.units)
+        self._search = Search(self.conversation_id, self._user, self._directories, needs, self._pace, now)
         return [self._search.send]
-
-    def _query(self, _: int) -> c.DirectoryQuery:
-        """Return the question for the next page of sellers."""
-        return c.DirectoryQuery(self.conversation_id, RESOURCE_SERVICE, self._found.after, needs_of(self.request.units))
 
     def handle(self, message: Message, now: Instant) -> list[Effect]:
         """Take a listing, or the answer to a call not understood; late and repeated ones change nothing.
@@ -163,18 +145,11 @@ class Auction(StateMachine[AuctionState]):
         raise RemoteProtocolError(f"{type(content).__name__} is not a message of an auction")
 
     def _on_listing(self, listing: c.DirectoryListing, now: Instant) -> list[Effect]:
-        search, found = self._search, self._found
-        if search is None:
+        if self._search is None:
             return []
-        if not (listing.names or listing.more or listing.unfit or found.names):
-            self._is_empty = True  # a starting market fills later
-            search.shorten(self._timing.empty_limit)
-            return []
-        if not found.add(listing):
-            return []
+        effects, found = self._search.on_listing(listing, now), self._search.found
         if not found.complete:
-            return search.next_page(now)
-        search.answered(now)
+            return effects
         self._search = None
         unfit = found.unfit
         self._resources = dict.fromkeys(sorted({*found.names, *unfit}))
@@ -186,7 +161,9 @@ class Auction(StateMachine[AuctionState]):
         """Take the owner's answer; ignored unless it is awaited."""
         if self.state is not AuctionState.APPROVING:
             return []
-        return self._decide(approved, "OffersApproved", "the user declined the offers", now)
+        if approved:
+            return self._close(None, "", "OffersApproved", now)
+        return self._close(RequestStatus.REJECTED, "the user declined the offers", "OffersApproved", now)
 
     def withdraw(self, now: Instant) -> list[Effect]:
         """Withdraw the request for its owner; ignored once the auction is closed."""
@@ -335,12 +312,12 @@ class Auction(StateMachine[AuctionState]):
         return reject(self._user, resource, self.conversation_id, offer.offer_id, reason)
 
     def _on_limit(self, now: Instant) -> list[Effect]:
-        if self.state is AuctionState.DISCOVERING:
+        if self._search is not None:
             empty, silent = "no resource is registered in the market", "the directory does not answer"
-            reason = empty if self._is_empty else silent
+            reason = empty if self._search.is_empty else silent
             return self._close(RequestStatus.NO_OFFERS, reason, "deadline", now)
         if self.state is AuctionState.APPROVING:
-            return self._decide(False, "deadline", "the offers were not approved in time", now)
+            return self._close(RequestStatus.REJECTED, "the offers were not approved in time", "deadline", now)
         assert self._round is not None, "bids are awaited in an open round only"
         return self._close_round(self._round, now)
 
@@ -401,7 +378,7 @@ class Auction(StateMachine[AuctionState]):
 
     def _ask_owner(self, costs: Sequence[int], now: Instant) -> list[Effect]:
         self._enter(AuctionState.APPROVING, ROUND_CLOSED)
-        self._limit = now + self._timing.approval_limit
+        self._limit = now + self._pace.timing.approval_limit
         self._round = None
         best = [(number, offers[0]) for number, offers in self._made.chosen.items()]
         self._shown = {offer: cost for (_, offer), cost in zip(best, costs, strict=True)}
@@ -413,11 +390,6 @@ class Auction(StateMachine[AuctionState]):
             self._limit,
         )
         return [Report(self.asked)]
-
-    def _decide(self, approved: bool, stimulus: str, refusal: str, now: Instant) -> list[Effect]:
-        if approved:
-            return self._close(None, "", stimulus, now)
-        return self._close(RequestStatus.REJECTED, refusal, stimulus, now)
 
     def _close(
         self, status: RequestStatus | None, reason: str, stimulus: str, now: Instant, code: str = ""

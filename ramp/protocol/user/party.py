@@ -20,12 +20,11 @@ from ramp.protocol import records as rc
 from ramp.protocol.belief import sealed_by
 from ramp.protocol.clock_comparison import ClockComparison
 from ramp.protocol.conversations import Conversations, Retention, guarded
-from ramp.protocol.directory.discovery import Directories, ListingPages
 from ramp.protocol.effects import Archive, Effect, Report, cancel_hold
 from ramp.protocol.outcome import RequestOutcome, RequestStatus
 from ramp.protocol.party import Party
 from ramp.protocol.progress import ClockCompared, RecordsMissing, RequestEnded
-from ramp.protocol.questions import Questions
+from ramp.protocol.questions import Directories, ListingPages, Questions
 from ramp.protocol.rules.auction_rule import PAPER_RULE, AuctionRule
 from ramp.protocol.rules.checked_rule import CheckedRule, RuleBook
 from ramp.protocol.timing import Pace, Timing

@@ -13,11 +13,11 @@ from ramp.model.offer import Offer
 from ramp.model.ports import IdSource
 from ramp.model.sizes.moldable import as_offered
 from ramp.protocol.agreement_terms import draw_up_agreements
-from ramp.protocol.directory.discovery import Directories
 from ramp.protocol.effects import Effect, Persist, Report, cancel_hold, reject
 from ramp.protocol.events import RequestSubmitted
 from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus
 from ramp.protocol.progress import ApprovalAsked, RequestEnded
+from ramp.protocol.questions import Directories
 from ramp.protocol.records import AcceptanceAsked, FundsAsked, OrderClosed, Record, RequestConcluded, RequestStarted
 from ramp.protocol.rules.checked_rule import CheckedRule
 from ramp.protocol.timing import Pace

@@ -195,9 +195,8 @@ class Tables:
     def forget_voids(self, now: Instant) -> None:
         self._connection.execute(REMEMBERED_VOIDS.delete().where(REMEMBERED_VOIDS.c.valid_until <= now))
 
-    def evidence(self, reference: str, after: int) -> Sequence[Evidence]:
+    def evidence(self, reference: str) -> Sequence[Evidence]:
         query = sa.select(EVIDENCE).where(EVIDENCE.c.reference == reference).order_by(EVIDENCE.c.evidence_number)
-        query = query.offset(after) if after else query
         return [Evidence(*row[1:]) for row in self._connection.execute(query)]
 
     def add_evidence(self, evidence: Evidence) -> None:

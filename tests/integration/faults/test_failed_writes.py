@@ -20,6 +20,7 @@ import pytest
 from ramp.agents import building
 from ramp.errors import EffectFailed, LedgerUnavailable, StorageFailed
 from ramp.model.instant import MINUTE
+from ramp.protocol.resource.slots.kept_participants import FINAL
 from ramp.protocol.transition_tables import ParticipantState
 from ramp.runtime import state_folder
 from ramp.runtime.guests.questions import GuardedGuest
@@ -101,8 +102,12 @@ def is_settled(market: OneProcess) -> bool:
         len(market.agents) == 6
         and market.outcome("r1") is not None
         and not market.alice._running
-        and not any(resource(market, name).has_open_participants for name in ("alpha", "beta"))
+        and all(is_at_rest(resource(market, name)) for name in ("alpha", "beta"))
     )
+
+
+def is_at_rest(party: Any) -> bool:
+    return not party.releases and all(each.state in FINAL for each in party.participants.values())
 
 
 def resource(market: OneProcess, name: str) -> Any:

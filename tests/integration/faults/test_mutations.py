@@ -24,7 +24,7 @@ UNBOUNDED: dict[str, tuple[str, ...]] = {
     "ResourceParty": (
         "participants",
         "_kept.by_agreement",
-        "_kept._open",
+        "releases",
         "_kept._released",
         "jobs._jobs",
         "jobs._waiting",

@@ -159,7 +159,7 @@ def test_a_sale_that_rests_is_out_of_memory(resource: Any) -> None:
     offer = resource.sell()
     resource.party.forget(offer.offer_id)
     assert resource.hear("bank", c.ChangePosted("a1", 0, "t2", -offer.cost)) == []
-    assert not resource.party.has_open_participants
+    assert not resource.party.participants
     resource.party.forget(offer.offer_id)  # which is not there any more
 
 
@@ -188,7 +188,6 @@ def test_an_accepted_offer_of_which_nothing_is_on_record_binds_nobody() -> None:
     one = resource_with(holds_max=1)
     offer, _ = one.hold()
     assert one.party.resume(offer.offer_id, (), SECOND) == []
-    assert not one.party.has_open_participants
     assert one.party.participants == {}
     _, effects = one.hold("r2")  # the buyer's only slot is free again
     assert isinstance(contents(effects)[-1], c.HoldGranted)

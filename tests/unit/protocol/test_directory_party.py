@@ -20,9 +20,9 @@ from ramp.model.slot import StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.directory import party
-from ramp.protocol.directory.discovery import PAGES_MAX, Directories, ListingPages
 from ramp.protocol.directory.party import KnownAgent, Listed
 from ramp.protocol.progress import QueryAnswered, RequestEnded
+from ramp.protocol.questions import PAGES_MAX, Directories, ListingPages
 from ramp.protocol.resource.directory_entry import DirectoryEntry
 from ramp.protocol.timing import Timing
 from ramp.protocol.user.party import UserParty

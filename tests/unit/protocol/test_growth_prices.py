@@ -18,7 +18,6 @@ from ramp.model.slot import Slot
 from ramp.protocol import effects as fx
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
 from ramp.protocol.resource.participant import Participant
-from ramp.protocol.resource.slots import growth_prices
 from ramp.protocol.resource.slots.growth_prices import GrowthPrices
 from ramp.protocol.timing import Timing
 
@@ -249,7 +248,7 @@ def test_answers_to_nothing_change_nothing(desk: Desk) -> None:
 
 
 def test_the_oldest_call_goes_when_too_many_wait(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(growth_prices, "PENDING_MAX", 2)
+    monkeypatch.setattr(desk.prices._pending, "_most", 2)
     for number in (1, 2, 3):
         desk.call(replace(CALL, number=number), reference=f"w{number}")
     lack = (Refusal(1, RefusalCode.CORES_TAKEN),) * 5

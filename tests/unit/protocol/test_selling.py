@@ -18,7 +18,7 @@ from ramp.model.request import RequestForQuotation
 from ramp.model.slot import Reservation, Slot, StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
-from ramp.protocol.resource import party, seller
+from ramp.protocol.resource import seller
 from ramp.protocol.resource.jobs.launching import Application, LaunchTerms
 from ramp.protocol.resource.quotas import Booked, Quotas
 from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange
@@ -70,13 +70,11 @@ def test_a_hold_that_nobody_confirms_is_over_and_says_why(resource: Any) -> None
 
 def test_a_slot_is_being_released_until_the_machine_has_said_so(resource: Any) -> None:
     offer, _ = resource.hold()
-    assert not resource.party.is_releasing(offer.offer_id)
+    assert resource.party.releases == {}
     resource.hear("alice", c.HoldCancelled("r1", offer.offer_id))
-    assert resource.party.is_releasing(offer.offer_id)
-    assert resource.party.has_open_participants
+    assert list(resource.party.releases) == [offer.offer_id]
     resource.party.handle(ev.SlotFreed(offer.offer_id, None), 1)
-    assert not resource.party.is_releasing(offer.offer_id)
-    assert not resource.party.has_open_participants
+    assert resource.party.releases == {}
 
 
 def test_what_is_asked_of_an_unknown_slot_is_refused_by_name(resource: Any) -> None:
@@ -174,7 +172,7 @@ def test_buyers_are_told_prices_and_terms_with_the_machines_state(selling: dict[
 
 
 def test_of_too_many_questions_the_oldest_is_given_up(resource: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(party, "DESCRIBING_MAX", 2)
+    monkeypatch.setattr(resource.party._queries, "_most", 2)
     asked = [ask(resource, "alice", f"q{number}") for number in range(3)]
     assert [answer(resource, each, 0.5) for each in asked] == [[], [("alice", "q1", 0.5)], [("alice", "q2", 0.5)]]
 

@@ -21,7 +21,7 @@ from ramp.model.offer import Offer, RefusalCode
 from ramp.model.request import TorusTerms
 from ramp.model.seal import Role
 from ramp.protocol.belief import sealed_lately
-from ramp.protocol.conversations import Conversations, Registry
+from ramp.protocol.conversations import Conversations, Registry, Waiting
 from ramp.protocol.effects import Effect, JobToRun, ReadJobFile, Send, StageJobInput, reply
 from ramp.protocol.events import JobFileRead, JobSeen
 from ramp.protocol.records import JobTaken, SlotJobRecord
@@ -105,9 +105,8 @@ class JobDesk:
         self.lose: Callable[[str, RefusalCode, str, Instant], list[Effect]] = lambda *_: []
         self._by_offer: dict[str, list[str]] = {}
         self._waiting: dict[str, list[Message]] = {}
-        self._reads: dict[str, Message] = {}
+        self._reads: Waiting[Message] = Waiting("read-", READS_MAX)
         self._staged: dict[str, set[str]] = {}
-        self._calls = 0
 
     def account_of(self, user: str) -> str:
         """Return a buyer's local account; empty if there is no such account, or no launcher."""
@@ -217,7 +216,7 @@ class JobDesk:
             (),
             (),
         )
-        return self._ask(message, lambda call_id: StageJobInput(call_id, job, piece.offset, piece.data))
+        return [StageJobInput(self._reads.put(message), job, piece.offset, piece.data)]
 
     def _closed(self, participant: Participant, now: Instant, job_id: str) -> tuple[str, str] | None:
         """Return why a slot takes no further job, or None."""
@@ -377,15 +376,7 @@ class JobDesk:
             problem = "the job has not started"
         if problem:
             return [self._refuse(message, query, "no_file", problem)]
-        return self._ask(message, lambda call_id: ReadJobFile(call_id, job.to_run, query.name, query.offset))
-
-    def _ask(self, message: Message, ask: Callable[[str], ReadJobFile | StageJobInput]) -> list[Effect]:
-        self._calls += 1
-        call_id = f"read-{self._calls}"
-        self._reads[call_id] = message
-        if len(self._reads) > READS_MAX:
-            del self._reads[next(iter(self._reads))]
-        return [ask(call_id)]
+        return [ReadJobFile(self._reads.put(message), job.to_run, query.name, query.offset)]
 
     def _tell(self, message: Message, job: Job) -> Send:
         agreed = isinstance(message.content, c.JobOrder)

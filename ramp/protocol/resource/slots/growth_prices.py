@@ -7,7 +7,6 @@ proposed. A price is valid as long as an offer, answers repeated calls, and is f
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,7 +19,7 @@ from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.sizes.amended import SlotState, is_growth, mixed_problem
 from ramp.model.sizes.moldable import as_offered
 from ramp.model.slot import Slot
-from ramp.protocol.conversations import Recent
+from ramp.protocol.conversations import Recent, Waiting
 from ramp.protocol.effects import Effect, PriceSlots, QuoteSlots, Send, reply
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
 from ramp.protocol.resource.participant import Participant
@@ -69,11 +68,10 @@ class GrowthPrices:
     def __init__(self, timing: Timing, question: Callable[[RequestUnit, str, Slot], PriceQuestion]) -> None:
         self._timing = timing
         self._question = question
-        self._pending: OrderedDict[str, _Pending] = OrderedDict()
+        self._pending: Waiting[_Pending] = Waiting(CALLS, PENDING_MAX)
         self._answers: Recent[tuple[str, int, Instant], tuple[ChangeCall, ChangePriced]] = Recent(
             timing.offer_validity, PRICES_MAX
         )
-        self._calls = 0
 
     def price(self, state: str, cores: int, until: Instant, now: Instant) -> int | None:
         """Return the valid price of a slot's growth to a size, credits per core hour, or None.
@@ -107,12 +105,9 @@ class GrowthPrices:
             return [reply(message, Performative.PROPOSE, answered[1])]
         if any(each.message == message for each in self._pending.values()):
             return []  # a copy; the machine is still at work on the first
-        self._calls += 1
         additions = tuple(_additions(as_offered(participant.unit, participant.offer), call, state, begins))
-        self._pending[f"{CALLS}{self._calls}"] = _Pending(message, call, additions, state.digest)
-        if len(self._pending) > PENDING_MAX:
-            self._pending.popitem(last=False)
-        return [QuoteSlots(f"{CALLS}{self._calls}", tuple(each.unit for each in additions))]
+        call_id = self._pending.put(_Pending(message, call, additions, state.digest))
+        return [QuoteSlots(call_id, tuple(each.unit for each in additions))]
 
     def on_quoted(self, call_id: str, answers: Sequence[Slot | Refusal], now: Instant) -> list[Effect]:
         """Ask the strategy for a price of each piece, or refuse with the nearest available size."""

@@ -13,7 +13,7 @@ from ramp.model.instant import Duration, Instant
 from ramp.model.offer import RefusalCode
 from ramp.protocol.conversations import Conversations, Registry, Retention, guarded
 from ramp.protocol.effects import Effect, ReleaseSlot
-from ramp.protocol.events import SlotConfirmed, SlotHeld, SlotLookedUp, SlotsTended
+from ramp.protocol.events import SlotsTended
 from ramp.protocol.resource.jobs.job_desk import JobDesk
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.participant import Participant
@@ -74,34 +74,6 @@ class Release:
         self._retry.clock_set(by)
 
 
-class Releases:
-    """All releases of one resource."""
-
-    def __init__(self, pace: Pace, registry: Registry) -> None:
-        self._pace = pace
-        self._open: Conversations[Release] = Conversations(registry, followed=self._followed)
-
-    def __bool__(self) -> bool:
-        return len(self._open) > 0
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._open
-
-    def asked(self, key: str, now: Instant) -> None:
-        """Note that the machine is asked to release a slot."""
-        release = self._open.get(key) or self._open.add(key, Release(key, self._pace))
-        self._open.act(key, release.asked, now)
-
-    def answered(self, key: str, now: Instant, *, in_doubt: bool) -> list[Effect]:
-        """Take an answer of the machine."""
-        return self._open.act(key, partial(self._open[key].on_answer, now, in_doubt=in_doubt), now)
-
-    def _followed(self, release: Release, effects: list[Effect], now: Instant) -> list[Effect]:
-        if release.is_done:
-            self._open.drop(release.key)
-        return effects
-
-
 RELEASED_MAX = 20_000
 """Maximum released offers kept to answer repeated messages, which come within minutes."""
 
@@ -128,7 +100,7 @@ class KeptParticipants:
         jobs: jobs on sold slots.
         unpaid: unpaid slots of each buyer.
         sizes: resizes of sold slots.
-        releases: releases that the machine has not confirmed.
+        releases: releases that the machine has not confirmed, by the key of the slot.
         over: ended offers, until they are archived.
         tending: sold slots, which the machine may lose or move.
         participants: by the offer's id.
@@ -143,26 +115,20 @@ class KeptParticipants:
         self.unpaid = Unpaid(quotas, seller.cores)
         self.sizes = SizeDesk(pace, self.jobs.in_the_way, seller=seller, unpaid=self.unpaid, registry=registry)
         self.sizes.lose = self.lost
-        self.releases = Releases(pace, registry)
+        self.releases: Conversations[Release] = Conversations(registry, followed=self._release_followed)
         self.over = Retention(pace.timing)
         self.tending = Tending(name, launching, pace, registry)
         self.participants: Conversations[Participant] = Conversations(registry, followed=self._followed)
         self.by_agreement: dict[str, Participant] = {}
-        self._open: dict[str, None] = {}
+        self._pace = pace
         self._released: OrderedDict[str, None] = OrderedDict()
-
-    @property
-    def has_open(self) -> bool:
-        """Whether an accepted offer is neither sold nor released."""
-        return bool(self._open)
 
     def forget(self, reference: str) -> bool:
         """Remove an accepted offer from every index; return whether it was there."""
         gone = self.participants.drop(reference)
         if gone is None:
             return False
-        for index in (self._open, self._released):
-            index.pop(reference, None)
+        self._released.pop(reference, None)
         self.over.drop(reference)
         self.jobs.forget(reference)
         self.sizes.forget(reference)
@@ -187,7 +153,10 @@ class KeptParticipants:
         self.sizes.kept(participant)
         for effect in effects:
             if isinstance(effect, ReleaseSlot):
-                self.releases.asked(effect.key, now)
+                release = self.releases.get(effect.key) or self.releases.add(
+                    effect.key, Release(effect.key, self._pace)
+                )
+                self.releases.act(effect.key, release.asked, now)
         if participant.agreement is not None:
             self.by_agreement[participant.agreed.agreement_id] = participant
         if participant.state in UNPAID:
@@ -195,11 +164,9 @@ class KeptParticipants:
         else:
             self.unpaid.remove(participant.user, offer_id)
         if participant.state in FINAL:
-            self._open.pop(offer_id, None)
             ended = participant.released.at if participant.released is not None else participant.offer.end
             self.over.keep(offer_id, ended)
         else:
-            self._open[offer_id] = None
             self.over.drop(offer_id)
         if participant.state is ParticipantState.RELEASED:
             self._released[offer_id] = None
@@ -208,6 +175,15 @@ class KeptParticipants:
                 gone = self.participants.drop(oldest)
                 if gone is not None:
                     self._drop_agreement(gone)
+        return effects
+
+    def on_freed(self, key: str, now: Instant, *, in_doubt: bool) -> list[Effect]:
+        """Take the machine's answer to a release."""
+        return self.releases.act(key, partial(self.releases[key].on_answer, now, in_doubt=in_doubt), now)
+
+    def _release_followed(self, release: Release, effects: list[Effect], now: Instant) -> list[Effect]:
+        if release.is_done:
+            self.releases.drop(release.key)
         return effects
 
     def on_change(self, message: Message, signed: Signed, now: Instant) -> list[Effect]:
@@ -246,16 +222,3 @@ class KeptParticipants:
         for job in jobs:
             effects += self.jobs.act(job, partial(job.slot_seen, now), now)
         return effects
-
-
-def told_of_slot(
-    participant: Participant, answer: SlotHeld | SlotConfirmed | SlotLookedUp, now: Instant
-) -> list[Effect]:
-    """Hand the machine's answer about a slot to its participant."""
-    match answer:
-        case SlotHeld():
-            return participant.on_held(answer.answer, now)
-        case SlotConfirmed():
-            return participant.on_confirmed(answer.answer, now)
-        case SlotLookedUp():
-            return participant.on_looked_up(answer.answer, now)
