@@ -172,15 +172,14 @@ class Auction(StateMachine[AuctionState]):
         return self._close(RequestStatus.REJECTED, "the user withdrew the request", "RequestWithdrawn", now)
 
     def tick(self, now: Instant) -> list[Effect]:
-        """Repeat unanswered messages, or end the wait."""
+        """At the deadline, repeat unanswered messages or end the wait."""
         if self._search is not None:
             effects = self._search.on_timer(now)
             return self._on_limit(now) if self._search.given_up else effects
         if self._limit is not None and now >= self._limit:
             return self._on_limit(now)
-        if self._round is not None and self._round.is_due(now):
-            return self._call(self._round, self._round.time_out(now))
-        return []
+        assert self._round is not None, "nothing else can be due"
+        return self._call(self._round, self._round.time_out(now))
 
     def clock_set(self, by: Duration) -> None:
         if self._search is not None:

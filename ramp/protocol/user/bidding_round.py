@@ -66,9 +66,6 @@ class BiddingRound:
     def asking_prices(self) -> tuple[tuple[int, int], ...]:
         return tuple((unit.number, unit.cpu_hour_cost) for unit in self.call.request.units)
 
-    def is_due(self, now: Instant) -> bool:
-        return now >= self.due
-
     def answered(self, sender: str, refusals: Iterable[Refusal], now: Instant) -> list[str]:
         """Record an answer; return the resources to call again now."""
         self._refusals.extend(ResourceRefusal(sender, refusal) for refusal in refusals)

@@ -111,7 +111,7 @@ class Purchase:
 
     @property
     def doubt(self) -> str:
-        return self.confirmation.doubt if self.outcome is None and self.confirmation is not None else ""
+        return "" if self.confirmation is None else self.confirmation.doubt
 
     def start(self, now: Instant) -> list[Effect]:
         self.started_at = now

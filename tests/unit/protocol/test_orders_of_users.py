@@ -214,3 +214,12 @@ def test_a_conversation_of_many_questions_names_each(alice: Any) -> None:
         (agreement.order_id, None),
         (agreement.agreement_id, None),
     ]
+
+
+def test_an_owner_reads_at_each_stage_whether_the_end_is_in_doubt(alice: Any) -> None:
+    read = []
+    for step in ("auction", "grant", "vote", "fail", "void"):
+        purchase = alice.go(step).party.purchases["r1"]
+        read.append((purchase.stage, purchase.doubt != ""))
+    assert read[:3] == [("voting", False), ("reserving", False), ("confirming", False)]
+    assert read[3:] == [("voiding", True), ("voting", False)]  # of the next best
