@@ -68,9 +68,9 @@ def mutant(
         der = damaged(base64.b64decode(metadata["certificate"]), draw)
         metadata["certificate"] = base64.b64encode(der).decode()
     else:
-        body = mutate(body, draw)
+        body = mutate(body, draw) or body
         if draw.randrange(4) == 0:
-            body = mutate(body, draw)
+            body = mutate(body, draw) or body
     sender = genuine.sender if draw.randrange(4) else draw.choice(senders)
     receiver = genuine.receiver if draw.randrange(4) else draw.choice(receivers)
     changed = Stanza(sender, receiver, body, {key: value for key, value in metadata.items() if value}, genuine.thread)
