@@ -1,6 +1,8 @@
 """Waiting for what must come, on however busy a computer."""
 
 import asyncio
+import contextlib
+import subprocess
 import time
 from collections.abc import Callable
 from typing import Any, Final
@@ -40,3 +42,23 @@ def is_alive(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+def ended_by(
+    number: int, program: subprocess.Popen[bytes], family_of: Callable[[psutil.Process], list[psutil.Process]]
+) -> bytes:
+    """Send a signal to a program once its family is up; fails if any of them stays behind. Return what it has said."""
+    family: list[psutil.Process] = []
+    try:
+        family = family_of(psutil.Process(program.pid))
+        program.send_signal(number)
+        _, said = program.communicate(timeout=LIMIT_S)
+        assert psutil.wait_procs(family, timeout=LIMIT_S)[1] == []
+        return said
+    finally:
+        for each in family:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                each.kill()
+        if program.poll() is None:
+            program.kill()
+            program.wait()

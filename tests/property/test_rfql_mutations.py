@@ -66,8 +66,16 @@ ODD = (
     "9999-99-99T99:99:99Z",
     "2026-11-21T24:00:00Z",
     "PT999999999999.999999S",
+    "-PT1S",
+    "P99999999999Y",
+    "true",
+    "x" * 300,
+    "mallory@localhost",
+    "cancel",
+    "agree",
     "\u2028",
 )
+"""What is put in the place of a value, or anywhere."""
 
 
 @pytest.fixture(scope="module")

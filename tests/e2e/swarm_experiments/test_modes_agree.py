@@ -22,7 +22,7 @@ from simulation.experiments.market.users import plans_of
 from simulation.experiments.trials.plan import AuctionResult, MarketPlan, MarketResult, table2_resources
 from simulation.experiments.trials.simulated import run_simulated
 from simulation.experiments.trials.xmpp import run_over_xmpp
-from tests.waiting import LIMIT_S, until
+from tests.waiting import ended_by, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full]
 
@@ -152,19 +152,6 @@ def test_no_process_stays_behind(number, tmp_path):
     experiment = subprocess.Popen(
         [*EXPERIMENT, "--out", str(tmp_path)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
     )
-    family = []
-    try:
-        family = whole_family(psutil.Process(experiment.pid))
-        experiment.send_signal(number)
-        _, said = experiment.communicate(timeout=LIMIT_S)
-        expected = {signal.SIGTERM: 143, signal.SIGINT: 130, signal.SIGKILL: -signal.SIGKILL}
-        assert experiment.returncode == expected[number], said.decode()
-        _, alive = psutil.wait_procs(family, timeout=LIMIT_S)
-        assert alive == []
-    finally:
-        for each in family:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                each.kill()
-        if experiment.poll() is None:
-            experiment.kill()
-            experiment.wait()
+    said = ended_by(number, experiment, whole_family)
+    expected = {signal.SIGTERM: 143, signal.SIGINT: 130, signal.SIGKILL: -signal.SIGKILL}
+    assert experiment.returncode == expected[number], said.decode()

@@ -189,35 +189,23 @@ QUOTES = {
 HANGING = ("hang", "stubborn")
 
 
-async def check_quotes(agent: Agent, *moods: str) -> None:
+@pytest.mark.parametrize(
+    "how", ["die", *(pytest.param(how, marks=pytest.mark.slow) for how in (*HANGING, "all others in turn"))]
+)
+async def test_a_quote_that_fails_is_refused_and_the_guest_comes_back(agent: Agent, how: str) -> None:
     async with agent:
         assert isinstance(await agent.quote(), Slot)
-        for how in moods:
-            agent.package.be(quote=how)
+        for mood in [how] if how in QUOTES else [each for each in QUOTES if each not in HANGING]:
+            agent.package.be(quote=mood)
             before = agent.clock.now()
             refused = await agent.quote()
             assert refused.code is RefusalCode.PLUGIN_FAILED
-            await soon(lambda how=how: QUOTES[how] in agent.health.reason)
+            await soon(lambda mood=mood: QUOTES[mood] in agent.health.reason)
             at_once = agent.guest.ask(fx.QuoteSlots("c", (UNIT,)), before)  # now its rest may be over
             assert at_once is not None, "it rests"
-            assert QUOTES[how] in at_once.answers[0].detail  # type: ignore[union-attr]
+            assert QUOTES[mood] in at_once.answers[0].detail  # type: ignore[union-attr]
             agent.package.be()
             await agent.is_back()
-
-
-async def test_a_quote_that_fails_is_refused_and_the_guest_comes_back(agent: Agent) -> None:
-    await check_quotes(agent, "die")
-
-
-@pytest.mark.slow
-async def test_quotes_that_fail_in_turn_are_refused_and_the_guest_comes_back_each_time(agent: Agent) -> None:
-    await check_quotes(agent, *(how for how in QUOTES if how not in HANGING))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("how", HANGING)
-async def test_a_quote_that_hangs_is_refused_and_the_guest_comes_back(agent: Agent, how: str) -> None:
-    await check_quotes(agent, how)
 
 
 @pytest.mark.slow

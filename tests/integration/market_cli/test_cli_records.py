@@ -116,12 +116,6 @@ def test_qstat_shows_the_machine_with_its_reservations(ramp, request_file):
     assert "projected load over 1 d" in text
 
 
-def test_a_machine_that_nobody_has_is_named_at_once(ramp):
-    code, text, said = ramp("qstat", "alfa")
-    assert (code, text) == (2, "")
-    assert "did you mean 'alpha'?" in said
-
-
 def test_resources_are_those_of_the_directory(ramp):
     assert {entry["resource"] for entry in ramp("resources", "--json")[1]} == NAMES
     loaded = ramp("resources", "--load", "--json")[1]

@@ -35,18 +35,6 @@ def test_no_at_the_terminal_buys_nothing(swarm, ramp, request_file):
     assert balance(ramp) == before
 
 
-def test_a_pipe_sees_plain_lines(swarm, request_file):
-    environment = {**os.environ, "RAMP_STATE": str(swarm)}
-    done = subprocess.run(
-        [*RAMP, "submit", request_file(8)], capture_output=True, text=True, env=environment, timeout=500
-    )
-    assert done.returncode == 0
-    assert "\x1b" not in done.stdout
-    lines = done.stdout.splitlines()
-    assert lines[0].startswith("request request-")
-    assert lines[1].startswith("round 1, unit 1: asked 70 credits/core-hour, ")
-
-
 @pytest.fixture
 def waiting(swarm, ramp, request_file):
     """A submission whose round waits for the machines' process, which stands still; and all processes by agent."""

@@ -165,33 +165,6 @@ def test_an_approver_that_fails_has_declined(swarm):
         assert ended.outcome.reason == "the user declined the offers"
 
 
-def test_more_than_the_greatest_cost_is_not_bought(swarm):
-    with ramp.connect(swarm) as market:
-        before = market.balance().balance
-        ended = market.submit(WANTED, max_cost="99.50")
-        assert (ended.status, ended.cost) == ("rejected", 0)
-        assert "more than the limit of 99.50" in ended.reason
-        assert market.balance().balance == before
-        assert market.submit(WANTED, max_cost=10_000).committed
-
-
-def test_what_is_wrong_is_raised_with_what_would_be_right(swarm, tmp_path):
-    with ramp.connect(swarm) as market:
-        with pytest.raises(ramp.MarketRefused) as refused:
-            list(market.watch("request-none"))
-        assert refused.value.code is ramp.MarketRefusalCode.UNKNOWN_REQUEST
-        with pytest.raises(ramp.ConfigurationError, match="rounds: got 101, expected a whole number from 1 to 100"):
-            market.submit(WANTED, rounds=101)
-        with pytest.raises(ramp.ConfigurationError, match="unknown request, agreement or reservation"):
-            market.cancel("nothing")
-        with pytest.raises(ramp.DocumentError, match="EndDate"):
-            market.submit(ramp.request(cores=8, price=70, start="+2h", end="+1h"))
-    with pytest.raises(ramp.ConfigurationError, match="expected one of alice, bob"):
-        ramp.connect(swarm, user="carol")
-    with pytest.raises(ramp.NoMarket):
-        ramp.connect(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("line", "code", "told"),
     [

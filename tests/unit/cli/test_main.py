@@ -355,14 +355,6 @@ def test_a_launch_on_a_full_disk_says_so_before_it_starts_anything(tmp_path: Pat
 WITHOUT = "import sys; sys.modules['numba'] = sys.modules['matplotlib'] = None; from ramp.cli.main import main"
 
 
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    path = tmp_path / "small.swf"
-    rows = [f"{number} {number} 0 100 8 -1 -1 8 100 -1 1 5 1 1 1 1 -1 -1" for number in range(1, 9)]
-    path.write_text("; MaxProcs: 512\n" + "\n".join(rows) + "\n")
-    return path
-
-
 @pytest.mark.parametrize("machine", ["flat:64", "bgl"])
 def test_simulations_run_as_written_and_say_so_once(log: Path, machine: str) -> None:
     arguments = ["simulate", "--machine", machine, "--log", str(log), "--scheduler", "easy"]

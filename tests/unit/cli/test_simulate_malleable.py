@@ -10,29 +10,20 @@ import pytest
 from ramp.errors import ConfigurationError
 from simulation.simulated_run import simulate as simulate_log
 from simulation.workload.swf import read_swf
+from tests.queue_runs import write_log
 from tests.unit.cli.test_cli_simulate import call as call_simulate
-
-
-def write_log(path: Path, *rows: tuple[int, int, int]) -> Path:
-    """Jobs (submission, units, seconds) that ask for exactly what they run."""
-    lines = [
-        f"{number} {at} 0 {runs} {size} -1 -1 {size} {runs} -1 1 5 1 1 1 1 -1 -1"
-        for number, (at, size, runs) in enumerate(rows, 1)
-    ]
-    path.write_text("; MaxProcs: 64\n" + "\n".join(lines) + "\n")
-    return path
 
 
 @pytest.fixture
 def lone(tmp_path: Path) -> Path:
     """One job of 8 units for 1000 s."""
-    return write_log(tmp_path / "lone.swf", (0, 8, 1000))
+    return write_log(tmp_path / "lone.swf", (0, 1000, 8, 1000))
 
 
 @pytest.fixture
 def pair(tmp_path: Path) -> Path:
     """A job of 8 units for 1000 s; after 100 s one comes that needs the whole machine of 64."""
-    return write_log(tmp_path / "pair.swf", (0, 8, 1000), (100, 64, 50))
+    return write_log(tmp_path / "pair.swf", (0, 1000, 8, 1000), (100, 50, 64, 50))
 
 
 call = partial(call_simulate, scheduler="malleable")
@@ -97,7 +88,7 @@ def test_a_resize_costs_what_is_said(pair: Path) -> None:
 
 def test_trace_log_and_pictures_follow_the_sizes(tmp_path: Path) -> None:
     """A job grows, a second one comes and it shrinks for it: segments in the trace, the mean in the log."""
-    log = write_log(tmp_path / "three.swf", (0, 8, 1000), (50, 48, 400))
+    log = write_log(tmp_path / "three.swf", (0, 1000, 8, 1000), (50, 400, 48, 400))
     trace, swf, gantt, timeline = (tmp_path / name for name in ("t.jsonl", "out.swf", "gantt.png", "timeline.png"))
     told = call(
         log, "--malleable-share", 1, "--trace", trace, "--swf", swf, "--gantt", gantt, "--timeline", timeline, "--json"

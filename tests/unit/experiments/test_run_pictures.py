@@ -10,22 +10,21 @@ from click.testing import CliRunner
 from ramp.errors import ConfigurationError
 from simulation.cli.simulate import simulate
 from simulation.plots import one_run
+from tests.queue_runs import write_log
 
 pytestmark = pytest.mark.loops
 
 
-def write_log(path: Path, jobs: int) -> Path:
-    """A job of 16 processors of 60 s each minute."""
-    lines = [f"{n} {60 * n} 0 60 16 -1 -1 16 60 -1 1 5 1 1 1 1 -1 -1" for n in range(1, jobs + 1)]
-    path.write_text("\n".join(lines) + "\n")
-    return path
+def jobs_of_a_minute(path: Path, count: int) -> Path:
+    """Jobs of 16 processors of 60 s, one each minute."""
+    return write_log(path, *((60 * number, 60, 16, 60) for number in range(1, count + 1)))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", [10, one_run.BARS_DRAWN_MAX + 100])
 def test_few_and_many_jobs_are_drawn_over_the_half_that_they_held(jobs: int, tmp_path: Path) -> None:
     """Half of a machine, always busy: half of the field is of the jobs' colour, half is white."""
-    log = write_log(tmp_path / "log.swf", jobs)
+    log = jobs_of_a_minute(tmp_path / "log.swf", jobs)
     gantt, timeline = tmp_path / "gantt.png", tmp_path / "timeline.png"
     arguments = ["--machine", "flat:32", "--log", str(log), "--scheduler", "easy", "--gantt", str(gantt)]
     result = CliRunner().invoke(simulate, [*arguments, "--timeline", str(timeline)], catch_exceptions=False)
@@ -52,7 +51,7 @@ def test_sizes_on_the_scale() -> None:
 
 
 def test_pictures_are_checked_before_the_simulation(tmp_path: Path) -> None:
-    log = write_log(tmp_path / "log.swf", 2)
+    log = jobs_of_a_minute(tmp_path / "log.swf", 2)
     arguments = ["--machine", "flat:32", "--log", str(log), "--scheduler", "easy"]
     for options, words in (
         (["--gantt", str(tmp_path / "none" / "g.png")], "gantt: cannot be written: there is no such folder"),

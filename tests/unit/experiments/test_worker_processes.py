@@ -14,8 +14,8 @@ import psutil
 import pytest
 
 from simulation.experiments.worker_processes import run_all
+from tests.waiting import LIMIT_S, ended_by, until
 
-LIMIT_S = 300.0
 ENDLESS = """
 import time
 from simulation.experiments.worker_processes import ending_on_sigterm, run_all
@@ -50,14 +50,16 @@ def test_a_task_that_fails_ends_those_that_are_still_at_work() -> None:
 
 def workers_of(process: psutil.Process) -> list[psutil.Process]:
     """All descendants, once both workers are there and follow their parent."""
-    end = time.monotonic() + LIMIT_S
-    while time.monotonic() < end:
+
+    def both() -> list[psutil.Process] | None:
         family = process.children(recursive=True)
         with contextlib.suppress(psutil.Error):
             if sum("spawn_main" in " ".join(each.cmdline()) and each.num_threads() > 1 for each in family) >= 2:
                 return family
-        time.sleep(0.02)
-    raise AssertionError("no workers came up")
+        return None
+
+    found: list[psutil.Process] = until(both, "both workers are up")
+    return found
 
 
 @pytest.mark.slow
@@ -68,19 +70,6 @@ def test_no_worker_stays_behind(number: signal.Signals, tmp_path: Path) -> None:
     program = subprocess.Popen(
         [sys.executable, str(script)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
     )
-    family: list[psutil.Process] = []
-    try:
-        family = workers_of(psutil.Process(program.pid))
-        program.send_signal(number)
-        program.communicate(timeout=LIMIT_S)
-        if number is signal.SIGTERM:
-            assert program.returncode == 128 + signal.SIGTERM
-        _, alive = psutil.wait_procs(family, timeout=LIMIT_S)
-        assert alive == []
-    finally:
-        for each in family:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                each.kill()
-        if program.poll() is None:
-            program.kill()
-            program.wait()
+    ended_by(number, program, workers_of)
+    if number is signal.SIGTERM:
+        assert program.returncode == 128 + signal.SIGTERM

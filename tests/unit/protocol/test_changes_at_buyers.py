@@ -97,11 +97,16 @@ def test_a_change_that_does_not_fit_is_told_with_the_slot_as_it_stands(buyer: Sh
     assert "16 cores" in outcome.detail
 
 
-def test_one_order_pays_at_one_bank() -> None:
-    changes = Buyer(agreements=(AGREEMENT, replace(AGREEMENT, agreement_id="a2", bank="other"))).changes
+@pytest.mark.parametrize(
+    ("other", "code"),
+    [({"bank": "other"}, "not_together"), ({"offer": replace(OFFER, start_probability=0.9)}, "not_reserved")],
+    ids=["one order pays at one bank", "the size of a submitted job is fixed"],
+)
+def test_what_cannot_be_added_with_another_is_told_of_both(other: dict[str, Any], code: str) -> None:
+    changes = Buyer(agreements=(AGREEMENT, replace(AGREEMENT, agreement_id="a2", **other))).changes
     ended = changes.resize(AgreementResized("a1", 24, together=("a2",)), 0)
     told = [each.outcome for each in reports(ended)]
-    assert [(each.agreement_id, each.code) for each in told] == [("a1", "not_together"), ("a2", "not_together")]
+    assert [(each.agreement_id, each.done, each.code) for each in told] == [("a1", False, code), ("a2", False, code)]
     assert (len(ended), changes.open) == (2, ())
 
 
@@ -125,19 +130,6 @@ def test_more_of_a_slot_may_cost_what_a_core_hour_of_it_may(
     changes = Buyer(agreements=(replace(AGREEMENT, request=unit, offer=offer),)).changes
     (call,) = messages(changes.resize(AgreementResized("a1", cores), 0))
     assert call.content == c.ChangeCall("a1", 1, cores, offer.end, price)
-
-
-def test_nothing_is_added_to_a_submitted_job() -> None:
-    """Its size is fixed, so that no seller is asked; and what would be paid with it is not asked for either."""
-    submitted = replace(AGREEMENT, agreement_id="a2", offer=replace(OFFER, start_probability=0.9))
-    changes = Buyer(agreements=(AGREEMENT, submitted)).changes
-    ended = changes.resize(AgreementResized("a1", 24, together=("a2",)), 0)
-    told = [each.outcome for each in reports(ended)]
-    assert [(each.agreement_id, each.done, each.code) for each in told] == [
-        ("a1", False, "not_reserved"),
-        ("a2", False, "not_reserved"),
-    ]
-    assert (len(ended), changes.open) == (2, ())
 
 
 def test_an_agreement_has_a_thousand_numbers_and_no_more(buyer: Shrinking) -> None:

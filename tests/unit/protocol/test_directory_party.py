@@ -32,13 +32,6 @@ LEASE = 15 * SECOND
 SERVICE = "resource-trader"
 
 
-@pytest.mark.parametrize("number", [5, 4, -1])
-def test_a_captured_registration_keeps_nobody_listed(directory: Any, number: int) -> None:
-    directory.register("res", 5)
-    assert directory.register("res", number, now=10 * SECOND) == c.Registered(SERVICE, 5)
-    assert directory.names(LEASE).names == ()
-
-
 @pytest.mark.parametrize("number", [5, 4])
 def test_a_captured_withdrawal_strikes_nobody_out(directory: Any, number: int) -> None:
     directory.register("res", 5)

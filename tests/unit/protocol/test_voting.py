@@ -45,25 +45,21 @@ def test_a_slow_refusal_is_a_round_trip_like_any_other(alice: Any) -> None:
     assert pauses[0] < pauses[1]
 
 
-@pytest.mark.parametrize(("left", "going_on"), [(MARGIN - 1, False), (MARGIN + 2 * SECOND, True)])
-def test_a_hold_that_is_told_again_to_be_shorter_counts_as_that(
-    left: int, going_on: bool, alice_with_two_units: Any
+@pytest.mark.parametrize(
+    ("first", "again", "going_on"),
+    [(HOUR, MARGIN - 1, False), (HOUR, MARGIN + 2 * SECOND, True), (MARGIN, HOUR, False)],
+    ids=["too short", "shorter", "longer"],
+)
+def test_of_a_hold_that_is_told_again_the_shorter_time_counts(
+    first: int, again: int, going_on: bool, alice_with_two_units: Any
 ) -> None:
     """A seller whose clock was wrong ends its hold sooner than it said at first, and says so when it is asked again."""
     alice = alice_with_two_units
     alice.auction(same_resource=False)
-    assert kinds(alice.grant("res1", 1, hold_for=HOUR)) == []
-    assert kinds(alice.grant("res1", 1, now=SECOND, hold_for=left)) == []
+    assert kinds(alice.grant("res1", 1, hold_for=first)) == []
+    assert kinds(alice.grant("res1", 1, now=SECOND, hold_for=again)) == []
     said = kinds(alice.grant("res2", 2, now=SECOND))
     assert said == ([c.PaymentOrder] if going_on else [c.HoldCancelled, c.HoldCancelled])
-
-
-def test_a_hold_that_is_told_again_to_be_longer_counts_as_before(alice_with_two_units: Any) -> None:
-    alice = alice_with_two_units
-    alice.auction(same_resource=False)
-    alice.grant("res1", 1, hold_for=MARGIN)
-    alice.grant("res1", 1, hold_for=HOUR)
-    assert kinds(alice.grant("res2", 2, now=SECOND)) == [c.HoldCancelled, c.HoldCancelled]
 
 
 @pytest.mark.parametrize(("left", "decided"), [(MARGIN, True), (MARGIN - 1, False)])
